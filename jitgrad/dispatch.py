@@ -1,0 +1,132 @@
+"""The one door every op goes through, and what it means to run an op eagerly."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import Aval, aval_of_scalar, broadcast_shapes
+from jitgrad.errors import InPlaceError, LeakedTracerError, OperandError, ShapeError
+from jitgrad.op import Kind, OpDef
+from jitgrad.recorder import record
+from jitgrad.scope import current_interpreter
+from jitgrad.tensor import Tensor, check_supported
+
+
+def apply_op(op: OpDef, *operands: Any, **attrs: Any) -> Any:
+    """Apply ``op`` to Tensors, arrays and numbers under the current interpreter; tell the tape.
+
+    Attributes are exactly the keywords given here. Nothing is read from the caller's frame or from a closure, so two
+    calls that differ in any way differ in their TraceNode too.
+
+    Returns:
+        A Tensor, or a tuple of Tensors where ``op.multiple``.
+
+    Raises:
+        OperandError: an operand is no tensor, array or number.
+        ShapeError, DtypeError: the operands do not fit together.
+    """
+    interpreter = current_interpreter.get()
+    result = interpreter.apply(op, operands, attrs)
+    record(op, operands, attrs, result)
+    return result
+
+
+def aval_of(op: OpDef, x: Any) -> Aval:
+    """What operand ``x`` looks like. Raises OperandError if it is nothing an op can take."""
+    if isinstance(x, Tensor):
+        return x.aval
+    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+        return aval_of_scalar(x)
+    if isinstance(x, (np.ndarray, np.generic)):
+        return Aval(x.shape, check_supported(op.name, x.dtype))
+    raise OperandError(
+        f"{op.name}: operand of type {type(x).__name__} is neither tensor, array nor number: {str(x)[:60]!r}. "
+        "Convert it with jitgrad.tensor(...)"
+    )
+
+
+def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[str, Any]) -> Any:
+    """The NumPy result of ``op``: elementwise operands converted to the loop's dtypes, results to the op's dtype."""
+    if op.kind is Kind.ELEMENTWISE:
+        broadcast_shapes(op.name, avals)
+        dtypes, out = op.dtypes(avals, **attrs)
+        arrays = [np.asarray(x, dtype) for x, dtype in zip(arrays, dtypes, strict=True)]
+        with np.errstate(all="ignore"):
+            result = op.eager(*arrays, **attrs)
+        return np.asarray(result, out)
+    expected = op.abstract(avals, attrs)
+    with np.errstate(all="ignore"):
+        result = op.eager(*arrays, **attrs)
+    if op.multiple:
+        assert isinstance(expected, tuple)
+        return tuple(_checked(op, r, a) for r, a in zip(result, expected, strict=True))
+    assert isinstance(expected, Aval)
+    return _checked(op, result, expected)
+
+
+def _checked(op: OpDef, result: Any, expected: Aval) -> np.ndarray[Any, Any]:
+    array = np.asarray(result, expected.dtype)
+    if array.shape != expected.shape:
+        raise ShapeError(f"{op.name} returned shape {array.shape}, its shape rule says {expected.shape}")
+    return array
+
+
+class EagerInterpreter:
+    """Ops run at once, on NumPy."""
+
+    tracing = False
+
+    def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        avals = [aval_of(op, x) for x in operands]
+        arrays = [self._array(x) for x in operands]
+        result = run_eagerly(op, arrays, avals, attrs)
+        if op.multiple:
+            return tuple(Tensor(r) for r in result)
+        if op.views and isinstance(operands[0], Tensor) and np.may_share_memory(result, arrays[0]):
+            return Tensor(result, storage=operands[0]._storage)
+        if result.ndim == 0 and op.kind is Kind.ELEMENTWISE and result.dtype.kind != "b" and all(a.weak for a in avals):
+            return Tensor(result, Aval((), result.dtype, weak=True))
+        return Tensor(result)
+
+    def _array(self, x: Any) -> Any:
+        return self.current(x) if isinstance(x, Tensor) else x
+
+    def current(self, tensor: Tensor) -> Any:
+        data = tensor._data
+        if type(data) is not np.ndarray:
+            raise self.explain_missing_value(tensor, "an op")
+        return data
+
+    def write(self, target: Tensor, value: Any) -> None:
+        data = self.current(target)
+        if not data.flags.writeable:
+            raise InPlaceError(f"in-place change of a tensor {target.aval} over read-only memory: .clone() it first")
+        np.copyto(data, self._array(value))
+        target._storage.bump()
+
+    def constant(self, array: np.ndarray[Any, Any]) -> Tensor:
+        return Tensor(array)
+
+    def read_grad(self, tensor: Tensor) -> Tensor | None:
+        return tensor._grad
+
+    def write_grad(self, tensor: Tensor, grad: Tensor | None) -> None:
+        tensor._grad = grad
+
+    def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
+        return LeakedTracerError(
+            f"{what}: this tensor {tensor.aval} was made while @jit traced a function and has no data. It escaped from "
+            "the trace through a global, an attribute or a list; return it from the function instead."
+        )
+
+
+def new_storage_view(tensor: Tensor) -> Tensor:
+    """A tensor over the same data and storage, without history."""
+    data = current_interpreter.get().current(tensor)
+    return Tensor(data, tensor._aval, tensor._storage)
+
+
+current_interpreter.eager = EagerInterpreter()

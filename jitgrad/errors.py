@@ -1,0 +1,107 @@
+"""Every exception and warning jitgrad raises: one class per cause, each a subclass of the builtin it resembles."""
+
+from __future__ import annotations
+
+
+class JitgradError(Exception):
+    """Base class of all errors that jitgrad raises on purpose."""
+
+
+class ShapeError(JitgradError, ValueError):
+    """Shapes do not fit together."""
+
+
+class DtypeError(JitgradError, TypeError):
+    """A dtype is not allowed here, or no common dtype exists."""
+
+
+class ArgumentError(JitgradError, ValueError):
+    """An argument has a value that the function cannot take."""
+
+
+class OperandError(JitgradError, TypeError):
+    """Something that is no tensor, array or number was given as an operand."""
+
+
+class AxisError(JitgradError, ValueError, IndexError):
+    """An axis is out of bounds or named twice (an IndexError and a ValueError, as in NumPy)."""
+
+
+class OpDefinitionError(JitgradError, ValueError):
+    """The record of an op contradicts itself."""
+
+
+class AutogradError(JitgradError, RuntimeError):
+    """The gradient that was asked for does not exist or can no longer be computed."""
+
+
+class InPlaceError(AutogradError):
+    """A tensor that backward still needs was changed in place, or may not be changed in place."""
+
+
+class GraphFreedError(AutogradError):
+    """backward ran a second time through a graph that the first run freed."""
+
+
+class AnomalyError(AutogradError):
+    """detect_anomaly found a NaN or Inf gradient."""
+
+
+class GradcheckError(AutogradError, AssertionError):
+    """An analytic gradient disagrees with finite differences."""
+
+
+class TraceError(JitgradError, RuntimeError):
+    """@jit could not record the function."""
+
+
+class TracedValueError(TraceError, TypeError):
+    """Python asked for the value of an array that is only being traced."""
+
+
+class LeakedTracerError(TraceError):
+    """A tensor made while tracing was used after the trace had ended."""
+
+
+class UnguardableError(TraceError):
+    """The function reads or changes something whose later changes @jit could not notice."""
+
+
+class GuardError(JitgradError, RuntimeError):
+    """A state that was valid while tracing does not hold for this call."""
+
+
+class VerifyError(JitgradError, AssertionError):
+    """A compiler pass produced a malformed graph: a bug in jitgrad."""
+
+
+class CodegenError(JitgradError, RuntimeError):
+    """Kernel source could not be generated: a bug in jitgrad or in a user-defined op."""
+
+
+class BackendError(JitgradError, RuntimeError):
+    """The compiler or the machine below failed."""
+
+
+class CheckpointError(JitgradError, ValueError):
+    """A state dict or a file of tensors does not fit the module."""
+
+
+class JitgradWarning(UserWarning):
+    """Base class of jitgrad's warnings."""
+
+
+class FallbackWarning(JitgradWarning):
+    """A function runs eagerly although @jit was asked for."""
+
+
+class MismatchWarning(JitgradWarning):
+    """The fused program disagreed with eager, and is not used."""
+
+
+class RetraceWarning(JitgradWarning):
+    """A function is traced again and again."""
+
+
+class CacheWarning(JitgradWarning):
+    """The disk cache could not be used for an entry."""

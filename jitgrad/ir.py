@@ -1,0 +1,157 @@
+"""The traced program: a straight line of immutable nodes, and how it reads as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jitgrad.aval import Aval, aval_of_scalar
+from jitgrad.op import OpDef
+from jitgrad.origin import Origin
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Value:
+    """A result of a node or an input of a graph; it is its own identity and is named only when printed."""
+
+    aval: Aval
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A Python number in the program: weakly typed, known while compiling."""
+
+    value: bool | int | float
+
+    @property
+    def aval(self) -> Aval:
+        return aval_of_scalar(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        # 0.0 and -0.0, 1 and 1.0 and True are different constants; NaN equals itself
+        return isinstance(other, Literal) and self.key() == other.key()
+
+    def __hash__(self) -> int:
+        return hash(self.key())
+
+    def key(self) -> tuple[type, str]:
+        return type(self.value), repr(self.value)
+
+
+Atom = Value | Literal
+Attrs = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TraceNode:
+    """``outs = op(*ins, **attrs)``: one line of a traced program."""
+
+    op: OpDef
+    ins: tuple[Atom, ...]
+    outs: tuple[Value, ...]
+    attrs: Attrs = ()
+    origin: Origin = Origin()
+
+    @property
+    def out(self) -> Value:
+        """The only result."""
+        (out,) = self.outs
+        return out
+
+    def attr(self, name: str) -> Any:
+        return dict(self.attrs)[name]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Graph:
+    """``inputs -> outputs`` through ``nodes`` in execution order; every value is defined before it is used."""
+
+    name: str
+    inputs: tuple[Value, ...]
+    nodes: tuple[TraceNode, ...]
+    outputs: tuple[Atom, ...]
+
+    def __str__(self) -> str:
+        return format_graph(self)
+
+
+class Names:
+    """Numbers for values, given in the order in which they are first asked for."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+
+    def __call__(self, atom: Atom) -> str:
+        if isinstance(atom, Literal):
+            return repr(atom.value)
+        return f"%{self._numbers.setdefault(id(atom), len(self._numbers))}"
+
+
+def format_attr(value: Any) -> str:
+    if isinstance(value, Graph):
+        return value.name
+    return getattr(value, "name", None) or repr(value)
+
+
+def format_node(node: TraceNode, names: Names, origins: bool = True) -> str:
+    """One line: ``%2: f32[8] = add(%0, %1)  # file.py:3``."""
+    operands = [names(a) for a in node.ins]
+    attrs = [f"{k}={format_attr(v)}" for k, v in node.attrs if k != "body"]
+    left = ", ".join(f"{names(v)}: {v.aval}" for v in node.outs)
+    line = f"{left} = {node.op}({', '.join(operands + attrs)})"
+    return f"{line}  # {node.origin}" if origins and node.origin.line else line
+
+
+def _lines(graph: Graph, origins: bool, indent: str, mark: TraceNode | None) -> Iterator[str]:
+    names = Names()
+    inputs = ", ".join(f"{names(v)}: {v.aval}" for v in graph.inputs)
+    yield f"{indent}graph {graph.name}({inputs}) {{"
+    for node in graph.nodes:
+        prefix = "> " if node is mark else "  "
+        yield f"{indent}{prefix}{format_node(node, names, origins)}"
+        body = dict(node.attrs).get("body")
+        if isinstance(body, Graph):
+            yield from _lines(body, origins, indent + "    ", mark)
+    yield f"{indent}  return {', '.join(names(a) for a in graph.outputs)}"
+    yield f"{indent}}}"
+
+
+def format_graph(graph: Graph, *, origins: bool = True, mark: TraceNode | None = None) -> str:
+    """The program as text; ``mark`` puts ``>`` before one node."""
+    return "\n".join(_lines(graph, origins, "", mark))
+
+
+def users(graph: Graph) -> dict[int, list[TraceNode]]:
+    """For the id of every value: the nodes that read it, in order."""
+    found: dict[int, list[TraceNode]] = {}
+    for node in graph.nodes:
+        for atom in node.ins:
+            if isinstance(atom, Value):
+                found.setdefault(id(atom), []).append(node)
+    return found
+
+
+def evaluate(
+    graph: Graph, arguments: tuple[Any, ...], apply: Callable[[OpDef, tuple[Any, ...], Mapping[str, Any]], Any]
+) -> tuple[Any, ...]:
+    """Run ``graph`` node by node with ``apply(op, operands, attrs)``, dropping each result after its last use."""
+    last: dict[int, int] = {}
+    for k, node in enumerate(graph.nodes):
+        for atom in (*node.ins, *node.outs):
+            last[id(atom)] = k
+    for atom in graph.outputs:
+        last[id(atom)] = len(graph.nodes)
+    env: dict[int, Any] = {id(v): x for v, x in zip(graph.inputs, arguments, strict=True)}
+
+    def read(atom: Atom) -> Any:
+        return atom.value if isinstance(atom, Literal) else env[id(atom)]
+
+    for k, node in enumerate(graph.nodes):
+        results = apply(node.op, tuple(map(read, node.ins)), dict(node.attrs))
+        for value, result in zip(node.outs, results if node.op.multiple else (results,), strict=True):
+            env[id(value)] = result
+        for atom in (*node.ins, *node.outs):
+            if last[id(atom)] == k:
+                env.pop(id(atom), None)
+    return tuple(map(read, graph.outputs))

@@ -1,0 +1,69 @@
+"""Where in the user's code something happened: the only file that looks at frames, and only to print."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from dataclasses import dataclass
+from types import CodeType
+
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
+_OURS: dict[str, bool] = {}
+
+
+def _is_internal(filename: str) -> bool:
+    """Whether ``filename`` belongs to jitgrad or to the standard library (then it is nobody's line)."""
+    known = _OURS.get(filename)
+    if known is None:
+        path = os.path.abspath(filename)
+        known = path.startswith(_PACKAGE) or (path.startswith(_STDLIB) and "site-packages" not in path)
+        _OURS[filename] = known or filename.startswith("<frozen")
+    return _OURS[filename]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A line of user code: ``file`` and ``line``, or nothing (line 0)."""
+
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.file)}:{self.line}" if self.line else ""
+
+    def full(self) -> str:
+        """``path:line`` as editors understand it, or ``an unknown line``."""
+        return f"{self.file}:{self.line}" if self.line else "an unknown line"
+
+    @staticmethod
+    def capture() -> Origin:
+        """The innermost frame that is not jitgrad's own. Its answer is only ever printed."""
+        frame = sys._getframe(1)
+        while frame is not None:
+            if not _is_internal(frame.f_code.co_filename):
+                return Origin(frame.f_code.co_filename, frame.f_lineno)
+            frame = frame.f_back  # type: ignore[assignment]
+        return Origin()
+
+    @staticmethod
+    def of_code(code: CodeType) -> Origin:
+        """Where ``code`` was defined."""
+        return Origin(code.co_filename, code.co_firstlineno)
+
+
+def is_user_file(filename: str) -> bool:
+    """Whether code from ``filename`` is the user's (neither jitgrad's nor the standard library's)."""
+    return not _is_internal(filename)
+
+
+def stack_text(limit: int = 12) -> str:
+    """The user's part of the current call stack, innermost last, one ``file:line in function`` per line."""
+    frame = sys._getframe(1)
+    lines: list[str] = []
+    while frame is not None and len(lines) < limit:
+        if not _is_internal(frame.f_code.co_filename):
+            lines.append(f"  {frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}")
+        frame = frame.f_back  # type: ignore[assignment]
+    return "\n".join(reversed(lines))

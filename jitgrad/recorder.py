@@ -1,0 +1,144 @@
+"""The record of one executed op on the tape: what backward will need, and nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Any
+
+from jitgrad.aval import Aval, is_differentiable
+from jitgrad.errors import GraphFreedError, InPlaceError
+from jitgrad.op import OpDef
+from jitgrad.origin import Origin, stack_text
+from jitgrad.scope import anomaly_detection, current_interpreter, grad_enabled, open_tapes
+from jitgrad.tensor import Storage, Tensor
+
+_sequence = count()
+
+# What a gradient flows to: a result of an earlier node, a leaf tensor, or nothing.
+Edge = tuple["Node", int] | Tensor | None
+
+
+def edge_of(x: Any) -> Edge:
+    """Where the gradient of operand ``x`` goes."""
+    if not isinstance(x, Tensor) or not x._requires_grad:
+        return None
+    return x if x.grad_fn is None else (x.grad_fn, x._out_index)
+
+
+class SavedTensor:
+    """A tensor kept for backward: its data and the version it had, not the Tensor (whose node would be a cycle)."""
+
+    __slots__ = ("data", "aval", "storage", "version", "edge")
+
+    def __init__(self, data: Any, aval: Aval, storage: Storage, edge: Edge) -> None:
+        self.data = data
+        self.aval = aval
+        self.storage = storage
+        self.version = storage.version
+        self.edge = edge
+
+    def unpack(self, node: Node, edge: Edge) -> Tensor:
+        """The tensor as it was. Raises InPlaceError if its memory was changed since."""
+        if self.storage.version != self.version:
+            raise InPlaceError(
+                f"backward of {node.op} at {node.origin.full()} needs a tensor {self.aval} that was changed in place "
+                f"at {self.storage.changed_at.full()}. Use an out-of-place operation there (x = x + y, not x += y), "
+                "or .clone() the tensor first."
+            )
+        if isinstance(edge, Tensor):
+            return edge
+        tensor = Tensor(self.data, self.aval, self.storage)
+        if edge is not None:
+            tensor.grad_fn, tensor._out_index = edge
+            tensor._requires_grad = True
+        return tensor
+
+
+class Node:
+    """One executed op: its operands as far as backward reads them, and where their gradients go."""
+
+    __slots__ = ("op", "attrs", "saved", "saved_outs", "edges", "out_avals", "sequence", "origin", "stack", "hooks", "__weakref__")
+
+    def __init__(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], outs: tuple[Tensor, ...]) -> None:
+        self.op = op
+        self.attrs = attrs
+        self.edges: tuple[Edge, ...] | None = tuple(map(edge_of, operands))
+        self.out_avals = tuple(out.aval for out in outs)
+        self.sequence = next(_sequence)
+        self.origin = Origin.capture()
+        self.stack = stack_text() if anomaly_detection.get() else ""
+        self.hooks: dict[int, list[Callable[[Tensor], Tensor | None]]] | None = None
+        needed, needs_out = self._needs()
+        interpreter = current_interpreter.get()
+        self.saved: tuple[Any, ...] = tuple(
+            (SavedTensor(interpreter.current(x), x.aval, x._storage, edge) if k in needed else x.aval)
+            if isinstance(x, Tensor)
+            else x
+            for k, (x, edge) in enumerate(zip(operands, self.edges, strict=True))
+        )
+        self.saved_outs = tuple(
+            SavedTensor(out._data, out.aval, out._storage, None) if needs_out else out.aval for out in outs
+        )
+
+    def _needs(self) -> tuple[set[int], bool]:
+        """Which operands, and whether the results, the vjp functions that will run read."""
+        op = self.op
+        assert self.edges is not None
+        if not isinstance(op.vjp, tuple):
+            return set(op.saves[0]), op.saves_out[0]
+        used = [k for k, edge in enumerate(self.edges) if edge is not None and op.vjp[k] is not None]
+        return set().union(*(op.saves[k] for k in used)), any(op.saves_out[k] for k in used)
+
+    def hooks_of(self, index: int) -> list[Callable[[Tensor], Tensor | None]]:
+        """The list of hooks on result ``index``."""
+        if self.hooks is None:
+            self.hooks = {}
+        return self.hooks.setdefault(index, [])
+
+    def unpack(self) -> tuple[list[Any], Any]:
+        """(operands, out) as the vjp reads them; what it does not read is an Aval."""
+        if self.edges is None:
+            raise GraphFreedError(
+                f"backward through {self.op} at {self.origin.full()} a second time: the first backward freed the graph. "
+                "Pass retain_graph=True to the first one."
+            )
+        operands = [
+            s.unpack(self, s.edge) if isinstance(s, SavedTensor) else s for s in self.saved
+        ]
+        outs = tuple(
+            s.unpack(self, (self, k)) if isinstance(s, SavedTensor) else s for k, s in enumerate(self.saved_outs)
+        )
+        return operands, outs if self.op.multiple else outs[0]
+
+    def release(self) -> None:
+        """Free what was saved; a second backward through this node raises GraphFreedError."""
+        self.saved = self.saved_outs = ()
+        self.edges = None
+
+    def __repr__(self) -> str:
+        return f"<{self.op} at {self.origin}>"
+
+
+def record(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], result: Any) -> None:
+    """Give the results of ``op`` a history if any operand has one and grad mode is on."""
+    if op.vjp is None or not grad_enabled.get():
+        return
+    for x in operands:
+        if isinstance(x, Tensor) and x._requires_grad:
+            break
+    else:
+        return
+    outs: tuple[Tensor, ...] = tuple(result) if op.multiple else (result,)
+    if isinstance(op.vjp, tuple) and not any(
+        f is not None and isinstance(x, Tensor) and x._requires_grad for f, x in zip(op.vjp, operands, strict=True)
+    ):
+        return
+    if not any(is_differentiable(out.dtype) for out in outs):
+        return
+    node = Node(op, operands, attrs, outs)
+    for k, out in enumerate(outs):
+        if is_differentiable(out.dtype):
+            out.grad_fn, out._out_index, out._requires_grad = node, k, True
+    for tape in open_tapes.get():
+        tape.record(node)
