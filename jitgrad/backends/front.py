@@ -1,0 +1,199 @@
+"""Kernel source to LLVM IR: numba's type inference and lowering, without its optimiser and linker.
+
+Import this module only when a kernel is compiled: it imports numba.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from numba.core import codegen, compiler, typed_passes, types, untyped_passes
+from numba.core.compiler_machinery import PassManager
+from numba.core.errors import NumbaError
+from numba.core.registry import cpu_target
+
+from jitgrad.backends.intrinsics import DTYPES, NAMES
+from jitgrad.errors import BackendError
+
+_PASSES = (
+    untyped_passes.TranslateByteCode,
+    untyped_passes.FixupArgs,
+    untyped_passes.IRProcessing,
+    untyped_passes.ReconstructSSA,
+    typed_passes.NopythonTypeInference,
+    typed_passes.PreLowerStripPhis,
+    typed_passes.IRLegalization,
+    typed_passes.NativeLowering,
+    typed_passes.NoPythonBackend,
+)
+
+
+class _Pipeline(compiler.CompilerBase):  # type: ignore[misc]
+    """numba's nopython pipeline less what kernel source never needs (closures, lifting, rewrites)."""
+
+    def define_pipelines(self) -> list[Any]:
+        manager = PassManager("kernel")
+        for step in _PASSES:
+            manager.add_pass(step, step._name)
+        manager.finalize()
+        return [manager]
+
+
+class _Texts(codegen.CodeLibrary):  # type: ignore[misc]
+    """A code library that only collects IR text: optimising and linking is `jitgrad.backends.llvm`'s."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(cpu_target.target_context.codegen(), name)
+        self.text = ""
+        self.linked: list[Any] = []
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        self.text = str(ir_module)
+
+    def add_linking_library(self, library: Any) -> None:
+        self.linked.append(library)
+
+    def finalize(self) -> None:
+        self._finalized = True
+
+    def get_function(self, name: str) -> Any:
+        raise NotImplementedError("a kernel's IR is read as text")
+
+    def get_llvm_str(self) -> str:
+        return self.text
+
+    def get_asm_str(self) -> str:
+        return ""
+
+
+def _flags() -> Any:
+    flags = compiler.Flags()
+    flags.no_compile = True
+    flags.no_cpython_wrapper = True
+    flags.no_cfunc_wrapper = True
+    flags.no_rewrites = True
+    flags.enable_ssa = True
+    flags.release_gil = True
+    flags.noalias = True
+    flags.error_model = "numpy"
+    return flags
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """numba's many small objects trigger full collections, each longer (50 ms) than the compilation."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def numba_type(name: str) -> Any:
+    """The numba type of a parameter: a dtype name such as ``"f32"``, with ``*`` for a pointer to it.
+
+    Raises:
+        BackendError: for any other name.
+    """
+    dtype = DTYPES.get(name.removesuffix("*"))
+    if dtype is None:
+        raise BackendError(f"kernel parameter type {name!r}: expected one of {', '.join(DTYPES)}, or one with *")
+    if name == "bool*":
+        return types.CPointer(types.uint8)  # numba 0.68 cannot store through a pointer to booleans
+    return types.CPointer(dtype) if name.endswith("*") else dtype
+
+
+def lower(
+    source: str, entry: str, params: Sequence[str], namespace: Mapping[str, Any], vector_bits: int
+) -> tuple[str, list[str]]:
+    """LLVM IR of ``entry`` and of what it links against, unoptimised.
+
+    Args:
+        source: Python text defining ``entry(*params, start, stop)``.
+        params: the type of each parameter before ``start`` and ``stop`` (see `numba_type`).
+        namespace: names for the source on top of `jitgrad.backends.intrinsics.NAMES`.
+        vector_bits: preferred vector width, 0 for LLVM's own choice.
+
+    Raises:
+        BackendError: if numba refuses the source; the message carries numba's.
+    """
+    names: dict[str, Any] = {**NAMES, **namespace}
+    exec(compile(source, f"<{entry}>", "exec"), names)  # noqa: S102 - source is what our generator wrote
+    signature = [numba_type(name) for name in params] + [types.int64, types.int64]
+    library = _Texts(entry)
+    typing, target = cpu_target.typing_context, cpu_target.target_context
+    typing.refresh()
+    target.refresh()
+    try:
+        with _collector_paused():
+            result = compiler.compile_extra(
+                typing, target, names[entry], signature, types.void, _flags(), {}, library, _Pipeline
+            )
+    except NumbaError as error:
+        raise BackendError(f"numba cannot compile kernel {entry}: {error}\n{source}") from error
+    text = _as_internal(library.text, result.fndesc.mangled_name, vector_bits)
+    linked = [str(other._get_module_for_linking()) for other in library.linked]
+    return text + _table_entry(entry, result.fndesc.mangled_name, params), linked
+
+
+def _as_internal(text: str, mangled: str, vector_bits: int) -> str:
+    """``text`` with the function private to its module, and with its preferred vector width."""
+    attribute = f'"prefer-vector-width"="{vector_bits}"' if vector_bits else ""
+    pattern = re.compile(rf'^define (i32 @"{re.escape(mangled)}"\(.*\))$', re.MULTILINE)
+    changed, count = pattern.subn(lambda m: f"define internal {m[1]} noinline nounwind {attribute}", text)
+    if count != 1:
+        raise BackendError(f"numba's IR does not define {mangled} once")
+    return changed
+
+
+def _table_entry(entry: str, mangled: str, params: Sequence[str]) -> str:
+    """IR of ``void entry(i64* args, i64 start, i64 stop)``: unpacks the table and calls the kernel.
+
+    For ``("f32*", "f32")`` it writes::
+
+        %p0 = getelementptr i64, ptr %args, i64 0
+        %w0 = load i64, ptr %p0
+        %a0 = inttoptr i64 %w0 to ptr
+        %p1 = getelementptr i64, ptr %args, i64 1
+        %w1 = load i64, ptr %p1
+        %t1 = trunc i64 %w1 to i32
+        %a1 = bitcast i32 %t1 to float
+        %s = call i32 @kernel(ptr %ret, ptr %exc, ptr %a0, float %a1, i64 %start, i64 %stop)
+    """
+    lines = [f"define void @{entry}(ptr %args, i64 %start, i64 %stop) nounwind {{"]
+    lines += ["%ret = alloca ptr", "%exc = alloca ptr"]
+    passed = ["ptr %ret", "ptr %exc"]
+    for k, name in enumerate(params):
+        lines += [f"%p{k} = getelementptr i64, ptr %args, i64 {k}", f"%w{k} = load i64, ptr %p{k}"]
+        lines += _decode(k, name)
+        passed.append(f"{_llvm_name(name)} %a{k}")
+    lines.append(f'%s = call i32 @"{mangled}"({", ".join(passed)}, i64 %start, i64 %stop)')
+    return "\n".join(["", *lines, "ret void", "}", ""])
+
+
+def _llvm_name(name: str) -> str:
+    if name.endswith("*"):
+        return "ptr"
+    if name == "bool":
+        return "i1"
+    return {"f32": "float", "f64": "double"}.get(name, f"i{name[1:]}")
+
+
+def _decode(k: int, name: str) -> list[str]:
+    """IR lines that turn word ``%w{k}`` into the argument ``%a{k}``."""
+    if name.endswith("*"):
+        return [f"%a{k} = inttoptr i64 %w{k} to ptr"]
+    if name == "f32":
+        return [f"%t{k} = trunc i64 %w{k} to i32", f"%a{k} = bitcast i32 %t{k} to float"]
+    if name == "f64":
+        return [f"%a{k} = bitcast i64 %w{k} to double"]
+    if name in ("i64", "u64"):
+        return [f"%a{k} = add i64 %w{k}, 0"]
+    return [f"%a{k} = trunc i64 %w{k} to {_llvm_name(name)}"]

@@ -1,0 +1,238 @@
+"""Scalar functions that kernel source calls and numba lowers to single LLVM instructions.
+
+Every function here is branch-free, so that a loop around it vectorises. Import this module only when a
+kernel is compiled: it imports numba. ``NAMES`` is the namespace every kernel source sees.
+
+========================  =====================================================================
+``at(p, n)``              pointer to element ``n`` of ``p``
+``select(c, a, b)``       ``a`` where ``c``, else ``b``; both are evaluated; same type
+``fsum(acc, x)``          ``acc + x`` that LLVM may reorder (``reassoc`` only): sums over a loop
+``fprod(acc, x)``         ``acc * x`` likewise
+``fmax(a, b) fmin(a, b)`` NaN wins, ``-0.0 < 0.0``; signed, unsigned and bool too
+``to_f32(x)`` ...         C casts to every dtype; what C leaves undefined gives what x86 gives
+``as_i32(x)`` ...         bit casts f32 <-> i32, f64 <-> i64
+``fma rint sqrt ...``     LLVM's intrinsics of that name on f32 and f64
+========================  =====================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import binding as llvm
+from llvmlite import ir
+from numba.core import types
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
+
+DTYPES: dict[str, Any] = {
+    "f32": types.float32,
+    "f64": types.float64,
+    "i8": types.int8,
+    "i16": types.int16,
+    "i32": types.int32,
+    "i64": types.int64,
+    "u8": types.uint8,
+    "u16": types.uint16,
+    "u32": types.uint32,
+    "u64": types.uint64,
+    "bool": types.boolean,
+}
+
+
+def _plain(kind: Any) -> Any:
+    """The type without numba's literal wrapping (``Literal[int](3)`` is an int64)."""
+    return types.unliteral(kind)
+
+
+def _llvm_function(builder: Any, name: str, kind: Any, arity: int) -> Any:
+    suffix = "f32" if isinstance(kind, ir.FloatType) else "f64" if isinstance(kind, ir.DoubleType) else str(kind)
+    return builder.module.declare_intrinsic(f"llvm.{name}.{suffix}", (), ir.FunctionType(kind, [kind] * arity))
+
+
+@intrinsic
+def at(typing: Any, pointer: Any, index: Any) -> Any:
+    """``pointer + index`` in elements."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.gep(args[0], [args[1]])
+
+    return pointer(pointer, types.int64), build
+
+
+@intrinsic
+def select(typing: Any, condition: Any, yes: Any, no: Any) -> Any:
+    """``yes`` where ``condition``, else ``no``."""
+    kind = _plain(yes)
+    if kind != _plain(no):
+        raise TypingError(f"select({condition}, {yes}, {no}): cast both arms to one dtype first")
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.select(*args)
+
+    return kind(types.boolean, kind, kind), build
+
+
+def _reassociated(name: str, float_op: str, int_op: str) -> Any:
+    """``acc op x`` in which only ``acc`` and ``x`` of the same loop may be reordered."""
+
+    def typed(typing: Any, acc: Any, x: Any) -> Any:
+        kind = _plain(acc)
+        if kind != _plain(x):
+            raise TypingError(f"{name}({acc}, {x}): cast x to the accumulator's dtype first")
+
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            if isinstance(kind, types.Float):
+                return getattr(builder, float_op)(*args, flags=("reassoc",))
+            return getattr(builder, int_op)(*args)
+
+        return kind(kind, kind), build
+
+    typed.__name__ = name
+    return intrinsic(typed)
+
+
+fsum = _reassociated("fsum", "fadd", "add")
+fprod = _reassociated("fprod", "fmul", "mul")
+
+
+def _extremum(name: str, float_name: str, signed: str, unsigned: str) -> Any:
+    def typed(typing: Any, a: Any, b: Any) -> Any:
+        kind = _plain(a)
+        if kind != _plain(b):
+            raise TypingError(f"{name}({a}, {b}): cast both to one dtype first")
+
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            is_signed = isinstance(kind, types.Integer) and kind.signed
+            chosen = float_name if isinstance(kind, types.Float) else signed if is_signed else unsigned
+            return builder.call(_llvm_function(builder, chosen, args[0].type, 2), args)
+
+        return kind(kind, kind), build
+
+    typed.__name__ = name
+    return intrinsic(typed)
+
+
+fmax = _extremum("fmax", "maximum", "smax", "umax")
+fmin = _extremum("fmin", "minimum", "smin", "umin")
+
+
+def _float_function(name: str, arity: int, lowered: Callable[[], str]) -> Any:
+    """A function of ``arity`` floats of one dtype that is the LLVM intrinsic ``lowered()``."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.call(_llvm_function(builder, lowered(), args[0].type, arity), args)
+
+    def sign(*kinds: Any) -> Any:
+        kind = _plain(kinds[0])
+        if not isinstance(kind, types.Float) or any(_plain(other) != kind for other in kinds):
+            raise TypingError(f"{name}{kinds}: takes floats of one dtype")
+        return kind(*[kind] * arity), build
+
+    # numba reads the number of arguments off the Python signature, so it cannot be *args
+    by_arity = {
+        1: lambda typing, x: sign(x),
+        2: lambda typing, x, y: sign(x, y),
+        3: lambda typing, x, y, z: sign(x, y, z),
+    }
+    typed = by_arity[arity]
+    typed.__name__ = name
+    return intrinsic(typed)
+
+
+def _fused_multiply_add() -> str:
+    """llvm.fma only where the CPU has it: elsewhere it is a slow library call."""
+    return "fma" if llvm.get_host_cpu_features().get("fma", True) else "fmuladd"
+
+
+fma = _float_function("fma", 3, _fused_multiply_add)
+copysign = _float_function("copysign", 2, lambda: "copysign")
+rint, sqrt, fabs, floor, ceil, trunc = (
+    _float_function(name, 1, lambda name=name: name)  # type: ignore[misc]
+    for name in ("rint", "sqrt", "fabs", "floor", "ceil", "trunc")
+)
+
+
+def _bit_cast(name: str, source: Any, target: Any) -> Any:
+    def typed(typing: Any, x: Any) -> Any:
+        if _plain(x) != source:
+            raise TypingError(f"{name}({x}): takes {source}")
+
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.bitcast(args[0], context.get_value_type(target))
+
+        return target(source), build
+
+    typed.__name__ = name
+    return intrinsic(typed)
+
+
+as_i32 = _bit_cast("as_i32", types.float32, types.int32)
+as_f32 = _bit_cast("as_f32", types.int32, types.float32)
+as_i64 = _bit_cast("as_i64", types.float64, types.int64)
+as_f64 = _bit_cast("as_f64", types.int64, types.float64)
+
+
+def _float_to_int(builder: Any, x: Any, target: Any, width: int) -> Any:
+    """C's float-to-integer cast, with x86's answer (the smallest integer) where C has none.
+
+    Narrow and unsigned targets go through a wider signed integer, as compilers for x86-64 do, so that
+    ``uint8(-1.0)`` is 255. A poison value in the arm that select does not take is harmless.
+    """
+    wide = ir.IntType(32 if width <= 16 or (width == 32 and target.signed) else 64)
+    bound = float(2 ** (wide.width - 1))
+    low, high = ir.Constant(x.type, -bound), ir.Constant(x.type, bound)
+    smallest = ir.Constant(wide, -(2 ** (wide.width - 1)))
+    inside = builder.and_(builder.fcmp_ordered(">=", x, low), builder.fcmp_ordered("<", x, high))
+    value = builder.select(inside, builder.fptosi(x, wide), smallest)
+    if width == 64 and not target.signed:
+        top = builder.xor(builder.fptosi(builder.fsub(x, high), wide), smallest)
+        upper = builder.and_(
+            builder.fcmp_ordered(">=", x, high), builder.fcmp_ordered("<", x, ir.Constant(x.type, 2 * bound))
+        )
+        value = builder.select(upper, top, value)
+    return builder.trunc(value, ir.IntType(width)) if wide.width > width else value
+
+
+def _convert(builder: Any, x: Any, source: Any, target: Any, kind: Any) -> Any:
+    """``x`` of numba type ``source`` as ``target``; ``kind`` is the LLVM type of ``target``."""
+    from_float, to_float = isinstance(source, types.Float), isinstance(target, types.Float)
+    signed = isinstance(source, types.Integer) and source.signed
+    if isinstance(target, types.Boolean):
+        zero = ir.Constant(x.type, 0.0 if from_float else 0)
+        return builder.fcmp_unordered("!=", x, zero) if from_float else builder.icmp_unsigned("!=", x, zero)
+    if from_float and to_float:
+        if source.bitwidth == target.bitwidth:
+            return x
+        return builder.fpext(x, kind) if source.bitwidth < target.bitwidth else builder.fptrunc(x, kind)
+    if from_float:
+        return _float_to_int(builder, x, target, kind.width)
+    if to_float:
+        return builder.sitofp(x, kind) if signed else builder.uitofp(x, kind)
+    if x.type.width >= kind.width:
+        return x if x.type.width == kind.width else builder.trunc(x, kind)
+    return builder.sext(x, kind) if signed else builder.zext(x, kind)
+
+
+def _cast(name: str, target: Any) -> Any:
+    def typed(typing: Any, x: Any) -> Any:
+        source = _plain(x)
+        if not isinstance(source, (types.Float, types.Integer, types.Boolean)):
+            raise TypingError(f"{name}({x}): takes a number")
+
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return _convert(builder, args[0], source, target, context.get_value_type(target))
+
+        return target(source), build
+
+    typed.__name__ = name
+    return intrinsic(typed)
+
+
+CASTS: dict[str, Any] = {f"to_{name}": _cast(f"to_{name}", kind) for name, kind in DTYPES.items()}
+
+_FUNCTIONS = (at, select, fsum, fprod, fmax, fmin, fma, copysign, rint, sqrt, fabs, floor, ceil, trunc)
+_BIT_CASTS = (as_i32, as_f32, as_i64, as_f64)
+
+NAMES: dict[str, Any] = {**CASTS, **{f._name: f for f in (*_FUNCTIONS, *_BIT_CASTS)}}

@@ -1,0 +1,145 @@
+"""Kernel source text to machine code in memory, compiled by numba and kept on disk between processes.
+
+A kernel is machine code ``void kernel(int64_t *args, int64_t start, int64_t stop)``. Its source is a plain
+Python function whose parameters are the words of the table, then ``start`` and ``stop``::
+
+    def kernel(x0, x1, y0, alpha, start, stop):
+        for i in range(start, stop):
+            y0[i] = x0[i] * x1[i] + alpha
+
+    code = compile_entry(source, "kernel", {}, params=("f32*", "f32*", "f32*", "f32"), key="")
+
+Word ``k`` of the table holds parameter ``k``: an address, an integer, or a float's bit pattern (f32 in the
+low 32 bits). LLVM is told that no two pointer parameters overlap in memory that the kernel writes: pass a
+buffer that is both read and written through ONE parameter.
+
+How to write source that vectorises (each form is tested in tests/backends/test_machine.py):
+
+* ``for i in range(a, b):`` with unit step over the contiguous direction, and ``p[i]``, ``p[base + i]`` or
+  ``row = at(p, r * n)`` then ``row[i]`` for addresses; indices are i64 and never wrap around.
+* ``select(c, a, b)`` instead of ``if``; ``fsum``, ``fprod``, ``fmax``, ``fmin`` for what is carried from
+  one iteration to the next; plain operators for everything the user wrote.
+* every constant and every result is cast (``to_f32(0.5)``): a bare literal makes numba compute in f64, and
+  numba's integer arithmetic is 64-bit.
+* nothing that can raise: `compile_entry` refuses such source. ``range`` with a step that is no literal can.
+
+A function called from many kernels is written once with `jitgrad.backends.intrinsics` or inlined as text.
+"""
+
+from __future__ import annotations
+
+import importlib
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from jitgrad.compiler import cache as disk
+from jitgrad.errors import BackendError
+
+
+class MachineCode:
+    """A kernel in memory; it stays there as long as this object lives.
+
+    Attributes:
+        address: address of ``void (int64_t *args, int64_t start, int64_t stop)``.
+        source: the Python text it was compiled from.
+        object_code: relocatable object code.
+        from_disk: whether it came from the disk cache, not from the compiler.
+    """
+
+    def __init__(self, source: str, symbol: str, object_code: bytes, module: Callable[[], Any], from_disk: bool):
+        self.source = source
+        self.object_code = object_code
+        self.from_disk = from_disk
+        self._module = module
+        self._engine, self.address = _llvm().load(object_code, symbol)
+
+    @cached_property
+    def llvm(self) -> str:
+        """Optimised LLVM IR; compiled anew when the kernel came from disk."""
+        return str(self._module())
+
+    @cached_property
+    def asm(self) -> str:
+        """Assembly text; compiled anew when the kernel came from disk."""
+        return str(_llvm().assembly(self._module()))
+
+
+@dataclass(slots=True)
+class CompileCounters:
+    """What `compile_entry` did in this process."""
+
+    compiled: int = 0
+    from_disk: int = 0
+
+
+COUNTERS = CompileCounters()
+
+
+def _llvm() -> Any:
+    """`jitgrad.backends.llvm`, imported at first use: it imports llvmlite."""
+    return importlib.import_module("jitgrad.backends.llvm")
+
+
+def _front() -> Any:
+    """`jitgrad.backends.front`, imported at first use: it imports numba (0.3 s)."""
+    return importlib.import_module("jitgrad.backends.front")
+
+
+@cache
+def fingerprint() -> str:
+    """Everything besides the source that decides what machine code comes out."""
+    llvm = _llvm()
+    room = Path(__file__).parent
+    texts = [(room / name).read_text() for name in ("machine.py", "front.py", "intrinsics.py", "llvm.py")]
+    versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
+    return str(llvm.digest(*texts, *versions, platform.python_version(), llvm.cpu(), llvm.features()))
+
+
+def compile_entry(
+    source: str,
+    entry: str,
+    namespace: Mapping[str, Any],
+    *,
+    params: Sequence[str],
+    key: str | None,
+) -> MachineCode:
+    """Machine code of the function ``entry`` that ``source`` defines.
+
+    Args:
+        source: Python text; defines ``entry(*params, start, stop)`` (see the module docstring).
+        namespace: names the source uses besides `jitgrad.backends.intrinsics.NAMES`.
+        params: the type of each word of the table: ``"f32" "f64" "i8" ... "u64" "bool"``, or one with
+            ``*`` for a pointer to it.
+        key: text that stands for the contents of ``namespace`` in the disk cache (empty if it says nothing
+            that the source does not); None keeps this kernel off the disk.
+
+    Raises:
+        BackendError: if the source does not compile, or could raise an exception while running.
+    """
+    llvm = _llvm()
+
+    def build() -> Any:
+        text, linked = _front().lower(source, entry, params, namespace, llvm.vector_bits())
+        return llvm.optimize(text, linked, entry)
+
+    name = None if key is None else llvm.digest(source, entry, " ".join(params), key, fingerprint())
+    stored = disk.load(name) if name is not None else None
+    if stored is not None and stored.source == source and llvm.resolvable(stored.externals):
+        COUNTERS.from_disk += 1
+        return MachineCode(source, entry, stored.object_code, cache(build), from_disk=True)
+    module = build()
+    if ".const.picklebuf." in str(module):
+        raise BackendError(f"kernel {entry} can raise a Python exception, which compiled kernels cannot:\n{source}")
+    externals = llvm.externals(module)
+    if not llvm.resolvable(externals):
+        raise BackendError(f"kernel {entry} needs {externals}, which this process does not export")
+    code = llvm.emit(module)
+    COUNTERS.compiled += 1
+    if name is not None and not llvm.names_absolute_address(module):
+        disk.store(name, disk.Stored(source, code, externals))
+    return MachineCode(source, entry, code, lambda: module, from_disk=False)
