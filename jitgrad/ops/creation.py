@@ -1,0 +1,356 @@
+"""Creation: tensors from Python data, from arrays, and from nothing but a shape."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import Aval, Dtype, Shape, normalize_axis, normalize_shape
+from jitgrad.config import get_default_dtype
+from jitgrad.dispatch import aval_of
+from jitgrad.errors import ArgumentError, OperandError, ShapeError
+from jitgrad.op import Kind, define
+from jitgrad.ops import elementwise as ew
+from jitgrad.ops.identity import STOP_GRADIENT
+from jitgrad.ops.movement import SUM, broadcast_to, expand_dims, reshape
+from jitgrad.scope import current_interpreter
+from jitgrad.ops.operand import Operand, apply
+from jitgrad.tensor import Tensor, check_supported
+
+
+def _full(value: Any, *, shape: Shape, dtype: Dtype) -> np.ndarray[Any, Any]:
+    if type(value) in (bool, int, float) and value == 0 and math.copysign(1.0, value) > 0:
+        return np.zeros(shape, dtype)  # zero pages from the system, where np.full would write them
+    return np.full(shape, value, dtype)
+
+
+def _full_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+    if avals[0].shape:
+        raise ShapeError(f"full: the value must be one number, got {avals[0]}")
+    return Aval(attrs["shape"], attrs["dtype"])
+
+
+def _iota(*, shape: Shape, axis: int | None, dtype: Dtype) -> np.ndarray[Any, Any]:
+    if axis is None:
+        return np.arange(math.prod(shape)).astype(dtype).reshape(shape)
+    column = np.arange(shape[axis]).astype(dtype)
+    return np.broadcast_to(column.reshape((-1,) + (1,) * (len(shape) - axis - 1)), shape)
+
+
+FULL = define(
+    "full(value, *, shape, dtype)",
+    kind=Kind.OPAQUE,
+    eager=_full,
+    abstract=_full_aval,
+    vjp=(lambda g, _out, _value, *, shape, dtype: apply(SUM, g, axis=tuple(range(len(shape)))),),
+    domain=("scalar",),
+    sample_attrs={"shape": (3, 4), "dtype": np.dtype(np.float64)},
+)
+IOTA = define(
+    "iota(*, shape, axis, dtype)",
+    kind=Kind.INDEX,
+    eager=_iota,
+    abstract=lambda _avals, attrs: Aval(attrs["shape"], attrs["dtype"]),
+    sample_attrs={"shape": (3, 4), "axis": 1, "dtype": np.dtype(np.int64)},
+)
+COPY = define(
+    "copy(x)",
+    kind=Kind.OPAQUE,
+    eager=lambda x: np.array(x, copy=True, subok=False),
+    abstract=lambda avals, _attrs: Aval(avals[0].shape, avals[0].dtype),
+    vjp=(lambda g, _out, _x: g,),
+    domain=("real",),
+)
+
+
+# --- from data ---------------------------------------------------------------------------------------------------
+
+
+def check_device(what: str, device: Any) -> None:
+    """Raise ArgumentError unless ``device`` is None or the CPU."""
+    if device is not None and str(device) != "cpu":
+        raise ArgumentError(f"{what}: device {device!r} is not available; tensors live on 'cpu'")
+
+
+def _holds_numpy(data: Any) -> bool:
+    """Whether nested sequences hold anything that has a dtype of its own."""
+    if isinstance(data, (list, tuple)):
+        return any(map(_holds_numpy, data))
+    return hasattr(data, "dtype")
+
+
+def array_from(what: str, data: Any) -> np.ndarray[Any, Any]:
+    """Python data as an array: floats in the default dtype, ints in int64; what has a dtype keeps it."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        array = np.asarray(data)
+    else:
+        try:
+            array = np.asarray(data)
+        except (ValueError, TypeError) as error:
+            raise OperandError(f"{what}: cannot make a tensor of {type(data).__name__}: {error}") from None
+        if array.dtype == np.float64 and not _holds_numpy(data):
+            array = array.astype(get_default_dtype())
+    check_supported(what, array.dtype)
+    return array
+
+
+def _finish(out: Tensor, dtype: Any, what: str, requires_grad: bool) -> Tensor:
+    if dtype is not None and out.dtype != (wanted := check_supported(what, dtype)):
+        out = ew.astype(out, wanted)
+    return out.requires_grad_() if requires_grad else out
+
+
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A new tensor with a copy of ``data``: nested sequences, numbers, an ndarray, a Tensor.
+
+    Python floats become the default dtype (float32 unless :func:`jitgrad.set_default_dtype` changed it), Python ints
+    int64; an ndarray and a Tensor keep their dtype. The copy has no history.
+
+    Raises:
+        DtypeError: complex, string or object data, or ``requires_grad`` of a dtype that is not floating.
+        OperandError: ragged data.
+    """
+    check_device("tensor", device)
+    if isinstance(data, (Tensor, np.ndarray)):
+        if not isinstance(data, Tensor):
+            check_supported("tensor", data.dtype)
+        out = detached(apply(COPY, data))
+    else:
+        array = array_from("tensor", data)
+        if dtype is not None:
+            array = np.asarray(data, check_supported("tensor", dtype))  # from the data: float32 first would round
+        out = current_interpreter.get().constant(np.array(array, copy=True))
+    return _finish(out, dtype, "tensor", requires_grad)
+
+
+def asarray(data: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
+    """``data`` as a tensor: a Tensor itself, an ndarray by sharing its memory, anything else as :func:`tensor`.
+
+    ``copy=True`` always copies, ``copy=False`` raises ArgumentError where a copy would be needed.
+    """
+    check_device("asarray", device)
+    shared = isinstance(data, Tensor) or (isinstance(data, np.ndarray) and not current_interpreter.get().tracing)
+    if copy is False and (not shared or (dtype is not None and np.dtype(dtype) != data.dtype)):
+        raise ArgumentError(f"asarray: {type(data).__name__} cannot become a tensor without a copy (copy=False)")
+    if copy or not shared:
+        return tensor(data, dtype=dtype)
+    out = data if isinstance(data, Tensor) else Tensor(array_from("asarray", data))
+    return _finish(out, dtype, "asarray", requires_grad=False)
+
+
+def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
+    """A tensor that shares memory with ``array``. Raises OperandError for anything but an ndarray."""
+    if not isinstance(array, np.ndarray):
+        raise OperandError(f"from_numpy: expected an ndarray, got {type(array).__name__}")
+    return asarray(array)
+
+
+def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor that shares memory with ``x``, any object with ``__dlpack__`` on the CPU."""
+    check_device("from_dlpack", device)
+    return asarray(np.from_dlpack(x), copy=copy)
+
+
+def clone(x: Operand) -> Tensor:
+    """A copy of ``x`` in memory of its own, through which gradients flow."""
+    return apply(COPY, x)
+
+
+def detached(x: Tensor) -> Tensor:
+    """``x`` over the same memory, without its history; inside a trace a wall for gradients."""
+    interpreter = current_interpreter.get()
+    if interpreter.tracing:
+        return apply(STOP_GRADIENT, x)
+    return Tensor(interpreter.current(x), x._aval, x._storage)
+
+
+# --- from a shape ------------------------------------------------------------------------------------------------
+
+
+def _dtype_of_number(value: Any) -> Dtype:
+    if isinstance(value, float) and not isinstance(value, np.generic):
+        return get_default_dtype()
+    return aval_of(FULL, value).dtype
+
+
+def full(shape: Any, fill_value: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of ``shape`` holding ``fill_value`` everywhere; gradients flow to a ``fill_value`` that is a tensor.
+
+    Without ``dtype`` a Python float gets the default dtype, an int int64, a tensor keeps its own.
+    """
+    check_device("full", device)
+    lengths = normalize_shape("full", shape)
+    if any(n < 0 for n in lengths):
+        raise ShapeError(f"a shape must not have negative lengths, got {lengths}")
+    wanted = _dtype_of_number(fill_value) if dtype is None else check_supported("full", dtype)
+    if aval_of(FULL, fill_value).shape:
+        out = clone(broadcast_to(ew.astype(fill_value, wanted), lengths))
+    else:
+        out = apply(FULL, fill_value, shape=lengths, dtype=wanted)
+    return out.requires_grad_() if requires_grad else out
+
+
+def zeros(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros of ``shape``, in the default float dtype unless ``dtype`` is given."""
+    return full(shape, 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+def ones(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones of ``shape``, in the default float dtype unless ``dtype`` is given."""
+    return full(shape, 1, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+def empty(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor to be filled. It holds zeros: uninitialised memory would differ between eager and compiled runs."""
+    return zeros(shape, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def full_like(
+    x: Operand, fill_value: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """``fill_value`` in the shape and dtype of ``x``."""
+    aval = aval_of(FULL, x)
+    return full(aval.shape, fill_value, dtype=dtype or aval.dtype, device=device, requires_grad=requires_grad)
+
+
+def zeros_like(x: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Zeros in the shape and dtype of ``x``."""
+    return full_like(x, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def ones_like(x: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Ones in the shape and dtype of ``x``."""
+    return full_like(x, 1, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def empty_like(x: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A tensor to be filled (it holds zeros) in the shape and dtype of ``x``."""
+    return full_like(x, 0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+# --- from indices ------------------------------------------------------------------------------------------------
+
+
+def iota(shape: Shape, axis: int | None, dtype: Any = np.int64) -> Tensor:
+    """Each element's coordinate along ``axis``, or its row-major position for ``axis=None``."""
+    lengths = normalize_shape("iota", shape)
+    k = None if axis is None else normalize_axis("iota", axis, len(lengths))
+    return apply(IOTA, shape=lengths, axis=k, dtype=check_supported("iota", dtype))
+
+
+def _number(what: str, x: Any) -> int | float:
+    """A bound of a range as a Python number. Raises TracedValueError for a tensor that is only being traced."""
+    if isinstance(x, Tensor):
+        x = x.concrete(what)
+    value = x.item() if isinstance(x, (np.ndarray, np.generic)) else x
+    if not isinstance(value, (int, float)):
+        raise OperandError(f"{what}: expected a number, got {type(x).__name__}")
+    return value
+
+
+def arange(
+    start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """``start, start + step, ...`` up to but without ``stop``: int64 for ints, else the default float dtype.
+
+    Element k is ``start + k * step``, rounded once from float64 (int64 for ints).
+    """
+    check_device("arange", device)
+    first, last, by = (_number("arange", v) for v in ((0, start, step) if stop is None else (start, stop, step)))
+    if by == 0 or not math.isfinite((last - first) / by):
+        raise ArgumentError(f"arange({first}, {last}, {by}) would never end")
+    exact = all(isinstance(v, int) for v in (first, last, by))
+    length = max(0, -((first - last) // by) if exact else math.ceil((last - first) / by))
+    if dtype is not None:
+        wanted = check_supported("arange", dtype)
+    else:
+        wanted = np.dtype(np.int64) if exact else get_default_dtype()
+    k = iota((int(length),), 0, np.int64 if exact else np.float64)
+    values = k if (first, by) == (0, 1) else ew.add(ew.multiply(k, by), first)
+    return _finish(values, wanted, "arange", requires_grad)
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    endpoint: bool = True,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``num`` numbers at equal distances from ``start`` to ``stop``, which is the last one if ``endpoint``.
+
+    Computed in float64 and rounded once; an integer dtype rounds down, as in NumPy.
+    """
+    check_device("linspace", device)
+    first, last, count = float(_number("linspace", start)), float(_number("linspace", stop)), operator.index(num)
+    if count < 0:
+        raise ArgumentError(f"linspace: num must not be negative, got {count}")
+    k = iota((count,), 0, np.float64)
+    intervals = count - 1 if endpoint else count
+    values = ew.add(ew.multiply(k, (last - first) / intervals if intervals > 0 else last - first), first)
+    if endpoint and count > 1:
+        values = ew.where(ew.equal(k, float(count - 1)), last, values)
+    wanted = get_default_dtype() if dtype is None else check_supported("linspace", dtype)
+    return _finish(ew.floor(values) if wanted.kind in "iu" else values, wanted, "linspace", requires_grad)
+
+
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    k: int = 0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A matrix with ones on the ``k``-th diagonal and zeros elsewhere."""
+    check_device("eye", device)
+    shape = normalize_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
+    on_diagonal = ew.equal(ew.add(iota(shape, 0), k), iota(shape, 1))
+    return _finish(on_diagonal, dtype or get_default_dtype(), "eye", requires_grad)
+
+
+def _triangle(what: str, x: Operand, k: int, lower: bool) -> Tensor:
+    aval = aval_of(COPY, x)
+    if aval.ndim < 2:
+        raise ShapeError(f"{what} needs at least two axes, got {aval}")
+    shape = aval.shape[-2:]
+    rows, columns = ew.add(iota(shape, 0), operator.index(k)), iota(shape, 1)
+    keep = ew.less_equal(columns, rows) if lower else ew.greater_equal(columns, rows)
+    return ew.where(keep, x, False if aval.dtype.kind == "b" else 0)
+
+
+def tril(x: Operand, k: int = 0) -> Tensor:
+    """The lower triangle of the matrices in the last two axes: zeros above the ``k``-th diagonal."""
+    return _triangle("tril", x, k, lower=True)
+
+
+def triu(x: Operand, k: int = 0) -> Tensor:
+    """The upper triangle of the matrices in the last two axes: zeros below the ``k``-th diagonal."""
+    return _triangle("triu", x, k, lower=False)
+
+
+def meshgrid(*xs: Operand, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """Coordinate arrays of the grid that the 1-D ``xs`` span; "xy" swaps the first two axes, as in NumPy."""
+    if indexing not in ("xy", "ij"):
+        raise ArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
+    avals = [aval_of(COPY, x) for x in xs]
+    if any(a.ndim > 1 for a in avals):
+        raise ShapeError(f"meshgrid needs 1-D arrays, got {', '.join(map(str, avals))}")
+    axes = list(range(len(xs)))
+    if indexing == "xy":
+        axes[:2] = axes[:2][::-1]
+    shape = [0] * len(xs)
+    for axis, aval in zip(axes, avals, strict=True):
+        shape[axis] = aval.size
+    columns = (reshape(x, (a.size,)) for x, a in zip(xs, avals, strict=True))
+    return tuple(
+        broadcast_to(expand_dims(c, [k for k in range(len(xs)) if k != axis]), shape) for c, axis in zip(columns, axes, strict=True)
+    )

@@ -1,0 +1,362 @@
+"""Reductions: a monoid over axes, and what is composed of those."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import Aval, Dtype, normalize_axes, normalize_axis
+from jitgrad.dispatch import aval_of
+from jitgrad.errors import ArgumentError, DtypeError, ShapeError
+from jitgrad.op import Kind, OpDef, define
+from jitgrad.ops import elementwise as ew
+from jitgrad.ops.identity import STOP_GRADIENT
+from jitgrad.ops.movement import (
+    SUM,
+    Axis,
+    accumulate_dtypes,
+    accumulator_dtype,
+    broadcast_to,
+    cut,
+    expand_dims,
+    flip,
+    moveaxis,
+    place,
+    reduced_shape,
+    reshape,
+)
+from jitgrad.ops.operand import Operand, apply
+from jitgrad.tensor import Tensor, check_supported
+
+
+def _accumulated_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+    return Aval(reduced_shape(avals[0].shape, attrs["axis"]), accumulator_dtype(avals[0].dtype))
+
+
+def _extremum_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+    (x,), axis = avals, attrs["axis"]
+    if builtins.any(x.shape[k] == 0 for k in axis):
+        raise ShapeError(f"max/min over axes {axis} of {x}: an empty axis has neither a largest nor a smallest element")
+    return Aval(reduced_shape(x.shape, axis), x.dtype)
+
+
+def _truth_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+    return Aval(reduced_shape(avals[0].shape, attrs["axis"]), np.dtype(np.bool_))
+
+
+def _position_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+    (x,), axis = avals, attrs["axis"]
+    if (x.size if axis is None else x.shape[axis]) == 0:
+        raise ShapeError(f"argmax/argmin of {x} over axis {axis}: an empty axis has no largest or smallest element")
+    return Aval(() if axis is None else reduced_shape(x.shape, (axis,)), np.dtype(np.int64))
+
+
+def _own_dtype(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
+    dtype = avals[0].dtype
+    return (dtype,), dtype
+
+
+def _truth_dtypes(_avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
+    dtype = np.dtype(np.bool_)
+    return (dtype,), dtype
+
+
+def _reduce(name: str, eager: Any, **rest: Any) -> OpDef:
+    return define(
+        f"{name}(x, *, axis)",
+        kind=Kind.REDUCE,
+        monoid=name,
+        eager=eager,
+        domain=("real",),
+        sample_attrs={"axis": (0,)},
+        **rest,
+    )
+
+
+# --- gradients of the primitives ---------------------------------------------------------------------------------
+
+
+def _extremum_vjp(g: Tensor, out: Tensor, x: Tensor, *, axis: tuple[int, ...]) -> Tensor:
+    """The gradient in equal shares to every element that attains the extremum (NaN where the extremum is NaN)."""
+    attains = ew.equal(x, expand_dims(out, axis))
+    count = expand_dims(apply(SUM, ew.astype(attains, g.dtype), axis=axis), axis)
+    return ew.divide(ew.where(attains, expand_dims(g, axis), 0.0), count)
+
+
+def _prod_vjp(g: Tensor, _out: Tensor, x: Tensor, *, axis: tuple[int, ...]) -> Tensor:
+    """g times the product of the other elements, by the product tree run backwards.
+
+    Exact where elements are zero (nothing is divided), and again differentiable, at about three products per element.
+    """
+    kept = [k for k in range(x.ndim) if k not in axis]
+    order = (*kept, *axis)
+    moved = moveaxis(x, order, tuple(range(x.ndim)))
+    outer = tuple(x.shape[k] for k in kept)
+    count = math.prod(x.shape[k] for k in axis)
+    rows = reshape(moved, (*outer, count))
+    shares = reshape(_tree_backward(expand_dims(g, (len(outer),)), rows, count), moved.shape)
+    return moveaxis(shares, tuple(range(x.ndim)), order)
+
+
+def _tree_backward(g: Tensor, row: Tensor, count: int) -> Tensor:
+    """The gradient of the product of ``row`` along its last axis (of length ``count``), each level halving it."""
+    levels: list[tuple[Tensor, Tensor, int]] = []
+    last = row.ndim - 1
+    while count > 1:
+        half = count // 2
+        low, high = cut(row, last, 0, half), cut(row, last, half, 2 * half)
+        levels.append((low, high, count))
+        product = ew.multiply(low, high)
+        # an odd last element waits for the next level
+        row = _join(product, cut(row, last, 2 * half, count)) if count % 2 else product
+        count -= half
+    if not count:
+        return broadcast_to(g, row.shape)
+    for low, high, length in reversed(levels):
+        half = length // 2
+        pair = cut(g, last, 0, half)
+        g_low, g_high = ew.multiply(pair, high), ew.multiply(pair, low)
+        rest = cut(g, last, half, length - half)
+        g = _join(_join(g_low, g_high), rest) if length % 2 else _join(g_low, g_high)
+    return g
+
+
+def _join(a: Tensor, b: Tensor) -> Tensor:
+    """``a`` then ``b`` along the last axis, as a sum of two placed arrays."""
+    n, m, last = a.shape[-1], b.shape[-1], a.ndim - 1
+    shape = (*a.shape[:-1], n + m)
+    full = tuple((0, 1, k) for k in a.shape[:last])
+    return ew.add(place(a, shape, (*full, (0, 1, n))), place(b, shape, (*full, (n, 1, m))))
+
+
+def _cumulative_sum_vjp(g: Tensor, _out: Tensor, _x: Any, *, axis: int) -> Tensor:
+    return flip(apply(CUMULATIVE_SUM, flip(g, axis), axis=axis), axis)
+
+
+PROD = _reduce(
+    "prod",
+    lambda x, *, axis: np.multiply.reduce(x, axis=axis, dtype=accumulator_dtype(np.asarray(x).dtype)),
+    abstract=_accumulated_aval,
+    dtypes=accumulate_dtypes,
+    vjp=(_prod_vjp,),
+)
+MAX = _reduce(
+    "max", lambda x, *, axis: np.max(x, axis=axis), abstract=_extremum_aval, dtypes=_own_dtype, vjp=(_extremum_vjp,)
+)
+MIN = _reduce(
+    "min", lambda x, *, axis: np.min(x, axis=axis), abstract=_extremum_aval, dtypes=_own_dtype, vjp=(_extremum_vjp,)
+)
+ANY = _reduce("any", lambda x, *, axis: np.any(x, axis=axis), abstract=_truth_aval, dtypes=_truth_dtypes)
+ALL = _reduce("all", lambda x, *, axis: np.all(x, axis=axis), abstract=_truth_aval, dtypes=_truth_dtypes)
+ARGMAX = define(
+    "argmax(x, *, axis)",
+    kind=Kind.OPAQUE,
+    eager=lambda x, *, axis: np.argmax(x, axis=axis),
+    abstract=_position_aval,
+    domain=("real",),
+    sample_attrs={"axis": 0},
+)
+ARGMIN = define(
+    "argmin(x, *, axis)",
+    kind=Kind.OPAQUE,
+    eager=lambda x, *, axis: np.argmin(x, axis=axis),
+    abstract=_position_aval,
+    domain=("real",),
+    sample_attrs={"axis": 0},
+)
+CUMULATIVE_SUM = define(
+    "cumulative_sum(x, *, axis)",
+    kind=Kind.OPAQUE,
+    eager=lambda x, *, axis: np.cumsum(x, axis=axis, dtype=accumulator_dtype(np.asarray(x).dtype)),
+    abstract=lambda avals, _attrs: Aval(avals[0].shape, accumulator_dtype(avals[0].dtype)),
+    vjp=(_cumulative_sum_vjp,),
+    domain=("real",),
+    sample_attrs={"axis": 0},
+)
+
+
+def _apply(op: OpDef, x: Operand, axis: Axis, keepdims: bool) -> Tensor:
+    axes = normalize_axes(op.name, axis, aval_of(op, x).ndim)
+    out = apply(op, x, axis=axes)
+    return expand_dims(out, axes) if keepdims and axes else out
+
+
+def _converted(what: str, x: Operand, dtype: Any) -> Operand:
+    return x if dtype is None else ew.astype(x, check_supported(what, dtype))
+
+
+# --- the primitives ----------------------------------------------------------------------------------------------
+
+
+def sum(x: Operand, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum over ``axis`` (None: all axes); bools and ints are summed in 64 bits, floats in their own dtype.
+
+    ``dtype`` converts the elements first. Raises AxisError for an axis that does not exist or is named twice.
+    """
+    return _apply(SUM, _converted("sum", x, dtype), axis, keepdims)
+
+
+def prod(x: Operand, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+    """The product over ``axis`` (None: all axes); dtypes as in :func:`sum`. Its gradient is exact at zeros."""
+    return _apply(PROD, _converted("prod", x, dtype), axis, keepdims)
+
+
+def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The largest element over ``axis``; NaN if there is one. Equal largest elements share the gradient equally.
+
+    Raises:
+        ShapeError: an axis is empty.
+    """
+    return _apply(MAX, x, axis, keepdims)
+
+
+def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The smallest element over ``axis``; NaN if there is one. Equal smallest elements share the gradient equally.
+
+    Raises:
+        ShapeError: an axis is empty.
+    """
+    return _apply(MIN, x, axis, keepdims)
+
+
+def any(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Whether any element over ``axis`` is not zero (NaN is not zero)."""
+    return _apply(ANY, x, axis, keepdims)
+
+
+def all(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Whether all elements over ``axis`` are not zero (NaN is not zero)."""
+    return _apply(ALL, x, axis, keepdims)
+
+
+def argmax(x: Operand, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The position (int64) of the first largest element, or of the first NaN; ``axis=None`` counts in row-major order."""
+    return _position(ARGMAX, x, axis, keepdims)
+
+
+def argmin(x: Operand, axis: int | None = None, keepdims: bool = False) -> Tensor:
+    """The position (int64) of the first smallest element, or of the first NaN; ``axis=None`` counts in row-major order."""
+    return _position(ARGMIN, x, axis, keepdims)
+
+
+def _position(op: OpDef, x: Operand, axis: int | None, keepdims: bool) -> Tensor:
+    ndim = aval_of(op, x).ndim
+    k = None if axis is None else normalize_axis(op.name, axis, ndim)
+    out = apply(op, x, axis=k)
+    return expand_dims(out, range(ndim) if k is None else (k,)) if keepdims and ndim else out
+
+
+def cumulative_sum(x: Operand, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False) -> Tensor:
+    """The running sum along ``axis``, which may be omitted for one axis only; dtypes as in :func:`sum`.
+
+    With ``include_initial`` the result starts with the empty sum, 0, and is longer by one.
+    """
+    aval = aval_of(CUMULATIVE_SUM, x)
+    if axis is None and aval.ndim != 1:
+        raise ArgumentError(f"cumulative_sum of {aval} needs an axis; reshape(-1) it first to sum over all elements")
+    k = normalize_axis("cumulative_sum", 0 if axis is None else axis, aval.ndim)
+    if aval.ndim == 0:
+        raise ArgumentError("cumulative_sum of a 0-d array: there is no axis to run along")
+    out = apply(CUMULATIVE_SUM, _converted("cumulative_sum", x, dtype), axis=k)
+    if not include_initial:
+        return out
+    shape = tuple(n + (j == k) for j, n in enumerate(out.shape))
+    return place(out, shape, tuple((int(j == k), 1, n) for j, n in enumerate(out.shape)))
+
+
+# --- compositions ------------------------------------------------------------------------------------------------
+
+
+def _float(what: str, x: Operand) -> Operand:
+    """``x`` in the dtype that means are computed in: ints in float64, float16 in float32, as NumPy does."""
+    dtype = aval_of(SUM, x).dtype
+    if dtype.kind in "biu":
+        return ew.astype(x, np.dtype(np.float64))
+    if dtype.kind != "f":
+        raise DtypeError(f"{what} is not defined for {dtype}")
+    return ew.astype(x, np.dtype(np.float32)) if dtype.itemsize == 2 else x
+
+
+def _back(out: Tensor, x: Operand) -> Tensor:
+    dtype = aval_of(SUM, x).dtype
+    return ew.astype(out, dtype) if dtype.kind == "f" and dtype != out.dtype else out
+
+
+def _count(x: Operand, axis: Axis, what: str) -> int:
+    shape = aval_of(SUM, x).shape
+    return math.prod(shape[k] for k in normalize_axes(what, axis, len(shape)))
+
+
+def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The arithmetic mean over ``axis``: float64 for ints and bools, else of ``x``'s dtype; NaN for no elements."""
+    return _back(ew.divide(sum(_float("mean", x), axis, keepdims), _count(x, axis, "mean")), x)
+
+
+def var(x: Operand, axis: Axis = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
+    """The mean squared distance from the mean over ``axis``, divided by ``max(count - correction, 0)``.
+
+    Computed in two passes, as NumPy does: the one-pass form loses all digits where the mean is large.
+    """
+    values = _float("var", x)
+    distance = ew.subtract(values, mean(values, axis, keepdims=True))
+    total = sum(ew.multiply(distance, distance), axis, keepdims)
+    return _back(ew.divide(total, builtins.max(_count(x, axis, "var") - correction, 0)), x)
+
+
+def _root(square: Tensor) -> Tensor:
+    """The square root whose gradient at 0 is 0, a subgradient, where that of sqrt would turn 0 * inf into NaN."""
+    zero = ew.equal(square, 0)
+    return ew.where(zero, 0.0, ew.sqrt(ew.where(zero, 1.0, square)))
+
+
+def std(x: Operand, axis: Axis = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
+    """The square root of :func:`var`; its gradient is 0 where all elements are equal."""
+    return _back(_root(var(_float("std", x), axis, keepdims, correction=correction)), x)
+
+
+def _shift(x: Operand, axes: Sequence[int]) -> Operand:
+    """The largest element over ``axes``, or 0 where it is infinite, for exp(x - shift) not to overflow.
+
+    What is computed with it does not depend on it, so it is kept out of the gradient.
+    """
+    largest = apply(STOP_GRADIENT, _apply(MAX, x, axes, keepdims=True))
+    return ew.where(ew.isfinite(largest), largest, 0.0)
+
+
+def _empty(x: Operand, axes: Sequence[int]) -> bool:
+    return builtins.any(aval_of(SUM, x).shape[k] == 0 for k in axes)
+
+
+def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """log(sum(exp(x))) over ``axis``, without overflow; -inf for no elements."""
+    values = _float("logsumexp", x)
+    axes = normalize_axes("logsumexp", axis, aval_of(SUM, x).ndim)
+    if _empty(x, axes):
+        return _back(ew.log(sum(ew.exp(values), axes, keepdims)), x)
+    shift = _shift(values, axes)
+    total = ew.add(ew.log(sum(ew.exp(ew.subtract(values, shift)), axes, keepdims=True)), shift)
+    return _back(total if keepdims else reshape(total, reduced_shape(total.shape, axes)), x)
+
+
+def softmax(x: Operand, axis: Axis = -1) -> Tensor:
+    """exp(x) / sum(exp(x)) over ``axis``, without overflow."""
+    values = _float("softmax", x)
+    axes = normalize_axes("softmax", axis, aval_of(SUM, x).ndim)
+    if _empty(x, axes):
+        return _back(ew.exp(values), x)
+    power = ew.exp(ew.subtract(values, _shift(values, axes)))
+    return _back(ew.divide(power, sum(power, axes, keepdims=True)), x)
+
+
+def log_softmax(x: Operand, axis: Axis = -1) -> Tensor:
+    """log(softmax(x)) over ``axis``, without overflow or underflow."""
+    values = _float("log_softmax", x)
+    axes = normalize_axes("log_softmax", axis, aval_of(SUM, x).ndim)
+    if _empty(x, axes):
+        return _back(ew.exp(values), x)
+    shifted = ew.subtract(values, _shift(values, axes))
+    return _back(ew.subtract(shifted, ew.log(sum(ew.exp(shifted), axes, keepdims=True))), x)
