@@ -1,0 +1,330 @@
+"""Arithmetic: sums, products, roots, extrema, and conversion of dtypes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import Aval, Dtype, float_dtype, like_ufunc, same_dtype
+from jitgrad.op import elementwise
+from jitgrad.ops.comparison import equal, greater, greater_equal, less, less_equal, logical_and, logical_or
+from jitgrad.ops.comparison import where, zero_gradient
+from jitgrad.ops.operand import Operand, apply
+from jitgrad.tensor import Tensor, check_supported
+
+# --- sums and products -------------------------------------------------------------------------------------------
+
+ADD = elementwise(
+    "add(x, y)",
+    scalar="x + y",
+    eager=np.add,
+    dtypes=like_ufunc(np.add),
+    vjp=(lambda g, _out, _x, _y: g, lambda g, _out, _x, _y: g),
+    domain=("real", "real"),
+)
+SUBTRACT = elementwise(
+    "subtract(x, y)",
+    scalar="x - y",
+    eager=np.subtract,
+    dtypes=like_ufunc(np.subtract),
+    vjp=(lambda g, _out, _x, _y: g, lambda g, _out, _x, _y: negative(g)),
+    domain=("real", "real"),
+)
+MULTIPLY = elementwise(
+    "multiply(x, y)",
+    scalar="x * y",
+    eager=np.multiply,
+    dtypes=like_ufunc(np.multiply),
+    vjp=(lambda g, _out, _x, y: multiply(g, y), lambda g, _out, x, _y: multiply(g, x)),
+    domain=("real", "real"),
+)
+DIVIDE = elementwise(
+    "divide(x, y)",
+    scalar="x / y",
+    eager=np.divide,
+    dtypes=like_ufunc(np.divide),
+    vjp=(
+        lambda g, _out, _x, y: divide(g, y),
+        lambda g, out, _x, y: negative(multiply(divide(g, y), out)),
+    ),
+    domain=("real", "nonzero"),
+)
+NEGATIVE = elementwise(
+    "negative(x)",
+    scalar="-x",
+    eager=np.negative,
+    dtypes=like_ufunc(np.negative),
+    vjp=(lambda g, _out, _x: negative(g),),
+    domain=("real",),
+)
+POSITIVE = elementwise(
+    "positive(x)",
+    scalar="x",
+    eager=np.positive,
+    dtypes=like_ufunc(np.positive),
+    vjp=(lambda g, _out, _x: g,),
+    domain=("real",),
+)
+RECIPROCAL = elementwise(
+    "reciprocal(x)",
+    scalar="1 / x",
+    eager=lambda x: 1 / x,
+    vjp=(lambda g, out, _x: negative(multiply(g, multiply(out, out))),),
+    domain=("nonzero",),
+)
+SQUARE = elementwise(
+    "square(x)",
+    scalar="x * x",
+    eager=np.square,
+    dtypes=like_ufunc(np.square),
+    vjp=(lambda g, _out, x: multiply(g, multiply(2.0, x)),),
+    domain=("real",),
+)
+
+
+def add(x: Operand, y: Operand) -> Tensor:
+    """``x + y``."""
+    return apply(ADD, x, y)
+
+
+def subtract(x: Operand, y: Operand) -> Tensor:
+    """``x - y``. Raises DtypeError for two bools, as NumPy does."""
+    return apply(SUBTRACT, x, y)
+
+
+def multiply(x: Operand, y: Operand) -> Tensor:
+    """``x * y``."""
+    return apply(MULTIPLY, x, y)
+
+
+def divide(x: Operand, y: Operand) -> Tensor:
+    """``x / y`` in floating point, also for integers; IEEE infinities and NaN for a zero ``y``."""
+    return apply(DIVIDE, x, y)
+
+
+def negative(x: Operand) -> Tensor:
+    """``-x``. Raises DtypeError for bools."""
+    return apply(NEGATIVE, x)
+
+
+def positive(x: Operand) -> Tensor:
+    """``+x``: the same elements."""
+    return apply(POSITIVE, x)
+
+
+def reciprocal(x: Operand) -> Tensor:
+    """``1 / x`` in floating point, also for integers (where NumPy would truncate to 0)."""
+    return apply(RECIPROCAL, x)
+
+
+def square(x: Operand) -> Tensor:
+    """``x * x``."""
+    return apply(SQUARE, x)
+
+
+# --- magnitude, sign, roots --------------------------------------------------------------------------------------
+
+ABS = elementwise(
+    "abs(x)",
+    scalar="abs(x)",
+    eager=np.absolute,
+    dtypes=like_ufunc(np.absolute),
+    vjp=(lambda g, _out, x: multiply(g, sign(x)),),
+    domain=("nonzero",),
+)
+SIGN = elementwise(
+    "sign(x)",
+    scalar="sign(x)",
+    eager=np.sign,
+    dtypes=like_ufunc(np.sign),
+    vjp=(zero_gradient,),
+    domain=("nonzero",),
+)
+COPYSIGN = elementwise(
+    "copysign(x, y)",
+    scalar="copysign(x, y)",
+    eager=np.copysign,
+    dtypes=float_dtype,
+    vjp=(lambda g, _out, x, y: multiply(g, multiply(sign(x), copysign(1.0, y))), zero_gradient),
+    domain=("nonzero", "nonzero"),
+)
+SQRT = elementwise(
+    "sqrt(x)",
+    scalar="sqrt(x)",
+    eager=np.sqrt,
+    vjp=(lambda g, out, _x: divide(multiply(g, 0.5), out),),
+    domain=("positive",),
+)
+RSQRT = elementwise(
+    "rsqrt(x)",
+    scalar="rsqrt(x)",
+    eager=lambda x: 1 / np.sqrt(x),
+    vjp=(lambda g, out, _x: multiply(multiply(g, -0.5), multiply(multiply(out, out), out)),),
+    domain=("positive",),
+)
+
+
+def abs(x: Operand) -> Tensor:
+    """``|x|``; its gradient at 0 is 0."""
+    return apply(ABS, x)
+
+
+def sign(x: Operand) -> Tensor:
+    """-1, 0 or 1; NaN for NaN."""
+    return apply(SIGN, x)
+
+
+def copysign(x: Operand, y: Operand) -> Tensor:
+    """The magnitude of ``x`` with the sign bit of ``y``, floating."""
+    return apply(COPYSIGN, x, y)
+
+
+def sqrt(x: Operand) -> Tensor:
+    """The square root, correctly rounded; NaN below 0."""
+    return apply(SQRT, x)
+
+
+def rsqrt(x: Operand) -> Tensor:
+    """``1 / sqrt(x)``."""
+    return apply(RSQRT, x)
+
+
+# --- extrema -----------------------------------------------------------------------------------------------------
+
+MAXIMUM = elementwise(
+    "maximum(x, y)",
+    scalar="maximum(x, y)",
+    eager=np.maximum,
+    dtypes=like_ufunc(np.maximum),
+    vjp=(
+        lambda g, _out, x, y: where(equal(x, y), multiply(g, 0.5), where(greater(x, y), g, 0.0)),
+        lambda g, _out, x, y: where(equal(x, y), multiply(g, 0.5), where(greater(y, x), g, 0.0)),
+    ),
+    domain=("real", "real"),
+)
+MINIMUM = elementwise(
+    "minimum(x, y)",
+    scalar="minimum(x, y)",
+    eager=np.minimum,
+    dtypes=like_ufunc(np.minimum),
+    vjp=(
+        lambda g, _out, x, y: where(equal(x, y), multiply(g, 0.5), where(less(x, y), g, 0.0)),
+        lambda g, _out, x, y: where(equal(x, y), multiply(g, 0.5), where(less(y, x), g, 0.0)),
+    ),
+    domain=("real", "real"),
+)
+CLIP = elementwise(
+    "clip(x, min, max)",
+    scalar="minimum(maximum(x, min), max)",
+    eager=lambda x, min, max: np.minimum(np.maximum(x, min), max),
+    dtypes=same_dtype,
+    vjp=(
+        lambda g, _out, x, min, max: where(logical_and(greater_equal(x, min), less_equal(x, max)), g, 0.0),
+        lambda g, _out, x, min, max: where(logical_and(less(x, min), less_equal(min, max)), g, 0.0),
+        lambda g, _out, x, min, max: where(logical_or(greater(x, max), less(max, min)), g, 0.0),
+    ),
+    domain=("real", "low", "high"),
+)
+CLIP_MIN = elementwise(
+    "clip_min(x, min)",
+    scalar="maximum(x, min)",
+    eager=np.maximum,
+    dtypes=same_dtype,
+    vjp=(
+        lambda g, _out, x, min: where(greater_equal(x, min), g, 0.0),
+        lambda g, _out, x, min: where(less(x, min), g, 0.0),
+    ),
+    domain=("real", "real"),
+)
+CLIP_MAX = elementwise(
+    "clip_max(x, max)",
+    scalar="minimum(x, max)",
+    eager=np.minimum,
+    dtypes=same_dtype,
+    vjp=(
+        lambda g, _out, x, max: where(less_equal(x, max), g, 0.0),
+        lambda g, _out, x, max: where(greater(x, max), g, 0.0),
+    ),
+    domain=("real", "real"),
+)
+
+
+def maximum(x: Operand, y: Operand) -> Tensor:
+    """The larger of the two, NaN if either is NaN; equal operands share the gradient half and half."""
+    return apply(MAXIMUM, x, y)
+
+
+def minimum(x: Operand, y: Operand) -> Tensor:
+    """The smaller of the two, NaN if either is NaN; equal operands share the gradient half and half."""
+    return apply(MINIMUM, x, y)
+
+
+def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> Tensor:
+    """``minimum(maximum(x, min), max)``; a bound of None is no bound.
+
+    The gradient goes to ``x`` where it lies within the bounds, the bounds included (as in torch).
+    """
+    if min is None:
+        return positive(x) if max is None else apply(CLIP_MAX, x, max)
+    return apply(CLIP_MIN, x, min) if max is None else apply(CLIP, x, min, max)
+
+
+# --- interpolation -----------------------------------------------------------------------------------------------
+
+LERP = elementwise(
+    "lerp(x, y, weight)",
+    # from the nearer end, so that weight 1 gives y exactly
+    scalar="x + weight * (y - x) if abs(weight) < 0.5 else y - (y - x) * (1 - weight)",
+    eager=lambda x, y, weight: np.where(np.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight)),
+    vjp=(
+        lambda g, _out, _x, _y, weight: multiply(g, subtract(1.0, weight)),
+        lambda g, _out, _x, _y, weight: multiply(g, weight),
+        lambda g, _out, x, y, _weight: multiply(g, subtract(y, x)),
+    ),
+    domain=("real", "real", "real"),
+)
+
+
+def lerp(x: Operand, y: Operand, weight: Operand) -> Tensor:
+    """``x + weight * (y - x)``, floating, exact at both ends."""
+    return apply(LERP, x, y, weight)
+
+
+# --- dtypes ------------------------------------------------------------------------------------------------------
+
+
+def _astype_dtypes(avals: Sequence[Aval], *, dtype: Dtype) -> tuple[tuple[Dtype, ...], Dtype]:
+    return (avals[0].dtype,), dtype
+
+
+ASTYPE = elementwise(
+    "astype(x, *, dtype)",
+    scalar="x",  # the conversion is the store in the result's dtype
+    eager=lambda x, *, dtype: x.astype(dtype),
+    dtypes=_astype_dtypes,
+    vjp=(lambda g, _out, x, *, dtype: astype(g, x.dtype),),
+    domain=("real",),
+    sample_attrs={"dtype": np.dtype(np.float64)},
+)
+
+
+def astype(x: Operand, dtype: Any, *, copy: bool = True) -> Tensor:
+    """``x`` converted to ``dtype`` as C would; with ``copy=False`` a tensor of that dtype is returned as it is.
+
+    Raises:
+        DtypeError: ``dtype`` is no bool, integer or float dtype.
+    """
+    wanted = check_supported("astype", dtype)
+    if not copy and isinstance(x, Tensor) and x.dtype == wanted:
+        return x
+    return apply(ASTYPE, x, dtype=wanted)
+
+
+absolute = abs
+neg = negative
+sub = subtract
+mul = multiply
+div = true_divide = divide
+clamp = clip

@@ -1,0 +1,239 @@
+"""Comparisons, predicates, logic and selection: ops whose results are bools, bits or one of their operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import Aval, Dtype, float_dtype, like_ufunc, select_dtype
+from jitgrad.op import OpDef, elementwise
+from jitgrad.ops.operand import Operand, apply
+from jitgrad.tensor import Tensor
+
+# --- selection ---------------------------------------------------------------------------------------------------
+
+WHERE = elementwise(
+    "where(condition, x, y)",
+    scalar="x if condition else y",
+    eager=np.where,
+    dtypes=select_dtype,
+    vjp=(
+        None,
+        lambda g, _out, condition, _x, _y: where(condition, g, 0.0),
+        lambda g, _out, condition, _x, _y: where(condition, 0.0, g),
+    ),
+    domain=("bool", "real", "real"),
+)
+
+
+def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
+    """``x`` where ``condition`` is true, else ``y``, in the common dtype of the two.
+
+    The gradient of the choice that was not taken is exactly zero, whatever its value.
+    """
+    return apply(WHERE, condition, x, y)
+
+
+def zero_gradient(g: Tensor, _out: Any, *_operands: Any) -> Tensor:
+    """The vjp of a piecewise constant function; zero even where ``g`` is infinite or NaN."""
+    return where(False, g, 0.0)
+
+
+# --- comparisons -------------------------------------------------------------------------------------------------
+
+
+def _comparison(name: str, symbol: str, ufunc: np.ufunc) -> OpDef:
+    return elementwise(
+        f"{name}(x, y)", scalar=f"x {symbol} y", eager=ufunc, dtypes=like_ufunc(ufunc), domain=("real", "real")
+    )
+
+
+EQUAL = _comparison("equal", "==", np.equal)
+NOT_EQUAL = _comparison("not_equal", "!=", np.not_equal)
+LESS = _comparison("less", "<", np.less)
+LESS_EQUAL = _comparison("less_equal", "<=", np.less_equal)
+GREATER = _comparison("greater", ">", np.greater)
+GREATER_EQUAL = _comparison("greater_equal", ">=", np.greater_equal)
+
+
+def _in_range(n: int, other: Any) -> int | float:
+    """``n``, or an infinity of its sign where the integer dtype of ``other`` cannot hold it: it compares the same."""
+    dtype = getattr(other, "dtype", None)
+    if dtype is None or dtype.kind not in "iu":
+        return n
+    limits = np.iinfo(dtype)
+    if n > limits.max:
+        return float("inf")
+    return n if n >= limits.min else float("-inf")
+
+
+def _compare(op: OpDef, x: Operand, y: Operand) -> Tensor:
+    if type(y) is int:
+        y = _in_range(y, x)
+    if type(x) is int:
+        x = _in_range(x, y)
+    return apply(op, x, y)
+
+
+def equal(x: Operand, y: Operand) -> Tensor:
+    """``x == y``, bool. NaN equals nothing."""
+    return _compare(EQUAL, x, y)
+
+
+def not_equal(x: Operand, y: Operand) -> Tensor:
+    """``x != y``, bool."""
+    return _compare(NOT_EQUAL, x, y)
+
+
+def less(x: Operand, y: Operand) -> Tensor:
+    """``x < y``, bool."""
+    return _compare(LESS, x, y)
+
+
+def less_equal(x: Operand, y: Operand) -> Tensor:
+    """``x <= y``, bool."""
+    return _compare(LESS_EQUAL, x, y)
+
+
+def greater(x: Operand, y: Operand) -> Tensor:
+    """``x > y``, bool."""
+    return _compare(GREATER, x, y)
+
+
+def greater_equal(x: Operand, y: Operand) -> Tensor:
+    """``x >= y``, bool."""
+    return _compare(GREATER_EQUAL, x, y)
+
+
+eq, ne, lt, le, gt, ge = equal, not_equal, less, less_equal, greater, greater_equal
+
+# --- predicates --------------------------------------------------------------------------------------------------
+
+
+def _float_predicate(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
+    """Integers are asked as floats: whether they are NaN, infinite or negative is the same."""
+    return float_dtype(avals)[0], np.dtype(np.bool_)
+
+
+def _predicate(name: str, ufunc: np.ufunc) -> OpDef:
+    return elementwise(f"{name}(x)", scalar=f"{name}(x)", eager=ufunc, dtypes=_float_predicate, domain=("real",))
+
+
+ISNAN = _predicate("isnan", np.isnan)
+ISINF = _predicate("isinf", np.isinf)
+ISFINITE = _predicate("isfinite", np.isfinite)
+SIGNBIT = _predicate("signbit", np.signbit)
+
+
+def isnan(x: Operand) -> Tensor:
+    """Whether each element is NaN, bool."""
+    return apply(ISNAN, x)
+
+
+def isinf(x: Operand) -> Tensor:
+    """Whether each element is an infinity of either sign, bool."""
+    return apply(ISINF, x)
+
+
+def isfinite(x: Operand) -> Tensor:
+    """Whether each element is neither NaN nor infinite, bool."""
+    return apply(ISFINITE, x)
+
+
+def signbit(x: Operand) -> Tensor:
+    """Whether each element's sign bit is set (true for ``-0.0``), bool."""
+    return apply(SIGNBIT, x)
+
+
+# --- logic -------------------------------------------------------------------------------------------------------
+
+
+def _logical(name: str, symbol: str, ufunc: np.ufunc) -> OpDef:
+    return elementwise(
+        f"{name}(x, y)",
+        scalar=f"(x != 0) {symbol} (y != 0)",
+        eager=ufunc,
+        dtypes=like_ufunc(ufunc),
+        domain=("bool", "bool"),
+    )
+
+
+LOGICAL_AND = _logical("logical_and", "&", np.logical_and)
+LOGICAL_OR = _logical("logical_or", "|", np.logical_or)
+LOGICAL_XOR = _logical("logical_xor", "^", np.logical_xor)
+LOGICAL_NOT = elementwise(
+    "logical_not(x)", scalar="x == 0", eager=np.logical_not, dtypes=like_ufunc(np.logical_not), domain=("bool",)
+)
+
+
+def logical_and(x: Operand, y: Operand) -> Tensor:
+    """Whether both are nonzero, bool."""
+    return apply(LOGICAL_AND, x, y)
+
+
+def logical_or(x: Operand, y: Operand) -> Tensor:
+    """Whether one of the two is nonzero, bool."""
+    return apply(LOGICAL_OR, x, y)
+
+
+def logical_xor(x: Operand, y: Operand) -> Tensor:
+    """Whether exactly one of the two is nonzero, bool."""
+    return apply(LOGICAL_XOR, x, y)
+
+
+def logical_not(x: Operand) -> Tensor:
+    """Whether each element is zero, bool."""
+    return apply(LOGICAL_NOT, x)
+
+
+# --- bits --------------------------------------------------------------------------------------------------------
+
+
+def _bitwise(name: str, scalar: str, ufunc: np.ufunc) -> OpDef:
+    return elementwise(f"{name}(x, y)", scalar=scalar, eager=ufunc, dtypes=like_ufunc(ufunc), domain=("int", "int"))
+
+
+BITWISE_AND = _bitwise("bitwise_and", "x & y", np.bitwise_and)
+BITWISE_OR = _bitwise("bitwise_or", "x | y", np.bitwise_or)
+BITWISE_XOR = _bitwise("bitwise_xor", "x ^ y", np.bitwise_xor)
+BITWISE_LEFT_SHIFT = _bitwise("bitwise_left_shift", "left_shift(x, y)", np.left_shift)
+BITWISE_RIGHT_SHIFT = _bitwise("bitwise_right_shift", "right_shift(x, y)", np.right_shift)
+BITWISE_INVERT = elementwise(
+    "bitwise_invert(x)", scalar="~x", eager=np.invert, dtypes=like_ufunc(np.invert), domain=("int",)
+)
+
+
+def bitwise_and(x: Operand, y: Operand) -> Tensor:
+    """``x & y`` of integers or bools. Raises DtypeError for floats, as all bitwise functions do."""
+    return apply(BITWISE_AND, x, y)
+
+
+def bitwise_or(x: Operand, y: Operand) -> Tensor:
+    """``x | y`` of integers or bools."""
+    return apply(BITWISE_OR, x, y)
+
+
+def bitwise_xor(x: Operand, y: Operand) -> Tensor:
+    """``x ^ y`` of integers or bools."""
+    return apply(BITWISE_XOR, x, y)
+
+
+def bitwise_left_shift(x: Operand, y: Operand) -> Tensor:
+    """``x << y`` of integers; 0 where ``y`` is the width of the dtype or more."""
+    return apply(BITWISE_LEFT_SHIFT, x, y)
+
+
+def bitwise_right_shift(x: Operand, y: Operand) -> Tensor:
+    """``x >> y`` of integers, keeping the sign; 0 or -1 where ``y`` is the width of the dtype or more."""
+    return apply(BITWISE_RIGHT_SHIFT, x, y)
+
+
+def bitwise_invert(x: Operand) -> Tensor:
+    """``~x`` of integers; ``not x`` of bools."""
+    return apply(BITWISE_INVERT, x)
+
+
+left_shift, right_shift = bitwise_left_shift, bitwise_right_shift
+invert = bitwise_not = bitwise_invert

@@ -1,0 +1,36 @@
+"""What the public functions take: tensors, arrays and Python numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from jitgrad.aval import Dtype, aval_of_scalar
+from jitgrad.dispatch import apply_op
+from jitgrad.tensor import Tensor
+
+Operand: TypeAlias = "Tensor | np.ndarray[Any, Any] | np.generic | bool | int | float"
+
+# apply_op as the functions with one result see it: the same object, typed
+apply: Callable[..., Tensor] = apply_op
+
+
+def is_number(x: Any) -> bool:
+    """Whether ``x`` is a Python number, which is weakly typed (a NumPy scalar is not)."""
+    return isinstance(x, (bool, int, float)) and not isinstance(x, np.generic)
+
+
+def dtype_of(x: Any) -> Dtype | None:
+    """The dtype that ``x`` brings along, None if it is no operand."""
+    dtype = getattr(x, "dtype", None)
+    if dtype is None and is_number(x):
+        return aval_of_scalar(x).dtype
+    return dtype if isinstance(dtype, np.dtype) else None
+
+
+def is_integral(x: Any) -> bool:
+    """Whether ``x`` holds integers or bools, for which rounding is the identity."""
+    dtype = dtype_of(x)
+    return dtype is not None and dtype.kind in "biu"

@@ -1,0 +1,221 @@
+"""Exponentials, logarithms, powers and the error function."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import like_ufunc
+from jitgrad.errors import ArgumentError
+from jitgrad.op import elementwise
+from jitgrad.ops.arithmetic import add, divide, multiply, negative, positive, reciprocal, sqrt, square, subtract
+from jitgrad.ops.comparison import equal, greater_equal, isinf, logical_and, where, zero_gradient
+from jitgrad.ops.operand import Operand, apply, dtype_of, is_number
+from jitgrad.tensor import Tensor
+
+LN2 = math.log(2.0)
+LN10 = math.log(10.0)
+
+# --- exponentials ------------------------------------------------------------------------------------------------
+
+EXP = elementwise(
+    "exp(x)", scalar="exp(x)", eager=np.exp, vjp=(lambda g, out, _x: multiply(g, out),), domain=("real",)
+)
+EXP2 = elementwise(
+    "exp2(x)",
+    scalar="exp2(x)",
+    eager=np.exp2,
+    vjp=(lambda g, out, _x: multiply(g, multiply(out, LN2)),),
+    domain=("real",),
+)
+EXPM1 = elementwise(
+    "expm1(x)",
+    scalar="expm1(x)",
+    eager=np.expm1,
+    vjp=(lambda g, out, _x: multiply(g, add(out, 1.0)),),
+    domain=("real",),
+)
+
+
+def _sigmoid(x: np.ndarray[Any, Any]) -> Any:
+    """Without overflow for large negative ``x``, where ``1 / (1 + exp(-x))`` would be 0 too early."""
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))
+
+
+SIGMOID = elementwise(
+    "sigmoid(x)",
+    scalar="sigmoid(x)",
+    eager=_sigmoid,
+    vjp=(lambda g, out, _x: multiply(g, multiply(out, subtract(1.0, out))),),
+    domain=("real",),
+)
+
+
+def exp(x: Operand) -> Tensor:
+    """``e**x``, floating."""
+    return apply(EXP, x)
+
+
+def exp2(x: Operand) -> Tensor:
+    """``2**x``, floating."""
+    return apply(EXP2, x)
+
+
+def expm1(x: Operand) -> Tensor:
+    """``e**x - 1``, accurate near 0."""
+    return apply(EXPM1, x)
+
+
+def sigmoid(x: Operand) -> Tensor:
+    """``1 / (1 + e**-x)``, floating."""
+    return apply(SIGMOID, x)
+
+
+# --- logarithms --------------------------------------------------------------------------------------------------
+
+LOG = elementwise(
+    "log(x)", scalar="log(x)", eager=np.log, vjp=(lambda g, _out, x: divide(g, x),), domain=("positive",)
+)
+LOG2 = elementwise(
+    "log2(x)",
+    scalar="log2(x)",
+    eager=np.log2,
+    vjp=(lambda g, _out, x: divide(g, multiply(x, LN2)),),
+    domain=("positive",),
+)
+LOG10 = elementwise(
+    "log10(x)",
+    scalar="log10(x)",
+    eager=np.log10,
+    vjp=(lambda g, _out, x: divide(g, multiply(x, LN10)),),
+    domain=("positive",),
+)
+LOG1P = elementwise(
+    "log1p(x)",
+    scalar="log1p(x)",
+    eager=np.log1p,
+    vjp=(lambda g, _out, x: divide(g, add(1.0, x)),),
+    domain=("positive",),
+)
+
+
+def _logaddexp_gradient(g: Tensor, x: Any, y: Any) -> Tensor:
+    """``g * sigmoid(x - y)``; two equal infinities have no difference, and share the gradient."""
+    same = logical_and(isinf(x), equal(x, y))
+    return multiply(g, sigmoid(subtract(where(same, 0.0, x), where(same, 0.0, y))))
+
+
+LOGADDEXP = elementwise(
+    "logaddexp(x, y)",
+    scalar="logaddexp(x, y)",
+    eager=np.logaddexp,
+    dtypes=like_ufunc(np.logaddexp),
+    vjp=(
+        lambda g, _out, x, y: _logaddexp_gradient(g, x, y),
+        lambda g, _out, x, y: _logaddexp_gradient(g, y, x),
+    ),
+    domain=("real", "real"),
+)
+
+
+def log(x: Operand) -> Tensor:
+    """The natural logarithm, floating; -inf at 0 and NaN below."""
+    return apply(LOG, x)
+
+
+def log2(x: Operand) -> Tensor:
+    """The logarithm to base 2."""
+    return apply(LOG2, x)
+
+
+def log10(x: Operand) -> Tensor:
+    """The logarithm to base 10."""
+    return apply(LOG10, x)
+
+
+def log1p(x: Operand) -> Tensor:
+    """``log(1 + x)``, accurate near 0."""
+    return apply(LOG1P, x)
+
+
+def logaddexp(x: Operand, y: Operand) -> Tensor:
+    """``log(e**x + e**y)`` without overflow."""
+    return apply(LOGADDEXP, x, y)
+
+
+# --- powers ------------------------------------------------------------------------------------------------------
+
+
+def _pow_base_gradient(g: Tensor, _out: Any, x: Any, y: Any) -> Tensor:
+    """``g * y * x**(y - 1)``. Of ``x**0`` it is 0 also at ``x = 0``, where the formula says ``0 * inf``."""
+    if is_number(y):
+        return zero_gradient(g, None) if y == 0 else multiply(g, multiply(y, pow(x, y - 1)))
+    base = where(logical_and(equal(x, 0.0), equal(y, 0.0)), 1.0, x)
+    return multiply(g, multiply(y, pow(base, subtract(y, 1.0))))
+
+
+def _pow_exponent_gradient(g: Tensor, out: Any, x: Any, y: Any) -> Tensor:
+    """``g * out * log(x)``. Of ``0**y``, constant for ``y > 0``, it is 0 and not ``0 * -inf``."""
+    base = where(logical_and(equal(x, 0.0), greater_equal(y, 0.0)), 1.0, x)
+    return multiply(g, multiply(out, log(base)))
+
+
+def _integer_power(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Any:
+    if y.dtype.kind == "i" and (y < 0).any():
+        raise ArgumentError("pow: integers to negative integer powers are no integers; convert one of the two to float")
+    return np.power(x, y)
+
+
+POW = elementwise(
+    "pow(x, y)",
+    scalar="pow(x, y)",
+    eager=np.power,
+    dtypes=like_ufunc(np.power),
+    vjp=(_pow_base_gradient, _pow_exponent_gradient),
+    domain=("positive", "real"),
+)
+INTEGER_POW = elementwise(
+    "integer_pow(x, y)",
+    scalar=None,  # a kernel could not raise the error for negative exponents
+    eager=_integer_power,
+    dtypes=like_ufunc(np.power),
+    domain=("int", "count"),
+)
+
+
+def pow(x: Operand, y: Operand) -> Tensor:
+    """``x**y``; NaN for a negative base and a fractional exponent.
+
+    The exponents -1, 0.5, 1, 2, 3 and 4, given as Python numbers, are computed by multiplication, division and
+    square root, and so are their gradients. Raises ArgumentError for integers to negative integer powers.
+    """
+    base, exponent = dtype_of(x), dtype_of(y)
+    floating = base is not None and base.kind == "f"
+    if floating and not isinstance(x, float) and is_number(y) and not isinstance(y, bool):
+        simple = _simple_power(x, y)
+        if simple is not None:
+            return simple
+    if floating or (exponent is not None and exponent.kind == "f"):
+        return apply(POW, x, y)
+    return apply(INTEGER_POW, x, y)
+
+
+def _simple_power(x: Operand, y: Any) -> Tensor | None:
+    """``x**y`` without a logarithm where that is as accurate: at most 1.5 ULP."""
+    if y == 2:
+        return square(x)
+    if y == 1:
+        return positive(x)
+    if y == 3:
+        return multiply(multiply(x, x), x)
+    if y == 4:
+        return square(square(x))
+    if y == -1:
+        return reciprocal(x)
+    return sqrt(x) if y == 0.5 else None
+
+
+power = pow
