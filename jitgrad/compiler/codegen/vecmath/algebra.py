@@ -1,0 +1,142 @@
+"""The operations in which every function of this package is written once, for scalars of machine code and for arrays.
+
+A value is a float (the format of the algebra), an integer of the same width, or a boolean. It supports ``+ - * /``
+(floats; ``+ - *`` on integers wrap), ``& | ^ << >>`` (integers, ``>>`` arithmetic; ``& | ^`` booleans), unary minus
+and comparisons, with Python numbers as constants of the value's own type. Comparisons with NaN are false, ``!=`` true.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, TypeAlias
+
+Value: TypeAlias = Any
+"""A NumPy array or scalar under :class:`NumpyAlgebra`, an ``LlvmValue`` under :class:`LlvmAlgebra`."""
+
+
+class Algebra(Protocol):
+    """What a definition may do with values; ``width`` is 32 or 64, the format it computes in."""
+
+    width: int
+
+    def wide(self) -> Algebra:
+        """The float64 algebra, to compute a float32 function in float64."""
+
+    def const(self, number: float) -> Value:
+        """``number`` rounded to the format."""
+
+    def widen(self, x: Value) -> Value:
+        """float32 to float64."""
+
+    def narrow(self, x: Value) -> Value:
+        """float64 to float32, rounding once."""
+
+    def fma(self, a: Value, b: Value, c: Value) -> Value:
+        """``a * b + c`` rounded once, on every machine."""
+
+    def mad(self, a: Value, b: Value, c: Value) -> Value:
+        """``a * b + c`` rounded once or twice, whichever is faster."""
+
+    def rint(self, x: Value) -> Value:
+        """Nearest integer, ties to even."""
+
+    def floor(self, x: Value) -> Value:
+        """Largest integer not above ``x``."""
+
+    def ceil(self, x: Value) -> Value:
+        """Smallest integer not below ``x``."""
+
+    def trunc(self, x: Value) -> Value:
+        """Integer part."""
+
+    def abs(self, x: Value) -> Value:
+        """``x`` with its sign bit cleared."""
+
+    def copysign(self, x: Value, sign: Value) -> Value:
+        """Magnitude of ``x``, sign bit of ``sign``."""
+
+    def sqrt(self, x: Value) -> Value:
+        """Correctly rounded square root."""
+
+    def minimum(self, x: Value, y: Value) -> Value:
+        """The smaller; NaN if either is; -0 below +0 in machine code, either in NumPy."""
+
+    def maximum(self, x: Value, y: Value) -> Value:
+        """The larger; NaN if either is."""
+
+    def fmod(self, x: Value, y: Value) -> Value:
+        """C's fmod, exact: the remainder with the sign of ``x``."""
+
+    def select(self, condition: Value, yes: Value, no: Value) -> Value:
+        """``yes`` where ``condition`` holds, else ``no``; both are computed."""
+
+    def bits(self, x: Value) -> Value:
+        """The float's representation as a signed integer."""
+
+    def from_bits(self, i: Value) -> Value:
+        """The float that the integer represents."""
+
+    def logical_shift_right(self, i: Value, count: int) -> Value:
+        """Shift in zeros."""
+
+    def lookup(self, table: tuple[float, ...], index: Value) -> Value:
+        """``table[index]`` as a float of the format; ``index`` must be in range."""
+
+
+def poly(m: Algebra, x: Value, coefficients: tuple[float, ...]) -> Value:
+    """Horner's rule, lowest order first."""
+    total = m.const(coefficients[-1])
+    for c in reversed(coefficients[:-1]):
+        total = m.mad(total, x, m.const(c))
+    return total
+
+
+def magic(m: Algebra) -> float:
+    """``1.5 * 2**p``: adding it leaves an integer in the low bits (Hecker's trick), with no conversion
+    instruction (float64 to int64 has none before AVX-512) and no undefined result for NaN."""
+    return 1.5 * 2.0**23 if m.width == 32 else 1.5 * 2.0**52
+
+
+def to_int(m: Algebra, x: Value) -> Value:
+    """The integer value ``x`` (``|x| < 2**22``, in float64 2**51) as an integer; any integer for NaN and for larger values."""
+    shift = magic(m)
+    return m.bits(x + shift) - m.bits(m.const(shift))
+
+
+def from_int(m: Algebra, i: Value) -> Value:
+    """The float equal to integer ``i`` (``|i| < 2**22``, in float64 2**51)."""
+    shift = magic(m)
+    return m.from_bits(i + m.bits(m.const(shift))) - shift
+
+
+def power_of_two(m: Algebra, i: Value) -> Value:
+    """``2.0**i`` for exponents of normal numbers."""
+    return m.from_bits((i + exponent_bias(m)) << mantissa_bits(m))
+
+
+def mantissa_bits(m: Algebra) -> int:
+    """Stored bits of the significand."""
+    return 23 if m.width == 32 else 52
+
+
+def exponent_bias(m: Algebra) -> int:
+    """Stored exponent of 1.0."""
+    return 127 if m.width == 32 else 1023
+
+
+def two_sum(a: Value, b: Value) -> tuple[Value, Value]:
+    """``a + b`` and its exact rounding error (Knuth, TAOCP 2, 4.2.2)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def quick_two_sum(a: Value, b: Value) -> tuple[Value, Value]:
+    """The same for ``|a| >= |b|`` (Dekker, Numerische Mathematik 18, 1971)."""
+    total = a + b
+    return total, b - (total - a)
+
+
+def two_product(m: Algebra, a: Value, b: Value) -> tuple[Value, Value]:
+    """``a * b`` and its exact rounding error, barring underflow."""
+    product = a * b
+    return product, m.fma(a, b, -product)

@@ -1,0 +1,272 @@
+"""The meaning of the definitions as LLVM instructions, emitted where a numba-compiled function calls them.
+
+No instruction carries a fastmath flag, whatever the flags of the caller; all is branch-free, so that LLVM's loop
+vectoriser takes the loop around it. llvmlite and numba are imported with this module, never with the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from llvmlite import binding, ir
+from numba import types
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
+
+from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value
+
+_FLOATS = {32: ir.FloatType(), 64: ir.DoubleType()}
+_INTS = {32: ir.IntType(32), 64: ir.IntType(64)}
+_SPLITTER = 134217729.0  # 2**27 + 1 halves a float64 significand (Veltkamp)
+
+
+def _float_constant(kind: Any, number: float) -> Any:
+    return ir.Constant(kind, float(np.float32(number)) if kind == _FLOATS[32] else float(number))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LlvmValue:
+    """An LLVM value with the operators that definitions use."""
+
+    builder: Any
+    ir: Any
+
+    def coerce(self, other: Any) -> Any:
+        """The LLVM value of ``other``, a Python number becoming a constant of this value's type."""
+        if isinstance(other, LlvmValue):
+            return other.ir
+        kind = self.ir.type
+        return ir.Constant(kind, int(other)) if isinstance(kind, ir.IntType) else _float_constant(kind, other)
+
+    def _arithmetic(self, left: Any, right: Any, integer: str, floating: str) -> LlvmValue:
+        emit = getattr(self.builder, integer if isinstance(self.ir.type, ir.IntType) else floating)
+        return LlvmValue(self.builder, emit(left, right))
+
+    def _compare(self, operator: str, other: Any) -> LlvmValue:
+        right = self.coerce(other)
+        if isinstance(self.ir.type, ir.IntType):
+            return LlvmValue(self.builder, self.builder.icmp_signed(operator, self.ir, right))
+        emit = self.builder.fcmp_unordered if operator == "!=" else self.builder.fcmp_ordered
+        return LlvmValue(self.builder, emit(operator, self.ir, right))
+
+    def __add__(self, other: Any) -> LlvmValue:
+        return self._arithmetic(self.ir, self.coerce(other), "add", "fadd")
+
+    def __radd__(self, other: Any) -> LlvmValue:
+        return self._arithmetic(self.coerce(other), self.ir, "add", "fadd")
+
+    def __sub__(self, other: Any) -> LlvmValue:
+        return self._arithmetic(self.ir, self.coerce(other), "sub", "fsub")
+
+    def __rsub__(self, other: Any) -> LlvmValue:
+        return self._arithmetic(self.coerce(other), self.ir, "sub", "fsub")
+
+    def __mul__(self, other: Any) -> LlvmValue:
+        return self._arithmetic(self.ir, self.coerce(other), "mul", "fmul")
+
+    def __rmul__(self, other: Any) -> LlvmValue:
+        return self._arithmetic(self.coerce(other), self.ir, "mul", "fmul")
+
+    def __truediv__(self, other: Any) -> LlvmValue:
+        return LlvmValue(self.builder, self.builder.fdiv(self.ir, self.coerce(other)))
+
+    def __rtruediv__(self, other: Any) -> LlvmValue:
+        return LlvmValue(self.builder, self.builder.fdiv(self.coerce(other), self.ir))
+
+    def __neg__(self) -> LlvmValue:
+        if isinstance(self.ir.type, ir.IntType):
+            return LlvmValue(self.builder, self.builder.neg(self.ir))
+        return LlvmValue(self.builder, self.builder.fneg(self.ir))
+
+    def __and__(self, other: Any) -> LlvmValue:
+        return LlvmValue(self.builder, self.builder.and_(self.ir, self.coerce(other)))
+
+    def __or__(self, other: Any) -> LlvmValue:
+        return LlvmValue(self.builder, self.builder.or_(self.ir, self.coerce(other)))
+
+    def __xor__(self, other: Any) -> LlvmValue:
+        return LlvmValue(self.builder, self.builder.xor(self.ir, self.coerce(other)))
+
+    def __lshift__(self, count: Any) -> LlvmValue:
+        return LlvmValue(self.builder, self.builder.shl(self.ir, self.coerce(count)))
+
+    def __rshift__(self, count: Any) -> LlvmValue:
+        return LlvmValue(self.builder, self.builder.ashr(self.ir, self.coerce(count)))
+
+    def __lt__(self, other: Any) -> LlvmValue:
+        return self._compare("<", other)
+
+    def __le__(self, other: Any) -> LlvmValue:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Any) -> LlvmValue:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Any) -> LlvmValue:
+        return self._compare(">=", other)
+
+    def __eq__(self, other: object) -> LlvmValue:  # type: ignore[override]
+        return self._compare("==", other)
+
+    def __ne__(self, other: object) -> LlvmValue:  # type: ignore[override]
+        return self._compare("!=", other)
+
+
+@dataclass(frozen=True, slots=True)
+class LlvmAlgebra:
+    """Operations emitted at the position of ``builder``; ``fused`` says that the target has fma."""
+
+    builder: Any
+    width: int
+    fused: bool
+
+    def wide(self) -> Algebra:
+        return LlvmAlgebra(self.builder, 64, self.fused)
+
+    def _wrap(self, instruction: Any) -> LlvmValue:
+        return LlvmValue(self.builder, instruction)
+
+    def _float(self, x: Value) -> Any:
+        return x.ir if isinstance(x, LlvmValue) else _float_constant(_FLOATS[self.width], x)
+
+    def _call(self, name: str, *operands: Value) -> LlvmValue:
+        kind = _FLOATS[self.width]
+        suffix = f"f{self.width}"
+        function_type = ir.FunctionType(kind, [kind] * len(operands))
+        function = self.builder.module.declare_intrinsic(f"{name}.{suffix}", (), function_type)
+        return self._wrap(self.builder.call(function, [self._float(x) for x in operands]))
+
+    def const(self, number: float) -> Value:
+        return self._wrap(_float_constant(_FLOATS[self.width], number))
+
+    def widen(self, x: Value) -> Value:
+        return self._wrap(self.builder.fpext(x.ir, _FLOATS[64]))
+
+    def narrow(self, x: Value) -> Value:
+        return self._wrap(self.builder.fptrunc(x.ir, _FLOATS[32]))
+
+    def fma(self, a: Value, b: Value, c: Value) -> Value:
+        if self.fused:
+            return self._call("llvm.fma", a, b, c)
+        if self.width == 32:
+            a, b, c = (self.widen(self._wrap(self._float(x))) for x in (a, b, c))
+            return self.narrow(a * b + c)
+        a, b, c = (self._wrap(self._float(x)) for x in (a, b, c))
+        return self._fma64(a, b, c)
+
+    def _fma64(self, a: Value, b: Value, c: Value) -> Value:
+        """Dekker's product, as in ``numpy_algebra``: for machines with no fma instruction."""
+        product = a * b
+        t = a * _SPLITTER
+        a_high = t - (t - a)
+        a_low = a - a_high
+        t = b * _SPLITTER
+        b_high = t - (t - b)
+        b_low = b - b_high
+        error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+        total = product + c
+        part = total - product
+        exact = total + (((product - (total - part)) + (c - part)) + error)
+        return self.select(exact - exact == 0.0, exact, total)
+
+    def mad(self, a: Value, b: Value, c: Value) -> Value:
+        return self._call("llvm.fma" if self.fused else "llvm.fmuladd", a, b, c)
+
+    def rint(self, x: Value) -> Value:
+        return self._call("llvm.rint", x)
+
+    def floor(self, x: Value) -> Value:
+        return self._call("llvm.floor", x)
+
+    def ceil(self, x: Value) -> Value:
+        return self._call("llvm.ceil", x)
+
+    def trunc(self, x: Value) -> Value:
+        return self._call("llvm.trunc", x)
+
+    def abs(self, x: Value) -> Value:
+        return self._call("llvm.fabs", x)
+
+    def copysign(self, x: Value, sign: Value) -> Value:
+        return self._call("llvm.copysign", x, sign)
+
+    def sqrt(self, x: Value) -> Value:
+        return self._call("llvm.sqrt", x)
+
+    def minimum(self, x: Value, y: Value) -> Value:
+        return self._call("llvm.minimum", x, y)
+
+    def maximum(self, x: Value, y: Value) -> Value:
+        return self._call("llvm.maximum", x, y)
+
+    def fmod(self, x: Value, y: Value) -> Value:
+        return self._wrap(self.builder.frem(self._float(x), self._float(y)))
+
+    def select(self, condition: Value, yes: Value, no: Value) -> Value:
+        typed = yes if isinstance(yes, LlvmValue) else no
+        if not isinstance(typed, LlvmValue):
+            typed = self.const(0.0)
+        return self._wrap(self.builder.select(condition.ir, typed.coerce(yes), typed.coerce(no)))
+
+    def bits(self, x: Value) -> Value:
+        return self._wrap(self.builder.bitcast(x.ir, _INTS[self.width]))
+
+    def from_bits(self, i: Value) -> Value:
+        return self._wrap(self.builder.bitcast(i.ir, _FLOATS[self.width]))
+
+    def logical_shift_right(self, i: Value, count: int) -> Value:
+        return self._wrap(self.builder.lshr(i.ir, i.coerce(count)))
+
+    def lookup(self, table: tuple[float, ...], index: Value) -> Value:
+        kind = ir.ArrayType(_FLOATS[self.width], len(table))
+        name = f"jitgrad.table.{self.width}.{hash(table) & 0xFFFFFFFFFFFF:x}"
+        module = self.builder.module
+        constant = module.globals.get(name)
+        if constant is None:
+            constant = ir.GlobalVariable(module, kind, name)
+            constant.initializer = ir.Constant(kind, [_float_constant(_FLOATS[self.width], v) for v in table])
+            constant.global_constant, constant.linkage, constant.unnamed_addr = True, "private", True
+        zero = ir.Constant(index.ir.type, 0)
+        load = self.builder.load(self.builder.gep(constant, [zero, index.ir], inbounds=True))
+        load.set_metadata("invariant.load", module.add_metadata([]))
+        return self._wrap(load)
+
+
+def _has_fma(context: Any) -> bool:
+    """Whether the machine that numba compiles for has a fused multiply-add."""
+    if not binding.get_process_triple().startswith(("x86_64", "i686", "amd64")):
+        return True  # AArch64, POWER and RISC-V with D have it in the base set
+    return "+fma," in f"{context.codegen()._tm_features},"
+
+
+
+def numba_intrinsic(name: str, arity: int, definition: Callable[..., Value], boolean: bool) -> Any:
+    """A numba intrinsic that emits ``definition``: float32 operands give float32, float64 float64.
+
+    numba reports a TypingError at the call for operands of another or of mixed type.
+    """
+
+    def typing(operands: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
+        kinds = set(operands)
+        if len(kinds) != 1 or operands[0] not in (types.float32, types.float64):
+            raise TypingError(f"{name}: operands must all be float32 or all float64, got {operands}")
+        width = operands[0].bitwidth
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            algebra = LlvmAlgebra(builder, width, _has_fma(context))
+            return definition(algebra, *(LlvmValue(builder, a) for a in args)).ir
+
+        return (types.boolean if boolean else operands[0])(*operands), codegen
+
+    def unary(typingctx: Any, x: Any) -> Any:
+        return typing((x,))
+
+    def binary(typingctx: Any, x: Any, y: Any) -> Any:
+        return typing((x, y))
+
+    function = unary if arity == 1 else binary
+    function.__name__ = function.__qualname__ = name
+    return intrinsic(function)

@@ -1,0 +1,196 @@
+"""sin cos tan for every finite argument.
+
+The argument is reduced to ``n pi/2 + (r + s)``. Both reductions, Cody and Waite's for moderate arguments and Payne and
+Hanek's ("Radian reduction for trigonometric functions", SIGNUM Newsletter 18, 1983) for all others, run for every
+element and a select chooses, because a branch would stop the loop vectoriser.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from jitgrad.compiler.codegen.vecmath import coefficients
+from jitgrad.compiler.codegen.vecmath.algebra import (
+    Algebra,
+    Value,
+    poly,
+    quick_two_sum,
+    to_int,
+    two_product,
+    two_sum,
+)
+from jitgrad.compiler.codegen.vecmath.logarithm import exponent_of
+
+_TWO_OVER_PI = 0.6366197723675814
+# pi/2 as a sum of three floats of the format
+_HALF_PI = {
+    32: (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15),
+    64: (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33),
+}
+# up to here n is exact in the product with each part
+_MODERATE = {32: 2.0**15, 64: 2.0**27}
+
+
+def _pi(bits: int) -> int:
+    """``floor(pi * 2**bits)`` by Machin's formula."""
+    one = 1 << (bits + 64)
+
+    def arctan_of_inverse(d: int) -> int:
+        total = term = one // d
+        k, sign = 3, -1
+        while term:
+            term //= d * d
+            total += sign * (term // k)
+            k, sign = k + 2, -sign
+        return total
+
+    return (16 * arctan_of_inverse(5) - 4 * arctan_of_inverse(239)) >> 64
+
+
+def _truncated(value: Fraction, bits: int) -> float:
+    """The leading ``bits`` bits of a positive value below 2."""
+    shift = bits - 1 - (value.numerator.bit_length() - value.denominator.bit_length() - 1)
+    whole = int(value * 2**shift) if shift >= 0 else int(value / 2**-shift)
+    excess = whole.bit_length() - bits
+    whole = whole >> excess << excess if excess > 0 else whole
+    return float(Fraction(whole) / Fraction(2) ** shift)
+
+
+def _chunks() -> tuple[float, ...]:
+    """1/(2 pi) in five chunks of 29 bits by position (a float32 times one is exact in float64) and a rest of 53."""
+    bits = 400
+    inverse = Fraction((1 << (2 * bits)) // (2 * _pi(bits)), 2**bits)
+    chunks = []
+    for i in range(1, 6):
+        chunks.append(Fraction(int(inverse * 2 ** (29 * i)), 2 ** (29 * i)))
+        inverse -= chunks[-1]
+    return (*map(float, chunks), _truncated(inverse, 53))
+
+
+_FIRST_EXPONENT = 24
+_BIN = 8
+
+
+def _windows() -> tuple[tuple[float, ...], ...]:
+    """Four float64 columns of 2/pi by bin of eight exponents, without the bits that only add multiples of four.
+
+    Arguments of exponent ``E`` are multiples of ``2**(E - 52)``: bits of 2/pi from ``2**(54 - E)`` up are dropped.
+    The window is scaled up by the bin's exponent, and the argument scaled down, so that nothing overflows.
+    """
+    bits = 1400
+    two_over_pi = Fraction((2 << (2 * bits)) // _pi(bits), 2**bits)
+    columns: list[list[float]] = [[], [], [], []]
+    for first in range(_FIRST_EXPONENT, 1024, _BIN):
+        rest = (two_over_pi % Fraction(2) ** (54 - first)) * Fraction(2) ** first
+        for column in columns:
+            column.append(_truncated(rest, 53))
+            rest -= Fraction(column[-1])
+    return tuple(tuple(column) for column in columns)
+
+
+_CHUNKS = _chunks()
+_WINDOWS = _windows()
+
+Angle = tuple[Value, Value, Value]
+"""``n`` (integer), ``r`` and ``s`` of an argument ``n pi/2 + r + s``."""
+
+
+def _reduce_moderate(m: Algebra, a: Value) -> Angle:
+    """For ``0 <= a`` up to the bound ``_MODERATE``."""
+    first, second, third = _HALF_PI[m.width]
+    n = m.rint(a * _TWO_OVER_PI)
+    exact = m.fma(n, m.const(-first), a)  # n * first and a agree in all bits above the result's: nothing is lost
+    product, lost = two_product(m, n, m.const(second))
+    r = exact - product
+    s = m.mad(n, m.const(-third), ((exact - r) - product) - lost)
+    return to_int(m, n), r, s
+
+
+def _reduce_large32(m: Algebra, a: Value) -> Angle:
+    """For any finite float32: each chunk times ``a`` is exact in float64, and so is dropping its whole turns."""
+    wide = m.wide()
+    x = m.widen(a)
+    turns = wide.const(0.0)
+    for chunk in _CHUNKS:
+        part = x * chunk
+        turns = turns + (part - wide.rint(part))
+    quarters = turns * 4.0
+    n = m.rint(m.narrow(quarters))
+    angle = (quarters - m.widen(n)) * _HALF_PI[64][0]
+    r = m.narrow(angle)
+    return to_int(m, n), r, m.narrow(angle - m.widen(r))
+
+
+def _reduce_large64(m: Algebra, a: Value) -> Angle:
+    """For any finite ``a >= 2**24``."""
+    window = (exponent_of(m, a) - _FIRST_EXPONENT) >> 3
+    x = m.from_bits(m.bits(a) - (((window << 3) + _FIRST_EXPONENT) << 52))
+    parts = [two_product(m, x, m.lookup(column, window)) for column in _WINDOWS]
+    total, low = two_sum(_modulo_four(m, parts[0][0]), _modulo_four(m, parts[0][1]))
+    total, lost = two_sum(total, _modulo_four(m, parts[1][0]))
+    n = m.rint(total)
+    total, lost = two_sum(total - n, low + lost)
+    total, low = two_sum(total, parts[1][1])
+    total, low2 = two_sum(total, parts[2][0])
+    total, lost = quick_two_sum(total, (lost + low) + (low2 + (parts[2][1] + parts[3][0])))
+    r, rest = two_product(m, total, m.const(_HALF_PI[64][0]))
+    r, s = quick_two_sum(r, m.mad(total, m.const(_HALF_PI[64][1]), m.mad(lost, m.const(_HALF_PI[64][0]), rest)))
+    return to_int(m, n), r, s
+
+
+def _modulo_four(m: Algebra, x: Value) -> Value:
+    return x - m.rint(x * 0.25) * 4.0
+
+
+def _reduce(m: Algebra, x: Value) -> Angle:
+    """The angle of ``|x|``; NaN for infinity."""
+    a = m.abs(x)
+    large = a > _MODERATE[m.width]
+    n, r, s = _reduce_moderate(m, a)
+    usable = m.select(large & (a < float("inf")), a, m.const(_MODERATE[m.width]))
+    n2, r2, s2 = (_reduce_large32 if m.width == 32 else _reduce_large64)(m, usable)
+    r2 = m.select(a < float("inf"), r2, m.const(float("nan")))
+    return m.select(large, n2, n), m.select(large, r2, r), m.select(large, s2, s)
+
+
+def _sin_reduced(m: Algebra, r: Value, s: Value) -> Value:
+    z = r * r
+    return r + m.mad(r * z, poly(m, z, coefficients.SIN[m.width]), s)
+
+
+def _cos_reduced(m: Algebra, r: Value, s: Value) -> Value:
+    z = r * r
+    half = z * 0.5
+    head = m.const(1.0) - half
+    return head + (((m.const(1.0) - head) - half) + m.mad(z * z, poly(m, z, coefficients.COS[m.width]), -(r * s)))
+
+
+def _flip(m: Algebra, x: Value, quadrant: Value) -> Value:
+    """``-x`` where bit 1 of ``quadrant`` is set."""
+    return m.from_bits(m.bits(x) ^ ((quadrant & 2) << (m.width - 2)))
+
+
+def _with_sign_of(m: Algebra, result: Value, x: Value) -> Value:
+    """``result`` negated where ``x`` is negative."""
+    return m.from_bits(m.bits(result) ^ (m.bits(x) & -(1 << (m.width - 1))))
+
+
+def sin(m: Algebra, x: Value) -> Value:
+    """Sine."""
+    n, r, s = _reduce(m, x)
+    result = m.select((n & 1) == 0, _sin_reduced(m, r, s), _cos_reduced(m, r, s))
+    return _with_sign_of(m, _flip(m, result, n), x)
+
+
+def cos(m: Algebra, x: Value) -> Value:
+    """Cosine."""
+    n, r, s = _reduce(m, x)
+    result = m.select((n & 1) == 0, _cos_reduced(m, r, s), _sin_reduced(m, r, s))
+    return _flip(m, result, n + 1)
+
+
+def tan(m: Algebra, x: Value) -> Value:
+    """Tangent, as the quotient of sine and cosine."""
+    n, r, s = _reduce(m, x)
+    sine, cosine, even = _sin_reduced(m, r, s), _cos_reduced(m, r, s), (n & 1) == 0
+    return _with_sign_of(m, m.select(even, sine, -cosine) / m.select(even, cosine, sine), x)
