@@ -9,8 +9,17 @@ import numpy as np
 
 from jitgrad.aval import Aval, Dtype, float_dtype, like_ufunc, same_dtype
 from jitgrad.op import elementwise
-from jitgrad.ops.comparison import equal, greater, greater_equal, less, less_equal, logical_and, logical_or
-from jitgrad.ops.comparison import where, zero_gradient
+from jitgrad.ops.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    logical_or,
+    where,
+    zero_gradient,
+)
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.tensor import Tensor, check_supported
 
@@ -277,7 +286,9 @@ LERP = elementwise(
     "lerp(x, y, weight)",
     # from the nearer end, so that weight 1 gives y exactly
     scalar="x + weight * (y - x) if abs(weight) < 0.5 else y - (y - x) * (1 - weight)",
-    eager=lambda x, y, weight: np.where(np.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight)),
+    eager=lambda x, y, weight: np.where(
+        np.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight)
+    ),
     vjp=(
         lambda g, _out, _x, _y, weight: multiply(g, subtract(1.0, weight)),
         lambda g, _out, _x, _y, weight: multiply(g, weight),

@@ -46,7 +46,11 @@ def zero_gradient(g: Tensor, _out: Any, *_operands: Any) -> Tensor:
 
 def _comparison(name: str, symbol: str, ufunc: np.ufunc) -> OpDef:
     return elementwise(
-        f"{name}(x, y)", scalar=f"x {symbol} y", eager=ufunc, dtypes=like_ufunc(ufunc), domain=("real", "real")
+        f"{name}(x, y)",
+        scalar=f"x {symbol} y",
+        eager=ufunc,
+        dtypes=like_ufunc(ufunc),
+        domain=("real", "real"),
     )
 
 
@@ -118,7 +122,9 @@ def _float_predicate(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype,
 
 
 def _predicate(name: str, ufunc: np.ufunc) -> OpDef:
-    return elementwise(f"{name}(x)", scalar=f"{name}(x)", eager=ufunc, dtypes=_float_predicate, domain=("real",))
+    return elementwise(
+        f"{name}(x)", scalar=f"{name}(x)", eager=ufunc, dtypes=_float_predicate, domain=("real",)
+    )
 
 
 ISNAN = _predicate("isnan", np.isnan)
@@ -164,7 +170,11 @@ LOGICAL_AND = _logical("logical_and", "&", np.logical_and)
 LOGICAL_OR = _logical("logical_or", "|", np.logical_or)
 LOGICAL_XOR = _logical("logical_xor", "^", np.logical_xor)
 LOGICAL_NOT = elementwise(
-    "logical_not(x)", scalar="x == 0", eager=np.logical_not, dtypes=like_ufunc(np.logical_not), domain=("bool",)
+    "logical_not(x)",
+    scalar="x == 0",
+    eager=np.logical_not,
+    dtypes=like_ufunc(np.logical_not),
+    domain=("bool",),
 )
 
 
@@ -192,7 +202,9 @@ def logical_not(x: Operand) -> Tensor:
 
 
 def _bitwise(name: str, scalar: str, ufunc: np.ufunc) -> OpDef:
-    return elementwise(f"{name}(x, y)", scalar=scalar, eager=ufunc, dtypes=like_ufunc(ufunc), domain=("int", "int"))
+    return elementwise(
+        f"{name}(x, y)", scalar=scalar, eager=ufunc, dtypes=like_ufunc(ufunc), domain=("int", "int")
+    )
 
 
 BITWISE_AND = _bitwise("bitwise_and", "x & y", np.bitwise_and)

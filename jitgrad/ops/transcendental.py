@@ -10,7 +10,16 @@ import numpy as np
 from jitgrad.aval import like_ufunc
 from jitgrad.errors import ArgumentError
 from jitgrad.op import elementwise
-from jitgrad.ops.arithmetic import add, divide, multiply, negative, positive, reciprocal, sqrt, square, subtract
+from jitgrad.ops.arithmetic import (
+    add,
+    divide,
+    multiply,
+    positive,
+    reciprocal,
+    sqrt,
+    square,
+    subtract,
+)
 from jitgrad.ops.comparison import equal, greater_equal, isinf, logical_and, where, zero_gradient
 from jitgrad.ops.operand import Operand, apply, dtype_of, is_number
 from jitgrad.tensor import Tensor
@@ -165,7 +174,9 @@ def _pow_exponent_gradient(g: Tensor, out: Any, x: Any, y: Any) -> Tensor:
 
 def _integer_power(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Any:
     if y.dtype.kind == "i" and (y < 0).any():
-        raise ArgumentError("pow: integers to negative integer powers are no integers; convert one of the two to float")
+        raise ArgumentError(
+            "pow: integers to negative integer powers are no integers; convert one of the two to float"
+        )
     return np.power(x, y)
 
 

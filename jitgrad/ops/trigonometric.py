@@ -19,7 +19,11 @@ SIN = elementwise(
     "sin(x)", scalar="sin(x)", eager=np.sin, vjp=(lambda g, _out, x: multiply(g, cos(x)),), domain=("real",)
 )
 COS = elementwise(
-    "cos(x)", scalar="cos(x)", eager=np.cos, vjp=(lambda g, _out, x: negative(multiply(g, sin(x))),), domain=("real",)
+    "cos(x)",
+    scalar="cos(x)",
+    eager=np.cos,
+    vjp=(lambda g, _out, x: negative(multiply(g, sin(x))),),
+    domain=("real",),
 )
 TAN = elementwise(
     "tan(x)",
@@ -91,10 +95,18 @@ def atan(x: Operand) -> Tensor:
 # --- hyperbola ---------------------------------------------------------------------------------------------------
 
 SINH = elementwise(
-    "sinh(x)", scalar="sinh(x)", eager=np.sinh, vjp=(lambda g, _out, x: multiply(g, cosh(x)),), domain=("real",)
+    "sinh(x)",
+    scalar="sinh(x)",
+    eager=np.sinh,
+    vjp=(lambda g, _out, x: multiply(g, cosh(x)),),
+    domain=("real",),
 )
 COSH = elementwise(
-    "cosh(x)", scalar="cosh(x)", eager=np.cosh, vjp=(lambda g, _out, x: multiply(g, sinh(x)),), domain=("real",)
+    "cosh(x)",
+    scalar="cosh(x)",
+    eager=np.cosh,
+    vjp=(lambda g, _out, x: multiply(g, sinh(x)),),
+    domain=("real",),
 )
 TANH = elementwise(
     "tanh(x)",

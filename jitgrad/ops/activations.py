@@ -1,0 +1,365 @@
+"""Activations: torch's names, formulas and gradients at the kinks; all but softmax, which is a composition."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from jitgrad.aval import same_dtype
+from jitgrad.errors import ArgumentError, ShapeError
+from jitgrad.op import elementwise
+from jitgrad.ops.arithmetic import abs, add, divide, multiply, negative, square, subtract
+from jitgrad.ops.comparison import greater, less, less_equal, logical_and, where
+from jitgrad.ops.movement import reshape
+from jitgrad.ops.operand import Operand, apply, is_number
+from jitgrad.ops.special import erf, on_floats
+from jitgrad.ops.transcendental import SIGMOID, exp, expm1, sigmoid
+from jitgrad.ops.trigonometric import tanh
+from jitgrad.tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+
+
+def _within(x: Any, low: Any, high: Any) -> Tensor:
+    """Strictly between the two: at the kinks the gradient is 0."""
+    return logical_and(greater(x, low), less(x, high))
+
+
+def _not_above_zero(x: Any) -> Tensor:
+    """``min(x, 0)`` for use under a ``where`` on ``x > 0``: keeps ``exp`` finite on the side that is not selected."""
+    return where(greater(x, 0), 0.0, x)
+
+
+# --- piecewise linear --------------------------------------------------------------------------------------------
+
+RELU = elementwise(
+    "relu(x)",
+    scalar="0 if x <= 0 else x",  # NaN stays NaN
+    eager=lambda x: np.where(x <= 0, 0, x),
+    dtypes=same_dtype,
+    # read from the result, which the next layer keeps anyway
+    vjp=(lambda g, out, _x: where(less_equal(out, 0), 0.0, g),),
+    domain=("nonzero",),
+)
+RELU6 = elementwise(
+    "relu6(x)",
+    scalar="0 if x <= 0 else (6 if x >= 6 else x)",
+    eager=lambda x: np.where(x <= 0, 0, np.where(x >= 6, 6, x)),
+    dtypes=same_dtype,
+    vjp=(lambda g, _out, x: where(_within(x, 0, 6), g, 0.0),),
+    domain=("nonzero",),
+)
+LEAKY_RELU = elementwise(
+    "leaky_relu(x, negative_slope)",
+    scalar="x if x > 0 else negative_slope * x",
+    eager=lambda x, negative_slope: np.where(x > 0, x, negative_slope * x),
+    vjp=(
+        lambda g, _out, x, negative_slope: where(greater(x, 0), g, multiply(negative_slope, g)),
+        lambda g, _out, x, _negative_slope: where(greater(x, 0), 0.0, multiply(g, x)),
+    ),
+    domain=("nonzero", "positive"),
+)
+HARDTANH = elementwise(
+    "hardtanh(x, min_val, max_val)",
+    scalar="min_val if x < min_val else (max_val if x > max_val else x)",
+    eager=lambda x, min_val, max_val: np.where(x < min_val, min_val, np.where(x > max_val, max_val, x)),
+    dtypes=same_dtype,
+    vjp=(
+        lambda g, _out, x, min_val, max_val: where(_within(x, min_val, max_val), g, 0.0),
+        lambda g, _out, x, min_val, _max_val: where(less(x, min_val), g, 0.0),
+        lambda g, _out, x, min_val, max_val: where(
+            logical_and(greater(x, max_val), greater(x, min_val)), g, 0.0
+        ),
+    ),
+    domain=("real", "low", "high"),
+)
+HARDSIGMOID = elementwise(
+    "hardsigmoid(x)",
+    scalar="minimum(maximum(x + 3, 0), 6) / 6",
+    eager=lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6,
+    vjp=(lambda g, _out, x: where(_within(x, -3, 3), divide(g, 6.0), 0.0),),
+    domain=("real",),
+)
+HARDSWISH = elementwise(
+    "hardswish(x)",
+    scalar="x * minimum(maximum(x + 3, 0), 6) / 6",
+    eager=lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
+    vjp=(
+        lambda g, _out, x: where(
+            less(x, 3), where(greater(x, -3), multiply(g, add(divide(x, 3.0), 0.5)), 0.0), g
+        ),
+    ),
+    domain=("real",),
+)
+
+
+def relu(x: Operand) -> Tensor:
+    """``max(x, 0)`` in the dtype of ``x``; NaN stays NaN, the gradient at 0 is 0."""
+    return apply(RELU, x)
+
+
+def relu6(x: Operand) -> Tensor:
+    """``min(max(x, 0), 6)`` in the dtype of ``x``."""
+    return apply(RELU6, x)
+
+
+def leaky_relu(x: Operand, negative_slope: Operand = 0.01) -> Tensor:
+    """``x`` where it is positive, else ``negative_slope * x``."""
+    return apply(LEAKY_RELU, x, negative_slope)
+
+
+def prelu(x: Operand, weight: Operand) -> Tensor:
+    """``leaky_relu`` with a learnt slope: one number, or one for each channel (axis 1 of ``x``).
+
+    Raises:
+        ShapeError: ``weight`` has neither one element nor one for each channel.
+    """
+    if is_number(weight):
+        return leaky_relu(x, weight)
+    slopes: tuple[int, ...] = getattr(weight, "shape", ())
+    shape: tuple[int, ...] = getattr(x, "shape", ())
+    if slopes in ((), (1,)):
+        return leaky_relu(x, reshape(weight, ()))
+    if len(slopes) != 1 or len(shape) < 2 or shape[1] != slopes[0]:
+        raise ShapeError(
+            f"prelu: weight of shape {slopes} has no slope for each channel (axis 1) of x of shape {shape}"
+        )
+    return leaky_relu(x, reshape(weight, (*slopes, *(1,) * (len(shape) - 2))))
+
+
+def hardtanh(x: Operand, min_val: Operand = -1, max_val: Operand = 1) -> Tensor:
+    """``x`` limited to ``[min_val, max_val]``; the gradient at the limits is 0 (that of ``clip`` is 1)."""
+    return apply(HARDTANH, x, min_val, max_val)
+
+
+def hardsigmoid(x: Operand) -> Tensor:
+    """``relu6(x + 3) / 6``."""
+    return apply(HARDSIGMOID, x)
+
+
+def hardswish(x: Operand) -> Tensor:
+    """``x * relu6(x + 3) / 6`` (Howard et al., arXiv:1905.02244)."""
+    return apply(HARDSWISH, x)
+
+
+# --- exponential on one side -------------------------------------------------------------------------------------
+
+
+def _elu_slope_gradient(g: Tensor, _out: Any, x: Any, _alpha: Any) -> Tensor:
+    return where(greater(x, 0), 0.0, multiply(g, expm1(_not_above_zero(x))))
+
+
+def _celu_slope_gradient(g: Tensor, _out: Any, x: Any, alpha: Any) -> Tensor:
+    scaled = divide(_not_above_zero(x), alpha)
+    return where(greater(x, 0), 0.0, multiply(g, subtract(expm1(scaled), multiply(scaled, exp(scaled)))))
+
+
+ELU = elementwise(
+    "elu(x, alpha)",
+    scalar="x if x > 0 else alpha * expm1(x)",
+    eager=lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x)),
+    vjp=(
+        lambda g, _out, x, alpha: where(
+            greater(x, 0), g, multiply(g, multiply(alpha, exp(_not_above_zero(x))))
+        ),
+        _elu_slope_gradient,
+    ),
+    domain=("nonzero", "positive"),
+)
+CELU = elementwise(
+    "celu(x, alpha)",
+    scalar="x if x > 0 else alpha * expm1(x / alpha)",
+    eager=lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x / alpha)),
+    vjp=(
+        lambda g, _out, x, alpha: where(
+            greater(x, 0), g, multiply(g, exp(divide(_not_above_zero(x), alpha)))
+        ),
+        _celu_slope_gradient,
+    ),
+    domain=("nonzero", "positive"),
+)
+SELU = elementwise(
+    "selu(x)",
+    # scale and scale * alpha of Klambauer et al., arXiv:1706.02515: mean 0 and variance 1 are a fixed point
+    scalar="1.0507009873554805 * x if x > 0 else 1.7580993408473768 * expm1(x)",
+    eager=lambda x: np.where(x > 0, 1.0507009873554805 * x, 1.7580993408473768 * np.expm1(x)),
+    vjp=(
+        lambda g, _out, x: where(
+            greater(x, 0),
+            multiply(g, 1.0507009873554805),
+            multiply(g, multiply(1.7580993408473768, exp(_not_above_zero(x)))),
+        ),
+    ),
+    domain=("nonzero",),
+)
+
+
+def elu(x: Operand, alpha: Operand = 1.0) -> Tensor:
+    """``x`` where it is positive, else ``alpha * (e**x - 1)`` (Clevert et al., arXiv:1511.07289)."""
+    return apply(ELU, x, alpha)
+
+
+def celu(x: Operand, alpha: Operand = 1.0) -> Tensor:
+    """``x`` where it is positive, else ``alpha * (e**(x / alpha) - 1)`` (Barron, arXiv:1704.07483)."""
+    return apply(CELU, x, alpha)
+
+
+def selu(x: Operand) -> Tensor:
+    """The self-normalising ``elu`` (Klambauer et al., arXiv:1706.02515)."""
+    return apply(SELU, x)
+
+
+# --- smooth ------------------------------------------------------------------------------------------------------
+
+
+def _softplus_array(x: Array) -> Any:
+    return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
+
+
+def _silu_gradient(g: Tensor, _out: Any, x: Any) -> Tensor:
+    s = sigmoid(x)
+    return multiply(g, multiply(s, add(1.0, multiply(x, subtract(1.0, s)))))
+
+
+def _mish_gradient(g: Tensor, _out: Any, x: Any) -> Tensor:
+    t = tanh(softplus(x, 1.0, float("inf")))
+    return multiply(g, add(t, multiply(multiply(x, sigmoid(x)), subtract(1.0, square(t)))))
+
+
+def _softplus_scale_gradient(g: Tensor, out: Any, x: Any, beta: Any, threshold: Any) -> Tensor:
+    """d/dbeta of ``log1p(e**(beta x)) / beta``; 0 on the linear side."""
+    z = multiply(x, beta)
+    return where(
+        greater(z, threshold), 0.0, multiply(g, divide(subtract(multiply(x, sigmoid(z)), out), beta))
+    )
+
+
+SILU = elementwise(
+    "silu(x)",
+    scalar="x * sigmoid(x)",
+    eager=lambda x: x * SIGMOID.eager(x),
+    vjp=(_silu_gradient,),
+    domain=("real",),
+)
+MISH = elementwise(
+    "mish(x)",
+    scalar="x * tanh(softplus(x))",
+    eager=lambda x: x * np.tanh(_softplus_array(x)),
+    vjp=(_mish_gradient,),
+    domain=("real",),
+)
+SOFTPLUS = elementwise(
+    "softplus(x, beta, threshold)",
+    scalar="x if x * beta > threshold else softplus(x * beta) / beta",
+    eager=lambda x, beta, threshold: np.where(x * beta > threshold, x, _softplus_array(x * beta) / beta),
+    vjp=(
+        lambda g, _out, x, beta, threshold: where(
+            greater(multiply(x, beta), threshold), g, multiply(g, sigmoid(multiply(x, beta)))
+        ),
+        _softplus_scale_gradient,
+        None,
+    ),
+    domain=("real", "positive", "high"),
+)
+LOGSIGMOID = elementwise(
+    "logsigmoid(x)",
+    scalar="-softplus(-x)",
+    eager=lambda x: -_softplus_array(-x),
+    vjp=(lambda g, _out, x: multiply(g, sigmoid(negative(x))),),
+    domain=("real",),
+)
+SOFTSIGN = elementwise(
+    "softsign(x)",
+    scalar="x / (1 + abs(x))",
+    eager=lambda x: x / (1 + np.abs(x)),
+    vjp=(lambda g, _out, x: divide(g, square(add(1.0, abs(x)))),),
+    domain=("nonzero",),
+)
+
+
+def silu(x: Operand) -> Tensor:
+    """``x * sigmoid(x)``, also called swish."""
+    return apply(SILU, x)
+
+
+def mish(x: Operand) -> Tensor:
+    """``x * tanh(softplus(x))`` (Misra, arXiv:1908.08681)."""
+    return apply(MISH, x)
+
+
+def softplus(x: Operand, beta: Operand = 1.0, threshold: Operand = 20.0) -> Tensor:
+    """``log(1 + e**(beta * x)) / beta``, and ``x`` itself where ``beta * x > threshold``."""
+    return apply(SOFTPLUS, x, beta, threshold)
+
+
+def logsigmoid(x: Operand) -> Tensor:
+    """``log(sigmoid(x))`` without overflow."""
+    return apply(LOGSIGMOID, x)
+
+
+def softsign(x: Operand) -> Tensor:
+    """``x / (1 + |x|)``."""
+    return apply(SOFTSIGN, x)
+
+
+# --- gelu --------------------------------------------------------------------------------------------------------
+
+SQRT_HALF = 0.7071067811865476
+SQRT_TWO_OVER_PI = 0.7978845608028654
+INVERSE_SQRT_TWO_PI = 0.3989422804014327
+_erf_array = on_floats("erf")
+
+
+def _gelu_gradient(g: Tensor, _out: Any, x: Any) -> Tensor:
+    """``cdf + x * pdf`` of the standard normal distribution; ``1 + erf`` as in the forward expression, to be shared."""
+    cdf = multiply(0.5, add(1.0, erf(multiply(x, SQRT_HALF))))
+    pdf = multiply(INVERSE_SQRT_TWO_PI, exp(multiply(-0.5, multiply(x, x))))
+    return multiply(g, add(cdf, multiply(x, pdf)))
+
+
+def _gelu_tanh_gradient(g: Tensor, _out: Any, x: Any) -> Tensor:
+    inner = multiply(SQRT_TWO_OVER_PI, add(x, multiply(multiply(multiply(0.044715, x), x), x)))
+    slope = multiply(SQRT_TWO_OVER_PI, add(1.0, multiply(multiply(0.134145, x), x)))
+    t = tanh(inner)
+    bend = multiply(multiply(multiply(0.5, x), subtract(1.0, multiply(t, t))), slope)
+    return multiply(g, add(multiply(0.5, add(1.0, t)), bend))
+
+
+def _gelu_tanh_array(x: Array) -> Any:
+    return 0.5 * x * (1.0 + np.tanh(SQRT_TWO_OVER_PI * (x + 0.044715 * x * x * x)))
+
+
+GELU = elementwise(
+    "gelu(x)",
+    scalar=f"0.5 * x * (1.0 + erf(x * {SQRT_HALF}))",
+    eager=lambda x: 0.5 * x * (1.0 + _erf_array(x * SQRT_HALF)),
+    vjp=(_gelu_gradient,),
+    domain=("real",),
+)
+GELU_TANH = elementwise(
+    "gelu_tanh(x)",
+    scalar=f"0.5 * x * (1.0 + tanh({SQRT_TWO_OVER_PI} * (x + 0.044715 * x * x * x)))",
+    eager=_gelu_tanh_array,
+    vjp=(_gelu_tanh_gradient,),
+    domain=("real",),
+)
+
+
+def gelu(x: Operand, approximate: Literal["none", "tanh"] = "none") -> Tensor:
+    """``x`` times the standard normal distribution function (Hendrycks and Gimpel, arXiv:1606.08415).
+
+    ``approximate="tanh"`` takes that paper's formula with ``tanh`` in place of ``erf``.
+
+    Raises:
+        ArgumentError: ``approximate`` is neither "none" nor "tanh".
+    """
+    if approximate == "none":
+        return apply(GELU, x)
+    if approximate == "tanh":
+        return apply(GELU_TANH, x)
+    raise ArgumentError(f'gelu: approximate must be "none" or "tanh", got {approximate!r}')
+
+
+swish = silu
+hard_tanh, hard_sigmoid, hard_swish, log_sigmoid = hardtanh, hardsigmoid, hardswish, logsigmoid

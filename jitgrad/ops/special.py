@@ -1,0 +1,44 @@
+"""The error function and its complement; NumPy has neither, so eager runs the kernels' own definitions on arrays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitgrad.compiler.codegen.vecmath import numpy_namespace
+from jitgrad.op import elementwise
+from jitgrad.ops.arithmetic import multiply, negative, square
+from jitgrad.ops.operand import Operand, apply
+from jitgrad.ops.transcendental import exp
+from jitgrad.tensor import Tensor
+
+TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
+
+
+def on_floats(name: str) -> Callable[..., Any]:
+    """The NumPy meaning of the kernel function ``name``; float16 goes through float32."""
+    function = numpy_namespace()[name]
+
+    def call(*arrays: np.ndarray[Any, Any]) -> Any:
+        if arrays[0].dtype == np.float16:
+            return np.asarray(function(*(x.astype(np.float32) for x in arrays))).astype(np.float16)
+        return function(*arrays)
+
+    return call
+
+
+ERF = elementwise(
+    "erf(x)",
+    scalar="erf(x)",
+    eager=on_floats("erf"),
+    vjp=(lambda g, _out, x: multiply(g, multiply(TWO_OVER_SQRT_PI, exp(negative(square(x))))),),
+    domain=("real",),
+)
+
+
+def erf(x: Operand) -> Tensor:
+    """``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``, floating."""
+    return apply(ERF, x)
