@@ -27,6 +27,10 @@ class AxisError(JitgradError, ValueError, IndexError):
     """An axis is out of bounds or named twice (an IndexError and a ValueError, as in NumPy)."""
 
 
+class IndexingError(JitgradError, IndexError):
+    """An index does not fit the array."""
+
+
 class OpDefinitionError(JitgradError, ValueError):
     """The record of an op contradicts itself."""
 
