@@ -17,8 +17,8 @@ from jitgrad.op import Kind, define
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.movement import SUM, broadcast_to, expand_dims, reshape
-from jitgrad.scope import current_interpreter
 from jitgrad.ops.operand import Operand, apply
+from jitgrad.scope import current_interpreter
 from jitgrad.tensor import Tensor, check_supported
 
 

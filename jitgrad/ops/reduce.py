@@ -20,16 +20,14 @@ from jitgrad.ops.movement import (
     Axis,
     accumulate_dtypes,
     accumulator_dtype,
-    broadcast_to,
-    cut,
     expand_dims,
     flip,
-    moveaxis,
     place,
     reduced_shape,
     reshape,
 )
 from jitgrad.ops.operand import Operand, apply
+from jitgrad.ops.product import product_gradient
 from jitgrad.tensor import Tensor, check_supported
 
 
@@ -87,50 +85,8 @@ def _extremum_vjp(g: Tensor, out: Tensor, x: Tensor, *, axis: tuple[int, ...]) -
     return ew.divide(ew.where(attains, expand_dims(g, axis), 0.0), count)
 
 
-def _prod_vjp(g: Tensor, _out: Tensor, x: Tensor, *, axis: tuple[int, ...]) -> Tensor:
-    """g times the product of the other elements, by the product tree run backwards.
-
-    Exact where elements are zero (nothing is divided), and again differentiable, at about three products per element.
-    """
-    kept = [k for k in range(x.ndim) if k not in axis]
-    order = (*kept, *axis)
-    moved = moveaxis(x, order, tuple(range(x.ndim)))
-    outer = tuple(x.shape[k] for k in kept)
-    count = math.prod(x.shape[k] for k in axis)
-    rows = reshape(moved, (*outer, count))
-    shares = reshape(_tree_backward(expand_dims(g, (len(outer),)), rows, count), moved.shape)
-    return moveaxis(shares, tuple(range(x.ndim)), order)
-
-
-def _tree_backward(g: Tensor, row: Tensor, count: int) -> Tensor:
-    """The gradient of the product of ``row`` along its last axis (of length ``count``), each level halving it."""
-    levels: list[tuple[Tensor, Tensor, int]] = []
-    last = row.ndim - 1
-    while count > 1:
-        half = count // 2
-        low, high = cut(row, last, 0, half), cut(row, last, half, 2 * half)
-        levels.append((low, high, count))
-        product = ew.multiply(low, high)
-        # an odd last element waits for the next level
-        row = _join(product, cut(row, last, 2 * half, count)) if count % 2 else product
-        count -= half
-    if not count:
-        return broadcast_to(g, row.shape)
-    for low, high, length in reversed(levels):
-        half = length // 2
-        pair = cut(g, last, 0, half)
-        g_low, g_high = ew.multiply(pair, high), ew.multiply(pair, low)
-        rest = cut(g, last, half, length - half)
-        g = _join(_join(g_low, g_high), rest) if length % 2 else _join(g_low, g_high)
-    return g
-
-
-def _join(a: Tensor, b: Tensor) -> Tensor:
-    """``a`` then ``b`` along the last axis, as a sum of two placed arrays."""
-    n, m, last = a.shape[-1], b.shape[-1], a.ndim - 1
-    shape = (*a.shape[:-1], n + m)
-    full = tuple((0, 1, k) for k in a.shape[:last])
-    return ew.add(place(a, shape, (*full, (0, 1, n))), place(b, shape, (*full, (n, 1, m))))
+def _prod_vjp(g: Tensor, _out: Any, x: Tensor, *, axis: tuple[int, ...]) -> Tensor:
+    return product_gradient(g, x, axis)
 
 
 def _cumulative_sum_vjp(g: Tensor, _out: Tensor, _x: Any, *, axis: int) -> Tensor:
@@ -360,3 +316,37 @@ def log_softmax(x: Operand, axis: Axis = -1) -> Tensor:
         return _back(ew.exp(values), x)
     shifted = ew.subtract(values, _shift(values, axes))
     return _back(ew.subtract(shifted, ew.log(sum(ew.exp(shifted), axes, keepdims=True))), x)
+
+
+def norm(x: Operand, ord: float | str | None = None, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """The vector norm of order ``ord`` (None and "fro": 2) over ``axis`` (None: of all elements).
+
+    ``ord`` may be any number, inf and -inf, or 0, which counts what is not zero. The gradient at 0 is 0.
+
+    Raises:
+        ArgumentError: where NumPy would compute a matrix norm, which this is not (``ord`` given for two axes).
+    """
+    axes = normalize_axes("norm", axis, aval_of(SUM, x).ndim)
+    euclidean = ord is None or ord == "fro"
+    if isinstance(ord, str) and not euclidean:
+        raise ArgumentError(f"norm: ord must be a number, None or 'fro', got {ord!r}")
+    if not euclidean and len(axes) == 2:
+        raise ArgumentError(f"norm: ord={ord!r} over two axes would be a matrix norm; reshape(-1) for that of a vector")
+    values = _float("norm", x)
+    if euclidean or ord == 2:
+        return _back(_root(sum(ew.multiply(values, values), axes, keepdims)), x)
+    assert isinstance(ord, (int, float))
+    return _back(_p_norm(values, float(ord), axes, keepdims), x)
+
+
+def _p_norm(values: Operand, order: float, axes: tuple[int, ...], keepdims: bool) -> Tensor:
+    size = ew.abs(values)
+    if math.isinf(order):
+        return (max if order > 0 else min)(size, axes, keepdims)
+    if order == 0:
+        return sum(ew.astype(ew.not_equal(size, 0), size.dtype), axes, keepdims)
+    if order == 1:
+        return sum(size, axes, keepdims)
+    total = sum(ew.pow(size, order), axes, keepdims)
+    zero = ew.equal(total, 0)
+    return ew.where(zero, 0.0, ew.pow(ew.where(zero, 1.0, total), 1.0 / order))

@@ -1,0 +1,338 @@
+"""Ops that read and write at positions: take, gather, scatter_add, index_add, and what ``x[...]`` is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import Aval, Shape, broadcast_shapes, normalize_axis
+from jitgrad.dispatch import aval_of
+from jitgrad.errors import DtypeError, IndexingError, ShapeError
+from jitgrad.op import Kind, define
+from jitgrad.ops import elementwise as ew
+from jitgrad.ops.creation import full, iota, zeros
+from jitgrad.ops.movement import SliceIndex, as_slices, broadcast_to, cut, flatten, reshape, slice
+from jitgrad.ops.operand import Operand, apply
+from jitgrad.scope import current_interpreter
+from jitgrad.tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+
+
+def _check_integers(what: str, *avals: Aval) -> None:
+    for a in avals:
+        if a.dtype.kind not in "iu":
+            raise DtypeError(f"{what}: indices must be integers, got {a}")
+
+
+def key_of(ndim: int, axes: Sequence[int], indices: Sequence[Any]) -> tuple[Any, ...]:
+    """The NumPy key with ``indices`` at ``axes`` and full slices elsewhere."""
+    key: list[Any] = [np.s_[:]] * ndim
+    for axis, index in zip(axes, indices, strict=True):
+        key[axis] = index
+    return tuple(key)
+
+
+def _mesh(index: Array, axis: int) -> tuple[Any, ...]:
+    """A key that pairs ``index`` along ``axis`` with every element's own position along the other axes."""
+    key: list[Any] = list(np.ix_(*map(np.arange, index.shape))) if index.ndim else []
+    key[axis] = index
+    return tuple(key)
+
+
+# --- shape rules and eager meanings ------------------------------------------------------------------------------
+
+
+def _take_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+    (x, indices), axis = avals, attrs["axis"]
+    _check_integers("take", indices)
+    return Aval((*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :]), x.dtype)
+
+
+def _index_add_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+    x, index, src = avals
+    axis = attrs["axis"]
+    _check_integers("index_add", index)
+    expected = (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
+    if index.ndim != 1 or src.shape != expected:
+        raise ShapeError(f"index_add along axis {axis} of {x}: index must be 1-D and src of shape {expected}, got {index}, {src}")
+    return Aval(x.shape, x.dtype)
+
+
+def _index_add(x: Array, index: Array, src: Array, *, axis: int) -> Array:
+    """Sums the rows that go to one place in one segment: ``np.add.at`` handles rows of a matrix one element at a time."""
+    out = np.array(x, copy=True)
+    n = out.shape[axis]
+    index = np.asarray(index)
+    if index.size and not (-n <= index.min() and index.max() < n):
+        raise IndexingError(f"index_add: an index is out of bounds for axis {axis} of length {n}")
+    if out.ndim == 1 or not src.size:
+        np.add.at(out, key_of(out.ndim, (axis,), (index,)), src)
+        return out
+    places = index % n if n else index
+    order = np.argsort(places, kind="stable")
+    ordered = places[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    sums = np.add.reduceat(np.take(src, order, axis), starts, axis=axis)
+    out[key_of(out.ndim, (axis,), (ordered[starts],))] += sums
+    return out
+
+
+def _gather_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+    x, index = avals
+    _check_gather("gather", x, index, attrs["axis"])
+    return Aval(index.shape, x.dtype)
+
+
+def _check_gather(what: str, x: Aval, index: Aval, axis: int) -> None:
+    _check_integers(what, index)
+    fits = index.ndim == x.ndim and all(k == axis or m <= n for k, (n, m) in enumerate(zip(x.shape, index.shape, strict=False)))
+    if not fits:
+        raise ShapeError(f"{what} along axis {axis}: index {index} must have as many axes as {x} and be no longer elsewhere")
+
+
+def _scatter_add_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+    x, index, src = avals
+    _check_gather("scatter_add", x, index, attrs["axis"])
+    if src.shape != index.shape:
+        raise ShapeError(f"scatter_add: src {src} and index {index} must have the same shape")
+    return Aval(x.shape, x.dtype)
+
+
+def _scatter_add(x: Array, index: Array, src: Array, *, axis: int) -> Array:
+    out = np.array(x, copy=True)
+    np.add.at(out, _mesh(np.asarray(index), axis), src)
+    return out
+
+
+def _index_get_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+    """NumPy's rule: the broadcast indices stand where they were if they were neighbours, else first."""
+    x, *indices = avals
+    axes = attrs["axes"]
+    _check_integers("indexing", *indices)
+    broadcast = broadcast_shapes("indexing", indices)
+    rest = tuple(n for k, n in enumerate(x.shape) if k not in axes)
+    at = axes[0] if axes[-1] - axes[0] == len(axes) - 1 else 0
+    return Aval((*rest[:at], *broadcast, *rest[at:]), x.dtype)
+
+
+def _index_put_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+    x, v, *indices = avals
+    expected = _index_get_aval((x, *indices), attrs).shape
+    if v.shape != expected:
+        raise ShapeError(f"indexing: the values {v} must have shape {expected}")
+    return Aval(x.shape, x.dtype)
+
+
+def _index_put(x: Array, v: Array, *indices: Array, axes: tuple[int, ...]) -> Array:
+    out = np.array(x, copy=True)
+    out[key_of(out.ndim, axes, indices)] = v
+    return out
+
+
+def _index_put_add(x: Array, v: Array, *indices: Array, axes: tuple[int, ...]) -> Array:
+    out = np.array(x, copy=True)
+    np.add.at(out, key_of(out.ndim, axes, indices), v)
+    return out
+
+
+def _put_slice_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+    x, v = avals
+    expected = tuple(length for _, _, length in attrs["index"])
+    if v.shape != expected:
+        raise ShapeError(f"put_slice: the values {v} must have shape {expected}")
+    return Aval(x.shape, x.dtype)
+
+
+def _put_slice(x: Array, v: Array, *, index: SliceIndex) -> Array:
+    out = np.array(x, copy=True)
+    out[as_slices(index)] = v
+    return out
+
+
+# --- gradients ---------------------------------------------------------------------------------------------------
+
+
+def _take_vjp(g: Tensor, _out: Any, _x: Any, indices: Any, *, axis: int) -> Tensor:
+    shape: Shape = _x.shape
+    count = aval_of(TAKE, indices).size
+    rows = reshape(g, (*shape[:axis], count, *shape[axis + 1 :]))
+    return apply(INDEX_ADD, zeros(shape, dtype=g.dtype), reshape(indices, (count,)), rows, axis=axis)
+
+
+def _index_get_vjp(g: Tensor, _out: Any, _x: Any, *indices: Any, axes: tuple[int, ...]) -> tuple[Tensor | None, ...]:
+    gx = apply(INDEX_PUT_ADD, zeros(_x.shape, dtype=g.dtype), g, *indices, axes=axes)
+    return gx, *(None for _ in indices)
+
+
+def _index_put_vjp(g: Tensor, _out: Any, _x: Any, _v: Any, *indices: Any, axes: tuple[int, ...]) -> tuple[Tensor | None, ...]:
+    """Where several values go to one place the last one stays, and only that one gets the gradient."""
+    gx = apply(INDEX_PUT, g, zeros(_v.shape, dtype=g.dtype), *indices, axes=axes)
+    numbers = iota(_v.shape, None)
+    stayed = apply(INDEX_PUT, full(_x.shape, -1, dtype=np.int64), numbers, *indices, axes=axes)
+    is_last = ew.equal(apply(INDEX_GET, stayed, *indices, axes=axes), numbers)
+    gv = ew.where(is_last, apply(INDEX_GET, g, *indices, axes=axes), 0.0)
+    return gx, gv, *(None for _ in indices)
+
+
+def _index_put_add_vjp(g: Tensor, _out: Any, _x: Any, _v: Any, *indices: Any, axes: tuple[int, ...]) -> tuple[Tensor | None, ...]:
+    return g, apply(INDEX_GET, g, *indices, axes=axes), *(None for _ in indices)
+
+
+TAKE = define(
+    "take(x, indices, *, axis)",
+    kind=Kind.OPAQUE,
+    eager=lambda x, indices, *, axis: np.take(x, indices, axis=axis),
+    abstract=_take_aval,
+    vjp=(_take_vjp, None),
+    domain=("real", "index"),
+    sample_attrs={"axis": 0},
+)
+INDEX_ADD = define(
+    "index_add(x, index, src, *, axis)",
+    kind=Kind.OPAQUE,
+    eager=_index_add,
+    abstract=_index_add_aval,
+    vjp=(
+        lambda g, _out, _x, _index, _src, *, axis: g,
+        None,
+        lambda g, _out, _x, index, _src, *, axis: apply(TAKE, g, index, axis=axis),
+    ),
+)
+GATHER = define(
+    "gather(x, index, *, axis)",
+    kind=Kind.OPAQUE,
+    eager=lambda x, index, *, axis: x[_mesh(np.asarray(index), axis)],
+    abstract=_gather_aval,
+    vjp=(
+        lambda g, _out, _x, index, *, axis: apply(
+            SCATTER_ADD, zeros(_x.shape, dtype=g.dtype), index, g, axis=axis
+        ),
+        None,
+    ),
+)
+SCATTER_ADD = define(
+    "scatter_add(x, index, src, *, axis)",
+    kind=Kind.OPAQUE,
+    eager=_scatter_add,
+    abstract=_scatter_add_aval,
+    vjp=(
+        lambda g, _out, _x, _index, _src, *, axis: g,
+        None,
+        lambda g, _out, _x, index, _src, *, axis: apply(GATHER, g, index, axis=axis),
+    ),
+)
+INDEX_GET = define(
+    "index_get(x, *indices, axes)",
+    kind=Kind.OPAQUE,
+    eager=lambda x, *indices, axes: np.asarray(x)[key_of(np.ndim(x), axes, indices)],
+    abstract=_index_get_aval,
+    vjp=_index_get_vjp,
+)
+INDEX_PUT = define(
+    "index_put(x, v, *indices, axes)", kind=Kind.OPAQUE, eager=_index_put, abstract=_index_put_aval, vjp=_index_put_vjp
+)
+INDEX_PUT_ADD = define(
+    "index_put_add(x, v, *indices, axes)",
+    kind=Kind.OPAQUE,
+    eager=_index_put_add,
+    abstract=_index_put_aval,
+    vjp=_index_put_add_vjp,
+)
+PUT_SLICE = define(
+    "put_slice(x, v, *, index)",
+    kind=Kind.OPAQUE,
+    eager=_put_slice,
+    abstract=_put_slice_aval,
+    vjp=(
+        lambda g, _out, _x, _v, *, index: put_slice(g, zeros(_v.shape, dtype=g.dtype), index),
+        lambda g, _out, _x, _v, *, index: slice(g, index),
+    ),
+)
+
+
+# --- public functions --------------------------------------------------------------------------------------------
+
+
+def put_slice(x: Operand, v: Operand, index: SliceIndex) -> Tensor:
+    """``x`` with ``v`` in the place that ``slice(x, index)`` selects; a new tensor."""
+    return apply(PUT_SLICE, x, v, index=tuple(index))
+
+
+def as_constant(array: Array) -> Any:
+    """An array that was made here, not by the user, as an operand: a trace must not look for where it came from."""
+    interpreter = current_interpreter.get()
+    return interpreter.constant(array) if interpreter.tracing else array
+
+
+def _as_indices(index: Any) -> Any:
+    if not isinstance(index, (list, tuple, range)):
+        return index
+    return as_constant(np.asarray(index, np.int64 if not len(index) else None))
+
+
+def _in_dtype_of(what: str, x: Operand, src: Operand) -> Operand:
+    """``src`` in ``x``'s dtype, by NumPy's same-kind rule. Raises DtypeError where that would lose the kind."""
+    target, found = aval_of(TAKE, x).dtype, aval_of(TAKE, src)
+    if found.dtype == target:
+        return src
+    if not found.weak and not np.can_cast(found.dtype, target, "same_kind"):
+        raise DtypeError(f"{what}: cannot add {found} to elements of {target}; .astype() one of them")
+    return ew.astype(src, target)
+
+
+def take(x: Operand, indices: Operand | Sequence[int], axis: int | None = None) -> Tensor:
+    """The slices of ``x`` along ``axis`` at ``indices``, whose axes take the place of ``axis`` (None: flattened).
+
+    Negative indices count from the end. Raises IndexError if one is out of bounds, DtypeError if they are no integers.
+    """
+    if axis is None:
+        x, axis = flatten(x), 0
+    return apply(TAKE, x, _as_indices(indices), axis=normalize_axis("take", axis, aval_of(TAKE, x).ndim))
+
+
+def gather(x: Operand, axis: int, index: Operand | Sequence[Any]) -> Tensor:
+    """``out[i][j][k] = x[index[i][j][k]][j][k]`` for axis 0, and so on; the result has ``index``'s shape (torch's gather)."""
+    return apply(GATHER, x, _as_indices(index), axis=normalize_axis("gather", axis, aval_of(GATHER, x).ndim))
+
+
+def take_along_axis(x: Operand, indices: Operand | Sequence[Any], axis: int = -1) -> Tensor:
+    """As :func:`gather`, with the axes other than ``axis`` broadcast against each other (NumPy's take_along_axis)."""
+    found = _as_indices(indices)
+    a, b = aval_of(GATHER, x), aval_of(GATHER, found)
+    if a.ndim != b.ndim:
+        raise ShapeError(f"take_along_axis: indices {b} must have as many axes as {a}")
+    k = normalize_axis("take_along_axis", axis, a.ndim)
+    rows = [Aval((*v.shape[:k], 1, *v.shape[k + 1 :]), v.dtype) for v in (a, b)]
+    common = broadcast_shapes("take_along_axis", rows)
+    wanted = [(*common[:k], v.shape[k], *common[k + 1 :]) for v in (a, b)]
+    x = x if a.shape == wanted[0] else broadcast_to(x, wanted[0])
+    return apply(GATHER, x, found if b.shape == wanted[1] else broadcast_to(found, wanted[1]), axis=k)
+
+
+def scatter_add(x: Operand, axis: int, index: Operand | Sequence[Any], src: Operand) -> Tensor:
+    """``x`` with ``src`` added where :func:`gather` with the same ``axis`` and ``index`` would read; a new tensor.
+
+    ``src`` may be longer than ``index`` (then its start is used) or a number; several values for one place add up.
+    """
+    found = _as_indices(index)
+    shape, values = aval_of(GATHER, found).shape, _in_dtype_of("scatter_add", x, src)
+    given = aval_of(GATHER, values).shape
+    if not given:
+        values = broadcast_to(values, shape)
+    elif given != shape and len(given) == len(shape) and all(n >= m for n, m in zip(given, shape, strict=True)):
+        for k, n in enumerate(shape):
+            values = cut(values, k, 0, n)
+    k = normalize_axis("scatter_add", axis, aval_of(GATHER, x).ndim)
+    return apply(SCATTER_ADD, x, found, values, axis=k)
+
+
+def index_add(x: Operand, axis: int, index: Operand | Sequence[int], src: Operand) -> Tensor:
+    """``x`` with slice i of ``src`` along ``axis`` added to slice ``index[i]``; a new tensor.
+
+    Several slices for one place add up. Raises IndexError if an index is out of bounds.
+    """
+    k = normalize_axis("index_add", axis, aval_of(INDEX_ADD, x).ndim)
+    return apply(INDEX_ADD, x, _as_indices(index), _in_dtype_of("index_add", x, src), axis=k)

@@ -1,0 +1,273 @@
+"""Joining, cutting and repeating tensors: concat as the one op, the others composed of movement."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import Aval, normalize_axes, normalize_axis, promote
+from jitgrad.dispatch import aval_of
+from jitgrad.errors import ArgumentError, AxisError, OperandError, ShapeError
+from jitgrad.op import Kind, define
+from jitgrad.ops.creation import full
+from jitgrad.ops.movement import (
+    Axis,
+    broadcast_to,
+    cut,
+    expand_dims,
+    flatten,
+    moveaxis,
+    place,
+    reshape,
+    slice,
+    squeeze,
+)
+from jitgrad.ops.operand import Operand, apply
+from jitgrad.tensor import Tensor
+
+
+def _concat_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+    axis, first = attrs["axis"], avals[0]
+    for a in avals[1:]:
+        if a.ndim != first.ndim or any(n != m for k, (n, m) in enumerate(zip(a.shape, first.shape)) if k != axis):
+            listed = ", ".join(map(str, avals))
+            raise ShapeError(f"concat along axis {axis}: all other axes must have equal lengths, got {listed}")
+    shape = list(first.shape)
+    shape[axis] = sum(a.shape[axis] for a in avals)
+    return Aval(tuple(shape), promote(*avals))
+
+
+def _concat_vjp(g: Tensor, _out: Any, *_xs: Any, axis: int) -> tuple[Tensor, ...]:
+    ends = accumulate((x.shape[axis] for x in _xs), initial=0)
+    return tuple(cut(g, axis, start, stop) for start, stop in pairwise(ends))
+
+
+CONCAT = define(
+    "concat(*xs, axis)",
+    kind=Kind.OPAQUE,
+    eager=lambda *xs, axis: np.concatenate(xs, axis=axis),
+    abstract=_concat_aval,
+    vjp=_concat_vjp,
+    domain=("real", "real"),
+    sample_attrs={"axis": 1},
+)
+
+
+def _sequence(what: str, xs: Any) -> tuple[Any, ...]:
+    if isinstance(xs, Tensor) and xs.shape:
+        return unstack(xs)
+    if not isinstance(xs, Iterable):
+        raise OperandError(f"{what} takes a sequence of tensors, got {type(xs).__name__}")
+    found = tuple(xs)
+    if not found:
+        raise ArgumentError(f"{what} of an empty sequence: the shape and dtype of the result are unknown")
+    return found
+
+
+def concat(xs: Sequence[Operand] | Tensor, axis: int | None = 0) -> Tensor:
+    """The tensors ``xs`` one after the other along an axis that exists (``axis=None``: flattened first).
+
+    Raises:
+        ShapeError: the other axes differ. ArgumentError: no tensors.
+    """
+    parts = _sequence("concat", xs)
+    if axis is None:
+        parts, axis = tuple(map(flatten, parts)), 0
+    aval = aval_of(CONCAT, parts[0])
+    if not aval.ndim:
+        raise AxisError("concat: 0-d arrays have no axis to be joined along; use stack")
+    return apply(CONCAT, *parts, axis=normalize_axis("concat", axis, aval.ndim))
+
+
+def stack(xs: Sequence[Operand] | Tensor, axis: int = 0) -> Tensor:
+    """The tensors ``xs``, all of one shape, along a new axis at position ``axis``."""
+    parts = _sequence("stack", xs)
+    avals = [aval_of(CONCAT, x) for x in parts]
+    if any(a.shape != avals[0].shape for a in avals):
+        raise ShapeError(f"stack: all tensors must have the same shape, got {', '.join(map(str, avals))}")
+    k = normalize_axis("stack", axis, avals[0].ndim + 1)
+    return concat([expand_dims(x, k) for x in parts], k)
+
+
+def split(x: Operand, indices_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
+    """``x`` cut along ``axis`` into so many equal parts, or before the given positions (NumPy's split); views.
+
+    Raises:
+        ArgumentError: the axis cannot be cut into equal parts.
+    """
+    shape = aval_of(CONCAT, x).shape
+    k = normalize_axis("split", axis, len(shape))
+    n = shape[k] if shape else 0
+    if isinstance(indices_or_sections, Iterable):
+        bounds = [0, *(min(max(i + n if i < 0 else i, 0), n) for i in indices_or_sections), n]
+    else:
+        sections = operator.index(indices_or_sections)
+        if sections < 1 or n % sections:
+            raise ArgumentError(f"split: axis {k} of length {n} cannot be cut into {sections} equal parts")
+        bounds = list(range(0, n + 1, n // sections)) if n else [0] * (sections + 1)
+    return tuple(cut(x, k, start, max(start, stop)) for start, stop in pairwise(bounds))
+
+
+def unstack(x: Operand, axis: int = 0) -> tuple[Tensor, ...]:
+    """The slices of ``x`` along ``axis``, without that axis; views."""
+    shape = aval_of(CONCAT, x).shape
+    if not shape:
+        raise ShapeError("unstack of a 0-d array: there is no axis to iterate over")
+    k = normalize_axis("unstack", axis, len(shape))
+    return tuple(squeeze(cut(x, k, i, i + 1), (k,)) for i in range(shape[k]))
+
+
+def roll(x: Operand, shift: int | Sequence[int], axis: Axis = None) -> Tensor:
+    """``x`` shifted along ``axis``, what leaves at the end coming in at the start (``axis=None``: flattened)."""
+    aval = aval_of(CONCAT, x)
+    if axis is None:
+        return reshape(roll(flatten(x), int(np.sum(shift)), 0), aval.shape)
+    axes = tuple(axis) if isinstance(axis, Iterable) else (axis,)
+    shifts = tuple(shift) if isinstance(shift, Iterable) else (shift,) * len(axes)
+    if len(axes) == 1 and len(shifts) != 1:
+        axes *= len(shifts)
+    if len(axes) != len(shifts):
+        raise ArgumentError(f"roll: {len(shifts)} shifts for {len(axes)} axes")
+    out = reshape(x, aval.shape)
+    for by, a in zip(shifts, axes, strict=True):
+        k = normalize_axis("roll", a, aval.ndim)
+        n = aval.shape[k]
+        if n and (by := operator.index(by) % n):
+            out = concat([cut(out, k, n - by, n), cut(out, k, 0, n - by)], k)
+    return out
+
+
+def repeat(x: Operand, repeats: int | Sequence[int] | Tensor, axis: int | None = None) -> Tensor:
+    """Each element of ``x`` repeated along ``axis`` (None: of the flattened array), as often as ``repeats`` says.
+
+    Raises TracedValueError for ``repeats`` that are only being traced: the shape of the result depends on them.
+    """
+    if axis is None:
+        return repeat(flatten(x), repeats, 0)
+    shape = aval_of(CONCAT, x).shape
+    k = normalize_axis("repeat", axis, len(shape))
+    counts = np.asarray(repeats.concrete("repeat") if isinstance(repeats, Tensor) else repeats)
+    if counts.dtype.kind not in "iu" or (counts < 0).any() or counts.size not in (1, shape[k]) or counts.ndim > 1:
+        raise ArgumentError(f"repeat: repeats must be one count or {shape[k]} counts, got {repeats!r}")
+    if counts.size == 1:
+        times = int(counts.reshape(()))
+        wide = broadcast_to(expand_dims(x, k + 1), (*shape[: k + 1], times, *shape[k + 1 :]))
+        return reshape(wide, (*shape[:k], shape[k] * times, *shape[k + 1 :]))
+    parts = [broadcast_to(cut(x, k, i, i + 1), (*shape[:k], int(n), *shape[k + 1 :])) for i, n in enumerate(counts)]
+    return concat(parts, k)
+
+
+def tile(x: Operand, repetitions: int | Sequence[int]) -> Tensor:
+    """``x`` as a whole repeated along each axis (NumPy's tile)."""
+    times = tuple(repetitions) if isinstance(repetitions, Iterable) else (repetitions,)
+    aval = aval_of(CONCAT, x)
+    ndim = max(aval.ndim, len(times))
+    shape = (1,) * (ndim - aval.ndim) + aval.shape
+    times = (1,) * (ndim - len(times)) + tuple(map(operator.index, times))
+    if any(t < 0 for t in times):
+        raise ArgumentError(f"tile: repetitions must not be negative, got {repetitions!r}")
+    spread = reshape(x, tuple(n for length in shape for n in (1, length)))
+    wide = broadcast_to(spread, tuple(n for pair in zip(times, shape, strict=True) for n in pair))
+    return reshape(wide, tuple(t * n for t, n in zip(times, shape, strict=True)))
+
+
+# --- pad ---------------------------------------------------------------------------------------------------------
+
+
+def _pairs(what: str, given: Any, ndim: int) -> list[tuple[Any, Any]]:
+    """NumPy's shorthand: one value, one (before, after), or a pair for every axis."""
+    try:
+        pairs = np.broadcast_to(np.asarray(given), (ndim, 2)).tolist()
+    except ValueError:
+        raise ArgumentError(f"pad: {what} {given!r} is neither a number nor a (before, after) for {ndim} axes") from None
+    return [(before, after) for before, after in pairs]
+
+
+def pad(x: Operand, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:
+    """``x`` with ``pad_width`` elements added before and after each axis, as in NumPy.
+
+    ``mode`` is "constant" (``constant_values``), "edge", "reflect", "symmetric" or "wrap".
+
+    Raises:
+        ArgumentError: another mode, or widths that are negative or do not fit the axes.
+    """
+    aval = aval_of(CONCAT, x)
+    widths = _pairs("pad_width", pad_width, aval.ndim)
+    if any(type(n) is not int or n < 0 for pair in widths for n in pair):
+        raise ArgumentError(f"pad: widths must be ints that are not negative, got {pad_width!r}")
+    if mode in ("edge", "reflect", "symmetric", "wrap"):
+        return _pad_from_itself(x, aval, widths, mode)
+    if mode != "constant":
+        raise ArgumentError(f"pad: mode must be constant, edge, reflect, symmetric or wrap, got {mode!r}")
+    fill = _pairs("constant_values", constant_values, aval.ndim)
+    if all(v == 0 for pair in fill for v in pair):
+        shape = tuple(n + a + b for n, (a, b) in zip(aval.shape, widths, strict=True))
+        return place(x, shape, tuple((a, 1, n) for n, (a, _) in zip(aval.shape, widths, strict=True)))
+    out = reshape(x, aval.shape)
+    for k, (before, after) in enumerate(widths):
+        around = [
+            full((*out.shape[:k], n, *out.shape[k + 1 :]), value, dtype=aval.dtype)
+            for n, value in zip((before, after), fill[k], strict=True)
+        ]
+        out = concat([around[0], out, around[1]], k)
+    return out
+
+
+def _pad_from_itself(x: Operand, aval: Aval, widths: list[tuple[int, int]], mode: str) -> Tensor:
+    """Padding with elements of ``x``: NumPy says which ones, per axis; runs of neighbours become one slice each."""
+    out = reshape(x, aval.shape)
+    for k, width in enumerate(widths):
+        if not any(width):
+            continue
+        if not aval.shape[k]:
+            raise ShapeError(f"pad: axis {k} of {aval} is empty, there is nothing to pad it with")
+        source = np.pad(np.arange(aval.shape[k]), width, mode=mode).tolist()  # type: ignore[call-overload]
+        out = concat([_run(out, k, *run) for run in _runs(source)], k)
+    return out
+
+
+def _runs(positions: list[int]) -> list[tuple[int, int, int]]:
+    """``positions`` as (start, step, length) runs, steps being 1, -1 or 0."""
+    runs: list[tuple[int, int, int]] = []
+    for p in positions:
+        if runs:
+            start, step, length = runs[-1]
+            gap = p - (start + (length - 1) * step)
+            if gap in (-1, 0, 1) and (length == 1 or gap == step):
+                runs[-1] = (start, gap, length + 1)
+                continue
+        runs.append((p, 1, 1))
+    return runs
+
+
+def _run(x: Tensor, axis: int, start: int, step: int, length: int) -> Tensor:
+    if step == 0:
+        one = cut(x, axis, start, start + 1)
+        return broadcast_to(one, (*x.shape[:axis], length, *x.shape[axis + 1 :]))
+    return slice(x, tuple((start, step, length) if k == axis else (0, 1, n) for k, n in enumerate(x.shape)))
+
+
+# --- diagonals ---------------------------------------------------------------------------------------------------
+
+
+def diagonal(x: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """The elements of ``x`` whose index along ``axis2`` is that along ``axis1`` plus ``offset``, on a new last axis.
+
+    Flattening the two axes puts a diagonal at every (columns + 1)-th position: one strided slice.
+    """
+    aval = aval_of(CONCAT, x)
+    if aval.ndim < 2:
+        raise ShapeError(f"diagonal needs at least two axes, got {aval}")
+    pair = (normalize_axis("diagonal", axis1, aval.ndim), normalize_axis("diagonal", axis2, aval.ndim))
+    normalize_axes("diagonal", pair, aval.ndim)  # refuses the same axis twice
+    moved = moveaxis(x, pair, (-2, -1)) if pair != (aval.ndim - 2, aval.ndim - 1) else x
+    shape = aval_of(CONCAT, moved).shape
+    rows, columns = shape[-2:]
+    length = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    start = offset if offset >= 0 else -offset * columns
+    outer = tuple((0, 1, n) for n in shape[:-2])
+    return slice(reshape(moved, (*shape[:-2], rows * columns)), (*outer, (start if length else 0, columns + 1, length)))

@@ -1,0 +1,144 @@
+"""Ordering and searching: sort, argsort, topk, searchsorted, and what depends on the values: nonzero, unique."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jitgrad.aval import Aval, normalize_axis
+from jitgrad.dispatch import aval_of
+from jitgrad.errors import ArgumentError, ShapeError
+from jitgrad.op import Kind, define
+from jitgrad.ops.indexing import as_constant, take, take_along_axis
+from jitgrad.ops.movement import cut, flatten
+from jitgrad.ops.operand import Operand, apply
+from jitgrad.tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+
+
+class TopK(NamedTuple):
+    """The largest elements and their positions."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def _argsort(x: Array, *, axis: int, descending: bool, stable: bool) -> Array:
+    kind: Any = "stable" if stable else None
+    if not descending:
+        return np.argsort(x, axis=axis, kind=kind)
+    # backwards twice, so that equal elements keep their order
+    return x.shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis=axis, kind=kind), axis)
+
+
+def _searchsorted_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+    ordered, values = avals
+    if ordered.ndim != 1:
+        raise ShapeError(f"searchsorted: the sorted array must be 1-D, got {ordered}")
+    return Aval(values.shape, np.dtype(np.int64))
+
+
+ARGSORT = define(
+    "argsort(x, *, axis, descending, stable)",
+    kind=Kind.OPAQUE,
+    eager=_argsort,
+    abstract=lambda avals, _attrs: Aval(avals[0].shape, np.dtype(np.int64)),
+    domain=("real",),
+    sample_attrs={"axis": 0, "descending": True, "stable": True},
+)
+SEARCHSORTED = define(
+    "searchsorted(ordered, values, *, side)",
+    kind=Kind.OPAQUE,
+    eager=lambda ordered, values, *, side: np.searchsorted(ordered, values, side=side),
+    abstract=_searchsorted_aval,
+)
+
+
+def argsort(x: Operand, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
+    """The positions (int64) that put ``x`` in order along ``axis`` (None: flattened); NaN counts as largest."""
+    if axis is None:
+        x, axis = flatten(x), 0
+    aval = aval_of(ARGSORT, x)
+    if not aval.ndim:
+        raise ShapeError("argsort of a 0-d array: there is no axis to sort along")
+    k = normalize_axis("argsort", axis, aval.ndim)
+    return apply(ARGSORT, x, axis=k, descending=bool(descending), stable=bool(stable))
+
+
+def sort(x: Operand, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
+    """``x`` in order along ``axis`` (None: flattened); NaN counts as largest. Gradients go back to where values came from."""
+    if axis is None:
+        x, axis = flatten(x), 0
+    return take_along_axis(x, argsort(x, axis, descending=descending, stable=stable), axis)
+
+
+def topk(x: Operand, k: int, axis: int = -1) -> TopK:
+    """The ``k`` largest elements along ``axis``, largest first, and their positions; of equals the first ones.
+
+    Raises:
+        ArgumentError: the axis has fewer than ``k`` elements.
+    """
+    aval = aval_of(ARGSORT, x)
+    a, count = normalize_axis("topk", axis, aval.ndim), operator.index(k)
+    length = aval.shape[a] if aval.ndim else 0
+    if not 0 <= count <= length:
+        raise ArgumentError(f"topk: k={count} of axis {axis} of {aval}; it must be between 0 and {length}")
+    indices = cut(argsort(x, a, descending=True), a, 0, count)
+    return TopK(take_along_axis(x, indices, a), indices)
+
+
+def searchsorted(ordered: Operand, values: Operand, side: str = "left", *, sorter: Operand | None = None) -> Tensor:
+    """Where (int64) ``values`` would go into the 1-D ``ordered`` for it to stay sorted; before equals or, "right", after.
+
+    ``sorter`` gives the order of an array that is not sorted, as argsort does.
+    """
+    if side not in ("left", "right"):
+        raise ArgumentError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
+    return apply(SEARCHSORTED, ordered if sorter is None else take(ordered, sorter, 0), values, side=side)
+
+
+# --- shapes that depend on values: these need data ---------------------------------------------------------------
+
+
+def array_of(what: str, x: Any) -> Array:
+    """The data of ``x``. Raises TracedValueError for a tensor that is only being traced."""
+    return x.concrete(what) if isinstance(x, Tensor) else np.asarray(x)
+
+
+def nonzero(x: Operand) -> tuple[Tensor, ...]:
+    """The positions of the elements that are not zero: one int64 tensor per axis.
+
+    How many there are is only known with data: in a @jit function this raises TracedValueError (use ``where``).
+    """
+    array = array_of("nonzero", x)
+    if not array.ndim:
+        raise ShapeError("nonzero of a 0-d array: there is no axis to give positions along")
+    return tuple(Tensor(np.ascontiguousarray(k)) for k in np.nonzero(array))
+
+
+def unique(
+    x: Operand,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: int | None = None,
+) -> Any:
+    """The distinct elements (or slices along ``axis``) of ``x`` in order, and what else is asked for, as in NumPy.
+
+    Gradients go to the first of equal elements. How many there are is only known with data: in a @jit function this
+    raises TracedValueError.
+
+    Returns:
+        The tensor of distinct elements, or a tuple of it, and of the first positions, of each element's number among
+        the distinct ones, and of their counts, as far as asked for.
+    """
+    array = array_of("unique", x)
+    _, first, inverse, counts = np.unique(array, True, True, True, axis)
+    values = take(x, as_constant(first), axis)
+    asked = ((return_index, first), (return_inverse, inverse), (return_counts, counts))
+    more = tuple(Tensor(np.asarray(a, np.int64)) for wanted, a in asked if wanted)
+    return (values, *more) if more else values
