@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
@@ -14,6 +15,12 @@ from jitgrad.scope import anomaly_detection, current_interpreter, grad_enabled, 
 from jitgrad.tensor import Storage, Tensor
 
 _sequence = count()
+
+
+def next_sequence() -> int:
+    """A number larger than that of every node recorded so far, and smaller than that of every later one."""
+    return next(_sequence)
+
 
 # What a gradient flows to: a result of an earlier node, a leaf tensor, or nothing.
 Edge = tuple["Node", int] | Tensor | None
@@ -29,7 +36,7 @@ def edge_of(x: Any) -> Edge:
 class SavedTensor:
     """A tensor kept for backward: its data and the version it had, not the Tensor (whose node would be a cycle)."""
 
-    __slots__ = ("data", "aval", "storage", "version", "edge")
+    __slots__ = ("aval", "data", "edge", "storage", "version")
 
     def __init__(self, data: Any, aval: Aval, storage: Storage, edge: Edge) -> None:
         self.data = data
@@ -58,9 +65,24 @@ class SavedTensor:
 class Node:
     """One executed op: its operands as far as backward reads them, and where their gradients go."""
 
-    __slots__ = ("op", "attrs", "saved", "saved_outs", "edges", "out_avals", "sequence", "origin", "stack", "hooks", "__weakref__")
+    __slots__ = (
+        "__weakref__",
+        "attrs",
+        "edges",
+        "hooks",
+        "op",
+        "origin",
+        "out_avals",
+        "retained",
+        "saved",
+        "saved_outs",
+        "sequence",
+        "stack",
+    )
 
-    def __init__(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], outs: tuple[Tensor, ...]) -> None:
+    def __init__(
+        self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], outs: tuple[Tensor, ...]
+    ) -> None:
         self.op = op
         self.attrs = attrs
         self.edges: tuple[Edge, ...] | None = tuple(map(edge_of, operands))
@@ -69,6 +91,9 @@ class Node:
         self.origin = Origin.capture()
         self.stack = stack_text() if anomaly_detection.get() else ""
         self.hooks: dict[int, list[Callable[[Tensor], Tensor | None]]] | None = None
+        self.retained: dict[int, weakref.ref[Tensor]] | None = (
+            None  # results that want their gradient in .grad
+        )
         needed, needs_out = self._needs()
         interpreter = current_interpreter.get()
         self.saved: tuple[Any, ...] = tuple(
@@ -96,6 +121,12 @@ class Node:
             self.hooks = {}
         return self.hooks.setdefault(index, [])
 
+    def retain_grad(self, tensor: Tensor) -> None:
+        """Let backward put the gradient of ``tensor``, a result of this node, into its ``.grad``."""
+        if self.retained is None:
+            self.retained = {}
+        self.retained[tensor._out_index] = weakref.ref(tensor)
+
     def unpack(self) -> tuple[list[Any], Any]:
         """(operands, out) as the vjp reads them; what it does not read is an Aval."""
         if self.edges is None:
@@ -103,11 +134,10 @@ class Node:
                 f"backward through {self.op} at {self.origin.full()} a second time: the first backward freed the graph. "
                 "Pass retain_graph=True to the first one."
             )
-        operands = [
-            s.unpack(self, s.edge) if isinstance(s, SavedTensor) else s for s in self.saved
-        ]
+        operands = [s.unpack(self, s.edge) if isinstance(s, SavedTensor) else s for s in self.saved]
         outs = tuple(
-            s.unpack(self, (self, k)) if isinstance(s, SavedTensor) else s for k, s in enumerate(self.saved_outs)
+            s.unpack(self, (self, k)) if isinstance(s, SavedTensor) else s
+            for k, s in enumerate(self.saved_outs)
         )
         return operands, outs if self.op.multiple else outs[0]
 
@@ -115,6 +145,7 @@ class Node:
         """Free what was saved; a second backward through this node raises GraphFreedError."""
         self.saved = self.saved_outs = ()
         self.edges = None
+        self.attrs = {}
 
     def __repr__(self) -> str:
         return f"<{self.op} at {self.origin}>"
@@ -131,7 +162,8 @@ def record(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], resul
         return
     outs: tuple[Tensor, ...] = tuple(result) if op.multiple else (result,)
     if isinstance(op.vjp, tuple) and not any(
-        f is not None and isinstance(x, Tensor) and x._requires_grad for f, x in zip(op.vjp, operands, strict=True)
+        f is not None and isinstance(x, Tensor) and x._requires_grad
+        for f, x in zip(op.vjp, operands, strict=True)
     ):
         return
     if not any(is_differentiable(out.dtype) for out in outs):
@@ -141,4 +173,4 @@ def record(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], resul
         if is_differentiable(out.dtype):
             out.grad_fn, out._out_index, out._requires_grad = node, k, True
     for tape in open_tapes.get():
-        tape.record(node)
+        tape.record(node, operands)

@@ -1,1 +1,44 @@
+"""Automatic differentiation: the tape, reverse mode, functional transforms, and checks of gradients."""
 
+from __future__ import annotations
+
+from jitgrad.autograd.backward import backward, retain_grad
+from jitgrad.autograd.functional import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from jitgrad.autograd.gradcheck import gradcheck, gradgradcheck
+from jitgrad.autograd.modes import (
+    detect_anomaly,
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from jitgrad.autograd.printing import print_graph
+from jitgrad.autograd.tape import Tape
+from jitgrad.tensor import Tensor
+
+__all__ = [
+    "Tape",
+    "backward",
+    "detect_anomaly",
+    "enable_grad",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "hessian",
+    "hvp",
+    "inference_mode",
+    "is_grad_enabled",
+    "jacobian",
+    "jvp",
+    "no_grad",
+    "print_graph",
+    "retain_grad",
+    "set_grad_enabled",
+    "value_and_grad",
+    "vjp",
+]
+
+# Tensor lies below this room, so its two methods that start or prepare a backward pass are attached here.
+Tensor.backward = backward  # type: ignore[attr-defined]
+Tensor.retain_grad = retain_grad  # type: ignore[attr-defined]

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import RLock
 from typing import Any
 
 import numpy as np
 
 from jitgrad.errors import AnomalyError, AutogradError, ShapeError
-from jitgrad.ops.movement import sum_to
 from jitgrad.ops.creation import ones_like, zeros
 from jitgrad.ops.elementwise import add, astype
+from jitgrad.ops.movement import sum_to
 from jitgrad.recorder import Edge, Node, edge_of
 from jitgrad.scope import anomaly_detection, current_interpreter, grad_enabled
 from jitgrad.tensor import Tensor
 
+Key = tuple[int, int]  # (id of a node, which result) or (id of a leaf, -1)
+Hook = Callable[[Tensor], Tensor | None]
 
-def backward(loss: Tensor, grad: Any = None, *, retain_graph: bool = False, create_graph: bool = False) -> None:
+_accumulating = RLock()
+
+
+def backward(
+    loss: Tensor, grad: Any = None, *, retain_graph: bool = False, create_graph: bool = False
+) -> None:
     """Accumulate d(loss)/d(leaf) into ``leaf.grad`` for every leaf that requires grad.
 
     Args:
@@ -31,7 +41,23 @@ def backward(loss: Tensor, grad: Any = None, *, retain_graph: bool = False, crea
         InPlaceError: a tensor that backward needs was changed in place.
     """
     seed = seed_gradient(loss, grad)
-    run_backward([(edge_of(loss), seed)], retain_graph=retain_graph or create_graph, create_graph=create_graph)
+    run_backward(
+        [(edge_of(loss), seed)], retain_graph=retain_graph or create_graph, create_graph=create_graph
+    )
+
+
+def retain_grad(tensor: Tensor) -> None:
+    """Let backward fill ``.grad`` of a tensor that is no leaf (leaves have it anyway).
+
+    Raises:
+        AutogradError: it does not require grad.
+    """
+    if not tensor._requires_grad:
+        raise AutogradError(
+            f"retain_grad on a tensor {tensor.aval} that does not require grad: it never gets a gradient"
+        )
+    if tensor.grad_fn is not None:
+        tensor.grad_fn.retain_grad(tensor)
 
 
 def seed_gradient(loss: Tensor, grad: Any) -> Tensor:
@@ -43,12 +69,18 @@ def seed_gradient(loss: Tensor, grad: Any) -> Tensor:
         )
     if grad is None:
         if loss.size != 1:
-            raise AutogradError(f"backward on a tensor {loss.aval} of several elements needs backward(grad) of that shape")
+            raise AutogradError(
+                f"backward on a tensor {loss.aval} of several elements needs backward(grad) of that shape"
+            )
         return ones_like(loss)
-    given = grad if isinstance(grad, Tensor) else Tensor(np.asarray(grad, loss.dtype))
+    given = (
+        grad if isinstance(grad, Tensor) else current_interpreter.get().constant(np.array(grad, loss.dtype))
+    )
     if given.shape != loss.shape:
-        raise ShapeError(f"backward: grad is {given.aval}, the tensor is {loss.aval}; their shapes must be equal")
-    return given
+        raise ShapeError(
+            f"backward: grad is {given.aval}, the tensor is {loss.aval}; their shapes must be equal"
+        )
+    return given if given.dtype == loss.dtype else astype(given, loss.dtype)
 
 
 def gradients(
@@ -58,24 +90,32 @@ def gradients(
     *,
     retain_graph: bool = False,
     create_graph: bool = False,
+    since: int = 0,
 ) -> list[Tensor | None]:
-    """d(outputs)/d(inputs) weighted by ``seeds``, without touching any ``.grad``; None where nothing flows."""
-    wanted = [edge_of(x) for x in inputs]
-    roots = [(edge_of(out), seed) for out, seed in zip(outputs, seeds, strict=True)]
+    """d(outputs)/d(inputs) weighted by ``seeds``, without touching any ``.grad``; None where nothing flows.
+
+    Only nodes between ``inputs`` and ``outputs`` run (and are freed). ``since`` promises that no node with a smaller
+    sequence number depends on an input, so that the search for them stops there.
+    """
+    roots = [
+        (edge, seed) for out, seed in zip(outputs, seeds, strict=True) if (edge := edge_of(out)) is not None
+    ]
     return run_backward(
-        [r for r in roots if r[0] is not None],
-        wanted=wanted,
+        roots,
+        wanted=[edge_of(x) for x in inputs],
         retain_graph=retain_graph or create_graph,
         create_graph=create_graph,
+        since=since,
     )
 
 
 def run_backward(
-    roots: list[tuple[Edge, Tensor]],
+    roots: Sequence[tuple[Edge, Tensor]],
     *,
     wanted: Sequence[Edge] | None = None,
     retain_graph: bool,
     create_graph: bool,
+    since: int = 0,
 ) -> list[Tensor | None]:
     """Run every node between ``roots`` and the leaves (or the ``wanted`` edges) once, in reverse execution order.
 
@@ -83,39 +123,97 @@ def run_backward(
     """
     token = grad_enabled.set(create_graph)
     try:
-        return _Sweep(wanted, retain_graph).run(roots)
+        if wanted is None:
+            _Sweep(None, None, retain_graph).run(roots)
+            return []
+        keys = {key_of(edge) for edge in wanted if edge is not None}
+        found = _Sweep(keys, nodes_toward(keys, roots, since), retain_graph).run(roots)
+        return [None if edge is None else found[key_of(edge)] for edge in wanted]
     finally:
         grad_enabled.reset(token)
 
 
-class _Sweep:
-    """One backward pass: the gradients that have arrived so far, by node and result, and by leaf."""
+def key_of(edge: Edge) -> Key:
+    """What identifies the place that ``edge`` leads to."""
+    if isinstance(edge, Tensor):
+        return id(edge), -1
+    assert edge is not None
+    return id(edge[0]), edge[1]
 
-    def __init__(self, wanted: Sequence[Edge] | None, retain_graph: bool) -> None:
-        self.wanted = wanted
-        self.keys = None if wanted is None else {_key(edge) for edge in wanted if edge is not None}
-        self.found: dict[tuple[int, int], Tensor] = {}
+
+def reachable_nodes(edges: Iterable[Edge], since: int) -> list[Node]:
+    """Every node from ``since`` on that ``edges`` depend on, in execution order.
+
+    Raises:
+        GraphFreedError: a backward freed one of them.
+    """
+    seen: dict[int, Node] = {}
+    stack = [edge[0] for edge in edges if isinstance(edge, tuple)]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen or node.sequence < since:
+            continue
+        seen[id(node)] = node
+        if node.edges is None:
+            node.unpack()  # raises: it has been freed
+        stack.extend(edge[0] for edge in node.edges or () if isinstance(edge, tuple))
+    return sorted(seen.values(), key=lambda node: node.sequence)
+
+
+def nodes_toward(keys: set[Key], roots: Iterable[tuple[Edge, Tensor]], since: int) -> set[int]:
+    """The ids of the nodes through which gradients flow from ``roots`` to ``keys``."""
+    toward: set[int] = set()
+    for node in reachable_nodes((edge for edge, _ in roots), since):
+        for edge in node.edges or ():
+            if edge is not None and (
+                key_of(edge) in keys or (isinstance(edge, tuple) and id(edge[0]) in toward)
+            ):
+                toward.add(id(node))
+                break
+    return toward
+
+
+class _Sweep:
+    """One backward pass: the gradients that have arrived so far, by node and result, and by leaf.
+
+    ``keys`` (None: accumulate into all leaves) are the places whose gradient is wanted, ``toward`` the nodes to run.
+    """
+
+    def __init__(self, keys: set[Key] | None, toward: set[int] | None, retain_graph: bool) -> None:
+        self.keys = keys
+        self.toward = toward
+        self.found: defaultdict[Key, Tensor | None] = defaultdict(lambda: None)
         self.retain_graph = retain_graph
+        self.anomaly = anomaly_detection.get()
         self.heap: list[tuple[int, Node]] = []
         self.pending: dict[int, dict[int, Tensor]] = {}
         self.leaves: dict[int, tuple[Tensor, Tensor]] = {}
 
-    def run(self, roots: list[tuple[Edge, Tensor]]) -> list[Tensor | None]:
+    def run(self, roots: Sequence[tuple[Edge, Tensor]]) -> Mapping[Key, Tensor | None]:
         for edge, seed in roots:
-            self.send(edge, seed)
+            if self.flows(edge):
+                self.send(edge, seed)
         while self.heap:
             _, node = heapq.heappop(self.heap)
             self.step(node)
-        for leaf, g in self.leaves.values():
-            self.finish_leaf(leaf, g)
-        if self.wanted is None:
-            return []
-        return [None if edge is None else self.found.get(_key(edge)) for edge in self.wanted]
+        while self.leaves:
+            leaf, g = self.leaves.pop(next(iter(self.leaves)))
+            g = run_hooks(leaf._hooks, g)
+            if self.keys is not None:
+                self.found[id(leaf), -1] = g
+                continue
+            accumulate(leaf, own(g))
+        return self.found
+
+    def flows(self, edge: Edge) -> bool:
+        """Whether a gradient sent along ``edge`` is of any use."""
+        if edge is None or self.keys is None or self.toward is None:
+            return edge is not None
+        return key_of(edge) in self.keys or (isinstance(edge, tuple) and id(edge[0]) in self.toward)
 
     def send(self, edge: Edge, g: Tensor) -> None:
         """Add ``g`` to what has arrived at ``edge``."""
-        if edge is None:
-            return
+        assert edge is not None
         if isinstance(edge, Tensor):
             seen = self.leaves.get(id(edge))
             self.leaves[id(edge)] = (edge, g if seen is None else add(seen[1], g))
@@ -131,83 +229,119 @@ class _Sweep:
     def step(self, node: Node) -> None:
         """Run ``node``'s vjp on the gradients that have arrived and pass the results on."""
         arrived = self.pending.pop(id(node))
-        for index, hooks in (node.hooks or {}).items():
-            for hook in tuple(hooks):
-                if index in arrived and (new := hook(arrived[index])) is not None:
-                    arrived[index] = new
-        if self.keys is not None:
-            for index, g in arrived.items():
-                if (id(node), index) in self.keys:
-                    self.found[id(node), index] = g
+        self.observe(node, arrived)
+        if self.toward is not None and id(node) not in self.toward:
+            return
         operands, out = node.unpack()
-        edges = node.edges
-        assert edges is not None
-        for edge, x, gx in zip(edges, operands, vjp_of(node, arrived, operands, out), strict=True):
+        assert node.edges is not None
+        edges = [edge if self.flows(edge) else None for edge in node.edges]
+        for edge, x, gx in zip(edges, operands, vjp_of(node, edges, arrived, operands, out), strict=True):
             if gx is None or edge is None:
                 continue
-            gx = fit(gx, x)
-            if anomaly_detection.get():
+            gx = fit(node, gx, x)
+            if self.anomaly:
                 check_finite(node, gx)
             self.send(edge, gx)
         if not self.retain_graph:
             node.release()
 
-    def finish_leaf(self, leaf: Tensor, g: Tensor) -> None:
-        for hook in tuple(leaf._hooks or ()):
-            new = hook(g)
-            g = g if new is None else new
+    def observe(self, node: Node, arrived: dict[int, Tensor]) -> None:
+        """Let hooks see (and replace) the gradients of ``node``'s results, and keep those that were asked for."""
+        for index, hooks in (node.hooks or {}).items():
+            if index in arrived:
+                arrived[index] = run_hooks(hooks, arrived[index])
         if self.keys is not None:
-            if (id(leaf), -1) in self.keys:
-                self.found[id(leaf), -1] = g
+            for index, g in arrived.items():
+                if (id(node), index) in self.keys:
+                    self.found[id(node), index] = g
             return
-        interpreter = current_interpreter.get()
-        before = interpreter.read_grad(leaf)
-        interpreter.write_grad(leaf, own(g) if before is None else add(before, g))
+        for index, reference in (node.retained or {}).items():
+            tensor = reference()
+            if tensor is not None and index in arrived:
+                accumulate(tensor, own(arrived[index]))
 
 
-def _key(edge: Edge) -> tuple[int, int]:
-    if isinstance(edge, Tensor):
-        return id(edge), -1
-    assert edge is not None
-    return id(edge[0]), edge[1]
+def run_hooks(hooks: Sequence[Hook] | None, g: Tensor) -> Tensor:
+    """``g`` after every hook had the chance to replace it. Raises ShapeError if one changes its shape."""
+    for hook in tuple(hooks or ()):
+        new = hook(g)
+        if new is None:
+            continue
+        if not isinstance(new, Tensor) or new.shape != g.shape:
+            found = new.aval if isinstance(new, Tensor) else type(new).__name__
+            raise ShapeError(
+                f"a hook must return None or a gradient like the one it got, {g.aval}; it returned {found}"
+            )
+        g = new
+    return g
+
+
+def accumulate(tensor: Tensor, g: Tensor) -> None:
+    """``tensor.grad += g``, out of place; threads may share a leaf."""
+    interpreter = current_interpreter.get()
+    with _accumulating:
+        before = interpreter.read_grad(tensor)
+        interpreter.write_grad(tensor, g if before is None else add(before, g))
 
 
 def own(g: Tensor) -> Tensor:
-    """``g`` as a tensor that no one else holds as ``.grad``: two leaves must not share one gradient object."""
-    new = Tensor(current_interpreter.get().current(g), g._aval, g._storage)
+    """``g`` as a ``.grad`` that may be changed in place: its memory is shared with nothing else.
+
+    A vjp may pass its incoming gradient on to several operands, or a broadcast view of it. Reference counts tell
+    whether the caller's ``g`` is the last to know the memory; if in doubt, it is copied.
+    """
+    data = current_interpreter.get().current(g)
+    if isinstance(data, np.ndarray):
+        # known to: the caller's variable, the parameter and the call; and g._data, `data` and the call
+        alone = sys.getrefcount(g) <= 3 and sys.getrefcount(data) <= 3
+        if not alone or data.base is not None or not data.flags.writeable:
+            data = data.copy()
+    new = Tensor(data, g._aval)
     if g._requires_grad:
         new.grad_fn, new._out_index, new._requires_grad = g.grad_fn, g._out_index, True
     return new
 
 
-def vjp_of(node: Node, arrived: dict[int, Tensor], operands: list[Any], out: Any) -> Sequence[Tensor | None]:
-    """The gradients of ``node``'s operands, before broadcasting is undone."""
+def vjp_of(
+    node: Node, edges: Sequence[Edge], arrived: dict[int, Tensor], operands: list[Any], out: Any
+) -> Sequence[Tensor | None]:
+    """The gradients of ``node``'s operands where ``edges`` wants one, before broadcasting is undone."""
     op = node.op
-    assert op.vjp is not None and node.edges is not None
+    assert op.vjp is not None
     g: Any
     if op.multiple:
-        g = tuple(arrived.get(k) or zeros(a.shape, dtype=a.dtype) for k, a in enumerate(node.out_avals))
+        g = tuple(
+            arrived[k] if k in arrived else zeros(a.shape, dtype=a.dtype)
+            for k, a in enumerate(node.out_avals)
+        )
     else:
         g = arrived[0]
     if isinstance(op.vjp, tuple):
         return [
             None if f is None or edge is None else f(g, out, *operands, **node.attrs)
-            for f, edge in zip(op.vjp, node.edges, strict=True)
+            for f, edge in zip(op.vjp, edges, strict=True)
         ]
     result = op.vjp(g, out, *operands, **node.attrs)
     grads = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     if len(grads) != len(operands):
-        raise AutogradError(f"the vjp of {op} returned {len(grads)} gradients for {len(operands)} operands")
+        raise AutogradError(
+            f"the vjp of {op} at {node.origin.full()} returned {len(grads)} gradients for {len(operands)} operands"
+        )
     return grads
 
 
-def fit(g: Any, x: Any) -> Tensor:
+def fit(node: Node, g: Any, x: Any) -> Tensor:
     """``g`` in the shape and dtype of the operand ``x``: the one place where broadcasting is undone."""
     shape, dtype = x.shape, x.dtype
     if not isinstance(g, Tensor):
-        g = Tensor(np.asarray(g))
+        g = current_interpreter.get().constant(np.asarray(g, dtype))
     if g.shape != shape:
-        g = sum_to(g, shape)
+        try:
+            g = sum_to(g, shape)
+        except ShapeError:
+            raise ShapeError(
+                f"the vjp of {node.op} at {node.origin.full()} returned a gradient {g.aval} for an operand of shape {shape}"
+            ) from None
     return g if g.dtype == dtype else astype(g, dtype)
 
 
@@ -217,4 +351,6 @@ def check_finite(node: Node, g: Tensor) -> None:
     if not np.isfinite(data).all():
         kind = "NaN" if np.isnan(data).any() else "Inf"
         made = f", made at:\n{node.stack}" if node.stack else ""
-        raise AnomalyError(f"the gradient that {node.op} at {node.origin.full()} returned has {kind} in it{made}")
+        raise AnomalyError(
+            f"the gradient that {node.op} at {node.origin.full()} returned has {kind} in it{made}"
+        )

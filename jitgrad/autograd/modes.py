@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Generator
 from contextvars import ContextVar, Token
 from functools import wraps
 from types import TracebackType
-from typing import ParamSpec, TypeVar
+from typing import Any, TypeVar
 
 from jitgrad.scope import anomaly_detection, grad_enabled
 
-P = ParamSpec("P")
-R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _Mode:
-    """Sets a flag while entered; re-entrant, and usable as a decorator."""
+    """Sets a flag while entered; re-entrant, and usable as a decorator of functions, generators and coroutines."""
 
     _variable: ContextVar[bool] = grad_enabled
 
@@ -31,18 +31,57 @@ class _Mode:
     ) -> None:
         self._variable.reset(self._tokens.pop())
 
-    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+    def __call__(self, function: F) -> F:
+        """``function`` so that its body runs in this mode, however often a generator or coroutine is resumed."""
+        if inspect.isgeneratorfunction(function):
+
+            @wraps(function)
+            def resumed(*args: Any, **kwargs: Any) -> Any:
+                return self._drive(function(*args, **kwargs))
+
+            return resumed  # type: ignore[return-value]
+        if inspect.iscoroutinefunction(function):
+
+            @wraps(function)
+            async def awaited(*args: Any, **kwargs: Any) -> Any:
+                with self._fresh():
+                    return await function(*args, **kwargs)
+
+            return awaited  # type: ignore[return-value]
+
         @wraps(function)
-        def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-            with self._copy():
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with self._fresh():
                 return function(*args, **kwargs)
 
-        return wrapped
+        return wrapped  # type: ignore[return-value]
 
-    def _copy(self) -> _Mode:
-        new = object.__new__(type(self))
-        new._flag, new._tokens = self._flag, []
+    def _fresh(self) -> _Mode:
+        """The same mode with its own tokens: calls of one decorated function may overlap in threads."""
+        new = _Mode(self._flag)
+        new._variable = self._variable
         return new
+
+    def _drive(self, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        """Resume ``generator`` in this mode, and only then: between two items the caller's mode holds."""
+        try:
+            with self._fresh():
+                item = next(generator)
+            while True:
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    with self._fresh():
+                        generator.close()
+                    raise
+                except BaseException as error:  # noqa: BLE001 - whatever is thrown in goes to the generator
+                    with self._fresh():
+                        item = generator.throw(error)
+                else:
+                    with self._fresh():
+                        item = generator.send(sent)
+        except StopIteration as stop:
+            return stop.value
 
 
 class no_grad(_Mode):
@@ -67,14 +106,24 @@ class inference_mode(_Mode):
 
 
 class set_grad_enabled(_Mode):
-    """Sets the grad mode at once; as a context manager, until the end of the block."""
+    """Sets the grad mode at once; as a context manager until the end of the block, as a decorator for the function."""
 
     def __init__(self, mode: bool) -> None:
         super().__init__(bool(mode))
-        self._before = grad_enabled.set(self._flag)
+        self._before: Token[bool] | None = grad_enabled.set(self._flag)
 
     def __enter__(self) -> None:
-        self._tokens.append(self._before)
+        if self._before is None:
+            super().__enter__()
+        else:
+            self._tokens.append(self._before)
+            self._before = None
+
+    def __call__(self, function: F) -> F:
+        if self._before is not None:
+            grad_enabled.reset(self._before)
+            self._before = None
+        return super().__call__(function)
 
 
 class detect_anomaly(_Mode):

@@ -1,0 +1,227 @@
+"""Functional transforms over pytrees: grad, value_and_grad, vjp, jvp, hvp, jacobian, hessian. They nest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import optree
+
+from jitgrad.autograd.backward import gradients
+from jitgrad.autograd.level import Level, scalar_of, tensors_of
+from jitgrad.autograd.modes import enable_grad
+from jitgrad.dispatch import new_storage_view
+from jitgrad.errors import ArgumentError, AutogradError, ShapeError
+from jitgrad.ops.creation import asarray, eye, ones_like, zeros, zeros_like
+from jitgrad.ops.elementwise import astype
+from jitgrad.ops.joining import stack
+from jitgrad.ops.movement import reshape, slice
+from jitgrad.scope import grad_enabled
+from jitgrad.tensor import Tensor
+
+Argnums = int | Sequence[int]
+
+
+def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that returns ``(f(*args), gradient)``.
+
+    The gradient has the structure of argument ``argnums`` (any pytree of float tensors, arrays or numbers); for a
+    sequence of argnums it is a tuple. ``f`` returns one float element; with ``has_aux`` a pair ``(loss, aux)``, and the
+    result is ``((loss, aux), gradient)``. ``.grad`` of no tensor is touched.
+
+    Raises:
+        AutogradError: ``f`` returns anything else.
+        DtypeError: a leaf of the argument is not floating.
+    """
+
+    @wraps(f)
+    def with_gradient(*args: Any, **kwargs: Any) -> Any:
+        level = Level()
+        full, chosen, treedef = _enter(level, "value_and_grad", args, argnums)
+        result = level.call(f, full, kwargs)
+        loss = scalar_of("value_and_grad", _first_of_pair(result) if has_aux else result)
+        level.look_outside(x for x in optree.tree_leaves(result) if isinstance(x, Tensor))
+        seed = ones_like(new_storage_view(loss))
+        found = level.pull([loss], [seed], retain=level.nested, create=level.nested)
+        grads = optree.tree_unflatten(treedef, found)
+        return level.leave(result), grads if chosen is None else tuple(grads)
+
+    return with_gradient
+
+
+def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that returns the gradient of ``f`` alone (with ``has_aux``: ``(gradient, aux)``).
+
+    See :func:`value_and_grad`; ``grad(grad(f))`` is the second derivative.
+    """
+    both = value_and_grad(f, argnums, has_aux)
+
+    @wraps(f)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, grads = both(*args, **kwargs)
+        return (grads, value[1]) if has_aux else grads
+
+    return gradient
+
+
+def _first_of_pair(result: Any) -> Any:
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise AutogradError(
+            f"has_aux=True: the function must return (loss, aux); it returned a {type(result).__name__}"
+        )
+    return result[0]
+
+
+def _enter(level: Level, what: str, args: tuple[Any, ...], argnums: Argnums) -> tuple[list[Any], Any, Any]:
+    """(``args`` with fresh inputs at ``argnums``, None for a single argnum or their list, structure of the inputs)."""
+    single = isinstance(argnums, int)
+    listed = [argnums] if isinstance(argnums, int) else list(argnums)
+    for k in listed:
+        if not -len(args) <= k < len(args):
+            raise ArgumentError(
+                f"{what}: argnums={argnums} but the function was called with {len(args)} arguments"
+            )
+    positions = [k % len(args) for k in listed]
+    if len(set(positions)) != len(positions):
+        raise ArgumentError(f"{what}: argnums={argnums} names an argument twice")
+    fresh = level.enter([args[k] for k in positions], what)
+    full = list(args)
+    for k, x in zip(positions, fresh, strict=True):
+        full[k] = x
+    structure: Any = optree.tree_structure(fresh[0] if single else tuple(fresh))  # type: ignore[arg-type]
+    return full, None if single else listed, structure
+
+
+def _match(what: str, tree: Any, like: Sequence[Tensor], treedef: Any) -> list[Tensor]:
+    """The leaves of ``tree``, checked against the structure, shapes and dtypes of ``like``."""
+    leaves, found = optree.tree_flatten(tree)
+    if found != treedef:
+        raise ArgumentError(f"{what}: expected the structure {treedef}, got {found}")
+    tensors = [
+        asarray(x, dtype=y.dtype) if not isinstance(x, Tensor) else x
+        for x, y in zip(leaves, like, strict=True)
+    ]
+    for x, y in zip(tensors, like, strict=True):
+        if x.shape != y.shape:
+            raise ShapeError(f"{what}: expected {y.aval}, got {x.aval}")
+    return [x if x.dtype == y.dtype else astype(x, y.dtype) for x, y in zip(tensors, like, strict=True)]
+
+
+def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+    """``(f(*primals), vjp_fn)``; ``vjp_fn(cotangents)`` gives a tuple with one gradient per primal.
+
+    ``cotangents`` has the structure, shapes and dtypes of ``f``'s result. ``vjp_fn`` may be called any number of times.
+    """
+    level = Level()
+    out = level.call(f, level.enter(primals, "vjp"), {})
+    outs, out_tree = tensors_of("vjp", out)
+    level.look_outside(outs)
+    in_tree: Any = optree.tree_structure(primals)  # type: ignore[arg-type]
+
+    def vjp_fn(cotangents: Any) -> tuple[Any, ...]:
+        seeds = _match("vjp", cotangents, outs, out_tree)
+        create = grad_enabled.get() and (level.nested or any(seed._requires_grad for seed in seeds))
+        found = level.pull(outs, seeds, retain=True, create=create)
+        return optree.tree_unflatten(in_tree, found)  # type: ignore[return-value]
+
+    return level.leave(out), vjp_fn
+
+
+def _as_arguments(x: Any) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def jvp(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
+    """``(f(*primals), tangent_out)``: the derivative of ``f`` at ``primals`` in direction ``tangents``.
+
+    ``primals`` and ``tangents`` are tuples with one item per argument. The vjp is linear in its cotangent u, and its
+    transpose is the jvp, so two reverse passes give it (J. Townsend, "A new trick for calculating Jacobian vector
+    products", 2017).
+    """
+    primals, tangents = _as_arguments(primals), _as_arguments(tangents)
+    level = Level()
+    out = level.call(f, level.enter(primals, "jvp"), {})
+    outs, out_tree = tensors_of("jvp", out)
+    directions = _match("jvp", tangents, level.inputs, optree.tree_structure(primals))
+    level.look_outside([*outs, *directions])
+    cotangents = [zeros(x.shape, dtype=x.dtype).requires_grad_() for x in outs]
+    with enable_grad():
+        pulled = level.pull_sparse(outs, cotangents, retain=True, create=True)
+    rows = [(g, v) for g, v in zip(pulled, directions, strict=True) if g is not None]
+    found = gradients(
+        [g for g, _ in rows],
+        [v for _, v in rows],
+        cotangents,
+        retain_graph=level.nested,
+        create_graph=level.nested,
+        since=level.since,
+    )
+    result = [zeros_like(new_storage_view(x)) if t is None else t for x, t in zip(outs, found, strict=True)]
+    return level.leave(out), level.leave(optree.tree_unflatten(out_tree, result))
+
+
+def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
+    """The Hessian of the scalar function ``f`` at ``primals`` times ``tangents``, without forming the Hessian.
+
+    ``primals`` and ``tangents`` are tuples with one item per argument, and so is the result; a single argument may be
+    given bare, and then the result is bare. It is the gradient of <grad f, tangents> (B. Pearlmutter, "Fast exact
+    multiplication by the Hessian", 1994).
+    """
+    bare = not isinstance(primals, (tuple, list))
+    primals, tangents = _as_arguments(primals), _as_arguments(tangents)
+    level = Level()
+    loss = scalar_of("hvp", level.call(f, level.enter(primals, "hvp"), {}))
+    treedef = optree.tree_structure(primals)
+    directions = _match("hvp", tangents, level.inputs, treedef)
+    level.look_outside([loss, *directions])
+    with enable_grad():
+        seed = ones_like(new_storage_view(loss))
+        first = level.pull_sparse([loss], [seed], retain=True, create=True)
+    rows = [(g, v) for g, v in zip(first, directions, strict=True) if g is not None]
+    found = level.pull([g for g, _ in rows], [v for _, v in rows], retain=level.nested, create=level.nested)
+    result = level.leave(optree.tree_unflatten(treedef, found))
+    return result[0] if bare else result
+
+
+def jacobian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """A function that returns the Jacobian: for each result leaf, for each input leaf, shape ``out.shape + in.shape``.
+
+    The structure is that of ``f``'s result, with the structure of the argument(s) in place of every leaf. One reverse
+    pass per element of the result.
+    """
+
+    @wraps(f)
+    def jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
+        level = Level()
+        full, chosen, treedef = _enter(level, "jacobian", args, argnums)
+        outs, out_tree = tensors_of("jacobian", level.call(f, full, kwargs))
+        level.look_outside(outs)
+        blocks = []
+        for out in outs:
+            grads = optree.tree_unflatten(treedef, _rows(level, out))
+            blocks.append(grads if chosen is None else tuple(grads))
+        return optree.tree_unflatten(out_tree, blocks)
+
+    return jacobian_of_f
+
+
+def _rows(level: Level, out: Tensor) -> list[Tensor]:
+    """d(out)/d(input) for every input, row by row."""
+    shape, count = out.shape, out.size
+    if count == 0:
+        return [zeros((*shape, *x.shape), dtype=x.dtype) for x in level.inputs]
+    basis = eye(count, dtype=out.dtype)
+    rows = []
+    for k in range(count):
+        seed = reshape(slice(basis, ((k, 1, 1), (0, 1, count))), shape)
+        rows.append(level.pull([out], [seed], retain=True, create=level.nested))
+    return [
+        reshape(stack(column), (*shape, *x.shape))
+        for column, x in zip(zip(*rows, strict=True), level.inputs, strict=True)
+    ]
+
+
+def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """A function that returns the Hessian of the scalar function ``f``: the Jacobian of its gradient."""
+    return jacobian(grad(f, argnums), argnums)

@@ -1,0 +1,133 @@
+"""gradcheck: analytic gradients against central differences in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import optree
+
+from jitgrad.autograd.functional import vjp
+from jitgrad.autograd.modes import no_grad
+from jitgrad.aval import is_differentiable
+from jitgrad.errors import AutogradError, GradcheckError
+from jitgrad.ops.creation import detached
+from jitgrad.tensor import Tensor
+
+# The weights that turn several results into one number are the same in every run.
+_SEED = 20240229
+
+
+def gradcheck(
+    f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-4
+) -> bool:
+    """Compare the gradient of ``f(*inputs)`` with central differences ``(f(x + eps) - f(x - eps)) / (2 eps)``.
+
+    ``inputs`` is a Tensor or array, or a tuple of them; floats are converted to float64, others are passed on as they
+    are. Results (any pytree of Tensors) are weighted with fixed random numbers and summed, so one reverse pass checks
+    all of them.
+
+    Returns:
+        True.
+
+    Raises:
+        GradcheckError: at an element where ``|analytic - numeric| > atol + rtol * |numeric|``.
+        AutogradError: no input or no result is floating.
+    """
+    arrays = [_array(x) for x in (inputs if isinstance(inputs, (tuple, list)) else (inputs,))]
+    free = [k for k, x in enumerate(arrays) if is_differentiable(x.dtype)]
+    if not free:
+        raise AutogradError("gradcheck: none of the inputs is a float tensor")
+
+    def of_free(*xs: Tensor) -> list[Tensor]:
+        full: list[Any] = [Tensor(x.copy()) for x in arrays]
+        for k, x in zip(free, xs, strict=True):
+            full[k] = x
+        return _float_results(f(*full))
+
+    outs, pull = vjp(of_free, *(Tensor(arrays[k].copy()) for k in free))
+    if not outs:
+        raise AutogradError("gradcheck: the function returned no float Tensor")
+    generator = np.random.default_rng(_SEED)
+    weights = [generator.uniform(0.5, 1.5, out.shape) for out in outs]
+    analytic = [
+        detached(g).numpy()
+        for g in pull([Tensor(w.astype(o.dtype)) for w, o in zip(weights, outs, strict=True)])
+    ]
+
+    def value() -> float:
+        with no_grad():
+            results = of_free(*(Tensor(arrays[k].copy()) for k in free))
+        return sum(
+            float((w * r.numpy().astype(np.float64)).sum()) for w, r in zip(weights, results, strict=True)
+        )
+
+    for k, g in zip(free, analytic, strict=True):
+        for index, numeric in _differences(arrays[k], value, eps):
+            if not _close(float(g[index]), numeric, atol, rtol):
+                raise GradcheckError(
+                    f"gradcheck: input {k}, element {index}: the analytic gradient is {float(g[index]):.10g}, "
+                    f"central differences give {numeric:.10g} (eps {eps:g}, atol {atol:g}, rtol {rtol:g})"
+                )
+    return True
+
+
+def _array(x: Any) -> np.ndarray[Any, Any]:
+    array = np.array(detached(x).numpy() if isinstance(x, Tensor) else x)
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def _float_results(out: Any) -> list[Tensor]:
+    return [x for x in optree.tree_leaves(out) if isinstance(x, Tensor) and is_differentiable(x.dtype)]
+
+
+def _differences(
+    x: np.ndarray[Any, Any], value: Callable[[], float], eps: float
+) -> Iterator[tuple[tuple[int, ...], float]]:
+    """(index, central difference of ``value()``) for every element of ``x``, which is moved and put back."""
+    for index in np.ndindex(x.shape):
+        before = x[index]
+        x[index] = before + eps
+        step = x[index]
+        above = value()
+        x[index] = before - eps
+        step = step - x[index]
+        below = value()
+        x[index] = before
+        yield index, (above - below) / float(step)
+
+
+def _close(analytic: float, numeric: float, atol: float, rtol: float) -> bool:
+    return abs(analytic - numeric) <= atol + rtol * abs(numeric)  # False for NaN
+
+
+def gradgradcheck(
+    f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-4
+) -> bool:
+    """:func:`gradcheck` of the gradient of ``f`` itself, with respect to ``inputs`` and the incoming gradients.
+
+    Input numbers in the error beyond those of ``inputs`` are the incoming gradients, one per float result.
+    """
+    arrays = [_array(x) for x in (inputs if isinstance(inputs, (tuple, list)) else (inputs,))]
+    free = [k for k, x in enumerate(arrays) if is_differentiable(x.dtype)]
+
+    def with_free(xs: Sequence[Any]) -> Callable[..., list[Tensor]]:
+        def of_free(*free_xs: Tensor) -> list[Tensor]:
+            full = list(xs)
+            for k, x in zip(free, free_xs, strict=True):
+                full[k] = x
+            return _float_results(f(*full))
+
+        return of_free
+
+    def first_derivative(*everything: Tensor) -> tuple[Any, ...]:
+        xs, cotangents = everything[: len(arrays)], everything[len(arrays) :]
+        _, pull = vjp(with_free(xs), *(xs[k] for k in free))
+        return pull(list(cotangents))
+
+    with no_grad():
+        outs = _float_results(f(*(Tensor(x.copy()) for x in arrays)))
+    generator = np.random.default_rng(_SEED + 1)
+    cotangents = [generator.uniform(0.5, 1.5, out.shape) for out in outs]
+    return gradcheck(first_derivative, (*arrays, *cotangents), eps=eps, atol=atol, rtol=rtol)

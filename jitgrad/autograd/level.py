@@ -1,0 +1,137 @@
+"""One level of differentiation: fresh inputs for a function, and whether an outer level looks through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import optree
+
+from jitgrad.autograd.backward import gradients, reachable_nodes
+from jitgrad.autograd.modes import enable_grad
+from jitgrad.aval import is_differentiable, same_dtype
+from jitgrad.dispatch import apply_op, new_storage_view
+from jitgrad.errors import AutogradError, DtypeError, OperandError
+from jitgrad.op import elementwise
+from jitgrad.ops.creation import zeros_like
+from jitgrad.recorder import edge_of, next_sequence, record
+from jitgrad.scope import grad_enabled
+from jitgrad.tensor import Tensor
+
+# The identity: a fresh input of a level is the result of this op on what the level was given.
+ALIAS = elementwise(
+    "alias(x)",
+    scalar="x",
+    eager=lambda x: x,
+    dtypes=same_dtype,
+    views=True,
+    vjp=(lambda g, _out, _x: g,),
+    register=False,
+)
+
+
+class Level:
+    """One application of a functional transform.
+
+    Its inputs are new tensors over the caller's data, so that gradients of this level mix with no other's: leaves, or,
+    where the caller's tensor has a gradient of its own to receive, results of the identity op. ``nested`` becomes true
+    if results depend on something outside that requires grad; then the gradient computation is recorded, too.
+    """
+
+    def __init__(self) -> None:
+        self.outer_mode = grad_enabled.get()
+        self.since = next_sequence()
+        self.inputs: list[Tensor] = []
+        self.nested = False
+
+    def enter(self, tree: Any, what: str) -> Any:
+        """``tree`` with every leaf replaced by a fresh input. Raises DtypeError for what has no gradient."""
+        paths, leaves, treedef = optree.tree_flatten_with_path(tree)
+        fresh = [self._fresh(x, what, path) for path, x in zip(paths, leaves, strict=True)]
+        self.inputs += fresh
+        return optree.tree_unflatten(treedef, fresh)
+
+    def _fresh(self, x: Any, what: str, path: tuple[Any, ...]) -> Tensor:
+        place = "".join(f"[{key!r}]" for key in path)
+        try:
+            given = x if isinstance(x, Tensor) else apply_op(ALIAS, x)
+        except OperandError as error:
+            raise OperandError(
+                f"{what}: cannot differentiate with respect to argument{place}: {error}"
+            ) from None
+        if not is_differentiable(given.dtype):
+            raise DtypeError(
+                f"{what}: argument{place} is {given.aval}; only floats have gradients. Convert it, or choose other argnums"
+            )
+        fresh = new_storage_view(given)
+        if given._requires_grad and self.outer_mode:
+            record(ALIAS, (given,), {}, fresh)
+        else:
+            fresh._requires_grad = True
+        return fresh
+
+    def call(self, f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """``f(*args, **kwargs)``, recorded even if the caller is under ``no_grad``."""
+        with enable_grad():
+            return f(*args, **kwargs)
+
+    def look_outside(self, results: Iterable[Any]) -> None:
+        """Decide ``nested`` from what ``results`` depend on."""
+        if not self.outer_mode or self.nested:
+            return
+        edges = [edge_of(x) for x in results]
+        own = {id(x) for x in self.inputs}
+        for node in reachable_nodes(edges, self.since):
+            edges.extend(node.edges or ())
+        self.nested = any(
+            id(edge) not in own
+            if isinstance(edge, Tensor)
+            else edge is not None and edge[0].sequence < self.since
+            for edge in edges
+        )
+
+    def leave(self, tree: Any) -> Any:
+        """``tree`` of results as the caller may see it: without this level's history, unless an outer level needs it."""
+        return optree.tree_map(self._leave, tree)
+
+    def _leave(self, x: Any) -> Any:
+        if self.nested or not isinstance(x, Tensor) or not x._requires_grad:
+            return x
+        mine = any(x is y for y in self.inputs) if x.grad_fn is None else x.grad_fn.sequence >= self.since
+        return new_storage_view(x) if mine else x
+
+    def pull(
+        self, outs: Sequence[Tensor], seeds: Sequence[Tensor], *, retain: bool, create: bool
+    ) -> list[Tensor]:
+        """The gradients of all inputs; zeros where ``outs`` does not depend on one."""
+        found = self.pull_sparse(outs, seeds, retain=retain, create=create)
+        return [
+            zeros_like(new_storage_view(x)) if g is None else g
+            for x, g in zip(self.inputs, found, strict=True)
+        ]
+
+    def pull_sparse(
+        self, outs: Sequence[Tensor], seeds: Sequence[Tensor], *, retain: bool, create: bool
+    ) -> list[Tensor | None]:
+        return gradients(outs, seeds, self.inputs, retain_graph=retain, create_graph=create, since=self.since)
+
+
+def tensors_of(what: str, tree: Any) -> tuple[list[Tensor], Any]:
+    """The leaves of a function's result and its structure. Raises AutogradError unless all are float Tensors."""
+    leaves, treedef = optree.tree_flatten(tree)
+    for x in leaves:
+        if not isinstance(x, Tensor) or not is_differentiable(x.dtype):
+            found = x.aval if isinstance(x, Tensor) else f"a {type(x).__name__}"
+            raise AutogradError(f"{what}: the function must return float Tensors; it returned {found}")
+    return list(leaves), treedef
+
+
+def scalar_of(what: str, out: Any) -> Tensor:
+    """``out`` checked to be a loss. Raises AutogradError unless it is one float element."""
+    if isinstance(out, Tensor) and out.size == 1 and is_differentiable(out.dtype):
+        return out
+    found = out.aval if isinstance(out, Tensor) else f"a {type(out).__name__}"
+    hint = " (with has_aux=True: a pair of it and anything else)" if isinstance(out, tuple) else ""
+    raise AutogradError(
+        f"{what}: the function must return a Tensor of one float element{hint}; it returned {found}"
+    )
