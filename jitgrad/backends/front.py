@@ -9,14 +9,16 @@ import contextlib
 import gc
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import Parameter, Signature, signature
+from types import FunctionType
 from typing import Any
 
 from numba.core import codegen, compiler, typed_passes, types, untyped_passes
 from numba.core.compiler_machinery import PassManager
-from numba.core.errors import NumbaError
 from numba.core.registry import cpu_target
+from numba.extending import intrinsic
 
-from jitgrad.backends.intrinsics import DTYPES, NAMES
+from jitgrad.backends import atomics, intrinsics
 from jitgrad.errors import BackendError
 
 _PASSES = (
@@ -102,12 +104,71 @@ def numba_type(name: str) -> Any:
     Raises:
         BackendError: for any other name.
     """
-    dtype = DTYPES.get(name.removesuffix("*"))
+    dtype = intrinsics.DTYPES.get(name.removesuffix("*"))
     if dtype is None:
-        raise BackendError(f"kernel parameter type {name!r}: expected one of {', '.join(DTYPES)}, or one with *")
+        raise BackendError(f"kernel parameter type {name!r}: expected one of {', '.join(intrinsics.DTYPES)}, or one with *")
     if name == "bool*":
         return types.CPointer(types.uint8)  # numba 0.68 cannot store through a pointer to booleans
     return types.CPointer(dtype) if name.endswith("*") else dtype
+
+
+def _define(source: str, entry: str, namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """The names that ``source`` sees and defines; its functions other than ``entry`` become callable from it."""
+    names: dict[str, Any] = {**intrinsics.NAMES, **atomics.NAMES, **namespace}
+    exec(compile(source, f"<{entry}>", "exec"), names)  # noqa: S102 - source is what our generator wrote
+    for name, value in tuple(names.items()):
+        if isinstance(value, FunctionType) and value.__globals__ is names and name != entry:
+            names[name] = _callable(value)
+    return names
+
+
+def _compile(function: FunctionType, kinds: Sequence[Any], result: Any) -> tuple[Any, _Texts]:
+    """numba's description of ``function`` for these argument types, and the IR it lowers to."""
+    library = _Texts(function.__name__)
+    typing, target = cpu_target.typing_context, cpu_target.target_context
+    compiled = compiler.compile_extra(typing, target, function, kinds, result, _flags(), {}, library, _Pipeline)
+    return compiled, library
+
+
+def _callable(function: FunctionType) -> Any:
+    """``function`` in a form that kernels can call: compiled like them, once per combination of types.
+
+    numba's own ``njit`` would optimise and emit each function by itself, which takes five times as long.
+    """
+    compiled: dict[tuple[Any, ...], tuple[Any, _Texts]] = {}
+
+    def typed(typing: Any, *given: Any) -> Any:
+        kinds = tuple(types.unliteral(kind) for kind in given)
+        if kinds not in compiled:
+            compiled[kinds] = _compile(function, kinds, None)
+        result, library = compiled[kinds]
+
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            context.active_code_library.add_linking_library(library)
+            return context.call_internal(builder, result.fndesc, signature, args)
+
+        return result.signature, build
+
+    parameters = [Parameter("typing", Parameter.POSITIONAL_ONLY), *signature(function).parameters.values()]
+    typed.__name__ = function.__name__
+    typed.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # numba asks for it
+    return intrinsic(typed)
+
+
+def _linked(library: _Texts) -> dict[int, str]:
+    """IR of everything that ``library`` calls, directly or not, each once."""
+    found: dict[int, str] = {}
+    waiting = list(library.linked)
+    while waiting:
+        other = waiting.pop()
+        if id(other) in found:
+            continue
+        if isinstance(other, _Texts):
+            found[id(other)] = other.text
+            waiting += other.linked
+        else:
+            found[id(other)] = str(other._get_module_for_linking())
+    return found
 
 
 def lower(
@@ -124,23 +185,17 @@ def lower(
     Raises:
         BackendError: if numba refuses the source; the message carries numba's.
     """
-    names: dict[str, Any] = {**NAMES, **namespace}
-    exec(compile(source, f"<{entry}>", "exec"), names)  # noqa: S102 - source is what our generator wrote
-    signature = [numba_type(name) for name in params] + [types.int64, types.int64]
-    library = _Texts(entry)
-    typing, target = cpu_target.typing_context, cpu_target.target_context
-    typing.refresh()
-    target.refresh()
+    names = _define(source, entry, namespace)
+    kinds = [numba_type(name) for name in params] + [types.int64, types.int64]
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
     try:
         with _collector_paused():
-            result = compiler.compile_extra(
-                typing, target, names[entry], signature, types.void, _flags(), {}, library, _Pipeline
-            )
-    except NumbaError as error:
+            result, library = _compile(names[entry], kinds, types.void)
+    except Exception as error:  # numba lets its own TypeErrors and AssertionErrors through
         raise BackendError(f"numba cannot compile kernel {entry}: {error}\n{source}") from error
     text = _as_internal(library.text, result.fndesc.mangled_name, vector_bits)
-    linked = [str(other._get_module_for_linking()) for other in library.linked]
-    return text + _table_entry(entry, result.fndesc.mangled_name, params), linked
+    return text + _table_entry(entry, result.fndesc.mangled_name, params), list(_linked(library).values())
 
 
 def _as_internal(text: str, mangled: str, vector_bits: int) -> str:

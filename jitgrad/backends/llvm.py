@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import os
 import re
 from collections.abc import Sequence
 from functools import cache
@@ -20,6 +21,9 @@ from jitgrad.errors import BackendError
 LOCK = RLock()  # LLVM's global context, which llvmlite uses for every module, is not thread safe
 _INLINE_EVERYTHING = 100_000  # a call left in a loop costs its vectorisation
 _EMPTY = "; an engine needs a module to start with\n"
+
+if hasattr(os, "register_at_fork"):  # a child must not inherit it locked by a thread that it does not have
+    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
 
 
 @cache
@@ -115,7 +119,7 @@ def names_absolute_address(module: Any) -> bool:
 
 def resolvable(names: Sequence[str]) -> bool:
     """Whether each name is a symbol of the C libraries of every process (and so of the next one)."""
-    process = ctypes.CDLL(None)
+    process = ctypes.CDLL(None) if os.name == "posix" else ctypes.CDLL("msvcrt")
     return all(hasattr(process, name) for name in names)
 
 

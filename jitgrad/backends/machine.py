@@ -23,7 +23,8 @@ How to write source that vectorises (each form is tested in tests/backends/test_
   numba's integer arithmetic is 64-bit.
 * nothing that can raise: `compile_entry` refuses such source. ``range`` with a step that is no literal can.
 
-A function called from many kernels is written once with `jitgrad.backends.intrinsics` or inlined as text.
+Source may define further functions and call them from ``entry``; they are inlined, but each costs 50 ms of
+compile time, so a generator better writes their statements out.
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ def fingerprint() -> str:
     """Everything besides the source that decides what machine code comes out."""
     llvm = _llvm()
     room = Path(__file__).parent
-    texts = [(room / name).read_text() for name in ("machine.py", "front.py", "intrinsics.py", "llvm.py")]
+    files = ("machine.py", "front.py", "intrinsics.py", "atomics.py", "llvm.py")
+    texts = [(room / name).read_text() for name in files]
     versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
     return str(llvm.digest(*texts, *versions, platform.python_version(), llvm.cpu(), llvm.features()))
 

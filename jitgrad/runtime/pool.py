@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import math
+import os
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -227,6 +228,10 @@ class Pool:
 
 
 POOL = Pool()
+if hasattr(os, "register_at_fork"):  # a child must not inherit it locked by a thread that it does not have
+    os.register_at_fork(
+        before=POOL._lock.acquire, after_in_parent=POOL._lock.release, after_in_child=POOL._lock.release
+    )
 empty = POOL.empty
 take = POOL.take
 trim = POOL.trim

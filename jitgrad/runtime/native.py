@@ -1,0 +1,187 @@
+"""The native half of the runtime: the loop over an instruction table, and the loop of a worker.
+
+An instruction is eight int64 words, ``[kind, function, args, n, grain, 0, 0, 0]``:
+
+====  =======================================================================================
+kind  meaning
+====  =======================================================================================
+0     kernel over ``n`` units in chunks of ``grain``: chunk ``k`` is always exactly the call
+      ``function(args, k * grain, min(n, (k + 1) * grain))``, whoever makes it
+1, 2  ``cblas_sgemm``, ``cblas_dgemm`` at ``function``, row-major; ``args`` is a table of M, N,
+      K, transpose A, transpose B, alpha bits, A, lda, B, ldb, beta bits, C, ldc, batch, and
+      the bytes from one matrix of the batch to the next in A, B, C
+3     ``function(args, 0, n)`` once
+====  =======================================================================================
+
+How the team shares a kernel: one word, the ticket, holds the number of the job (high half) and the next
+chunk (low half); a chunk is claimed by replacing the ticket with its successor. The ticket is closed before
+the description of the next job is written and opened after, so a worker that read a mixture cannot claim.
+The caller waits for the count of finished chunks, never for a worker: a worker that sleeps through a job
+costs nothing. Idle workers spin for some microseconds, then sleep on a condition variable.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from jitgrad.backends.machine import MachineCode, compile_entry
+
+KERNEL, SGEMM, DGEMM, CALL = range(4)
+INSTRUCTION_WORDS = 8
+GEMM_WORDS = 17
+WORKER = -1  # in place of a number of instructions
+
+# words of the control block; words written by different threads are a cache line (8 words) or more apart
+TICKET, FINISHED, SLEEPERS, STOPPED, OWNED, WORKERS, QUIET = 0, 16, 32, 48, 64, 65, 80
+FUNCTION, ARGS, UNITS, GRAIN, CHUNKS = 96, 97, 98, 99, 100
+LOCK, UNLOCK, WAIT, SIGNAL, YIELD = 112, 113, 114, 115, 116  # addresses of C functions
+MUTEX, CONDITION = 128, 144  # 128 bytes each, more than any C library needs
+CONTROL_WORDS = 160
+
+_SPINS = 400  # pauses of about 50 ns: longer than the gap between two kernels, shorter than a time slice
+_YIELD_AFTER = 2000  # spins of the caller, before it suspects that a worker has lost its core
+_QUIET_ABOVE = 1 << 18  # multiplications of a GEMM from which BLAS wants the cores of idle workers
+
+_LAYOUT = {name: value for name, value in globals().items() if name.isupper() and isinstance(value, int)}
+
+_SOURCE = '''
+def chunk(fn, args, n, grain, k):
+    stop = (k + 1) * grain
+    if stop > n:
+        stop = n
+    call_kernel(fn, args, k * grain, stop)
+
+
+def claim(c):
+    ticket = atomic_load(c, {TICKET})
+    k = ticket & 0xFFFFFFFF
+    if k >= atomic_load(c, {CHUNKS}):
+        return 0
+    fn = atomic_load(c, {FUNCTION})
+    args = atomic_load(c, {ARGS})
+    n = atomic_load(c, {UNITS})
+    grain = atomic_load(c, {GRAIN})
+    if atomic_replace(c, {TICKET}, ticket, ticket + 1):
+        chunk(fn, args, n, grain, k)
+        atomic_add(c, {FINISHED}, 1)
+    return 1
+
+
+def park(c, ticket):
+    mutex = address(c, {MUTEX})
+    call_c(c[{LOCK}], mutex, 0)
+    atomic_add(c, {SLEEPERS}, 1)
+    while atomic_load(c, {TICKET}) == ticket and atomic_load(c, {STOPPED}) == 0:
+        call_c(c[{WAIT}], address(c, {CONDITION}), mutex)
+    atomic_add(c, {SLEEPERS}, -1)
+    call_c(c[{UNLOCK}], mutex, 0)
+
+
+def wake(c, wanted):
+    mutex = address(c, {MUTEX})
+    call_c(c[{LOCK}], mutex, 0)
+    sleeping = atomic_load(c, {SLEEPERS})
+    if sleeping < wanted:
+        wanted = sleeping
+    for k in range(wanted):
+        call_c(c[{SIGNAL}], address(c, {CONDITION}), 0)
+    call_c(c[{UNLOCK}], mutex, 0)
+
+
+def share(c, fn, args, n, grain, chunks):
+    job = (atomic_load(c, {TICKET}) >> 32) + 1
+    atomic_store(c, {TICKET}, job << 32 | 0xFFFFFFFF)
+    atomic_store(c, {FUNCTION}, fn)
+    atomic_store(c, {ARGS}, args)
+    atomic_store(c, {UNITS}, n)
+    atomic_store(c, {GRAIN}, grain)
+    atomic_store(c, {CHUNKS}, chunks)
+    atomic_store(c, {FINISHED}, 0)
+    atomic_store(c, {TICKET}, job << 32)
+    if atomic_load(c, {SLEEPERS}) > 0:
+        wake(c, chunks - 1)
+    while claim(c):
+        pass
+    spins = 0
+    while atomic_load(c, {FINISHED}) < chunks:
+        pause()
+        spins += 1
+        if spins > {_YIELD_AFTER}:
+            call_c(c[{YIELD}], 0, 0)
+
+
+def multiply(c, kind, fn, args):
+    t = words(args)
+    loud = t[0] * t[1] * t[2] > {_QUIET_ABOVE}
+    if loud:
+        atomic_add(c, {QUIET}, 1)
+    for k in range(t[13]):
+        if kind == {SGEMM}:
+            call_sgemm(fn, t, t[6] + k * t[14], t[8] + k * t[15], t[11] + k * t[16])
+        else:
+            call_dgemm(fn, t, t[6] + k * t[14], t[8] + k * t[15], t[11] + k * t[16])
+    if loud:
+        atomic_add(c, {QUIET}, -1)
+
+
+def launch(c, owned, fn, args, n, grain):
+    if grain < 1:
+        grain = n
+    chunks = 0
+    if n > 0:
+        chunks = (n - 1) // grain + 1
+    if owned and 1 < chunks < 0x7FFFFFFF:
+        share(c, fn, args, n, grain, chunks)
+    else:
+        for k in range(chunks):
+            chunk(fn, args, n, grain, k)
+
+
+def run(c, table, count):
+    owned = c[{WORKERS}] > 0 and atomic_replace(c, {OWNED}, 0, 1)
+    for k in range(count):
+        t = words(table + k * 64)
+        if t[0] == {KERNEL}:
+            launch(c, owned, t[1], t[2], t[3], t[4])
+        elif t[0] == {CALL}:
+            call_kernel(t[1], t[2], 0, t[3])
+        else:
+            multiply(c, t[0], t[1], t[2])
+    if owned:
+        atomic_store(c, {OWNED}, 0)
+
+
+def work(c):
+    spins = 0
+    while atomic_load(c, {STOPPED}) == 0:
+        ticket = atomic_load(c, {TICKET})
+        if claim(c):
+            spins = 0
+        elif spins < {_SPINS} and atomic_load(c, {QUIET}) == 0:
+            pause()
+            spins += 1
+        else:
+            park(c, ticket)
+            spins = 0
+
+
+def loop(c, table, count):
+    if count == {WORKER}:
+        work(c)
+    else:
+        run(c, table, count)
+'''
+
+
+def source() -> str:
+    """The Python source of the loops, with the control block's layout filled in."""
+    return _SOURCE.format_map(_LAYOUT)
+
+
+@cache
+def loop() -> MachineCode:
+    """``void (int64_t **control, int64_t table, int64_t count)``: run ``count`` instructions at ``table``.
+
+    With `WORKER` for ``count``: take part in the jobs of others until the control block says stop.
+    """
+    return compile_entry(source(), "loop", {}, params=("i64*",), key="")
