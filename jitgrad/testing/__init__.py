@@ -1,0 +1,10 @@
+"""For tests of jitgrad and of ops defined with it: operands for any op, gradient checks, random programs."""
+
+from __future__ import annotations
+
+from jitgrad.testing.gradients import check_grads
+from jitgrad.testing.programs import RandomProgram, random_program
+from jitgrad.testing.samples import DOMAINS, sample_operands
+from jitgrad.testing.scalars import evaluate_scalar
+
+__all__ = ["DOMAINS", "RandomProgram", "check_grads", "evaluate_scalar", "random_program", "sample_operands"]

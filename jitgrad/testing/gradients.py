@@ -1,0 +1,110 @@
+"""check_grads: gradients of any order against finite differences, along random directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.autograd.backward import gradients
+from jitgrad.errors import ArgumentError, GradcheckError
+from jitgrad.tensor import Tensor
+
+Array = np.ndarray[Any, Any]
+Function = Callable[..., Any]
+
+STEP = 1e-3  # of a five-point stencil: its error h**4 and the rounding error eps / h are both near 1e-12
+
+
+def check_grads(
+    f: Function, xs: Sequence[Any], order: int = 2, *, rtol: float = 1e-6, atol: float = 1e-8, seed: int = 0
+) -> None:
+    """Compare the gradients of ``f`` up to ``order`` with finite differences of ``f`` and of its gradients.
+
+    For a random cotangent ``u`` and, one operand after the other, a random direction ``v``, ``<vjp(u), v>`` is
+    compared with ``<u, df/dv>``, the derivative along ``v`` by a five-point stencil (Fornberg 1988).
+
+    Args:
+        f: takes Tensors, returns a Tensor or a tuple of them; operands that are not floating are passed unchanged.
+        xs: arrays or Tensors; the floating ones must be float64.
+
+    Raises:
+        ArgumentError: a floating operand is not float64, or none is floating.
+        GradcheckError: the two disagree; it names the order, the operand and both numbers.
+    """
+    arrays = [np.array(x.concrete("check_grads") if isinstance(x, Tensor) else x) for x in xs]
+    floating = [k for k, x in enumerate(arrays) if x.dtype.kind == "f"]
+    if not floating or any(arrays[k].dtype != np.float64 for k in floating):
+        raise ArgumentError(f"check_grads needs float64 operands, got {[str(x.dtype) for x in arrays]}")
+    rng = np.random.default_rng(seed)
+    for level in range(1, order + 1):
+        outputs = _as_tuple(f(*_tensors(arrays, ())))
+        cotangents = [rng.normal(0.0, 1.0, out.shape) for out in outputs]
+        for k in floating:
+            _check_direction(f, arrays, k, cotangents, rng, (rtol, atol, level))
+        if level < order:
+            f, arrays, floating = _gradient_function(f, arrays, floating, cotangents)
+
+
+def _as_tuple(x: Any) -> tuple[Tensor, ...]:
+    return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def _tensors(arrays: Sequence[Array], differentiable: Sequence[int]) -> list[Tensor]:
+    return [Tensor(np.array(x)).requires_grad_(k in differentiable) for k, x in enumerate(arrays)]
+
+
+def _check_direction(
+    f: Function,
+    arrays: list[Array],
+    k: int,
+    cotangents: list[Array],
+    rng: np.random.Generator,
+    limits: tuple[float, float, int],
+) -> None:
+    """Compare both derivatives of ``<cotangents, f>`` along a random direction of operand ``k``."""
+    rtol, atol, level = limits
+    direction = rng.normal(0.0, 1.0, arrays[k].shape)
+    direction /= max(1.0, float(np.max(np.abs(direction), initial=0.0)))
+    inputs = _tensors(arrays, [k])
+    seeds = [Tensor(u) for u in cotangents]
+    g = gradients(_as_tuple(f(*inputs)), seeds, [inputs[k]])[0]
+    analytic = 0.0 if g is None else float(np.sum(g.concrete("check_grads") * direction))
+
+    def along(t: float) -> float:
+        moved = [*arrays[:k], arrays[k] + t * direction, *arrays[k + 1 :]]
+        outputs = _as_tuple(f(*_tensors(moved, [])))
+        return float(
+            sum(np.sum(u * out.concrete("check_grads")) for u, out in zip(cotangents, outputs, strict=True))
+        )
+
+    near, far = along(STEP) - along(-STEP), along(2 * STEP) - along(-2 * STEP)
+    numeric = (8 * near - far) / (12 * STEP)
+    scale = max(abs(along(0.0)), abs(numeric), 1.0)
+    if not abs(analytic - numeric) <= atol + rtol * scale:
+        raise GradcheckError(
+            f"gradient of order {level} with respect to operand {k} {inputs[k].aval}: backward says {analytic:.12g}, "
+            f"finite differences {numeric:.12g}"
+        )
+
+
+def _gradient_function(
+    f: Function, arrays: list[Array], floating: list[int], cotangents: list[Array]
+) -> tuple[Function, list[Array], list[int]]:
+    """The gradient of ``f`` as a function of its operands and of the cotangents, with its operands."""
+    count = len(arrays)
+
+    def gradient(*xs: Tensor) -> tuple[Tensor, ...]:
+        inputs = list(xs[:count])
+        for k in floating:
+            if not inputs[k].requires_grad:
+                inputs[k] = Tensor(inputs[k].concrete("check_grads")).requires_grad_()
+        wanted = [inputs[k] for k in floating]
+        found = gradients(_as_tuple(f(*inputs)), xs[count:], wanted, create_graph=True)
+        return tuple(
+            Tensor(np.zeros(x.shape, x.dtype)) if g is None else g for g, x in zip(found, wanted, strict=True)
+        )
+
+    extended = [*arrays, *cotangents]
+    return gradient, extended, [*floating, *range(count, len(extended))]

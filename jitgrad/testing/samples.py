@@ -1,0 +1,71 @@
+"""Operands for an op, drawn from the domains that its entry in the registry names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import Dtype, Shape
+from jitgrad.errors import ArgumentError
+from jitgrad.op import OpDef
+
+Array = np.ndarray[Any, Any]
+Draw = Callable[[np.random.Generator, Shape], Array]
+
+
+def _with_sign(rng: np.random.Generator, x: Array) -> Array:
+    signed: Array = x * rng.choice([-1.0, 1.0], x.shape)
+    return signed
+
+
+# Where finite differences with steps up to 2e-3 meet no kink, pole or jump. "low" and "high" are bounds around 0,
+# "fraction" keeps away from integers and is to be divided by "integral".
+DOMAINS: dict[str, Draw] = {
+    "real": lambda rng, shape: rng.normal(0.0, 1.2, shape),
+    "positive": lambda rng, shape: rng.uniform(0.3, 3.0, shape),
+    "nonzero": lambda rng, shape: _with_sign(rng, rng.uniform(0.4, 2.5, shape)),
+    "unit": lambda rng, shape: rng.uniform(-0.9, 0.9, shape),
+    "probability": lambda rng, shape: rng.uniform(0.05, 0.95, shape),
+    "greater_one": lambda rng, shape: rng.uniform(1.2, 4.0, shape),
+    "low": lambda rng, shape: rng.uniform(-1.5, -0.5, shape),
+    "high": lambda rng, shape: rng.uniform(0.5, 1.5, shape),
+    "fraction": lambda rng, shape: rng.integers(-6, 6, shape) + rng.uniform(0.2, 0.8, shape),
+    "integral": lambda rng, shape: _with_sign(rng, rng.integers(2, 4, shape).astype(np.float64)),
+    "bool": lambda rng, shape: rng.integers(0, 2, shape).astype(np.bool_),
+    "int": lambda rng, shape: rng.integers(-8, 9, shape),
+    "count": lambda rng, shape: rng.integers(0, 6, shape),
+    "scalar": lambda rng, _shape: rng.normal(0.0, 1.0, ()),
+    "matrix": lambda rng, _shape: rng.normal(0.0, 1.0, (3, 3)),
+}
+
+
+def sample_operands(
+    op: OpDef, rng: np.random.Generator, shape: Shape = (3, 4), dtype: Any = np.float64
+) -> list[Array]:
+    """One array of ``shape`` for each operand of ``op``, from the domains of its entry.
+
+    ``dtype`` is the dtype of the real-valued domains; an integer dtype rounds them away from 0 (unsigned: also drops
+    the sign). Bools stay bools, and integers stay integers where ``dtype`` is floating.
+
+    Raises:
+        ArgumentError: the entry names no domain, or one that is not in ``DOMAINS``.
+    """
+    if not op.domain:
+        raise ArgumentError(f"sample_operands: the entry of op {op} has no domain")
+    unknown = sorted(set(op.domain) - set(DOMAINS))
+    if unknown:
+        raise ArgumentError(
+            f"sample_operands: the domain {unknown} of op {op} is not one of {sorted(DOMAINS)}"
+        )
+    return [_converted(np.asarray(DOMAINS[name](rng, shape)), np.dtype(dtype)) for name in op.domain]
+
+
+def _converted(x: Array, dtype: Dtype) -> Array:
+    if x.dtype == np.bool_ or (x.dtype.kind == "i" and dtype.kind == "f"):
+        return x
+    if dtype.kind == "f" or dtype.kind == "b":
+        return x.astype(dtype)
+    rounded = np.sign(x) * np.ceil(np.abs(x))
+    return (np.abs(rounded) if dtype.kind == "u" else rounded).astype(dtype)
