@@ -86,7 +86,9 @@ class EagerInterpreter:
         if op.multiple:
             return tuple(Tensor(r) for r in result)
         if op.views and isinstance(operands[0], Tensor) and np.may_share_memory(result, arrays[0]):
-            return Tensor(result, storage=operands[0]._storage)
+            view = Tensor(result, storage=operands[0]._storage)
+            view._storage.share(operands[0], view)
+            return view
         if result.ndim == 0 and op.kind is Kind.ELEMENTWISE and result.dtype.kind != "b" and all(a.weak for a in avals):
             return Tensor(result, Aval((), result.dtype, weak=True))
         return Tensor(result)
@@ -126,7 +128,9 @@ class EagerInterpreter:
 def new_storage_view(tensor: Tensor) -> Tensor:
     """A tensor over the same data and storage, without history."""
     data = current_interpreter.get().current(tensor)
-    return Tensor(data, tensor._aval, tensor._storage)
+    view = Tensor(data, tensor._aval, tensor._storage)
+    tensor._storage.share(tensor, view)
+    return view
 
 
 current_interpreter.eager = EagerInterpreter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +20,23 @@ SUPPORTED = "?bhilqBHILQefd"
 class Storage:
     """The memory that a tensor and its views share, as autograd sees it: how often it was changed, and where last."""
 
-    __slots__ = ("version", "changed_at")
+    __slots__ = ("version", "changed_at", "_sharers")
 
     def __init__(self) -> None:
         self.version = 0
         self.changed_at = Origin()
+        self._sharers: list[weakref.ref[Tensor]] = []  # empty as long as one tensor has this memory to itself
+
+    def share(self, *tensors: Tensor) -> None:
+        """Remember that ``tensors`` lie over this memory."""
+        if len(self._sharers) & (len(self._sharers) + 1) == 0:  # at 2**k - 1 entries: drop the dead ones now and then
+            self._sharers = list({id(t): ref for ref in self._sharers if (t := ref()) is not None}.values())
+        known = [ref() for ref in self._sharers[-2:]]
+        self._sharers.extend(weakref.ref(t) for t in tensors if not any(t is other for other in known))
+
+    def has_others(self, tensor: Tensor) -> bool:
+        """Whether a tensor other than ``tensor`` that is still alive lies over this memory."""
+        return any((other := ref()) is not None and other is not tensor for ref in self._sharers)
 
     def bump(self) -> None:
         self.version += 1

@@ -1,0 +1,201 @@
+"""Changing a tensor in place: compute the new value as an op, then write it and move the history along."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import Dtype, Shape
+from jitgrad.dispatch import aval_of
+from jitgrad.errors import DtypeError, IndexingError, InPlaceError, ShapeError
+from jitgrad.ops import elementwise as ew
+from jitgrad.ops.creation import array_from, clone
+from jitgrad.ops.indexing import INDEX_PUT, PUT_SLICE, as_constant
+from jitgrad.ops.movement import SLICE, broadcast_to, expand_dims, reshape, shape_with_ones, slice, squeeze
+from jitgrad.ops.operand import Operand, apply, is_number
+from jitgrad.ops.subscript import Subscript, check_mask, entries_of, is_mask, is_whole, parse
+from jitgrad.scope import current_interpreter, grad_enabled
+from jitgrad.tensor import Tensor
+
+
+def assign(target: Tensor, new: Operand) -> Tensor:
+    """Make ``target`` hold ``new``, in place; returns ``target``. Every in-place change ends here.
+
+    ``new`` is broadcast to ``target``'s shape and cast by NumPy's same-kind rule. Under grad mode ``target`` takes over
+    the history of ``new``.
+
+    Raises:
+        ShapeError, DtypeError: ``new`` does not fit.
+        InPlaceError: ``target`` is a leaf that requires grad, shares memory with another tensor whose history would
+            become wrong, or lies over read-only memory.
+    """
+    aval = aval_of(SLICE, new)
+    if not aval.weak and not np.can_cast(aval.dtype, target.dtype, "same_kind"):
+        raise DtypeError(f"in-place change of a tensor {target.aval}: cannot cast the new value {aval} to {target.dtype}")
+    value = new if isinstance(new, Tensor) and aval.dtype == target.dtype else ew.astype(new, target.dtype)
+    if aval.shape != target.shape:
+        value = broadcast_to(value, target.shape)
+    tracked = grad_enabled.get() and (target._requires_grad or value._requires_grad)
+    if tracked:
+        check_history_may_move(target)
+        value = clone(value) if value.grad_fn is None and value._requires_grad else value
+    current_interpreter.get().write(target, value)
+    if tracked:
+        target.grad_fn, target._out_index = value.grad_fn, value._out_index
+        target._requires_grad = value._requires_grad
+    return target
+
+
+def check_history_may_move(target: Tensor) -> None:
+    """Raise InPlaceError if an in-place change of ``target`` cannot be differentiated."""
+    if target._requires_grad and target.grad_fn is None:
+        raise InPlaceError(
+            f"in-place change of a leaf {target.aval} that requires grad: its gradient would be lost. "
+            "Do it within no_grad(), or out of place"
+        )
+    if target._storage.has_others(target):
+        raise InPlaceError(
+            f"in-place change of a tensor {target.aval} that shares memory with another tensor (a view of it, or what "
+            "it is a view of), under grad mode: the gradient of the other one would be wrong. .clone() it first, write "
+            "x = x + y for x += y, or do it within no_grad()"
+        )
+
+
+def update(op: Callable[[Any, Any], Tensor], target: Tensor, other: Operand) -> Tensor:
+    """``target = op(target, other)`` in place.
+
+    Where backward will read the old ``target`` to differentiate by ``other``, it gets a copy of it.
+    """
+    keep = grad_enabled.get() and isinstance(other, Tensor) and other._requires_grad and target.grad_fn is not None
+    return assign(target, op(clone(target) if keep else target, other))
+
+
+# --- x[index] = value --------------------------------------------------------------------------------------------
+
+
+def set_item(target: Tensor, index: Any, value: Any) -> None:
+    """``target[index] = value`` with NumPy's meaning: the value is broadcast, and cast to ``target``'s dtype.
+
+    Raises:
+        IndexingError, ShapeError: as for reading, or the value does not broadcast to what ``index`` selects.
+        InPlaceError: see :func:`assign`.
+    """
+    tracked = grad_enabled.get() and (target._requires_grad or (isinstance(value, Tensor) and value._requires_grad))
+    if current_interpreter.get().tracing or tracked:
+        assign(target, with_item(target, index, value))
+    else:
+        _write_item(target, index, value)
+
+
+def _write_item(target: Tensor, index: Any, value: Any) -> None:
+    """The eager form: NumPy writes into the memory."""
+    data = target.concrete("in-place change")
+    if not data.flags.writeable:
+        raise InPlaceError(f"in-place change of a tensor {target.aval} over read-only memory: .clone() it first")
+    concrete = [entry.concrete("indexing") if isinstance(entry, Tensor) else entry for entry in entries_of(index)]
+    given = value.concrete("in-place change") if isinstance(value, Tensor) else value
+    try:
+        with np.errstate(all="ignore"):
+            data[tuple(concrete)] = given
+    except IndexError as error:
+        raise IndexingError(f"{target.aval}: {error}") from None
+    except ValueError as error:
+        raise ShapeError(f"{target.aval}: {error}") from None
+    target._storage.bump()
+
+
+def with_item(x: Tensor, index: Any, value: Any) -> Tensor:
+    """The tensor that ``x`` would be after ``x[index] = value``; ``x`` stays as it is."""
+    v = _value_as(value, x.dtype)
+    entries = [entry for entry in entries_of(index) if entry is not Ellipsis]
+    if len(entries) == 1 and is_mask(entries[0]) and not isinstance(entries[0], (bool, np.bool_)):
+        masked = _with_masked(x, entries[0], v)
+        if masked is not None:
+            return masked
+    s = parse(x.shape, index)
+    return _with_indexed(x, s, v) if s.indices else _with_slice(x, s, v)
+
+
+def _value_as(value: Any, dtype: Dtype) -> Tensor:
+    """``value`` as a tensor of ``dtype``; NumPy casts freely in an assignment, but a number must fit."""
+    if is_number(value):
+        return current_interpreter.get().constant(np.asarray(value, dtype))  # type: ignore[no-any-return]
+    if not isinstance(value, (Tensor, np.ndarray, np.generic)):
+        value = as_constant(array_from("an assignment", value))
+    return value if isinstance(value, Tensor) and value.dtype == dtype else ew.astype(value, dtype)
+
+
+def _without_leading_ones(v: Tensor, ndim: int) -> Tensor:
+    """NumPy lets an assigned value have more axes than its place if they are of length 1."""
+    extra = 0
+    while v.ndim - extra > ndim and v.shape[extra] == 1:
+        extra += 1
+    return squeeze(v, tuple(range(extra))) if extra else v
+
+
+def _with_masked(x: Tensor, mask: Any, v: Tensor) -> Tensor | None:
+    """The new value if each selected slice gets the same ``v`` (no positions are needed then), else None."""
+    check_mask(x.shape, 0, mask.shape)
+    rest = x.shape[mask.ndim :]
+    v = _without_leading_ones(v, len(rest))
+    if v.ndim > len(rest):
+        return None
+    wide = reshape(mask, (*mask.shape, *(1 for _ in rest))) if rest else mask
+    return ew.where(wide, broadcast_to(v, rest), x)
+
+
+def _part_shape(x: Tensor, s: Subscript) -> Shape:
+    """The shape after slicing, dropping and adding axes."""
+    kept = tuple(length for k, (_, _, length) in enumerate(s.slices) if k not in s.dropped)
+    return shape_with_ones(kept, s.added)
+
+
+def _fitted(v: Tensor, shape: Shape) -> Tensor:
+    v = _without_leading_ones(v, len(shape))
+    return v if v.shape == shape else broadcast_to(v, shape)
+
+
+def _back_to_slice(v: Tensor, s: Subscript) -> Tensor:
+    """``v``, which has the shape of the part that ``s`` reads, in the shape of its slices."""
+    v = squeeze(v, s.added) if s.added else v
+    return expand_dims(v, s.dropped) if s.dropped else v
+
+
+def _with_slice(x: Tensor, s: Subscript, v: Tensor) -> Tensor:
+    return apply(PUT_SLICE, x, _back_to_slice(_fitted(v, _part_shape(x, s)), s), index=s.slices)
+
+
+def _with_indexed(x: Tensor, s: Subscript, v: Tensor) -> Tensor:
+    whole = is_whole(s.slices, x.shape)
+    part = x if whole else slice(x, s.slices)
+    part = expand_dims(part, s.added) if s.added else part
+    shapes = [np.shape(i) for i in s.indices]
+    try:
+        broadcast = np.broadcast_shapes(*shapes)
+    except ValueError:
+        raise IndexingError(f"the index arrays have shapes {shapes}, which do not broadcast together") from None
+    rest = tuple(n for k, n in enumerate(part.shape) if k not in s.axes)
+    at = s.axes[0] if s.axes[-1] - s.axes[0] == len(s.axes) - 1 else 0
+    new = apply(INDEX_PUT, part, _fitted(v, (*rest[:at], *broadcast, *rest[at:])), *s.indices, axes=s.axes)
+    new = squeeze(new, s.added) if s.added else new
+    return new if whole else apply(PUT_SLICE, x, new, index=s.slices)
+
+
+# --- methods with a trailing underscore --------------------------------------------------------------------------
+
+
+def zero_(target: Tensor) -> Tensor:
+    """Make all elements 0, in place."""
+    return fill_(target, 0)
+
+
+def fill_(target: Tensor, value: Operand) -> Tensor:
+    """Make all elements ``value``, in place."""
+    return assign(target, _value_as(value, target.dtype))
+
+
+def copy_(target: Tensor, source: Operand) -> Tensor:
+    """Make ``target`` hold ``source``, broadcast and cast, in place (torch's copy_)."""
+    return assign(target, _value_as(source, target.dtype))

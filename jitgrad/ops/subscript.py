@@ -1,0 +1,190 @@
+"""What the index in ``x[index]`` means, and reading by it: slices, then new axes, then integer arrays."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import Shape
+from jitgrad.errors import IndexingError
+from jitgrad.ops.indexing import INDEX_GET, TAKE, as_constant
+from jitgrad.ops.movement import EXPAND_DIMS, SLICE, SQUEEZE, SliceIndex
+from jitgrad.ops.operand import apply
+from jitgrad.tensor import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Subscript:
+    """An index taken apart into steps that are ops."""
+
+    slices: SliceIndex  # for every axis
+    dropped: tuple[int, ...]  # axes at which an int stands (never together with integer arrays)
+    added: tuple[int, ...]  # where new axes stand after slicing and dropping
+    axes: tuple[int, ...]  # the axes, after adding, at which integer arrays stand
+    indices: tuple[Any, ...]  # those arrays: tensors, arrays or ints
+
+
+@dataclass(slots=True)
+class _Parts:
+    """The lists a Subscript is collected in."""
+
+    slices: list[tuple[int, int, int]] = field(default_factory=list)
+    dropped: list[int] = field(default_factory=list)
+    added: list[int] = field(default_factory=list)
+    axes: list[int] = field(default_factory=list)
+    indices: list[Any] = field(default_factory=list)
+    position: int = 0
+
+    def keep(self, part: tuple[int, int, int]) -> None:
+        self.slices.append(part)
+        self.position += 1
+
+    def add_axis(self) -> None:
+        self.added.append(self.position)
+        self.position += 1
+
+    def index(self, array: Any) -> None:
+        self.axes.append(self.position)
+        self.indices.append(array)
+
+
+def is_array(entry: Any) -> bool:
+    """Whether an entry of an index is an array: a tensor, an ndarray with axes, or a list."""
+    return isinstance(entry, (Tensor, list)) or (isinstance(entry, np.ndarray) and entry.ndim > 0)
+
+
+def is_mask(entry: Any) -> bool:
+    """Whether an entry of an index selects by truth values."""
+    return isinstance(entry, (bool, np.bool_)) or getattr(entry, "dtype", None) == np.bool_
+
+
+def _as_array(entry: list[Any]) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(entry) if entry else np.zeros(0, np.int64)
+    except ValueError:
+        raise IndexingError(f"a list used as an index must be rectangular, got {entry!r}") from None
+
+
+def entries_of(index: Any) -> list[Any]:
+    """The entries of ``index``, lists made arrays."""
+    given = index if isinstance(index, tuple) else (index,)
+    return [_as_array(entry) if isinstance(entry, list) else entry for entry in given]
+
+
+def _consumed(entry: Any) -> int:
+    """How many axes an entry stands for."""
+    if entry is None or entry is Ellipsis:
+        return 0
+    return len(np.shape(entry)) if isinstance(entry, (bool, np.bool_)) else entry.ndim if is_mask(entry) else 1
+
+
+def _expanded(shape: Shape, entries: list[Any]) -> Iterator[Any]:
+    """The entries with the Ellipsis, which may be left out at the end, written as full slices."""
+    dots = [k for k, entry in enumerate(entries) if entry is Ellipsis]
+    if len(dots) > 1:
+        raise IndexingError("an index can have only one ellipsis ('...')")
+    missing = len(shape) - builtins.sum(map(_consumed, entries))
+    if missing < 0:
+        raise IndexingError(f"too many indices: {len(shape) - missing} for a tensor of {len(shape)} dimensions")
+    at = dots[0] if dots else len(entries)
+    yield from entries[:at]
+    yield from [np.s_[:]] * missing
+    yield from entries[at + 1 :]
+
+
+def parse(shape: Shape, index: Any) -> Subscript:
+    """``index`` taken apart for a tensor of ``shape``.
+
+    Raises:
+        IndexingError: out of bounds, too many indices, a mask of another shape, or something that is no index.
+        TracedValueError: a mask that is only being traced: how much it selects is unknown.
+    """
+    entries = entries_of(index)
+    advanced = builtins.any(is_array(e) or is_mask(e) for e in entries)
+    parts, axis = _Parts(), 0
+    for entry in _expanded(shape, entries):
+        n = shape[axis] if axis < len(shape) else 0
+        if entry is None:
+            parts.add_axis()
+            continue
+        if isinstance(entry, builtins.slice):
+            start, stop, step = entry.indices(n)
+            parts.keep((start, step, len(range(start, stop, step))))
+        elif is_mask(entry):
+            _mask(parts, shape, axis, entry)
+        elif is_array(entry):
+            _array(parts, n, entry)
+        else:
+            _integer(parts, axis, n, entry, advanced)
+        axis += _consumed(entry)
+    return Subscript(*(tuple(v) for v in (parts.slices, parts.dropped, parts.added, parts.axes, parts.indices)))  # type: ignore[arg-type]
+
+
+def _array(parts: _Parts, n: int, entry: Any) -> None:
+    if entry.dtype.kind not in "iu":
+        raise IndexingError(f"arrays used as indices must be of integers or bools, got {entry.dtype}")
+    parts.index(entry if isinstance(entry, Tensor) else as_constant(entry))
+    parts.keep((0, 1, n))
+
+
+def _mask(parts: _Parts, shape: Shape, axis: int, entry: Any) -> None:
+    mask = entry.concrete("indexing with a mask") if isinstance(entry, Tensor) else np.asarray(entry)
+    check_mask(shape, axis, mask.shape)
+    if not mask.ndim:
+        parts.index(as_constant(np.zeros(int(mask), np.int64)))
+        parts.add_axis()
+        return
+    for n, positions in zip(mask.shape, np.nonzero(mask), strict=True):
+        parts.index(as_constant(np.ascontiguousarray(positions)))
+        parts.keep((0, 1, n))
+
+
+def check_mask(shape: Shape, axis: int, mask: Shape) -> None:
+    """Raise IndexingError unless a mask of this shape, standing at ``axis``, fits ``shape``."""
+    if shape[axis : axis + len(mask)] != mask:
+        raise IndexingError(f"a mask of shape {mask} at axis {axis} does not fit a tensor of shape {shape}")
+
+
+def _integer(parts: _Parts, axis: int, n: int, entry: Any, advanced: bool) -> None:
+    try:
+        i = operator.index(entry)
+    except TypeError:
+        raise IndexingError(
+            f"an index consists of ints, slices, None, '...' and arrays of integers or bools, not {type(entry).__name__}"
+        ) from None
+    if not -n <= i < n:
+        raise IndexingError(f"index {i} is out of bounds for axis {axis} of length {n}")
+    if advanced:  # beside integer arrays an int is one, too: that decides where their axes go
+        parts.index(i % n)
+        parts.keep((0, 1, n))
+    else:
+        parts.slices.append((i % n, 1, 1))
+        parts.dropped.append(axis)
+
+
+def is_whole(slices: SliceIndex, shape: Shape) -> bool:
+    """Whether the slices select everything in its order."""
+    return builtins.all(part == (0, 1, n) for part, n in zip(slices, shape, strict=True))
+
+
+def basic_part(x: Tensor, s: Subscript) -> Tensor:
+    """``x`` sliced, and with the axes dropped and added that ``s`` says; a view."""
+    out = x if s.indices and is_whole(s.slices, x.shape) else apply(SLICE, x, index=s.slices)
+    out = apply(SQUEEZE, out, axis=s.dropped) if s.dropped else out
+    return apply(EXPAND_DIMS, out, axis=s.added) if s.added else out
+
+
+def get_item(x: Tensor, index: Any) -> Tensor:
+    """``x[index]`` as NumPy has it: a view for ints, slices, None and '...', a copy for integer arrays and masks."""
+    s = parse(x.shape, index)
+    part = basic_part(x, s)
+    if not s.indices:
+        return part
+    if len(s.indices) == 1:
+        return apply(TAKE, part, s.indices[0], axis=s.axes[0])
+    return apply(INDEX_GET, part, *s.indices, axes=s.axes)
