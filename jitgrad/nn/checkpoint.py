@@ -1,0 +1,65 @@
+"""Files of named tensors, in the safetensors format: plain bytes, nothing in them is ever executed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jitgrad.errors import CheckpointError
+from jitgrad.nn.module import Module
+from jitgrad.ops.creation import asarray, detached
+from jitgrad.tensor import Tensor
+
+MISSING = "jg.save and jg.load need the package safetensors: pip install safetensors"
+
+
+def save(tensors: Mapping[str, Any] | Module, path: str | os.PathLike[str]) -> None:
+    """Write a mapping of names to tensors (a state_dict, or a Module's) to the file ``path``.
+
+    The file appears complete or not at all: it is written beside ``path`` and renamed.
+
+    Raises:
+        CheckpointError: safetensors is not installed, or something in the mapping is no tensor or array.
+    """
+    state = tensors.state_dict() if isinstance(tensors, Module) else tensors
+    arrays: dict[str, np.ndarray[Any, Any]] = {}
+    for name, tensor in state.items():
+        if not isinstance(name, str) or not isinstance(tensor, (Tensor, np.ndarray)):
+            raise CheckpointError(f"save: {name!r} is a {type(tensor).__name__}; expected a name and a tensor or array")
+        # the writer copies memory as it lies, so it must lie in row-major order
+        arrays[name] = np.asarray(detached(asarray(tensor)).numpy(), order="C")
+    try:
+        from safetensors.numpy import save as encode
+    except ImportError:
+        raise CheckpointError(MISSING) from None
+    target = Path(path)
+    draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        draft.write_bytes(encode(arrays))
+        os.replace(draft, target)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def load(path: str | os.PathLike[str]) -> dict[str, Tensor]:
+    """The tensors in the file ``path`` by name, for ``Module.load_state_dict``.
+
+    Raises:
+        CheckpointError: safetensors is not installed, or the file is no complete safetensors file.
+        FileNotFoundError: there is no such file.
+    """
+    try:
+        from safetensors import SafetensorError
+        from safetensors.numpy import load as decode
+    except ImportError:
+        raise CheckpointError(MISSING) from None
+    data = Path(path).read_bytes()
+    try:
+        arrays = decode(data)
+    except (SafetensorError, KeyError, ValueError) as error:
+        raise CheckpointError(f"load: {os.fspath(path)} is no complete safetensors file: {error}") from None
+    return {name: Tensor(np.array(array)) for name, array in arrays.items()}

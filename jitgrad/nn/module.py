@@ -1,0 +1,263 @@
+"""Module: a function with parameters, buffers and parts, found by the names of its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from jitgrad.autograd.modes import no_grad
+from jitgrad.errors import ArgumentError, CheckpointError, TraceError
+from jitgrad.ops.creation import asarray, detached
+from jitgrad.ops.inplace import assign
+from jitgrad.scope import current_interpreter
+from jitgrad.tensor import Storage, Tensor, check_supported
+
+Self = TypeVar("Self", bound="Module")
+
+
+def Parameter(data: Any, requires_grad: bool = True) -> Tensor:
+    """A leaf tensor over ``data`` that requires grad: what a Module registers as a parameter.
+
+    A parameter is an ordinary Tensor; nothing tells it from a leaf made with ``requires_grad=True``.
+    """
+    return detached(asarray(data)).requires_grad_(requires_grad)
+
+
+class LoadResult(NamedTuple):
+    """What ``load_state_dict(strict=False)`` did not find, and what it did not use."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class Module:
+    """Base class of layers and models: assign parameters and other Modules as attributes, define ``forward``.
+
+    A leaf Tensor that requires grad becomes a parameter when it is assigned, and stays one if it is frozen later.
+    Modules in a list or tuple attribute are found as well. The attributes are ordinary ones, so @jit sees and
+    guards them like any other.
+    """
+
+    training: bool
+    _parameter_names: dict[str, None]
+    _buffer_names: dict[str, bool]
+
+    def __new__(cls, *_args: Any, **_keywords: Any) -> Any:
+        self = object.__new__(cls)
+        # set here, not in __init__, so that a subclass need not call super().__init__() first
+        self.__dict__.update(training=True, _parameter_names={}, _buffer_names={})
+        return self
+
+    def forward(self, *args: Any, **keywords: Any) -> Any:
+        """What the module computes; subclasses define it."""
+        raise NotImplementedError(f"{type(self).__name__} has no forward method")
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self.forward(*args, **keywords)
+
+    # --- registering ---------------------------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Tensor) and value.is_leaf and value.requires_grad:
+            self._parameter_names[name] = None
+            self._buffer_names.pop(name, None)
+        elif name in self._parameter_names and value is not None:
+            found = value.aval if isinstance(value, Tensor) else type(value).__name__
+            raise ArgumentError(
+                f"{type(self).__name__}.{name} is a parameter; {found} without requires_grad would no longer be "
+                "trained. Wrap it in nn.Parameter(...)"
+            )
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._parameter_names.pop(name, None)
+        self._buffer_names.pop(name, None)
+        object.__delattr__(self, name)
+
+    def register_parameter(self, name: str, parameter: Tensor | None) -> None:
+        """Make ``parameter`` the attribute ``name`` and a parameter, even if it does not require grad (yet)."""
+        self._parameter_names[name] = None
+        self.__dict__[name] = parameter
+
+    def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
+        """Make ``tensor`` the attribute ``name``: part of the state (``persistent``: and of state_dict), not trained."""
+        self._buffer_names[name] = persistent
+        self.__dict__[name] = None if tensor is None else asarray(tensor)
+
+    # --- walking -------------------------------------------------------------------------------------------------
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """The modules that are attributes, or elements of a list or tuple attribute, with their names."""
+        for name, value in list(self.__dict__.items()):
+            if isinstance(value, Module):
+                yield name, value
+            elif isinstance(value, (list, tuple)):
+                yield from ((f"{name}.{k}", part) for k, part in enumerate(value) if isinstance(part, Module))
+
+    def children(self) -> Iterator[Module]:
+        """The direct parts."""
+        return (module for _, module in self.named_children())
+
+    def named_modules(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
+        """This module and all parts of parts, with dotted names; each once."""
+        seen: set[int] = set()
+        stack: list[tuple[str, Module]] = [(prefix, self)]
+        while stack:
+            name, module = stack.pop()
+            if id(module) in seen and remove_duplicate:
+                continue
+            seen.add(id(module))
+            yield name, module
+            parts = [(f"{name}.{key}" if name else key, part) for key, part in module.named_children()]
+            stack.extend(reversed(parts))
+
+    def modules(self) -> Iterator[Module]:
+        """This module and all parts of parts."""
+        return (module for _, module in self.named_modules())
+
+    def named_parameters(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """All parameters with dotted names; a shared one once, under its first name."""
+        yield from self._tensors(prefix, lambda module: module._parameter_names, remove_duplicate)
+
+    def named_buffers(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """All buffers with dotted names."""
+        yield from self._tensors(prefix, lambda module: module._buffer_names, remove_duplicate)
+
+    def _tensors(
+        self, prefix: str, names: Callable[[Module], Mapping[str, Any]], remove_duplicate: bool
+    ) -> Iterator[tuple[str, Tensor]]:
+        seen: set[int] = set()
+        for path, module in self.named_modules(prefix, remove_duplicate):
+            for name in names(module):
+                tensor = module.__dict__[name]
+                if tensor is None or (remove_duplicate and id(tensor) in seen):
+                    continue
+                seen.add(id(tensor))
+                yield f"{path}.{name}" if path else name, tensor
+
+    def parameters(self) -> Iterator[Tensor]:
+        """All parameters, each once."""
+        return (tensor for _, tensor in self.named_parameters())
+
+    def buffers(self) -> Iterator[Tensor]:
+        """All buffers, each once."""
+        return (tensor for _, tensor in self.named_buffers())
+
+    def apply(self: Self, function: Callable[[Module], Any]) -> Self:
+        """Call ``function`` on every part, this module last."""
+        for module in reversed(list(self.modules())):
+            function(module)
+        return self
+
+    # --- modes and gradients -------------------------------------------------------------------------------------
+
+    def train(self: Self, mode: bool = True) -> Self:
+        """Set ``training`` on this module and all parts: dropout drops, batch norm learns its statistics."""
+        for module in self.modules():
+            object.__setattr__(module, "training", bool(mode))
+        return self
+
+    def eval(self: Self) -> Self:
+        """``train(False)``."""
+        return self.train(False)
+
+    def zero_grad(self) -> None:
+        """Set ``.grad`` of all parameters to None."""
+        for parameter in self.parameters():
+            parameter.grad = None
+
+    def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
+        """Let all parameters collect gradients, or freeze them."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    # --- state ---------------------------------------------------------------------------------------------------
+
+    def _state(self) -> Iterator[tuple[str, Tensor]]:
+        """Parameters and persistent buffers under all their names."""
+        for path, module in self.named_modules(remove_duplicate=False):
+            kept = [name for name, persistent in module._buffer_names.items() if persistent]
+            for name in (*module._parameter_names, *kept):
+                tensor = module.__dict__[name]
+                if tensor is not None:
+                    yield f"{path}.{name}" if path else name, tensor
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Parameters and persistent buffers by dotted name, detached; they share memory with the module."""
+        return {name: detached(tensor) for name, tensor in self._state()}
+
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> LoadResult:
+        """Copy ``state`` into the parameters and buffers, in place; all of it or, on an error, nothing.
+
+        Raises:
+            CheckpointError: names are missing or unexpected (``strict``), or a shape or dtype does not fit.
+        """
+        own = dict(self._state())
+        result = LoadResult([k for k in own if k not in state], [k for k in state if k not in own])
+        wrong = [f"missing: {', '.join(result.missing_keys)}"] if strict and result.missing_keys else []
+        if strict and result.unexpected_keys:
+            wrong.append(f"unexpected: {', '.join(result.unexpected_keys)}")
+        given = {name: asarray(state[name]) for name in own if name in state}
+        for name, value in given.items():
+            target = own[name].aval
+            if value.shape != target.shape or not np.can_cast(value.dtype, target.dtype, "same_kind"):
+                wrong.append(f"{name}: the module has {target}, the state {value.aval}")
+        if wrong:
+            raise CheckpointError(f"load_state_dict of {type(self).__name__}: " + "; ".join(wrong))
+        with no_grad():
+            for name, value in given.items():
+                assign(own[name], value)
+        return result
+
+    def to(self: Self, dtype: Any) -> Self:
+        """Convert all floating parameters, buffers and gradients to ``dtype``, in place; "cpu" changes nothing.
+
+        Raises:
+            ArgumentError: ``dtype`` is no floating dtype.
+            TraceError: called inside a @jit function.
+        """
+        if dtype == "cpu":
+            return self
+        found = check_supported("Module.to", dtype)
+        if found.kind != "f":
+            raise ArgumentError(f"Module.to: expected a floating dtype, got {found}")
+        if current_interpreter.get().tracing:
+            raise TraceError("Module.to inside a @jit function: convert the module before the call")
+        for tensor in (*self.parameters(), *self.buffers()):
+            _convert(tensor, found)
+        return self
+
+    def float(self: Self) -> Self:
+        """``to(float32)``."""
+        return self.to(np.float32)
+
+    def double(self: Self) -> Self:
+        """``to(float64)``."""
+        return self.to(np.float64)
+
+    # --- printing ------------------------------------------------------------------------------------------------
+
+    def extra_repr(self) -> str:
+        """What is printed between the brackets besides the parts."""
+        return ""
+
+    def __repr__(self) -> str:
+        parts = [f"({name}): " + repr(part).replace("\n", "\n  ") for name, part in self.named_children()]
+        extra = self.extra_repr()
+        if not parts:
+            return f"{type(self).__name__}({extra})"
+        return "\n  ".join([f"{type(self).__name__}({extra}", *parts]) + "\n)"
+
+
+def _convert(tensor: Tensor, dtype: np.dtype[Any]) -> None:
+    """Give ``tensor`` data of ``dtype``; it stays the same object, which optimisers and closures hold."""
+    if tensor.dtype.kind == "f" and tensor.dtype != dtype:
+        tensor._data = tensor.concrete("Module.to").astype(dtype)
+        tensor._aval = None
+        tensor._storage = Storage()
+    grad = tensor.grad
+    if grad is not None and grad.dtype != dtype:
+        tensor.grad = Tensor(grad.concrete("Module.to").astype(dtype))

@@ -1,0 +1,139 @@
+"""Normalisation layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import normalize_shape
+from jitgrad.nn.layers import check_device
+from jitgrad.nn.module import Module, Parameter
+from jitgrad.ops.creation import ones, zeros
+from jitgrad.ops.elementwise import add
+from jitgrad.ops.inplace import assign
+from jitgrad.ops.neural import batch_norm, group_norm, layer_norm, rms_norm
+from jitgrad.tensor import Tensor
+
+
+class LayerNorm(Module):
+    """Standardises over the last axes, which are ``normalized_shape``; then scales and shifts."""
+
+    weight: Tensor | None
+    bias: Tensor | None
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        check_device(device)
+        self.normalized_shape = normalize_shape("LayerNorm", normalized_shape)
+        self.eps = eps
+        shape = self.normalized_shape
+        self.register_parameter("weight", Parameter(ones(shape, dtype=dtype)) if elementwise_affine else None)
+        shifts = elementwise_affine and bias
+        self.register_parameter("bias", Parameter(zeros(shape, dtype=dtype)) if shifts else None)
+
+    def forward(self, x: Any) -> Tensor:
+        return layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}"
+
+
+class RMSNorm(Module):
+    """Divides by the root mean square over the last axes, which are ``normalized_shape``; then scales."""
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        check_device(device)
+        self.normalized_shape = normalize_shape("RMSNorm", normalized_shape)
+        self.eps = eps
+        given = Parameter(ones(self.normalized_shape, dtype=dtype)) if elementwise_affine else None
+        self.register_parameter("weight", given)
+
+    def forward(self, x: Any) -> Tensor:
+        return rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}"
+
+
+class GroupNorm(Module):
+    """Standardises groups of channels of [n, num_channels, ...]; then scales and shifts per channel."""
+
+    weight: Tensor | None
+    bias: Tensor | None
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        check_device(device)
+        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
+        self.register_parameter("weight", Parameter(ones((num_channels,), dtype=dtype)) if affine else None)
+        self.register_parameter("bias", Parameter(zeros((num_channels,), dtype=dtype)) if affine else None)
+
+    def forward(self, x: Any) -> Tensor:
+        return group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}"
+
+
+class BatchNorm2d(Module):
+    """Standardises [n, num_features, h, w] per channel: by the batch in training, by running statistics otherwise."""
+
+    weight: Tensor | None
+    bias: Tensor | None
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor | None
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        check_device(device)
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        shape = (num_features,)
+        self.register_parameter("weight", Parameter(ones(shape, dtype=dtype)) if affine else None)
+        self.register_parameter("bias", Parameter(zeros(shape, dtype=dtype)) if affine else None)
+        self.register_buffer("running_mean", zeros(shape, dtype=dtype) if track_running_stats else None)
+        self.register_buffer("running_var", ones(shape, dtype=dtype) if track_running_stats else None)
+        self.register_buffer("num_batches_tracked", zeros((), dtype=np.int64) if track_running_stats else None)
+
+    def forward(self, x: Any) -> Tensor:
+        learns = self.training or self.running_mean is None
+        if self.training and self.num_batches_tracked is not None:
+            assign(self.num_batches_tracked, add(self.num_batches_tracked, 1))
+        return batch_norm(
+            x, self.running_mean, self.running_var, self.weight, self.bias, learns, self.momentum, self.eps
+        )
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.weight is not None}"

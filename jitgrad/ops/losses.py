@@ -1,0 +1,372 @@
+"""Losses: compositions of primitives, so that a loss and its gradient fuse into row kernels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import broadcast_shapes, normalize_axis
+from jitgrad.dispatch import apply_op
+from jitgrad.errors import ArgumentError, DtypeError, ShapeError
+from jitgrad.op import elementwise
+from jitgrad.ops import elementwise as ew
+from jitgrad.ops.creation import asarray, iota
+from jitgrad.ops.movement import expand_dims
+from jitgrad.ops.operand import is_number
+from jitgrad.ops.reduce import logsumexp, mean
+from jitgrad.ops.reduce import sum as sum_
+from jitgrad.scope import current_interpreter
+from jitgrad.tensor import Tensor
+
+Reduction = str  # "mean", "sum" or "none"
+
+
+def reduced(what: str, losses: Tensor, reduction: Reduction) -> Tensor:
+    """``losses`` as they are, their sum or their mean. Raises ArgumentError for another ``reduction``."""
+    if reduction == "mean":
+        return mean(losses)
+    if reduction == "sum":
+        return sum_(losses)
+    if reduction == "none":
+        return losses
+    raise ArgumentError(f"{what}: reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
+
+
+def _pair(what: str, x: Any, target: Any) -> tuple[Any, Any]:
+    """Both as tensors, or one as a Python number, which takes the other's dtype.
+
+    One may broadcast to the other; (n,) against (n, 1) to (n, n) is nearly always a mistake.
+    """
+    if is_number(target):
+        return asarray(x), target
+    if is_number(x):
+        return x, asarray(target)
+    left, right = asarray(x), asarray(target)
+    if broadcast_shapes(what, [left.aval, right.aval]) not in (left.shape, right.shape):
+        raise ShapeError(f"{what}: prediction {left.aval} and target {right.aval} must have the same shape")
+    return left, right
+
+
+# --- distances ---------------------------------------------------------------------------------------------------
+
+
+def mse_loss(x: Any, target: Any, reduction: Reduction = "mean") -> Tensor:
+    """The squared distance ``(x - target)**2`` per element."""
+    x, target = _pair("mse_loss", x, target)
+    return reduced("mse_loss", ew.square(ew.subtract(x, target)), reduction)
+
+
+def l1_loss(x: Any, target: Any, reduction: Reduction = "mean") -> Tensor:
+    """The distance ``|x - target|`` per element."""
+    x, target = _pair("l1_loss", x, target)
+    return reduced("l1_loss", ew.abs(ew.subtract(x, target)), reduction)
+
+
+def huber_loss(x: Any, target: Any, reduction: Reduction = "mean", delta: Any = 1.0) -> Tensor:
+    """``0.5 d**2`` where ``|d| <= delta``, else ``delta (|d| - 0.5 delta)``, for ``d = x - target``.
+
+    P. J. Huber, "Robust estimation of a location parameter", 1964.
+
+    Raises:
+        ArgumentError: ``delta`` is not positive.
+    """
+    if isinstance(delta, (int, float)) and delta <= 0:
+        raise ArgumentError(f"huber_loss: delta must be positive, got {delta}")
+    x, target = _pair("huber_loss", x, target)
+    d = ew.subtract(x, target)
+    size = ew.abs(d)
+    near = ew.multiply(ew.multiply(d, d), 0.5)
+    far = ew.multiply(ew.subtract(size, ew.multiply(delta, 0.5)), delta)
+    return reduced("huber_loss", ew.where(ew.less_equal(size, delta), near, far), reduction)
+
+
+def smooth_l1_loss(x: Any, target: Any, reduction: Reduction = "mean", beta: Any = 1.0) -> Tensor:
+    """``0.5 d**2 / beta`` where ``|d| < beta``, else ``|d| - 0.5 beta``; ``beta=0`` is the L1 loss.
+
+    Raises:
+        ArgumentError: ``beta`` is negative.
+    """
+    if isinstance(beta, (int, float)) and beta < 0:
+        raise ArgumentError(f"smooth_l1_loss: beta must not be negative, got {beta}")
+    if isinstance(beta, (int, float)) and beta == 0:
+        return l1_loss(x, target, reduction)
+    x, target = _pair("smooth_l1_loss", x, target)
+    d = ew.subtract(x, target)
+    size = ew.abs(d)
+    near = ew.divide(ew.multiply(ew.multiply(d, d), 0.5), beta)
+    far = ew.subtract(size, ew.multiply(beta, 0.5))
+    return reduced("smooth_l1_loss", ew.where(ew.less(size, beta), near, far), reduction)
+
+
+# --- two classes -------------------------------------------------------------------------------------------------
+
+BINARY_CROSS_ENTROPY = elementwise(
+    "binary_cross_entropy(x, target)",
+    # logarithms are cut at -100, so that one wrong, certain prediction does not make the loss infinite
+    scalar="-(target * maximum(log(x), -100.0) + (1.0 - target) * maximum(log1p(-x), -100.0))",
+    eager=lambda x, target: -(target * np.maximum(np.log(x), -100) + (1 - target) * np.maximum(np.log1p(-x), -100)),
+    vjp=(
+        lambda g, _out, x, target: ew.multiply(g, _cross_entropy_slope(x, target)),
+        lambda g, _out, x, _target: ew.multiply(
+            g, ew.subtract(ew.maximum(ew.log1p(ew.negative(x)), -100.0), ew.maximum(ew.log(x), -100.0))
+        ),
+    ),
+    domain=("unit", "unit"),
+)
+
+
+def _cross_entropy_slope(x: Tensor, target: Tensor) -> Tensor:
+    """``(x - target) / (x (1 - x))``, finite at 0 and 1."""
+    return ew.divide(ew.subtract(x, target), ew.maximum(ew.multiply(ew.subtract(1.0, x), x), 1e-12))
+
+
+def binary_cross_entropy(x: Any, target: Any, weight: Any = None, reduction: Reduction = "mean") -> Tensor:
+    """``-(target log(x) + (1 - target) log(1 - x))`` for probabilities ``x``; logarithms are at least -100.
+
+    Probabilities outside [0, 1] give NaN. ``weight`` multiplies the loss per element.
+    """
+    losses: Tensor = apply_op(BINARY_CROSS_ENTROPY, *_pair("binary_cross_entropy", x, target))
+    losses = losses if weight is None else ew.multiply(losses, weight)
+    return reduced("binary_cross_entropy", losses, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    x: Any, target: Any, weight: Any = None, reduction: Reduction = "mean", pos_weight: Any = None
+) -> Tensor:
+    """Binary cross entropy of ``sigmoid(x)``, stable for every ``x``: ``(1 - target) x + log(1 + exp(-x))``.
+
+    ``weight`` multiplies the loss per element, ``pos_weight`` the part of positive targets.
+    """
+    x, target = _pair("binary_cross_entropy_with_logits", x, target)
+    tail = ew.logaddexp(ew.negative(x), 0.0)
+    if pos_weight is not None:
+        tail = ew.multiply(tail, ew.add(ew.multiply(target, ew.subtract(pos_weight, 1.0)), 1.0))
+    losses = ew.add(ew.multiply(ew.subtract(1.0, target), x), tail)
+    losses = losses if weight is None else ew.multiply(losses, weight)
+    return reduced("binary_cross_entropy_with_logits", losses, reduction)
+
+
+def hinge_loss(x: Any, target: Any, margin: Any = 1.0, reduction: Reduction = "mean") -> Tensor:
+    """``max(0, margin - target x)`` for targets 1 and -1."""
+    x, target = _pair("hinge_loss", x, target)
+    return reduced("hinge_loss", ew.maximum(ew.subtract(margin, ew.multiply(target, x)), 0.0), reduction)
+
+
+# --- many classes ------------------------------------------------------------------------------------------------
+
+
+class _Labels:
+    """Integer labels against scores with a class axis: checked, and as masks that fuse with what they select."""
+
+    def __init__(self, what: str, scores: Tensor, target: Tensor, axis: int | None, ignore_index: int) -> None:
+        if not scores.ndim:
+            raise ShapeError(f"{what}: scores {scores.aval} have no class axis")
+        given = min(1, scores.ndim - 1) if axis is None else axis
+        self.what = what
+        self.axis = normalize_axis(what, given, scores.ndim)
+        self.classes = scores.shape[self.axis]
+        self.target = target
+        self.ignore_index = ignore_index
+        expected = tuple(n for k, n in enumerate(scores.shape) if k != self.axis)
+        if target.dtype.kind not in "iu":
+            raise DtypeError(f"{what}: labels must be integers, got {target.aval}")
+        if target.shape != expected:
+            raise ShapeError(
+                f"{what}: scores {scores.aval} with classes on axis {self.axis} need labels of shape {expected}, got "
+                f"{target.aval}; give axis= if the classes are on another axis"
+            )
+        if not current_interpreter.get().tracing:
+            self._check(target.concrete(what))
+        self.ignored = ew.equal(target, ignore_index)
+        self.hot = ew.equal(expand_dims(target, self.axis), iota(scores.shape, self.axis, np.int64))
+
+    def _check(self, labels: Any) -> None:
+        wrong = ((labels < 0) | (labels >= self.classes)) & (labels != self.ignore_index)
+        if wrong.any():
+            place = tuple(int(k) for k in np.argwhere(wrong)[0])
+            raise ArgumentError(
+                f"{self.what}: label {labels[place]} at position {place} is not in [0, {self.classes}) "
+                f"and is not ignore_index={self.ignore_index}"
+            )
+
+    def pick(self, scores: Tensor) -> Tensor:
+        """The score of each label: a sum with one term, so it is a row reduction like the others of the loss."""
+        return sum_(ew.where(self.hot, scores, 0.0), axis=self.axis)
+
+    def pick_weight(self, weight: Any) -> Tensor:
+        """The class weight of each label."""
+        return self.pick(self.along_classes(weight))
+
+    def along_classes(self, weight: Any) -> Tensor:
+        """A vector over the classes, placed to broadcast against the scores."""
+        weight = asarray(weight)
+        if weight.shape != (self.classes,):
+            raise ShapeError(f"{self.what}: weight must have shape {(self.classes,)}, got {weight.aval}")
+        return expand_dims(weight, tuple(range(1, self.target.ndim + 1 - self.axis)))
+
+    def finish(self, losses: Tensor, weights: Tensor | None, reduction: Reduction) -> Tensor:
+        """Zero where ignored; the mean is over what is not ignored, by weight. NaN where compiled code met a label
+        out of range, which the eager check would have refused."""
+        inside = ew.logical_and(ew.greater_equal(self.target, 0), ew.less(self.target, self.classes))
+        losses = ew.where(self.ignored, 0.0, ew.where(inside, losses, float("nan")))
+        if reduction != "mean":
+            return reduced(self.what, losses, reduction)
+        one = ew.astype(ew.logical_not(self.ignored), losses.dtype)
+        counted = one if weights is None else ew.where(self.ignored, 0.0, weights)
+        return ew.divide(sum_(losses), sum_(counted))
+
+
+def cross_entropy(
+    logits: Any,
+    target: Any,
+    label_smoothing: Any = 0.0,
+    ignore_index: int = -100,
+    reduction: Reduction = "mean",
+    *,
+    weight: Any = None,
+    axis: int | None = None,
+) -> Tensor:
+    """The cross entropy of ``softmax(logits)`` with the labels: ``logsumexp(logits) - logits[label]``.
+
+    Args:
+        logits: scores with the classes on ``axis``: by default axis 1, or axis 0 of a vector, as in torch.
+        target: integer labels of ``logits``'s shape without the class axis; or probabilities of ``logits``'s shape.
+        label_smoothing: this much of the label's probability is spread evenly over all classes.
+        ignore_index: positions with this label count for nothing; the mean is over the others.
+        weight: one factor per class; the mean is then the weighted one.
+
+    Raises:
+        ArgumentError: a label is out of range (in compiled code the loss is NaN instead).
+        ShapeError: the shapes do not fit.
+    """
+    logits, target = asarray(logits), asarray(target)
+    if target.dtype.kind == "f":
+        return _soft_cross_entropy(logits, target, label_smoothing, reduction, weight, axis)
+    labels = _Labels("cross_entropy", logits, target, axis, ignore_index)
+    total = logsumexp(logits, axis=labels.axis)
+    losses = ew.subtract(total, labels.pick(logits))
+    weights = None if weight is None else labels.pick_weight(weight)
+    if weights is not None:
+        losses = ew.multiply(losses, weights)
+    if not (isinstance(label_smoothing, (int, float)) and label_smoothing == 0):
+        if weight is None:
+            spread = ew.subtract(total, mean(logits, axis=labels.axis))
+        else:
+            surprise = ew.subtract(expand_dims(total, labels.axis), logits)
+            spread = mean(ew.multiply(surprise, labels.along_classes(weight)), axis=labels.axis)
+        losses = ew.add(
+            ew.multiply(losses, ew.subtract(1.0, label_smoothing)), ew.multiply(spread, label_smoothing)
+        )
+    return labels.finish(losses, weights, reduction)
+
+
+def _soft_cross_entropy(
+    logits: Tensor, target: Tensor, label_smoothing: Any, reduction: Reduction, weight: Any, axis: int | None
+) -> Tensor:
+    """``-sum(target log_softmax(logits))`` over the classes; the mean is over the positions."""
+    if target.shape != logits.shape or not logits.ndim:
+        raise ShapeError(f"cross_entropy: probabilities {target.aval} need the shape of the logits {logits.aval}")
+    k = normalize_axis("cross_entropy", min(1, logits.ndim - 1) if axis is None else axis, logits.ndim)
+    if not (isinstance(label_smoothing, (int, float)) and label_smoothing == 0):
+        even = ew.divide(label_smoothing, logits.shape[k])
+        target = ew.add(ew.multiply(target, ew.subtract(1.0, label_smoothing)), even)
+    if weight is not None:
+        target = ew.multiply(target, expand_dims(asarray(weight), tuple(range(1, logits.ndim - k))))
+    surprise = ew.subtract(logsumexp(logits, axis=k, keepdims=True), logits)
+    # 0 * inf is 0 here: a class of probability 0 costs nothing however unlikely it is held
+    terms = ew.where(ew.equal(target, 0), 0.0, ew.multiply(target, surprise))
+    return reduced("cross_entropy", sum_(terms, axis=k), reduction)
+
+
+def nll_loss(
+    log_probs: Any,
+    target: Any,
+    weight: Any = None,
+    ignore_index: int = -100,
+    reduction: Reduction = "mean",
+    *,
+    axis: int | None = None,
+) -> Tensor:
+    """``-log_probs[label]``, with arguments and errors as in :func:`cross_entropy`."""
+    log_probs, target = asarray(log_probs), asarray(target)
+    labels = _Labels("nll_loss", log_probs, target, axis, ignore_index)
+    losses = ew.negative(labels.pick(log_probs))
+    weights = None if weight is None else labels.pick_weight(weight)
+    return labels.finish(losses if weights is None else ew.multiply(losses, weights), weights, reduction)
+
+
+def kl_div(x: Any, target: Any, reduction: Reduction = "mean", log_target: bool = False) -> Tensor:
+    """The Kullback-Leibler divergence per element, ``target (log(target) - x)``, for log-probabilities ``x``.
+
+    ``log_target``: ``target`` is given as logarithms too. ``reduction="batchmean"`` divides the sum by the length
+    of the first axis: the divergence as mathematics defines it, per sample.
+    """
+    x, target = _pair("kl_div", x, target)
+    if log_target:
+        losses = ew.multiply(ew.exp(target), ew.subtract(target, x))
+    else:
+        zero = ew.equal(target, 0)  # 0 log 0 = 0, also for the gradient
+        logarithm = ew.log(ew.where(zero, 1.0, target))
+        losses = ew.where(zero, 0.0, ew.multiply(target, ew.subtract(logarithm, x)))
+    if reduction == "batchmean":
+        return ew.divide(sum_(losses), losses.shape[0] if losses.ndim else 1)
+    return reduced("kl_div", losses, reduction)
+
+
+# --- embeddings --------------------------------------------------------------------------------------------------
+
+
+def cosine_embedding_loss(
+    x: Any, y: Any, target: Any, margin: Any = 0.0, reduction: Reduction = "mean"
+) -> Tensor:
+    """``1 - cos`` where ``target`` is 1, ``max(0, cos - margin)`` where it is -1; cos is over the last axis.
+
+    Raises:
+        ShapeError: ``target`` does not have the shape of ``x`` without its last axis.
+    """
+    x, y = _pair("cosine_embedding_loss", x, y)
+    target = asarray(target)
+    product = sum_(ew.multiply(x, y), axis=-1)
+    if target.shape != product.shape:
+        raise ShapeError(f"cosine_embedding_loss: target must have shape {product.shape}, got {target.aval}")
+    epsilon = 1e-12  # keeps the gradient finite for a zero vector
+    square_x, square_y = (ew.add(sum_(ew.square(v), axis=-1), epsilon) for v in (x, y))
+    cosine = ew.divide(product, ew.sqrt(ew.multiply(square_x, square_y)))
+    apart = ew.maximum(ew.subtract(cosine, margin), 0.0)
+    losses = ew.where(ew.equal(target, 1), ew.subtract(1.0, cosine), ew.where(ew.equal(target, -1), apart, 0.0))
+    return reduced("cosine_embedding_loss", losses, reduction)
+
+
+def _distance(x: Tensor, y: Tensor, p: float, eps: float) -> Tensor:
+    """The p-norm of ``x - y + eps`` over the last axis; eps keeps the root away from 0."""
+    d = ew.add(ew.subtract(x, y), eps)
+    if p == 2:
+        return ew.sqrt(sum_(ew.square(d), axis=-1))
+    if p == 1:
+        return sum_(ew.abs(d), axis=-1)
+    return ew.pow(sum_(ew.pow(ew.abs(d), p), axis=-1), 1.0 / p)
+
+
+def triplet_margin_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    margin: Any = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """``max(0, |anchor - positive| - |anchor - negative| + margin)`` with p-norms over the last axis.
+
+    ``swap`` takes the distance between positive and negative where it is smaller than that to the anchor
+    (V. Balntas et al., "Learning shallow convolutional feature descriptors with triplet losses", BMVC 2016).
+    """
+    anchor, positive = _pair("triplet_margin_loss", anchor, positive)
+    anchor, negative = _pair("triplet_margin_loss", anchor, negative)
+    near, far = _distance(anchor, positive, p, eps), _distance(anchor, negative, p, eps)
+    if swap:
+        far = ew.minimum(far, _distance(positive, negative, p, eps))
+    losses = ew.maximum(ew.add(ew.subtract(near, far), margin), 0.0)
+    return reduced("triplet_margin_loss", losses, reduction)

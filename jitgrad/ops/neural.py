@@ -1,0 +1,196 @@
+"""Layers as functions: normalisation, embedding, dropout; compositions of primitives, so that they fuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import Shape, normalize_shape
+from jitgrad.errors import ArgumentError, DtypeError, ShapeError
+from jitgrad.ops import elementwise as ew
+from jitgrad.ops.creation import asarray, detached, iota
+from jitgrad.ops.indexing import take
+from jitgrad.ops.inplace import assign
+from jitgrad.ops.movement import expand_dims, reshape
+from jitgrad.ops.random import Generator, rand
+from jitgrad.ops.reduce import mean
+from jitgrad.scope import current_interpreter
+from jitgrad.tensor import Tensor, check_supported
+
+
+def one_hot(x: Any, num_classes: int, *, dtype: Any = None) -> Tensor:
+    """[..., num_classes] from integers [...]: 1 at the class, 0 elsewhere; int64 unless ``dtype`` is given.
+
+    Raises:
+        DtypeError: ``x`` is not of integers.
+        ArgumentError: a class is not in [0, num_classes) (in compiled code its row is all zeros).
+    """
+    x = asarray(x)
+    _check_integers("one_hot", x, num_classes)
+    found = np.dtype(np.int64) if dtype is None else check_supported("one_hot", dtype)
+    classes = iota((*x.shape, num_classes), x.ndim, np.int64)
+    return ew.astype(ew.equal(expand_dims(x, -1), classes), found)
+
+
+def _check_integers(what: str, x: Tensor, count: int) -> None:
+    """Raise unless ``x`` has integers, and, where their values are there to look at, integers in [0, count)."""
+    if x.dtype.kind not in "iu":
+        raise DtypeError(f"{what}: expected integers, got {x.aval}")
+    if not current_interpreter.get().tracing and x.size:
+        values = x.concrete(what)
+        low, high = int(values.min()), int(values.max())
+        if low < 0 or high >= count:
+            raise ArgumentError(f"{what}: index {low if low < 0 else high} is not in [0, {count})")
+
+
+def embedding(x: Any, weight: Any) -> Tensor:
+    """The rows [..., dim] of ``weight`` [count, dim] at the integers ``x`` [...].
+
+    Raises:
+        ArgumentError: an index is not in [0, count).
+    """
+    x, weight = asarray(x), asarray(weight)
+    if weight.ndim != 2:
+        raise ShapeError(f"embedding: weight must be a matrix [count, dim], got {weight.aval}")
+    _check_integers("embedding", x, weight.shape[0])
+    return take(weight, x, axis=0)
+
+
+def dropout(x: Any, p: Any = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
+    """In training, each element zero with probability ``p``, else scaled by ``1 / (1 - p)``; otherwise ``x``.
+
+    N. Srivastava et al., "Dropout: a simple way to prevent neural networks from overfitting", JMLR 2014.
+
+    Raises:
+        ArgumentError: ``p`` is a Python number outside [0, 1].
+    """
+    x = asarray(x)
+    if isinstance(p, (int, float)):
+        if not 0 <= p <= 1:
+            raise ArgumentError(f"dropout: a probability is between 0 and 1, got {p}")
+        if not training or p == 0:
+            return x
+        scale: Any = 1.0 / (1.0 - p) if p < 1 else 0.0
+    elif not training:
+        return x
+    else:
+        scale = ew.where(ew.less(p, 1.0), ew.reciprocal(ew.subtract(1.0, ew.where(ew.less(p, 1.0), p, 0.0))), 0.0)
+    keep = ew.greater_equal(rand(x.shape, dtype=np.float32, generator=generator), p)
+    return ew.where(keep, ew.multiply(x, scale), 0.0)
+
+
+# --- normalisation -----------------------------------------------------------------------------------------------
+
+
+def _standardized(x: Tensor, axes: Sequence[int], eps: Any) -> Tensor:
+    """``x`` with mean 0 and variance 1 over ``axes`` (biased variance, as all the papers below)."""
+    centred = ew.subtract(x, mean(x, axis=axes, keepdims=True))
+    spread = mean(ew.square(centred), axis=axes, keepdims=True)
+    return ew.multiply(centred, ew.rsqrt(ew.add(spread, eps)))
+
+
+def _affine(x: Tensor, weight: Any, bias: Any) -> Tensor:
+    out = x if weight is None else ew.multiply(x, weight)
+    return out if bias is None else ew.add(out, bias)
+
+
+def _last_axes(what: str, x: Tensor, normalized_shape: Any, *parameters: Any) -> tuple[int, ...]:
+    """The last axes of ``x``, after checking that they and the parameters have ``normalized_shape``."""
+    shape: Shape = normalize_shape(what, normalized_shape)
+    if not shape or x.shape[-len(shape) :] != shape:
+        raise ShapeError(f"{what}: the last axes of {x.aval} are not normalized_shape={shape}")
+    for parameter in parameters:
+        if parameter is not None and asarray(parameter).shape != shape:
+            raise ShapeError(f"{what}: weight and bias must have shape {shape}, got {asarray(parameter).aval}")
+    return tuple(range(x.ndim - len(shape), x.ndim))
+
+
+def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-5) -> Tensor:
+    """Standardise over the last axes, which are ``normalized_shape``; then scale and shift.
+
+    J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer normalization", 2016.
+    """
+    x = asarray(x)
+    axes = _last_axes("layer_norm", x, normalized_shape, weight, bias)
+    return _affine(_standardized(x, axes, eps), weight, bias)
+
+
+def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Tensor:
+    """Divide by the root mean square over the last axes, which are ``normalized_shape``; then scale.
+
+    B. Zhang, R. Sennrich, "Root mean square layer normalization", NeurIPS 2019. ``eps`` defaults to the machine
+    epsilon of ``x``'s dtype, as in torch.
+    """
+    x = asarray(x)
+    axes = _last_axes("rms_norm", x, normalized_shape, weight)
+    small = float(np.finfo(x.dtype).eps) if eps is None else eps
+    square = mean(ew.square(x), axis=axes, keepdims=True)
+    return _affine(ew.multiply(x, ew.rsqrt(ew.add(square, small))), weight, None)
+
+
+def _per_channel(parameter: Any, ndim: int) -> Any:
+    """A vector over axis 1 placed to broadcast against ``ndim`` axes."""
+    return None if parameter is None else expand_dims(asarray(parameter), tuple(range(1, ndim - 1)))
+
+
+def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: Any = 1e-5) -> Tensor:
+    """Standardise ``x`` [n, channels, ...] over groups of channels and all later axes; then scale per channel.
+
+    Y. Wu, K. He, "Group normalization", ECCV 2018.
+    """
+    x = asarray(x)
+    if x.ndim < 2 or num_groups < 1 or x.shape[1] % num_groups:
+        raise ShapeError(f"group_norm: {x.aval} has no axis 1 that divides into {num_groups} groups")
+    grouped = reshape(x, (x.shape[0], num_groups, x.shape[1] // num_groups, *x.shape[2:]))
+    out = reshape(_standardized(grouped, tuple(range(2, grouped.ndim)), eps), x.shape)
+    return _affine(out, _per_channel(weight, x.ndim), _per_channel(bias, x.ndim))
+
+
+def batch_norm(
+    x: Any,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: Any = 0.1,
+    eps: Any = 1e-5,
+) -> Tensor:
+    """Standardise ``x`` [n, channels, ...] per channel; then scale and shift.
+
+    In training with the statistics of ``x``, which also move the running ones (in place) by ``momentum``, the variance
+    as an unbiased estimate; otherwise with the running ones. S. Ioffe, C. Szegedy, "Batch normalization", ICML 2015.
+
+    Raises:
+        ArgumentError: there are no running statistics to use, or a single value per channel to train on.
+    """
+    x = asarray(x)
+    if x.ndim < 2:
+        raise ShapeError(f"batch_norm: expected [n, channels, ...], got {x.aval}")
+    scale, shift = _per_channel(weight, x.ndim), _per_channel(bias, x.ndim)
+    if not training:
+        if running_mean is None or running_var is None:
+            raise ArgumentError("batch_norm: training=False needs running_mean and running_var")
+        root = ew.rsqrt(ew.add(_per_channel(running_var, x.ndim), eps))
+        return _affine(ew.multiply(ew.subtract(x, _per_channel(running_mean, x.ndim)), root), scale, shift)
+    axes = (0, *range(2, x.ndim))
+    count = x.size // x.shape[1] if x.shape[1] else 0
+    if count < 2:
+        raise ArgumentError(f"batch_norm: {x.aval} has {count} values per channel; training needs at least two")
+    centre = mean(x, axis=axes, keepdims=True)
+    centred = ew.subtract(x, centre)
+    spread = mean(ew.square(centred), axis=axes, keepdims=True)
+    out = _affine(ew.multiply(centred, ew.rsqrt(ew.add(spread, eps))), scale, shift)
+    if running_mean is not None:
+        _move(running_mean, centre, momentum)
+    if running_var is not None:
+        _move(running_var, ew.multiply(spread, count / (count - 1)), momentum)
+    return out
+
+
+def _move(running: Tensor, found: Tensor, momentum: Any) -> None:
+    """``running += momentum * (found - running)``, without history."""
+    new = reshape(detached(found), running.shape)
+    assign(running, ew.add(ew.multiply(running, ew.subtract(1.0, momentum)), ew.multiply(new, momentum)))

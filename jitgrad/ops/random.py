@@ -1,0 +1,258 @@
+"""Random tensors: generators whose whole state is one tensor, and the distributions drawn from them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable
+from math import pi, prod
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import Dtype, Shape, broadcast_shapes, normalize_shape
+from jitgrad.config import get_default_dtype
+from jitgrad.dispatch import apply_op
+from jitgrad.errors import ArgumentError, DtypeError
+from jitgrad.ops import elementwise as ew
+from jitgrad.ops.creation import asarray, iota
+from jitgrad.ops.inplace import assign
+from jitgrad.ops.movement import slice, squeeze
+from jitgrad.ops.philox import PHILOX_BITS
+from jitgrad.ops.sorting import argsort
+from jitgrad.tensor import Tensor, check_supported
+
+UINT64 = np.dtype(np.uint64)
+# random bits of a uniform number: all that the dtype can hold evenly spaced in [0, 1)
+MANTISSA = {2: 11, 4: 24, 8: 53}
+
+
+class Generator:
+    """A stream of random numbers (Philox4x32-10), the same eager and compiled, for any number of threads.
+
+    ``state`` is a uint64 tensor [key, counter], changed in place by every draw: a compiled function takes it as an
+    input and writes it back, as it does with parameters. Use a generator of its own for each Python thread.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self.state = Tensor(np.array([_as_key(seed), 0], UINT64))
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start the stream of ``seed`` (any int, taken modulo 2**64) from its beginning."""
+        assign(self.state, Tensor(np.array([_as_key(seed), 0], UINT64)))
+        return self
+
+    def bits(self, shape: Shape, per_element: int = 1) -> tuple[Tensor, ...]:
+        """``per_element`` uint64 tensors of ``shape``, each with 64 random bits per element; advances the state."""
+        blocks = (prod(shape) + 1) // 2
+        drawn = tuple(self._words(shape, k * blocks) for k in range(per_element))
+        advance = ew.multiply(iota((2,), None, UINT64), per_element * blocks)  # [0, blocks used]
+        assign(self.state, ew.add(self.state, advance))
+        return drawn
+
+    def _words(self, shape: Shape, first_block: int) -> Tensor:
+        key, counter = (squeeze(slice(self.state, ((k, 1, 1),)), 0) for k in (0, 1))
+        if first_block:
+            counter = ew.add(counter, first_block)
+        return apply_op(PHILOX_BITS, key, counter, iota(shape, None, UINT64))  # type: ignore[no-any-return]
+
+    def rand(self, *shape: Any, dtype: Any = None) -> Tensor:
+        """Uniform numbers in [0, 1); see :func:`jitgrad.rand`."""
+        return rand(*shape, dtype=dtype, generator=self)
+
+    def randn(self, *shape: Any, dtype: Any = None) -> Tensor:
+        """Normal numbers; see :func:`jitgrad.randn`."""
+        return randn(*shape, dtype=dtype, generator=self)
+
+    def randint(self, low: int, high: Any = None, size: Any = None, *, dtype: Any = None) -> Tensor:
+        """Integers in [low, high); see :func:`jitgrad.randint`."""
+        return randint(low, high, size, dtype=dtype, generator=self)
+
+    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None, *, dtype: Any = None) -> Tensor:
+        """Uniform numbers in [low, high); see :func:`jitgrad.uniform`."""
+        return uniform(low, high, size, dtype=dtype, generator=self)
+
+    def normal(self, mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, dtype: Any = None) -> Tensor:
+        """Normal numbers of given mean and deviation; see :func:`jitgrad.normal`."""
+        return normal(mean, std, size, dtype=dtype, generator=self)
+
+    def bernoulli(self, p: Any, size: Any = None, *, dtype: Any = None) -> Tensor:
+        """Ones with probability p, else zeros; see :func:`jitgrad.bernoulli`."""
+        return bernoulli(p, size, dtype=dtype, generator=self)
+
+    def randperm(self, n: int, *, dtype: Any = None) -> Tensor:
+        """A random order of 0 .. n - 1; see :func:`jitgrad.randperm`."""
+        return randperm(n, dtype=dtype, generator=self)
+
+    def __repr__(self) -> str:
+        return f"Generator(state={self.state!r})"
+
+
+def _as_key(seed: int) -> int:
+    try:
+        return operator.index(seed) % 2**64
+    except TypeError:
+        raise ArgumentError(f"a seed is an int, got {seed!r}") from None
+
+
+default_generator = Generator(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+
+
+def manual_seed(seed: int) -> Generator:
+    """Restart the default generator at ``seed``; without it, every process draws other numbers."""
+    return default_generator.manual_seed(seed)
+
+
+# --- distributions -----------------------------------------------------------------------------------------------
+
+
+def rand(*shape: Any, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+    """Uniform numbers in [0, 1), evenly spaced 2**-24 (float32) or 2**-53 (float64) apart.
+
+    Args:
+        shape: ints, or one tuple of ints.
+        dtype: a floating dtype; the default one if omitted.
+    """
+    found = _float_dtype("rand", dtype)
+    (bits,) = (generator or default_generator).bits(_shape("rand", shape))
+    return _unit(bits, found)
+
+
+def _unit(bits: Tensor, dtype: Dtype) -> Tensor:
+    """The top bits of each element as a number in [0, 1); every step of it is exact."""
+    kept = MANTISSA[dtype.itemsize]
+    # through a signed integer, which processors convert to floats faster; half precision has only the short one
+    integers = np.dtype(np.int64 if kept > 31 else np.int32)
+    top = ew.astype(ew.bitwise_right_shift(bits, 64 - kept), integers)
+    if dtype.itemsize == 2:
+        return ew.astype(ew.multiply(ew.astype(top, np.dtype(np.float32)), 2.0**-kept), dtype)
+    return ew.multiply(ew.astype(top, dtype), 2.0**-kept)
+
+
+def randn(*shape: Any, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+    """Numbers from the normal distribution with mean 0 and standard deviation 1.
+
+    G. E. P. Box, M. E. Muller, "A note on the generation of random normal deviates", 1958: sqrt(-2 log u) cos(2 pi v).
+    """
+    found = _float_dtype("randn", dtype)
+    wanted = _shape("randn", shape)
+    if found.itemsize < 8:
+        (bits,) = (generator or default_generator).bits(wanted)
+        high, low = ew.bitwise_right_shift(bits, 32), ew.bitwise_and(bits, 0xFFFFFFFF)
+        # u in (0, 1] has all 32 bits near 0, where the tail of the distribution is
+        u = ew.multiply(ew.add(ew.astype(ew.astype(high, np.dtype(np.int64)), np.dtype(np.float32)), 1.0), 2.0**-32)
+        v = _unit(ew.bitwise_left_shift(low, 32), np.dtype(np.float32))
+    else:
+        first, second = (generator or default_generator).bits(wanted, 2)
+        u = ew.subtract(1.0, _unit(first, found))
+        v = _unit(second, found)
+    radius = ew.sqrt(ew.multiply(ew.log(u), -2.0))
+    z = ew.multiply(radius, ew.cos(ew.multiply(v, 2.0 * pi)))
+    return z if z.dtype == found else ew.astype(z, found)
+
+
+def uniform(
+    low: Any = 0.0, high: Any = 1.0, size: Any = None, *, dtype: Any = None, generator: Generator | None = None
+) -> Tensor:
+    """Uniform numbers in [low, high); ``low`` and ``high`` may be tensors, and gradients flow to them.
+
+    Rounding may give ``high`` itself where ``high - low`` is not a power of two, as in NumPy.
+    """
+    u = rand(_size("uniform", size, low, high), dtype=_dtype_of(dtype, low, high), generator=generator)
+    return ew.add(ew.multiply(u, ew.subtract(high, low)), low)
+
+
+def normal(
+    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, dtype: Any = None, generator: Generator | None = None
+) -> Tensor:
+    """Normal numbers with ``mean`` and standard deviation ``std``, which may be tensors; gradients flow to them."""
+    z = randn(_size("normal", size, mean, std), dtype=_dtype_of(dtype, mean, std), generator=generator)
+    return ew.add(ew.multiply(z, std), mean)
+
+
+def bernoulli(p: Any, size: Any = None, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+    """One with probability ``p``, else zero: of ``p``'s shape (or ``size``) and ``p``'s dtype (or the default one).
+
+    Raises:
+        ArgumentError: ``p`` is a Python number outside [0, 1].
+    """
+    if isinstance(p, (int, float)) and not 0 <= p <= 1:
+        raise ArgumentError(f"bernoulli: a probability is between 0 and 1, got {p}")
+    found = check_supported("bernoulli", dtype) if dtype is not None else _dtype_of(None, p)
+    precise = found if found.kind == "f" and found.itemsize >= 4 else np.dtype(np.float32)
+    u = rand(_size("bernoulli", size, p), dtype=precise, generator=generator)
+    return ew.astype(ew.less(u, p), found)
+
+
+def randint(
+    low: int, high: Any = None, size: Any = None, *, dtype: Any = None, generator: Generator | None = None
+) -> Tensor:
+    """Integers in [low, high), of dtype int64 unless ``dtype`` says otherwise.
+
+    ``randint(high, size)`` and ``randint(low, high, size)`` as in torch, ``randint(low, high)`` one number.
+    64 random bits modulo the range: no number is likelier than another by more than ``(high - low) / 2**64``.
+
+    Raises:
+        ArgumentError: the range is empty, or ``dtype`` cannot hold it.
+    """
+    if isinstance(high, Iterable):
+        low, high, size = 0, low, high if size is None else size
+    elif high is None:
+        low, high = 0, low
+    start, stop = operator.index(low), operator.index(high)
+    found = np.dtype(np.int64) if dtype is None else check_supported("randint", dtype)
+    if found.kind not in "iu":
+        raise DtypeError(f"randint: dtype {found} is no integer dtype")
+    limits = np.iinfo(found)
+    if not limits.min <= start < stop <= limits.max + 1:
+        raise ArgumentError(f"randint: [{start}, {stop}) is empty or does not fit {found}")
+    (bits,) = (generator or default_generator).bits(_shape("randint", () if size is None else (size,)))
+    if stop - start < 2**64:
+        bits = ew.remainder(bits, stop - start)
+    # two's complement: adding the start modulo 2**64 is right for negative numbers too
+    return ew.astype(ew.add(bits, start % 2**64), found)
+
+
+def randperm(n: int, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+    """The integers 0 .. n - 1 in random order: the order of n random 64-bit keys."""
+    if n < 0:
+        raise ArgumentError(f"randperm: n must not be negative, got {n}")
+    found = np.dtype(np.int64) if dtype is None else check_supported("randperm", dtype)
+    (bits,) = (generator or default_generator).bits((n,))
+    order = argsort(bits)
+    return order if order.dtype == found else ew.astype(order, found)
+
+
+# --- arguments ---------------------------------------------------------------------------------------------------
+
+
+def _shape(what: str, shape: tuple[Any, ...]) -> Shape:
+    if len(shape) == 1 and isinstance(shape[0], Iterable):
+        (shape,) = shape
+    found = normalize_shape(what, shape)
+    if any(n < 0 for n in found):
+        raise ArgumentError(f"{what}: negative size in shape {found}")
+    return found
+
+
+def _size(what: str, size: Any, *parameters: Any) -> Shape:
+    """``size``, or the shape that the parameters broadcast to."""
+    if size is not None:
+        return _shape(what, (size,))
+    return broadcast_shapes(what, [asarray(x).aval for x in parameters])
+
+
+def _dtype_of(dtype: Any, *parameters: Any) -> Dtype:
+    """``dtype``, or that of the first floating tensor among the parameters, or the default dtype."""
+    if dtype is not None:
+        return check_supported("random", dtype)
+    for x in parameters:
+        if isinstance(x, (Tensor, np.ndarray)) and x.dtype.kind == "f" and not (isinstance(x, Tensor) and x.aval.weak):
+            return x.dtype
+    return get_default_dtype()
+
+
+def _float_dtype(what: str, dtype: Any) -> Dtype:
+    found = get_default_dtype() if dtype is None else check_supported(what, dtype)
+    if found.kind != "f":
+        raise DtypeError(f"{what}: dtype {found} is no floating dtype")
+    return found

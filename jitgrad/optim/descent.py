@@ -1,0 +1,193 @@
+"""First-order optimisers: each update formula as its authors give it, in torch's conventions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jitgrad.errors import ArgumentError
+from jitgrad.ops import elementwise as ew
+from jitgrad.ops.inplace import assign
+from jitgrad.optim.optimizer import Optimizer, at_least
+from jitgrad.tensor import Tensor
+
+
+def _decayed(g: Tensor, p: Tensor, weight_decay: float) -> Tensor:
+    """The gradient of the loss plus ``weight_decay / 2`` times the squared norm of ``p``."""
+    return ew.add(g, ew.multiply(p, weight_decay)) if weight_decay else g
+
+
+def _averaged(average: Tensor, x: Tensor, keep: float) -> Tensor:
+    """``average`` moved to ``keep * average + (1 - keep) * x``, in place; the new value."""
+    new = ew.add(ew.multiply(average, keep), ew.multiply(x, 1.0 - keep))
+    assign(average, new)
+    return new
+
+
+class SGD(Optimizer):
+    """Gradient descent, with momentum: ``b = momentum * b + g``; ``p -= lr * b``.
+
+    ``nesterov`` uses ``g + momentum * b`` in place of ``b`` (I. Sutskever et al., "On the importance of initialization
+    and momentum in deep learning", ICML 2013, in torch's form).
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Tensor],
+        lr: float = 1e-3,
+        momentum: float = 0.0,
+        nesterov: bool = False,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(params, lr)
+        at_least("SGD", momentum=momentum, weight_decay=weight_decay)
+        if nesterov and not momentum:
+            raise ArgumentError("SGD: nesterov=True needs a momentum")
+        self.momentum, self.nesterov, self.weight_decay = momentum, nesterov, weight_decay
+        self._buffers = self.per_parameter("momentum") if momentum else []
+
+    def update(self, k: int, p: Tensor, g: Tensor, *common: Tensor) -> None:
+        (lr,) = common
+        g = _decayed(g, p, self.weight_decay)
+        if self._buffers:
+            b = ew.add(ew.multiply(self._buffers[k], self.momentum), g)
+            assign(self._buffers[k], b)
+            g = ew.add(g, ew.multiply(b, self.momentum)) if self.nesterov else b
+        assign(p, ew.subtract(p, ew.multiply(g, lr)))
+
+
+class Adam(Optimizer):
+    """Adaptive moments (D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR 2015).
+
+    One step count serves all parameters: a parameter whose first gradients come late starts with less bias
+    correction than if it were counted by itself.
+    """
+
+    decoupled = False
+
+    def __init__(
+        self,
+        params: Iterable[Tensor],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+    ) -> None:
+        super().__init__(params, lr)
+        at_least(type(self).__name__, eps=eps, weight_decay=weight_decay)
+        if not all(0.0 <= beta < 1.0 for beta in betas):
+            raise ArgumentError(f"{type(self).__name__}: betas must be in [0, 1), got {betas}")
+        self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
+        self._count = self.step_count()
+        self._first = self.per_parameter("exp_avg")
+        self._second = self.per_parameter("exp_avg_sq")
+
+    def prepare(self) -> tuple[Tensor, ...]:
+        """The step size and the root that correct the averages' start at zero, and what decay leaves of a parameter."""
+        count = ew.add(self._count, 1.0)
+        assign(self._count, count)
+        # in float64: in float32, 1 - 0.999**count would have three digits
+        size = ew.divide(self._lr, ew.subtract(1.0, ew.pow(self.betas[0], count)))
+        root = ew.sqrt(ew.subtract(1.0, ew.pow(self.betas[1], count)))
+        return size, root, ew.subtract(1.0, ew.multiply(self._lr, self.weight_decay))
+
+    def update(self, k: int, p: Tensor, g: Tensor, *common: Tensor) -> None:
+        size, root, kept = common
+        start = p
+        if self.decoupled:
+            start = ew.multiply(p, kept) if self.weight_decay else p
+        else:
+            g = _decayed(g, p, self.weight_decay)
+        m = _averaged(self._first[k], g, self.betas[0])
+        v = _averaged(self._second[k], ew.square(g), self.betas[1])
+        scale = ew.add(ew.divide(ew.sqrt(v), root), self.eps)
+        assign(p, ew.subtract(start, ew.multiply(ew.divide(m, scale), size)))
+
+
+class AdamW(Adam):
+    """Adam with weight decay apart from the gradient (I. Loshchilov, F. Hutter, "Decoupled weight decay
+    regularization", ICLR 2019)."""
+
+    decoupled = True
+
+    def __init__(
+        self,
+        params: Iterable[Tensor],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay)
+
+
+class RMSprop(Optimizer):
+    """Gradients divided by their root mean square (T. Tieleman, G. Hinton, COURSERA lecture 6.5, 2012);
+    ``centered`` takes the variance instead (A. Graves, "Generating sequences with recurrent neural networks", 2013)."""
+
+    def __init__(
+        self,
+        params: Iterable[Tensor],
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+        centered: bool = False,
+    ) -> None:
+        super().__init__(params, lr)
+        at_least("RMSprop", alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum)
+        self.alpha, self.eps, self.weight_decay, self.momentum = alpha, eps, weight_decay, momentum
+        self._squares = self.per_parameter("square_avg")
+        self._means = self.per_parameter("grad_avg") if centered else []
+        self._buffers = self.per_parameter("momentum") if momentum else []
+
+    def update(self, k: int, p: Tensor, g: Tensor, *common: Tensor) -> None:
+        (lr,) = common
+        g = _decayed(g, p, self.weight_decay)
+        v = _averaged(self._squares[k], ew.square(g), self.alpha)
+        if self._means:
+            v = ew.subtract(v, ew.square(_averaged(self._means[k], g, self.alpha)))
+        direction = ew.divide(g, ew.add(ew.sqrt(v), self.eps))
+        if self._buffers:
+            direction = ew.add(ew.multiply(self._buffers[k], self.momentum), direction)
+            assign(self._buffers[k], direction)
+        assign(p, ew.subtract(p, ew.multiply(direction, lr)))
+
+
+class Adagrad(Optimizer):
+    """Gradients divided by the root of the sum of all their squares so far (J. Duchi, E. Hazan, Y. Singer,
+    "Adaptive subgradient methods for online learning and stochastic optimization", JMLR 2011)."""
+
+    def __init__(
+        self,
+        params: Iterable[Tensor],
+        lr: float = 1e-2,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10,
+    ) -> None:
+        super().__init__(params, lr)
+        at_least(
+            "Adagrad",
+            lr_decay=lr_decay,
+            weight_decay=weight_decay,
+            initial_accumulator_value=initial_accumulator_value,
+            eps=eps,
+        )
+        self.lr_decay, self.weight_decay, self.eps = lr_decay, weight_decay, eps
+        self._count = self.step_count()
+        self._sums = self.per_parameter("sum", initial_accumulator_value)
+
+    def prepare(self) -> tuple[Tensor, ...]:
+        before = ew.multiply(self._count, self.lr_decay)
+        size = ew.divide(self._lr, ew.add(before, 1.0))
+        assign(self._count, ew.add(self._count, 1.0))
+        return (size,)
+
+    def update(self, k: int, p: Tensor, g: Tensor, *common: Tensor) -> None:
+        (size,) = common
+        g = _decayed(g, p, self.weight_decay)
+        total = ew.add(self._sums[k], ew.square(g))
+        assign(self._sums[k], total)
+        assign(p, ew.subtract(p, ew.multiply(ew.divide(g, ew.add(ew.sqrt(total), self.eps)), size)))

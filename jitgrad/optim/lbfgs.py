@@ -1,0 +1,183 @@
+"""L-BFGS: quasi-Newton steps from the last few changes of the gradient, with a line search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from jitgrad.autograd.modes import enable_grad, no_grad
+from jitgrad.errors import ArgumentError, TraceError
+from jitgrad.ops.inplace import assign
+from jitgrad.optim.optimizer import Optimizer, at_least
+from jitgrad.scope import current_interpreter
+from jitgrad.tensor import Tensor
+
+Vector = np.ndarray[Any, Any]
+Point = tuple[float, Vector]  # a loss and its gradient
+
+
+class LBFGS(Optimizer):
+    """Limited-memory BFGS (J. Nocedal, S. J. Wright, "Numerical Optimization", 2nd ed. 2006, algorithm 7.4).
+
+    ``step(closure)`` makes up to ``max_iter`` iterations; ``closure`` clears the gradients, computes the loss, calls
+    ``backward`` and returns the loss. Eager only, since every iteration decides by values; the closure may be compiled.
+
+    Args:
+        line_search_fn: None takes steps of length ``lr``; "strong_wolfe" searches along each direction.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Tensor],
+        lr: float = 1.0,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        super().__init__(params, lr)
+        at_least("LBFGS", 1, max_iter=max_iter, history_size=history_size)
+        if line_search_fn not in (None, "strong_wolfe"):
+            raise ArgumentError(f"LBFGS: line_search_fn must be None or 'strong_wolfe', got {line_search_fn!r}")
+        self.max_iter, self.max_eval = max_iter, max_eval or max_iter * 5 // 4
+        self.tolerance_grad, self.tolerance_change = tolerance_grad, tolerance_change
+        self.history_size, self.line_search_fn = history_size, line_search_fn
+        self._pairs: list[tuple[Vector, Vector]] = []  # (change of position, change of gradient), oldest first
+
+    def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor:  # type: ignore[override]
+        """Minimise; returns the loss before the first iteration.
+
+        Raises:
+            ArgumentError: there is no closure.
+            TraceError: called inside a @jit function.
+        """
+        if closure is None:
+            raise ArgumentError("LBFGS.step needs a closure that computes the loss and its gradients")
+        if current_interpreter.get().tracing:
+            raise TraceError(
+                "LBFGS.step inside a @jit function: it decides by values that are not there while tracing. Call it "
+                "outside, with a compiled function in the closure"
+            )
+        first, point = self._evaluate(closure)
+        position, evaluations = self._position(), 1
+        for _ in range(self.max_iter):
+            loss, g = point
+            direction = self._direction(g)
+            slope = float(direction @ g)
+            if np.abs(g).max() <= self.tolerance_grad or slope > -self.tolerance_change:
+                break
+            start = self.lr if self._pairs else min(1.0, 1.0 / float(np.abs(g).sum())) * self.lr
+            search = _Line(self, closure, position, direction)
+            length, new = search.wolfe(point, start) if self.line_search_fn else (start, search.at(start))
+            evaluations += search.evaluations
+            moved = length * direction
+            self._remember(moved, new[1] - g)
+            position, point = position + moved, new
+            small = np.abs(moved).max() <= self.tolerance_change or abs(new[0] - loss) < self.tolerance_change
+            if small or evaluations >= self.max_eval:
+                break
+        self._move_to(position)
+        return first
+
+    def _direction(self, g: Vector) -> Vector:
+        """Minus the inverse Hessian as the pairs estimate it, times ``g`` (the two-loop recursion)."""
+        q = g.copy()
+        weights: list[tuple[float, float]] = []
+        for s, y in reversed(self._pairs):
+            rho = 1.0 / float(y @ s)
+            alpha = rho * float(s @ q)
+            weights.append((rho, alpha))
+            q -= alpha * y
+        if self._pairs:
+            s, y = self._pairs[-1]
+            q *= float(s @ y) / float(y @ y)
+        for (s, y), (rho, alpha) in zip(self._pairs, reversed(weights), strict=True):
+            q += (alpha - rho * float(y @ q)) * s
+        return -q
+
+    def _remember(self, s: Vector, y: Vector) -> None:
+        """Keep a pair if it has positive curvature, without which the estimate would not be positive definite."""
+        if float(s @ y) > 1e-10 * float(y @ y):
+            self._pairs = [*self._pairs, (s, y)][-self.history_size :]
+
+    def _evaluate(self, closure: Callable[[], Tensor]) -> tuple[Tensor, Point]:
+        with enable_grad():
+            loss = closure()
+        parts = []
+        for p in self.params:
+            g = p.grad
+            parts.append(np.zeros(p.size) if g is None else g.concrete("LBFGS").ravel().astype(np.float64))
+        return loss, (float(loss), np.concatenate(parts))
+
+    def _position(self) -> Vector:
+        return np.concatenate([p.concrete("LBFGS").ravel().astype(np.float64) for p in self.params])
+
+    def _move_to(self, position: Vector) -> None:
+        offset = 0
+        with no_grad():
+            for p in self.params:
+                part = position[offset : offset + p.size].reshape(p.shape).astype(p.dtype)
+                assign(p, Tensor(part))
+                offset += p.size
+
+
+class _Line:
+    """The loss along a direction, and the search on it for a point that meets the strong Wolfe conditions."""
+
+    SUFFICIENT, CURVATURE = 1e-4, 0.9  # c1 and c2, Nocedal & Wright's values for quasi-Newton directions
+    ATTEMPTS = 25
+
+    def __init__(
+        self, optimizer: LBFGS, closure: Callable[[], Tensor], origin: Vector, direction: Vector
+    ) -> None:
+        self.optimizer, self.closure, self.origin, self.direction = optimizer, closure, origin, direction
+        self.evaluations = 0
+
+    def at(self, length: float) -> Point:
+        """Loss and gradient at ``origin + length * direction``."""
+        self.evaluations += 1
+        self.optimizer._move_to(self.origin + length * self.direction)
+        return self.optimizer._evaluate(self.closure)[1]
+
+    def _rises(self, length: float, point: Point, start: Point, best: Point) -> bool:
+        """Whether the loss did not decrease enough."""
+        bound = start[0] + self.SUFFICIENT * length * float(start[1] @ self.direction)
+        return not point[0] <= bound or point[0] >= best[0]
+
+    def _is_flat(self, point: Point, start: Point) -> bool:
+        slope = float(point[1] @ self.direction)
+        return abs(slope) <= -self.CURVATURE * float(start[1] @ self.direction)
+
+    def wolfe(self, start: Point, length: float) -> tuple[float, Point]:
+        """Lengthen the step until it brackets an acceptable one (algorithm 3.5)."""
+        low, low_point = 0.0, start
+        for _ in range(self.ATTEMPTS):
+            point = self.at(length)
+            if self._rises(length, point, start, low_point if low else (np.inf, start[1])):
+                return self._zoom(start, (low, low_point), (length, point))
+            if self._is_flat(point, start):
+                return length, point
+            if float(point[1] @ self.direction) >= 0:
+                return self._zoom(start, (length, point), (low, low_point))
+            low, low_point = length, point
+            length *= 2.0
+        return low, low_point
+
+    def _zoom(self, start: Point, low: tuple[float, Point], high: tuple[float, Point]) -> tuple[float, Point]:
+        """Halve the bracket until an acceptable step is found (algorithm 3.6); ``low`` has the least loss in it."""
+        for _ in range(self.ATTEMPTS):
+            length = 0.5 * (low[0] + high[0])
+            point = self.at(length)
+            if self._rises(length, point, start, low[1]):
+                high = length, point
+                continue
+            if self._is_flat(point, start):
+                return length, point
+            if float(point[1] @ self.direction) * (high[0] - low[0]) >= 0:
+                high = low
+            low = length, point
+        return low
