@@ -306,7 +306,7 @@ def softsign(x: Operand) -> Tensor:
 # --- gelu --------------------------------------------------------------------------------------------------------
 
 SQRT_HALF = 0.7071067811865476
-SQRT_TWO_OVER_PI = 0.7978845608028654
+TWICE_SQRT_TWO_OVER_PI = 1.5957691216057308
 INVERSE_SQRT_TWO_PI = 0.3989422804014327
 _erf_array = on_floats("erf")
 
@@ -319,15 +319,13 @@ def _gelu_gradient(g: Tensor, _out: Any, x: Any) -> Tensor:
 
 
 def _gelu_tanh_gradient(g: Tensor, _out: Any, x: Any) -> Tensor:
-    inner = multiply(SQRT_TWO_OVER_PI, add(x, multiply(multiply(multiply(0.044715, x), x), x)))
-    slope = multiply(SQRT_TWO_OVER_PI, add(1.0, multiply(multiply(0.134145, x), x)))
-    t = tanh(inner)
-    bend = multiply(multiply(multiply(0.5, x), subtract(1.0, multiply(t, t))), slope)
-    return multiply(g, add(multiply(0.5, add(1.0, t)), bend))
+    s = sigmoid(multiply(TWICE_SQRT_TWO_OVER_PI, add(x, multiply(multiply(multiply(0.044715, x), x), x))))
+    slope = multiply(TWICE_SQRT_TWO_OVER_PI, add(1.0, multiply(multiply(0.134145, x), x)))
+    return multiply(g, add(s, multiply(multiply(x, multiply(s, subtract(1.0, s))), slope)))
 
 
 def _gelu_tanh_array(x: Array) -> Any:
-    return 0.5 * x * (1.0 + np.tanh(SQRT_TWO_OVER_PI * (x + 0.044715 * x * x * x)))
+    return x * SIGMOID.eager(TWICE_SQRT_TWO_OVER_PI * (x + 0.044715 * x * x * x))
 
 
 GELU = elementwise(
@@ -339,7 +337,8 @@ GELU = elementwise(
 )
 GELU_TANH = elementwise(
     "gelu_tanh(x)",
-    scalar=f"0.5 * x * (1.0 + tanh({SQRT_TWO_OVER_PI} * (x + 0.044715 * x * x * x)))",
+    # 0.5 * (1 + tanh(u)) is sigmoid(2 * u), without the cancellation for negative u
+    scalar=f"x * sigmoid({TWICE_SQRT_TWO_OVER_PI} * (x + 0.044715 * x * x * x))",
     eager=_gelu_tanh_array,
     vjp=(_gelu_tanh_gradient,),
     domain=("real",),

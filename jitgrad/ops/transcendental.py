@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import like_ufunc
+from jitgrad.aval import float_dtype, like_ufunc
 from jitgrad.errors import ArgumentError
 from jitgrad.op import elementwise
 from jitgrad.ops.arithmetic import (
@@ -184,7 +184,7 @@ POW = elementwise(
     "pow(x, y)",
     scalar="pow(x, y)",
     eager=np.power,
-    dtypes=like_ufunc(np.power),
+    dtypes=float_dtype,
     vjp=(_pow_base_gradient, _pow_exponent_gradient),
     domain=("positive", "real"),
 )

@@ -1,0 +1,117 @@
+"""What all tests share: golden texts, the hypothesis profile, and the markers that say what a test needs."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+os.environ.setdefault("JITGRAD_VERIFY", "2")  # before jitgrad is imported: every pass is verified in tests
+
+TESTS = Path(__file__).parent
+MARKERS = {
+    "numba": "compiles kernels with numba",
+    "cuda": "needs a CUDA device",
+    "slow": "takes more than a few seconds; runs with --slow or -m slow",
+    "peers": "compares with torch or JAX where they are installed",
+}
+
+# the same examples in every run, so that a red test is red for everyone
+hypothesis.settings.register_profile("jitgrad", deadline=None, max_examples=40, derandomize=True)
+hypothesis.settings.load_profile("jitgrad")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the golden texts in place of comparing them"
+    )
+    parser.addoption("--slow", action="store_true", help="run tests marked slow")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    for name, meaning in MARKERS.items():
+        config.addinivalue_line("markers", f"{name}: {meaning}")
+
+
+def _cuda_device() -> bool:
+    if importlib.util.find_spec("cupy") is None:
+        return False
+    import cupy
+
+    try:
+        return int(cupy.cuda.runtime.getDeviceCount()) > 0
+    except cupy.cuda.runtime.CUDARuntimeError:
+        return False
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what this machine or this command line cannot run."""
+    run_slow = config.getoption("--slow") or "slow" in config.getoption("-m")
+    peers = any(importlib.util.find_spec(name) for name in ("torch", "jax"))
+    marked = {name for item in items for name in MARKERS if item.get_closest_marker(name)}
+    reasons = {
+        "slow": "" if run_slow else "slow: run with --slow",
+        "peers": "" if peers else "neither torch nor JAX is installed",
+        "cuda": "" if "cuda" not in marked or _cuda_device() else "no CUDA device",
+    }
+    for item in items:
+        for name, reason in reasons.items():
+            if reason and item.get_closest_marker(name):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+class Golden:
+    """Compares equal to the text in its file; with ``--update-golden`` it writes the file and is equal to anything."""
+
+    def __init__(self, path: Path, update: bool) -> None:
+        self.path = path
+        self.update = update
+        self.used = False
+
+    def __eq__(self, other: object) -> bool:
+        self.used = True
+        text = str(other)
+        if self.update:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self.path.write_text(text.rstrip("\n") + "\n", encoding="utf-8")
+            return True
+        return text.rstrip("\n") == self.text()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def text(self) -> str:
+        if not self.path.exists():
+            pytest.fail(
+                f"no golden text {self.path.relative_to(TESTS)}: make it with --update-golden and read it"
+            )
+        return self.path.read_text(encoding="utf-8").rstrip("\n")
+
+    def __repr__(self) -> str:
+        return f"<golden {self.path.relative_to(TESTS)}>"
+
+
+def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str] | None:
+    """Golden texts that differ are shown line by line."""
+    if op != "==" or not isinstance(right, Golden):
+        return None
+    import difflib
+
+    lines = difflib.unified_diff(
+        right.text().splitlines(), str(left).splitlines(), str(right), "this run", lineterm=""
+    )
+    return [f"differs from {right}; --update-golden accepts it", *lines]
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Iterator[Golden]:
+    """The golden text of this test, ``tests/golden/<path of the test file>/<test name>.txt``."""
+    folder = TESTS / "golden" / Path(request.path).relative_to(TESTS).with_suffix("")
+    name = re.sub(r"[^\w.=,-]+", "_", request.node.name).strip("_")
+    text = Golden(folder / f"{name}.txt", request.config.getoption("--update-golden"))
+    yield text
+    assert text.used, "the test asks for a golden text and compares nothing with it"
