@@ -67,6 +67,11 @@ def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[
     return _checked(op, result, expected)
 
 
+def run_on_arrays(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+    """The NumPy meaning of ``op`` on arrays and numbers."""
+    return run_eagerly(op, list(operands), [aval_of(op, x) for x in operands], attrs)
+
+
 def _checked(op: OpDef, result: Any, expected: Aval) -> np.ndarray[Any, Any]:
     array = np.asarray(result, expected.dtype)
     if array.shape != expected.shape:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jitgrad.aval import Aval, aval_of_scalar
+from jitgrad.aval import Aval, Dtype, aval_of_scalar, dtype_name
 from jitgrad.op import OpDef
 from jitgrad.origin import Origin
 
@@ -20,13 +20,14 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A Python number in the program: weakly typed, known while compiling."""
+    """A number known while compiling: weakly typed as Python's are, unless it has a dtype."""
 
     value: bool | int | float
+    dtype: Dtype | None = None
 
     @property
     def aval(self) -> Aval:
-        return aval_of_scalar(self.value)
+        return aval_of_scalar(self.value) if self.dtype is None else Aval((), self.dtype)
 
     def __eq__(self, other: object) -> bool:
         # 0.0 and -0.0, 1 and 1.0 and True are different constants; NaN equals itself
@@ -35,8 +36,11 @@ class Literal:
     def __hash__(self) -> int:
         return hash(self.key())
 
-    def key(self) -> tuple[type, str]:
-        return type(self.value), repr(self.value)
+    def key(self) -> tuple[type, str, Dtype | None]:
+        return type(self.value), repr(self.value), self.dtype
+
+    def __str__(self) -> str:
+        return repr(self.value) if self.dtype is None else f"{dtype_name(self.dtype)}({self.value!r})"
 
 
 Atom = Value | Literal
@@ -84,7 +88,7 @@ class Names:
 
     def __call__(self, atom: Atom) -> str:
         if isinstance(atom, Literal):
-            return repr(atom.value)
+            return str(atom)
         return f"%{self._numbers.setdefault(id(atom), len(self._numbers))}"
 
 
@@ -97,7 +101,7 @@ def format_attr(value: Any) -> str:
 def format_node(node: TraceNode, names: Names, origins: bool = True) -> str:
     """One line: ``%2: f32[8] = add(%0, %1)  # file.py:3``."""
     operands = [names(a) for a in node.ins]
-    attrs = [f"{k}={format_attr(v)}" for k, v in node.attrs if k != "body"]
+    attrs = [f"{k}={format_attr(v)}" for k, v in node.attrs if k not in ("body", "group")]
     left = ", ".join(f"{names(v)}: {v.aval}" for v in node.outs)
     line = f"{left} = {node.op}({', '.join(operands + attrs)})"
     return f"{line}  # {node.origin}" if origins and node.origin.line else line
@@ -145,7 +149,9 @@ def evaluate(
     env: dict[int, Any] = {id(v): x for v, x in zip(graph.inputs, arguments, strict=True)}
 
     def read(atom: Atom) -> Any:
-        return atom.value if isinstance(atom, Literal) else env[id(atom)]
+        if isinstance(atom, Value):
+            return env[id(atom)]
+        return atom.value if atom.dtype is None else atom.dtype.type(atom.value)
 
     for k, node in enumerate(graph.nodes):
         results = apply(node.op, tuple(map(read, node.ins)), dict(node.attrs))

@@ -56,6 +56,7 @@ class OpDef:
     views: bool = False  # eager may return a view of its first operand
     saves: tuple[frozenset[int], ...] = ()  # per vjp function: which operands it reads
     saves_out: tuple[bool, ...] = ()
+    function: Callable[..., Any] | None = None  # a user-defined scalar function with control flow
 
     def __str__(self) -> str:
         return self.name

@@ -115,7 +115,7 @@ def numba_type(name: str) -> Any:
 def _define(source: str, entry: str, namespace: Mapping[str, Any]) -> dict[str, Any]:
     """The names that ``source`` sees and defines; its functions other than ``entry`` become callable from it."""
     names: dict[str, Any] = {**intrinsics.NAMES, **atomics.NAMES, **namespace}
-    exec(compile(source, f"<{entry}>", "exec"), names)  # noqa: S102 - source is what our generator wrote
+    exec(compile(source, f"<{entry}>", "exec"), names)
     for name, value in tuple(names.items()):
         if isinstance(value, FunctionType) and value.__globals__ is names and name != entry:
             names[name] = _callable(value)

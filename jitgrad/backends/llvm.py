@@ -42,7 +42,7 @@ def vector_bits() -> int:
     """The preferred vector width for kernels in bits; 0 leaves it to LLVM.
 
     LLVM prefers 256 bits on CPUs with AVX-512 for fear of lower clocks; arithmetic-bound kernels measured
-    1.5 to 1.9 times faster with 512, memory-bound ones the same.
+    1.2 to 1.5 times faster with 512, memory-bound ones the same.
     """
     return 512 if binding.get_host_cpu_features().get("avx512f", False) else 0
 

@@ -123,20 +123,42 @@ def compile_entry(
     Raises:
         BackendError: if the source does not compile, or could raise an exception while running.
     """
-    llvm = _llvm()
-
     def build() -> Any:
+        llvm = _llvm()
         text, linked = _front().lower(source, entry, params, namespace, llvm.vector_bits())
-        return llvm.optimize(text, linked, entry)
+        module = llvm.optimize(text, linked, entry)
+        if ".const.picklebuf." in str(module):
+            raise BackendError(f"kernel {entry} can raise an exception, which compiled kernels cannot:\n{source}")
+        return module
 
-    name = None if key is None else llvm.digest(source, entry, " ".join(params), key, fingerprint())
+    return _cached_or_built(source, entry, None if key is None else (" ".join(params), key), build)
+
+
+def compile_ir(text: str, entry: str, *, key: str | None) -> MachineCode:
+    """Machine code of the function ``entry`` of LLVM IR ``text``; ``key`` as for `compile_entry`.
+
+    Raises:
+        BackendError: if the IR is malformed.
+    """
+    return _cached_or_built(text, entry, None if key is None else ("IR", key), lambda: _llvm().optimize(text, (), entry))
+
+
+def exports(names: Sequence[str]) -> bool:
+    """Whether machine code may refer to C functions of these names."""
+    return bool(_llvm().resolvable(names))
+
+
+def _cached_or_built(
+    source: str, entry: str, identity: tuple[str, str] | None, build: Callable[[], Any]
+) -> MachineCode:
+    """The machine code stored for source and ``identity``, else that of the module ``build`` makes."""
+    llvm = _llvm()
+    name = None if identity is None else llvm.digest(source, entry, *identity, fingerprint())
     stored = disk.load(name) if name is not None else None
     if stored is not None and stored.source == source and llvm.resolvable(stored.externals):
         COUNTERS.from_disk += 1
         return MachineCode(source, entry, stored.object_code, cache(build), from_disk=True)
     module = build()
-    if ".const.picklebuf." in str(module):
-        raise BackendError(f"kernel {entry} can raise a Python exception, which compiled kernels cannot:\n{source}")
     externals = llvm.externals(module)
     if not llvm.resolvable(externals):
         raise BackendError(f"kernel {entry} needs {externals}, which this process does not export")

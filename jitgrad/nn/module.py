@@ -82,7 +82,7 @@ class Module:
         self.__dict__[name] = parameter
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
-        """Make ``tensor`` the attribute ``name``: part of the state (``persistent``: and of state_dict), not trained."""
+        """Make ``tensor`` the attribute ``name``: state that is not trained; in state_dict if ``persistent``."""
         self._buffer_names[name] = persistent
         self.__dict__[name] = None if tensor is None else asarray(tensor)
 

@@ -23,7 +23,9 @@ class _Cell(Module):
     bias_hh: Tensor | None
     gates: int
 
-    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
         check_device(device)
         self.input_size, self.hidden_size = input_size, hidden_size
         rows = self.gates * hidden_size
@@ -47,10 +49,10 @@ class _Cell(Module):
 class GRUCell(_Cell):
     """One step of a gated recurrent unit (K. Cho et al., EMNLP 2014, in torch's arrangement of the gates r, z, n)::
 
-        r = sigmoid(W_ir x + b_ir + W_hr h + b_hr)
-        z = sigmoid(W_iz x + b_iz + W_hz h + b_hz)
-        n = tanh(W_in x + b_in + r * (W_hn h + b_hn))
-        h' = (1 - z) * n + z * h
+    r = sigmoid(W_ir x + b_ir + W_hr h + b_hr)
+    z = sigmoid(W_iz x + b_iz + W_hz h + b_hz)
+    n = tanh(W_in x + b_in + r * (W_hn h + b_hn))
+    h' = (1 - z) * n + z * h
     """
 
     gates = 3
@@ -70,9 +72,9 @@ class GRUCell(_Cell):
 class LSTMCell(_Cell):
     """One step of a long short-term memory (S. Hochreiter, J. Schmidhuber, 1997; gates i, f, g, o as in torch)::
 
-        i, f, o = sigmoid(...);  g = tanh(...)
-        c' = f * c + i * g
-        h' = o * tanh(c')
+    i, f, o = sigmoid(...);  g = tanh(...)
+    c' = f * c + i * g
+    h' = o * tanh(c')
     """
 
     gates = 4

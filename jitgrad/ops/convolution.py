@@ -10,7 +10,7 @@ import numpy as np
 from jitgrad.aval import Aval
 from jitgrad.dispatch import apply_op
 from jitgrad.errors import ArgumentError, ShapeError
-from jitgrad.op import Kind, define
+from jitgrad.op import Kind, OpDef, define
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import asarray, full
 from jitgrad.ops.linalg import matmul
@@ -61,7 +61,7 @@ def _unfold_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     return Aval((*x.shape[:-2], *attrs["kernel"], *counts), x.dtype)
 
 
-UNFOLD = define(
+UNFOLD: OpDef = define(
     "unfold(x, *, kernel, stride, dilation)",
     kind=Kind.OPAQUE,
     eager=_unfold,
@@ -70,7 +70,7 @@ UNFOLD = define(
     domain=("image",),
     sample_attrs={"kernel": (2, 2), "stride": (1, 1), "dilation": (1, 1)},
 )
-FOLD = define(
+FOLD: OpDef = define(
     "fold(x, *, shape, kernel, stride, dilation)",
     kind=Kind.OPAQUE,
     eager=_fold,
@@ -110,7 +110,7 @@ def _image(what: str, x: Any) -> tuple[Tensor, bool]:
     return (expand_dims(x, 0), True) if x.ndim == 3 else (x, False)
 
 
-def conv2d(
+def conv2d(  # noqa: PLR0917 (torch's signature)
     x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Tensor:
     """The cross-correlation of ``x`` [n, c, h, w] with ``weight`` [out, c / groups, kh, kw], as torch's conv2d.

@@ -158,7 +158,9 @@ def _contract(left: Term, right: Term, keep: str) -> Term:
         return prod(sizes[c] for c in labels)
 
     lead = [sizes[c] for c in batch]
-    x3 = reshape(permute_dims(x, tuple(a.index(c) for c in batch + rows + inner)), (*lead, size(rows), size(inner)))
-    y3 = reshape(permute_dims(y, tuple(b.index(c) for c in batch + inner + columns)), (*lead, size(inner), size(columns)))
+    left_axes = tuple(a.index(c) for c in batch + rows + inner)
+    right_axes = tuple(b.index(c) for c in batch + inner + columns)
+    x3 = reshape(permute_dims(x, left_axes), (*lead, size(rows), size(inner)))
+    y3 = reshape(permute_dims(y, right_axes), (*lead, size(inner), size(columns)))
     labels = "".join(batch + rows + columns)
     return reshape(matmul(x3, y3), tuple(sizes[c] for c in labels)), labels

@@ -171,7 +171,7 @@ def _with_indexed(x: Tensor, s: Subscript, v: Tensor) -> Tensor:
     whole = is_whole(s.slices, x.shape)
     part = x if whole else slice(x, s.slices)
     part = expand_dims(part, s.added) if s.added else part
-    shapes = [np.shape(i) for i in s.indices]
+    shapes = [aval_of(INDEX_PUT, i).shape for i in s.indices]
     try:
         broadcast = np.broadcast_shapes(*shapes)
     except ValueError:

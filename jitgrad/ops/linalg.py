@@ -156,7 +156,8 @@ def _paired_axes(x: Tensor, y: Tensor, axes: Any) -> tuple[list[int], list[int]]
         if not 0 <= axes <= min(x.ndim, y.ndim):
             raise ArgumentError(f"tensordot: axes={axes} of {x.aval} and {y.aval}: too many axes, or a negative number")
         return list(range(x.ndim - int(axes), x.ndim)), list(range(int(axes)))
-    listed_x, listed_y = ([k] if isinstance(k, (int, np.integer)) else list(k) for k in axes)
+    listed_x: list[int]
+    listed_x, listed_y = ([int(k)] if isinstance(k, (int, np.integer)) else [int(j) for j in k] for k in axes)
     if len(listed_x) != len(listed_y):
         raise ArgumentError(f"tensordot: axes pairs {len(listed_x)} axes of x with {len(listed_y)} of y")
     normalize_axes("tensordot", listed_x, x.ndim)

@@ -255,13 +255,11 @@ def cross_entropy(
         else:
             surprise = ew.subtract(expand_dims(total, labels.axis), logits)
             spread = mean(ew.multiply(surprise, labels.along_classes(weight)), axis=labels.axis)
-        losses = ew.add(
-            ew.multiply(losses, ew.subtract(1.0, label_smoothing)), ew.multiply(spread, label_smoothing)
-        )
+        losses = ew.add(ew.multiply(losses, ew.subtract(1.0, label_smoothing)), ew.multiply(spread, label_smoothing))
     return labels.finish(losses, weights, reduction)
 
 
-def _soft_cross_entropy(
+def _soft_cross_entropy(  # noqa: PLR0917 (torch's signature)
     logits: Tensor, target: Tensor, label_smoothing: Any, reduction: Reduction, weight: Any, axis: int | None
 ) -> Tensor:
     """``-sum(target log_softmax(logits))`` over the classes; the mean is over the positions."""
@@ -317,9 +315,7 @@ def kl_div(x: Any, target: Any, reduction: Reduction = "mean", log_target: bool 
 # --- embeddings --------------------------------------------------------------------------------------------------
 
 
-def cosine_embedding_loss(
-    x: Any, y: Any, target: Any, margin: Any = 0.0, reduction: Reduction = "mean"
-) -> Tensor:
+def cosine_embedding_loss(x: Any, y: Any, target: Any, margin: Any = 0.0, reduction: Reduction = "mean") -> Tensor:
     """``1 - cos`` where ``target`` is 1, ``max(0, cos - margin)`` where it is -1; cos is over the last axis.
 
     Raises:
@@ -348,7 +344,7 @@ def _distance(x: Tensor, y: Tensor, p: float, eps: float) -> Tensor:
     return ew.pow(sum_(ew.pow(ew.abs(d), p), axis=-1), 1.0 / p)
 
 
-def triplet_margin_loss(
+def triplet_margin_loss(  # noqa: PLR0917 (torch's signature)
     anchor: Any,
     positive: Any,
     negative: Any,

@@ -92,7 +92,7 @@ def _standardized(x: Tensor, axes: Sequence[int], eps: Any) -> Tensor:
 
 
 def _affine(x: Tensor, weight: Any, bias: Any) -> Tensor:
-    out = x if weight is None else ew.multiply(x, weight)
+    out: Tensor = x if weight is None else ew.multiply(x, weight)
     return out if bias is None else ew.add(out, bias)
 
 
@@ -148,7 +148,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
     return _affine(out, _per_channel(weight, x.ndim), _per_channel(bias, x.ndim))
 
 
-def batch_norm(
+def batch_norm(  # noqa: PLR0917 (torch's signature)
     x: Any,
     running_mean: Tensor | None,
     running_var: Tensor | None,

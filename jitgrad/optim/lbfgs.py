@@ -28,7 +28,7 @@ class LBFGS(Optimizer):
         line_search_fn: None takes steps of length ``lr``; "strong_wolfe" searches along each direction.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 (torch's signature)
         self,
         params: Iterable[Tensor],
         lr: float = 1.0,
@@ -131,9 +131,7 @@ class _Line:
     SUFFICIENT, CURVATURE = 1e-4, 0.9  # c1 and c2, Nocedal & Wright's values for quasi-Newton directions
     ATTEMPTS = 25
 
-    def __init__(
-        self, optimizer: LBFGS, closure: Callable[[], Tensor], origin: Vector, direction: Vector
-    ) -> None:
+    def __init__(self, optimizer: LBFGS, closure: Callable[[], Tensor], origin: Vector, direction: Vector) -> None:
         self.optimizer, self.closure, self.origin, self.direction = optimizer, closure, origin, direction
         self.evaluations = 0
 

@@ -113,11 +113,14 @@ class Optimizer:
         """
         own = dict(self._named_state())
         if set(own) != set(state):
-            raise CheckpointError(f"load_state_dict of {type(self).__name__}: names differ: {sorted(set(own) ^ set(state))}")
+            differing = ", ".join(sorted(set(own) ^ set(state)))
+            raise CheckpointError(
+                f"load_state_dict of {type(self).__name__}: these names are on one side only: {differing}"
+            )
         given = {name: asarray(value) for name, value in state.items()}
         for name, tensor in own.items():
             if given[name].shape != tensor.shape:
-                raise CheckpointError(f"load_state_dict: {name} is {tensor.aval} here and {given[name].aval} in the state")
+                raise CheckpointError(f"load_state_dict: {name} is {tensor.aval} here, {given[name].aval} in the state")
         with no_grad():
             for name, tensor in own.items():
                 assign(tensor, given[name])

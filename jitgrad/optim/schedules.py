@@ -134,7 +134,7 @@ class CosineAnnealingLR(Schedule):
 class ReduceLROnPlateau:
     """Times ``factor`` when a metric has not improved for more than ``patience`` steps, down to ``min_lr``."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0917 (torch's signature)
         self,
         optimizer: Optimizer,
         mode: str = "min",
@@ -144,7 +144,7 @@ class ReduceLROnPlateau:
         min_lr: float = 0.0,
     ) -> None:
         if mode not in ("min", "max") or not 0.0 < factor < 1.0:
-            raise ArgumentError(f"ReduceLROnPlateau: mode 'min' or 'max' and a factor in (0, 1), got {mode!r}, {factor}")
+            raise ArgumentError(f"ReduceLROnPlateau: mode 'min' or 'max', factor in (0, 1); got {mode!r}, {factor}")
         self.optimizer, self.sign = optimizer, 1.0 if mode == "min" else -1.0
         self.factor, self.patience, self.threshold, self.min_lr = factor, patience, threshold, min_lr
         self.best, self.bad = inf, 0

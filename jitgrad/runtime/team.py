@@ -11,17 +11,14 @@ import atexit
 import ctypes
 import os
 import sys
-from collections.abc import Callable
 from threading import Lock, Thread
 
 from jitgrad import config
 from jitgrad.errors import ArgumentError
-from jitgrad.runtime import blas, native
+from jitgrad.runtime import blas, builtin, native
 
 _JOIN_SECONDS = 1.0  # a worker stops within microseconds unless a kernel of another thread is still running
 _WORD_BYTES = 8
-
-_Loop = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 
 
 def _c_function(name: str) -> int:
@@ -43,24 +40,16 @@ class Team:
         address = ctypes.addressof(self._control)
         address += -address % 64  # so that words meant for different cache lines are in different ones
         self._words = (ctypes.c_int64 * native.CONTROL_WORDS).from_address(address)
-        self._argument = ctypes.c_int64(address)
+        self._table = (ctypes.c_int64 * 1)(address)
+        self._binding = (ctypes.c_int64 * 2)(0, ctypes.addressof(self._table))
         self._workers: list[Thread] = []
         self._loop = native.loop()
-        self.run = self._bind()
+        self.run = builtin.bind(self._loop.address, self._binding)
         if self.threads > 1:
             self._prepare()
 
-    def _bind(self) -> Callable[[int, int], None]:
-        """The native loop with its first argument fixed."""
-        loop, argument = _Loop(self._loop.address), ctypes.addressof(self._argument)
-
-        def run(table: int, count: int, _alive: Team = self) -> None:
-            loop(argument, table, count)
-
-        return run
-
     def _place(self, word: int) -> ctypes.c_void_p:
-        return ctypes.c_void_p(self._argument.value + word * _WORD_BYTES)
+        return ctypes.c_void_p(self._table[0] + word * _WORD_BYTES)
 
     def _prepare(self) -> None:
         """Initialise the condition variable and start the workers."""
@@ -77,9 +66,13 @@ class Team:
             self._words[word] = _c_function(name)
         self._words[native.WORKERS] = self.threads - 1
         for k in range(1, self.threads):
-            worker = Thread(target=self.run, args=(0, native.WORKER), name=f"jitgrad-{k}", daemon=True)
+            worker = Thread(target=self._work, name=f"jitgrad-{k}", daemon=True)
             worker.start()
             self._workers.append(worker)
+
+    def _work(self) -> None:
+        """The life of a worker; the frame keeps the control block alive as long as the thread runs."""
+        self.run(0, native.WORKER)
 
     def stop(self) -> None:
         """Send the workers home. Tables that other threads are running still finish, on those threads."""

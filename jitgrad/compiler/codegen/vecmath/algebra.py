@@ -16,7 +16,9 @@ Value: TypeAlias = Any
 class Algebra(Protocol):
     """What a definition may do with values; ``width`` is 32 or 64, the format it computes in."""
 
-    width: int
+    @property
+    def width(self) -> int:
+        """32 or 64."""
 
     def wide(self) -> Algebra:
         """The float64 algebra, to compute a float32 function in float64."""

@@ -7,7 +7,7 @@ a polynomial for ``exp(r) - 1`` and a scaling by ``2**n`` in two factors, so tha
 from __future__ import annotations
 
 from jitgrad.compiler.codegen.vecmath import coefficients
-from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, poly, power_of_two, to_int
+from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, poly, power_of_two, quick_two_sum, to_int
 
 _LOG2_E = 1.4426950408889634
 # log 2 in two parts; the first has zeros at the end, so that n times it is exact even without fma
@@ -48,6 +48,12 @@ def exp_sum(m: Algebra, high: Value, low: Value) -> Value:
     return _scale(m, _expm1_reduced(m, r + low) + 1.0, n)
 
 
+def exp_times(m: Algebra, high: Value, low: Value, factor: Value, rest: Value) -> Value:
+    """``exp(high + low) * (factor + rest)`` with the final rounding alone near half an ulp."""
+    n, r = _reduce(m, _clamp(m, high, _EXP_LOW[m.width], _EXP_HIGH[m.width]))
+    return _scale(m, factor + m.mad(factor, _expm1_reduced(m, r + low), rest), n)
+
+
 def exp(m: Algebra, x: Value) -> Value:
     """Exponential."""
     n, r = _reduce(m, _clamp(m, x, _EXP_LOW[m.width], _EXP_HIGH[m.width]))
@@ -74,7 +80,12 @@ def expm1(m: Algebra, x: Value) -> Value:
 def sigmoid(m: Algebra, x: Value) -> Value:
     """``1 / (1 + exp(-x))``, written with exp(-|x|), which cannot overflow."""
     small = exp(m, -m.abs(x))
-    return m.select(x >= 0.0, m.const(1.0), small) / (small + 1.0)
+    divisor, lost = quick_two_sum(m.const(1.0), small)
+    top = m.select(x >= 0.0, m.const(1.0), small)
+    inverse = m.const(1.0) / divisor
+    quotient = top * inverse
+    residual = m.fma(-quotient, divisor, top) - quotient * lost
+    return m.mad(residual, inverse, quotient)
 
 
 def tanh(m: Algebra, x: Value) -> Value:

@@ -29,6 +29,7 @@ class Target:
     degrees: tuple[int, ...]
     weight: Real
     widths: tuple[int, ...] = (32, 64)
+    always_double: bool = False  # the float32 function evaluates its polynomial in float64
 
 
 def _odd(function: Real) -> Real:
@@ -75,25 +76,12 @@ def _log_rest(z: Any) -> Any:
     return (mp.log((1 + s) / (1 - s)) - 2 * s) / s**3
 
 
-def _erfinv_of_log(w: Any) -> Any:
+def _erfinv_ratio(w: Any) -> Any:
     """``erfinv(x) / x`` at ``w = -log(1 - x*x)`` (variable of Giles, GPU Computing Gems Jade, 2011)."""
-    if w < mp.mpf("1e-30"):
+    if w < mp.mpf("1e-25"):
         return mp.sqrt(mp.pi) / 2
     x = mp.sqrt(-mp.expm1(-w))
-    return _erfinv_complement(w) / x
-
-
-def _erfinv_complement(w: Any) -> Any:
-    """erfinv(x) for ``w = -log(1 - x*x)``, by Newton steps on log erfc: exact even where x rounds to 1."""
-    x = mp.sqrt(-mp.expm1(-w))
-    complement = mp.exp(-w) / (1 + x)
-    y = mp.sqrt(max(w - mp.log(mp.pi * max(w, 1)) / 2, w / 4))
-    for _ in range(60):
-        step = (mp.log(mp.erfc(y)) - mp.log(complement)) * mp.erfc(y) * mp.sqrt(mp.pi) * mp.exp(y * y) / 2
-        y = mp.mpf(y + step) if y + step > 0 else y / 2
-        if abs(step) < mp.mpf(10) ** -32 * y:
-            break
-    return y
+    return mp.erfinv(x) / x
 
 
 def targets() -> Iterator[Target]:
@@ -108,7 +96,7 @@ def targets() -> Iterator[Target]:
 
     yield Target("EXP", exp_rest, -half_log2, half_log2, (5, 10), lambda r: abs(r) + tiny)
     yield Target("LOG", _log_rest, tiny, s_max, (2, 6), lambda z: z / 2)
-    yield Target("LOG_TAIL", _log_tail, tiny, s_max, (5,), lambda z: z * z / 2, (64,))
+    yield Target("LOG_TAIL", _log_tail, tiny, s_max, (7,), lambda z: z * z / 2, (64,))
     yield Target("SIN", _odd(mp.sin), tiny, z_quarter, (2, 5), lambda z: z)
     yield Target("COS", lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf("1e-9"), z_quarter, (2, 5),
                  lambda z: z * z)
@@ -119,7 +107,16 @@ def targets() -> Iterator[Target]:
                  lambda t: t * mp.erfc(t) / mp.erf(t), (32,))
     yield Target("ERF_TAIL", _log_erfc_slope, mp.mpf("0.99"), mp.mpf("6.0"), (17,),
                  lambda t: t * mp.erfc(t) / mp.erf(t), (64,))
-    yield Target("ERFC", _scaled_erfc, mp.mpf(-1), mp.mpf(1), (13, 26), lambda u: 1 / _scaled_erfc(u))
+    yield Target("ERFC", _scaled_erfc, mp.mpf(-1), mp.mpf(1), (13, 26), lambda u: 1 / _scaled_erfc(u),
+                 always_double=True)
+    yield Target("ERFINV", lambda t: _erfinv_ratio(t + 3), mp.mpf(-3), mp.mpf("3.01"), (10, 25), lambda t: mp.mpf(1),
+                 always_double=True)
+    yield Target("ERFINV_TAIL", lambda t: _erfinv_ratio((t + mp.mpf("3.25")) ** 2), mp.mpf("-0.81"), mp.mpf("0.9"), (8,),
+                 lambda t: 1 / (t + 3), (32,), always_double=True)
+    yield Target("ERFINV_TAIL", lambda t: _erfinv_ratio((t + mp.mpf("3.25")) ** 2), mp.mpf("-0.81"), mp.mpf("0.76"), (20,),
+                 lambda t: 1 / (t + 3), (64,))
+    yield Target("ERFINV_FAR", lambda t: _erfinv_ratio((t + 5) ** 2), mp.mpf("-1.01"), mp.mpf("1.1"), (19,),
+                 lambda t: 1 / (t + 5), (64,))
     yield Target("ATAN", _odd(mp.atan), tiny, mp.mpf(1), (8, 19), lambda z: z)
     yield Target("ASIN", _odd(mp.asin), tiny, mp.mpf("0.2501"), (4, 11), lambda z: z)
     yield Target("CBRT", mp.cbrt, mp.mpf(1), mp.mpf(2), (3, 4), lambda x: mp.mpf(1))
@@ -182,10 +179,10 @@ def fit(target: Target, width: int, degree: int) -> tuple[list[float], float]:
     xs = _grid(target.low, target.high, 24 * (degree + 2))
     ys, ws = [target.function(x) for x in xs], [target.weight(x) for x in xs]
     fixed: list[float] = []
-    solve = _exchange
+    solve, format_width = _exchange, 64 if target.always_double else width
     while len(fixed) <= degree:
         rest = [y - _horner(fixed, x) for x, y in zip(xs, ys, strict=True)]
-        fixed.append(_rounded(solve(xs, rest, ws, len(fixed), degree + 1 - len(fixed))[0], width))
+        fixed.append(_rounded(solve(xs, rest, ws, len(fixed), degree + 1 - len(fixed))[0], format_width))
         if target.low < 0:
             solve = _least_squares
     error = max(w * abs(y - _horner(fixed, x)) for x, y, w in zip(xs, ys, ws, strict=True))
@@ -202,7 +199,8 @@ def main() -> None:
         for width, degree in zip(target.widths, target.degrees, strict=True):
             values, error = fit(target, width, degree)
             lines = [f"    {width}: (  # error 2**{mp.nstr(mp.log(error, 2), 4)}"]
-            lines += [f"        {v!r}," for v in values]
+            rows = [values[k : k + 4] for k in range(0, len(values), 4)]
+            lines += [f"        {', '.join(map(repr, row))}," for row in rows]
             tables.setdefault(target.name, []).append("\n".join([*lines, "    ),"]))
     for name, entries in tables.items():
         print(f"\n{name}: dict[int, tuple[float, ...]] = {{")

@@ -6,7 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from jitgrad.compiler.codegen.vecmath import exponential, gaussian, logarithm, power, rounding, trigonometric
+from jitgrad.compiler.codegen.vecmath import (
+    exponential,
+    gaussian,
+    inverse_trigonometric,
+    logarithm,
+    power,
+    rounding,
+    trigonometric,
+)
 from jitgrad.compiler.codegen.vecmath.algebra import Value
 
 
@@ -59,6 +67,12 @@ _TABLE = (
     MathFunction("cos", 1, trigonometric.cos, _PAYNE_HANEK, 1.5, 1.5),
     MathFunction("tan", 1, trigonometric.tan, _PAYNE_HANEK, 2.0, 2.0),
     MathFunction("erf", 1, gaussian.erf, _OWN_FIT, 1.5, 1.5),
+    MathFunction("erfc", 1, gaussian.erfc, "Shepherd and Laframboise, Math. Comp. 36, 1981; " + _OWN_FIT, 2.0, 2.0),
+    MathFunction("erfinv", 1, gaussian.erfinv, "Giles, GPU Computing Gems Jade, 2011; " + _OWN_FIT, 2.0, 2.0),
+    MathFunction("asin", 1, inverse_trigonometric.asin, _FDLIBM, 1.5, 1.5),
+    MathFunction("acos", 1, inverse_trigonometric.acos, _FDLIBM, 1.5, 1.5),
+    MathFunction("atan", 1, inverse_trigonometric.atan, _FDLIBM, 1.5, 1.5),
+    MathFunction("atan2", 2, inverse_trigonometric.atan2, _FDLIBM, 2.0, 2.0),
     MathFunction("pow", 2, power.pow, _DEKKER, 1.0, 2.0),
     MathFunction("sqrt", 1, power.sqrt, _IEEE, 0.5, 0.5),
     MathFunction("rsqrt", 1, power.rsqrt, _IEEE, 1.5, 1.5),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from jitgrad.compiler.codegen.vecmath import coefficients
-from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, poly
-from jitgrad.compiler.codegen.vecmath.exponential import exp
+from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, poly, two_product, two_sum
+from jitgrad.compiler.codegen.vecmath.exponential import exp, exp_times
+from jitgrad.compiler.codegen.vecmath.logarithm import log
 
 
 def erf(m: Algebra, x: Value) -> Value:
@@ -15,3 +16,47 @@ def erf(m: Algebra, x: Value) -> Value:
     clamped = m.select(a > limit, m.const(limit), a)
     large = m.const(1.0) - exp(m, clamped * poly(m, clamped, coefficients.ERF_TAIL[m.width]))
     return m.select(a < 1.0, small, m.copysign(large, x))
+
+
+def erfc(m: Algebra, x: Value) -> Value:
+    """``exp(-x*x) P(u) / (1 + 2x)`` with ``u = (x - 4) / (x + 4)``, ; ``2 - erfc(-x)`` below, ``1 - erf(x)`` near 0.
+
+    Variable and scaling: Shepherd and Laframboise, Mathematics of Computation 36, 1981. The roundings of ``x*x`` and of
+    the division are carried along, for the tail magnifies them.
+    """
+    if m.width == 32:
+        wide, wider = m.wide(), m.widen(x)
+        result = _erfc_positive(wide, wide.abs(wider), coefficients.ERFC[32])
+        return m.narrow(wide.select(wider < 0.0, wide.const(2.0) - result, result))
+    result = _erfc_positive(m, m.abs(x), coefficients.ERFC[64])
+    near = m.const(1.0) - m.mad(x, poly(m, x * x, coefficients.ERF[64]), x)
+    return m.select(m.abs(x) < 0.5, near, m.select(x < 0.0, m.const(2.0) - result, result))
+
+
+def _erfc_positive(m: Algebra, a: Value, table: tuple[float, ...]) -> Value:
+    a = m.select(a > 28.0, m.const(28.0), a)
+    square, lost = two_product(m, a, a)
+    numerator = poly(m, (a - 4.0) / (a + 4.0), table)
+    divisor, divisor_low = two_sum(m.const(1.0), a + a)
+    quotient = numerator / divisor
+    rest = (m.fma(-quotient, divisor, numerator) - quotient * divisor_low) / divisor
+    return exp_times(m, -square, -lost, quotient, rest)
+
+
+def erfinv(m: Algebra, x: Value) -> Value:
+    """``x P(w)`` with ``w = -log(1 - x*x)``; in the tails P takes ``sqrt(w)`` (Giles, GPU Computing Gems Jade, 2011)."""
+    if m.width == 32:
+        return m.narrow(_erfinv_double(m.wide(), m.widen(x), 32))
+    return _erfinv_double(m, x, 64)
+
+
+def _erfinv_double(m: Algebra, x: Value, precision: int) -> Value:
+    a = m.abs(x)
+    w = -log(m, (m.const(1.0) - a) * (a + 1.0))
+    root = m.sqrt(w)
+    ratio = poly(m, w - 3.0, coefficients.ERFINV[precision])
+    ratio = m.select(w > 6.0, poly(m, root - 3.25, coefficients.ERFINV_TAIL[precision]), ratio)
+    if precision == 64:
+        ratio = m.select(w > 16.0, poly(m, root - 5.0, coefficients.ERFINV_FAR[64]), ratio)
+    result = m.select(a < 1.0, ratio * a, m.const(float("inf")))
+    return m.copysign(m.select(a <= 1.0, result, m.const(float("nan"))), x)

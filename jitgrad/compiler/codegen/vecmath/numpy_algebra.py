@@ -104,8 +104,8 @@ class NumpyAlgebra:
         return np.asarray(i).view(self._float)
 
     def logical_shift_right(self, i: Value, count: int) -> Value:
-        unsigned = np.asarray(i).view(np.uint32 if self.width == 32 else np.uint64)
-        return np.asarray(unsigned >> unsigned.dtype.type(count)).view(self._int)
+        unsigned: Value = np.asarray(i).view(np.uint32 if self.width == 32 else np.uint64)
+        return np.asarray(unsigned >> count).view(self._int)
 
     def lookup(self, table: tuple[float, ...], index: Value) -> Value:
         return np.asarray(table, self._float)[index]

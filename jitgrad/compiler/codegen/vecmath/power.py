@@ -64,7 +64,7 @@ def _magnitude32(m: Algebra, a: Value, y: Value) -> Value:
     return m.narrow(exp(wide, m.widen(y) * log(wide, m.widen(a))))
 
 
-def pow(m: Algebra, x: Value, y: Value) -> Value:  # noqa: A001 - the name users know
+def pow(m: Algebra, x: Value, y: Value) -> Value:
     """``x ** y`` with the special values of C99 annex F.9.4.4."""
     a = m.abs(x)
     ordinary = (a > 0.0) & (a < _INFINITY)

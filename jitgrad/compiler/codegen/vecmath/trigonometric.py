@@ -107,7 +107,7 @@ def _reduce_moderate(m: Algebra, a: Value) -> Angle:
 
 
 def _reduce_large32(m: Algebra, a: Value) -> Angle:
-    """For any finite float32: each chunk times ``a`` is exact in float64, and so is dropping its whole turns."""
+    """For any finite float32: a chunk times ``a`` is exact in float64, and so is dropping its whole turns."""
     wide = m.wide()
     x = m.widen(a)
     turns = wide.const(0.0)
@@ -133,8 +133,9 @@ def _reduce_large64(m: Algebra, a: Value) -> Angle:
     total, low = two_sum(total, parts[1][1])
     total, low2 = two_sum(total, parts[2][0])
     total, lost = quick_two_sum(total, (lost + low) + (low2 + (parts[2][1] + parts[3][0])))
-    r, rest = two_product(m, total, m.const(_HALF_PI[64][0]))
-    r, s = quick_two_sum(r, m.mad(total, m.const(_HALF_PI[64][1]), m.mad(lost, m.const(_HALF_PI[64][0]), rest)))
+    high, tail = m.const(_HALF_PI[64][0]), m.const(_HALF_PI[64][1])
+    r, rest = two_product(m, total, high)
+    r, s = quick_two_sum(r, m.mad(total, tail, m.mad(lost, high, rest)))
     return to_int(m, n), r, s
 
 
@@ -153,16 +154,23 @@ def _reduce(m: Algebra, x: Value) -> Angle:
     return m.select(large, n2, n), m.select(large, r2, r), m.select(large, s2, s)
 
 
-def _sin_reduced(m: Algebra, r: Value, s: Value) -> Value:
+def _sin_reduced(m: Algebra, r: Value, s: Value) -> tuple[Value, Value]:
+    """sin(r + s) as two summands, the first much the larger."""
     z = r * r
-    return r + m.mad(r * z, poly(m, z, coefficients.SIN[m.width]), s)
+    return r, m.mad(r * z, poly(m, z, coefficients.SIN[m.width]), s)
 
 
-def _cos_reduced(m: Algebra, r: Value, s: Value) -> Value:
+def _cos_reduced(m: Algebra, r: Value, s: Value) -> tuple[Value, Value]:
+    """cos(r + s) likewise."""
     z = r * r
     half = z * 0.5
     head = m.const(1.0) - half
-    return head + (((m.const(1.0) - head) - half) + m.mad(z * z, poly(m, z, coefficients.COS[m.width]), -(r * s)))
+    rest = m.mad(z * z, poly(m, z, coefficients.COS[m.width]), -(r * s))
+    return head, ((m.const(1.0) - head) - half) + rest
+
+
+def _total(parts: tuple[Value, Value]) -> Value:
+    return parts[0] + parts[1]
 
 
 def _flip(m: Algebra, x: Value, quadrant: Value) -> Value:
@@ -178,19 +186,26 @@ def _with_sign_of(m: Algebra, result: Value, x: Value) -> Value:
 def sin(m: Algebra, x: Value) -> Value:
     """Sine."""
     n, r, s = _reduce(m, x)
-    result = m.select((n & 1) == 0, _sin_reduced(m, r, s), _cos_reduced(m, r, s))
-    return _with_sign_of(m, _flip(m, result, n), x)
+    sine, cosine = _total(_sin_reduced(m, r, s)), _total(_cos_reduced(m, r, s))
+    return _with_sign_of(m, _flip(m, m.select((n & 1) == 0, sine, cosine), n), x)
 
 
 def cos(m: Algebra, x: Value) -> Value:
     """Cosine."""
     n, r, s = _reduce(m, x)
-    result = m.select((n & 1) == 0, _cos_reduced(m, r, s), _sin_reduced(m, r, s))
-    return _flip(m, result, n + 1)
+    sine, cosine = _total(_sin_reduced(m, r, s)), _total(_cos_reduced(m, r, s))
+    return _flip(m, m.select((n & 1) == 0, cosine, sine), n + 1)
 
 
 def tan(m: Algebra, x: Value) -> Value:
-    """Tangent, as the quotient of sine and cosine."""
+    """Tangent: the quotient of sine and cosine, both with what their rounding lost, in one division."""
     n, r, s = _reduce(m, x)
-    sine, cosine, even = _sin_reduced(m, r, s), _cos_reduced(m, r, s), (n & 1) == 0
-    return _with_sign_of(m, m.select(even, sine, -cosine) / m.select(even, cosine, sine), x)
+    sine, sine_low = quick_two_sum(*_sin_reduced(m, r, s))
+    cosine, cosine_low = quick_two_sum(*_cos_reduced(m, r, s))
+    even = (n & 1) == 0
+    top, top_low = m.select(even, sine, -cosine), m.select(even, sine_low, -cosine_low)
+    bottom, bottom_low = m.select(even, cosine, sine), m.select(even, cosine_low, sine_low)
+    inverse = m.const(1.0) / bottom
+    quotient = top * inverse
+    rest = (m.fma(-quotient, bottom, top) + (top_low - quotient * bottom_low)) * inverse
+    return _with_sign_of(m, m.select(m.abs(top) > 0.0, quotient + rest, top), x)

@@ -1,0 +1,1 @@
+"""Fuses whole training steps into a few kernels."""

@@ -1,0 +1,186 @@
+"""What a code object reads and writes outside itself, as far as its instructions tell: the static half of guards."""
+
+from __future__ import annotations
+
+import dis
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import CodeType
+from typing import Literal
+
+Aliases = Mapping[str, "Chain"]
+
+_SILENT = frozenset(
+    "CACHE EXTENDED_ARG NOP RESUME PUSH_NULL PRECALL COPY_FREE_VARS MAKE_CELL KW_NAMES NOT_TAKEN".split()
+)
+_ATTRIBUTE = frozenset(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "LOAD_SUPER_METHOD"))
+_GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))
+_CALL = frozenset(("CALL", "PRECALL", "CALL_FUNCTION", "CALL_KW"))
+_BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr"))
+_INTROSPECTION = frozenset(
+    "vars dir attrgetter methodcaller asdict astuple fields deepcopy AttributeError "
+    "__dict__ __slots__ __getattribute__ __getattr__".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """``root.attr.attr``: a name from outside that a line loads, and the attributes it takes from it at once."""
+
+    kind: Literal["global", "free", "import"]
+    root: str
+    attrs: tuple[str, ...] = ()
+    line: int = 0
+
+    def __str__(self) -> str:
+        return ".".join((self.root, *self.attrs))
+
+
+@dataclass(slots=True)
+class CodeFacts:
+    """What one code object does, and the code nested in it (with the imports that it inherits).
+
+    ``loads`` and ``stores`` map attribute names to the first line that mentions them, ``probes`` those that may be
+    absent (``hasattr``); ``introspects`` says that it may read attributes whose names it does not mention;
+    ``compares``, that it may call ``__eq__`` of an object.
+    """
+
+    chains: list[Chain] = field(default_factory=list)
+    loads: dict[str, int] = field(default_factory=dict)
+    stores: dict[str, int] = field(default_factory=dict)
+    probes: dict[str, int] = field(default_factory=dict)
+    global_stores: dict[str, int] = field(default_factory=dict)
+    free_stores: dict[str, int] = field(default_factory=dict)
+    introspects: bool = False
+    compares: bool = False
+    children: list[tuple[CodeType, Aliases]] = field(default_factory=list)
+
+
+def read_code(code: CodeType, aliases: Aliases | None = None) -> CodeFacts:
+    """The facts about ``code``; ``aliases`` are the modules that the code around it imported into its cells."""
+    return _Scan(code, aliases or {}).run()
+
+
+class _Scan:
+    """One pass over the instructions of a code object."""
+
+    def __init__(self, code: CodeType, aliases: Aliases) -> None:
+        self.code = code
+        self.facts = CodeFacts()
+        self.aliases = {name: chain for name, chain in aliases.items() if name in code.co_freevars}
+        self.chain: Chain | None = None  # what the next LOAD_ATTR continues
+        self.module: Chain | None = None  # what IMPORT_FROM takes from
+        self.imported: Chain | None = None  # what the next STORE names
+        self.line = code.co_firstlineno
+        self.instructions = [i for i in dis.get_instructions(code) if i.opname not in _SILENT or i.opname == "PRECALL"]
+
+    def run(self) -> CodeFacts:
+        for k, instruction in enumerate(self.instructions):
+            if instruction.positions is not None and instruction.positions.lineno is not None:
+                self.line = instruction.positions.lineno
+            if instruction.opname not in _SILENT:
+                self.step(k, instruction)
+        self.end_chain()
+        self.facts.introspects |= not _INTROSPECTION.isdisjoint(self.facts.loads)
+        for constant in self.code.co_consts:
+            if isinstance(constant, CodeType):
+                self.facts.children.append((constant, self.aliases))
+        return self.facts
+
+    def step(self, k: int, instruction: dis.Instruction) -> None:
+        name, value = instruction.opname, instruction.argval
+        if name in _ATTRIBUTE:
+            self.facts.loads.setdefault(value, self.line)
+            if self.chain is not None:
+                self.chain = replace(self.chain, attrs=(*self.chain.attrs, value))
+            return
+        self.end_chain()
+        if name in _GLOBAL:
+            self.load_global(k, value)
+        elif name in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+            self.facts.global_stores.setdefault(value, self.line)
+        elif name in ("STORE_ATTR", "DELETE_ATTR"):
+            self.facts.stores.setdefault(value, self.line)
+        elif name.startswith("IMPORT_"):
+            self.load_import(k, name, value)
+        elif name == "SWAP" and self.imported is not None:
+            self.module = self.imported  # ``import a.b.c as d`` walks down from a
+        elif name.startswith(("STORE_", "DELETE_")):
+            self.store(name, value)
+        elif name.startswith("LOAD_"):
+            self.load(instruction)
+        elif name in ("COMPARE_OP", "CONTAINS_OP"):
+            self.facts.compares |= name == "CONTAINS_OP" or self.instructions[k - 1].opname != "LOAD_CONST"
+        elif name == "MATCH_CLASS":  # takes attributes that __match_args__ names
+            self.facts.introspects = True
+
+    def end_chain(self) -> None:
+        if self.chain is not None:
+            self.facts.chains.append(self.chain)
+            self.chain = None
+
+    def load_global(self, k: int, name: str) -> None:
+        if name in self.aliases:  # a class body or module-level code that imported it
+            self.chain = replace(self.aliases[name], line=self.line)
+            return
+        self.chain = Chain("global", name, (), self.line)
+        if name in _BY_NAME:
+            attribute = self.constant_name(k)
+            into = self.facts.stores if name in ("setattr", "delattr") else self.facts.loads
+            if attribute is None:
+                self.facts.introspects = True
+            else:
+                into.setdefault(attribute, self.line)
+                self.facts.probes.setdefault(attribute, self.line)
+        self.facts.introspects |= name in _INTROSPECTION
+
+    def constant_name(self, k: int) -> str | None:
+        """The second argument of the call whose callee instruction ``k`` loads, if it is a string constant."""
+        depth = 0
+        for here, following in zip(self.instructions[k + 1 :], self.instructions[k + 2 :], strict=False):
+            depth += dis.stack_effect(here.opcode, here.arg, jump=False)
+            if depth < 1:
+                return None
+            if depth >= 2:
+                last = following.opname in _CALL or following.opname.startswith("LOAD_")
+                return here.argval if depth == 2 and last and isinstance(here.argval, str) and (
+                    here.opname == "LOAD_CONST"
+                ) else None
+        return None
+
+    def load_import(self, k: int, opname: str, name: str) -> None:
+        if opname == "IMPORT_NAME":
+            level, names = self.instructions[k - 2].argval, self.instructions[k - 1].argval
+            # ``import a.b`` binds a; ``from a.b import c`` takes c from a.b
+            root = name if names else name.partition(".")[0]
+            dots = "." * level if isinstance(level, int) else ""
+            self.module = Chain("import", dots + root, (), self.line)
+            self.imported = self.module
+        elif self.module is not None:  # IMPORT_FROM
+            self.imported = replace(self.module, attrs=(*self.module.attrs, name))
+
+    def store(self, opname: str, value: object) -> None:
+        name = value if isinstance(value, str) else ""
+        if opname.endswith("_DEREF") and name in self.code.co_freevars and name not in self.aliases:
+            self.facts.free_stores.setdefault(name, self.line)
+        if self.imported is not None and name:
+            self.aliases[name] = self.imported
+            self.imported = None
+        if opname == "STORE_FAST_LOAD_FAST" and isinstance(value, tuple):
+            self.start_local(value[-1])
+
+    def load(self, instruction: dis.Instruction) -> None:
+        """A local, cell or constant; only imported locals and the cells of outer functions lead outside."""
+        names = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
+        if instruction.opname == "LOAD_CONST":
+            return
+        for name in names:
+            self.end_chain()
+            if name in self.aliases:
+                self.start_local(name)
+            elif isinstance(name, str) and name in self.code.co_freevars:
+                self.chain = Chain("free", name, (), self.line)
+
+    def start_local(self, name: str) -> None:
+        if name in self.aliases:
+            self.chain = replace(self.aliases[name], line=self.line)

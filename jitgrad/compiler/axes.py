@@ -1,0 +1,65 @@
+"""Which loop axis each dimension of a value runs along, through broadcasts, permutations and reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jitgrad.ir import Atom, TraceNode, Value
+
+# For every dimension of a value: the position of the axis it runs along, or NONE for a dimension of length 1 that
+# is repeated along (or simply absent from) the loop.
+AxisMap = tuple[int, ...]
+NONE = -1
+
+# Movement that only renames dimensions: free inside a kernel, because it changes no scalar.
+RENAMING = frozenset({"broadcast_to", "expand_dims", "squeeze", "permute_dims"})
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """An operand seen through renaming movement: ``root`` with, for each of its dimensions, the operand's dimension."""
+
+    root: Atom
+    dims: AxisMap
+
+
+def rename(node: TraceNode) -> AxisMap:
+    """For each dimension of the operand of a renaming ``node``: the dimension of its result, or NONE."""
+    source, result = node.ins[0].aval.shape, node.out.aval.shape
+    name = node.op.name
+    if name == "broadcast_to":
+        shift = len(result) - len(source)
+        return tuple(k + shift if result[k + shift] == n else NONE for k, n in enumerate(source))
+    if name == "expand_dims":
+        added = set(node.attr("axis"))
+        return tuple(k for k in range(len(result)) if k not in added)
+    if name == "squeeze":
+        dropped = set(node.attr("axis"))
+        kept = iter(range(len(result)))
+        return tuple(NONE if k in dropped else next(kept) for k in range(len(source)))
+    axes = node.attr("axes")
+    return tuple(axes.index(k) for k in range(len(source)))
+
+
+def resolve(atom: Atom, defined_by: Mapping[int, TraceNode]) -> Read:
+    """Look through renaming movement to the value whose scalars are read."""
+    dims: AxisMap = tuple(range(len(atom.aval.shape)))
+    while isinstance(atom, Value):
+        node = defined_by.get(id(atom))
+        if node is None or node.op.name not in RENAMING:
+            break
+        dims = compose(rename(node), dims)
+        atom = node.ins[0]
+    return Read(atom, dims)
+
+
+def compose(first: AxisMap, then: AxisMap) -> AxisMap:
+    """The map ``then`` after ``first``."""
+    return tuple(NONE if k == NONE else then[k] for k in first)
+
+
+def align(operand: tuple[int, ...], result: tuple[int, ...]) -> AxisMap:
+    """NumPy's broadcast of ``operand``'s shape to ``result``'s: which result dimension each dimension runs along."""
+    shift = len(result) - len(operand)
+    return tuple(k + shift if n == result[k + shift] else NONE for k, n in enumerate(operand))

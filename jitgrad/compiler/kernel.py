@@ -1,0 +1,119 @@
+"""The loop IR: one kernel as typed scalar statements in sweeps over rows, independent of the target.
+
+A kernel runs over ``outer x inner`` axes. For every row (a point of the outer axes) it runs its sweeps one after the
+other, each a loop over the inner axes; between them stand the row's own statements. What is reduced over a row is a
+scalar in the next sweep. What is reduced over the rows (or over everything) is accumulated per chunk of rows and merged
+by the kernel's finish, which runs once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from jitgrad.aval import Dtype
+from jitgrad.ir import TraceNode
+from jitgrad.origin import Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A buffer as the loops walk it.
+
+    ``outer`` and ``inner`` hold, per axis, the name of the stride parameter (in elements), ``"1"`` or ``"0"``;
+    ``index`` marks an iota: no memory, the linear index itself is the value.
+    """
+
+    name: str
+    dtype: Dtype
+    outer: tuple[str, ...]
+    inner: tuple[str, ...]
+    index: bool = False
+    base: str = ""  # iota: name of the parameter that is added
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    local: str
+    access: Access
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """``local = op(*args)``; args are locals with their dtypes, or literals."""
+
+    local: str
+    node: TraceNode
+    args: tuple[tuple[str | bool | int | float, Dtype], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    access: Access
+    local: str
+    dtype: Dtype
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate:
+    """Fold ``local`` into the accumulator ``name`` with ``monoid``.
+
+    ``where`` is "row" (a result per row), "chunk" (one number per chunk) or "column" (a row of numbers per chunk).
+    """
+
+    name: str
+    where: str
+    monoid: str
+    local: str
+    local_dtype: Dtype
+    dtype: Dtype  # of the accumulator
+    result: Dtype  # of the reduction's result
+    note: str
+    partial: str = ""  # parameter that receives the chunk's partial result
+
+
+Statement = Load | Compute | Store | Accumulate
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Row statements, then a loop over the inner axes (none if ``body`` is empty)."""
+
+    before: tuple[Statement, ...]
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One word of the argument table: ``kind`` is a dtype name, with ``*`` for a pointer."""
+
+    name: str
+    kind: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """What runs once after all chunks: merge the partial results, then scalar and column statements."""
+
+    params: tuple[Parameter, ...]
+    merges: tuple[Accumulate, ...]
+    scalars: tuple[Statement, ...]
+    columns: tuple[Statement, ...]
+    inner: str  # name of the size parameter of a column
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One fused group, lowered. Two kernels with the same text are the same kernel."""
+
+    name: str
+    params: tuple[Parameter, ...]
+    outer: tuple[str, ...]  # names of the size parameters; empty: a flat loop over chunks of ``inner[0]``
+    inner: tuple[str, ...]
+    prologue: tuple[Statement, ...]
+    sweeps: tuple[Sweep, ...]
+    finish: Finish | None
+    ops: tuple[str, ...] = ()
+    origins: tuple[Origin, ...] = ()

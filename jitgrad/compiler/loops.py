@@ -1,0 +1,227 @@
+"""The loops of a fused group: axes collapsed, buffers turned into accesses, values sorted into levels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import prod
+
+from jitgrad.aval import dtype_name
+from jitgrad.compiler.axes import NONE, AxisMap, Read
+from jitgrad.compiler.group import Group
+from jitgrad.compiler.kernel import Access, Parameter
+from jitgrad.compiler.layout import Buffer, Location, row_major
+from jitgrad.ir import Graph, TraceNode, Value
+from jitgrad.op import Kind
+
+# One chunk is about this many elements: enough to hide the cost of handing it out, small enough for L2.
+CHUNK_ELEMENTS = 16384
+# Column sums keep one partial row per chunk; more chunks than this would make merging them the main work.
+MAX_COLUMN_CHUNKS = 64
+
+Word = int | tuple[Buffer, int]
+
+
+@dataclass(slots=True)
+class Window:
+    """An access in the making: its location's strides over the group's axes."""
+
+    name: str
+    value: Value
+    location: Location | None
+    strides: tuple[int, ...]  # per group axis, in elements
+    written: bool = False
+    access: Access | None = None
+
+
+@dataclass(slots=True)
+class Table:
+    """Parameters and the words that go with them."""
+
+    params: list[Parameter] = field(default_factory=list)
+    words: list[Word] = field(default_factory=list)
+    names: dict[str, int] = field(default_factory=dict)
+
+    def add(self, name: str, kind: str, word: Word, note: str = "") -> str:
+        if name not in self.names:
+            self.names[name] = len(self.params)
+            self.params.append(Parameter(name, kind, note))
+            self.words.append(word)
+        return name
+
+
+class LoopFrame:
+    """The loops one group runs in. Values are "S" (one number), "R" (one per row), "F" (one per element) or "L" (known late)."""
+
+    def __init__(self, node: TraceNode, locate: Callable[[Value], Location], in_place: dict[int, Value]) -> None:
+        self.group: Group = node.attr("group")
+        self.body: Graph = node.attr("body")
+        self.locate = locate
+        self.in_place = in_place  # id of an output -> the input whose memory it takes
+        self.defined_by = {id(out): n for n in self.body.nodes for out in n.outs}
+        self.outputs = {id(v): v for v in self.body.outputs if isinstance(v, Value)}
+        self.table = Table()
+        self.windows: dict[tuple[int, AxisMap], Window] = {}
+        self.level: dict[int, int] = {}
+        self.kind: dict[int, str] = {}
+        self.split = self.group.schedule.split
+        self.computed = {id(node.out) for node in self.group.nodes}
+        self.counter = 0
+        self.prepare()
+        self.name_windows()
+        self.classify()
+
+    # --- axes ----------------------------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Windows for everything read and written, then the collapsed loop axes."""
+        for node in self.group.nodes:
+            for read, axes in self.group.operand_maps(node, self.defined_by):
+                if isinstance(read.root, Value) and id(read.root) not in self.computed:
+                    self.window(read.root, axes, self.locate(read.root))
+            if node.op.kind is Kind.INDEX:
+                self.iota(node)
+        for node in self.group.nodes:
+            if id(node.out) in self.outputs:
+                window = self.window(node.out, self.group.out_map(node), self.locate(node.out))
+                window.written = True
+        self.collapse()
+
+    def window(self, value: Value, axes: AxisMap, location: Location) -> Window:
+        key = (id(value), axes)
+        if key not in self.windows:
+            strides = [0] * len(self.group.sizes)
+            for k, axis in enumerate(axes):
+                if axis != NONE:
+                    strides[axis] += location.strides[k]
+            self.windows[key] = Window("", value, location, tuple(strides))
+        return self.windows[key]
+
+    def iota(self, node: TraceNode) -> None:
+        axes = self.group.out_map(node)
+        along = node.attr("axis")
+        shape = node.out.aval.shape
+        own = row_major(shape) if along is None else tuple(int(k == along) for k in range(len(shape)))
+        strides = [0] * len(self.group.sizes)
+        for k, axis in enumerate(axes):
+            if axis != NONE:
+                strides[axis] += own[k]
+        self.windows[id(node.out), axes] = Window("", node.out, None, tuple(strides))
+
+    def collapse(self) -> None:
+        """Join neighbouring axes that every window walks as one; then decide which run outside."""
+        sizes = self.group.sizes
+        joined: list[list[int]] = []
+        for axis in range(len(sizes)):
+            if joined and axis != self.split and self._walks_on(joined[-1][-1], axis):
+                joined[-1].append(axis)
+            else:
+                joined.append([axis])
+        split = self.split
+        if split is None:
+            outer, inner = joined[:-1], joined[-1:]
+        else:
+            outer = [axes for axes in joined if axes[0] < split]
+            inner = [axes for axes in joined if axes[0] >= split]
+        self.outer_axes = [axes[-1] for axes in outer]  # the stride of a joined axis is that of its last part
+        self.inner_axes = [axes[-1] for axes in inner]
+        self.outer_sizes = [prod(sizes[k] for k in axes) for axes in outer]
+        self.inner_sizes = [prod(sizes[k] for k in axes) for axes in inner]
+        self.inner_members = {k for axes in inner for k in axes}
+        self.outer_names = tuple(f"m{k}" for k in range(len(outer)))
+        self.inner_names = tuple(f"n{k}" if len(inner) > 1 else "n" for k in range(len(inner)))
+
+    def _walks_on(self, a: int, b: int) -> bool:
+        n = self.group.sizes[b]
+        return all(w.strides[a] == w.strides[b] * n for w in self.windows.values())
+
+    # --- parameters ----------------------------------------------------------------------------------------------
+
+    def name_windows(self) -> None:
+        """Pointer parameters (one per buffer position), then sizes, then the strides that are no constant."""
+        ins = outs = 0
+        shared = {id(source): out for out, source in self._in_place_pairs()}
+        for window in self.windows.values():
+            if window.location is None:
+                self.counter += 1
+                window.name = f"i{self.counter}"
+                continue
+            if not window.written and id(window.value) in shared:
+                continue
+            kind = dtype_name(window.value.aval.dtype) + "*"
+            word = (window.location.buffer, window.location.offset)
+            if window.written:
+                window.name, outs = f"y{outs}", outs + 1
+            else:
+                window.name, ins = f"x{ins}", ins + 1
+            self.table.add(window.name, kind, word, str(window.value.aval))
+        for window in self.windows.values():
+            if not window.name:
+                out = shared[id(window.value)]
+                window.name = next(w.name for w in self.windows.values() if w.written and w.value is out)
+        for name, size in zip(self.outer_names[1:], self.outer_sizes[1:], strict=True):
+            self.table.add(name, "i64", size)
+        for name, size in zip(self.inner_names, self.inner_sizes, strict=True):
+            self.table.add(name, "i64", size)
+        for window in self.windows.values():
+            window.access = self.access(window)
+
+    def _in_place_pairs(self) -> list[tuple[Value, Value]]:
+        return [(self.outputs[key], source) for key, source in self.in_place.items() if key in self.outputs]
+
+    def access(self, window: Window) -> Access:
+        def stride(axis: int, letter: str, position: int) -> str:
+            step = window.strides[axis]
+            if step == 0:
+                return "0"
+            per_row = not any(window.strides[k] for k in self.inner_axes)
+            if step == 1 and (letter == "inner" or per_row):
+                return "1"
+            if letter == "outer" and not per_row and len(self.inner_names) == 1 and step == self.inner_sizes[0]:
+                return self.inner_names[0]  # rows lie one after the other
+            return self.table.add(f"{window.name}_{letter[0]}{position}", "i64", step)
+
+        outer = tuple(stride(axis, "outer", k) for k, axis in enumerate(self.outer_axes))
+        inner = tuple(stride(axis, "inner", k) for k, axis in enumerate(self.inner_axes))
+        return Access(window.name, window.value.aval.dtype, outer, inner, index=window.location is None)
+
+    # --- classification ------------------------------------------------------------------------------------------
+
+    def axes_kind(self, axes: AxisMap) -> str:
+        along = set(axes) - {NONE}
+        if along & self.inner_members:
+            return "F"
+        return "R" if along else "S"
+
+    def classify(self) -> None:
+        """Kind and level of every computed value. The level counts the sweeps that must be over before."""
+        schedule = self.group.schedule
+        for node in self.group.nodes:
+            key = id(node.out)
+            operands = [
+                self.level.get(id(read.root), 0) for read, _ in self.group.operand_maps(node, self.defined_by)
+            ]
+            level = max(operands, default=0)
+            if id(node) in schedule.finish or id(node) in schedule.merged:
+                self.kind[key], self.level[key] = "L", level
+                continue
+            self.kind[key] = self.axes_kind(self.group.out_map(node))
+            self.level[key] = level + (id(node) in schedule.rows)
+
+    def read_window(self, read: Read, axes: AxisMap) -> Window:
+        assert isinstance(read.root, Value)
+        return self.windows[id(read.root), axes]
+
+    def new_local(self, letter: str) -> str:
+        self.counter += 1
+        return f"{letter}{self.counter}"
+
+    def units_and_grain(self) -> tuple[int, int]:
+        columns = bool(self.group.schedule.merged) and bool(self.outer_sizes)
+        if not self.outer_sizes:
+            return (self.inner_sizes[0] if self.inner_sizes else 1), CHUNK_ELEMENTS
+        units, row = prod(self.outer_sizes), max(1, prod(self.inner_sizes))
+        grain = max(1, CHUNK_ELEMENTS // row)
+        if columns:
+            grain = max(grain, -(-units // MAX_COLUMN_CHUNKS))
+        return units, grain

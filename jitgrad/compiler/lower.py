@@ -1,0 +1,362 @@
+"""From a fused group to the loop IR: every statement placed in the prologue, a row, a sweep or the finish."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from jitgrad.aval import Dtype, dtype_name
+from jitgrad.compiler.axes import AxisMap, Read
+from jitgrad.compiler.codegen.scalar import expensive, typed
+from jitgrad.compiler.kernel import Access, Accumulate, Compute, Finish, Kernel, Load, Parameter, Statement, Store, Sweep
+from jitgrad.compiler.layout import Buffer, Location
+from jitgrad.compiler.loops import LoopFrame, Window, Word
+from jitgrad.ir import Literal, TraceNode, Value
+from jitgrad.op import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A kernel, the words of its argument tables for these shapes, and how its work is cut."""
+
+    kernel: Kernel
+    words: tuple[Word, ...]
+    finish_words: tuple[Word, ...]
+    units: int
+    grain: int
+    scratch: tuple[Buffer, ...]
+
+
+def lower(node: TraceNode, locate: Callable[[Value], Location], in_place: dict[int, Value]) -> Lowered:
+    """Lower the fused ``node``; ``locate`` says where its operands and results lie."""
+    return _Builder(LoopFrame(node, locate, in_place)).build()
+
+
+def accumulator_dtype(dtype: Dtype, monoid: str) -> Dtype:
+    """Sums of floats are carried in f64 between blocks, so that long sums lose nothing against pairwise summation."""
+    return np.dtype(np.float64) if dtype.kind == "f" and monoid == "sum" else dtype
+
+
+class _Builder:
+    """Places statements; ``scope`` says which locals exist where."""
+
+    def __init__(self, frame: LoopFrame) -> None:
+        self.frame = frame
+        self.nodes = frame.group.nodes
+        self.row_locals: dict[int, str] = {}  # of "S" and "R" values
+        self.row_loads: dict[str, str] = {}  # access name -> local, for reads outside the inner loop
+        self.scratch: list[Buffer] = []
+        self.spills: dict[int, Access] = {}
+        self.lent: set[int] = set()  # results whose memory holds a spilled value until they are written
+        self.prologue: list[Statement] = []
+        self.units, self.grain = frame.units_and_grain()
+        self.chunks = max(1, -(-self.units // self.grain))
+        self.merges: dict[int, Accumulate] = {}
+
+    # --- reading -------------------------------------------------------------------------------------------------
+
+    def operands(self, node: TraceNode) -> list[tuple[Read, AxisMap]]:
+        return list(self.frame.group.operand_maps(node, self.frame.defined_by))
+
+    def compute(self, node: TraceNode, into: list[Statement], loop: dict[str, str] | None, inner: dict[int, str]) -> str:
+        """Append ``node`` to ``into``; ``loop`` and ``inner`` hold the loads and locals of the inner loop, if in one."""
+        args: list[tuple[str | bool | int | float, Dtype]] = []
+        for read, axes in self.operands(node):
+            if isinstance(read.root, Literal):
+                args.append((read.root.value, read.root.aval.dtype))
+            else:
+                args.append((self.local(read, axes, into, loop, inner), read.root.aval.dtype))
+        if node.op.kind is Kind.INDEX:
+            return self.load(self.frame.windows[id(node.out), self.frame.group.out_map(node)], into, loop, node)
+        name = self.frame.new_local("t")
+        into.append(Compute(name, node, tuple(args)))
+        return name
+
+    def local(
+        self, read: Read, axes: AxisMap, into: list[Statement], loop: dict[str, str] | None, inner: dict[int, str]
+    ) -> str:
+        key = id(read.root)
+        if key in inner:
+            return inner[key]
+        if key in self.row_locals:
+            return self.row_locals[key]
+        assert isinstance(read.root, Value)
+        return self.load(self.frame.windows[key, axes], into, loop, None)
+
+    def load(self, window: Window, into: list[Statement], loop: dict[str, str] | None, node: TraceNode | None) -> str:
+        """The local that holds what ``window`` shows here, loaded on first use in the widest scope that can."""
+        access = window.access
+        assert access is not None
+        note = str(window.value.aval) if node is None else f"{node.op}  {node.origin}"
+        if set(access.inner) <= {"0"}:
+            if set(access.outer) <= {"0"} and loop is not None or access.name in self.row_loads:
+                into = self.prologue
+            seen = self.row_loads.get(f"{access.name}{access.outer}")
+            if seen is not None:
+                return seen
+            if set(access.outer) <= {"0"}:
+                into = self.prologue
+            elif loop is not None:
+                into = self.before
+            name = self.row_loads[f"{access.name}{access.outer}"] = self.frame.new_local("a")
+            into.append(Load(name, access, note))
+            return name
+        assert loop is not None, "an element is read outside the inner loop"
+        key = f"{access.name}{access.outer}{access.inner}"
+        if key not in loop:
+            loop[key] = self.frame.new_local("a")
+            into.append(Load(loop[key], access, note))
+        return loop[key]
+
+    def store(self, value: Value, local: str, into: list[Statement]) -> None:
+        window = self.frame.windows[id(value), self.out_map(value)]
+        assert window.access is not None
+        into.append(Store(window.access, local, value.aval.dtype, str(value.aval)))
+
+    def out_map(self, value: Value) -> AxisMap:
+        return self.frame.group.out_map(self.frame.defined_by[id(value)])
+
+    # --- the plan of the sweeps ----------------------------------------------------------------------------------
+
+    def build(self) -> Lowered:
+        frame = self.frame
+        self.before: list[Statement] = []
+        last = max((lvl for key, lvl in frame.level.items()), default=0)
+        self.plan_sweeps(last)
+        for node in self.nodes:
+            if frame.kind[id(node.out)] == "S":
+                self.place_number(node)
+        sweeps = tuple(self.sweep(level) for level in range(last + 1))
+        sweeps = tuple(s for s in sweeps if s.before or s.body)
+        finish = self.finish()
+        names = "_".join(dict.fromkeys(node.op.name for node in self.nodes))
+        main = (*self.prologue, *(x for s in sweeps for x in (*s.before, *s.body)))
+        sizes = (*frame.outer_names[1:], *frame.inner_names, *self.dense_names) if frame.outer_names else ()
+        params, words = self.used(main, sizes)
+        kernel = Kernel(
+            name=names[:60].rstrip("_"),
+            params=params,
+            outer=frame.outer_names,
+            inner=frame.inner_names,
+            prologue=tuple(self.prologue),
+            sweeps=sweeps,
+            finish=finish[0] if finish else None,
+            ops=tuple(node.op.name for node in self.nodes),
+            origins=tuple(dict.fromkeys(node.origin for node in self.nodes)),
+        )
+        return Lowered(kernel, words, finish[1] if finish else (), self.units, self.grain, tuple(self.scratch))
+
+    def place_number(self, node: TraceNode) -> None:
+        self.row_locals[id(node.out)] = local = self.compute(node, self.prologue, None, {})
+        if id(node.out) in self.frame.outputs:
+            self.store(node.out, local, self.prologue)
+
+    def plan_sweeps(self, last: int) -> None:
+        """Which element values each sweep computes, last sweep first; costly ones that an earlier sweep has are kept."""
+        self.needed: dict[int, set[int]] = {}
+        for level in range(last, -1, -1):
+            roots = self.roots(level)
+            roots += [key for key in self.spills if self.frame.level[key] == level]
+            self.needed[level] = self.closure(level, roots)
+
+    def roots(self, level: int) -> list[int]:
+        """Ids of the element values that must exist in sweep ``level``: results, and what is reduced there."""
+        frame, found = self.frame, []
+        for node in self.nodes:
+            key = id(node.out)
+            if frame.kind[key] == "F" and key in frame.outputs and frame.level[key] == level:
+                found.append(key)
+            if node.op.kind is Kind.REDUCE and self.reduced_at(node) == (level, "F"):
+                found.append(id(self.operands(node)[0][0].root))
+        return found
+
+    def reduced_at(self, node: TraceNode) -> tuple[int, str]:
+        """(sweep, kind) of the operand of a reduction."""
+        read, axes = self.operands(node)[0]
+        key = id(read.root)
+        return self.frame.level.get(key, 0), self.frame.axes_kind(axes)
+
+    def closure(self, level: int, roots: list[int]) -> set[int]:
+        frame, needed, work = self.frame, set[int](), list(roots)
+        while work:
+            key = work.pop()
+            if key in needed or frame.kind.get(key) != "F":
+                continue
+            if frame.level[key] < level:
+                if key in frame.outputs or key in self.spills:
+                    continue
+                if expensive(frame.defined_by[key].op):
+                    self.spills[key] = self.spill_access(key, level)
+                    continue
+            needed.add(key)
+            work += [id(read.root) for read, _ in self.operands(frame.defined_by[key])]
+        return needed
+
+    def spill_access(self, key: int, level: int) -> Access:
+        """Memory for one row of an element value that sweep ``level`` reads again.
+
+        The memory of a result that is written in that sweep or later serves, else scratch of one row per chunk.
+        """
+        frame = self.frame
+        dtype = frame.defined_by[key].out.aval.dtype
+        for out in frame.outputs.values():
+            free = frame.kind[id(out)] == "F" and frame.level[id(out)] >= level and id(out) not in frame.in_place
+            if free and out.aval.dtype == dtype and id(out) not in self.lent:
+                access = frame.windows[id(out), self.out_map(out)].access
+                assert access is not None
+                if "0" not in access.inner:
+                    self.lent.add(id(out))
+                    return access
+        row = prod(frame.inner_sizes)
+        name = f"s{len(self.scratch)}"
+        buffer = Buffer("temporary", row * dtype.itemsize * self.chunks, "row scratch")
+        self.scratch.append(buffer)
+        frame.table.add(name, dtype_name(dtype) + "*", (buffer, 0), "one row of scratch per chunk")
+        return Access(name, dtype, ("chunk",), self.dense_inner())
+
+    def dense_inner(self) -> tuple[str, ...]:
+        """Stride parameters of a row that lies densely in memory."""
+        frame, names = self.frame, []
+        for k in range(len(frame.inner_sizes) - 1):
+            names.append(frame.table.add(f"w{k}", "i64", prod(frame.inner_sizes[k + 1 :])))
+        if len(frame.inner_sizes) > 1:
+            frame.table.add("row", "i64", prod(frame.inner_sizes))
+        return (*names, "1")
+
+    @property
+    def dense_names(self) -> tuple[str, ...]:
+        return tuple(n for n in self.frame.table.names if n == "row" or (n[0] == "w" and n[1:].isdigit()))
+
+    # --- one sweep -----------------------------------------------------------------------------------------------
+
+    def sweep(self, level: int) -> Sweep:
+        frame = self.frame
+        self.before = []
+        for node in self.nodes:
+            key = id(node.out)
+            if frame.kind[key] == "R" and frame.level[key] == level and id(node) not in frame.group.schedule.rows:
+                self.row_locals[key] = self.compute(node, self.before, None, {})
+            if frame.kind[key] == "R" and frame.level[key] == level and key in frame.outputs:
+                self.store(node.out, self.row_locals[key], self.before)
+            if id(node) in frame.group.schedule.merged and self.reduced_at(node) in ((level, "R"), (level, "S")):
+                self.accumulate(node, self.before, None, {})
+        body: list[Statement] = []
+        loop: dict[str, str] = {}
+        inner = self.reload(level, body, loop)
+        for node in self.nodes:
+            key = id(node.out)
+            if key in self.needed[level]:
+                inner[key] = self.compute(node, body, loop, inner)
+                self.keep(node.out, level, inner[key], body)
+            if node.op.kind is Kind.REDUCE and self.reduced_at(node) == (level, "F"):
+                self.accumulate(node, body, loop, inner)
+        return Sweep(tuple(self.before), tuple(body))
+
+    def reload(self, level: int, body: list[Statement], loop: dict[str, str]) -> dict[int, str]:
+        """Element values of earlier sweeps that this one reads from memory."""
+        frame, found = self.frame, dict[int, str]()
+        wanted = [id(r.root) for key in self.needed[level] for r, _ in self.operands(frame.defined_by[key])]
+        wanted += [id(self.operands(n)[0][0].root) for n in self.nodes if n.op.kind is Kind.REDUCE and self.reduced_at(n) == (level, "F")]
+        for key in dict.fromkeys(wanted):
+            if key in self.needed[level] or frame.kind.get(key) != "F":
+                continue
+            access = self.spills.get(key) or frame.windows[key, self.out_map(frame.outputs[key])].access
+            assert access is not None
+            found[key] = frame.new_local("a")
+            body.append(Load(found[key], access, "from the sweep before"))
+        return found
+
+    def keep(self, value: Value, level: int, local: str, body: list[Statement]) -> None:
+        if self.frame.level[id(value)] != level:
+            return
+        if id(value) in self.frame.outputs:
+            self.store(value, local, body)
+        elif id(value) in self.spills:
+            body.append(Store(self.spills[id(value)], local, value.aval.dtype, "kept for the next sweep"))
+
+    def accumulate(
+        self, node: TraceNode, into: list[Statement], loop: dict[str, str] | None, inner: dict[int, str]
+    ) -> None:
+        """Fold the operand of a reduction into its accumulator."""
+        frame, out = self.frame, node.out.aval.dtype
+        read, axes = self.operands(node)[0]
+        if isinstance(read.root, Literal):
+            local, found = typed(read.root.value, read.root.aval.dtype), read.root.aval.dtype
+        else:
+            local, found = self.local(read, axes, into, loop, inner), read.root.aval.dtype
+        name, note = frame.new_local("r"), f"{node.op}  {node.origin}"
+        assert node.op.monoid is not None
+        if id(node) in frame.group.schedule.rows:
+            self.row_locals[id(node.out)] = name
+            into.append(Accumulate(name, "row", node.op.monoid, local, found, out, out, note))
+            return
+        column = any(frame.axes_kind((axis,)) == "F" for axis in frame.group.out_map(node))
+        dtype = out if column else accumulator_dtype(out, node.op.monoid)
+        row = prod(frame.inner_sizes) if column else 1
+        buffer = Buffer("temporary", self.chunks * row * dtype.itemsize, "partial results")
+        self.scratch.append(buffer)
+        partial = frame.table.add(f"p{len(self.merges)}", dtype_name(dtype) + "*", (buffer, 0), "one partial per chunk")
+        frame.table.add("grain", "i64", self.grain)
+        if column:
+            self.dense_inner()
+        where = "column" if column else "chunk"
+        statement = Accumulate(name, where, node.op.monoid, local, found, dtype, out, note, partial)
+        self.merges[id(node)] = statement
+        into.append(statement)
+
+    # --- the finish ----------------------------------------------------------------------------------------------
+
+    def finish(self) -> tuple[Finish, tuple[Word, ...]] | None:
+        """Merge the partial results and run what reads them: first numbers, then columns."""
+        frame = self.frame
+        if not self.merges:
+            return None
+        main_prologue, self.prologue = self.prologue, []
+        main_loads, self.row_loads = self.row_loads, {}
+        locals_before, self.row_locals = self.row_locals, {}
+        scalars, columns, loop, inner = list[Statement](), list[Statement](), dict[str, str](), dict[int, str]()
+        for node in self.nodes:
+            late = id(node) in frame.group.schedule.finish
+            if not late and id(node) not in frame.group.schedule.merged:
+                continue
+            column = any(frame.axes_kind((axis,)) == "F" for axis in frame.group.out_map(node))
+            into = columns if column else scalars
+            if late:
+                local = self.compute(node, into, loop if column else None, inner)
+            else:
+                local = self.merges[id(node)].name
+            (inner if column else self.row_locals)[id(node.out)] = local
+            if id(node.out) in frame.outputs:
+                self.store(node.out, local, into)
+        scalars = [*self.prologue, *scalars]
+        self.prologue, self.row_loads, self.row_locals = main_prologue, main_loads, locals_before
+        frame.table.add("chunks", "i64", self.chunks)
+        merges = tuple(self.merges.values())
+        size = "row" if "row" in frame.table.names else (frame.inner_names[0] if frame.inner_names else "")
+        extra = ["chunks", *(m.partial for m in merges)]
+        if any(m.where == "column" for m in merges):
+            extra += [*frame.inner_names, *self.dense_names]
+        params, words = self.used((*scalars, *columns), extra)
+        return Finish(params, merges, tuple(scalars), tuple(columns), size), words
+
+    # --- parameters that are really used -------------------------------------------------------------------------
+
+    def used(
+        self, statements: Iterable[Statement], always: Iterable[str]
+    ) -> tuple[tuple[Parameter, ...], tuple[Word, ...]]:
+        """The part of the parameter table that ``statements`` mention."""
+        names = set(always)
+        for s in statements:
+            if isinstance(s, (Load, Store)):
+                names |= {s.access.name, *s.access.outer, *s.access.inner}
+                if "chunk" in s.access.outer:
+                    names.add("grain")
+                    self.frame.table.add("grain", "i64", self.grain)
+            elif isinstance(s, Accumulate) and s.partial:
+                names |= {s.partial, "grain"}
+        table = self.frame.table
+        chosen = [k for k, p in enumerate(table.params) if p.name in names]
+        return tuple(table.params[k] for k in chosen), tuple(table.words[k] for k in chosen)

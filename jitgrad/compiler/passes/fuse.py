@@ -1,0 +1,285 @@
+"""Group the joint graph into kernels: convex sets of nodes that one loop nest can run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from jitgrad.compiler.axes import RENAMING, resolve
+from jitgrad.compiler.group import MAX_STREAMS, Group, is_fusible, merge, single, why_not_fusible
+from jitgrad.compiler.passes.cleanup import eliminate_dead
+from jitgrad.dispatch import run_on_arrays
+from jitgrad.errors import VerifyError
+from jitgrad.ir import Atom, Graph, TraceNode, Value, evaluate
+from jitgrad.op import Kind, OpDef
+
+FUSED = OpDef(
+    name="fused",
+    kind=Kind.FUSED,
+    operands=("inputs",),
+    attrs=("body", "group"),
+    variadic=True,
+    multiple=True,
+    eager=lambda *arrays, body, group: evaluate(body, arrays, run_on_arrays),
+    abstract=lambda avals, attrs: tuple(value.aval for value in attrs["body"].outputs),
+)
+
+
+@dataclass(eq=False, slots=True)
+class _Cluster:
+    """A group in the making, or one unfused node, with what must run before it."""
+
+    number: int
+    position: int  # of its first node in the program
+    nodes: list[TraceNode]
+    group: Group | None
+    before: set[int] = field(default_factory=set)  # numbers of direct predecessors
+    ancestors: int = 0  # bit set of all clusters that must run before
+    merged_into: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Two neighbours that stayed apart, and why."""
+
+    producer: TraceNode
+    consumer: TraceNode
+    reason: str
+
+
+class Fuser:
+    """Greedy grouping in program order, then merging of clusters that read the same arrays.
+
+    Ancestor sets are bit sets over clusters; a merge is allowed only if no third cluster lies on a path between the
+    two, so the cluster graph stays acyclic (convexity).
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.defined_by = {id(out): node for node in graph.nodes for out in node.outs}
+        self.position = {id(node): k for k, node in enumerate(graph.nodes)}
+        self.clusters: list[_Cluster] = []
+        self.home: dict[int, int] = {}  # id of a value -> number of the cluster that computes it
+        self.refusals: list[Refusal] = []
+
+    def run(self) -> None:
+        for position, node in enumerate(self.graph.nodes):
+            if node.op.name not in RENAMING:
+                self.place(position, node)
+        self.merge_siblings()
+
+    # --- clusters ------------------------------------------------------------------------------------------------
+
+    def find(self, number: int) -> _Cluster:
+        cluster = self.clusters[number]
+        while cluster.merged_into is not None:
+            cluster = self.clusters[cluster.merged_into]
+        return cluster
+
+    def roots(self, node: TraceNode) -> list[Value]:
+        """What ``node`` reads, seen through renaming movement."""
+        found = (resolve(atom, self.defined_by).root for atom in node.ins)
+        return [root for root in found if isinstance(root, Value)]
+
+    def place(self, position: int, node: TraceNode) -> None:
+        """Give ``node`` a cluster of its own, then merge it with those of its producers, latest first."""
+        group = single(node, self.defined_by) if is_fusible(node) else why_not_fusible(node)
+        new = _Cluster(len(self.clusters), position, [node], group if isinstance(group, Group) else None)
+        self.clusters.append(new)
+        for out in node.outs:
+            self.home[id(out)] = new.number
+        producers: dict[int, TraceNode] = {}
+        for root in self.roots(node):
+            if id(root) in self.home:
+                cluster = self.find(self.home[id(root)])
+                if cluster is not new:
+                    producers[cluster.number] = self.defined_by[id(root)]
+        self.precede(new, producers)
+        for number in sorted(producers, reverse=True):
+            self.try_merge(self.find(number), self.find(new.number), producers[number], node, group)
+
+    def precede(self, cluster: _Cluster, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            cluster.before.add(number)
+            cluster.ancestors |= self.clusters[number].ancestors | 1 << number
+
+    def try_merge(
+        self, a: _Cluster, b: _Cluster, producer: TraceNode, consumer: TraceNode, alone: Group | str
+    ) -> bool:
+        if a is b:
+            return True
+        reason: str | Group
+        if b.group is None:
+            reason = f"{consumer.op}: {alone}" if isinstance(alone, str) else "unfused"
+        elif a.group is None:
+            reason = f"{producer.op}: {why_not_fusible(producer)}"
+        elif self.path_between(a, b):
+            reason = "another step must run between them"
+        else:
+            reason = merge(a.group, b.group, self.defined_by, self.position)
+        if isinstance(reason, Group) and self.streams(a, b) > MAX_STREAMS:
+            reason = f"the kernel would touch more than {MAX_STREAMS} arrays"
+        if isinstance(reason, str):
+            self.refusals.append(Refusal(producer, consumer, reason))
+            return False
+        self.join(a, b, reason)
+        return True
+
+    def path_between(self, a: _Cluster, b: _Cluster) -> bool:
+        """Whether some third cluster depends on one and is needed by the other."""
+        for low, high in ((a, b), (b, a)):
+            for number in high.before:
+                middle = self.find(number)
+                if middle is not low and middle is not high and middle.ancestors >> low.number & 1:
+                    return True
+        return False
+
+    def streams(self, a: _Cluster, b: _Cluster) -> int:
+        """How many arrays from elsewhere the two read together."""
+        own = {id(out) for c in (a, b) for node in c.nodes for out in node.outs}
+        return len({id(root) for c in (a, b) for node in c.nodes for root in self.roots(node)} - own)
+
+    def join(self, a: _Cluster, b: _Cluster, group: Group) -> None:
+        """``b`` becomes part of ``a``; everything after either is now after both."""
+        b.merged_into = a.number
+        a.nodes += b.nodes
+        a.group = group
+        a.position = min(a.position, b.position)
+        bits = 1 << a.number | 1 << b.number
+        a.before = {self.find(n).number for n in a.before | b.before} - {a.number}
+        before = a.ancestors
+        a.ancestors = (a.ancestors | b.ancestors) & ~bits
+        gained = a.ancestors | 1 << a.number
+        if a.ancestors == before and not any(c.ancestors >> b.number & 1 for c in self.clusters[b.number + 1 :]):
+            return
+        for cluster in self.clusters:
+            if cluster.merged_into is None and cluster.ancestors & bits:
+                cluster.ancestors = (cluster.ancestors | gained) & ~(1 << b.number)
+
+    # --- siblings ------------------------------------------------------------------------------------------------
+
+    def merge_siblings(self) -> None:
+        """Merge clusters that read the same large array and could read it together."""
+        readers: dict[int, list[int]] = {}
+        for cluster in self.clusters:
+            if cluster.merged_into is None and cluster.group is not None:
+                for root in {id(r): r for node in cluster.nodes for r in self.roots(node)}.values():
+                    if root.aval.size > 1:
+                        readers.setdefault(id(root), []).append(cluster.number)
+        for numbers in readers.values():
+            for first, second in zip(numbers, numbers[1:], strict=False):
+                self.merge_pair(self.find(first), self.find(second))
+
+    def merge_pair(self, a: _Cluster, b: _Cluster) -> None:
+        if a is b or a.group is None or b.group is None:
+            return
+        if b.ancestors >> a.number & 1 or a.ancestors >> b.number & 1:
+            return  # producer and consumer: decided when the consumer was placed
+        if a.number > b.number:
+            a, b = b, a
+        merged = merge(a.group, b.group, self.defined_by, self.position)
+        if isinstance(merged, Group) and self.streams(a, b) <= MAX_STREAMS:
+            self.join(a, b, merged)
+
+    # --- the new program -----------------------------------------------------------------------------------------
+
+    def ordered(self) -> list[_Cluster]:
+        """Live clusters such that each comes after those it reads, close to program order."""
+        live = [c for c in self.clusters if c.merged_into is None]
+        done = 0
+        waiting = sorted(live, key=lambda c: c.position)
+        result: list[_Cluster] = []
+        while waiting:
+            later = []
+            for cluster in waiting:
+                if cluster.ancestors & ~done:
+                    later.append(cluster)
+                else:
+                    result.append(cluster)
+                    done |= 1 << cluster.number
+            if len(later) == len(waiting):
+                raise VerifyError("fuse: the kernels depend on each other in a circle")
+            waiting = later
+        return result
+
+
+def fuse(graph: Graph) -> Graph:
+    """Replace every group of fusible nodes by one ``fused`` node that holds their graph and their loop plan."""
+    fuser = Fuser(graph)
+    fuser.run()
+    return build(fuser)
+
+
+def build(fuser: Fuser) -> Graph:
+    """The program of ``fuser``'s clusters; renaming movement that someone outside a kernel needs stays as a view."""
+    graph = fuser.graph
+    used = _used_outside(fuser)
+    nodes: list[TraceNode] = []
+    placed: set[int] = {id(v) for v in graph.inputs}
+
+    def view(atom: Atom) -> None:
+        """Emit the renaming movement behind ``atom``, once."""
+        chain = []
+        while isinstance(atom, Value) and id(atom) not in placed:
+            node = fuser.defined_by[id(atom)]
+            chain.append(node)
+            placed.add(id(atom))
+            atom = node.ins[0]
+        nodes.extend(reversed(chain))
+
+    for cluster in fuser.ordered():
+        if cluster.group is None:
+            (node,) = cluster.nodes
+            for atom in node.ins:
+                view(atom)
+            nodes.append(node)
+            placed.update(map(id, node.outs))
+        else:
+            fused = fused_node(cluster.group, used, fuser)
+            nodes.append(fused)
+            placed.update(map(id, fused.outs))
+    for atom in graph.outputs:
+        view(atom)
+    return eliminate_dead(replace(graph, nodes=tuple(nodes)))
+
+
+def _used_outside(fuser: Fuser) -> set[int]:
+    """Ids of values that must be in memory: read by another cluster, or results of the program."""
+    used = {id(resolve(a, fuser.defined_by).root) for a in fuser.graph.outputs}
+    for cluster in fuser.clusters:
+        if cluster.merged_into is None:
+            for node in cluster.nodes:
+                for root in fuser.roots(node):
+                    if id(root) not in fuser.home or fuser.find(fuser.home[id(root)]) is not cluster:
+                        used.add(id(root))
+    return used
+
+
+def fused_node(group: Group, used: set[int], fuser: Fuser) -> TraceNode:
+    """One node for ``group``; its body holds the renaming movement inside it too."""
+    inside = {id(node.out) for node in group.nodes}
+    body: list[TraceNode] = []
+    inputs: dict[int, Value] = {}
+    emitted: set[int] = set()
+
+    def need(atom: Atom) -> None:
+        chain = []
+        while isinstance(atom, Value) and id(atom) not in emitted and id(atom) not in inside:
+            node = fuser.defined_by.get(id(atom))
+            if node is None or node.op.name not in RENAMING:
+                inputs.setdefault(id(atom), atom)
+                break
+            chain.append(node)
+            emitted.add(id(atom))
+            atom = node.ins[0]
+        body.extend(reversed(chain))
+
+    for node in group.nodes:
+        for atom in node.ins:
+            need(atom)
+        body.append(node)
+        emitted.add(id(node.out))
+    outs = tuple(node.out for node in group.nodes if id(node.out) in used)
+    name = "_".join(node.op.name for node in group.nodes[:6]) + ("_etc" if len(group.nodes) > 6 else "")
+    graph = Graph(name, tuple(inputs.values()), tuple(body), outs)
+    return TraceNode(FUSED, tuple(inputs.values()), outs, (("body", graph), ("group", group)), group.nodes[0].origin)

@@ -1,0 +1,53 @@
+"""The passes, in order, written once; what watches them; and the verifier between them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from jitgrad import config
+from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
+from jitgrad.compiler.passes.fuse import fuse
+from jitgrad.compiler.passes.simplify import simplify
+from jitgrad.compiler.verify import verify
+from jitgrad.ir import Graph, format_graph
+
+Pass = Callable[[Graph], Graph]
+Watcher = Callable[[str, Graph], None]
+
+PASSES: tuple[Pass, ...] = (eliminate_dead, simplify, eliminate_common, eliminate_dead, fuse)
+
+
+def ignore(stage: str, graph: Graph) -> None:
+    """The watcher that does not look."""
+
+
+def run_passes(graph: Graph, passes: Sequence[Pass] = PASSES, watch: Watcher = ignore) -> Graph:
+    """Apply ``passes`` in order, verifying after each and showing each result to ``watch``.
+
+    JITGRAD_VERIFY=0 never verifies, 1 verifies the trace and the last result, 2 verifies after every pass.
+    """
+    level = config.read("JITGRAD_VERIFY")
+    if level >= 1:
+        verify(graph)
+    watch("trace", graph)
+    for k, run in enumerate(passes):
+        graph = run(graph)
+        if level >= 2 or (level == 1 and k == len(passes) - 1):
+            verify(graph, after=run.__name__)
+        watch(run.__name__, graph)
+    return graph
+
+
+def dump_to(folder: str, name: str) -> Watcher:
+    """A watcher that writes ``<name>.<k>_<stage>.txt`` for every stage."""
+    os.makedirs(folder, exist_ok=True)
+    seen: list[str] = []
+
+    def watch(stage: str, graph: Graph) -> None:
+        path = os.path.join(folder, f"{name}.{len(seen)}_{stage}.txt")
+        seen.append(stage)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(format_graph(graph) + "\n")
+
+    return watch

@@ -1,0 +1,49 @@
+"""What every graph must satisfy, checked between passes."""
+
+from __future__ import annotations
+
+from jitgrad.aval import Aval
+from jitgrad.errors import VerifyError
+from jitgrad.ir import Graph, TraceNode, Value, format_graph
+from jitgrad.op import Kind
+
+
+def verify(graph: Graph, after: str = "tracing") -> None:
+    """Raise VerifyError, showing the node, unless ``graph`` is a well-formed straight-line program.
+
+    Checked: values are defined once and before use; every op's own shape and dtype rule agrees with the avals that
+    the graph claims; outputs are defined; fused bodies satisfy the same.
+    """
+    defined = {id(v) for v in graph.inputs}
+    if len(defined) != len(graph.inputs):
+        raise VerifyError(f"after {after}: an input is listed twice\n\n{format_graph(graph)}")
+    for node in graph.nodes:
+        problem = _problem(node, defined)
+        if problem:
+            raise VerifyError(f"after {after}: {problem}\n\n{format_graph(graph, mark=node)}")
+        defined.update(map(id, node.outs))
+    for atom in graph.outputs:
+        if isinstance(atom, Value) and id(atom) not in defined:
+            raise VerifyError(f"after {after}: an output is never defined\n\n{format_graph(graph)}")
+
+
+def _problem(node: TraceNode, defined: set[int]) -> str | None:
+    for atom in node.ins:
+        if isinstance(atom, Value) and id(atom) not in defined:
+            return "operand used before it is defined"
+    if any(id(v) in defined for v in node.outs):
+        return "result defined twice"
+    if node.op.kind in (Kind.FUSED, Kind.PROGRAM):
+        return None
+    if not node.op.variadic and len(node.ins) != len(node.op.operands):
+        return f"{node.op} takes {len(node.op.operands)} operands, got {len(node.ins)}"
+    expected = node.op.abstract([a.aval for a in node.ins], dict(node.attrs))
+    listed = expected if isinstance(expected, tuple) else (expected,)
+    for value, aval in zip(node.outs, listed, strict=True):
+        if not _same(value.aval, aval):
+            return f"{node.op} makes {aval}, the graph says {value.aval}"
+    return None
+
+
+def _same(a: Aval, b: Aval) -> bool:
+    return a.shape == b.shape and a.dtype == b.dtype

@@ -1,0 +1,239 @@
+"""Objects and classes as guards see them: the attributes that reachable code mentions, or all of them."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import FunctionType, MemberDescriptorType, ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+
+from jitgrad.bytecode import CodeFacts
+from jitgrad.guards import MISSING, NOWHERE, Check, Path
+from jitgrad.origin import Origin
+
+_COMPARISONS = frozenset("__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__".split())
+_CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
+_NOT_CALLED = frozenset(  # by the instructions of a traced function on an object that exists already
+    "__init__ __new__ __post_init__ __init_subclass__ __class_getitem__ __del__ __repr__ __str__ __format__ __reduce__ "
+    "__reduce_ex__ __getstate__ __setstate__ __getnewargs__ __copy__ __deepcopy__ __sizeof__ __dir__ __set_name__ "
+    "__subclasshook__ __instancecheck__ __subclasscheck__ __replace__".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundArray:
+    """A NumPy array that the function may read."""
+
+    array: np.ndarray[Any, Any]
+    path: Path
+    origin: Origin
+
+
+@dataclass(slots=True)
+class Names:
+    """The attribute names that reachable code mentions, with the first place; they decide what objects are read for."""
+
+    loads: dict[str, Origin] = field(default_factory=dict)
+    stores: dict[str, Origin] = field(default_factory=dict)
+    probes: dict[str, Origin] = field(default_factory=dict)
+    introspects: bool = False
+    compares: bool = False
+
+    def add(self, facts: CodeFacts, file: str) -> None:
+        for mine, theirs in ((self.loads, facts.loads), (self.stores, facts.stores), (self.probes, facts.probes)):
+            for name, line in theirs.items():
+                mine.setdefault(name, Origin(file, line))
+        self.introspects |= facts.introspects
+        self.compares |= facts.compares
+
+
+class Walk(Protocol):
+    """What opened objects need of the walk that found them (see ``reach.Reach``)."""
+
+    names: Names
+
+    def check(self, check: Check) -> None: ...
+    def read(
+        self, kind: str, holder: Any, key: Any, value: Any, path: Path, origin: Origin, mentioned: bool = True
+    ) -> None: ...
+    def is_user_class(self, cls: type) -> bool: ...
+
+
+def reads_everything(cls: type) -> bool:
+    """Whether library code may read any attribute of an instance: jitgrad's modules and optimisers."""
+    return any(base.__module__.startswith(("jitgrad.nn", "jitgrad.optim")) for base in cls.__mro__)
+
+
+def instance_dict(value: Any) -> dict[str, Any] | None:
+    """Where the attributes of ``value`` live, without running the user's ``__getattribute__``."""
+    if isinstance(value, threading.local):
+        return value.__dict__
+    try:
+        storage = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return None
+    return storage if isinstance(storage, dict) else None
+
+
+def slots_of(value: Any) -> dict[str, Any]:
+    """The slots of ``value`` that are set."""
+    found: dict[str, Any] = {}
+    for base in type(value).__mro__:
+        for name, member in base.__dict__.items():
+            if isinstance(member, MemberDescriptorType) and name not in found:
+                try:
+                    found[name] = member.__get__(value, type(value))
+                except AttributeError:
+                    continue
+    return found
+
+
+def lookup(cls: type, name: str) -> Any:
+    """The raw class attribute, descriptors not applied; MISSING if there is none."""
+    return next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), MISSING)
+
+
+@dataclass(slots=True)
+class OpenObject:
+    """An object whose attributes are guarded by name, and what they were before tracing."""
+
+    value: Any
+    path: Path
+    origin: Origin
+    mentioned: bool
+    before: dict[str, Any] = field(init=False)
+    slots: dict[str, Any] = field(init=False)
+    _done: dict[str, bool] = field(default_factory=dict)
+    _whole: bool = False
+
+    def __post_init__(self) -> None:
+        self.before = dict(instance_dict(self.value) or {})
+        self.slots = slots_of(self.value)
+
+    def expand(self, walk: Walk) -> None:
+        """Guard the attributes that were mentioned since the last call."""
+        if not self._whole and self._may_read_all(walk):
+            self._whole = True
+            self._read_all(walk)
+        for name, origin in tuple(walk.names.loads.items()):
+            if self._done.get(name) in (True, self.mentioned):
+                continue
+            self._done[name] = self.mentioned
+            self._read(walk, name, origin)
+
+    def _may_read_all(self, walk: Walk) -> bool:
+        if isinstance(self.value, ModuleType | FunctionType):
+            return False
+        return walk.names.introspects or reads_everything(type(self.value))
+
+    def _read_all(self, walk: Walk) -> None:
+        storage = instance_dict(self.value)
+        if storage is not None and not isinstance(self.value, threading.local):
+            self._check_length(walk, storage)
+        for name, value in (*(storage or {}).items(), *self.slots.items()):
+            called = isinstance(value, dict | list | tuple | FunctionType) or reads_everything(type(value))
+            self._guard(walk, name, value, self.origin, self.mentioned and (walk.names.introspects or called))
+
+    def _check_length(self, walk: Walk, storage: dict[str, Any]) -> None:
+        path = self.path.attr("__dict__")
+        walk.check(Check("length", storage, None, len(storage), path, self.origin))
+
+    def _read(self, walk: Walk, name: str, origin: Origin) -> None:
+        storage = instance_dict(self.value)
+        if storage is not None and name in storage:
+            self._guard(walk, name, storage[name], origin, self.mentioned)
+        elif name in self.slots:
+            self._guard(walk, name, self.slots[name], origin, self.mentioned)
+        elif isinstance(self.value, ModuleType):
+            return
+        elif isinstance(lookup(type(self.value), name), MemberDescriptorType):
+            walk.check(Check("unset", self.value, name, MISSING, self.path.attr(name), origin))
+        elif isinstance(self.value, threading.local) or storage is None:
+            return
+        elif name in walk.names.probes or lookup(type(self.value), name) is not MISSING:
+            walk.check(Check("absent", storage, name, MISSING, self.path.attr(name), origin))
+
+    def _guard(self, walk: Walk, name: str, value: Any, origin: Origin, mentioned: bool) -> None:
+        cls = type(self.value)
+        if name in getattr(cls, "_unguarded", ()):
+            return
+        by_attribute = (
+            name.isidentifier()
+            and (lookup(cls, "__getattribute__") is object.__getattribute__ or isinstance(self.value, threading.local))
+            and (name in self.slots or not hasattr(type(lookup(cls, name)), "__set__"))
+        )
+        path = self.path.attr(name)
+        if by_attribute:
+            walk.read("attribute", self.value, name, value, path, origin, mentioned)
+        else:
+            walk.read("item", instance_dict(self.value), name, value, path, origin, mentioned)
+
+
+@dataclass(slots=True)
+class OpenClass:
+    """A class with code or attributes of the user, guarded by name through its whole inheritance."""
+
+    cls: type
+    constructed: bool = False
+    before: dict[str, Any] = field(init=False)
+    _done: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.before = dict(self.cls.__dict__)
+
+    def expand(self, walk: Walk) -> None:
+        """Guard the class attributes that were mentioned since the last call, and what Python calls by itself."""
+        wanted = [*walk.names.loads, *self._implicit(walk)]
+        if self.constructed:
+            wanted.extend(_CONSTRUCTORS)
+        for name in wanted:
+            if name not in self._done:
+                self._done.add(name)
+                self._read(walk, name, walk.names.loads.get(name, NOWHERE))
+
+    def _implicit(self, walk: Walk) -> list[str]:
+        """Special methods, and methods of a library's class that the user overrode: the library calls them."""
+        found: list[str] = []
+        bases = [base for base in self.cls.__mro__ if base is not object]
+        library = [base for base in bases if not walk.is_user_class(base)]
+        for base in bases:
+            if base in library:
+                continue
+            for name, raw in base.__dict__.items():
+                if name.startswith("__") and name.endswith("__"):
+                    wanted = name not in _NOT_CALLED and (walk.names.compares or name not in _COMPARISONS)
+                    wanted = wanted and isinstance(raw, FunctionType)
+                else:
+                    wanted = walk.names.introspects or any(name in known.__dict__ for known in library)
+                if wanted:
+                    found.append(name)
+        return found
+
+    def _read(self, walk: Walk, name: str, origin: Origin) -> None:
+        first = True
+        for base in self.cls.__mro__:
+            if name not in base.__dict__:
+                continue
+            if walk.is_user_class(base):
+                self._guard(walk, base, self.cls if first else base, name, origin)
+            first = False
+        if first and name in walk.names.probes:
+            path = Path("class attribute", f"{title(self.cls)}.{name}")
+            walk.check(Check("unset", self.cls, name, MISSING, path, origin))
+
+    def _guard(self, walk: Walk, base: type, holder: type, name: str, origin: Origin) -> None:
+        raw = base.__dict__[name]
+        path = Path("class attribute", f"{title(base)}.{name}")
+        runs_code = hasattr(type(raw), "__get__") and not isinstance(raw, FunctionType | property | cached_property)
+        if not runs_code and getattr(holder, name, MISSING) is raw:
+            walk.read("attribute", holder, name, raw, path, origin)
+        else:
+            walk.read("item", base.__dict__, name, raw, path, origin)
+
+
+def title(named: Any) -> str:
+    """The qualified name without the functions around it."""
+    return str(named.__qualname__).rpartition("<locals>.")[2]

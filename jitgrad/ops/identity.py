@@ -1,0 +1,10 @@
+"""stop_gradient: the identity for values, a wall for gradients; how a trace records detach and no_grad."""
+
+from __future__ import annotations
+
+from jitgrad.aval import same_dtype
+from jitgrad.op import elementwise
+
+STOP_GRADIENT = elementwise(
+    "stop_gradient(x)", scalar="x", eager=lambda x: x, dtypes=same_dtype, views=True, domain=("real",)
+)
