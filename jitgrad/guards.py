@@ -111,6 +111,8 @@ class Check:
         where = f" ({self.origin})" if self.origin.line else ""
         if self.kind == "content" or self.kind == "bytes":
             return f"{self.path}{where} changed its contents"
+        if self.kind == "length":
+            return f"{self.path}{where} has {now} items, had {self.expected}"
         path, old = self.path, self.expected
         if self.kind in ("items", "values") and now is not MISSING:
             if len(now) != len(old):
