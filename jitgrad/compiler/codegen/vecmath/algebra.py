@@ -99,7 +99,7 @@ def magic(m: Algebra) -> float:
 
 
 def to_int(m: Algebra, x: Value) -> Value:
-    """The integer value ``x`` (``|x| < 2**22``, in float64 2**51) as an integer; any integer for NaN and for larger values."""
+    """The integer value ``x`` (``|x| < 2**22``, in float64 2**51) as an integer; for NaN and beyond, any integer."""
     shift = magic(m)
     return m.bits(x + shift) - m.bits(m.const(shift))
 
@@ -123,6 +123,11 @@ def mantissa_bits(m: Algebra) -> int:
 def exponent_bias(m: Algebra) -> int:
     """Stored exponent of 1.0."""
     return 127 if m.width == 32 else 1023
+
+
+def is_number(x: Value) -> Value:
+    """Whether ``x`` is not NaN."""
+    return x == x  # noqa: PLR0124
 
 
 def two_sum(a: Value, b: Value) -> tuple[Value, Value]:

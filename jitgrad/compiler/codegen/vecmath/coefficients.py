@@ -1,4 +1,4 @@
-"""Polynomial coefficients, lowest order first, by format width; made by ``fit.py`` (its docstring says how).
+"""Polynomial coefficients, lowest order first, by format width; ``fit.py`` made them and says how.
 
 The comment behind each table is the weighted error of the rounded polynomial.
 """

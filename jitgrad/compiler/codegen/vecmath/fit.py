@@ -91,6 +91,9 @@ def targets() -> Iterator[Target]:
     z_quarter = (mp.pi / 4 * mp.mpf("1.001")) ** 2
     tiny = mp.mpf("1e-12")
 
+    def erfinv_tail(t: Any) -> Any:
+        return _erfinv_ratio((t + mp.mpf("3.25")) ** 2)
+
     def exp_rest(r: Any) -> Any:
         return (mp.expm1(r) - r) / r**2 if abs(r) > mp.mpf("1e-15") else mp.mpf("0.5") + r / 6
 
@@ -111,9 +114,9 @@ def targets() -> Iterator[Target]:
                  always_double=True)
     yield Target("ERFINV", lambda t: _erfinv_ratio(t + 3), mp.mpf(-3), mp.mpf("3.01"), (10, 25), lambda t: mp.mpf(1),
                  always_double=True)
-    yield Target("ERFINV_TAIL", lambda t: _erfinv_ratio((t + mp.mpf("3.25")) ** 2), mp.mpf("-0.81"), mp.mpf("0.9"), (8,),
+    yield Target("ERFINV_TAIL", erfinv_tail, mp.mpf("-0.81"), mp.mpf("0.9"), (8,),
                  lambda t: 1 / (t + 3), (32,), always_double=True)
-    yield Target("ERFINV_TAIL", lambda t: _erfinv_ratio((t + mp.mpf("3.25")) ** 2), mp.mpf("-0.81"), mp.mpf("0.76"), (20,),
+    yield Target("ERFINV_TAIL", erfinv_tail, mp.mpf("-0.81"), mp.mpf("0.76"), (20,),
                  lambda t: 1 / (t + 3), (64,))
     yield Target("ERFINV_FAR", lambda t: _erfinv_ratio((t + 5) ** 2), mp.mpf("-1.01"), mp.mpf("1.1"), (19,),
                  lambda t: 1 / (t + 5), (64,))
@@ -192,7 +195,7 @@ def fit(target: Target, width: int, degree: int) -> tuple[list[float], float]:
 def main() -> None:
     """Print the module of coefficients."""
     mp.mp.prec = 160
-    print('"""Polynomial coefficients, lowest order first, by format width; made by ``fit.py`` (its docstring says how).')
+    print('"""Polynomial coefficients, lowest order first, by format width; ``fit.py`` made them and says how.')
     print('\nThe comment behind each table is the weighted error of the rounded polynomial.\n"""')
     tables: dict[str, list[str]] = {}
     for target in targets():

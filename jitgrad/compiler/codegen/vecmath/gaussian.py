@@ -44,7 +44,7 @@ def _erfc_positive(m: Algebra, a: Value, table: tuple[float, ...]) -> Value:
 
 
 def erfinv(m: Algebra, x: Value) -> Value:
-    """``x P(w)`` with ``w = -log(1 - x*x)``; in the tails P takes ``sqrt(w)`` (Giles, GPU Computing Gems Jade, 2011)."""
+    """``x P(w)`` with ``w = -log(1 - x*x)``; ``P(sqrt(w))`` in the tails (Giles, GPU Computing Gems Jade, 2011)."""
     if m.width == 32:
         return m.narrow(_erfinv_double(m.wide(), m.widen(x), 32))
     return _erfinv_double(m, x, 64)

@@ -7,7 +7,7 @@ Method: one polynomial per function on a reduced argument (``asin`` on [-1/2, 1/
 from __future__ import annotations
 
 from jitgrad.compiler.codegen.vecmath import coefficients
-from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, poly
+from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, is_number, poly
 
 # pi/2 as a head and a tail by width
 _HALF_PI = {32: (1.5707963705062866, -4.371138828673793e-08), 64: (1.5707963267948966, 6.123233995736766e-17)}
@@ -73,4 +73,4 @@ def atan2(m: Algebra, y: Value, x: Value) -> Value:
     count = m.select(steep, m.const(1.0), m.select(left, m.const(2.0), m.const(0.0)))
     minus = steep ^ left
     angle = _from_right_angles(m, count, m.select(minus, -t, t), m.select(minus, -rest, rest))
-    return m.select((x == x) & (y == y), m.copysign(angle, y), x + y)
+    return m.select(is_number(x) & is_number(y), m.copysign(angle, y), x + y)

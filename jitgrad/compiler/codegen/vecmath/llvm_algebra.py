@@ -29,7 +29,9 @@ def _float_constant(kind: Any, number: float) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LlvmValue:
-    """An LLVM value with the operators that definitions use."""
+    """An LLVM value with the operators that definitions use. Not hashable: ``==`` emits a comparison."""
+
+    __hash__ = None  # type: ignore[assignment]
 
     builder: Any
     ir: Any

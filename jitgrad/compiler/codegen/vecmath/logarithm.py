@@ -1,8 +1,8 @@
 """log and what is made from it: log1p log2 log10 softplus logaddexp asinh acosh atanh.
 
-Method: ``x = 2**k (1 + f)`` with ``1 + f`` in [sqrt(1/2), sqrt(2)), then ``log(1 + f) = f - (f*f/2 - s (f*f/2 + R(s*s)))``
-with ``s = f / (2 + f)``: the arrangement of Ng in fdlibm (Sun Microsystems, 1993), whose rounding errors stay below
-an ulp. A correction term carries what the argument lost by rounding (for log1p and the inverse hyperbolics).
+Method: ``x = 2**k (1 + f)`` with ``1 + f`` in [sqrt(1/2), sqrt(2)), then ``log(1 + f) = f - (h - s (h + R(s*s)))``
+with ``s = f / (2 + f)`` and ``h = f*f/2``: the arrangement of Ng in fdlibm (Sun Microsystems, 1993), whose rounding
+errors stay below an ulp. A correction term carries what the argument lost by rounding (for log1p and the inverse hyperbolics).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from jitgrad.compiler.codegen.vecmath.algebra import (
     Value,
     exponent_bias,
     from_int,
+    is_number,
     mantissa_bits,
     poly,
     quick_two_sum,
@@ -127,7 +128,7 @@ def softplus(m: Algebra, x: Value) -> Value:
     """log(1 + exp(x)) as ``max(x, 0) + log1p(exp(-|x|))``."""
     small = exp(m, -m.abs(x))
     added = m.select(small < 2.0 ** -(mantissa_bits(m) + 2), small, log1p_sum(m, small, m.const(0.0)))
-    return m.select(x > 0.0, x, m.const(0.0)) + m.select(x == x, added, x)
+    return m.select(x > 0.0, x, m.const(0.0)) + m.select(is_number(x), added, x)
 
 
 def logaddexp(m: Algebra, x: Value, y: Value) -> Value:
@@ -136,7 +137,7 @@ def logaddexp(m: Algebra, x: Value, y: Value) -> Value:
     difference = m.select(x == y, m.const(0.0), m.abs(x - y))
     small = exp(m, -difference)
     added = m.select(small < 2.0 ** -(mantissa_bits(m) + 2), small, log1p_sum(m, small, m.const(0.0)))
-    return m.select(difference == difference, larger + added, x + y)
+    return m.select(is_number(difference), larger + added, x + y)
 
 
 def asinh(m: Algebra, x: Value) -> Value:

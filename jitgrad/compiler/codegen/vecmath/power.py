@@ -8,6 +8,7 @@ from jitgrad.compiler.codegen.vecmath.algebra import (
     Value,
     exponent_bias,
     from_int,
+    is_number,
     mantissa_bits,
     poly,
     quick_two_sum,
@@ -79,7 +80,7 @@ def pow(m: Algebra, x: Value, y: Value) -> Value:
     negative = m.bits(x) < 0
     result = m.select(negative & odd, -magnitude, magnitude)
     result = m.select((x < 0.0) & (x > -_INFINITY) & (y - y == 0.0) & (m.trunc(y) != y), m.const(float("nan")), result)
-    result = m.select((x == x) & (y == y), result, x + y)
+    result = m.select(is_number(x) & is_number(y), result, x + y)
     return m.select((x == 1.0) | (y == 0.0), m.const(1.0), result)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value
+from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, is_number
 
 
 def floor(m: Algebra, x: Value) -> Value:
@@ -60,7 +60,7 @@ def nextafter(m: Algebra, x: Value, y: Value) -> Value:
     smallest = m.copysign(m.from_bits(m.bits(m.const(0.0)) + 1), y)
     result = m.select(x == 0.0, smallest, step)
     result = m.select(x == y, y, result)
-    return m.select((x == x) & (y == y), result, x + y)
+    return m.select(is_number(x) & is_number(y), result, x + y)
 
 
 def signbit(m: Algebra, x: Value) -> Value:
@@ -70,7 +70,7 @@ def signbit(m: Algebra, x: Value) -> Value:
 
 def isnan(m: Algebra, x: Value) -> Value:
     """Whether ``x`` is NaN."""
-    return x != x
+    return x != x  # noqa: PLR0124
 
 
 def isinf(m: Algebra, x: Value) -> Value:
