@@ -11,7 +11,8 @@ from typing import Any
 
 from llvmlite import binding, ir
 from numba.core import types
-from numba.extending import intrinsic
+
+from jitgrad.backends.intrinsics import intrinsic
 
 _WORD = ir.IntType(64)
 _INT = ir.IntType(32)
@@ -105,11 +106,12 @@ def _call(builder: Any, function: Any, result: Any, arguments: list[Any]) -> Any
 
 
 @intrinsic
-def call_kernel(typing: Any, function: Any, table: Any, start: Any, stop: Any) -> Any:
-    """``void function(int64_t *table, int64_t start, int64_t stop)``; both addresses as integers."""
+def call_kernel(typing: Any, function: Any, words: Any, start: Any, stop: Any) -> Any:
+    """``void function(int64_t *words, int64_t start, int64_t stop)``; both addresses as integers."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        _call(builder, args[0], ir.VoidType(), [builder.inttoptr(args[1], _WORD.as_pointer()), args[2], args[3]])
+        table = builder.inttoptr(args[1], _WORD.as_pointer())
+        _call(builder, args[0], ir.VoidType(), [table, args[2], args[3]])
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 4), build
@@ -129,7 +131,7 @@ def call_c(typing: Any, function: Any, first: Any, second: Any) -> Any:
 def _gemm(name: str, real: Any, bits: int) -> Any:
     """``cblas_?gemm`` with 64-bit integers, row-major, reading sizes and strides from a table."""
 
-    def typed(typing: Any, function: Any, table: Any, a: Any, b: Any, c: Any) -> Any:
+    def typed(typing: Any, function: Any, table: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: PLR0917
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             function, table, a, b, c = args
 

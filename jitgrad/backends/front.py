@@ -16,7 +16,6 @@ from typing import Any
 from numba.core import codegen, compiler, typed_passes, types, untyped_passes
 from numba.core.compiler_machinery import PassManager
 from numba.core.registry import cpu_target
-from numba.extending import intrinsic
 
 from jitgrad.backends import atomics, intrinsics
 from jitgrad.errors import BackendError
@@ -106,7 +105,8 @@ def numba_type(name: str) -> Any:
     """
     dtype = intrinsics.DTYPES.get(name.removesuffix("*"))
     if dtype is None:
-        raise BackendError(f"kernel parameter type {name!r}: expected one of {', '.join(intrinsics.DTYPES)}, or one with *")
+        allowed = ", ".join(intrinsics.DTYPES)
+        raise BackendError(f"kernel parameter type {name!r}: expected one of {allowed}, or one of them with *")
     if name == "bool*":
         return types.CPointer(types.uint8)  # numba 0.68 cannot store through a pointer to booleans
     return types.CPointer(dtype) if name.endswith("*") else dtype
@@ -152,7 +152,7 @@ def _callable(function: FunctionType) -> Any:
     parameters = [Parameter("typing", Parameter.POSITIONAL_ONLY), *signature(function).parameters.values()]
     typed.__name__ = function.__name__
     typed.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # numba asks for it
-    return intrinsic(typed)
+    return intrinsics.intrinsic(typed)
 
 
 def _linked(library: _Texts) -> dict[int, str]:

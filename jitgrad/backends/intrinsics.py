@@ -22,9 +22,9 @@ from typing import Any
 
 from llvmlite import binding as llvm
 from llvmlite import ir
+from numba import extending
 from numba.core import types
 from numba.core.errors import TypingError
-from numba.extending import intrinsic
 
 DTYPES: dict[str, Any] = {
     "f32": types.float32,
@@ -41,14 +41,20 @@ DTYPES: dict[str, Any] = {
 }
 
 
+def intrinsic(typed: Callable[..., Any]) -> Any:
+    """``numba.extending.intrinsic``, with a type that mypy can see."""
+    return extending.intrinsic(typed)
+
+
 def _plain(kind: Any) -> Any:
     """The type without numba's literal wrapping (``Literal[int](3)`` is an int64)."""
     return types.unliteral(kind)
 
 
 def _llvm_function(builder: Any, name: str, kind: Any, arity: int) -> Any:
-    suffix = "f32" if isinstance(kind, ir.FloatType) else "f64" if isinstance(kind, ir.DoubleType) else str(kind)
-    return builder.module.declare_intrinsic(f"llvm.{name}.{suffix}", (), ir.FunctionType(kind, [kind] * arity))
+    suffix = {"float": "f32", "double": "f64"}.get(str(kind), str(kind))
+    signature = ir.FunctionType(kind, [kind] * arity)
+    return builder.module.declare_intrinsic(f"llvm.{name}.{suffix}", (), signature)
 
 
 @intrinsic
@@ -131,7 +137,7 @@ def _float_function(name: str, arity: int, lowered: Callable[[], str]) -> Any:
         return kind(*[kind] * arity), build
 
     # numba reads the number of arguments off the Python signature, so it cannot be *args
-    by_arity = {
+    by_arity: dict[int, Callable[..., Any]] = {
         1: lambda typing, x: sign(x),
         2: lambda typing, x, y: sign(x, y),
         3: lambda typing, x, y, z: sign(x, y, z),

@@ -140,7 +140,8 @@ def compile_ir(text: str, entry: str, *, key: str | None) -> MachineCode:
     Raises:
         BackendError: if the IR is malformed.
     """
-    return _cached_or_built(text, entry, None if key is None else ("IR", key), lambda: _llvm().optimize(text, (), entry))
+    identity = None if key is None else ("IR", key)
+    return _cached_or_built(text, entry, identity, lambda: _llvm().optimize(text, (), entry))
 
 
 def exports(names: Sequence[str]) -> bool:

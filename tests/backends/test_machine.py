@@ -65,6 +65,7 @@ FORMS = {
     "columns": (COLUMNS, ("f32*", "f32*", "i64", "i64"), 1),
     "wide": (WIDE, ("f32*",) * 17, 1),
 }
+LOOP = "def kernel(x0, y0, start, stop):\n    for i in range(start, stop):\n"
 NAMESPACE = {"NEG_INF": float("-inf")}
 
 
@@ -99,7 +100,7 @@ def build(name, key=None):
 
 def unary(expression, source, target, values):
     """The array of ``expression`` of ``x`` over ``values``, compiled."""
-    text = f"def kernel(x0, y0, start, stop):\n    for i in range(start, stop):\n        x = x0[i]\n        y0[i] = {expression}\n"
+    text = LOOP + f"        x = x0[i]\n        y0[i] = {expression}\n"
     code = compile_entry(text, "kernel", {}, params=(source + "*", target + "*"), key=None)
     out = np.empty(values.shape, np.dtype(target if target == "bool" else target[0] + str(int(target[1:]) // 8)))
     run(code, table(values, out), 0, values.size)
@@ -170,7 +171,7 @@ def test_vectors_are_512_bits_wide():
 def test_maximum_keeps_nan():
     x = np.arange(100, dtype=np.float32)
     x[41] = np.nan
-    text = "def kernel(x0, y0, start, stop):\n    m = x0[start]\n    for i in range(start, stop):\n        m = fmax(m, x0[i])\n    y0[0] = m\n"
+    text = LOOP.replace("for", "m = x0[start]\n    for", 1) + "        m = fmax(m, x0[i])\n    y0[0] = m\n"
     out = np.zeros(1, np.float32)
 
     run(compile_entry(text, "kernel", {}, params=("f32*", "f32*"), key=None), table(x, out), 0, 100)
@@ -248,11 +249,24 @@ def test_called_functions_are_inlined():
     import numba
 
     square = numba.njit(error_model="numpy")(lambda x: x * x)
-    text = "def kernel(x0, y0, start, stop):\n    for i in range(start, stop):\n        y0[i] = square(x0[i])\n"
+    text = LOOP + "        y0[i] = square(x0[i])\n"
 
     code = compile_entry(text, "kernel", {"square": square}, params=("f32*", "f32*"), key=None)
 
     assert "vector.body" in code.llvm
+
+
+def test_functions_of_the_source_are_inlined():
+    text = "def twice(x):\n    return x + x\n\n\ndef fourfold(x):\n    return twice(twice(x))\n\n\n"
+    x = np.arange(40, dtype=np.float32)
+    y = np.empty_like(x)
+
+    text += LOOP + "        y0[i] = fourfold(x0[i])\n"
+    code = compile_entry(text, "kernel", {}, params=("f32*", "f32*"), key=None)
+    run(code, table(x, y), 0, 40)
+
+    assert "vector.body" in code.llvm
+    np.testing.assert_array_equal(y, 4 * x)
 
 
 def test_source_that_can_raise_is_refused():
@@ -306,12 +320,15 @@ def test_absolute_addresses_stay_off_the_disk():
     from numba.core import types
     from numba.extending import intrinsic
 
+    pointer = types.CPointer(types.float32)
+
     @intrinsic
     def here(typing):
         def build(context, builder, signature, args):
-            return context.get_constant(types.int64, 0x7F0000001000).inttoptr(context.get_value_type(types.CPointer(types.float32)))
+            number = context.get_constant(types.int64, 0x7F0000001000)
+            return number.inttoptr(context.get_value_type(pointer))
 
-        return types.CPointer(types.float32)(), build
+        return pointer(), build
 
     text = "def kernel(y0, start, stop):\n    y0[0] = here()[start]\n"
     compile_entry(text, "kernel", {"here": here}, params=("f32*",), key="")
