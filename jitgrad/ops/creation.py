@@ -122,7 +122,9 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     else:
         array = array_from("tensor", data)
         if dtype is not None:
-            array = np.asarray(data, check_supported("tensor", dtype))  # from the data: float32 first would round
+            array = np.asarray(
+                data, check_supported("tensor", dtype)
+            )  # from the data: float32 first would round
         out = current_interpreter.get().constant(np.array(array, copy=True))
     return _finish(out, dtype, "tensor", requires_grad)
 
@@ -133,9 +135,13 @@ def asarray(data: Any, *, dtype: Any = None, device: Any = None, copy: bool | No
     ``copy=True`` always copies, ``copy=False`` raises ArgumentError where a copy would be needed.
     """
     check_device("asarray", device)
-    shared = isinstance(data, Tensor) or (isinstance(data, np.ndarray) and not current_interpreter.get().tracing)
+    shared = isinstance(data, Tensor) or (
+        isinstance(data, np.ndarray) and not current_interpreter.get().tracing
+    )
     if copy is False and (not shared or (dtype is not None and np.dtype(dtype) != data.dtype)):
-        raise ArgumentError(f"asarray: {type(data).__name__} cannot become a tensor without a copy (copy=False)")
+        raise ArgumentError(
+            f"asarray: {type(data).__name__} cannot become a tensor without a copy (copy=False)"
+        )
     if copy or not shared:
         return tensor(data, dtype=dtype)
     out = data if isinstance(data, Tensor) else Tensor(array_from("asarray", data))
@@ -177,7 +183,9 @@ def _dtype_of_number(value: Any) -> Dtype:
     return aval_of(FULL, value).dtype
 
 
-def full(shape: Any, fill_value: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+def full(
+    shape: Any, fill_value: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """A tensor of ``shape`` holding ``fill_value`` everywhere; gradients flow to a ``fill_value`` that is a tensor.
 
     Without ``dtype`` a Python float gets the default dtype, an int int64, a tensor keeps its own.
@@ -253,14 +261,22 @@ def _number(what: str, x: Any) -> int | float:
 
 
 def arange(
-    start: Any, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+    start: Any,
+    stop: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:
     """``start, start + step, ...`` up to but without ``stop``: int64 for ints, else the default float dtype.
 
     Element k is ``start + k * step``, rounded once from float64 (int64 for ints).
     """
     check_device("arange", device)
-    first, last, by = (_number("arange", v) for v in ((0, start, step) if stop is None else (start, stop, step)))
+    first, last, by = (
+        _number("arange", v) for v in ((0, start, step) if stop is None else (start, stop, step))
+    )
     if by == 0 or not math.isfinite((last - first) / by):
         raise ArgumentError(f"arange({first}, {last}, {by}) would never end")
     exact = all(isinstance(v, int) for v in (first, last, by))
@@ -289,7 +305,11 @@ def linspace(
     Computed in float64 and rounded once; an integer dtype rounds down, as in NumPy.
     """
     check_device("linspace", device)
-    first, last, count = float(_number("linspace", start)), float(_number("linspace", stop)), operator.index(num)
+    first, last, count = (
+        float(_number("linspace", start)),
+        float(_number("linspace", stop)),
+        operator.index(num),
+    )
     if count < 0:
         raise ArgumentError(f"linspace: num must not be negative, got {count}")
     k = iota((count,), 0, np.float64)
@@ -352,5 +372,6 @@ def meshgrid(*xs: Operand, indexing: str = "xy") -> tuple[Tensor, ...]:
         shape[axis] = aval.size
     columns = (reshape(x, (a.size,)) for x, a in zip(xs, avals, strict=True))
     return tuple(
-        broadcast_to(expand_dims(c, [k for k in range(len(xs)) if k != axis]), shape) for c, axis in zip(columns, axes, strict=True)
+        broadcast_to(expand_dims(c, [k for k in range(len(xs)) if k != axis]), shape)
+        for c, axis in zip(columns, axes, strict=True)
     )

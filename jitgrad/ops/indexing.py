@@ -57,7 +57,9 @@ def _index_add_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     _check_integers("index_add", index)
     expected = (*x.shape[:axis], *index.shape, *x.shape[axis + 1 :])
     if index.ndim != 1 or src.shape != expected:
-        raise ShapeError(f"index_add along axis {axis} of {x}: index must be 1-D and src of shape {expected}, got {index}, {src}")
+        raise ShapeError(
+            f"index_add along axis {axis} of {x}: index must be 1-D and src of shape {expected}, got {index}, {src}"
+        )
     return Aval(x.shape, x.dtype)
 
 
@@ -88,9 +90,13 @@ def _gather_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
 
 def _check_gather(what: str, x: Aval, index: Aval, axis: int) -> None:
     _check_integers(what, index)
-    fits = index.ndim == x.ndim and all(k == axis or m <= n for k, (n, m) in enumerate(zip(x.shape, index.shape, strict=False)))
+    fits = index.ndim == x.ndim and all(
+        k == axis or m <= n for k, (n, m) in enumerate(zip(x.shape, index.shape, strict=False))
+    )
     if not fits:
-        raise ShapeError(f"{what} along axis {axis}: index {index} must have as many axes as {x} and be no longer elsewhere")
+        raise ShapeError(
+            f"{what} along axis {axis}: index {index} must have as many axes as {x} and be no longer elsewhere"
+        )
 
 
 def _scatter_add_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
@@ -162,12 +168,16 @@ def _take_vjp(g: Tensor, _out: Any, _x: Any, indices: Any, *, axis: int) -> Tens
     return apply(INDEX_ADD, zeros(shape, dtype=g.dtype), reshape(indices, (count,)), rows, axis=axis)
 
 
-def _index_get_vjp(g: Tensor, _out: Any, _x: Any, *indices: Any, axes: tuple[int, ...]) -> tuple[Tensor | None, ...]:
+def _index_get_vjp(
+    g: Tensor, _out: Any, _x: Any, *indices: Any, axes: tuple[int, ...]
+) -> tuple[Tensor | None, ...]:
     gx = apply(INDEX_PUT_ADD, zeros(_x.shape, dtype=g.dtype), g, *indices, axes=axes)
     return gx, *(None for _ in indices)
 
 
-def _index_put_vjp(g: Tensor, _out: Any, _x: Any, _v: Any, *indices: Any, axes: tuple[int, ...]) -> tuple[Tensor | None, ...]:
+def _index_put_vjp(
+    g: Tensor, _out: Any, _x: Any, _v: Any, *indices: Any, axes: tuple[int, ...]
+) -> tuple[Tensor | None, ...]:
     """Where several values go to one place the last one stays, and only that one gets the gradient."""
     gx = apply(INDEX_PUT, g, zeros(_v.shape, dtype=g.dtype), *indices, axes=axes)
     numbers = iota(_v.shape, None)
@@ -177,7 +187,9 @@ def _index_put_vjp(g: Tensor, _out: Any, _x: Any, _v: Any, *indices: Any, axes: 
     return gx, gv, *(None for _ in indices)
 
 
-def _index_put_add_vjp(g: Tensor, _out: Any, _x: Any, _v: Any, *indices: Any, axes: tuple[int, ...]) -> tuple[Tensor | None, ...]:
+def _index_put_add_vjp(
+    g: Tensor, _out: Any, _x: Any, _v: Any, *indices: Any, axes: tuple[int, ...]
+) -> tuple[Tensor | None, ...]:
     return g, apply(INDEX_GET, g, *indices, axes=axes), *(None for _ in indices)
 
 
@@ -232,7 +244,11 @@ INDEX_GET = define(
     vjp=_index_get_vjp,
 )
 INDEX_PUT = define(
-    "index_put(x, v, *indices, axes)", kind=Kind.OPAQUE, eager=_index_put, abstract=_index_put_aval, vjp=_index_put_vjp
+    "index_put(x, v, *indices, axes)",
+    kind=Kind.OPAQUE,
+    eager=_index_put,
+    abstract=_index_put_aval,
+    vjp=_index_put_vjp,
 )
 INDEX_PUT_ADD = define(
     "index_put_add(x, v, *indices, axes)",
@@ -322,7 +338,9 @@ def scatter_add(x: Operand, axis: int, index: Operand | Sequence[Any], src: Oper
     given = aval_of(GATHER, values).shape
     if not given:
         values = broadcast_to(values, shape)
-    elif given != shape and len(given) == len(shape) and all(n >= m for n, m in zip(given, shape, strict=True)):
+    elif (
+        given != shape and len(given) == len(shape) and all(n >= m for n, m in zip(given, shape, strict=True))
+    ):
         for k, n in enumerate(shape):
             values = cut(values, k, 0, n)
     k = normalize_axis("scatter_add", axis, aval_of(GATHER, x).ndim)

@@ -27,7 +27,9 @@ def _broadcast_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     (x,), shape = avals, attrs["shape"]
     missing = len(shape) - x.ndim
     if missing < 0 or builtins.any(n not in (1, m) for n, m in zip(x.shape, shape[missing:], strict=True)):
-        raise ShapeError(f"broadcast_to: {x} cannot be broadcast to shape {shape}; each axis must be equal or of length 1")
+        raise ShapeError(
+            f"broadcast_to: {x} cannot be broadcast to shape {shape}; each axis must be equal or of length 1"
+        )
     return Aval(shape, x.dtype)
 
 
@@ -53,7 +55,9 @@ def _squeeze_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     (x,), axis = avals, attrs["axis"]
     for k in axis:
         if x.shape[k] != 1:
-            raise ShapeError(f"squeeze: axis {k} of {x} has length {x.shape[k]}; only axes of length 1 can be dropped")
+            raise ShapeError(
+                f"squeeze: axis {k} of {x} has length {x.shape[k]}; only axes of length 1 can be dropped"
+            )
     return Aval(tuple(n for k, n in enumerate(x.shape) if k not in axis), x.dtype)
 
 
@@ -78,7 +82,9 @@ def _check_slices(what: str, x: Aval, index: SliceIndex) -> None:
     for axis, (n, (start, step, length)) in enumerate(zip(x.shape, index, strict=True)):
         last = start + (length - 1) * step
         if length < 0 or step == 0 or (length and not (0 <= start < n and 0 <= last < n)):
-            raise ShapeError(f"{what}: (start, step, length) = {(start, step, length)} leaves axis {axis} of {x}")
+            raise ShapeError(
+                f"{what}: (start, step, length) = {(start, step, length)} leaves axis {axis} of {x}"
+            )
 
 
 def shape_with_ones(shape: Shape, axis: Sequence[int]) -> Shape:
@@ -233,7 +239,9 @@ def reshape(x: Operand, shape: Any, *more: int) -> Tensor:
     if -1 in wanted:
         known = Aval(tuple(n for n in wanted if n != -1), aval.dtype).size
         if wanted.count(-1) > 1 or not known or aval.size % known:
-            raise ShapeError(f"reshape: cannot work out the -1 in shape {wanted} for {aval} of {aval.size} elements")
+            raise ShapeError(
+                f"reshape: cannot work out the -1 in shape {wanted} for {aval} of {aval.size} elements"
+            )
         wanted = tuple(aval.size // known if n == -1 else n for n in wanted)
     if builtins.any(n < 0 for n in wanted):
         raise ShapeError(f"reshape: lengths must not be negative (other than one -1), got {wanted}")

@@ -91,7 +91,9 @@ def topk(x: Operand, k: int, axis: int = -1) -> TopK:
     return TopK(take_along_axis(x, indices, a), indices)
 
 
-def searchsorted(ordered: Operand, values: Operand, side: str = "left", *, sorter: Operand | None = None) -> Tensor:
+def searchsorted(
+    ordered: Operand, values: Operand, side: str = "left", *, sorter: Operand | None = None
+) -> Tensor:
     """Where (int64) ``values`` would go into the 1-D ``ordered`` for it to stay sorted; before equals or, "right", after.
 
     ``sorter`` gives the order of an array that is not sorted, as argsort does.

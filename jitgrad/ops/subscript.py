@@ -80,7 +80,9 @@ def _consumed(entry: Any) -> int:
     """How many axes an entry stands for."""
     if entry is None or entry is Ellipsis:
         return 0
-    return len(np.shape(entry)) if isinstance(entry, (bool, np.bool_)) else entry.ndim if is_mask(entry) else 1
+    return (
+        len(np.shape(entry)) if isinstance(entry, (bool, np.bool_)) else entry.ndim if is_mask(entry) else 1
+    )
 
 
 def _expanded(shape: Shape, entries: list[Any]) -> Iterator[Any]:
@@ -90,7 +92,9 @@ def _expanded(shape: Shape, entries: list[Any]) -> Iterator[Any]:
         raise IndexingError("an index can have only one ellipsis ('...')")
     missing = len(shape) - builtins.sum(map(_consumed, entries))
     if missing < 0:
-        raise IndexingError(f"too many indices: {len(shape) - missing} for a tensor of {len(shape)} dimensions")
+        raise IndexingError(
+            f"too many indices: {len(shape) - missing} for a tensor of {len(shape)} dimensions"
+        )
     at = dots[0] if dots else len(entries)
     yield from entries[:at]
     yield from [np.s_[:]] * missing
@@ -122,7 +126,9 @@ def parse(shape: Shape, index: Any) -> Subscript:
         else:
             _integer(parts, axis, n, entry, advanced)
         axis += _consumed(entry)
-    return Subscript(*(tuple(v) for v in (parts.slices, parts.dropped, parts.added, parts.axes, parts.indices)))  # type: ignore[arg-type]
+    return Subscript(
+        *(tuple(v) for v in (parts.slices, parts.dropped, parts.added, parts.axes, parts.indices))
+    )  # type: ignore[arg-type]
 
 
 def _array(parts: _Parts, n: int, entry: Any) -> None:

@@ -1,0 +1,174 @@
+"""NumPy's functions called on tensors: np.exp(t), np.add(array, t) and np.sum(t) mean the ops of the same name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from jitgrad.errors import ArgumentError, OperandError
+from jitgrad.ops import creation, einsum, elementwise, indexing, joining, linalg, movement, reduce, sorting
+from jitgrad.tensor import Tensor
+
+# NumPy's name -> ours, where they differ
+_RENAMED = {
+    "power": "pow",
+    "float_power": "pow",
+    "absolute": "abs",
+    "invert": "bitwise_invert",
+    "left_shift": "bitwise_left_shift",
+    "right_shift": "bitwise_right_shift",
+    "bitwise_count": "",
+    "rint": "round",
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "arcsinh": "asinh",
+    "arccosh": "acosh",
+    "arctanh": "atanh",
+}
+
+
+def _ufunc_table() -> dict[str, Callable[..., Any]]:
+    """The functions by the names of the ufuncs that they stand for."""
+    table: dict[str, Callable[..., Any]] = {"matmul": linalg.matmul, "vecdot": linalg.vecdot}
+    for ufunc in filter(lambda v: isinstance(v, np.ufunc), vars(np).values()):
+        function = getattr(elementwise, _RENAMED.get(ufunc.__name__, ufunc.__name__), None)
+        if callable(function):
+            table[ufunc.__name__] = function
+    return table
+
+
+UFUNCS: Mapping[str, Callable[..., Any]] = _ufunc_table()
+
+
+def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
+    """``ufunc`` called with a tensor among its inputs.
+
+    Raises:
+        OperandError: there is no op for it, or it is called as ``ufunc.reduce`` and the like, or with ``out=``.
+    """
+    function = UFUNCS.get(ufunc.__name__)
+    call = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+    if function is None or method != "__call__":
+        raise OperandError(
+            f"{call} has no op for tensors. Call it on t.detach().numpy(), or use functions of jitgrad"
+        )
+    if keywords:
+        raise OperandError(
+            f"{call} of a tensor takes no {', '.join(sorted(keywords))}=. To change an ndarray in place by a tensor, "
+            "use t.detach().numpy()"
+        )
+    return function(*(np.asarray(x) if isinstance(x, (list, tuple)) else x for x in inputs))
+
+
+def _with_correction(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def call(x: Any, axis: Any = None, *, ddof: float = 0, **keywords: Any) -> Tensor:
+        return function(x, axis, **{"correction": ddof, **keywords})
+
+    return call
+
+
+def _cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
+    return reduce.cumulative_sum(
+        movement.flatten(x) if axis is None else x, 0 if axis is None else axis, dtype=dtype
+    )
+
+
+def _where(condition: Any, *choices: Any) -> Any:
+    return elementwise.where(condition, *choices) if choices else sorting.nonzero(condition)
+
+
+def _array(x: Any) -> Any:
+    if isinstance(x, Tensor):
+        return x.concrete("a NumPy function")
+    return type(x)(map(_array, x)) if type(x) in (list, tuple) else x
+
+
+# NumPy functions that answer about data, not by tensors: they get the arrays
+ON_ARRAYS = frozenset(
+    getattr(np, name)
+    for name in [
+        "allclose",
+        "array_equal",
+        "array_equiv",
+        "isclose",
+        "may_share_memory",
+        "shares_memory",
+        "array2string",
+        "array_repr",
+        "array_str",
+        "save",
+        "savetxt",
+        "savez",
+        "histogram",
+        "result_type",
+        "can_cast",
+        "common_type",
+    ]
+)
+
+
+def _function_table() -> dict[Any, Callable[..., Any]]:
+    """The functions by the NumPy functions that they stand for."""
+    same: dict[Any, str] = {
+        reduce: "sum prod mean max min all any argmax argmin cumulative_sum",
+        movement: "reshape transpose swapaxes moveaxis expand_dims squeeze broadcast_to flip matrix_transpose",
+        joining: "stack split unstack roll repeat tile pad diagonal",
+        indexing: "take take_along_axis",
+        sorting: "sort argsort nonzero searchsorted unique",
+        creation: "zeros_like ones_like full_like empty_like tril triu meshgrid",
+        linalg: "dot outer tensordot",
+        einsum: "einsum",
+        elementwise: "clip round",
+    }
+    table = {
+        getattr(np, name): getattr(module, name) for module, names in same.items() for name in names.split()
+    }
+    return table | {
+        np.concatenate: joining.concat,
+        np.where: _where,
+        np.cumsum: _cumsum,
+        np.var: _with_correction(reduce.var),
+        np.std: _with_correction(reduce.std),
+        np.linalg.norm: reduce.norm,
+        np.ravel: movement.flatten,
+        np.copy: creation.clone,
+        np.shape: lambda x: x.shape,
+        np.ndim: lambda x: x.ndim,
+        np.size: lambda x, axis=None: x.size if axis is None else x.shape[axis],
+    }
+
+
+FUNCTIONS: Mapping[Any, Callable[..., Any]] = _function_table()
+
+
+def array_function(
+    self: Tensor, function: Any, types: Any, args: tuple[Any, ...], keywords: dict[str, Any]
+) -> Any:
+    """A NumPy function called with a tensor among its arguments.
+
+    Raises:
+        OperandError: there is no op for it.
+    """
+    if not all(issubclass(t, (Tensor, np.ndarray)) for t in types):
+        return NotImplemented
+    if function in ON_ARRAYS:
+        return function(*map(_array, args), **{name: _array(v) for name, v in keywords.items()})
+    ours = FUNCTIONS.get(function)
+    if ours is None:
+        name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
+        raise OperandError(
+            f"{name} has no op for tensors. Call it on t.detach().numpy(), or use functions of jitgrad"
+        )
+    return ours(*args, **keywords)
+
+
+def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
+    """The module with the functions of the array API standard: jitgrad itself."""
+    if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+        raise ArgumentError(f"__array_namespace__: version {api_version!r} of the standard is not supported")
+    return sys.modules["jitgrad"]

@@ -1,0 +1,262 @@
+"""The operators and methods of Tensor: one table of names and the functions they stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from jitgrad.errors import ArgumentError, AutogradError
+from jitgrad.ops import (
+    activations,
+    creation,
+    elementwise,
+    interop,
+    joining,
+    linalg,
+    movement,
+    reduce,
+    sorting,
+)
+from jitgrad.ops import elementwise as ew
+from jitgrad.ops import indexing as ix
+from jitgrad.ops.creation import check_device, clone, detached
+from jitgrad.ops.inplace import assign, copy_, fill_, set_item, update, zero_
+from jitgrad.ops.linalg import matmul
+from jitgrad.ops.subscript import get_item
+from jitgrad.tensor import Tensor
+
+Binary = Callable[[Any, Any], Tensor]
+
+
+def _is_operand(x: Any) -> bool:
+    return isinstance(x, (Tensor, np.ndarray, np.generic, bool, int, float))
+
+
+# --- operators ---------------------------------------------------------------------------------------------------
+
+
+def _forward(function: Binary) -> Callable[[Tensor, Any], Any]:
+    return lambda self, other: function(self, other) if _is_operand(other) else NotImplemented
+
+
+def _reflected(function: Binary) -> Callable[[Tensor, Any], Any]:
+    return lambda self, other: function(other, self) if _is_operand(other) else NotImplemented
+
+
+def _in_place(function: Binary) -> Callable[[Tensor, Any], Any]:
+    return lambda self, other: update(function, self, other) if _is_operand(other) else NotImplemented
+
+
+# name -> function; each becomes __name__, __rname__ and __iname__
+ARITHMETIC: Mapping[str, Binary] = {
+    "add": ew.add,
+    "sub": ew.subtract,
+    "mul": ew.multiply,
+    "truediv": ew.divide,
+    "floordiv": ew.floor_divide,
+    "mod": ew.remainder,
+    "pow": ew.pow,
+    "matmul": matmul,
+    "and": ew.bitwise_and,
+    "or": ew.bitwise_or,
+    "xor": ew.bitwise_xor,
+    "lshift": ew.bitwise_left_shift,
+    "rshift": ew.bitwise_right_shift,
+}
+COMPARISON: Mapping[str, Binary] = {
+    "eq": ew.equal,
+    "ne": ew.not_equal,
+    "lt": ew.less,
+    "le": ew.less_equal,
+    "gt": ew.greater,
+    "ge": ew.greater_equal,
+}
+
+
+def _divmod(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    return ew.floor_divide(x, y), ew.remainder(x, y)
+
+
+def _contains(self: Tensor, value: Any) -> bool:
+    return bool(reduce.any(ew.equal(self, value)))
+
+
+def _operators() -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for name, function in ARITHMETIC.items():
+        table[f"__{name}__"] = _forward(function)
+        table[f"__r{name}__"] = _reflected(function)
+        table[f"__i{name}__"] = _in_place(function)
+    table |= {f"__{name}__": _forward(function) for name, function in COMPARISON.items()}
+    table |= {
+        "__divmod__": lambda self, other: _divmod(self, other) if _is_operand(other) else NotImplemented,
+        "__rdivmod__": lambda self, other: _divmod(other, self) if _is_operand(other) else NotImplemented,
+        "__neg__": ew.negative,
+        "__pos__": ew.positive,
+        "__abs__": ew.abs,
+        "__invert__": ew.bitwise_invert,
+        "__round__": lambda self, ndigits=0: ew.round(self, ndigits or 0),
+        "__getitem__": get_item,
+        "__setitem__": set_item,
+        "__iter__": lambda self: iter(joining.unstack(self)),
+        "__contains__": _contains,
+        "__array_ufunc__": interop.array_ufunc,
+        "__array_function__": interop.array_function,
+        "__array_namespace__": interop.array_namespace,
+        "__copy__": clone,
+        "__deepcopy__": _deepcopy,
+    }
+    return table
+
+
+def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if self.grad_fn is not None:
+        raise AutogradError(
+            f"deepcopy of {self.aval}, a result with history: copy .detach() of it, or .clone() it"
+        )
+    new = detached(clone(detached(self)))
+    new._requires_grad = self._requires_grad
+    grad = self.grad
+    memo[id(self)] = new
+    if grad is not None:
+        new.grad = clone(grad)
+    return new
+
+
+# --- methods -----------------------------------------------------------------------------------------------------
+
+
+def _to(self: Tensor, *where: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Tensor:
+    """The tensor on another device or in another dtype: ``t.to("cpu")``, ``t.to(jg.float64)``, ``t.to(other)``."""
+    for given in where:
+        if isinstance(given, Tensor):
+            dtype = given.dtype
+        elif isinstance(given, str) and given.split(":")[0] in ("cpu", "cuda", "mps"):
+            device = given
+        else:
+            dtype = given
+    check_device("to", device)
+    out = self if dtype is None or np.dtype(dtype) == self.dtype else ew.astype(self, dtype)
+    return clone(out) if copy and out is self else out
+
+
+def _zero_grad(self: Tensor, set_to_none: bool = True) -> None:
+    """Forget the gradient; with ``set_to_none=False`` keep it as zeros."""
+    grad = self.grad
+    self.grad = None if set_to_none or grad is None else creation.zeros_like(grad)
+
+
+def _expand(self: Tensor, *sizes: Any) -> Tensor:
+    """:func:`jitgrad.broadcast_to` as torch spells it: -1 keeps a length."""
+    shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
+    missing = len(shape) - self.ndim
+    if missing < 0 or -1 in shape[:missing]:
+        raise ArgumentError(f"expand: sizes {shape} do not fit a tensor {self.aval}")
+    return movement.broadcast_to(
+        self, tuple(self.shape[k - missing] if n == -1 else n for k, n in enumerate(shape))
+    )
+
+
+def _permute(self: Tensor, *axes: Any) -> Tensor:
+    """:func:`jitgrad.permute_dims` with the axes as arguments, too."""
+    return movement.permute_dims(
+        self, axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
+    )
+
+
+def _cast(dtype: Any) -> Callable[[Tensor], Tensor]:
+    return lambda self: _to(self, dtype=dtype)
+
+
+def _assigning(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    return lambda self, *args, **kwargs: assign(self, function(self, *args, **kwargs))
+
+
+def _updating(function: Binary) -> Callable[[Tensor, Any], Tensor]:
+    return lambda self, other: update(function, self, other)
+
+
+_ELEMENTWISE_METHODS = (
+    "abs absolute negative neg positive sign sqrt rsqrt reciprocal square exp exp2 expm1 log log2 log10 log1p sin cos "
+    "tan asin acos atan sinh cosh tanh asinh acosh atanh arcsin arccos arctan sigmoid erf floor ceil round trunc "
+    "isnan isinf isfinite logical_not bitwise_invert bitwise_not signbit add subtract sub multiply mul divide div "
+    "true_divide floor_divide remainder fmod pow maximum minimum atan2 hypot copysign logaddexp nextafter equal eq "
+    "not_equal ne less lt less_equal le greater gt greater_equal ge logical_and logical_or logical_xor bitwise_and "
+    "bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift clip clamp lerp astype"
+)
+# module -> the names of its functions that are methods as well, with the tensor as first argument
+METHOD_NAMES: Mapping[Any, str] = {
+    elementwise: _ELEMENTWISE_METHODS,
+    activations: "relu relu6 leaky_relu prelu elu selu celu silu mish gelu softplus softsign hardtanh hardsigmoid "
+    "hardswish logsigmoid",
+    reduce: "sum prod mean max min var std logsumexp all any argmax argmin cumulative_sum norm softmax log_softmax",
+    movement: "reshape permute_dims transpose matrix_transpose swapaxes moveaxis expand_dims squeeze broadcast_to flip "
+    "flatten",
+    joining: "split unstack roll repeat tile pad diagonal",
+    ix: "take take_along_axis gather scatter_add index_add",
+    sorting: "sort argsort topk nonzero unique searchsorted",
+    creation: "clone tril triu",
+    linalg: "matmul dot vecdot outer tensordot",
+}
+OTHER_METHODS: Mapping[str, Any] = {
+    "detach": detached,
+    "to": _to,
+    "cpu": lambda self: self,
+    "zero_grad": _zero_grad,
+    "copy": clone,
+    "cumsum": reduce.cumulative_sum,
+    "ravel": movement.flatten,
+    "view": movement.reshape,
+    "permute": _permute,
+    "expand": _expand,
+    "unsqueeze": movement.expand_dims,
+    "unbind": joining.unstack,
+    "numel": lambda self: self.size,
+    "dim": lambda self: self.ndim,
+    "t": movement.transpose,
+    "mm": matmul,
+    "where": lambda self, condition, other: ew.where(condition, self, other),
+    "masked_fill": lambda self, mask, value: ew.where(mask, value, self),
+    "float": _cast(np.float32),
+    "double": _cast(np.float64),
+    "half": _cast(np.float16),
+    "int": _cast(np.int32),
+    "long": _cast(np.int64),
+    "bool": _cast(np.bool_),
+    "type_as": _to,
+    "zero_": zero_,
+    "fill_": fill_,
+    "fill": fill_,
+    "copy_": copy_,
+    "add_": _updating(ew.add),
+    "sub_": _updating(ew.subtract),
+    "mul_": _updating(ew.multiply),
+    "div_": _updating(ew.divide),
+    "clip_": _assigning(ew.clip),
+    "clamp_": _assigning(ew.clip),
+    "T": property(movement.transpose, doc="The tensor with its axes reversed; a view."),
+    "mT": property(movement.matrix_transpose, doc="The tensor with its last two axes exchanged; a view."),
+}
+
+
+def _methods() -> dict[str, Any]:
+    table = {name: getattr(module, name) for module, names in METHOD_NAMES.items() for name in names.split()}
+    return {**table, **OTHER_METHODS}
+
+
+def install(table: Mapping[str, Any]) -> None:
+    """Make each function of ``table`` a method (or operator, or property) of Tensor under its name.
+
+    Raises:
+        ArgumentError: Tensor has that name already.
+    """
+    for name, function in table.items():
+        if name in Tensor.__dict__ and name != "__hash__":
+            raise ArgumentError(f"Tensor.{name} exists already")
+        setattr(Tensor, name, function)
+
+
+install(_operators())
+install(_methods())
