@@ -91,9 +91,7 @@ class Node:
         self.origin = Origin.capture()
         self.stack = stack_text() if anomaly_detection.get() else ""
         self.hooks: dict[int, list[Callable[[Tensor], Tensor | None]]] | None = None
-        self.retained: dict[int, weakref.ref[Tensor]] | None = (
-            None  # results that want their gradient in .grad
-        )
+        self.retained: dict[int, weakref.ref[Tensor]] | None = None  # results that want their gradient in .grad
         needed, needs_out = self._needs()
         interpreter = current_interpreter.get()
         self.saved: tuple[Any, ...] = tuple(
@@ -136,8 +134,7 @@ class Node:
             )
         operands = [s.unpack(self, s.edge) if isinstance(s, SavedTensor) else s for s in self.saved]
         outs = tuple(
-            s.unpack(self, (self, k)) if isinstance(s, SavedTensor) else s
-            for k, s in enumerate(self.saved_outs)
+            s.unpack(self, (self, k)) if isinstance(s, SavedTensor) else s for k, s in enumerate(self.saved_outs)
         )
         return operands, outs if self.op.multiple else outs[0]
 
@@ -162,8 +159,7 @@ def record(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], resul
         return
     outs: tuple[Tensor, ...] = tuple(result) if op.multiple else (result,)
     if isinstance(op.vjp, tuple) and not any(
-        f is not None and isinstance(x, Tensor) and x._requires_grad
-        for f, x in zip(op.vjp, operands, strict=True)
+        f is not None and isinstance(x, Tensor) and x._requires_grad for f, x in zip(op.vjp, operands, strict=True)
     ):
         return
     if not any(is_differentiable(out.dtype) for out in outs):

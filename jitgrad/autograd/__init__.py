@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jitgrad.autograd.backward import backward, retain_grad
+from jitgrad.autograd.custom import custom_op
 from jitgrad.autograd.functional import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from jitgrad.autograd.gradcheck import gradcheck, gradgradcheck
 from jitgrad.autograd.modes import (
@@ -14,13 +15,16 @@ from jitgrad.autograd.modes import (
     set_grad_enabled,
 )
 from jitgrad.autograd.printing import print_graph
+from jitgrad.autograd.scalar_op import elementwise
 from jitgrad.autograd.tape import Tape
 from jitgrad.tensor import Tensor
 
 __all__ = [
     "Tape",
     "backward",
+    "custom_op",
     "detect_anomaly",
+    "elementwise",
     "enable_grad",
     "grad",
     "gradcheck",

@@ -25,9 +25,7 @@ Hook = Callable[[Tensor], Tensor | None]
 _accumulating = RLock()
 
 
-def backward(
-    loss: Tensor, grad: Any = None, *, retain_graph: bool = False, create_graph: bool = False
-) -> None:
+def backward(loss: Tensor, grad: Any = None, *, retain_graph: bool = False, create_graph: bool = False) -> None:
     """Accumulate d(loss)/d(leaf) into ``leaf.grad`` for every leaf that requires grad.
 
     Args:
@@ -41,9 +39,7 @@ def backward(
         InPlaceError: a tensor that backward needs was changed in place.
     """
     seed = seed_gradient(loss, grad)
-    run_backward(
-        [(edge_of(loss), seed)], retain_graph=retain_graph or create_graph, create_graph=create_graph
-    )
+    run_backward([(edge_of(loss), seed)], retain_graph=retain_graph or create_graph, create_graph=create_graph)
 
 
 def retain_grad(tensor: Tensor) -> None:
@@ -73,13 +69,9 @@ def seed_gradient(loss: Tensor, grad: Any) -> Tensor:
                 f"backward on a tensor {loss.aval} of several elements needs backward(grad) of that shape"
             )
         return ones_like(loss)
-    given = (
-        grad if isinstance(grad, Tensor) else current_interpreter.get().constant(np.array(grad, loss.dtype))
-    )
+    given = grad if isinstance(grad, Tensor) else current_interpreter.get().constant(np.array(grad, loss.dtype))
     if given.shape != loss.shape:
-        raise ShapeError(
-            f"backward: grad is {given.aval}, the tensor is {loss.aval}; their shapes must be equal"
-        )
+        raise ShapeError(f"backward: grad is {given.aval}, the tensor is {loss.aval}; their shapes must be equal")
     return given if given.dtype == loss.dtype else astype(given, loss.dtype)
 
 
@@ -97,9 +89,7 @@ def gradients(
     Only nodes between ``inputs`` and ``outputs`` run (and are freed). ``since`` promises that no node with a smaller
     sequence number depends on an input, so that the search for them stops there.
     """
-    roots = [
-        (edge, seed) for out, seed in zip(outputs, seeds, strict=True) if (edge := edge_of(out)) is not None
-    ]
+    roots = [(edge, seed) for out, seed in zip(outputs, seeds, strict=True) if (edge := edge_of(out)) is not None]
     return run_backward(
         roots,
         wanted=[edge_of(x) for x in inputs],
@@ -165,9 +155,7 @@ def nodes_toward(keys: set[Key], roots: Iterable[tuple[Edge, Tensor]], since: in
     toward: set[int] = set()
     for node in reachable_nodes((edge for edge, _ in roots), since):
         for edge in node.edges or ():
-            if edge is not None and (
-                key_of(edge) in keys or (isinstance(edge, tuple) and id(edge[0]) in toward)
-            ):
+            if edge is not None and (key_of(edge) in keys or (isinstance(edge, tuple) and id(edge[0]) in toward)):
                 toward.add(id(node))
                 break
     return toward
@@ -310,10 +298,7 @@ def vjp_of(
     assert op.vjp is not None
     g: Any
     if op.multiple:
-        g = tuple(
-            arrived[k] if k in arrived else zeros(a.shape, dtype=a.dtype)
-            for k, a in enumerate(node.out_avals)
-        )
+        g = tuple(arrived[k] if k in arrived else zeros(a.shape, dtype=a.dtype) for k, a in enumerate(node.out_avals))
     else:
         g = arrived[0]
     if isinstance(op.vjp, tuple):
@@ -351,6 +336,4 @@ def check_finite(node: Node, g: Tensor) -> None:
     if not np.isfinite(data).all():
         kind = "NaN" if np.isnan(data).any() else "Inf"
         made = f", made at:\n{node.stack}" if node.stack else ""
-        raise AnomalyError(
-            f"the gradient that {node.op} at {node.origin.full()} returned has {kind} in it{made}"
-        )
+        raise AnomalyError(f"the gradient that {node.op} at {node.origin.full()} returned has {kind} in it{made}")

@@ -79,9 +79,7 @@ def _enter(level: Level, what: str, args: tuple[Any, ...], argnums: Argnums) -> 
     listed = [argnums] if isinstance(argnums, int) else list(argnums)
     for k in listed:
         if not -len(args) <= k < len(args):
-            raise ArgumentError(
-                f"{what}: argnums={argnums} but the function was called with {len(args)} arguments"
-            )
+            raise ArgumentError(f"{what}: argnums={argnums} but the function was called with {len(args)} arguments")
     positions = [k % len(args) for k in listed]
     if len(set(positions)) != len(positions):
         raise ArgumentError(f"{what}: argnums={argnums} names an argument twice")
@@ -89,7 +87,7 @@ def _enter(level: Level, what: str, args: tuple[Any, ...], argnums: Argnums) -> 
     full = list(args)
     for k, x in zip(positions, fresh, strict=True):
         full[k] = x
-    structure: Any = optree.tree_structure(fresh[0] if single else tuple(fresh))  # type: ignore[arg-type]
+    structure: Any = optree.tree_structure(fresh[0] if single else tuple(fresh))
     return full, None if single else listed, structure
 
 
@@ -98,10 +96,7 @@ def _match(what: str, tree: Any, like: Sequence[Tensor], treedef: Any) -> list[T
     leaves, found = optree.tree_flatten(tree)
     if found != treedef:
         raise ArgumentError(f"{what}: expected the structure {treedef}, got {found}")
-    tensors = [
-        asarray(x, dtype=y.dtype) if not isinstance(x, Tensor) else x
-        for x, y in zip(leaves, like, strict=True)
-    ]
+    tensors = [asarray(x, dtype=y.dtype) if not isinstance(x, Tensor) else x for x, y in zip(leaves, like, strict=True)]
     for x, y in zip(tensors, like, strict=True):
         if x.shape != y.shape:
             raise ShapeError(f"{what}: expected {y.aval}, got {x.aval}")
@@ -117,13 +112,14 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
     out = level.call(f, level.enter(primals, "vjp"), {})
     outs, out_tree = tensors_of("vjp", out)
     level.look_outside(outs)
-    in_tree: Any = optree.tree_structure(primals)  # type: ignore[arg-type]
+    in_tree: Any = optree.tree_structure(primals)
 
     def vjp_fn(cotangents: Any) -> tuple[Any, ...]:
         seeds = _match("vjp", cotangents, outs, out_tree)
         create = grad_enabled.get() and (level.nested or any(seed._requires_grad for seed in seeds))
         found = level.pull(outs, seeds, retain=True, create=create)
-        return optree.tree_unflatten(in_tree, found)  # type: ignore[return-value]
+        grads: tuple[Any, ...] = optree.tree_unflatten(in_tree, found)
+        return grads
 
     return level.leave(out), vjp_fn
 

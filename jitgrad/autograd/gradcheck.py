@@ -19,9 +19,7 @@ from jitgrad.tensor import Tensor
 _SEED = 20240229
 
 
-def gradcheck(
-    f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-4
-) -> bool:
+def gradcheck(f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-4) -> bool:
     """Compare the gradient of ``f(*inputs)`` with central differences ``(f(x + eps) - f(x - eps)) / (2 eps)``.
 
     ``inputs`` is a Tensor or array, or a tuple of them; floats are converted to float64, others are passed on as they
@@ -52,16 +50,13 @@ def gradcheck(
     generator = np.random.default_rng(_SEED)
     weights = [generator.uniform(0.5, 1.5, out.shape) for out in outs]
     analytic = [
-        detached(g).numpy()
-        for g in pull([Tensor(w.astype(o.dtype)) for w, o in zip(weights, outs, strict=True)])
+        detached(g).numpy() for g in pull([Tensor(w.astype(o.dtype)) for w, o in zip(weights, outs, strict=True)])
     ]
 
     def value() -> float:
         with no_grad():
             results = of_free(*(Tensor(arrays[k].copy()) for k in free))
-        return sum(
-            float((w * r.numpy().astype(np.float64)).sum()) for w, r in zip(weights, results, strict=True)
-        )
+        return sum(float((w * r.numpy().astype(np.float64)).sum()) for w, r in zip(weights, results, strict=True))
 
     for k, g in zip(free, analytic, strict=True):
         for index, numeric in _differences(arrays[k], value, eps):

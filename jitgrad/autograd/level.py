@@ -56,9 +56,7 @@ class Level:
         try:
             given = x if isinstance(x, Tensor) else apply_op(ALIAS, x)
         except OperandError as error:
-            raise OperandError(
-                f"{what}: cannot differentiate with respect to argument{place}: {error}"
-            ) from None
+            raise OperandError(f"{what}: cannot differentiate with respect to argument{place}: {error}") from None
         if not is_differentiable(given.dtype):
             raise DtypeError(
                 f"{what}: argument{place} is {given.aval}; only floats have gradients. Convert it, or choose other argnums"
@@ -84,9 +82,7 @@ class Level:
         for node in reachable_nodes(edges, self.since):
             edges.extend(node.edges or ())
         self.nested = any(
-            id(edge) not in own
-            if isinstance(edge, Tensor)
-            else edge is not None and edge[0].sequence < self.since
+            id(edge) not in own if isinstance(edge, Tensor) else edge is not None and edge[0].sequence < self.since
             for edge in edges
         )
 
@@ -100,15 +96,10 @@ class Level:
         mine = any(x is y for y in self.inputs) if x.grad_fn is None else x.grad_fn.sequence >= self.since
         return new_storage_view(x) if mine else x
 
-    def pull(
-        self, outs: Sequence[Tensor], seeds: Sequence[Tensor], *, retain: bool, create: bool
-    ) -> list[Tensor]:
+    def pull(self, outs: Sequence[Tensor], seeds: Sequence[Tensor], *, retain: bool, create: bool) -> list[Tensor]:
         """The gradients of all inputs; zeros where ``outs`` does not depend on one."""
         found = self.pull_sparse(outs, seeds, retain=retain, create=create)
-        return [
-            zeros_like(new_storage_view(x)) if g is None else g
-            for x, g in zip(self.inputs, found, strict=True)
-        ]
+        return [zeros_like(new_storage_view(x)) if g is None else g for x, g in zip(self.inputs, found, strict=True)]
 
     def pull_sparse(
         self, outs: Sequence[Tensor], seeds: Sequence[Tensor], *, retain: bool, create: bool
@@ -132,6 +123,4 @@ def scalar_of(what: str, out: Any) -> Tensor:
         return out
     found = out.aval if isinstance(out, Tensor) else f"a {type(out).__name__}"
     hint = " (with has_aux=True: a pair of it and anything else)" if isinstance(out, tuple) else ""
-    raise AutogradError(
-        f"{what}: the function must return a Tensor of one float element{hint}; it returned {found}"
-    )
+    raise AutogradError(f"{what}: the function must return a Tensor of one float element{hint}; it returned {found}")

@@ -89,13 +89,9 @@ class Listing:
     def dot(self, name: str) -> str:
         """The graph in the language of Graphviz: boxes for ops, ellipses for leaves."""
         lines = [f"digraph {name} {{", "  node [shape=box];"]
-        lines += [
-            f'  leaf{k} [shape=ellipse, label="leaf{k}\\n{leaf.aval}"];' for k, leaf in enumerate(self.leaves)
-        ]
+        lines += [f'  leaf{k} [shape=ellipse, label="leaf{k}\\n{leaf.aval}"];' for k, leaf in enumerate(self.leaves)]
         for entry in self.entries:
-            label = "\\n".join([entry.op, ", ".join(map(str, entry.outs)), str(entry.origin)]).replace(
-                '"', "'"
-            )
+            label = "\\n".join([entry.op, ", ".join(map(str, entry.outs)), str(entry.origin)]).replace('"', "'")
             lines.append(f'  n{entry.number} [label="{label}"];')
             for x in entry.operands:
                 if x.kind != "constant":
@@ -118,9 +114,7 @@ def format_history(loss: Tensor) -> str:
     listing = Listing()
     for node in reachable_nodes([edge_of(loss)], 0):
         listing.add(node, [getattr(x, "aval", x) for x in node.saved])
-    return f"{listing.text()}\nreturn %{len(listing.entries) - 1}" + (
-        f".{loss._out_index}" if loss._out_index else ""
-    )
+    return f"{listing.text()}\nreturn %{len(listing.entries) - 1}" + (f".{loss._out_index}" if loss._out_index else "")
 
 
 def print_graph(loss: Tensor, write: Callable[[str], object] = print) -> None:

@@ -76,7 +76,8 @@ class _Canonical(ast.NodeTransformer):
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         if isinstance(node.op, ast.UAdd):
-            return self.visit(node.operand)  # type: ignore[no-any-return]
+            operand: ast.expr = self.visit(node.operand)
+            return operand
         if isinstance(node.op, ast.Not):
             return ast.UnaryOp(ast.Invert(), self.truth(node.operand))
         return ast.UnaryOp(node.op, self.visit(node.operand))
@@ -97,10 +98,12 @@ class _Canonical(ast.NodeTransformer):
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        if not all(is_boolean(self.visit(value)) for value in node.values):
-            raise OpDefinitionError(f"{self.what}: {ast.unparse(node)!r}: and, or take comparisons in a scalar expression")
-        operator = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
-        return _chain(operator, [self.visit(value) for value in node.values])
+        values = [self.visit(value) for value in node.values]
+        if not all(map(is_boolean, values)):
+            raise OpDefinitionError(
+                f"{self.what}: {ast.unparse(node)!r}: `and` and `or` take conditions, not numbers, here"
+            )
+        return _chain(ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr(), values)
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         parts = [self.visit(x) for x in (node.left, *node.comparators)]
@@ -120,7 +123,8 @@ class _Canonical(ast.NodeTransformer):
         name = _SPELLINGS.get(name, name)
         args = [self.visit(a) for a in node.args]
         if name == "float" and len(args) == 1:
-            return args[0]
+            only: ast.expr = args[0]
+            return only
         if name in ("min", "max") and len(args) > 1:
             return self._extremum(ast.Lt() if name == "min" else ast.Gt(), args)
         if name not in SCALAR_FUNCTIONS or node.keywords:
@@ -143,7 +147,7 @@ class _Canonical(ast.NodeTransformer):
 
 def number(value: bool | int | float) -> ast.expr:
     """A constant whose text is an expression again: NaN has no literal."""
-    if value != value:
+    if math.isnan(value):
         return ast.BinOp(ast.Constant(math.inf), ast.Sub(), ast.Constant(math.inf))
     return ast.Constant(value)
 

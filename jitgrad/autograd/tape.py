@@ -72,9 +72,7 @@ class Tape:
 
     def __str__(self) -> str:
         count = len(self)
-        return f"Tape of {count} op{'' if count == 1 else 's'}" + (
-            "\n" + self._listing.text() if count else ""
-        )
+        return f"Tape of {count} op{'' if count == 1 else 's'}" + ("\n" + self._listing.text() if count else "")
 
     def __repr__(self) -> str:
         return f"<Tape of {len(self)} ops>"
