@@ -136,16 +136,15 @@ class _Scan:
 
     def constant_name(self, k: int) -> str | None:
         """The second argument of the call whose callee instruction ``k`` loads, if it is a string constant."""
-        depth = 0
-        for here, following in zip(self.instructions[k + 1 :], self.instructions[k + 2 :], strict=False):
+        depth, found = 0, None
+        for here in self.instructions[k + 1 :]:
+            if found is not None and here.opname in _CALL and depth in (2, 3):
+                return found
             depth += dis.stack_effect(here.opcode, here.arg, jump=False)
-            if depth < 1:
-                return None
-            if depth >= 2:
-                last = following.opname in _CALL or following.opname.startswith("LOAD_")
-                return here.argval if depth == 2 and last and isinstance(here.argval, str) and (
-                    here.opname == "LOAD_CONST"
-                ) else None
+            if found is None and depth == 2 and here.opname == "LOAD_CONST" and isinstance(here.argval, str):
+                found = here.argval
+            elif depth < 1 or (depth >= 2) == (found is None) or (found is not None and depth == 2):
+                return None  # the second argument is computed
         return None
 
     def load_import(self, k: int, opname: str, name: str) -> None:

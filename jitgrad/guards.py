@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.aval import Aval
 from jitgrad.errors import GuardError
-from jitgrad.ir import format_attr
 from jitgrad.origin import Origin
 from jitgrad.tensor import Tensor
 
@@ -109,7 +109,7 @@ class Check:
         if same(now, self.expected):
             return None
         where = f" ({self.origin})" if self.origin.line else ""
-        if self.kind == "content" or self.kind == "bytes":
+        if self.kind in ("content", "bytes"):
             return f"{self.path}{where} changed its contents"
         if self.kind == "length":
             return f"{self.path}{where} has {now} items, had {self.expected}"
@@ -142,7 +142,7 @@ def describe(value: Any) -> str:
         return f"({', '.join(map(_short, value[:6]))}{', ...' if len(value) > 6 else ''})"
     if value is MISSING or isinstance(value, (*IMMUTABLE, enum.Enum)):
         return _short(value)
-    return f"a {type(value).__name__}" if type(value).__module__ != "jitgrad.aval" else format_attr(value)
+    return str(value) if isinstance(value, Aval) else f"a {type(value).__name__}"
 
 
 def same(new: Any, old: Any) -> bool:

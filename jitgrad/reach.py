@@ -169,6 +169,8 @@ class Reach:
         """A list, deque, set or tuple; a tuple cannot change, but what it holds can."""
         value, path, origin = visit.value, visit.path, visit.origin
         items = self._items(visit)
+        if items is None:
+            return
         if isinstance(value, list) and len(items) <= _UNROLLED:
             self.check(Check("length", value, None, len(items), path, origin))
             for k, item in enumerate(items):
@@ -183,6 +185,8 @@ class Reach:
     def _mapping(self, visit: _Visit) -> None:
         value, path, origin = visit.value, visit.path, visit.origin
         keys, values = self._items(visit), tuple(value.values())
+        if keys is None:
+            return
         self.check(Check("keys", value, None, keys, path, origin))
         if len(keys) <= _UNROLLED and type(value) is dict:
             for key, item in zip(keys, values, strict=True):
@@ -194,12 +198,12 @@ class Reach:
             self.enqueue(item, path.item(key), origin, visit.mentioned)
         self._subclass(visit)
 
-    def _items(self, visit: _Visit) -> tuple[Any, ...]:
+    def _items(self, visit: _Visit) -> tuple[Any, ...] | None:
         items = tuple(visit.value)
         if len(items) > MAX_ITEMS:
             self.suspect(visit, f"{visit.path} has {len(items)} items, too many to compare on every call (at most "
                          f"{MAX_ITEMS}): pass what you need of it as an argument")  # fmt: skip
-            return ()
+            return None
         if not isinstance(visit.value, tuple | frozenset | MappingProxyType):
             self.containers.append((visit.value, visit.value.copy()))
         return items
@@ -249,6 +253,8 @@ class Reach:
         cls = type(value)
         if not isinstance(value, ModuleType | FunctionType):
             self.open_class(cls)
+            if self.is_user_class(cls):
+                self.check(Check("class", value, None, cls, path.attr("__class__"), origin))
             if is_library_class(cls):
                 self.enqueue(getattr(value, "__wrapped__", None), path, origin, mentioned)
                 if cls.__module__.startswith("jitgrad.") and not reads_everything(cls):

@@ -72,11 +72,13 @@ def is_library_class(cls: type) -> bool:
 
 def remedy_for(value: Any) -> str | None:
     """What to do instead of reading or calling ``value``, or None if it is harmless."""
-    if value is os.environ or getattr(value, "__self__", None) is os.environ:
+    if value is os.environ:
         return _ENVIRONMENT
-    if isinstance(value, type | ModuleType) or not callable(value):
+    if isinstance(value, type | ModuleType) or not callable(value) or not is_library_class(type(value)):
         return None
     owner = getattr(value, "__self__", None)
+    if owner is os.environ:
+        return _ENVIRONMENT
     if isinstance(owner, np.random.RandomState | np.random.Generator | random.Random):
         return _RANDOM
     name = getattr(value, "__name__", "")
