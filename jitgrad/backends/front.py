@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any
 
 from numba.core import codegen, compiler, typed_passes, types, untyped_passes
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager
 from numba.core.registry import cpu_target
 
@@ -187,10 +188,10 @@ def lower(
     """
     names = _define(source, entry, namespace)
     kinds = [numba_type(name) for name in params] + [types.int64, types.int64]
-    cpu_target.typing_context.refresh()
-    cpu_target.target_context.refresh()
     try:
-        with _collector_paused():
+        with global_compiler_lock, _collector_paused():
+            cpu_target.typing_context.refresh()
+            cpu_target.target_context.refresh()
             result, library = _compile(names[entry], kinds, types.void)
     except Exception as error:  # numba lets its own TypeErrors and AssertionErrors through
         raise BackendError(f"numba cannot compile kernel {entry}: {error}\n{source}") from error

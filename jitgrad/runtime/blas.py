@@ -68,6 +68,12 @@ def get_blas_threads() -> int | None:
     return int(ctypes.CFUNCTYPE(ctypes.c_int)(address)()) if address else None
 
 
+def limit_blas_threads(count: int) -> None:
+    """Let the bundled BLAS use at most ``count`` threads."""
+    if (get_blas_threads() or 0) > count:
+        set_blas_threads(count)
+
+
 def set_blas_threads(count: int) -> None:
     """Let the bundled BLAS use ``count`` threads (NumPy's own matmul too: it is the same library)."""
     library = _library()

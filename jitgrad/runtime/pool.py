@@ -22,7 +22,6 @@ import numpy as np
 
 ALIGNMENT = 64  # a cache line, and a full AVX-512 vector
 _DIRECT = 4096  # below this many bytes np.empty is as fast as looking for a free block
-_IDLE_REFERENCES = 3  # to a free block: its deque entry, the local name, getrefcount's argument
 _SLACK = 64 << 20  # free bytes that are never worth giving back
 _DATA_FIELD = 16  # PyArrayObject: reference count, type, data (the NumPy C ABI)
 
@@ -30,6 +29,18 @@ _REMEMBERED_SHAPES = 4096
 
 _Entry = tuple[np.ndarray[Any, Any], int, int]  # a block; address and offset of its first aligned byte
 
+
+def _idle_references() -> int:
+    """What getrefcount says of a free block: its entry and a local name refer to it.
+
+    Measured, because whether the argument counts depends on the interpreter (since 3.14 it does not).
+    """
+    entry = (np.empty(1, np.uint8), 0, 0)
+    block = entry[0]
+    return getrefcount(block)
+
+
+_IDLE_REFERENCES = _idle_references()
 _pointer_at = ctypes.c_void_p.from_address
 _ndarray = np.ndarray
 

@@ -118,7 +118,7 @@ def current_team() -> Team:
             team = _Current.team
             if team is None:
                 team = _Current.team = Team(get_num_threads())
-                blas.set_blas_threads(team.threads)
+                blas.limit_blas_threads(team.threads)
     return team
 
 

@@ -3,6 +3,8 @@
 import ctypes
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -243,6 +245,62 @@ def test_user_arithmetic_is_not_reassociated():
     x = np.full(64, 1e-8, np.float32)
 
     np.testing.assert_array_equal(unary("(x + to_f32(1.0)) - to_f32(1.0)", "f32", "f32", x), np.zeros(64, np.float32))
+
+
+@pytest.mark.parametrize("sign", ["-", "+"])
+def test_multiply_and_add_are_rounded_apart(sign):
+    """Fused to one instruction, x * x minus its rounded value would be the rounding error, not zero."""
+    x = np.random.default_rng(0).standard_normal(500).astype(np.float32)
+    rounded = "to_f32(to_f64(x) * to_f64(x))"
+    expression = f"x * x - {rounded}" if sign == "-" else f"x * x + (to_f32(0.0) - {rounded})"
+
+    assert not unary(expression, "f32", "f32", x).any()
+
+
+def test_fma_rounds_once():
+    x = np.random.default_rng(0).standard_normal(500).astype(np.float32)
+    y = unary("fma(x, x, to_f32(0.0) - to_f32(to_f64(x) * to_f64(x)))", "f32", "f32", x)
+
+    assert y.any() == llvm.binding.get_host_cpu_features().get("fma", True)
+
+
+def test_denormals_are_kept():
+    x = np.full(64, 1e-40, np.float32)
+
+    np.testing.assert_array_equal(unary("x * to_f32(1.0) + x", "f32", "f32", x), x + x)
+
+
+def test_threads_compile_at_once():
+    texts = [LOOP + f"        y0[i] = x0[i] * to_f32({k})\n" for k in range(8)]
+    x, results = np.ones(20, np.float32), {}
+
+    def work(k):
+        y = np.empty_like(x)
+        run(compile_entry(texts[k], "kernel", {}, params=("f32*", "f32*"), key=""), table(x, y), 0, 20)
+        results[k] = set(y)
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert results == {k: {k} for k in range(8)}
+
+
+def test_memory_of_dropped_kernels_is_freed():
+    """Object code lives in its engine's pages; 300 kernels would keep more than 3 MB."""
+    code = build("flat")
+    path = Path("/proc/self/statm")
+    if not path.exists():
+        pytest.skip("needs /proc")
+    held = [llvm.load(code.object_code, "kernel") for _ in range(20)]
+    held.clear()
+    before = int(path.read_text().split()[0])
+    for _ in range(300):
+        llvm.load(code.object_code, "kernel")
+
+    assert int(path.read_text().split()[0]) - before < 400  # pages of 4 kB
 
 
 def test_called_functions_are_inlined():

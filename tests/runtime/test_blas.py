@@ -29,6 +29,19 @@ def test_thread_count_is_the_librarys(bundled):
     assert blas.get_blas_threads() == before
 
 
+def test_limit_only_lowers(bundled):
+    before = blas.get_blas_threads()
+    try:
+        blas.set_blas_threads(1)
+        blas.limit_blas_threads(2)
+        assert blas.get_blas_threads() == 1
+        blas.set_blas_threads(2)
+        blas.limit_blas_threads(1)
+        assert blas.get_blas_threads() == 1
+    finally:
+        blas.set_blas_threads(before)
+
+
 def test_absent_library_is_none(monkeypatch, tmp_path):
     (tmp_path / "numpy").mkdir()
     (tmp_path / "numpy.libs").mkdir()
