@@ -122,9 +122,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     else:
         array = array_from("tensor", data)
         if dtype is not None:
-            array = np.asarray(
-                data, check_supported("tensor", dtype)
-            )  # from the data: float32 first would round
+            array = np.asarray(data, check_supported("tensor", dtype))  # from the data: float32 first would round
         out = current_interpreter.get().constant(np.array(array, copy=True))
     return _finish(out, dtype, "tensor", requires_grad)
 
@@ -135,13 +133,9 @@ def asarray(data: Any, *, dtype: Any = None, device: Any = None, copy: bool | No
     ``copy=True`` always copies, ``copy=False`` raises ArgumentError where a copy would be needed.
     """
     check_device("asarray", device)
-    shared = isinstance(data, Tensor) or (
-        isinstance(data, np.ndarray) and not current_interpreter.get().tracing
-    )
+    shared = isinstance(data, Tensor) or (isinstance(data, np.ndarray) and not current_interpreter.get().tracing)
     if copy is False and (not shared or (dtype is not None and np.dtype(dtype) != data.dtype)):
-        raise ArgumentError(
-            f"asarray: {type(data).__name__} cannot become a tensor without a copy (copy=False)"
-        )
+        raise ArgumentError(f"asarray: {type(data).__name__} cannot become a tensor without a copy (copy=False)")
     if copy or not shared:
         return tensor(data, dtype=dtype)
     out = data if isinstance(data, Tensor) else Tensor(array_from("asarray", data))
@@ -274,9 +268,7 @@ def arange(
     Element k is ``start + k * step``, rounded once from float64 (int64 for ints).
     """
     check_device("arange", device)
-    first, last, by = (
-        _number("arange", v) for v in ((0, start, step) if stop is None else (start, stop, step))
-    )
+    first, last, by = (_number("arange", v) for v in ((0, start, step) if stop is None else (start, stop, step)))
     if by == 0 or not math.isfinite((last - first) / by):
         raise ArgumentError(f"arange({first}, {last}, {by}) would never end")
     exact = all(isinstance(v, int) for v in (first, last, by))

@@ -10,7 +10,7 @@ import numpy as np
 from jitgrad.aval import Aval, Shape, broadcast_shapes, normalize_axis
 from jitgrad.dispatch import aval_of
 from jitgrad.errors import DtypeError, IndexingError, ShapeError
-from jitgrad.op import Kind, define
+from jitgrad.op import Kind, OpDef, define
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import full, iota, zeros
 from jitgrad.ops.movement import SliceIndex, as_slices, broadcast_to, cut, flatten, reshape, slice
@@ -64,7 +64,7 @@ def _index_add_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
 
 
 def _index_add(x: Array, index: Array, src: Array, *, axis: int) -> Array:
-    """Sums the rows that go to one place in one segment: ``np.add.at`` handles rows of a matrix one element at a time."""
+    """Sums the rows for one place in one segment: ``np.add.at`` would go through a matrix one element at a time."""
     out = np.array(x, copy=True)
     n = out.shape[axis]
     index = np.asarray(index)
@@ -168,9 +168,7 @@ def _take_vjp(g: Tensor, _out: Any, _x: Any, indices: Any, *, axis: int) -> Tens
     return apply(INDEX_ADD, zeros(shape, dtype=g.dtype), reshape(indices, (count,)), rows, axis=axis)
 
 
-def _index_get_vjp(
-    g: Tensor, _out: Any, _x: Any, *indices: Any, axes: tuple[int, ...]
-) -> tuple[Tensor | None, ...]:
+def _index_get_vjp(g: Tensor, _out: Any, _x: Any, *indices: Any, axes: tuple[int, ...]) -> tuple[Tensor | None, ...]:
     gx = apply(INDEX_PUT_ADD, zeros(_x.shape, dtype=g.dtype), g, *indices, axes=axes)
     return gx, *(None for _ in indices)
 
@@ -219,13 +217,11 @@ GATHER = define(
     eager=lambda x, index, *, axis: x[_mesh(np.asarray(index), axis)],
     abstract=_gather_aval,
     vjp=(
-        lambda g, _out, _x, index, *, axis: apply(
-            SCATTER_ADD, zeros(_x.shape, dtype=g.dtype), index, g, axis=axis
-        ),
+        lambda g, _out, _x, index, *, axis: apply(SCATTER_ADD, zeros(_x.shape, dtype=g.dtype), index, g, axis=axis),
         None,
     ),
 )
-SCATTER_ADD = define(
+SCATTER_ADD: OpDef = define(
     "scatter_add(x, index, src, *, axis)",
     kind=Kind.OPAQUE,
     eager=_scatter_add,
@@ -310,7 +306,7 @@ def take(x: Operand, indices: Operand | Sequence[int], axis: int | None = None) 
 
 
 def gather(x: Operand, axis: int, index: Operand | Sequence[Any]) -> Tensor:
-    """``out[i][j][k] = x[index[i][j][k]][j][k]`` for axis 0, and so on; the result has ``index``'s shape (torch's gather)."""
+    """``out[i][j] = x[index[i][j]][j]`` for axis 0, and so on; the result has ``index``'s shape (torch's gather)."""
     return apply(GATHER, x, _as_indices(index), axis=normalize_axis("gather", axis, aval_of(GATHER, x).ndim))
 
 
@@ -338,9 +334,7 @@ def scatter_add(x: Operand, axis: int, index: Operand | Sequence[Any], src: Oper
     given = aval_of(GATHER, values).shape
     if not given:
         values = broadcast_to(values, shape)
-    elif (
-        given != shape and len(given) == len(shape) and all(n >= m for n, m in zip(given, shape, strict=True))
-    ):
+    elif given != shape and len(given) == len(shape) and all(n >= m for n, m in zip(given, shape, strict=True)):
         for k, n in enumerate(shape):
             values = cut(values, k, 0, n)
     k = normalize_axis("scatter_add", axis, aval_of(GATHER, x).ndim)

@@ -70,12 +70,7 @@ def update(op: Callable[[Any, Any], Tensor], target: Tensor, other: Operand) -> 
 
     Where backward will read the old ``target`` to differentiate by ``other``, it gets a copy of it.
     """
-    keep = (
-        grad_enabled.get()
-        and isinstance(other, Tensor)
-        and other._requires_grad
-        and target.grad_fn is not None
-    )
+    keep = grad_enabled.get() and isinstance(other, Tensor) and other._requires_grad and target.grad_fn is not None
     return assign(target, op(clone(target) if keep else target, other))
 
 
@@ -89,9 +84,7 @@ def set_item(target: Tensor, index: Any, value: Any) -> None:
         IndexingError, ShapeError: as for reading, or the value does not broadcast to what ``index`` selects.
         InPlaceError: see :func:`assign`.
     """
-    tracked = grad_enabled.get() and (
-        target._requires_grad or (isinstance(value, Tensor) and value._requires_grad)
-    )
+    tracked = grad_enabled.get() and (target._requires_grad or (isinstance(value, Tensor) and value._requires_grad))
     if current_interpreter.get().tracing or tracked:
         assign(target, with_item(target, index, value))
     else:
@@ -102,12 +95,8 @@ def _write_item(target: Tensor, index: Any, value: Any) -> None:
     """The eager form: NumPy writes into the memory."""
     data = target.concrete("in-place change")
     if not data.flags.writeable:
-        raise InPlaceError(
-            f"in-place change of a tensor {target.aval} over read-only memory: .clone() it first"
-        )
-    concrete = [
-        entry.concrete("indexing") if isinstance(entry, Tensor) else entry for entry in entries_of(index)
-    ]
+        raise InPlaceError(f"in-place change of a tensor {target.aval} over read-only memory: .clone() it first")
+    concrete = [entry.concrete("indexing") if isinstance(entry, Tensor) else entry for entry in entries_of(index)]
     given = value.concrete("in-place change") if isinstance(value, Tensor) else value
     try:
         with np.errstate(all="ignore"):
@@ -188,9 +177,7 @@ def _with_indexed(x: Tensor, s: Subscript, v: Tensor) -> Tensor:
     try:
         broadcast = np.broadcast_shapes(*shapes)
     except ValueError:
-        raise IndexingError(
-            f"the index arrays have shapes {shapes}, which do not broadcast together"
-        ) from None
+        raise IndexingError(f"the index arrays have shapes {shapes}, which do not broadcast together") from None
     rest = tuple(n for k, n in enumerate(part.shape) if k not in s.axes)
     at = s.axes[0] if s.axes[-1] - s.axes[0] == len(s.axes) - 1 else 0
     new = apply(INDEX_PUT, part, _fitted(v, (*rest[:at], *broadcast, *rest[at:])), *s.indices, axes=s.axes)

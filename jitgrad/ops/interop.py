@@ -54,9 +54,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **keyw
     function = UFUNCS.get(ufunc.__name__)
     call = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
     if function is None or method != "__call__":
-        raise OperandError(
-            f"{call} has no op for tensors. Call it on t.detach().numpy(), or use functions of jitgrad"
-        )
+        raise OperandError(f"{call} has no op for tensors. Call it on t.detach().numpy(), or use functions of jitgrad")
     if keywords:
         raise OperandError(
             f"{call} of a tensor takes no {', '.join(sorted(keywords))}=. To change an ndarray in place by a tensor, "
@@ -73,9 +71,7 @@ def _with_correction(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def _cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
-    return reduce.cumulative_sum(
-        movement.flatten(x) if axis is None else x, 0 if axis is None else axis, dtype=dtype
-    )
+    return reduce.cumulative_sum(movement.flatten(x) if axis is None else x, 0 if axis is None else axis, dtype=dtype)
 
 
 def _where(condition: Any, *choices: Any) -> Any:
@@ -125,9 +121,7 @@ def _function_table() -> dict[Any, Callable[..., Any]]:
         einsum: "einsum",
         elementwise: "clip round",
     }
-    table = {
-        getattr(np, name): getattr(module, name) for module, names in same.items() for name in names.split()
-    }
+    table = {getattr(np, name): getattr(module, name) for module, names in same.items() for name in names.split()}
     return table | {
         np.concatenate: joining.concat,
         np.where: _where,
@@ -146,9 +140,7 @@ def _function_table() -> dict[Any, Callable[..., Any]]:
 FUNCTIONS: Mapping[Any, Callable[..., Any]] = _function_table()
 
 
-def array_function(
-    self: Tensor, function: Any, types: Any, args: tuple[Any, ...], keywords: dict[str, Any]
-) -> Any:
+def array_function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """A NumPy function called with a tensor among its arguments.
 
     Raises:
@@ -161,9 +153,7 @@ def array_function(
     ours = FUNCTIONS.get(function)
     if ours is None:
         name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
-        raise OperandError(
-            f"{name} has no op for tensors. Call it on t.detach().numpy(), or use functions of jitgrad"
-        )
+        raise OperandError(f"{name} has no op for tensors. Call it on t.detach().numpy(), or use functions of jitgrad")
     return ours(*args, **keywords)
 
 

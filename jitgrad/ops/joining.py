@@ -33,13 +33,9 @@ from jitgrad.tensor import Tensor
 def _concat_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     axis, first = attrs["axis"], avals[0]
     for a in avals[1:]:
-        if a.ndim != first.ndim or any(
-            n != m for k, (n, m) in enumerate(zip(a.shape, first.shape)) if k != axis
-        ):
+        if a.ndim != first.ndim or any(n != m for k, (n, m) in enumerate(zip(a.shape, first.shape)) if k != axis):
             listed = ", ".join(map(str, avals))
-            raise ShapeError(
-                f"concat along axis {axis}: all other axes must have equal lengths, got {listed}"
-            )
+            raise ShapeError(f"concat along axis {axis}: all other axes must have equal lengths, got {listed}")
     shape = list(first.shape)
     shape[axis] = sum(a.shape[axis] for a in avals)
     return Aval(tuple(shape), promote(*avals))
@@ -155,20 +151,13 @@ def repeat(x: Operand, repeats: int | Sequence[int] | Tensor, axis: int | None =
     shape = aval_of(CONCAT, x).shape
     k = normalize_axis("repeat", axis, len(shape))
     counts = np.asarray(repeats.concrete("repeat") if isinstance(repeats, Tensor) else repeats)
-    if (
-        counts.dtype.kind not in "iu"
-        or (counts < 0).any()
-        or counts.size not in (1, shape[k])
-        or counts.ndim > 1
-    ):
+    if counts.dtype.kind not in "iu" or (counts < 0).any() or counts.size not in (1, shape[k]) or counts.ndim > 1:
         raise ArgumentError(f"repeat: repeats must be one count or {shape[k]} counts, got {repeats!r}")
     if counts.size == 1:
         times = int(counts.reshape(()))
         wide = broadcast_to(expand_dims(x, k + 1), (*shape[: k + 1], times, *shape[k + 1 :]))
         return reshape(wide, (*shape[:k], shape[k] * times, *shape[k + 1 :]))
-    parts = [
-        broadcast_to(cut(x, k, i, i + 1), (*shape[:k], int(n), *shape[k + 1 :])) for i, n in enumerate(counts)
-    ]
+    parts = [broadcast_to(cut(x, k, i, i + 1), (*shape[:k], int(n), *shape[k + 1 :])) for i, n in enumerate(counts)]
     return concat(parts, k)
 
 
@@ -283,6 +272,4 @@ def diagonal(x: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Ten
     length = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
     start = offset if offset >= 0 else -offset * columns
     outer = tuple((0, 1, n) for n in shape[:-2])
-    return slice(
-        reshape(moved, (*shape[:-2], rows * columns)), (*outer, (start if length else 0, columns + 1, length))
-    )
+    return slice(reshape(moved, (*shape[:-2], rows * columns)), (*outer, (start if length else 0, columns + 1, length)))

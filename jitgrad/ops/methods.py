@@ -113,9 +113,7 @@ def _operators() -> dict[str, Any]:
 
 def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     if self.grad_fn is not None:
-        raise AutogradError(
-            f"deepcopy of {self.aval}, a result with history: copy .detach() of it, or .clone() it"
-        )
+        raise AutogradError(f"deepcopy of {self.aval}, a result with history: copy .detach() of it, or .clone() it")
     new = detached(clone(detached(self)))
     new._requires_grad = self._requires_grad
     grad = self.grad
@@ -154,16 +152,12 @@ def _expand(self: Tensor, *sizes: Any) -> Tensor:
     missing = len(shape) - self.ndim
     if missing < 0 or -1 in shape[:missing]:
         raise ArgumentError(f"expand: sizes {shape} do not fit a tensor {self.aval}")
-    return movement.broadcast_to(
-        self, tuple(self.shape[k - missing] if n == -1 else n for k, n in enumerate(shape))
-    )
+    return movement.broadcast_to(self, tuple(self.shape[k - missing] if n == -1 else n for k, n in enumerate(shape)))
 
 
 def _permute(self: Tensor, *axes: Any) -> Tensor:
     """:func:`jitgrad.permute_dims` with the axes as arguments, too."""
-    return movement.permute_dims(
-        self, axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
-    )
+    return movement.permute_dims(self, axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes)
 
 
 def _cast(dtype: Any) -> Callable[[Tensor], Tensor]:

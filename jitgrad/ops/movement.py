@@ -55,9 +55,7 @@ def _squeeze_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     (x,), axis = avals, attrs["axis"]
     for k in axis:
         if x.shape[k] != 1:
-            raise ShapeError(
-                f"squeeze: axis {k} of {x} has length {x.shape[k]}; only axes of length 1 can be dropped"
-            )
+            raise ShapeError(f"squeeze: axis {k} of {x} has length {x.shape[k]}; only axes of length 1 can be dropped")
     return Aval(tuple(n for k, n in enumerate(x.shape) if k not in axis), x.dtype)
 
 
@@ -82,9 +80,7 @@ def _check_slices(what: str, x: Aval, index: SliceIndex) -> None:
     for axis, (n, (start, step, length)) in enumerate(zip(x.shape, index, strict=True)):
         last = start + (length - 1) * step
         if length < 0 or step == 0 or (length and not (0 <= start < n and 0 <= last < n)):
-            raise ShapeError(
-                f"{what}: (start, step, length) = {(start, step, length)} leaves axis {axis} of {x}"
-            )
+            raise ShapeError(f"{what}: (start, step, length) = {(start, step, length)} leaves axis {axis} of {x}")
 
 
 def shape_with_ones(shape: Shape, axis: Sequence[int]) -> Shape:
@@ -93,7 +89,7 @@ def shape_with_ones(shape: Shape, axis: Sequence[int]) -> Shape:
     return tuple(1 if k in axis else next(rest) for k in range(len(shape) + len(axis)))
 
 
-def as_slices(index: SliceIndex) -> tuple[builtins.slice, ...]:
+def as_slices(index: SliceIndex) -> tuple[Any, ...]:
     """``(start, step, length)`` per axis as Python slices."""
     return tuple(
         builtins.slice(start, stop if (stop := start + step * length) >= 0 else None, step)
@@ -239,9 +235,7 @@ def reshape(x: Operand, shape: Any, *more: int) -> Tensor:
     if -1 in wanted:
         known = Aval(tuple(n for n in wanted if n != -1), aval.dtype).size
         if wanted.count(-1) > 1 or not known or aval.size % known:
-            raise ShapeError(
-                f"reshape: cannot work out the -1 in shape {wanted} for {aval} of {aval.size} elements"
-            )
+            raise ShapeError(f"reshape: cannot work out the -1 in shape {wanted} for {aval} of {aval.size} elements")
         wanted = tuple(aval.size // known if n == -1 else n for n in wanted)
     if builtins.any(n < 0 for n in wanted):
         raise ShapeError(f"reshape: lengths must not be negative (other than one -1), got {wanted}")

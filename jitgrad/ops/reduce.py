@@ -38,9 +38,7 @@ def _accumulated_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
 def _extremum_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     (x,), axis = avals, attrs["axis"]
     if builtins.any(x.shape[k] == 0 for k in axis):
-        raise ShapeError(
-            f"max/min over axes {axis} of {x}: an empty axis has neither a largest nor a smallest element"
-        )
+        raise ShapeError(f"max/min over axes {axis} of {x}: an empty axis has neither a largest nor a smallest element")
     return Aval(reduced_shape(x.shape, axis), x.dtype)
 
 
@@ -51,9 +49,7 @@ def _truth_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
 def _position_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     (x,), axis = avals, attrs["axis"]
     if (x.size if axis is None else x.shape[axis]) == 0:
-        raise ShapeError(
-            f"argmax/argmin of {x} over axis {axis}: an empty axis has no largest or smallest element"
-        )
+        raise ShapeError(f"argmax/argmin of {x} over axis {axis}: an empty axis has no largest or smallest element")
     return Aval(() if axis is None else reduced_shape(x.shape, (axis,)), np.dtype(np.int64))
 
 
@@ -202,12 +198,12 @@ def all(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 def argmax(x: Operand, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position (int64) of the first largest element, or of the first NaN; ``axis=None`` counts in row-major order."""
+    """The position (int64) of the first largest element, or of the first NaN; without ``axis`` in row-major order."""
     return _position(ARGMAX, x, axis, keepdims)
 
 
 def argmin(x: Operand, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position (int64) of the first smallest element, or of the first NaN; ``axis=None`` counts in row-major order."""
+    """The position (int64) of the first smallest element, or of the first NaN; without ``axis`` in row-major order."""
     return _position(ARGMIN, x, axis, keepdims)
 
 
@@ -218,18 +214,14 @@ def _position(op: OpDef, x: Operand, axis: int | None, keepdims: bool) -> Tensor
     return expand_dims(out, range(ndim) if k is None else (k,)) if keepdims and ndim else out
 
 
-def cumulative_sum(
-    x: Operand, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False
-) -> Tensor:
+def cumulative_sum(x: Operand, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False) -> Tensor:
     """The running sum along ``axis``, which may be omitted for one axis only; dtypes as in :func:`sum`.
 
     With ``include_initial`` the result starts with the empty sum, 0, and is longer by one.
     """
     aval = aval_of(CUMULATIVE_SUM, x)
     if axis is None and aval.ndim != 1:
-        raise ArgumentError(
-            f"cumulative_sum of {aval} needs an axis; reshape(-1) it first to sum over all elements"
-        )
+        raise ArgumentError(f"cumulative_sum of {aval} needs an axis; reshape(-1) it first to sum over all elements")
     k = normalize_axis("cumulative_sum", 0 if axis is None else axis, aval.ndim)
     if aval.ndim == 0:
         raise ArgumentError("cumulative_sum of a 0-d array: there is no axis to run along")
@@ -347,9 +339,7 @@ def norm(x: Operand, ord: float | str | None = None, axis: Axis = None, keepdims
     if isinstance(ord, str) and not euclidean:
         raise ArgumentError(f"norm: ord must be a number, None or 'fro', got {ord!r}")
     if not euclidean and len(axes) == 2:
-        raise ArgumentError(
-            f"norm: ord={ord!r} over two axes would be a matrix norm; reshape(-1) for that of a vector"
-        )
+        raise ArgumentError(f"norm: ord={ord!r} over two axes would be a matrix norm; reshape(-1) for that of a vector")
     values = _float("norm", x)
     if euclidean or ord == 2:
         return _back(_root(sum(ew.multiply(values, values), axes, keepdims)), x)

@@ -32,7 +32,8 @@ def _argsort(x: Array, *, axis: int, descending: bool, stable: bool) -> Array:
     if not descending:
         return np.argsort(x, axis=axis, kind=kind)
     # backwards twice, so that equal elements keep their order
-    return x.shape[axis] - 1 - np.flip(np.argsort(np.flip(x, axis), axis=axis, kind=kind), axis)
+    last: int = x.shape[axis] - 1
+    return last - np.flip(np.argsort(np.flip(x, axis), axis=axis, kind=kind), axis)
 
 
 def _searchsorted_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
@@ -70,7 +71,7 @@ def argsort(x: Operand, axis: int | None = -1, *, descending: bool = False, stab
 
 
 def sort(x: Operand, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
-    """``x`` in order along ``axis`` (None: flattened); NaN counts as largest. Gradients go back to where values came from."""
+    """``x`` in order along ``axis`` (None: flattened); NaN counts as largest. Gradients go where values came from."""
     if axis is None:
         x, axis = flatten(x), 0
     return take_along_axis(x, argsort(x, axis, descending=descending, stable=stable), axis)
@@ -91,10 +92,8 @@ def topk(x: Operand, k: int, axis: int = -1) -> TopK:
     return TopK(take_along_axis(x, indices, a), indices)
 
 
-def searchsorted(
-    ordered: Operand, values: Operand, side: str = "left", *, sorter: Operand | None = None
-) -> Tensor:
-    """Where (int64) ``values`` would go into the 1-D ``ordered`` for it to stay sorted; before equals or, "right", after.
+def searchsorted(ordered: Operand, values: Operand, side: str = "left", *, sorter: Operand | None = None) -> Tensor:
+    """Where (int64) ``values`` would go into the 1-D ``ordered`` for it to stay sorted: before its equals, or after.
 
     ``sorter`` gives the order of an array that is not sorted, as argsort does.
     """

@@ -80,9 +80,7 @@ def _consumed(entry: Any) -> int:
     """How many axes an entry stands for."""
     if entry is None or entry is Ellipsis:
         return 0
-    return (
-        len(np.shape(entry)) if isinstance(entry, (bool, np.bool_)) else entry.ndim if is_mask(entry) else 1
-    )
+    return len(np.shape(entry)) if isinstance(entry, (bool, np.bool_)) else entry.ndim if is_mask(entry) else 1
 
 
 def _expanded(shape: Shape, entries: list[Any]) -> Iterator[Any]:
@@ -92,9 +90,7 @@ def _expanded(shape: Shape, entries: list[Any]) -> Iterator[Any]:
         raise IndexingError("an index can have only one ellipsis ('...')")
     missing = len(shape) - builtins.sum(map(_consumed, entries))
     if missing < 0:
-        raise IndexingError(
-            f"too many indices: {len(shape) - missing} for a tensor of {len(shape)} dimensions"
-        )
+        raise IndexingError(f"too many indices: {len(shape) - missing} for a tensor of {len(shape)} dimensions")
     at = dots[0] if dots else len(entries)
     yield from entries[:at]
     yield from [np.s_[:]] * missing
@@ -126,9 +122,7 @@ def parse(shape: Shape, index: Any) -> Subscript:
         else:
             _integer(parts, axis, n, entry, advanced)
         axis += _consumed(entry)
-    return Subscript(
-        *(tuple(v) for v in (parts.slices, parts.dropped, parts.added, parts.axes, parts.indices))
-    )  # type: ignore[arg-type]
+    return Subscript(*(tuple(v) for v in (parts.slices, parts.dropped, parts.added, parts.axes, parts.indices)))
 
 
 def _array(parts: _Parts, n: int, entry: Any) -> None:
@@ -161,7 +155,7 @@ def _integer(parts: _Parts, axis: int, n: int, entry: Any, advanced: bool) -> No
         i = operator.index(entry)
     except TypeError:
         raise IndexingError(
-            f"an index consists of ints, slices, None, '...' and arrays of integers or bools, not {type(entry).__name__}"
+            f"an index is made of ints, slices, None, '...' and arrays of integers or bools, not {type(entry).__name__}"
         ) from None
     if not -n <= i < n:
         raise IndexingError(f"index {i} is out of bounds for axis {axis} of length {n}")
