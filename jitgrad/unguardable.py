@@ -40,6 +40,7 @@ _NAMED = {
     ("posix", "times"): _CLOCK, ("posix", "getpid"): _UNIQUE, ("posix", "listdir"): _INPUT,
     ("threading", "get_ident"): _THREAD, ("_thread", "get_ident"): _THREAD, ("_thread", "get_native_id"): _THREAD,
     ("threading", "current_thread"): _THREAD, ("threading", "active_count"): _THREAD,
+    ("numpy.random", "default_rng"): _RANDOM,
     ("numpy.random._generator", "default_rng"): _RANDOM, ("io", "open"): _INPUT, ("_io", "open"): _INPUT,
 }  # fmt: skip
 
@@ -63,7 +64,8 @@ def is_library_module(name: str) -> bool:
     file = getattr(sys.modules.get(name), "__file__", None)
     if isinstance(file, str):
         return is_library_file(file)
-    return name.partition(".")[0] in sys.stdlib_module_names
+    # cython invents a module without a file for the type of its functions
+    return name.startswith("_cython") or name.partition(".")[0] in sys.stdlib_module_names
 
 
 def is_library_class(cls: type) -> bool:
