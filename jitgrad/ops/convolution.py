@@ -67,7 +67,7 @@ UNFOLD: OpDef = define(
     eager=_unfold,
     abstract=_unfold_aval,
     vjp=(lambda g, _out, _x, **attrs: apply_op(FOLD, g, shape=_x.shape[-2:], **attrs),),
-    domain=("image",),
+    domain=("matrix",),
     sample_attrs={"kernel": (2, 2), "stride": (1, 1), "dilation": (1, 1)},
 )
 FOLD: OpDef = define(
@@ -76,7 +76,6 @@ FOLD: OpDef = define(
     eager=_fold,
     abstract=lambda avals, attrs: Aval((*avals[0].shape[:-4], *attrs["shape"]), avals[0].dtype),
     vjp=(lambda g, _out, _x, *, shape, **attrs: apply_op(UNFOLD, g, **attrs),),
-    domain=("windows",),
     sample_attrs={"shape": (3, 4), "kernel": (2, 2), "stride": (1, 1), "dilation": (1, 1)},
 )
 

@@ -128,7 +128,7 @@ def _summed(term: Term, keep: str) -> Term:
     axes = tuple(k for k, label in enumerate(labels) if label not in keep)
     if not axes:
         return term
-    return sum_(x, axis=axes, dtype=x.dtype), "".join(label for label in labels if label in keep)
+    return sum_(x, axis=axes), "".join(label for label in labels if label in keep)
 
 
 def _cheapest_pair(terms: Sequence[Term], output: str, sizes: dict[str, int]) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from jitgrad.dispatch import apply_op
 from jitgrad.errors import ArgumentError, ShapeError
 from jitgrad.op import Kind, OpDef, define
 from jitgrad.ops.creation import asarray
-from jitgrad.ops.elementwise import add, multiply
+from jitgrad.ops.elementwise import add, astype, multiply
 from jitgrad.ops.movement import expand_dims, moveaxis, permute_dims, reshape, squeeze
 from jitgrad.ops.reduce import sum as sum_
 from jitgrad.tensor import Tensor
@@ -22,7 +22,7 @@ from jitgrad.tensor import Tensor
 def _matmul_eager(x: Any, y: Any) -> Any:
     if x.ndim > 2 and y.ndim == 2 and x.flags.c_contiguous:
         # one large product instead of NumPy's loop of small ones
-        return np.matmul(x.reshape(-1, x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[-1])
+        return np.matmul(x.reshape(prod(x.shape[:-1]), x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[-1])
     return np.matmul(x, y)
 
 
@@ -117,7 +117,9 @@ def vecdot(x: Any, y: Any, *, axis: int = -1) -> Tensor:
     kx, ky = normalize_axis("vecdot", axis, x.ndim), normalize_axis("vecdot", axis, y.ndim)
     if not x.ndim or not y.ndim or x.shape[kx] != y.shape[ky]:
         raise ShapeError(f"vecdot: {x.aval} and {y.aval} differ in size along axis {axis}")
-    return sum_(multiply(_to_last(x, kx), _to_last(y, ky)), axis=-1, dtype=promote(x.aval, y.aval))
+    total = sum_(multiply(_to_last(x, kx), _to_last(y, ky)), axis=-1)
+    dtype = promote(x.aval, y.aval)  # small integers are summed in 64 bits and wrap, as in NumPy
+    return total if total.dtype == dtype else astype(total, dtype)
 
 
 def _to_last(x: Tensor, axis: int) -> Tensor:

@@ -112,7 +112,7 @@ BINARY_CROSS_ENTROPY = elementwise(
             g, ew.subtract(ew.maximum(ew.log1p(ew.negative(x)), -100.0), ew.maximum(ew.log(x), -100.0))
         ),
     ),
-    domain=("unit", "unit"),
+    domain=("probability", "probability"),
 )
 
 

@@ -66,19 +66,19 @@ def dropout(x: Any, p: Any = 0.5, training: bool = True, *, generator: Generator
     Raises:
         ArgumentError: ``p`` is a Python number outside [0, 1].
     """
-    x = asarray(x)
+    given = asarray(x)
     if isinstance(p, (int, float)):
         if not 0 <= p <= 1:
             raise ArgumentError(f"dropout: a probability is between 0 and 1, got {p}")
         if not training or p == 0:
-            return x
+            return given
         scale: Any = 1.0 / (1.0 - p) if p < 1 else 0.0
     elif not training:
-        return x
+        return given
     else:
         scale = ew.where(ew.less(p, 1.0), ew.reciprocal(ew.subtract(1.0, ew.where(ew.less(p, 1.0), p, 0.0))), 0.0)
-    keep = ew.greater_equal(rand(x.shape, dtype=np.float32, generator=generator), p)
-    return ew.where(keep, ew.multiply(x, scale), 0.0)
+    keep = ew.greater_equal(rand(given.shape, dtype=np.float32, generator=generator), p)
+    return ew.where(keep, ew.multiply(given, scale), 0.0)
 
 
 # --- normalisation -----------------------------------------------------------------------------------------------

@@ -123,5 +123,5 @@ PHILOX_BITS = elementwise(
     scalar="philox_bits(key, counter, index)",
     eager=_philox_eager,
     dtypes=_bits_dtypes,
-    domain=("integer", "integer", "integer"),
+    domain=("count", "count", "count"),
 )
