@@ -14,28 +14,14 @@ import pytest
 os.environ.setdefault("JITGRAD_VERIFY", "2")  # before jitgrad is imported: every pass is verified in tests
 
 TESTS = Path(__file__).parent
-MARKERS = {
-    "numba": "compiles kernels with numba",
-    "cuda": "needs a CUDA device",
-    "slow": "takes more than a few seconds; runs with --slow or -m slow",
-    "peers": "compares with torch or JAX where they are installed",
-}
-
 # the same examples in every run, so that a red test is red for everyone
 hypothesis.settings.register_profile("jitgrad", deadline=None, max_examples=40, derandomize=True)
 hypothesis.settings.load_profile("jitgrad")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--update-golden", action="store_true", help="write the golden texts in place of comparing them"
-    )
+    parser.addoption("--update-golden", action="store_true", help="write the golden texts in place of comparing them")
     parser.addoption("--slow", action="store_true", help="run tests marked slow")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    for name, meaning in MARKERS.items():
-        config.addinivalue_line("markers", f"{name}: {meaning}")
 
 
 def _cuda_device() -> bool:
@@ -53,11 +39,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Skip what this machine or this command line cannot run."""
     run_slow = config.getoption("--slow") or "slow" in config.getoption("-m")
     peers = any(importlib.util.find_spec(name) for name in ("torch", "jax"))
-    marked = {name for item in items for name in MARKERS if item.get_closest_marker(name)}
+    wants_cuda = any(item.get_closest_marker("cuda") for item in items)
     reasons = {
         "slow": "" if run_slow else "slow: run with --slow",
         "peers": "" if peers else "neither torch nor JAX is installed",
-        "cuda": "" if "cuda" not in marked or _cuda_device() else "no CUDA device",
+        "cuda": "" if not wants_cuda or _cuda_device() else "no CUDA device",
     }
     for item in items:
         for name, reason in reasons.items():
@@ -86,9 +72,7 @@ class Golden:
 
     def text(self) -> str:
         if not self.path.exists():
-            pytest.fail(
-                f"no golden text {self.path.relative_to(TESTS)}: make it with --update-golden and read it"
-            )
+            pytest.fail(f"no golden text {self.path.relative_to(TESTS)}: make it with --update-golden and read it")
         return self.path.read_text(encoding="utf-8").rstrip("\n")
 
     def __repr__(self) -> str:
@@ -101,9 +85,7 @@ def pytest_assertrepr_compare(op: str, left: object, right: object) -> list[str]
         return None
     import difflib
 
-    lines = difflib.unified_diff(
-        right.text().splitlines(), str(left).splitlines(), str(right), "this run", lineterm=""
-    )
+    lines = difflib.unified_diff(right.text().splitlines(), str(left).splitlines(), str(right), "this run", lineterm="")
     return [f"differs from {right}; --update-golden accepts it", *lines]
 
 

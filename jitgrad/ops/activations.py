@@ -68,9 +68,7 @@ HARDTANH = elementwise(
     vjp=(
         lambda g, _out, x, min_val, max_val: where(_within(x, min_val, max_val), g, 0.0),
         lambda g, _out, x, min_val, _max_val: where(less(x, min_val), g, 0.0),
-        lambda g, _out, x, min_val, max_val: where(
-            logical_and(greater(x, max_val), greater(x, min_val)), g, 0.0
-        ),
+        lambda g, _out, x, min_val, max_val: where(logical_and(greater(x, max_val), greater(x, min_val)), g, 0.0),
     ),
     domain=("real", "low", "high"),
 )
@@ -85,11 +83,7 @@ HARDSWISH = elementwise(
     "hardswish(x)",
     scalar="x * minimum(maximum(x + 3, 0), 6) / 6",
     eager=lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
-    vjp=(
-        lambda g, _out, x: where(
-            less(x, 3), where(greater(x, -3), multiply(g, add(divide(x, 3.0), 0.5)), 0.0), g
-        ),
-    ),
+    vjp=(lambda g, _out, x: where(less(x, 3), where(greater(x, -3), multiply(g, add(divide(x, 3.0), 0.5)), 0.0), g),),
     domain=("real",),
 )
 
@@ -160,9 +154,7 @@ ELU = elementwise(
     scalar="x if x > 0 else alpha * expm1(x)",
     eager=lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x)),
     vjp=(
-        lambda g, _out, x, alpha: where(
-            greater(x, 0), g, multiply(g, multiply(alpha, exp(_not_above_zero(x))))
-        ),
+        lambda g, _out, x, alpha: where(greater(x, 0), g, multiply(g, multiply(alpha, exp(_not_above_zero(x))))),
         _elu_slope_gradient,
     ),
     domain=("nonzero", "positive"),
@@ -172,9 +164,7 @@ CELU = elementwise(
     scalar="x if x > 0 else alpha * expm1(x / alpha)",
     eager=lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x / alpha)),
     vjp=(
-        lambda g, _out, x, alpha: where(
-            greater(x, 0), g, multiply(g, exp(divide(_not_above_zero(x), alpha)))
-        ),
+        lambda g, _out, x, alpha: where(greater(x, 0), g, multiply(g, exp(divide(_not_above_zero(x), alpha)))),
         _celu_slope_gradient,
     ),
     domain=("nonzero", "positive"),
@@ -230,9 +220,7 @@ def _mish_gradient(g: Tensor, _out: Any, x: Any) -> Tensor:
 def _softplus_scale_gradient(g: Tensor, out: Any, x: Any, beta: Any, threshold: Any) -> Tensor:
     """d/dbeta of ``log1p(e**(beta x)) / beta``; 0 on the linear side."""
     z = multiply(x, beta)
-    return where(
-        greater(z, threshold), 0.0, multiply(g, divide(subtract(multiply(x, sigmoid(z)), out), beta))
-    )
+    return where(greater(z, threshold), 0.0, multiply(g, divide(subtract(multiply(x, sigmoid(z)), out), beta)))
 
 
 SILU = elementwise(

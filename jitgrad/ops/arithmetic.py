@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval, Dtype, float_dtype, like_ufunc, same_dtype
+from jitgrad.aval import Aval, Dtype, like_ufunc, same_dtype
 from jitgrad.op import elementwise
 from jitgrad.ops.comparison import (
     equal,
@@ -155,7 +155,7 @@ COPYSIGN = elementwise(
     "copysign(x, y)",
     scalar="copysign(x, y)",
     eager=np.copysign,
-    dtypes=float_dtype,
+    dtypes=like_ufunc(np.copysign),
     vjp=(lambda g, _out, x, y: multiply(g, multiply(sign(x), copysign(1.0, y))), zero_gradient),
     domain=("nonzero", "nonzero"),
 )
@@ -286,9 +286,7 @@ LERP = elementwise(
     "lerp(x, y, weight)",
     # from the nearer end, so that weight 1 gives y exactly
     scalar="x + weight * (y - x) if abs(weight) < 0.5 else y - (y - x) * (1 - weight)",
-    eager=lambda x, y, weight: np.where(
-        np.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight)
-    ),
+    eager=lambda x, y, weight: np.where(np.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight)),
     vjp=(
         lambda g, _out, _x, _y, weight: multiply(g, subtract(1.0, weight)),
         lambda g, _out, _x, _y, weight: multiply(g, weight),

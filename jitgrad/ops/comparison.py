@@ -122,9 +122,7 @@ def _float_predicate(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype,
 
 
 def _predicate(name: str, ufunc: np.ufunc) -> OpDef:
-    return elementwise(
-        f"{name}(x)", scalar=f"{name}(x)", eager=ufunc, dtypes=_float_predicate, domain=("real",)
-    )
+    return elementwise(f"{name}(x)", scalar=f"{name}(x)", eager=ufunc, dtypes=_float_predicate, domain=("real",))
 
 
 ISNAN = _predicate("isnan", np.isnan)
@@ -202,9 +200,7 @@ def logical_not(x: Operand) -> Tensor:
 
 
 def _bitwise(name: str, scalar: str, ufunc: np.ufunc) -> OpDef:
-    return elementwise(
-        f"{name}(x, y)", scalar=scalar, eager=ufunc, dtypes=like_ufunc(ufunc), domain=("int", "int")
-    )
+    return elementwise(f"{name}(x, y)", scalar=scalar, eager=ufunc, dtypes=like_ufunc(ufunc), domain=("int", "int"))
 
 
 BITWISE_AND = _bitwise("bitwise_and", "x & y", np.bitwise_and)

@@ -126,7 +126,9 @@ from jitgrad.ops.rounding import (
 )
 from jitgrad.ops.special import (
     ERF,
+    ERFC,
     erf,
+    erfc,
 )
 from jitgrad.ops.transcendental import (
     EXP,
@@ -217,6 +219,7 @@ __all__ = [
     "DIVIDE",
     "EQUAL",
     "ERF",
+    "ERFC",
     "EXP",
     "EXP2",
     "EXPM1",
@@ -234,9 +237,9 @@ __all__ = [
     "LESS",
     "LESS_EQUAL",
     "LOG",
+    "LOG10",
     "LOG1P",
     "LOG2",
-    "LOG10",
     "LOGADDEXP",
     "LOGICAL_AND",
     "LOGICAL_NOT",
@@ -302,6 +305,7 @@ __all__ = [
     "eq",
     "equal",
     "erf",
+    "erfc",
     "exp",
     "exp2",
     "expm1",
@@ -324,9 +328,9 @@ __all__ = [
     "less",
     "less_equal",
     "log",
+    "log10",
     "log1p",
     "log2",
-    "log10",
     "logaddexp",
     "logical_and",
     "logical_not",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitgrad.aval import float_dtype, like_ufunc
+from jitgrad.aval import like_ufunc
 from jitgrad.op import OpDef, elementwise
 from jitgrad.ops.arithmetic import astype, divide, multiply, negative, subtract
 from jitgrad.ops.comparison import zero_gradient
@@ -42,10 +42,12 @@ def trunc(x: Operand) -> Tensor:
 
 
 def round(x: Operand, decimals: int = 0) -> Tensor:
-    """The nearest multiple of ``10**-decimals``, ties to even, in the dtype of ``x``.
+    """The nearest multiple of ``10**-decimals``, ties to even, in the dtype of ``x`` (floating for bools, as in NumPy).
 
     With ``decimals`` it scales, rounds and scales back, as ``np.round`` does.
     """
+    if dtype_of(x) == np.bool_:
+        return apply(ROUND, x)
     if decimals == 0 or (decimals > 0 and is_integral(x)):
         return _rounded(ROUND, x)
     scale = 10.0 ** (decimals if decimals > 0 else -decimals)
@@ -90,7 +92,7 @@ NEXTAFTER = elementwise(
     "nextafter(x, y)",
     scalar="nextafter(x, y)",
     eager=np.nextafter,
-    dtypes=float_dtype,
+    dtypes=like_ufunc(np.nextafter),
     domain=("real", "real"),
 )
 

@@ -37,8 +37,20 @@ ERF = elementwise(
     vjp=(lambda g, _out, x: multiply(g, multiply(TWO_OVER_SQRT_PI, exp(negative(square(x))))),),
     domain=("real",),
 )
+ERFC = elementwise(
+    "erfc(x)",
+    scalar="erfc(x)",
+    eager=on_floats("erfc"),
+    vjp=(lambda g, _out, x: multiply(g, multiply(-TWO_OVER_SQRT_PI, exp(negative(square(x))))),),
+    domain=("real",),
+)
 
 
 def erf(x: Operand) -> Tensor:
     """``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``, floating."""
     return apply(ERF, x)
+
+
+def erfc(x: Operand) -> Tensor:
+    """``1 - erf(x)``, accurate where ``erf(x)`` is near 1."""
+    return apply(ERFC, x)

@@ -29,9 +29,7 @@ LN10 = math.log(10.0)
 
 # --- exponentials ------------------------------------------------------------------------------------------------
 
-EXP = elementwise(
-    "exp(x)", scalar="exp(x)", eager=np.exp, vjp=(lambda g, out, _x: multiply(g, out),), domain=("real",)
-)
+EXP = elementwise("exp(x)", scalar="exp(x)", eager=np.exp, vjp=(lambda g, out, _x: multiply(g, out),), domain=("real",))
 EXP2 = elementwise(
     "exp2(x)",
     scalar="exp2(x)",
@@ -85,9 +83,7 @@ def sigmoid(x: Operand) -> Tensor:
 
 # --- logarithms --------------------------------------------------------------------------------------------------
 
-LOG = elementwise(
-    "log(x)", scalar="log(x)", eager=np.log, vjp=(lambda g, _out, x: divide(g, x),), domain=("positive",)
-)
+LOG = elementwise("log(x)", scalar="log(x)", eager=np.log, vjp=(lambda g, _out, x: divide(g, x),), domain=("positive",))
 LOG2 = elementwise(
     "log2(x)",
     scalar="log2(x)",
@@ -174,9 +170,7 @@ def _pow_exponent_gradient(g: Tensor, out: Any, x: Any, y: Any) -> Tensor:
 
 def _integer_power(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Any:
     if y.dtype.kind == "i" and (y < 0).any():
-        raise ArgumentError(
-            "pow: integers to negative integer powers are no integers; convert one of the two to float"
-        )
+        raise ArgumentError("pow: integers to negative integer powers are no integers; convert one of the two to float")
     return np.power(x, y)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,14 @@ STEP = 1e-3  # of a five-point stencil: its error h**4 and the rounding error ep
 
 
 def check_grads(
-    f: Function, xs: Sequence[Any], order: int = 2, *, rtol: float = 1e-6, atol: float = 1e-8, seed: int = 0
+    f: Function,
+    xs: Sequence[Any],
+    order: int = 2,
+    *,
+    rtol: float = 1e-6,
+    atol: float = 1e-8,
+    step: float = STEP,
+    seed: int = 0,
 ) -> None:
     """Compare the gradients of ``f`` up to ``order`` with finite differences of ``f`` and of its gradients.
 
@@ -28,6 +36,7 @@ def check_grads(
     Args:
         f: takes Tensors, returns a Tensor or a tuple of them; operands that are not floating are passed unchanged.
         xs: arrays or Tensors; the floating ones must be float64.
+        step: of the finite differences; a small one for functions with many kinks, at a looser ``rtol``.
 
     Raises:
         ArgumentError: a floating operand is not float64, or none is floating.
@@ -42,7 +51,8 @@ def check_grads(
         outputs = _as_tuple(f(*_tensors(arrays, ())))
         cotangents = [rng.normal(0.0, 1.0, out.shape) for out in outputs]
         for k in floating:
-            _check_direction(f, arrays, k, cotangents, rng, (rtol, atol, level))
+            way = _Direction(k, step, rng.uniform(-1.0, 1.0, arrays[k].shape))
+            _check_direction(f, arrays, way, cotangents, _Limits(rtol, atol, level))
         if level < order:
             f, arrays, floating = _gradient_function(f, arrays, floating, cotangents)
 
@@ -55,37 +65,46 @@ def _tensors(arrays: Sequence[Array], differentiable: Sequence[int]) -> list[Ten
     return [Tensor(np.array(x)).requires_grad_(k in differentiable) for k, x in enumerate(arrays)]
 
 
+@dataclass(frozen=True, slots=True)
+class _Direction:
+    """Which operand to move, and how: by ``step`` times ``along``."""
+
+    operand: int
+    step: float
+    along: Array
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """How far two derivatives may be apart, and of which order they are."""
+
+    rtol: float
+    atol: float
+    order: int
+
+
 def _check_direction(
-    f: Function,
-    arrays: list[Array],
-    k: int,
-    cotangents: list[Array],
-    rng: np.random.Generator,
-    limits: tuple[float, float, int],
+    f: Function, arrays: list[Array], way: _Direction, cotangents: list[Array], limits: _Limits
 ) -> None:
-    """Compare both derivatives of ``<cotangents, f>`` along a random direction of operand ``k``."""
-    rtol, atol, level = limits
-    direction = rng.normal(0.0, 1.0, arrays[k].shape)
-    direction /= max(1.0, float(np.max(np.abs(direction), initial=0.0)))
+    """Compare both derivatives of ``<cotangents, f>`` along ``way``."""
+    k, h = way.operand, way.step
     inputs = _tensors(arrays, [k])
     seeds = [Tensor(u) for u in cotangents]
     g = gradients(_as_tuple(f(*inputs)), seeds, [inputs[k]])[0]
-    analytic = 0.0 if g is None else float(np.sum(g.concrete("check_grads") * direction))
+    analytic = 0.0 if g is None else float(np.sum(g.concrete("check_grads") * way.along))
 
     def along(t: float) -> float:
-        moved = [*arrays[:k], arrays[k] + t * direction, *arrays[k + 1 :]]
+        moved = [*arrays[:k], arrays[k] + t * way.along, *arrays[k + 1 :]]
         outputs = _as_tuple(f(*_tensors(moved, [])))
-        return float(
-            sum(np.sum(u * out.concrete("check_grads")) for u, out in zip(cotangents, outputs, strict=True))
-        )
+        return float(sum(np.sum(u * out.concrete("check_grads")) for u, out in zip(cotangents, outputs, strict=True)))
 
-    near, far = along(STEP) - along(-STEP), along(2 * STEP) - along(-2 * STEP)
-    numeric = (8 * near - far) / (12 * STEP)
+    near, far = along(h) - along(-h), along(2 * h) - along(-2 * h)
+    numeric = (8 * near - far) / (12 * h)
     scale = max(abs(along(0.0)), abs(numeric), 1.0)
-    if not abs(analytic - numeric) <= atol + rtol * scale:
+    if not abs(analytic - numeric) <= limits.atol + limits.rtol * scale:
         raise GradcheckError(
-            f"gradient of order {level} with respect to operand {k} {inputs[k].aval}: backward says {analytic:.12g}, "
-            f"finite differences {numeric:.12g}"
+            f"gradient of order {limits.order} with respect to operand {k} {inputs[k].aval}: "
+            f"backward says {analytic:.12g}, finite differences {numeric:.12g}"
         )
 
 
@@ -102,9 +121,7 @@ def _gradient_function(
                 inputs[k] = Tensor(inputs[k].concrete("check_grads")).requires_grad_()
         wanted = [inputs[k] for k in floating]
         found = gradients(_as_tuple(f(*inputs)), xs[count:], wanted, create_graph=True)
-        return tuple(
-            Tensor(np.zeros(x.shape, x.dtype)) if g is None else g for g, x in zip(found, wanted, strict=True)
-        )
+        return tuple(Tensor(np.zeros(x.shape, x.dtype)) if g is None else g for g, x in zip(found, wanted, strict=True))
 
     extended = [*arrays, *cotangents]
     return gradient, extended, [*floating, *range(count, len(extended))]

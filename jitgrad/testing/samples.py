@@ -20,8 +20,8 @@ def _with_sign(rng: np.random.Generator, x: Array) -> Array:
     return signed
 
 
-# Where finite differences with steps up to 2e-3 meet no kink, pole or jump. "low" and "high" are bounds around 0,
-# "fraction" keeps away from integers and is to be divided by "integral".
+# Where finite differences with steps up to 2e-3 meet no kink, pole or jump. "low" and "high" are bounds
+# around 0, "fraction" keeps away from integers and is to be divided by "integral".
 DOMAINS: dict[str, Draw] = {
     "real": lambda rng, shape: rng.normal(0.0, 1.2, shape),
     "positive": lambda rng, shape: rng.uniform(0.3, 3.0, shape),
@@ -41,13 +41,11 @@ DOMAINS: dict[str, Draw] = {
 }
 
 
-def sample_operands(
-    op: OpDef, rng: np.random.Generator, shape: Shape = (3, 4), dtype: Any = np.float64
-) -> list[Array]:
+def sample_operands(op: OpDef, rng: np.random.Generator, shape: Shape = (3, 4), dtype: Any = np.float64) -> list[Array]:
     """One array of ``shape`` for each operand of ``op``, from the domains of its entry.
 
-    ``dtype`` is the dtype of the real-valued domains; an integer dtype rounds them away from 0 (unsigned: also drops
-    the sign). Bools stay bools, and integers stay integers where ``dtype`` is floating.
+    ``dtype`` is the dtype of the real-valued domains; an integer dtype rounds them away from 0, an unsigned one
+    also drops the sign. Bools stay bools, and integers stay integers where ``dtype`` is floating.
 
     Raises:
         ArgumentError: the entry names no domain, or one that is not in ``DOMAINS``.
@@ -56,16 +54,14 @@ def sample_operands(
         raise ArgumentError(f"sample_operands: the entry of op {op} has no domain")
     unknown = sorted(set(op.domain) - set(DOMAINS))
     if unknown:
-        raise ArgumentError(
-            f"sample_operands: the domain {unknown} of op {op} is not one of {sorted(DOMAINS)}"
-        )
+        raise ArgumentError(f"sample_operands: the domain {unknown} of op {op} is not one of {sorted(DOMAINS)}")
     return [_converted(np.asarray(DOMAINS[name](rng, shape)), np.dtype(dtype)) for name in op.domain]
 
 
 def _converted(x: Array, dtype: Dtype) -> Array:
     if x.dtype == np.bool_ or (x.dtype.kind == "i" and dtype.kind == "f"):
         return x
-    if dtype.kind == "f" or dtype.kind == "b":
+    if dtype.kind in "fb":
         return x.astype(dtype)
     rounded = np.sign(x) * np.ceil(np.abs(x))
     return (np.abs(rounded) if dtype.kind == "u" else rounded).astype(dtype)

@@ -15,9 +15,7 @@ from jitgrad.errors import DtypeError, ShapeError
 from jitgrad.op import REGISTRY, Kind, OpDef
 from jitgrad.testing import evaluate_scalar, sample_operands
 
-ELEMENTWISE = [
-    op for op in REGISTRY.values() if op.kind is Kind.ELEMENTWISE and op.domain and op.name[:6] != "philox"
-]
+ELEMENTWISE = [op for op in REGISTRY.values() if op.kind is Kind.ELEMENTWISE and op.domain and op.name[:6] != "philox"]
 SCALAR = [op for op in ELEMENTWISE if op.scalar is not None]
 EXACT_DTYPES = ("?", "b", "i", "l", "B", "L")
 FLOATS = ("f", "d")
@@ -37,21 +35,17 @@ def accepts(op: OpDef, dtype: Any) -> bool:
 
 
 def assert_close(found: Any, expected: Any, ulp: float) -> None:
-    """Equal NaN, infinities and integers; floats within ``ulp`` units in the last place; exact ones also in their signed zeros."""
+    """Equal NaN, infinities and integers; floats within ``ulp`` ULP, for 0 equal in their signed zeros as well."""
     assert found.dtype == expected.dtype and found.shape == expected.shape
     if found.dtype.kind != "f":
         np.testing.assert_array_equal(found, expected)
         return
     with np.errstate(all="ignore"):
         limit = ulp * np.abs(np.spacing(expected))
-        bad = ~(
-            (found == expected) | (np.isnan(found) & np.isnan(expected)) | (np.abs(found - expected) <= limit)
-        )
+        bad = ~((found == expected) | (np.isnan(found) & np.isnan(expected)) | (np.abs(found - expected) <= limit))
     assert not bad.any(), f"{found[bad]} is not {expected[bad]}"
     if ulp == 0.0:
-        np.testing.assert_array_equal(
-            np.signbit(found) | np.isnan(found), np.signbit(expected) | np.isnan(expected)
-        )
+        np.testing.assert_array_equal(np.signbit(found) | np.isnan(found), np.signbit(expected) | np.isnan(expected))
 
 
 def ulp_of(op: OpDef) -> float:
@@ -117,9 +111,7 @@ def test_memory_layout_does_not_matter(op: OpDef, layout: str) -> None:
 
     found = run(op, *[variants(np.broadcast_to(x, (3, 4)))[layout] for x in xs])
 
-    assert_close(
-        found, np.broadcast_to(expected, found.shape), 1.0
-    )  # NumPy's strided loops may round differently
+    assert_close(found, np.broadcast_to(expected, found.shape), 1.0)  # NumPy's strided loops may round differently
 
 
 @pytest.mark.parametrize("op", ELEMENTWISE, ids=str)
@@ -138,9 +130,7 @@ def test_empty_and_zero_dimensional_operands(op: OpDef) -> None:
 def test_operands_broadcast(op: OpDef) -> None:
     rng = np.random.default_rng(5)
     shapes = ((4, 1, 3), (5, 1), (3,))
-    xs = [
-        sample_operands(op, rng, shape)[k] for k, shape in zip(range(len(op.operands)), shapes, strict=False)
-    ]
+    xs = [sample_operands(op, rng, shape)[k] for k, shape in zip(range(len(op.operands)), shapes, strict=False)]
     full = np.broadcast_arrays(*xs)
 
     assert_close(run(op, *xs), run(op, *[np.ascontiguousarray(x) for x in full]), 1.0)

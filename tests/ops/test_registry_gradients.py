@@ -18,9 +18,7 @@ from jitgrad.tensor import Tensor
 from jitgrad.testing import check_grads, sample_operands
 from jitgrad.testing.samples import DOMAINS
 
-DIFFERENTIABLE = [
-    op for op in REGISTRY.values() if op.vjp is not None and op.domain and set(op.domain) <= set(DOMAINS)
-]
+DIFFERENTIABLE = [op for op in REGISTRY.values() if op.vjp is not None and op.domain and set(op.domain) <= set(DOMAINS)]
 ELEMENTWISE = [op for op in DIFFERENTIABLE if op.kind is Kind.ELEMENTWISE]
 
 
@@ -35,9 +33,7 @@ def test_vjp_agrees_with_finite_differences(op: OpDef) -> None:
 def test_vjp_undoes_broadcasting(op: OpDef) -> None:
     rng = np.random.default_rng(1)
     shapes = ((2, 1, 3), (4, 1), (3,))
-    xs = [
-        sample_operands(op, rng, shape)[k] for k, shape in zip(range(len(op.operands)), shapes, strict=False)
-    ]
+    xs = [sample_operands(op, rng, shape)[k] for k, shape in zip(range(len(op.operands)), shapes, strict=False)]
 
     check_grads(lambda *xs: apply_op(op, *xs, **op.sample_attrs), xs, order=2)
 
@@ -103,7 +99,7 @@ def test_the_checks_see_a_wrong_gradient() -> None:
         register=False,
     )
 
-    with pytest.raises(GradcheckError, match="order 1 .* operand 0"):
+    with pytest.raises(GradcheckError, match=r"order 1 .* operand 0"):
         check_grads(lambda x: apply_op(wrong, x), [np.array([1.0, 2.0])])
 
 
