@@ -92,7 +92,7 @@ class EagerInterpreter:
             return tuple(Tensor(r) for r in result)
         if op.views and isinstance(operands[0], Tensor) and np.may_share_memory(result, arrays[0]):
             view = Tensor(result, storage=operands[0]._storage)
-            view._storage.share(operands[0], view)
+            view._storage.share(operands[0], view, op, attrs)
             return view
         if result.ndim == 0 and op.kind is Kind.ELEMENTWISE and result.dtype.kind != "b" and all(a.weak for a in avals):
             return Tensor(result, Aval((), result.dtype, weak=True))

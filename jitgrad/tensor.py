@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from jitgrad.aval import Aval, Dtype, Shape, is_differentiable
 from jitgrad.errors import ArgumentError, AutogradError, DtypeError
 from jitgrad.ir import Value
+from jitgrad.op import OpDef
 from jitgrad.origin import Origin
 from jitgrad.scope import current_interpreter
 
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
 SUPPORTED = "?bhilqBHILQefd"
+
+
+class Lineage(NamedTuple):
+    """Which tensor owns the memory of a view, and the view ops that lead from it there."""
+
+    root: weakref.ref[Tensor]
+    steps: tuple[tuple[OpDef | None, Mapping[str, Any]], ...]
 
 
 class Storage:
@@ -27,20 +38,23 @@ class Storage:
         self.changed_at = Origin()
         self._sharers: list[weakref.ref[Tensor]] = []  # empty as long as one tensor has this memory to itself
 
-    def share(self, *tensors: Tensor) -> None:
-        """Remember that ``tensors`` lie over this memory."""
-        if len(self._sharers) & (len(self._sharers) + 1) == 0:  # at 2**k - 1 entries: drop the dead ones now and then
-            self._sharers = list({id(t): ref for ref in self._sharers if (t := ref()) is not None}.values())
-        known = [ref() for ref in self._sharers[-2:]]
-        self._sharers.extend(weakref.ref(t) for t in tensors if not any(t is other for other in known))
-
-    def has_others(self, tensor: Tensor) -> bool:
-        """Whether a tensor other than ``tensor`` that is still alive lies over this memory."""
-        return any((other := ref()) is not None and other is not tensor for ref in self._sharers)
-
     def bump(self) -> None:
         self.version += 1
         self.changed_at = Origin.capture()
+
+    def share(self, parent: Tensor, view: Tensor, op: OpDef | None = None, attrs: Mapping[str, Any] = _NONE) -> None:
+        """Remember that ``view`` lies over this memory as well, made from ``parent`` by ``op`` (None: not by an op)."""
+        root, steps = (weakref.ref(parent), ()) if parent._view is None else parent._view
+        view._view = Lineage(root, (*steps, (op, attrs)))
+        if len(self._sharers) & (len(self._sharers) + 1) == 0:  # at 2**k - 1 entries: drop the dead ones now and then
+            self._sharers = list({id(t): ref for ref in self._sharers if (t := ref()) is not None}.values())
+        known = [ref() for ref in self._sharers[-2:]]
+        self._sharers.extend(weakref.ref(t) for t in (parent, view) if not any(t is other for other in known))
+
+    def has_others(self, *tensors: Tensor | None) -> bool:
+        """Whether a tensor other than ``tensors`` that is still alive lies over this memory."""
+        alive = (other for ref in self._sharers if (other := ref()) is not None and other._storage is self)
+        return any(all(other is not tensor for tensor in tensors) for other in alive)
 
 
 class Tensor:
@@ -50,7 +64,7 @@ class Tensor:
     data; asking such a tensor for its numbers raises TracedValueError.
     """
 
-    __slots__ = ("_data", "_aval", "_requires_grad", "_grad", "grad_fn", "_out_index", "_storage", "_hooks", "__weakref__")
+    __slots__ = ("_data", "_aval", "_requires_grad", "_grad", "grad_fn", "_out_index", "_storage", "_hooks", "_view", "__weakref__")
     __array_priority__ = 1000
 
     _data: Any
@@ -59,6 +73,7 @@ class Tensor:
     grad_fn: Any
     _hooks: list[Callable[[Tensor], Tensor | None]] | None
     _storage: Storage
+    _view: Lineage | None
 
     def __init__(self, data: Any, aval: Aval | None = None, storage: Storage | None = None) -> None:
         """Wrap ``data`` (an ndarray, not copied, or a Value). Users call ``jg.tensor`` or ``jg.asarray`` instead."""
@@ -73,6 +88,7 @@ class Tensor:
         self.grad_fn = None
         self._out_index = 0
         self._hooks = None
+        self._view = None
         self._storage = Storage() if storage is None else storage
 
     # --- what it looks like --------------------------------------------------------------------------------------

@@ -239,7 +239,7 @@ class Trace:
         tensor = view.tensor()
         assert tensor is not None
         tensor._storage = view.parent._storage
-        tensor._storage.share(view.parent, tensor)
+        tensor._storage.share(view.parent, tensor, view.op, view.attrs)
         self.alive.append(view.parent)
         self.views.setdefault(id(view.parent._storage), []).append(view)
 

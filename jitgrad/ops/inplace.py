@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,18 @@ import numpy as np
 from jitgrad.aval import Dtype, Shape
 from jitgrad.dispatch import aval_of
 from jitgrad.errors import DtypeError, IndexingError, InPlaceError, ShapeError
+from jitgrad.op import OpDef
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import array_from, clone
 from jitgrad.ops.indexing import INDEX_PUT, PUT_SLICE, as_constant
 from jitgrad.ops.movement import SLICE, broadcast_to, expand_dims, reshape, shape_with_ones, slice, squeeze
 from jitgrad.ops.operand import Operand, apply, is_number
-from jitgrad.ops.subscript import Subscript, check_mask, entries_of, is_mask, is_whole, parse
+from jitgrad.ops.subscript import Subscript, basic_part, check_mask, entries_of, is_array, is_mask, is_whole, parse
+from jitgrad.ops.views import WRITERS
 from jitgrad.scope import current_interpreter, grad_enabled
 from jitgrad.tensor import Tensor
+
+Steps = tuple[tuple[OpDef | None, Mapping[str, Any]], ...]
 
 
 def assign(target: Tensor, new: Operand) -> Tensor:
@@ -41,27 +45,67 @@ def assign(target: Tensor, new: Operand) -> Tensor:
         value = broadcast_to(value, target.shape)
     tracked = grad_enabled.get() and (target._requires_grad or value._requires_grad)
     if tracked:
-        check_history_may_move(target)
-        value = clone(value) if value.grad_fn is None and value._requires_grad else value
-    current_interpreter.get().write(target, value)
-    if tracked:
-        target.grad_fn, target._out_index = value.grad_fn, value._out_index
-        target._requires_grad = value._requires_grad
+        _write_with_history(target, clone(value) if value.grad_fn is None and value._requires_grad else value)
+    else:
+        current_interpreter.get().write(target, value)
     return target
 
 
-def check_history_may_move(target: Tensor) -> None:
-    """Raise InPlaceError if an in-place change of ``target`` cannot be differentiated."""
-    if target._requires_grad and target.grad_fn is None:
+def _write_with_history(target: Tensor, value: Tensor) -> None:
+    """Write ``value`` and let its history replace that of ``target`` and of the tensor that ``target`` is a view of.
+
+    The new history of the base is that of the base with the part replaced, and the view's is a view of that.
+    """
+    lineage = target._view
+    base = lineage.root() if lineage is not None else None
+    if base is not None and base._storage is not target._storage:
+        base = None
+    check_history_may_move(target, base)
+    if lineage is None or base is None:
+        current_interpreter.get().write(target, value)
+        _move_history(target, value)
+        return
+    whole = _through(base, lineage.steps, value)
+    current_interpreter.get().write(target, value)
+    _move_history(base, whole)
+    part = base
+    for op, attrs in lineage.steps:
+        assert op is not None
+        part = apply(op, part, **attrs)
+    _move_history(target, part)
+
+
+def _through(base: Tensor, steps: Steps, value: Tensor) -> Tensor:
+    """``base`` with ``value`` as the view that ``steps`` make of it."""
+    if not steps:
+        return value
+    (op, attrs), *rest = steps
+    if op is None or op.name not in WRITERS:
         raise InPlaceError(
-            f"in-place change of a leaf {target.aval} that requires grad: its gradient would be lost. "
-            "Do it within no_grad(), or out of place"
+            f"in-place change of {value.aval} under grad mode: it shares memory with another tensor through "
+            f"{op or 'detach'}, and their histories differ. .clone() it first, or do it within no_grad()"
         )
-    if target._storage.has_others(target):
+    part = _through(apply(op, base, **attrs), tuple(rest), value)
+    return WRITERS[op.name](base, part, attrs)
+
+
+def _move_history(target: Tensor, source: Tensor) -> None:
+    target.grad_fn, target._out_index = source.grad_fn, source._out_index
+    target._requires_grad = source._requires_grad
+
+
+def check_history_may_move(target: Tensor, base: Tensor | None) -> None:
+    """Raise InPlaceError if an in-place change of ``target``, a view of ``base``, cannot be differentiated."""
+    if any(t is not None and t._requires_grad and t.grad_fn is None for t in (target, base)):
         raise InPlaceError(
-            f"in-place change of a tensor {target.aval} that shares memory with another tensor (a view of it, or what "
-            "it is a view of), under grad mode: the gradient of the other one would be wrong. .clone() it first, write "
-            "x = x + y for x += y, or do it within no_grad()"
+            f"in-place change of a leaf {target.aval} that requires grad, or of a view of one: its gradient would be "
+            "lost. Do it within no_grad(), or out of place"
+        )
+    if target._storage.has_others(target, base):
+        raise InPlaceError(
+            f"in-place change of a tensor {target.aval} that shares memory with other tensors (views), under grad "
+            "mode: the gradients of the others would be wrong. .clone() it first, write x = x + y for x += y, or do it "
+            "within no_grad()"
         )
 
 
@@ -85,10 +129,21 @@ def set_item(target: Tensor, index: Any, value: Any) -> None:
         InPlaceError: see :func:`assign`.
     """
     tracked = grad_enabled.get() and (target._requires_grad or (isinstance(value, Tensor) and value._requires_grad))
+    if _is_part(target, index, value):
+        return
     if current_interpreter.get().tracing or tracked:
         assign(target, with_item(target, index, value))
     else:
         _write_item(target, index, value)
+
+
+def _is_part(target: Tensor, index: Any, value: Any) -> bool:
+    """Whether ``value`` is ``target[index]`` itself: Python ends ``x[i] += v`` by ``x[i] = part``, already changed."""
+    if not isinstance(value, Tensor) or value._view is None or value._storage is not target._storage:
+        return False
+    if any(is_array(entry) or is_mask(entry) for entry in entries_of(index)):
+        return False
+    return basic_part(target, parse(target.shape, index))._view == value._view
 
 
 def _write_item(target: Tensor, index: Any, value: Any) -> None:
