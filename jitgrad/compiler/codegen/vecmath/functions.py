@@ -69,7 +69,7 @@ _TABLE = (
     MathFunction("erf", 1, gaussian.erf, _OWN_FIT, 1.5, 1.5),
     MathFunction("erfc", 1, gaussian.erfc, "Shepherd and Laframboise, Math. Comp. 36, 1981; " + _OWN_FIT, 2.0, 2.0),
     MathFunction("erfinv", 1, gaussian.erfinv, "Giles, GPU Computing Gems Jade, 2011; " + _OWN_FIT, 2.0, 2.0),
-    MathFunction("asin", 1, inverse_trigonometric.asin, _FDLIBM, 1.5, 1.5),
+    MathFunction("asin", 1, inverse_trigonometric.asin, _FDLIBM, 2.0, 2.0),
     MathFunction("acos", 1, inverse_trigonometric.acos, _FDLIBM, 1.5, 1.5),
     MathFunction("atan", 1, inverse_trigonometric.atan, _FDLIBM, 1.5, 1.5),
     MathFunction("atan2", 2, inverse_trigonometric.atan2, _FDLIBM, 2.0, 2.0),

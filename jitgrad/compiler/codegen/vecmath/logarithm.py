@@ -2,7 +2,8 @@
 
 Method: ``x = 2**k (1 + f)`` with ``1 + f`` in [sqrt(1/2), sqrt(2)), then ``log(1 + f) = f - (h - s (h + R(s*s)))``
 with ``s = f / (2 + f)`` and ``h = f*f/2``: the arrangement of Ng in fdlibm (Sun Microsystems, 1993), whose rounding
-errors stay below an ulp. A correction term carries what the argument lost by rounding (for log1p and the inverse hyperbolics).
+errors stay below an ulp. A correction term carries what the argument lost by rounding (for log1p and the inverse
+hyperbolics).
 """
 
 from __future__ import annotations

@@ -11,7 +11,9 @@ from jitgrad.compiler.codegen.vecmath.algebra import (
     is_number,
     mantissa_bits,
     poly,
+    power_of_two,
     quick_two_sum,
+    to_int,
     two_product,
     two_sum,
 )
@@ -140,14 +142,9 @@ def cbrt(m: Algebra, x: Value) -> Value:
                                                               m.const(4.0 ** (1 / 3))))
     root = _cbrt_newton(m, z, poly(m, one, coefficients.CBRT[m.width]) * start)
     shift = m.select(subnormal, third - float(up // 3), third)
-    result = root * m.from_bits((_as_int(m, shift) + exponent_bias(m)) << mantissa_bits(m))
+    result = root * power_of_two(m, to_int(m, shift))
     ordinary = (a > 0.0) & (a < _INFINITY)
     return m.copysign(m.select(ordinary, result, a), x)
-
-
-def _as_int(m: Algebra, x: Value) -> Value:
-    shift = 1.5 * 2.0 ** mantissa_bits(m)
-    return m.bits(x + shift) - m.bits(m.const(shift))
 
 
 def _cbrt_newton(m: Algebra, z: Value, y: Value) -> Value:

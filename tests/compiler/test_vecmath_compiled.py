@@ -1,0 +1,105 @@
+"""What LLVM makes of the vector mathematics, and how the namespaces treat types."""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jitgrad.compiler.codegen.vecmath import FUNCTIONS, numba_namespace, numpy_namespace
+
+SCALAR = {"fmod", "remainder"}  # LLVM has no vector form of frem: a call to libm
+VECTORISED = sorted(set(FUNCTIONS) - SCALAR)
+
+
+def cfunc_of(name: str, width: int, **options: bool) -> Any:
+    """``y[i] = name(x[i])`` or ``name(a[i], b[i])`` over pointers, as kernels call it."""
+    import numba
+    from numba import types
+
+    element = types.float32 if width == 32 else types.float64
+    function, pointer = numba_namespace()[name], types.CPointer(element)
+    result = types.uint8 if FUNCTIONS[name].boolean else element
+
+    def unary(x, y, n):
+        for i in range(n):
+            y[i] = function(x[i])
+
+    def binary(a, b, y, n):
+        for i in range(n):
+            y[i] = function(a[i], b[i])
+
+    arity = FUNCTIONS[name].arity
+    signature = types.void(*[pointer] * arity, types.CPointer(result), types.intp)
+    return numba.cfunc(signature, error_model="numpy", **options)(unary if arity == 1 else binary)
+
+
+def assembly(name: str, width: int) -> str:
+    return cfunc_of(name, width)._library.get_asm_str().split("\tcfunc.")[0]  # without the wrapper, which calls it
+
+
+def has_wide_vectors() -> bool:
+    from llvmlite import binding
+
+    return binding.get_host_cpu_features().get("avx2", False)
+
+
+@pytest.mark.parametrize("width", [32, 64])
+@pytest.mark.parametrize("name", VECTORISED)
+def test_a_loop_is_vectorised_and_calls_nothing(name, width):
+    text = assembly(name, width)
+
+    assert not re.findall(r"\bcall\w*\s+.*", text)
+    if has_wide_vectors():
+        assert re.search(r"[yz]mm\d", text)
+
+
+@pytest.mark.parametrize("name", ["exp", "log1p", "sin", "log2", "erfc"])
+def test_fast_math_of_the_caller_changes_no_bit(name):
+    x = np.random.default_rng(0).uniform(0.01, 30, 1000)
+    plain, fast = np.empty_like(x), np.empty_like(x)
+    prototype = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ssize_t)
+    for out, options in ((plain, {}), (fast, {"fastmath": True})):
+        function = cfunc_of(name, 64, **options)
+        prototype(function.address)(x.ctypes.data, out.ctypes.data, out.size)
+
+    assert np.array_equal(plain, fast)
+
+
+def test_the_package_imports_no_numba():
+    code = "import sys, jitgrad.compiler.codegen.vecmath; sys.exit('numba' in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
+def test_results_have_the_type_of_the_operands(name):
+    for dtype in (np.float32, np.float64):
+        operands = [dtype(1.5), dtype(0.5)][: FUNCTIONS[name].arity]
+        scalar = numpy_namespace()[name](*operands)
+        array = numpy_namespace()[name](*[np.full((2, 3), x) for x in operands])
+
+        assert scalar.dtype == (np.bool_ if FUNCTIONS[name].boolean else dtype)
+        assert scalar.shape == ()
+        assert array.shape == (2, 3)
+        assert array.dtype == scalar.dtype
+
+
+def test_other_types_are_refused():
+    import numba
+    from numba.core.errors import TypingError
+
+    exp, pow_ = numba_namespace()["exp"], numba_namespace()["pow"]
+    with pytest.raises(TypingError, match="float32 or all float64"):
+        numba.njit(lambda x: exp(x))(3)
+    with pytest.raises(TypingError, match="float32 or all float64"):
+        numba.njit(lambda x, y: pow_(x, y))(np.float32(2), np.float64(2))
+    with pytest.raises(TypeError, match="got int64"):
+        numpy_namespace()["exp"](np.arange(3))
+    with pytest.raises(TypeError, match="float32, float64"):
+        numpy_namespace()["pow"](np.float32(2), np.float64(2))
