@@ -85,7 +85,7 @@ def reference(name: str, *operands: np.ndarray) -> np.ndarray:
 
 
 def ulps(got: np.ndarray, want: np.ndarray, scale: np.ndarray | None = None) -> np.ndarray:
-    """Error of ``got`` (float32) against ``want`` (float64) in ulps of ``scale`` or of ``want``; inf for a wrong kind."""
+    """Error of ``got`` (float32) against ``want`` (float64) in ulps of ``scale`` or ``want``; inf if no number."""
     limits = np.finfo(got.dtype)
     with np.errstate(all="ignore"):
         rounded = want.astype(got.dtype)

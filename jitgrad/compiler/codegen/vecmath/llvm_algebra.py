@@ -27,6 +27,23 @@ def _float_constant(kind: Any, number: float) -> Any:
     return ir.Constant(kind, float(np.float32(number)) if kind == _FLOATS[32] else float(number))
 
 
+class _NoFlags(ir.instructions.FastMathFlags):  # type: ignore[misc]
+    """A set of fastmath flags that stays empty."""
+
+    def add(self, name: str) -> None:
+        """Ignore ``name``."""
+
+
+def _strict(instruction: Any) -> Any:
+    """``instruction``, safe from ``fastmath=True``: numba adds flags to every float instruction of a module that has
+    none, hence one empty flag, and to every call, hence a set that refuses."""
+    if isinstance(instruction, ir.CallInstr):
+        instruction.fastmath = _NoFlags()
+    else:
+        instruction.flags = [""]
+    return instruction
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LlvmValue:
     """An LLVM value with the operators that definitions use. Not hashable: ``==`` emits a comparison."""
@@ -45,14 +62,14 @@ class LlvmValue:
 
     def _arithmetic(self, left: Any, right: Any, integer: str, floating: str) -> LlvmValue:
         emit = getattr(self.builder, integer if isinstance(self.ir.type, ir.IntType) else floating)
-        return LlvmValue(self.builder, emit(left, right))
+        return LlvmValue(self.builder, _strict(emit(left, right)))
 
     def _compare(self, operator: str, other: Any) -> LlvmValue:
         right = self.coerce(other)
         if isinstance(self.ir.type, ir.IntType):
             return LlvmValue(self.builder, self.builder.icmp_signed(operator, self.ir, right))
         emit = self.builder.fcmp_unordered if operator == "!=" else self.builder.fcmp_ordered
-        return LlvmValue(self.builder, emit(operator, self.ir, right))
+        return LlvmValue(self.builder, _strict(emit(operator, self.ir, right)))
 
     def __add__(self, other: Any) -> LlvmValue:
         return self._arithmetic(self.ir, self.coerce(other), "add", "fadd")
@@ -73,10 +90,10 @@ class LlvmValue:
         return self._arithmetic(self.coerce(other), self.ir, "mul", "fmul")
 
     def __truediv__(self, other: Any) -> LlvmValue:
-        return LlvmValue(self.builder, self.builder.fdiv(self.ir, self.coerce(other)))
+        return LlvmValue(self.builder, _strict(self.builder.fdiv(self.ir, self.coerce(other))))
 
     def __rtruediv__(self, other: Any) -> LlvmValue:
-        return LlvmValue(self.builder, self.builder.fdiv(self.coerce(other), self.ir))
+        return LlvmValue(self.builder, _strict(self.builder.fdiv(self.coerce(other), self.ir)))
 
     def __neg__(self) -> LlvmValue:
         if isinstance(self.ir.type, ir.IntType):
@@ -139,7 +156,7 @@ class LlvmAlgebra:
         suffix = f"f{self.width}"
         function_type = ir.FunctionType(kind, [kind] * len(operands))
         function = self.builder.module.declare_intrinsic(f"{name}.{suffix}", (), function_type)
-        return self._wrap(self.builder.call(function, [self._float(x) for x in operands]))
+        return self._wrap(_strict(self.builder.call(function, [self._float(x) for x in operands])))
 
     def const(self, number: float) -> Value:
         return self._wrap(_float_constant(_FLOATS[self.width], number))
@@ -205,7 +222,7 @@ class LlvmAlgebra:
         return self._call("llvm.maximum", x, y)
 
     def fmod(self, x: Value, y: Value) -> Value:
-        return self._wrap(self.builder.frem(self._float(x), self._float(y)))
+        return self._wrap(_strict(self.builder.frem(self._float(x), self._float(y))))
 
     def select(self, condition: Value, yes: Value, no: Value) -> Value:
         typed = yes if isinstance(yes, LlvmValue) else no
