@@ -1,4 +1,4 @@
-"""The native loop as a Python builtin: a call costs a tenth of a microsecond, through ctypes it costs eight.
+"""The native loop as a Python builtin: a call costs 0.2 microseconds, through ctypes it costs 0.8.
 
 A builtin is a C function ``PyObject *(PyObject *self, PyObject *const *args, Py_ssize_t count)`` and a method
 record that names it (CPython C API, ``METH_FASTCALL``). Here the C function is a few lines of LLVM IR that

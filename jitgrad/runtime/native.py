@@ -17,7 +17,8 @@ How the team shares a kernel: one word, the ticket, holds the number of the job 
 chunk (low half); a chunk is claimed by replacing the ticket with its successor. The ticket is closed before
 the description of the next job is written and opened after, so a worker that read a mixture cannot claim.
 The caller waits for the count of finished chunks, never for a worker: a worker that sleeps through a job
-costs nothing. Idle workers spin for some microseconds, then sleep on a condition variable.
+costs nothing. Idle workers spin for some microseconds, then sleep on a condition variable; they are woken
+as a tree, so that waking many does not take the caller long.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ MUTEX, CONDITION = 128, 144  # 128 bytes each, more than any C library needs
 CONTROL_WORDS = 160
 
 _SPINS = 400  # pauses of about 50 ns: longer than the gap between two kernels, shorter than a time slice
+_FAN_OUT = 2  # how many sleepers the caller wakes, and each of them in turn: a system call (2 us) each
 _YIELD_AFTER = 2000  # spins of the caller, before it suspects that a worker has lost its core
 _QUIET_ABOVE = 1 << 18  # multiplications of a GEMM from which BLAS wants the cores of idle workers
 
@@ -77,15 +79,17 @@ def park(c, ticket):
     call_c(c[{UNLOCK}], mutex, 0)
 
 
-def wake(c, wanted):
-    mutex = address(c, {MUTEX})
-    call_c(c[{LOCK}], mutex, 0)
-    sleeping = atomic_load(c, {SLEEPERS})
-    if sleeping < wanted:
-        wanted = sleeping
-    for k in range(wanted):
-        call_c(c[{SIGNAL}], address(c, {CONDITION}), 0)
-    call_c(c[{UNLOCK}], mutex, 0)
+def wake(c):
+    ticket = atomic_load(c, {TICKET})
+    wanted = atomic_load(c, {CHUNKS}) - (ticket & 0xFFFFFFFF)
+    if wanted > {_FAN_OUT}:
+        wanted = {_FAN_OUT}
+    if wanted > 0 and atomic_load(c, {SLEEPERS}) > 0:
+        mutex = address(c, {MUTEX})
+        call_c(c[{LOCK}], mutex, 0)
+        for k in range(wanted):
+            call_c(c[{SIGNAL}], address(c, {CONDITION}), 0)
+        call_c(c[{UNLOCK}], mutex, 0)
 
 
 def share(c, fn, args, n, grain, chunks):
@@ -98,8 +102,7 @@ def share(c, fn, args, n, grain, chunks):
     atomic_store(c, {CHUNKS}, chunks)
     atomic_store(c, {FINISHED}, 0)
     atomic_store(c, {TICKET}, job << 32)
-    if atomic_load(c, {SLEEPERS}) > 0:
-        wake(c, chunks - 1)
+    wake(c)
     while claim(c):
         pass
     spins = 0
@@ -162,6 +165,7 @@ def work(c):
             spins += 1
         else:
             park(c, ticket)
+            wake(c)
             spins = 0
 
 

@@ -217,6 +217,21 @@ def test_casts_from_integers_agree_with_numpy(source, target):
     np.testing.assert_array_equal(unary(f"to_{target}(x)", source, target, x), x.astype(to))
 
 
+SCALARS = {"f32": np.float32(-1.5), "f64": np.float64(1e300), "i8": -7, "i16": -300, "i32": -(2**31), "i64": -(2**63)}
+SCALARS |= {"u8": 200, "u16": 60_000, "u32": 2**32 - 1, "u64": 2**63 - 1, "bool": True}
+
+
+@pytest.mark.parametrize("kind", SCALARS)
+def test_scalar_parameters_arrive(kind):
+    value = SCALARS[kind]
+    text = f"def kernel(y0, x, start, stop):\n    y0[start] = to_{kind}(x)\n"
+    out = np.zeros(2, np.dtype(kind if kind == "bool" else kind[0] + str(int(kind[1:]) // 8)))
+
+    run(compile_entry(text, "kernel", {}, params=(kind + "*", kind), key=None), table(out, value), 1, 2)
+
+    assert out.tolist() == [0, value]
+
+
 def test_booleans_in_memory():
     x = np.linspace(-1, 1, 99).astype(np.float32)
 
