@@ -280,7 +280,7 @@ def _suspect(check: Check, holder: str, expected: str, namespace: dict[str, Any]
     kind = KINDS[check.kind]
     count = len(check.expected) if check.kind in ("items", "values") else 0
     key = repr(check.key)
-    if check.kind in ("item", "absent") and not isinstance(check.key, str | int):
+    if check.kind in ("item", "absent") and type(check.key) not in (str, int):
         key = f"K{expected[1:]}"
         namespace[key] = check.key
     if check.kind == "attribute" and (not check.key.isidentifier() or iskeyword(check.key)):

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import argparse
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from types import FunctionType, MemberDescriptorType, ModuleType
+from types import FunctionType, MemberDescriptorType, ModuleType, SimpleNamespace
 from typing import Any, Protocol
 
 import numpy as np
 
 from jitgrad.bytecode import CodeFacts
-from jitgrad.guards import MISSING, NOWHERE, Check, Path
+from jitgrad.guards import MISSING, NOWHERE, Check, Path, same
 from jitgrad.origin import Origin
 
-_COMPARISONS = frozenset("__eq__ __ne__ __lt__ __le__ __gt__ __ge__ __hash__".split())
+_RECORDS = (SimpleNamespace, argparse.Namespace)
+_COMPARISONS = frozenset(["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__"])
 _CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 _NOT_CALLED = frozenset(  # by the instructions of a traced function on an object that exists already
-    "__init__ __new__ __post_init__ __init_subclass__ __class_getitem__ __del__ __repr__ __str__ __format__ __reduce__ "
-    "__reduce_ex__ __getstate__ __setstate__ __getnewargs__ __copy__ __deepcopy__ __sizeof__ __dir__ __set_name__ "
-    "__subclasshook__ __instancecheck__ __subclasscheck__ __replace__".split()
+    ["__init__", "__new__", "__post_init__", "__init_subclass__", "__class_getitem__", "__del__", "__repr__", "__str__", "__format__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__copy__", "__deepcopy__", "__sizeof__", "__dir__", "__set_name__", "__subclasshook__", "__instancecheck__", "__subclasscheck__", "__replace__"]
 )
 
 
@@ -56,9 +57,7 @@ class Walk(Protocol):
     names: Names
 
     def check(self, check: Check) -> None: ...
-    def read(
-        self, kind: str, holder: Any, key: Any, value: Any, path: Path, origin: Origin, mentioned: bool = True
-    ) -> None: ...
+    def read(self, check: Check, mentioned: bool = True) -> None: ...
     def is_user_class(self, cls: type) -> bool: ...
 
 
@@ -96,6 +95,14 @@ def lookup(cls: type, name: str) -> Any:
     return next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), MISSING)
 
 
+def differing(before: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """The names under which ``now`` holds something else than ``before``, with both values."""
+    for name in {**before, **now}:
+        old, new = before.get(name, MISSING), now.get(name, MISSING)
+        if old is not new and not same(new, old):
+            yield name, old, new
+
+
 @dataclass(slots=True)
 class OpenObject:
     """An object whose attributes are guarded by name, and what they were before tracing."""
@@ -124,6 +131,31 @@ class OpenObject:
             self._done[name] = self.mentioned
             self._read(walk, name, origin)
 
+    def differences(self, walk: Walk) -> Iterator[tuple[str, Any, Any]]:
+        """Attributes that are not what they were (name, old, new); of a library's object only those that code names."""
+        whole = reads_everything(type(self.value)) or isinstance(self.value, (ModuleType, FunctionType, *_RECORDS))
+        for name, old, new in differing({**self.before, **self.slots}, self.now()):
+            named = name in walk.names.loads or name in walk.names.stores
+            if whole or named or walk.is_user_class(type(self.value)):
+                yield name, old, new
+
+    def now(self) -> dict[str, Any]:
+        return {**(instance_dict(self.value) or {}), **slots_of(self.value)}
+
+    def restore(self, walk: Walk) -> None:
+        """Put back the attributes that differ."""
+        storage = instance_dict(self.value)
+        for name, old, _new in tuple(self.differences(walk)):
+            in_slot = storage is None or name in self.slots or name not in {**storage, **self.before}
+            if in_slot and old is MISSING:
+                object.__delattr__(self.value, name)
+            elif in_slot:
+                object.__setattr__(self.value, name, old)
+            elif storage is not None and old is MISSING:
+                del storage[name]
+            elif storage is not None:
+                storage[name] = old
+
     def _may_read_all(self, walk: Walk) -> bool:
         if isinstance(self.value, ModuleType | FunctionType):
             return False
@@ -151,8 +183,8 @@ class OpenObject:
             return
         elif isinstance(lookup(type(self.value), name), MemberDescriptorType):
             walk.check(Check("unset", self.value, name, MISSING, self.path.attr(name), origin))
-        elif isinstance(self.value, threading.local) or storage is None:
-            return
+        elif isinstance(self.value, threading.local) or storage is None or self._whole:
+            return  # of _whole, the number of attributes is guarded
         elif name in walk.names.probes or lookup(type(self.value), name) is not MISSING:
             walk.check(Check("absent", storage, name, MISSING, self.path.attr(name), origin))
 
@@ -167,9 +199,9 @@ class OpenObject:
         )
         path = self.path.attr(name)
         if by_attribute:
-            walk.read("attribute", self.value, name, value, path, origin, mentioned)
+            walk.read(Check("attribute", self.value, name, value, path, origin), mentioned)
         else:
-            walk.read("item", instance_dict(self.value), name, value, path, origin, mentioned)
+            walk.read(Check("item", instance_dict(self.value), name, value, path, origin), mentioned)
 
 
 @dataclass(slots=True)
@@ -193,6 +225,18 @@ class OpenClass:
             if name not in self._done:
                 self._done.add(name)
                 self._read(walk, name, walk.names.loads.get(name, NOWHERE))
+
+    def differences(self) -> Iterator[tuple[str, Any, Any]]:
+        """Class attributes that are not what they were: name, old and new value."""
+        return (found for found in differing(self.before, dict(self.cls.__dict__)) if not found[0].startswith("_abc_"))
+
+    def restore(self) -> None:
+        """Put back the attributes that differ."""
+        for name, old, _new in tuple(self.differences()):
+            if old is MISSING:
+                delattr(self.cls, name)
+            else:
+                setattr(self.cls, name, old)
 
     def _implicit(self, walk: Walk) -> list[str]:
         """Special methods, and methods of a library's class that the user overrode: the library calls them."""
@@ -229,9 +273,9 @@ class OpenClass:
         path = Path("class attribute", f"{title(base)}.{name}")
         runs_code = hasattr(type(raw), "__get__") and not isinstance(raw, FunctionType | property | cached_property)
         if not runs_code and getattr(holder, name, MISSING) is raw:
-            walk.read("attribute", holder, name, raw, path, origin)
+            walk.read(Check("attribute", holder, name, raw, path, origin))
         else:
-            walk.read("item", base.__dict__, name, raw, path, origin)
+            walk.read(Check("item", base.__dict__, name, raw, path, origin))
 
 
 def title(named: Any) -> str:

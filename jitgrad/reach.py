@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import builtins
 import enum
 import sys
 import weakref
@@ -31,9 +30,9 @@ from jitgrad.errors import UnguardableError
 from jitgrad.guards import IMMUTABLE, MISSING, NOWHERE, Check, Path, cell_contents
 from jitgrad.objects import FoundArray, Names, OpenClass, OpenObject, reads_everything
 from jitgrad.origin import Origin
+from jitgrad.roots import follow
 from jitgrad.tensor import Tensor
 from jitgrad.unguardable import (
-    imported_module,
     is_consumed_by_reading,
     is_library_class,
     is_library_file,
@@ -73,7 +72,7 @@ class Reach:
 
     def __init__(self, user_files: frozenset[str]) -> None:
         self.checks: list[Check] = []
-        self.tensors: dict[str, Tensor] = {}
+        self.tensors: dict[int, tuple[Path, Tensor]] = {}
         self.arrays: list[FoundArray] = []
         self.objects: list[OpenObject] = []
         self.classes: list[OpenClass] = []
@@ -95,15 +94,15 @@ class Reach:
         if not isinstance(value, _PLAIN):
             self._queue.append(_Visit(value, path, origin, mentioned))
 
-    def read(
-        self, kind: str, holder: Any, key: Any, value: Any, path: Path, origin: Origin, mentioned: bool = True
-    ) -> None:
-        """Guard that ``holder`` gives ``value`` for ``key``, and look at the value."""
-        self.check(Check(kind, holder, key, value, path, origin))
-        self.enqueue(value, path, origin, mentioned)
+    def read(self, check: Check, mentioned: bool = True) -> None:
+        """Guard a read, and look at the value that it gave."""
+        self.check(check)
+        self.enqueue(check.expected, check.path, check.origin, mentioned)
 
     def check(self, check: Check) -> None:
-        key = (check.kind, id(check.holder), check.key if isinstance(check.key, str | int) else id(check.key))
+        named = check.kind in ("item", "attribute", "absent", "unset")
+        part = check.key if isinstance(check.key, str | int) else id(check.key)
+        key = (check.kind, id(check.holder), part if named else None)
         if key not in self._known:
             self._known.add(key)
             self.checks.append(check)
@@ -135,7 +134,7 @@ class Reach:
         value = visit.value
         if visit.mentioned:
             self.mentioned.add(id(value))
-        if self._seen.get(id(value), (None,))[0] in (visit.mentioned, True):
+        if self._seen.get(id(value), (None,))[0] in (visit.mentioned, True) and not isinstance(value, Tensor):
             return
         self._seen[id(value)] = (visit.mentioned, value)
         remedy = remedy_for(value)
@@ -152,9 +151,9 @@ class Reach:
 
     def _tensor(self, visit: _Visit) -> None:
         tensor, path = visit.value, visit.path
-        name, count = path.text, 2
-        while self.tensors.setdefault(name, tensor) is not tensor:
-            name, count = f"{path.text}#{count}", count + 1
+        known = self.tensors.get(id(tensor))
+        if known is None or (known[0].text.endswith("]") and not path.text.endswith("]")):
+            self.tensors[id(tensor)] = (path, tensor)  # model.weight says more than optimizer.params[0]
         self.check(Check("aval", tensor, None, tensor.aval, path, visit.origin))
         flag = path.attr("requires_grad")
         self.check(Check("attribute", tensor, "_requires_grad", tensor.requires_grad, flag, visit.origin))
@@ -187,7 +186,8 @@ class Reach:
         keys, values = self._items(visit), tuple(value.values())
         if keys is None:
             return
-        self.check(Check("keys", value, None, keys, path, origin))
+        order = Check("keys", value, None, keys, path, origin)
+        self.check(order if keys else Check("length", value, None, 0, path, origin))
         if len(keys) <= _UNROLLED and type(value) is dict:
             for key, item in zip(keys, values, strict=True):
                 self.check(Check("item", value, key, item, path.item(key), origin))
@@ -216,11 +216,12 @@ class Reach:
         self.check(Check("bytes", visit.value, None, bytes(visit.value), visit.path, visit.origin))
 
     def _context(self, visit: _Visit) -> None:
-        self.read("context", visit.value, None, visit.value.get(MISSING), visit.path.attr("get()"), visit.origin)
+        path = visit.path.attr("get()")
+        self.read(Check("context", visit.value, None, visit.value.get(MISSING), path, visit.origin))
 
     def _weak(self, visit: _Visit) -> None:
         target = Path(visit.path.label, f"{visit.path.text}()")
-        self.read("referent", visit.value, None, visit.value(), target, visit.origin, visit.mentioned)
+        self.read(Check("referent", visit.value, None, visit.value(), target, visit.origin), visit.mentioned)
 
     def _parts(self, visit: _Visit) -> None:
         """Immutable wrappers: what they wrap is read, the wrapper itself cannot change."""
@@ -275,6 +276,8 @@ class Reach:
                 known = self._opened[id(cls)] = OpenClass(cls)
                 self.classes.append(known)
             known.constructed |= constructed
+        if type(cls) is not type:
+            self.open_class(type(cls))
 
     def _class(self, visit: _Visit) -> None:
         self.open_class(visit.value, constructed=visit.mentioned)
@@ -307,7 +310,7 @@ class Reach:
                 self.enqueue(value, Path("default", name), here, visit.mentioned)
         if function.__kwdefaults__ is not None:
             defaults = path.attr("__kwdefaults__")
-            self.read("attribute", function, "__kwdefaults__", function.__kwdefaults__, defaults, here)
+            self.read(Check("attribute", function, "__kwdefaults__", function.__kwdefaults__, defaults, here))
         if function.__dict__:
             self.open(function, path, here, visit.mentioned)
         self._scan(function, visit, cells)
@@ -316,8 +319,10 @@ class Reach:
         """Trusted, except for what users gave it: decorators of libraries keep the user's function in a closure."""
         for cell in function.__closure__ or ():
             value = cell_contents(cell)
-            if callable(value) or isinstance(value, Tensor):
-                self.enqueue(value, visit.path, visit.origin, visit.mentioned)
+            table = tuple(value.values()) if isinstance(value, dict) else ()  # of a dispatcher, such as singledispatch
+            for part in (value, *table):
+                if callable(part) or isinstance(part, Tensor):
+                    self.enqueue(part, visit.path, visit.origin, visit.mentioned)
 
     def _scan(self, function: FunctionType, visit: _Visit, cells: dict[str, CellType]) -> None:
         pending: list[tuple[CodeType, Any, dict[str, CellType]]] = [(function.__code__, None, cells)]
@@ -348,47 +353,17 @@ class Reach:
     def _chain(
         self, chain: Chain, function: FunctionType, code: CodeType, outer: dict[str, CellType], mentioned: bool
     ) -> None:
-        """Follow ``root.attr...`` as far as modules go; attributes of objects are guarded by name, later."""
-        origin = Origin(code.co_filename, chain.line)
-        found = self._root(chain, function, outer, origin, mentioned)
+        """Look at what a chain leads to; attributes of objects are guarded by name, later."""
+        found = follow(chain, function, outer, file=code.co_filename, home=self._module)
         if found is None:
             return
-        value, path = found
-        attrs = deque(chain.attrs)
-        while attrs and isinstance(value, ModuleType):
-            module, name = value, attrs.popleft()
-            value, path = getattr(module, name, MISSING), path.attr(name)
-            if value is MISSING:
-                return
-            if name in module.__dict__ and not is_library_module(module.__name__):
-                self.check(Check("item", module.__dict__, name, value, path, origin))
-        self.enqueue(value, path, origin, mentioned)
-        if attrs and isinstance(value, type) and is_library_class(value):  # datetime.now
-            self.enqueue(getattr(value, attrs[0], None), path.attr(attrs[0]), origin, mentioned)
-
-    def _root(
-        self, chain: Chain, function: FunctionType, outer: dict[str, CellType], origin: Origin, mentioned: bool
-    ) -> tuple[Any, Path] | None:
-        name, scope = chain.root, function.__globals__
-        if chain.kind == "import":
-            return imported_module(name, scope), Path("module", name)
-        if chain.kind == "free":
-            cell = outer.get(name)
-            value = MISSING if cell is None else cell_contents(cell)
-            if value is MISSING:  # a local of the function around, or not assigned yet
-                return None
-            path = Path("closure cell", name) if name != "__class__" else Path("", "super()")
-            self.check(Check("cell", cell, None, value, path, origin))
-            return value, path
-        if name in scope:
-            prefix = "" if function.__module__ == self._module else f"{function.__module__}."
-            path = Path("global", prefix + name)
-            self.check(Check("item", scope, name, scope[name], path, origin))
-            return scope[name], path
-        if hasattr(builtins, name):
-            self.check(Check("absent", scope, name, MISSING, Path("global", name), origin))
-            return getattr(builtins, name), Path("builtin", name)
-        return None
+        origin, value = Origin(code.co_filename, chain.line), found.value
+        for check in found.checks:
+            self.check(check)
+        self.enqueue(value, found.path, origin, mentioned)
+        if found.attrs and isinstance(value, type) and is_library_class(value):  # datetime.now
+            name = found.attrs[0]
+            self.enqueue(getattr(value, name, None), found.path.attr(name), origin, mentioned)
 
 
 _VISITORS: tuple[tuple[Any, Callable[[Reach, _Visit], None]], ...] = (

@@ -14,6 +14,9 @@ from jitgrad.origin import Origin, stack_text
 from jitgrad.scope import anomaly_detection, current_interpreter, grad_enabled, open_tapes
 from jitgrad.tensor import Storage, Tensor
 
+# define() looks at this many operands of a variadic op; one that reads the last of them reads all further ones.
+LAST_COUNTED = 63
+
 _sequence = count()
 
 
@@ -109,7 +112,8 @@ class Node:
         op = self.op
         assert self.edges is not None
         if not isinstance(op.vjp, tuple):
-            return set(op.saves[0]), op.saves_out[0]
+            everything = op.variadic and LAST_COUNTED in op.saves[0]
+            return set(range(len(self.edges))) if everything else set(op.saves[0]), op.saves_out[0]
         used = [k for k, edge in enumerate(self.edges) if edge is not None and op.vjp[k] is not None]
         return set().union(*(op.saves[k] for k in used)), any(op.saves_out[k] for k in used)
 
@@ -129,7 +133,7 @@ class Node:
         """(operands, out) as the vjp reads them; what it does not read is an Aval."""
         if self.edges is None:
             raise GraphFreedError(
-                f"backward through {self.op} at {self.origin.full()} a second time: the first backward freed the graph. "
+                f"backward through {self.op} at {self.origin.full()} a second time: the first one freed the graph. "
                 "Pass retain_graph=True to the first one."
             )
         operands = [s.unpack(self, s.edge) if isinstance(s, SavedTensor) else s for s in self.saved]

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from jitgrad.errors import UnguardableError
-from jitgrad.guards import MISSING, Check, Guard, Path, describe, same
-from jitgrad.objects import FoundArray, OpenClass, OpenObject, instance_dict, lookup, slots_of, title
+from jitgrad.guards import NOWHERE, Check, Guard, Path, describe
+from jitgrad.objects import FoundArray, OpenObject, instance_dict, lookup, title
 from jitgrad.origin import Origin
 from jitgrad.reach import Reach
 from jitgrad.tensor import Tensor
@@ -59,7 +59,12 @@ class Surroundings:
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors that the function can reach, by the expression that leads to them."""
-        return dict(self._reach.tensors)
+        found: dict[str, Tensor] = {}
+        for path, tensor in self._reach.tensors.values():
+            name, count = path.text, 2
+            while found.setdefault(name, tensor) is not tensor:  # one name in two modules or functions
+                name, count = f"{path.text}#{count}", count + 1
+        return found
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The NumPy arrays that the function can reach, by the expression that leads to them."""
@@ -93,41 +98,37 @@ class Surroundings:
             if reason is not None and not _fills_cache(check, self._reach.objects):
                 found.setdefault(check.path.text, _consequence(check, check.read(), reason))
         for path, old, now in self._differences():
-            check = Check("item", {}, None, old, path, self._reach.names.stores.get(path.text.rpartition(".")[2], Origin()))
+            origin = self._reach.names.stores.get(path.text.rpartition(".")[2], NOWHERE)
+            check = Check("item", {}, None, old, path, origin)
             reason = f"{path}{_place(check.origin)} changed from {describe(old)} to {describe(now)}"
             found.setdefault(path.text, _consequence(check, now, reason))
         for generator, state, path in self._reach.random_states:
             if random_state(generator) != state:
                 found[path.text] = f"{path} was drawn from: pass the numbers as arguments, or use jitgrad.Generator"
         for array in self._reach.arrays:
-            if self._contents.get(id(array.array), b"") != (
-                array.array.tobytes() if id(array.array) in self._contents else b""
-            ):
+            content = self._contents.get(id(array.array))
+            if content is not None and content != array.array.tobytes():
                 found[array.path.text] = f"{array.path} changed its contents: make it a tensor and assign in place"
         return list(found.values())
 
     def _differences(self) -> Iterator[tuple[Path, Any, Any]]:
         """Attributes that are not what they were: path, old and new value."""
         for opened in self._reach.objects:
-            now = {**(instance_dict(opened.value) or {}), **slots_of(opened.value)}
-            for name, old, new in _differing({**opened.before, **opened.slots}, now):
+            for name, old, new in opened.differences(self._reach):
                 if not _is_cache(opened, name, new):
                     yield opened.path.attr(name), old, new
         for known in self._reach.classes:
-            for name, old, new in _differing(known.before, dict(known.cls.__dict__)):
-                if not name.startswith("_abc_"):
-                    yield Path("class attribute", f"{title(known.cls)}.{name}"), old, new
+            for name, old, new in known.differences():
+                yield Path("class attribute", f"{title(known.cls)}.{name}"), old, new
 
     def restore(self) -> None:
         """Put attributes and containers back as they were, after a trace that failed."""
         for container, before in self._reach.containers:
-            if tuple(container) == () == tuple(before):
-                continue
             _refill(container, before)
         for opened in self._reach.objects:
-            _restore_object(opened)
+            opened.restore(self._reach)
         for known in self._reach.classes:
-            _restore_class(known)
+            known.restore()
 
 
 def _files(function: Any) -> Iterator[str]:
@@ -157,14 +158,7 @@ def _consequence(check: Check, now: Any, reason: str) -> str:
                 f"{check.path}{_place(check.origin)}: Tensor {verb}; assign in place (`{check.path.text}[...] = ...`) "
                 "or return it"
             )
-    return f"{reason}; this happens only while tracing: return the value, or keep it in a tensor that is updated in place"
-
-
-def _differing(before: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    for name in {**before, **now}:
-        old, new = before.get(name, MISSING), now.get(name, MISSING)
-        if old is not new and not same(new, old):
-            yield name, old, new
+    return f"{reason}; this happens only while tracing: return the value, or keep it in a tensor updated in place"
 
 
 def _is_cache(opened: OpenObject, name: str, new: Any) -> bool:
@@ -190,26 +184,3 @@ def _refill(container: Any, before: Any) -> None:
     elif isinstance(container, dict | set):
         container.clear()
         container.update(before)
-
-
-def _restore_object(opened: OpenObject) -> None:
-    storage = instance_dict(opened.value)
-    if storage is not None:
-        for name, old, _new in tuple(_differing(opened.before, storage)):
-            if old is MISSING:
-                del storage[name]
-            else:
-                storage[name] = old
-    for name, old, _new in tuple(_differing(opened.slots, slots_of(opened.value))):
-        if old is MISSING:
-            object.__delattr__(opened.value, name)
-        else:
-            object.__setattr__(opened.value, name, old)
-
-
-def _restore_class(known: OpenClass) -> None:
-    for name, old, _new in tuple(_differing(known.before, dict(known.cls.__dict__))):
-        if old is MISSING:
-            delattr(known.cls, name)
-        else:
-            setattr(known.cls, name, old)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from jitgrad.autograd.backward import backward, retain_grad
+from jitgrad.autograd.checkpoint import checkpoint
 from jitgrad.autograd.custom import custom_op
 from jitgrad.autograd.functional import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from jitgrad.autograd.gradcheck import gradcheck, gradgradcheck
@@ -22,6 +23,7 @@ from jitgrad.tensor import Tensor
 __all__ = [
     "Tape",
     "backward",
+    "checkpoint",
     "custom_op",
     "detect_anomaly",
     "elementwise",

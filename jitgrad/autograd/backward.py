@@ -83,11 +83,13 @@ def gradients(
     retain_graph: bool = False,
     create_graph: bool = False,
     since: int = 0,
+    quiet: Iterable[Edge] = (),
 ) -> list[Tensor | None]:
     """d(outputs)/d(inputs) weighted by ``seeds``, without touching any ``.grad``; None where nothing flows.
 
     Only nodes between ``inputs`` and ``outputs`` run (and are freed). ``since`` promises that no node with a smaller
     sequence number depends on an input, so that the search for them stops there.
+    The hooks of the tensors that ``quiet`` leads to do not run: what arrives there is but a part of their gradient.
     """
     roots = [(edge, seed) for out, seed in zip(outputs, seeds, strict=True) if (edge := edge_of(out)) is not None]
     return run_backward(
@@ -96,6 +98,7 @@ def gradients(
         retain_graph=retain_graph or create_graph,
         create_graph=create_graph,
         since=since,
+        quiet=quiet,
     )
 
 
@@ -106,6 +109,7 @@ def run_backward(
     retain_graph: bool,
     create_graph: bool,
     since: int = 0,
+    quiet: Iterable[Edge] = (),
 ) -> list[Tensor | None]:
     """Run every node between ``roots`` and the leaves (or the ``wanted`` edges) once, in reverse execution order.
 
@@ -117,7 +121,9 @@ def run_backward(
             _Sweep(None, None, retain_graph).run(roots)
             return []
         keys = {key_of(edge) for edge in wanted if edge is not None}
-        found = _Sweep(keys, nodes_toward(keys, roots, since), retain_graph).run(roots)
+        sweep = _Sweep(keys, nodes_toward(keys, roots, since), retain_graph)
+        sweep.quiet = {key_of(edge) for edge in quiet if edge is not None}
+        found = sweep.run(roots)
         return [None if edge is None else found[key_of(edge)] for edge in wanted]
     finally:
         grad_enabled.reset(token)
@@ -170,6 +176,7 @@ class _Sweep:
     def __init__(self, keys: set[Key] | None, toward: set[int] | None, retain_graph: bool) -> None:
         self.keys = keys
         self.toward = toward
+        self.quiet: set[Key] = set()
         self.found: defaultdict[Key, Tensor | None] = defaultdict(lambda: None)
         self.retain_graph = retain_graph
         self.anomaly = anomaly_detection.get()
@@ -186,7 +193,8 @@ class _Sweep:
             self.step(node)
         while self.leaves:
             leaf, g = self.leaves.pop(next(iter(self.leaves)))
-            g = run_hooks(leaf._hooks, g)
+            if (id(leaf), -1) not in self.quiet:
+                g = run_hooks(leaf._hooks, g)
             if self.keys is not None:
                 self.found[id(leaf), -1] = g
                 continue
@@ -236,7 +244,7 @@ class _Sweep:
     def observe(self, node: Node, arrived: dict[int, Tensor]) -> None:
         """Let hooks see (and replace) the gradients of ``node``'s results, and keep those that were asked for."""
         for index, hooks in (node.hooks or {}).items():
-            if index in arrived:
+            if index in arrived and (id(node), index) not in self.quiet:
                 arrived[index] = run_hooks(hooks, arrived[index])
         if self.keys is not None:
             for index, g in arrived.items():
@@ -325,7 +333,8 @@ def fit(node: Node, g: Any, x: Any) -> Tensor:
             g = sum_to(g, shape)
         except ShapeError:
             raise ShapeError(
-                f"the vjp of {node.op} at {node.origin.full()} returned a gradient {g.aval} for an operand of shape {shape}"
+                f"the vjp of {node.op} at {node.origin.full()} returned a gradient {g.aval} for an operand of "
+                f"shape {shape}"
             ) from None
     return g if g.dtype == dtype else astype(g, dtype)
 

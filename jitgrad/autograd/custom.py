@@ -60,7 +60,7 @@ def custom_op(
     """
     if forward is None:
         return lambda function: custom_op(function, vjp=vjp, abstract=abstract, name=name)
-    named: str = name or getattr(forward, "__name__", "")
+    named = str(name or getattr(forward, "__name__", ""))
     named = named if named.isidentifier() else "custom"
     return CustomOp(named, forward, vjp, _declared(named, abstract) if abstract else _by_example(forward))
 

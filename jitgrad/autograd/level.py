@@ -59,7 +59,7 @@ class Level:
             raise OperandError(f"{what}: cannot differentiate with respect to argument{place}: {error}") from None
         if not is_differentiable(given.dtype):
             raise DtypeError(
-                f"{what}: argument{place} is {given.aval}; only floats have gradients. Convert it, or choose other argnums"
+                f"{what}: argument{place} is {given.aval}; only floats have gradients. Convert it, or change argnums"
             )
         fresh = new_storage_view(given)
         if given._requires_grad and self.outer_mode:
@@ -87,7 +87,7 @@ class Level:
         )
 
     def leave(self, tree: Any) -> Any:
-        """``tree`` of results as the caller may see it: without this level's history, unless an outer level needs it."""
+        """``tree`` of results as the caller sees it: without this level's history, unless an outer level needs it."""
         return optree.tree_map(self._leave, tree)
 
     def _leave(self, x: Any) -> Any:

@@ -74,7 +74,7 @@ class _Mode:
                     with self._fresh():
                         generator.close()
                     raise
-                except BaseException as error:  # noqa: BLE001 - whatever is thrown in goes to the generator
+                except BaseException as error:
                     with self._fresh():
                         item = generator.throw(error)
                 else:

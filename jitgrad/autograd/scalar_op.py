@@ -63,7 +63,7 @@ def elementwise(definition: Any = None, *, scalar: str | None = None, vjp: Calla
     so what Python would raise for the other one (log of 0) does not happen. Integers are computed as floats.
 
     Args:
-        vjp: ``vjp(g, out, *operands, **attrs)`` on Tensors, one gradient or None per operand (one alone for one operand).
+        vjp: ``vjp(g, out, *operands, **attrs)`` on Tensors, one gradient or None per operand.
 
     Raises:
         OpDefinitionError: a name from outside the function, an unknown function, or no readable source.

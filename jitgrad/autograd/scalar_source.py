@@ -59,8 +59,8 @@ class _Canonical(ast.NodeTransformer):
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id not in self.names:
             raise OpDefinitionError(
-                f"{self.what}: uses {node.id!r}, which is neither a parameter nor a local variable. A value from outside "
-                "would be frozen here: make it a parameter (perhaps with a default) or write the number."
+                f"{self.what}: uses {node.id!r}, which is neither a parameter nor a local variable. A value from "
+                "outside would be frozen here: make it a parameter (perhaps with a default) or write the number."
             )
         return ast.Name(node.id)
 

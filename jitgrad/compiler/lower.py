@@ -18,6 +18,10 @@ from jitgrad.ir import Literal, TraceNode, Value
 from jitgrad.op import Kind
 
 
+# An element value of an earlier sweep that takes more operations than this is kept in memory, not computed again.
+CHEAP_OPERATIONS = 6
+
+
 @dataclass(frozen=True, slots=True)
 class Lowered:
     """A kernel, the words of its argument tables for these shapes, and how its work is cut."""
@@ -188,12 +192,26 @@ class _Builder:
             if frame.level[key] < level:
                 if key in frame.outputs or key in self.spills:
                     continue
-                if expensive(frame.defined_by[key].op):
+                if self.worth_keeping(key, level):
                     self.spills[key] = self.spill_access(key, level)
                     continue
             needed.add(key)
             work += [id(read.root) for read, _ in self.operands(frame.defined_by[key])]
         return needed
+
+    def worth_keeping(self, key: int, level: int) -> bool:
+        """Whether computing an element value of an earlier sweep again would cost more than reading it again."""
+        frame, seen, work = self.frame, set[int](), [key]
+        while work:
+            k = work.pop()
+            if k in seen or frame.kind.get(k) != "F" or k in self.spills or (k != key and k in frame.outputs):
+                continue
+            seen.add(k)
+            node = frame.defined_by[k]
+            if expensive(node.op) or len(seen) > CHEAP_OPERATIONS:
+                return True
+            work += [id(read.root) for read, _ in self.operands(node)]
+        return False
 
     def spill_access(self, key: int, level: int) -> Access:
         """Memory for one row of an element value that sweep ``level`` reads again.

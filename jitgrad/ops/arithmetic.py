@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval, Dtype, like_ufunc, same_dtype
+from jitgrad.aval import Aval, Dtype, float_dtype_for, like_ufunc, same_dtype
 from jitgrad.op import elementwise
 from jitgrad.ops.comparison import (
     equal,
@@ -20,7 +20,7 @@ from jitgrad.ops.comparison import (
     where,
     zero_gradient,
 )
-from jitgrad.ops.operand import Operand, apply
+from jitgrad.ops.operand import Operand, apply, dtype_of, is_integral
 from jitgrad.tensor import Tensor, check_supported
 
 # --- sums and products -------------------------------------------------------------------------------------------
@@ -178,6 +178,12 @@ RSQRT = elementwise(
 def abs(x: Operand) -> Tensor:
     """``|x|``; its gradient at 0 is 0."""
     return apply(ABS, x)
+
+
+def fabs(x: Operand) -> Tensor:
+    """``|x|`` in floating point, also for integers."""
+    dtype = dtype_of(x)
+    return abs(x if dtype is None or not is_integral(x) else astype(x, float_dtype_for(dtype)))
 
 
 def sign(x: Operand) -> Tensor:

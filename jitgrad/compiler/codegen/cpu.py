@@ -74,6 +74,8 @@ def fold(monoid: str, dtype: Dtype, accumulator: str, value: str, *, reorder: bo
 
 def index(strides: Sequence[str], variables: Sequence[str]) -> str:
     """The linear element index, ``""`` for zero."""
+    if set(strides) <= {"0"}:
+        return ""
     terms = [v if s == "1" else f"{v} * {s}" for s, v in zip(strides, variables, strict=True) if s != "0"]
     return " + ".join(terms)
 

@@ -42,12 +42,35 @@ class _Rewriter:
         """Something that equals ``op(*ins)`` bit for bit and has its shape and dtype, or None."""
         if (folded := _fold(op, ins, attrs, out)) is not None:
             return folded
+        if (uniform := self.uniform(op, ins, attrs, out, origin)) is not None:
+            return uniform
         ins = tuple(self.unbroadcast(op, ins, out))
         rule = RULES.get(op.name)
         found = rule(self, ins, attrs, out, origin) if rule is not None else None
         if found is not None and found.aval.shape == out.shape and found.aval.dtype == out.dtype:
             return found
         return None
+
+    def uniform(
+        self, op: OpDef, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out: Aval, origin: Origin
+    ) -> Atom | None:
+        """An elementwise op on repeated numbers alone is the repeated result."""
+        if op.kind is not Kind.ELEMENTWISE or op.scalar is None or not out.shape or not ins:
+            return None
+        numbers = [self.number(atom) for atom in ins]
+        if any(n is None for n in numbers):
+            return None
+        one = self.emit(op, tuple(n for n in numbers if n is not None), attrs, origin)
+        if one.aval.shape != () or one.aval.dtype != out.dtype:
+            return None
+        return self.emit(REGISTRY["broadcast_to"], (one,), {"shape": out.shape}, origin)
+
+    def number(self, atom: Atom) -> Literal | None:
+        """The number that ``atom`` repeats, if it is known."""
+        node = self.defined_by.get(id(atom))
+        if node is not None and node.op.name == "broadcast_to":
+            atom = node.ins[0]
+        return atom if isinstance(atom, Literal) else None
 
     def unbroadcast(self, op: OpDef, ins: tuple[Atom, ...], out: Aval) -> list[Atom]:
         """Operands of an elementwise op without a broadcast that the op would do itself."""

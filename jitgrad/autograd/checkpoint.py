@@ -1,0 +1,254 @@
+"""checkpoint: a function whose intermediate results are computed again in backward instead of being kept."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import optree
+
+from jitgrad.autograd.backward import gradients, key_of
+from jitgrad.autograd.level import ALIAS
+from jitgrad.autograd.modes import enable_grad
+from jitgrad.dispatch import new_storage_view
+from jitgrad.errors import AutogradError, InPlaceError
+from jitgrad.op import Kind, OpDef, define
+from jitgrad.recorder import Node, edge_of, next_sequence, record
+from jitgrad.scope import Interpreter, current_interpreter, grad_enabled, open_tapes
+from jitgrad.tensor import Storage, Tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _never(*_operands: Any) -> Any:
+    raise AutogradError("checkpoint is no op that can be applied: call jitgrad.checkpoint(f)(...)")
+
+
+CHECKPOINT = define(
+    "checkpoint(*operands)", kind=Kind.OPAQUE, eager=_never, abstract=_never, multiple=True, register=False
+)
+
+
+def checkpoint(f: F) -> F:
+    """``f`` so that backward recomputes what it needs of it (T. Chen et al., "Training deep nets with sublinear memory
+    cost", 2016).
+
+    Gradients reach arguments (pytrees, positional and keyword) and whatever ``f`` reaches by itself, such as the
+    parameters of a module. ``f`` must do the same both times: random generators and other tensors that it changes in
+    place outside of autograd are put back for the second run, and restored after it.
+
+    Raises (in backward):
+        InPlaceError: a tensor that ``f`` reads was changed in between.
+        AutogradError: the second run returned something else.
+    """
+
+    @wraps(f)
+    def checkpointed(*args: Any, **kwargs: Any) -> Any:
+        if not grad_enabled.get():
+            return f(*args, **kwargs)
+        return _Segment(f, args, kwargs).run()
+
+    return cast(F, checkpointed)
+
+
+class _Watch:
+    """Sees every recorded op of the first run: which tensors from outside it uses, and what memory it reads."""
+
+    def __init__(self, since: int, inputs: Sequence[Any]) -> None:
+        self.since = since
+        self.inputs = {id(x) for x in inputs}
+        self.outside: dict[Any, Tensor] = {}
+        self.storages: dict[int, Storage] = {}
+
+    def record(self, node: Node, operands: tuple[Any, ...]) -> None:
+        for x in operands:
+            if not isinstance(x, Tensor):
+                continue
+            self.storages[id(x._storage)] = x._storage
+            if x._requires_grad and self.is_outside(x):
+                self.outside[key_of(edge_of(x))] = x
+
+    def is_outside(self, x: Tensor) -> bool:
+        """Whether ``x`` was neither an argument nor computed since."""
+        return id(x) not in self.inputs if x.grad_fn is None else x.grad_fn.sequence < self.since
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """A tensor that the first run changed in place, and what it held before."""
+
+    target: weakref.ref[Tensor]
+    before: Tensor
+
+
+class _WriteLog:
+    """The current interpreter, with a note of what in-place changes overwrite."""
+
+    def __init__(self, inner: Interpreter) -> None:
+        self.inner = inner
+        self.writes: dict[int, _Write] = {}
+
+    def write(self, target: Tensor, value: Any) -> None:
+        known = self.writes.get(id(target))
+        if known is None or known.target() is not target:
+            self.writes[id(target)] = _Write(weakref.ref(target), snapshot(self.inner, target))
+        self.inner.write(target, value)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+
+def snapshot(interpreter: Interpreter, tensor: Tensor) -> Tensor:
+    """What ``tensor`` holds now, safe from later changes."""
+    data = interpreter.current(tensor)
+    return Tensor(data.copy() if isinstance(data, np.ndarray) else data)
+
+
+@contextmanager
+def _logged_writes() -> Iterator[_WriteLog]:
+    log = _WriteLog(current_interpreter.get())
+    token = current_interpreter.set(cast(Interpreter, log))
+    try:
+        yield log
+    finally:
+        current_interpreter.reset(token)
+
+
+@contextmanager
+def _put_back(writes: Sequence[_Write]) -> Iterator[None]:
+    """Within it, the tensors of ``writes`` hold what they held before the first run."""
+    interpreter = current_interpreter.get()
+    alive = [(target, w.before) for w in writes if (target := w.target()) is not None]
+    now = [(target, snapshot(interpreter, target), target._storage.version) for target, _ in alive]
+    for target, before in alive:
+        interpreter.write(target, before)
+    try:
+        yield
+    finally:
+        for target, value, version in now:
+            interpreter.write(target, value)
+            target._storage.version = version  # the content is what it was
+
+
+@contextmanager
+def _only_tape(*tapes: Any) -> Iterator[None]:
+    token = open_tapes.set(tapes)
+    try:
+        yield
+    finally:
+        open_tapes.reset(token)
+
+
+class _Segment:
+    """One checkpointed call: its arguments by structure, and after the first run what is needed for the second."""
+
+    def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.f = f
+        leaves, self.treedef = optree.tree_flatten((args, kwargs))
+        self.places = [k for k, x in enumerate(leaves) if isinstance(x, Tensor)]
+        self.leaves: list[Any] = [None if isinstance(x, Tensor) else x for x in leaves]
+        self.given: list[Tensor] = [leaves[k] for k in self.places]
+        self.results: list[int] = []
+        self.writes: list[_Write] = []
+        self.versions: list[tuple[Storage, int]] = []
+
+    def call(self, tensors: Sequence[Tensor]) -> tuple[list[Any], Any]:
+        """The flat results of ``f`` on ``tensors`` in place of the Tensor arguments, and their structure."""
+        leaves = list(self.leaves)
+        for k, x in zip(self.places, tensors, strict=True):
+            leaves[k] = x
+        args, kwargs = optree.tree_unflatten(self.treedef, leaves)
+        with enable_grad():
+            return optree.tree_flatten(self.f(*args, **kwargs))  # type: ignore[no-any-return]
+
+    def run(self) -> Any:
+        """The first run: its graph is dropped, and one node that stands for it is recorded."""
+        given = self.given
+        fresh = [_leaf_like(x) if x._requires_grad else x for x in given]
+        watch = _Watch(next_sequence(), fresh)
+        with _only_tape(watch), _logged_writes() as log:
+            outs, out_tree = self.call(fresh)
+        originals = {id(x): original for x, original in zip(fresh, given, strict=True)}
+        outs = [originals.get(id(x), x) for x in outs]
+        self.results = [k for k, x in enumerate(outs) if _has_history_since(x, watch.since)]
+        self.keep_writes(log, outs)
+        self.given = []  # from now on the node has them, with their versions
+        if not self.results:
+            return optree.tree_unflatten(out_tree, outs)
+        operands = (*given, *watch.outside.values())
+        detached = tuple(new_storage_view(outs[k]) for k in self.results)
+        written = {id(w.target()._storage) for w in self.writes if w.target() is not None}  # type: ignore[union-attr]
+        inside = {id(x._storage) for x in outs if isinstance(x, Tensor)} | written
+        self.versions = [(s, s.version) for s in watch.storages.values() if id(s) not in inside]
+        record(self.op(len(operands)), operands, {}, detached)
+        for k, x in zip(self.results, detached, strict=True):
+            outs[k] = x
+        return optree.tree_unflatten(out_tree, outs)
+
+    def keep_writes(self, log: _WriteLog, outs: Sequence[Any]) -> None:
+        """Keep what was overwritten in tensors from outside that have no history: generators, running statistics."""
+        returned = {id(x._storage) for x in outs if isinstance(x, Tensor)}
+        for write in log.writes.values():
+            target = write.target()
+            if target is not None and not target._requires_grad and id(target._storage) not in returned:
+                self.writes.append(write)
+
+    def op(self, operands: int) -> OpDef:
+        return replace(CHECKPOINT, vjp=self.vjp, saves=(frozenset(range(operands)),), saves_out=(False,))
+
+    def vjp(self, g: tuple[Tensor, ...], _out: Any, *operands: Tensor) -> list[Tensor | None]:
+        """The second run, and backward through it."""
+        name = getattr(self.f, "__name__", str(self.f))
+        for storage, version in self.versions:
+            if storage.version != version:
+                raise InPlaceError(
+                    f"checkpoint({name}): a tensor that it reads was changed in place at {storage.changed_at.full()}, "
+                    "before backward could run it again. .clone() the tensor first."
+                )
+        nested = grad_enabled.get()
+        count = len(self.places)
+        since = next_sequence()
+        given = [_fresh(x, nested) for x in operands[:count]]
+        with _put_back(self.writes), _only_tape():
+            outs, _ = self.call(given)
+        chosen = [outs[k] for k in self.results if k < len(outs) and _has_history_since(outs[k], since)]
+        if len(chosen) != len(g) or any(x.shape != gx.shape for x, gx in zip(chosen, g, strict=True)):
+            raise AutogradError(f"checkpoint({name}): the second run returned something else than the first")
+        places = [*given, *operands[count:]]
+        found = gradients(
+            chosen,
+            g,
+            [x for x in places if x._requires_grad],
+            retain_graph=nested,
+            create_graph=nested,
+            since=since,
+            quiet=[edge_of(x) for x in operands[count:]],
+        )
+        remaining = iter(found)
+        return [next(remaining) if x._requires_grad else None for x in places]
+
+
+def _has_history_since(x: Any, since: int) -> bool:
+    return isinstance(x, Tensor) and x.grad_fn is not None and x.grad_fn.sequence >= since
+
+
+def _leaf_like(x: Tensor) -> Tensor:
+    leaf = new_storage_view(x)
+    leaf._requires_grad = True
+    return leaf
+
+
+def _fresh(x: Tensor, nested: bool) -> Tensor:
+    """``x`` as an input of the second run: linked to its history only if backward itself is recorded."""
+    if not x._requires_grad:
+        return x
+    if not nested:
+        return _leaf_like(x)
+    alias = new_storage_view(x)
+    record(ALIAS, (x,), {}, alias)
+    return alias

@@ -1,0 +1,101 @@
+"""The CPU backend: kernels as machine code, each structure compiled once per process and kept on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import threading
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jitgrad.backends.base import CompiledKernel
+from jitgrad.backends.machine import MachineCode, compile_entry
+from jitgrad.compiler.codegen import vecmath
+from jitgrad.compiler.codegen.cpu import Source, emit_cpu
+from jitgrad.compiler.codegen.scalar import function_name
+from jitgrad.compiler.kernel import Compute, Kernel
+
+
+@cache
+def library_key() -> str:
+    """A digest of everything kernel source can call: part of a kernel's identity on disk."""
+    digest = hashlib.sha256()
+    root = Path(__file__).parent
+    folders = (Path(vecmath.__file__).parent, root)
+    for path in sorted(p for folder in folders for p in folder.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def numba_names() -> Mapping[str, Any]:
+    """The vector mathematics as numba functions, and the integer forms."""
+    from jitgrad.backends.kernel_library import library
+
+    return {**vecmath.numba_namespace(), **library(), "INF": math.inf, "NAN": math.nan}
+
+
+class _Names(Mapping[str, Any]):
+    """The namespace of kernel source, made (and numba imported) only when something is really compiled."""
+
+    def __init__(self, functions: Mapping[str, Any]) -> None:
+        self._functions = functions
+
+    def _all(self) -> Mapping[str, Any]:
+        from numba import njit
+
+        return {**numba_names(), **{k: njit(f, error_model="numpy") for k, f in self._functions.items()}}
+
+    def __getitem__(self, key: str) -> Any:
+        return self._all()[key]
+
+    def __iter__(self) -> Any:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+def user_functions(kernel: Kernel) -> dict[str, Any]:
+    """The user's scalar functions in ``kernel``, by the name they have in its source."""
+    statements = [s for sweep in kernel.sweeps for s in (*sweep.before, *sweep.body)]
+    statements += kernel.prologue
+    if kernel.finish is not None:
+        statements += [*kernel.finish.scalars, *kernel.finish.columns]
+    ops = {s.node.op for s in statements if isinstance(s, Compute) and s.node.op.function is not None}
+    return {function_name(op): op.function for op in ops}
+
+
+class CpuBackend:
+    """Compiles kernels with numba, at most once per structure."""
+
+    name = "cpu"
+    native = True
+
+    def __init__(self) -> None:
+        self._compiled: dict[Any, CompiledKernel] = {}
+        self._lock = threading.Lock()
+
+    def compile(self, kernel: Kernel) -> tuple[CompiledKernel, bool]:
+        main, finish = emit_cpu(kernel)
+        key = (main.identity, main.params, finish and finish.identity, finish and finish.params)
+        with self._lock:
+            known = self._compiled.get(key)
+            if known is not None:
+                return known, False
+            functions = user_functions(kernel)
+            main_code = self._machine_code(main, "kernel", functions)
+            finish_code = None if finish is None else self._machine_code(finish, "finish", functions)
+            codes = [c for c in (main_code, finish_code) if c is not None]
+            new = CompiledKernel(
+                kernel.name, main, finish, kernel, main_code, finish_code, all(c.from_disk for c in codes)
+            )
+            self._compiled[key] = new
+            return new, True
+
+    def _machine_code(self, source: Source, entry: str, functions: Mapping[str, Any]) -> MachineCode:
+        # a user's function is identified by its object, which means nothing to another process: not kept on disk
+        key = None if functions else library_key()
+        return compile_entry(source.identity, entry, _Names(functions), params=source.params, key=key)

@@ -1,0 +1,98 @@
+"""The python backend: the same kernel source as on the CPU, run by Python itself. Slow, instant, steppable."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import dtype_name
+from jitgrad.backends.base import CompiledKernel
+from jitgrad.backends.cpu import user_functions
+from jitgrad.backends.kernel_library import FUNCTIONS
+from jitgrad.compiler.codegen.cpu import Source, emit_cpu
+from jitgrad.compiler.codegen.vecmath import numpy_namespace
+from jitgrad.compiler.kernel import Kernel
+
+_DTYPES = {dtype_name(np.dtype(c)): np.dtype(c) for c in "?bhilBHILfd"}
+
+
+class Pointer:
+    """What a kernel parameter is: the elements of ``array`` from ``offset`` on."""
+
+    __slots__ = ("array", "offset")
+
+    def __init__(self, array: np.ndarray[Any, Any], offset: int = 0) -> None:
+        self.array = array
+        self.offset = offset
+
+    def __getitem__(self, k: int) -> Any:
+        return self.array[self._place(k)]
+
+    def __setitem__(self, k: int, value: Any) -> None:
+        self.array[self._place(k)] = value
+
+    def _place(self, k: int) -> int:
+        place = self.offset + int(k)
+        if not 0 <= place < self.array.size:
+            raise IndexError(f"a kernel reads or writes element {place} of a buffer of {self.array.size}")
+        return place
+
+
+def _to(dtype: np.dtype[Any]) -> Callable[[Any], Any]:
+    def convert(x: Any) -> Any:
+        return np.asarray(x).astype(dtype)[()]
+
+    return convert
+
+
+@cache
+def names() -> Mapping[str, Any]:
+    """What kernel source can call, as Python functions on NumPy scalars."""
+    found: dict[str, Any] = {**numpy_namespace(), **FUNCTIONS}
+    found.update({f"to_{name}": _to(dtype) for name, dtype in _DTYPES.items()})
+    found.update(
+        at=lambda p, n: Pointer(p.array, p.offset + int(n)),
+        select=lambda c, a, b: a if c else b,
+        fsum=lambda a, x: a + x,
+        fprod=lambda a, x: a * x,
+        fmax=np.maximum,
+        fmin=np.minimum,
+        INF=np.inf,
+        NAN=np.nan,
+    )
+    return found
+
+
+class PythonBackend:
+    """Executes kernel source as Python."""
+
+    name = "python"
+    native = False
+
+    def __init__(self) -> None:
+        self._compiled: dict[Any, CompiledKernel] = {}
+
+    def compile(self, kernel: Kernel) -> tuple[CompiledKernel, bool]:
+        main, finish = emit_cpu(kernel)
+        key = (main.identity, main.params, finish and finish.identity, finish and finish.params)
+        known = self._compiled.get(key)
+        if known is not None:
+            return known, False
+        functions = user_functions(kernel)
+        code = _load(main, "kernel", kernel.name, functions)
+        finish_code = None if finish is None else _load(finish, "finish", kernel.name, functions)
+        new = self._compiled[key] = CompiledKernel(kernel.name, main, finish, kernel, code, finish_code, False)
+        return new, True
+
+
+def _load(source: Source, entry: str, name: str, functions: Mapping[str, Any]) -> Callable[..., None]:
+    """The function that ``source`` defines; its lines show in tracebacks and debuggers."""
+    filename = f"<jitgrad kernel {name} {abs(hash(source.identity)):x}>"
+    linecache.cache[filename] = (len(source.text), None, source.text.splitlines(True), filename)
+    namespace = {**names(), **functions}
+    exec(compile(source.text, filename, "exec"), namespace)
+    return namespace[entry]  # type: ignore[no-any-return]

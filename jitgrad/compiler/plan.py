@@ -1,0 +1,232 @@
+"""From the fused graph to the steps of a program: where every value lives, and in which order things run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import Aval
+from jitgrad.compiler.layout import Buffer, Location, row_major, view_location
+from jitgrad.compiler.lower import Lowered, lower
+from jitgrad.compiler.reuse import can_share
+from jitgrad.errors import VerifyError
+from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
+from jitgrad.op import Kind, OpDef
+
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A value of known shape somewhere in memory, as a step reads or writes it; or a number."""
+
+    aval: Aval
+    location: Location | None
+    number: Any = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KernelStep:
+    """Launch a fused kernel."""
+
+    node: TraceNode
+    lowered: Lowered
+    reads: tuple[Place, ...]
+    writes: tuple[Place, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OpStep:
+    """Call the eager function of an op that is no kernel."""
+
+    node: TraceNode
+    op: OpDef
+    attrs: Mapping[str, Any]
+    reads: tuple[Place, ...]
+    writes: tuple[Place, ...]
+
+
+Step = KernelStep | OpStep
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Plan:
+    """The steps of a program over its buffers.
+
+    ``outputs`` says for every result where it lies; ``offsets`` places the temporaries in one arena.
+    """
+
+    graph: Graph
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Place, ...]
+    results: tuple[Buffer, ...]
+    steps: tuple[Step, ...]
+    offsets: Mapping[Buffer, int]
+    arena_bytes: int
+
+
+def make_plan(graph: Graph, donated: Mapping[int, Value]) -> Plan:
+    """Plan ``graph``. ``donated`` maps ids of outputs to the inputs whose memory they should take, where that is safe."""
+    return _Planner(graph, donated).run()
+
+
+class _Planner:
+    def __init__(self, graph: Graph, donated: Mapping[int, Value]) -> None:
+        self.graph = graph
+        self.donated = donated
+        self.where: dict[int, Location] = {}
+        self.steps: list[Step] = []
+        self.in_place: dict[int, Value] = {}
+        self.buffers: list[Buffer] = []
+        self.last_read: dict[int, int] = {}
+        self.fixed: set[Buffer] = set()
+
+    def run(self) -> Plan:
+        inputs = []
+        for k, value in enumerate(self.graph.inputs):
+            buffer = Buffer("input", value.aval.nbytes, f"input {k}")
+            inputs.append(buffer)
+            self.where[id(value)] = Location(buffer, 0, row_major(value.aval.shape))
+        self._find_donations()
+        for node in self.graph.nodes:
+            self._place_node(node)
+        outputs = tuple(self._output(atom) for atom in self.graph.outputs)
+        results, outputs = self._promote(outputs)
+        offsets, total = arena(self.steps, self.buffers, results)
+        return Plan(self.graph, tuple(inputs), outputs, results, tuple(self.steps), offsets, total)
+
+    # --- in place ------------------------------------------------------------------------------------------------
+
+    def _find_donations(self) -> None:
+        """Which donated inputs a kernel may overwrite: it is the last to read them, and reads where it writes."""
+        order = {id(node): k for k, node in enumerate(self.graph.nodes)}
+        made_by = {id(out): node for node in self.graph.nodes for out in node.outs}
+        roots = self._view_roots()
+        for key, source in self.donated.items():
+            maker = made_by.get(key)
+            if maker is None or maker.op.kind is not Kind.FUSED:
+                continue
+            readers = [n for n in self.graph.nodes if any(roots.get(id(a)) is source for a in n.ins)]
+            direct = all(not any(roots.get(id(a)) is source and a is not source for a in n.ins) for n in readers)
+            late = any(order[id(n)] > order[id(maker)] for n in readers)
+            kept = any(roots.get(id(a)) is source for a in self.graph.outputs)
+            fallible = any(n.op.kind is not Kind.FUSED for n in self.graph.nodes[order[id(maker)] :])
+            if late or kept or fallible or not direct or source in self.in_place.values():
+                continue
+            out = next(v for v in maker.outs if id(v) == key)
+            if can_share(maker, source, out):
+                self.in_place[key] = source
+
+    def _view_roots(self) -> dict[int, Value]:
+        """For every value: the value whose memory it shows, through views."""
+        roots: dict[int, Value] = {id(v): v for v in self.graph.inputs}
+        for node in self.graph.nodes:
+            for out in node.outs:
+                source = node.ins[0] if node.op.kind is Kind.MOVEMENT else None
+                roots[id(out)] = roots[id(source)] if isinstance(source, Value) else out
+        return roots
+
+    # --- places --------------------------------------------------------------------------------------------------
+
+    def place(self, atom: Atom) -> Place:
+        if isinstance(atom, Literal):
+            number = atom.value if atom.dtype is None else atom.dtype.type(atom.value)
+            return Place(atom.aval, None, number)
+        return Place(atom.aval, self.where[id(atom)])
+
+    def allocate(self, value: Value) -> Place:
+        source = self.in_place.get(id(value))
+        if source is not None:
+            self.where[id(value)] = self.where[id(source)]
+        else:
+            buffer = Buffer("temporary", value.aval.nbytes, str(value.aval))
+            self.buffers.append(buffer)
+            self.where[id(value)] = Location(buffer, 0, row_major(value.aval.shape))
+        return self.place(value)
+
+    def _place_node(self, node: TraceNode) -> None:
+        if node.op.kind is Kind.MOVEMENT and isinstance(node.ins[0], Value):
+            source = node.ins[0]
+            seen = view_location(node, self.where[id(source)], source.aval)
+            if seen is not None:
+                self.where[id(node.out)] = seen
+                return
+        reads = tuple(map(self.place, node.ins))
+        writes = tuple(map(self.allocate, node.outs))
+        if node.op.kind is Kind.FUSED:
+            in_place = {id(v): self.in_place[id(v)] for v in node.outs if id(v) in self.in_place}
+            lowered = lower(node, lambda v: self.where[id(v)], in_place)
+            self.buffers += lowered.scratch
+            self.steps.append(KernelStep(node, lowered, reads, writes))
+        else:
+            self.steps.append(OpStep(node, node.op, dict(node.attrs), reads, writes))
+
+    def _output(self, atom: Atom) -> Place:
+        """Where a result lies; results that show an input's memory, or repeat elements, get memory of their own."""
+        place = self.place(atom)
+        location = place.location
+        overwrites = isinstance(atom, Value) and id(atom) in self.in_place
+        if location is None or overwrites or location.buffer.role == "temporary" and _dense(place):
+            return place
+        copied = Value(place.aval)
+        node = TraceNode(COPY, (atom,), (copied,))
+        written = self.allocate(copied)
+        self.steps.append(OpStep(node, COPY, {}, (place,), (written,)))
+        return written
+
+    def _promote(self, outputs: tuple[Place, ...]) -> tuple[tuple[Buffer, ...], tuple[Place, ...]]:
+        """The buffers that results lie in leave the arena: callers may keep them."""
+        results = {p.location.buffer: None for p in outputs if p.location and p.location.buffer.role == "temporary"}
+        return tuple(results), outputs
+
+
+def _dense(place: Place) -> bool:
+    """Whether a value covers its buffer element by element, in some order."""
+    location = place.location
+    assert location is not None
+    return location.offset == 0 and place.aval.nbytes == location.buffer.nbytes and 0 not in location.strides
+
+
+def _copy(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return x
+
+
+COPY = OpDef("copy", Kind.OPAQUE, ("x",), eager=_copy, abstract=lambda avals, attrs: replace(avals[0], weak=False))
+
+
+def arena(
+    steps: list[Step], buffers: list[Buffer], results: tuple[Buffer, ...]
+) -> tuple[dict[Buffer, int], int]:
+    """First-fit offsets for the temporaries, by the steps between which they live; (offsets, bytes)."""
+    kept = set(results)
+    first: dict[Buffer, int] = {}
+    last: dict[Buffer, int] = {}
+    for k, step in enumerate(steps):
+        touched = [p.location.buffer for p in (*step.reads, *step.writes) if p.location is not None]
+        if isinstance(step, KernelStep):
+            touched += step.lowered.scratch
+        for buffer in touched:
+            first.setdefault(buffer, k)
+            last[buffer] = k
+    offsets: dict[Buffer, int] = {}
+    live: list[tuple[int, int, Buffer]] = []  # (offset, end, buffer), by offset
+    total = 0
+    for buffer in sorted((b for b in buffers if b not in kept and b in first), key=lambda b: first[b]):
+        live = [entry for entry in live if last[entry[2]] >= first[buffer]]
+        size = -(-max(1, buffer.nbytes) // ALIGNMENT) * ALIGNMENT
+        offset = 0
+        for start, end, _ in live:
+            if offset + size <= start:
+                break
+            offset = max(offset, end)
+        offsets[buffer] = offset
+        live = sorted([*live, (offset, offset + size, buffer)], key=lambda entry: entry[0])
+        total = max(total, offset + size)
+    for step in steps:
+        for place in step.writes:
+            if place.location is None:
+                raise VerifyError(f"plan: {step.node.op} writes to nowhere")
+    return offsets, total

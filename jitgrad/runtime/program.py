@@ -1,0 +1,281 @@
+"""A compiled function at run time: its steps over an arena, relocated to the buffers of this call."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import Dtype
+from jitgrad.backends.base import Backend, CompiledKernel
+from jitgrad.backends.machine import MachineCode, compile_entry
+from jitgrad.backends.python import Pointer
+from jitgrad.compiler.layout import Buffer
+from jitgrad.compiler.loops import Word
+from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
+from jitgrad.dispatch import run_eagerly
+from jitgrad.op import Kind
+from jitgrad.runtime import native, team
+from jitgrad.runtime.gemm import gemm_words
+from jitgrad.runtime.pool import Pool, address_of
+
+POOL = Pool()
+
+_RELOCATE = """
+def relocate(table, bases, where, buffer, offset, start, stop):
+    for k in range(start, stop):
+        table[where[k]] = bases[buffer[k]] + offset[k]
+"""
+
+
+@cache
+def _relocate() -> MachineCode:
+    params = ("i64*", "i64*", "i64*", "i64*", "i64*")
+    return compile_entry(_RELOCATE, "relocate", {}, params=params, key="")
+
+
+@dataclass(eq=False, slots=True)
+class Launch:
+    """A kernel step with its compiled kernel."""
+
+    step: KernelStep
+    kernel: CompiledKernel
+
+
+@dataclass(eq=False, slots=True)
+class _Segment:
+    """Consecutive native instructions of one frame: the table, its relocations, and what must stay alive."""
+
+    table: np.ndarray[Any, Any]
+    count: int
+    keep: list[Any] = field(default_factory=list)
+
+    @property
+    def address(self) -> int:
+        return address_of(self.table)
+
+
+class Program:
+    """Runs a Plan. Calls from several threads each get a frame (arena and tables) of their own."""
+
+    def __init__(self, plan: Plan, backend: Backend) -> None:
+        self.plan = plan
+        self.backend = backend
+        self.new_kernels = 0
+        self.new_from_disk = 0
+        self.steps: list[Launch | OpStep] = [self._compile(step) for step in plan.steps]
+        self.kernels = tuple(dict.fromkeys(s.kernel for s in self.steps if isinstance(s, Launch)))
+        self.slots: dict[Buffer, int] = {}
+        for buffer in (*plan.inputs, *plan.results):
+            self.slots.setdefault(buffer, len(self.slots))
+        self.result_specs = tuple(self._result_spec(b) for b in plan.results)
+        self.output_views = tuple(self._output_view(p) for p in plan.outputs)
+        self._frames: list[Any] = []
+        self._lock = threading.Lock()
+
+    def _compile(self, step: KernelStep | OpStep) -> Launch | OpStep:
+        if isinstance(step, OpStep):
+            return step
+        kernel, new = self.backend.compile(step.lowered.kernel)
+        self.new_kernels += new
+        self.new_from_disk += new and kernel.from_disk
+        return Launch(step, kernel)
+
+    def _result_spec(self, buffer: Buffer) -> tuple[tuple[int, ...], Dtype]:
+        for step in self.plan.steps:
+            for place in step.writes:
+                if place.location is not None and place.location.buffer is buffer:
+                    return place.aval.shape, place.aval.dtype
+        raise AssertionError("a result that no step writes")
+
+    def _output_view(self, place: Place) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
+        """How to make an output from (input arrays, result arrays)."""
+        if place.location is None:
+            value = np.asarray(place.number, place.aval.dtype)
+            return lambda inputs, results: value.copy()
+        buffer, shape = place.location.buffer, place.aval.shape
+        if buffer.role == "input":
+            number = self.plan.inputs.index(buffer)
+            return lambda inputs, results: inputs[number]
+        number = self.plan.results.index(buffer)
+        spec_shape, _ = self.result_specs[number]
+        if place.location.strides == _dense_strides(shape):
+            if spec_shape == shape:
+                return lambda inputs, results: results[number]
+            return lambda inputs, results: results[number].reshape(shape)
+        strides = tuple(s * place.aval.dtype.itemsize for s in place.location.strides)
+        as_strided = np.lib.stride_tricks.as_strided
+        return lambda inputs, results: as_strided(results[number], shape, strides)
+
+    def run(self, inputs: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+        """The results for C-contiguous ``inputs`` of exactly the planned shapes and dtypes. Donated inputs change."""
+        with self._lock:
+            frame = self._frames.pop() if self._frames else None
+        if frame is None:
+            frame = NativeFrame(self) if self.backend.native else PythonFrame(self)
+        results = [POOL.empty(shape, dtype) for shape, dtype in self.result_specs]
+        try:
+            frame.run(inputs, results)
+        finally:
+            with self._lock:
+                self._frames.append(frame)
+        return [view(inputs, results) for view in self.output_views]
+
+
+def _dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n
+    return tuple(reversed(strides))
+
+
+class _Frame:
+    """Memory of one running call: the arena and views into it for library calls."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.arena = np.empty(max(64, program.plan.arena_bytes) + 64, np.uint8)
+        self.shift = -address_of(self.arena) % 64  # the arena proper starts at a cache line
+        self.calls: list[Any] = []
+
+    def bytes_of(self, buffer: Buffer, inputs: Sequence[Any], results: Sequence[Any]) -> np.ndarray[Any, Any]:
+        """The memory of ``buffer`` as a flat array of bytes."""
+        slot = self.program.slots.get(buffer)
+        if slot is None:
+            offset = self.shift + self.program.plan.offsets[buffer]
+            return self.arena[offset : offset + buffer.nbytes]
+        array = inputs[slot] if slot < len(inputs) else results[slot - len(inputs)]
+        return array.reshape(-1).view(np.uint8)
+
+    def view(self, place: Place, inputs: Sequence[Any], results: Sequence[Any]) -> Any:
+        """What a library call gets for ``place``."""
+        if place.location is None:
+            return place.number
+        aval, location = place.aval, place.location
+        memory = self.bytes_of(location.buffer, inputs, results)
+        strides = tuple(s * aval.dtype.itemsize for s in location.strides)
+        return np.ndarray(aval.shape, aval.dtype, memory, location.offset, strides)
+
+    def call(self, step: OpStep, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        """Run one op eagerly and put its results where the plan wants them."""
+        operands = [self.view(p, inputs, results) for p in step.reads]
+        targets = [self.view(p, inputs, results) for p in step.writes]
+        if step.op.name == "matmul" and targets[0].ndim >= 2:
+            np.matmul(operands[0], operands[1], out=targets[0])
+            return
+        if step.op.kind in (Kind.OPAQUE, Kind.MOVEMENT, Kind.REDUCE, Kind.INDEX, Kind.ELEMENTWISE):
+            found = run_eagerly(step.op, operands, [p.aval for p in step.reads], step.attrs)
+        else:
+            found = step.op.eager(*operands, **step.attrs)
+        for target, result in zip(targets, found if step.op.multiple else (found,), strict=True):
+            np.copyto(target, result)
+
+
+class PythonFrame(_Frame):
+    """Runs kernels as Python functions, chunk by chunk as the native loop does."""
+
+    def run(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        for step in self.program.steps:
+            if isinstance(step, OpStep):
+                self.call(step, inputs, results)
+                continue
+            lowered, kernel = step.step.lowered, step.kernel
+            main = [self.word(w, p, inputs, results) for w, p in zip(lowered.words, kernel.main.params, strict=True)]
+            with np.errstate(all="ignore"):
+                for start in range(0, lowered.units, lowered.grain):
+                    kernel.main_code(*main, start, min(start + lowered.grain, lowered.units))
+                if kernel.finish is not None:
+                    words = zip(lowered.finish_words, kernel.finish.params, strict=True)
+                    kernel.finish_code(*[self.word(w, p, inputs, results) for w, p in words], 0, 1)
+
+    def word(self, word: Word, kind: str, inputs: Sequence[Any], results: Sequence[Any]) -> Any:
+        if isinstance(word, int):
+            return word
+        buffer, offset = word
+        dtype = _POINTER_DTYPES[kind.rstrip("*")]
+        return Pointer(self.bytes_of(buffer, inputs, results).view(dtype), offset // dtype.itemsize)
+
+
+_POINTER_DTYPES: dict[str, Dtype] = {
+    "bool": np.dtype(np.bool_),
+    **{f"{k}{8 * n}": np.dtype(f"{k}{n}") for k in "iuf" for n in (1, 2, 4, 8) if not (k == "f" and n < 4)},
+}
+
+
+class NativeFrame(_Frame):
+    """Instruction tables for the native loop. Pointers are filled in at each call from the bases of its buffers."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__(program)
+        self.bases = np.zeros(len(program.slots) + 1, np.int64)
+        self.bases[-1] = address_of(self.arena) + self.shift
+        self.parts: list[_Segment | OpStep] = []
+        run: list[Any] = []
+        for step in program.steps:
+            words = gemm_words(step) if isinstance(step, OpStep) else None
+            if isinstance(step, OpStep) and words is None:
+                self._close(run)
+                run = []
+                self.parts.append(step)
+            else:
+                run.append(step if words is None else words)
+        self._close(run)
+
+    def _close(self, run: list[Any]) -> None:
+        """Turn consecutive native steps into one segment: a relocation, then their instructions."""
+        if not run:
+            return
+        tables: list[Word] = []
+        instructions: list[tuple[int, int, int, int, int]] = []  # kind, function, first word, n, grain
+        for step in run:
+            if not isinstance(step, Launch):
+                kind, function, words = step
+                instructions.append((kind, function, len(tables), 1, 1))
+                tables += words
+                continue
+            lowered, kernel = step.step.lowered, step.kernel
+            instructions.append((native.KERNEL, kernel.main_code.address, len(tables), lowered.units, lowered.grain))
+            tables += lowered.words
+            if kernel.finish is not None:
+                instructions.append((native.CALL, kernel.finish_code.address, len(tables), 1, 1))
+                tables += lowered.finish_words
+        self.parts.append(self._segment(tables, instructions))
+
+    def _segment(self, tables: list[Word], instructions: list[tuple[int, int, int, int, int]]) -> _Segment:
+        words = np.array([w if isinstance(w, int) else 0 for w in tables] or [0], np.int64)
+        moved = [(k, *self._base(w)) for k, w in enumerate(tables) if not isinstance(w, int)]
+        where, buffer, offset = (np.array([m[k] for m in moved] or [0], np.int64) for k in range(3))
+        arrays = (words, self.bases, where, buffer, offset)
+        relocation = np.array([address_of(a) for a in arrays], np.int64)
+        table = np.zeros((len(instructions) + 1, native.INSTRUCTION_WORDS), np.int64)
+        table[0, :4] = native.CALL, _relocate().address, address_of(relocation), len(moved)
+        for k, (kind, function, first, n, grain) in enumerate(instructions, 1):
+            table[k, :5] = kind, function, address_of(words) + 8 * first, n, grain
+        return _Segment(table, len(instructions) + 1, [*arrays, relocation])
+
+    def _base(self, word: tuple[Buffer, int]) -> tuple[int, int]:
+        buffer, offset = word
+        slot = self.program.slots.get(buffer)
+        if slot is not None:
+            return slot, offset
+        return len(self.program.slots), self.program.plan.offsets[buffer] + offset
+
+    def run(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+        bases = self.bases
+        k = 0
+        for array in inputs:
+            bases[k] = address_of(array)
+            k += 1
+        for array in results:
+            bases[k] = address_of(array)
+            k += 1
+        for part in self.parts:
+            if isinstance(part, _Segment):
+                team.run(part.address, part.count)
+            else:
+                self.call(part, inputs, results)
