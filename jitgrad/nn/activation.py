@@ -8,7 +8,6 @@ from jitgrad.nn.module import Module, Parameter
 from jitgrad.ops import activations as act
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import full
-from jitgrad.ops.movement import expand_dims
 from jitgrad.ops.reduce import log_softmax, softmax
 from jitgrad.tensor import Tensor
 
@@ -59,8 +58,7 @@ class PReLU(Module):
         self.weight = Parameter(full((num_parameters,), init, dtype=dtype))
 
     def forward(self, x: Any) -> Tensor:
-        weight = self.weight
-        return act.prelu(x, weight if x.ndim < 2 else expand_dims(weight, tuple(range(1, x.ndim - 1))))
+        return act.prelu(x, self.weight)
 
 
 class ELU(Module):
