@@ -55,6 +55,7 @@ UNARY = [
     "signbit",
     "arcsin",
     "arctanh",
+    "fabs",
 ]
 BINARY = [
     "add",
