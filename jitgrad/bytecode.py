@@ -11,15 +11,21 @@ from typing import Literal
 Aliases = Mapping[str, "Chain"]
 
 _SILENT = frozenset(
-    ["CACHE", "EXTENDED_ARG", "NOP", "RESUME", "PUSH_NULL", "PRECALL", "COPY_FREE_VARS", "MAKE_CELL", "KW_NAMES", "NOT_TAKEN"]
-)
+    [
+        "CACHE", "EXTENDED_ARG", "NOP", "RESUME", "PUSH_NULL", "PRECALL", "COPY_FREE_VARS", "MAKE_CELL",
+        "KW_NAMES", "NOT_TAKEN",
+    ]
+)  # fmt: skip
 _ATTRIBUTE = frozenset(("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "LOAD_SUPER_METHOD"))
 _GLOBAL = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))
 _CALL = frozenset(("CALL", "PRECALL", "CALL_FUNCTION", "CALL_KW"))
 _BY_NAME = frozenset(("getattr", "hasattr", "setattr", "delattr"))
 _INTROSPECTION = frozenset(
-    ["vars", "dir", "attrgetter", "methodcaller", "asdict", "astuple", "fields", "deepcopy", "AttributeError", "__dict__", "__slots__", "__getattribute__", "__getattr__"]
-)
+    [
+        "vars", "dir", "attrgetter", "methodcaller", "asdict", "astuple", "fields", "deepcopy",
+        "AttributeError", "__dict__", "__slots__", "__getattribute__", "__getattr__",
+    ]
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,13 @@ _RECORDS = (SimpleNamespace, argparse.Namespace)
 _COMPARISONS = frozenset(["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__"])
 _CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
 _NOT_CALLED = frozenset(  # by the instructions of a traced function on an object that exists already
-    ["__init__", "__new__", "__post_init__", "__init_subclass__", "__class_getitem__", "__del__", "__repr__", "__str__", "__format__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__", "__getnewargs__", "__copy__", "__deepcopy__", "__sizeof__", "__dir__", "__set_name__", "__subclasshook__", "__instancecheck__", "__subclasscheck__", "__replace__"]
-)
+    [
+        "__init__", "__new__", "__post_init__", "__init_subclass__", "__class_getitem__", "__del__", "__repr__",
+        "__str__", "__format__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__",
+        "__getnewargs__", "__copy__", "__deepcopy__", "__sizeof__", "__dir__", "__set_name__",
+        "__subclasshook__", "__instancecheck__", "__subclasscheck__", "__replace__",
+    ]
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
