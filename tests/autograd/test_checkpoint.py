@@ -1,0 +1,164 @@
+"""checkpoint must give the gradients of the plain function, keep less, and notice what changed in between."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import numpy as np
+import pytest
+
+import jitgrad.ops.methods  # noqa: F401 - attaches operators to Tensor
+from jitgrad.autograd import checkpoint, grad, gradcheck, gradgradcheck, no_grad
+from jitgrad.errors import AutogradError, InPlaceError
+from jitgrad.ops.creation import tensor
+from jitgrad.ops.elementwise import exp, tanh
+from jitgrad.ops.random import Generator
+
+X = np.array([0.3, -1.0, 2.0])
+
+
+def leaf(data):
+    return tensor(data, dtype="float64", requires_grad=True)
+
+
+def test_gradients_reach_arguments_and_closures():
+    x, w = leaf(X), leaf([1.0, 2.0, 3.0])
+    h = w * 2.0  # a result with history, reached by closure
+
+    def f(p, *, scale):
+        return {"a": tanh(p["x"] * w) * scale, "b": (h * p["x"], 5)}
+
+    def run(function):
+        out = function({"x": x}, scale=3.0)
+        assert out["b"][1] == 5
+        (out["a"] + out["b"][0]).sum().backward(retain_graph=True)
+        found = x.grad.numpy(), w.grad.numpy()
+        x.grad = w.grad = None
+        return found
+
+    for plain, recomputed in zip(run(f), run(checkpoint(f)), strict=True):
+        np.testing.assert_allclose(recomputed, plain, rtol=1e-14)
+
+
+def test_gradcheck_in_both_orders_and_nested():
+    inner = checkpoint(lambda x: tanh(x) * x)
+    f = checkpoint(lambda x, y: (inner(x * y), exp(y) * x))
+
+    assert gradcheck(f, (X, X + 1.0))
+    assert gradgradcheck(f, (X, X + 1.0))
+    assert grad(lambda x: inner(x).sum())(tensor(X)).shape == (3,)
+
+
+def test_intermediates_are_not_kept():
+    kept = []
+
+    def f(x):
+        h = exp(x)
+        kept.append(weakref.ref(h._data))
+        return tanh(h) * h
+
+    gc.disable()
+    try:
+        x = leaf(X)
+        plain = f(x)
+        y = checkpoint(f)(x)
+        assert [r() is None for r in kept] == [False, True]
+        y.sum().backward()
+        assert [r() is None for r in kept] == [False, True, True]
+        plain.sum().backward()
+        assert [r() is None for r in kept] == [True, True, True]
+    finally:
+        gc.enable()
+
+
+def test_second_run_draws_the_same_random_numbers():
+    generator = Generator(5)
+
+    def dropped(x):
+        return x * generator.rand(3, dtype="float64")
+
+    x = leaf(np.ones(3))
+    first, second = checkpoint(dropped)(x), checkpoint(dropped)(x)
+    state = generator.state.tolist()
+    (first + second * 10.0).sum().backward()
+
+    np.testing.assert_allclose(x.grad.numpy(), first.detach().numpy() + 10.0 * second.detach().numpy(), rtol=1e-14)
+    assert generator.state.tolist() == state
+
+
+def test_statistics_changed_in_place_are_changed_once():
+    running = tensor([1.0], dtype="float64")
+
+    def f(x):
+        with no_grad():
+            running.__iadd__(1.0)
+        return x * running.clone()
+
+    x = leaf([3.0])
+    y = checkpoint(f)(x)
+    with no_grad():
+        running += 10.0
+    y.sum().backward()
+
+    assert x.grad.tolist() == [2.0]
+    assert running.tolist() == [12.0]
+
+
+def test_a_change_of_what_it_reads_is_an_error():
+    x, mask = leaf(X), tensor([1.0, 0.0, 1.0], dtype="float64")
+
+    def masked(x):
+        return x + mask
+
+    y = checkpoint(masked)(x)
+    with no_grad():
+        mask += 1.0
+    with pytest.raises(InPlaceError, match=r"checkpoint\(masked\): a tensor that it reads was changed in place at .*py:"):
+        y.sum().backward()
+
+
+def test_a_different_second_run_is_an_error():
+    x, shapes = leaf(X), [1, 2]
+    y = checkpoint(lambda x: x[: shapes.pop()] * 2.0)(x)
+
+    with pytest.raises(AutogradError, match="the second run returned something else"):
+        y.sum().backward()
+
+
+def test_hooks_of_closures_run_once_with_the_whole_gradient():
+    x, w = leaf([1.0]), leaf([2.0])
+    h = w * 1.0
+    seen = []
+    w.register_hook(lambda g: seen.append(g.item()))
+    h.register_hook(lambda g: seen.append(g.item()))
+    (checkpoint(lambda x: x * w * h)(x) + h).sum().backward()
+
+    assert seen == [3.0, 5.0]
+
+
+def test_results_that_are_arguments_or_constants_pass_through():
+    x, c = leaf(X), tensor(X)
+    a, b, k = checkpoint(lambda x: (x, c, 7))(x)
+
+    assert a is x
+    assert b is c
+    assert k == 7
+
+
+def test_many_closures_are_all_kept():
+    ws = [leaf([float(k)]) for k in range(100)]
+
+    def total(x):
+        for w in ws:
+            x = x * 1.0 + w * w
+        return x
+
+    checkpoint(total)(leaf([1.0])).sum().backward()
+    assert [w.grad.item() for w in ws] == [2.0 * k for k in range(100)]
+
+
+def test_under_no_grad_it_is_the_plain_function():
+    with no_grad():
+        y = checkpoint(lambda x: x * 2.0)(leaf(X))
+    assert not y.requires_grad

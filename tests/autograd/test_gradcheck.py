@@ -1,0 +1,61 @@
+"""gradcheck must accept right gradients and name what is wrong about others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jitgrad.ops.methods  # noqa: F401 - attaches operators to Tensor
+from jitgrad.autograd import gradcheck, gradgradcheck
+from jitgrad.dispatch import apply_op
+from jitgrad.errors import AutogradError, GradcheckError
+from jitgrad.op import elementwise
+from jitgrad.ops.creation import tensor
+from jitgrad.ops.elementwise import multiply, sin, where
+
+X = np.array([[0.3, -1.0], [2.0, 0.7]])
+
+
+def op_with(vjp):
+    return elementwise("cube(x)", scalar="x * x * x", eager=lambda x: x**3, vjp=(vjp,), register=False)
+
+
+def test_right_gradients_pass_in_both_orders():
+    def f(x, y, flag):
+        return {"a": sin(x * y), "b": (where(flag, x, y) * y).sum(axis=0)}
+
+    inputs = (X.astype(np.float32), X[0], np.array([True, False]))
+    assert gradcheck(f, inputs) is True
+    assert gradgradcheck(f, inputs) is True
+
+
+def test_wrong_gradient_is_named_with_input_element_and_both_numbers():
+    wrong = op_with(lambda g, _out, x: multiply(g, where(x > 1.0, 0.0, x * x * 3.0)))
+
+    with pytest.raises(GradcheckError, match=r"input 1, element \(1, 0\): the analytic gradient is 0, .* give 1[0-9]"):
+        gradcheck(lambda s, x: apply_op(wrong, x) * s, (1.0, X))
+
+
+def test_nan_gradient_fails():
+    nan = op_with(lambda g, _out, x: g * float("nan"))
+    with pytest.raises(GradcheckError, match="analytic gradient is nan"):
+        gradcheck(lambda x: apply_op(nan, x), X)
+
+
+def test_wrong_second_derivative_is_found():
+    detached = op_with(lambda g, _out, x: multiply(g, (x * x * 3.0).detach()))
+    assert gradcheck(lambda x: apply_op(detached, x), X)
+
+    with pytest.raises(GradcheckError, match="input 0"):
+        gradgradcheck(lambda x: apply_op(detached, x), X)
+
+
+def test_inputs_are_left_alone_and_something_must_be_floating():
+    x = tensor(X, requires_grad=True)
+    assert gradcheck(lambda x: x * 2.0, x)
+    assert x.grad is None
+    np.testing.assert_array_equal(x.detach().numpy(), X)
+    with pytest.raises(AutogradError, match="none of the inputs is a float"):
+        gradcheck(lambda x: x, np.arange(3))
+    with pytest.raises(AutogradError, match="returned no float Tensor"):
+        gradcheck(lambda x: x > 0.0, X)
