@@ -12,7 +12,7 @@ from jitgrad.op import elementwise
 from jitgrad.ops.arithmetic import abs, add, divide, multiply, negative, square, subtract
 from jitgrad.ops.comparison import greater, less, less_equal, logical_and, where
 from jitgrad.ops.movement import reshape
-from jitgrad.ops.operand import Operand, apply, is_number
+from jitgrad.ops.operand import Operand, apply, blockwise, is_number
 from jitgrad.ops.special import erf, on_floats
 from jitgrad.ops.transcendental import SIGMOID, exp, expm1, sigmoid
 from jitgrad.ops.trigonometric import tanh
@@ -203,6 +203,7 @@ def selu(x: Operand) -> Tensor:
 # --- smooth ------------------------------------------------------------------------------------------------------
 
 
+@blockwise
 def _softplus_array(x: Array) -> Any:
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
@@ -226,14 +227,14 @@ def _softplus_scale_gradient(g: Tensor, out: Any, x: Any, beta: Any, threshold: 
 SILU = elementwise(
     "silu(x)",
     scalar="x * sigmoid(x)",
-    eager=lambda x: x * SIGMOID.eager(x),
+    eager=blockwise(lambda x: x * SIGMOID.eager(x)),
     vjp=(_silu_gradient,),
     domain=("real",),
 )
 MISH = elementwise(
     "mish(x)",
     scalar="x * tanh(softplus(x))",
-    eager=lambda x: x * np.tanh(_softplus_array(x)),
+    eager=blockwise(lambda x: x * np.tanh(_softplus_array(x))),
     vjp=(_mish_gradient,),
     domain=("real",),
 )
@@ -312,6 +313,7 @@ def _gelu_tanh_gradient(g: Tensor, _out: Any, x: Any) -> Tensor:
     return multiply(g, add(s, multiply(multiply(x, multiply(s, subtract(1.0, s))), slope)))
 
 
+@blockwise
 def _gelu_tanh_array(x: Array) -> Any:
     return x * SIGMOID.eager(TWICE_SQRT_TWO_OVER_PI * (x + 0.044715 * x * x * x))
 
@@ -319,7 +321,7 @@ def _gelu_tanh_array(x: Array) -> Any:
 GELU = elementwise(
     "gelu(x)",
     scalar=f"0.5 * x * (1.0 + erf(x * {SQRT_HALF}))",
-    eager=lambda x: 0.5 * x * (1.0 + _erf_array(x * SQRT_HALF)),
+    eager=blockwise(lambda x: 0.5 * x * (1.0 + _erf_array(x * SQRT_HALF))),
     vjp=(_gelu_gradient,),
     domain=("real",),
 )

@@ -11,7 +11,7 @@ import numpy as np
 from jitgrad.compiler.codegen.vecmath import numpy_namespace
 from jitgrad.op import elementwise
 from jitgrad.ops.arithmetic import multiply, negative, square
-from jitgrad.ops.operand import Operand, apply
+from jitgrad.ops.operand import Operand, apply, blockwise
 from jitgrad.ops.transcendental import exp
 from jitgrad.tensor import Tensor
 
@@ -27,7 +27,7 @@ def on_floats(name: str) -> Callable[..., Any]:
             return np.asarray(function(*(x.astype(np.float32) for x in arrays))).astype(np.float16)
         return function(*arrays)
 
-    return call
+    return blockwise(call)
 
 
 ERF = elementwise(

@@ -21,7 +21,7 @@ from jitgrad.ops.arithmetic import (
     subtract,
 )
 from jitgrad.ops.comparison import equal, greater_equal, isinf, logical_and, where, zero_gradient
-from jitgrad.ops.operand import Operand, apply, dtype_of, is_number
+from jitgrad.ops.operand import Operand, apply, blockwise, dtype_of, is_number
 from jitgrad.tensor import Tensor
 
 LN2 = math.log(2.0)
@@ -46,10 +46,11 @@ EXPM1 = elementwise(
 )
 
 
+@blockwise
 def _sigmoid(x: np.ndarray[Any, Any]) -> Any:
     """Without overflow for large negative ``x``, where ``1 / (1 + exp(-x))`` would be 0 too early."""
     small = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + small), small / (1 + small))
+    return np.where(x >= 0, 1, small) / (1 + small)
 
 
 SIGMOID = elementwise(
