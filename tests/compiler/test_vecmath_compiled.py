@@ -14,6 +14,7 @@ import pytest
 from jitgrad.compiler.codegen.vecmath import FUNCTIONS, numba_namespace, numpy_namespace
 
 SCALAR = {"fmod", "remainder"}  # LLVM has no vector form of frem: a call to libm
+BRANCHING = {"sin", "cos", "tan"}
 VECTORISED = sorted(set(FUNCTIONS) - SCALAR)
 
 
@@ -51,12 +52,38 @@ def has_wide_vectors() -> bool:
 
 @pytest.mark.parametrize("width", [32, 64])
 @pytest.mark.parametrize("name", VECTORISED)
-def test_a_loop_is_vectorised_and_calls_nothing(name, width):
+def test_a_loop_is_vectorised_and_calls_no_library(name, width):
+    """sin, cos and tan may call vector forms of their own, for large arguments."""
     text = assembly(name, width)
+    called = set(re.findall(r"movabsq\s+\$([A-Za-z_]\w*)", text)) if re.search(r"\bcall", text) else set()
 
-    assert not re.findall(r"\bcall\w*\s+.*", text)
+    assert all(re.fullmatch(rf"jitgrad_{name}_large_f{width}(_v\d+)?", symbol) for symbol in called)
+    assert bool(called) == (name in BRANCHING)
     if has_wide_vectors():
         assert re.search(r"[yz]mm\d", text)
+    if called and has_wide_vectors():
+        kernel = text.split(".globl")[-1]
+        assert re.search(rf"\$jitgrad_{name}_large_f{width}_v\d+", kernel)
+
+
+def test_one_kernel_may_mix_formats_large_arguments_and_nested_functions():
+    import numba
+
+    sin, cos, tan = (numba_namespace()[name] for name in ("sin", "cos", "tan"))
+    nested = numba.njit(lambda x: sin(x) + cos(x))
+
+    @numba.njit(error_model="numpy")
+    def kernel(x, y, out):
+        for i in range(x.size):
+            out[i] = nested(x[i]) + cos(y[i]) + sin(x[i]) + tan(y[i])
+
+    rng = np.random.default_rng(3)
+    x = np.where(rng.random(1003) < 0.1, 1e20, 1.0) * rng.uniform(-30, 30, 1003)
+    y, out = x[::-1].astype(np.float32), np.empty(1003)
+    kernel(x, y, out)
+    single = (np.cos(y.astype(np.float64)).astype(np.float32), np.tan(y.astype(np.float64)).astype(np.float32))
+
+    assert np.allclose(out, 2 * np.sin(x) + np.cos(x) + single[0] + single[1], rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["exp", "log1p", "sin", "log2", "erfc"])

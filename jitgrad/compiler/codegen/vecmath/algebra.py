@@ -7,6 +7,7 @@ and comparisons, with Python numbers as constants of the value's own type. Compa
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
 Value: TypeAlias = Any
@@ -70,6 +71,12 @@ class Algebra(Protocol):
 
     def select(self, condition: Value, yes: Value, no: Value) -> Value:
         """``yes`` where ``condition`` holds, else ``no``; both are computed."""
+
+    def beyond(self, bound: float, slow: Callable[[Algebra, Value], Value], x: Value, usual: Value) -> Value:
+        """``slow(algebra, x)`` where ``|x| > bound``, which should be rare, else ``usual``.
+
+        Machine code skips ``slow`` for a whole vector at once; ``slow`` may be called with any ``x``.
+        """
 
     def bits(self, x: Value) -> Value:
         """The float's representation as a signed integer."""

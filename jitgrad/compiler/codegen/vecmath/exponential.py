@@ -7,7 +7,7 @@ a polynomial for ``exp(r) - 1`` and a scaling by ``2**n`` in two factors, so tha
 from __future__ import annotations
 
 from jitgrad.compiler.codegen.vecmath import coefficients
-from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, poly, power_of_two, quick_two_sum, to_int
+from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, magic, poly, power_of_two, quick_two_sum
 
 _LOG2_E = 1.4426950408889634
 # log 2 in two parts; the first has zeros at the end, so that n times it is exact even without fma
@@ -24,10 +24,17 @@ def _clamp(m: Algebra, x: Value, low: float, high: float) -> Value:
     return m.select(x > high, m.const(high), x)
 
 
-def _reduce(m: Algebra, x: Value) -> tuple[Value, Value]:
-    """``n`` and ``r`` with ``x = n log 2 + r``."""
-    n = m.rint(x * _LOG2_E)
-    return n, m.fma(n, m.const(-LOG2_LOW[m.width]), m.fma(n, m.const(-LOG2_HIGH[m.width]), x))
+def _nearest(m: Algebra, x: Value, factor: float) -> tuple[Value, Value]:
+    """``n``, the integer nearest ``x * factor``, as a float and as an integer of which only the low 11 bits (float32:
+    9 bits) are meant: all that an exponent field keeps."""
+    shifted = m.mad(x, m.const(factor), m.const(magic(m)))
+    return shifted - magic(m), m.bits(shifted)
+
+
+def _reduce(m: Algebra, x: Value) -> tuple[Value, Value, Value]:
+    """``n`` as by ``_nearest`` and ``r`` with ``x = n log 2 + r``."""
+    n, i = _nearest(m, x, _LOG2_E)
+    return n, i, m.fma(n, m.const(-LOG2_LOW[m.width]), m.fma(n, m.const(-LOG2_HIGH[m.width]), x))
 
 
 def _expm1_reduced(m: Algebra, r: Value) -> Value:
@@ -35,44 +42,43 @@ def _expm1_reduced(m: Algebra, r: Value) -> Value:
     return m.mad(r * r, poly(m, r, coefficients.EXP[m.width]), r)
 
 
-def _scale(m: Algebra, x: Value, n: Value) -> Value:
-    """``x * 2**n`` for an integer-valued ``n`` up to twice the exponent range."""
-    i = to_int(m, n)
+def _scale(m: Algebra, x: Value, i: Value) -> Value:
+    """``x * 2**n`` for the integer form of an ``n`` up to twice the exponent range."""
     half = i >> 1
     return x * power_of_two(m, half) * power_of_two(m, i - half)
 
 
 def exp_sum(m: Algebra, high: Value, low: Value) -> Value:
     """exp(high + low) for a ``low`` of at most a few ulps of ``high``, in the domain of ``exp``."""
-    n, r = _reduce(m, _clamp(m, high, _EXP_LOW[m.width], _EXP_HIGH[m.width]))
-    return _scale(m, _expm1_reduced(m, r + low) + 1.0, n)
+    _, i, r = _reduce(m, _clamp(m, high, _EXP_LOW[m.width], _EXP_HIGH[m.width]))
+    return _scale(m, _expm1_reduced(m, r + low) + 1.0, i)
 
 
 def exp_times(m: Algebra, high: Value, low: Value, factor: Value, rest: Value) -> Value:
     """``exp(high + low) * (factor + rest)`` with the final rounding alone near half an ulp."""
-    n, r = _reduce(m, _clamp(m, high, _EXP_LOW[m.width], _EXP_HIGH[m.width]))
-    return _scale(m, factor + m.mad(factor, _expm1_reduced(m, r + low), rest), n)
+    _, i, r = _reduce(m, _clamp(m, high, _EXP_LOW[m.width], _EXP_HIGH[m.width]))
+    return _scale(m, factor + m.mad(factor, _expm1_reduced(m, r + low), rest), i)
 
 
 def exp(m: Algebra, x: Value) -> Value:
     """Exponential."""
-    n, r = _reduce(m, _clamp(m, x, _EXP_LOW[m.width], _EXP_HIGH[m.width]))
-    return _scale(m, _expm1_reduced(m, r) + 1.0, n)
+    _, i, r = _reduce(m, _clamp(m, x, _EXP_LOW[m.width], _EXP_HIGH[m.width]))
+    return _scale(m, _expm1_reduced(m, r) + 1.0, i)
 
 
 def exp2(m: Algebra, x: Value) -> Value:
     """``2**x``, exact for integers."""
     x = _clamp(m, x, *((-151.0, 129.0) if m.width == 32 else (-1076.0, 1025.0)))
-    n = m.rint(x)
-    return _scale(m, _expm1_reduced(m, (x - n) * 0.6931471805599453) + 1.0, n)
+    n, i = _nearest(m, x, 1.0)
+    return _scale(m, _expm1_reduced(m, (x - n) * 0.6931471805599453) + 1.0, i)
 
 
 def expm1(m: Algebra, x: Value) -> Value:
     """exp(x) - 1 without cancellation."""
     limit = 30.0 if m.width == 32 else 60.0
-    n, r = _reduce(m, _clamp(m, x, -limit, _EXP_HIGH[m.width]))
+    n, i, r = _reduce(m, _clamp(m, x, -limit, _EXP_HIGH[m.width]))
     reduced = _expm1_reduced(m, r)
-    half = power_of_two(m, to_int(m, n) - 1)  # 2**n itself overflows where the result does not yet
+    half = power_of_two(m, i - 1)  # 2**n itself overflows where the result does not yet
     scaled = m.fma(half, reduced, half - 0.5) * 2.0
     return m.copysign(m.select(n == 0.0, reduced, scaled), x)
 
@@ -95,16 +101,16 @@ def tanh(m: Algebra, x: Value) -> Value:
     small = m.mad(x * z, poly(m, z, coefficients.TANH[m.width]), x)
     limit = 20.0 if m.width == 32 else 44.0
     twice = a + a
-    n, r = _reduce(m, m.select(twice > limit, m.const(limit), twice))
-    e = m.mad(power_of_two(m, to_int(m, n)), _expm1_reduced(m, r), power_of_two(m, to_int(m, n)))
-    large = m.const(1.0) - m.const(2.0) / (e + 1.0)
+    _, i, r = _reduce(m, m.select(twice > limit, m.const(limit), twice))
+    power = power_of_two(m, i)
+    large = m.const(1.0) - m.const(2.0) / m.mad(power, _expm1_reduced(m, r), power + 1.0)
     return m.copysign(m.select(a < 0.6, small, large), x)
 
 
 def _half_exp(m: Algebra, a: Value) -> Value:
     """``exp(a) / 2`` for ``a >= 0``; overflows only where that does."""
-    n, r = _reduce(m, _clamp(m, a, 0.0, _EXP_HIGH[m.width] + 1.0))
-    return _scale(m, _expm1_reduced(m, r) + 1.0, n - 1.0)
+    _, i, r = _reduce(m, _clamp(m, a, 0.0, _EXP_HIGH[m.width] + 1.0))
+    return _scale(m, _expm1_reduced(m, r) + 1.0, i - 1)
 
 
 def sinh(m: Algebra, x: Value) -> Value:

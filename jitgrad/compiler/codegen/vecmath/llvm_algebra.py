@@ -230,6 +230,21 @@ class LlvmAlgebra:
             typed = self.const(0.0)
         return self._wrap(self.builder.select(condition.ir, typed.coerce(yes), typed.coerce(no)))
 
+    def beyond(self, bound: float, slow: Callable[[Algebra, Value], Value], x: Value, usual: Value) -> Value:
+        """A call of a function that the loop vectoriser knows vector forms of."""
+        kind = _FLOATS[self.width]
+        module = self.builder.module
+        name = f"jitgrad{slow.__name__}_f{self.width}"
+        function = module.globals.get(name)
+        if function is None:
+            function = ir.Function(module, ir.FunctionType(kind, [kind, kind]), name)
+            variants = [f"_ZGV_LLVM_N{n}vv_{name}({name}_v{n})" for n in _VECTOR_LENGTHS]
+            set.add(function.attributes, f'"vector-function-abi-variant"="{",".join(variants)}"')
+            _define_scalar_form(function, self, bound, slow)
+            for n in _VECTOR_LENGTHS:
+                _define_vector_form(function, n, bound)
+        return self._wrap(_strict(self.builder.call(function, [x.ir, usual.ir])))
+
     def bits(self, x: Value) -> Value:
         return self._wrap(self.builder.bitcast(x.ir, _INTS[self.width]))
 
@@ -252,6 +267,65 @@ class LlvmAlgebra:
         load = self.builder.load(self.builder.gep(constant, [zero, index.ir], inbounds=True))
         load.set_metadata("invariant.load", module.add_metadata([]))
         return self._wrap(load)
+
+
+_VECTOR_LENGTHS = (2, 4, 8, 16)
+
+
+def _keep_pure(function: Any) -> None:
+    """Mark ``function`` so that the vectoriser may replace it, and keep it in the module until then.
+
+    It is internal, so that two compiled modules never share one; ``llvm.compiler.used`` stands for the attribute's
+    mention of it, which LLVM does not count as a use.
+    """
+    function.linkage = "internal"
+    module, byte = function.module, ir.IntType(8).as_pointer()
+    used = module.globals.get("llvm.compiler.used")
+    functions = [*(used.initializer.constant if used is not None else ()), function.bitcast(byte)]
+    kind = ir.ArrayType(byte, len(functions))
+    if used is None:
+        used = ir.GlobalVariable(module, kind, "llvm.compiler.used")
+        used.linkage, used.section = "appending", "llvm.metadata"
+    used.value_type, used.type = kind, kind.as_pointer()
+    used.initializer = ir.Constant(kind, functions)
+    for attribute in ("noinline", "nounwind"):
+        function.attributes.add(attribute)
+    for attribute in ("memory(none)", "willreturn"):
+        set.add(function.attributes, attribute)  # llvmlite's list of names lacks these
+
+
+def _define_scalar_form(function: Any, algebra: LlvmAlgebra, bound: float, slow: Callable[..., Value]) -> None:
+    """``f(x, usual) = slow(x) if |x| > bound else usual``, with a branch."""
+    _keep_pure(function)
+    builder = ir.IRBuilder(function.append_basic_block())
+    inside = LlvmAlgebra(builder, algebra.width, algebra.fused)
+    x = LlvmValue(builder, function.args[0])
+    with builder.if_then((inside.abs(x) > bound).ir, likely=False):
+        builder.ret(slow(inside, x).ir)
+    builder.ret(function.args[1])
+
+
+def _define_vector_form(scalar: Any, length: int, bound: float) -> None:
+    """The same for ``length`` lanes: one test for all of them, the scalar form lane by lane behind it."""
+    kind = scalar.ftype.return_type
+    vector = ir.VectorType(kind, length)
+    function = ir.Function(scalar.module, ir.FunctionType(vector, [vector, vector]), f"{scalar.name}_v{length}")
+    _keep_pure(function)
+    builder = ir.IRBuilder(function.append_basic_block())
+    x, usual = function.args
+    limit = ir.Constant(vector, [_float_constant(kind, bound)] * length)
+    above = _strict(builder.fcmp_ordered(">", x, limit))
+    below = _strict(builder.fcmp_ordered("<", x, ir.Constant(vector, [_float_constant(kind, -bound)] * length)))
+    mask = builder.bitcast(builder.or_(above, below), ir.IntType(length))
+    with builder.if_then(builder.icmp_unsigned("!=", mask, ir.Constant(mask.type, 0)), likely=False):
+        result = usual
+        for lane in range(length):
+            index = ir.Constant(_INTS[32], lane)
+            operands = [builder.extract_element(v, index) for v in (x, usual)]
+            value = _strict(builder.call(scalar, operands))
+            result = builder.insert_element(result, value, index)
+        builder.ret(result)
+    builder.ret(usual)
 
 
 def _has_fma(context: Any) -> bool:

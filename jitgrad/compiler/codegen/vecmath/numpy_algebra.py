@@ -97,6 +97,10 @@ class NumpyAlgebra:
     def select(self, condition: Value, yes: Value, no: Value) -> Value:
         return np.where(condition, yes, no)
 
+    def beyond(self, bound: float, slow: Callable[[Algebra, Value], Value], x: Value, usual: Value) -> Value:
+        large = np.abs(x) > bound
+        return np.where(large, slow(self, x), usual) if np.any(large) else usual
+
     def bits(self, x: Value) -> Value:
         return np.asarray(x).view(self._int)
 

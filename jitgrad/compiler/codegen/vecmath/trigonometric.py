@@ -1,8 +1,8 @@
 """sin cos tan for every finite argument.
 
 The argument is reduced to ``n pi/2 + (r + s)``. Both reductions, Cody and Waite's for moderate arguments and Payne and
-Hanek's ("Radian reduction for trigonometric functions", SIGNUM Newsletter 18, 1983) for all others, run for every
-element and a select chooses, because a branch would stop the loop vectoriser.
+Hanek's ("Radian reduction for trigonometric functions", SIGNUM Newsletter 18, 1983) for all others, are apart: the
+second runs only for vectors that hold a large argument (``Algebra.beyond``).
 """
 
 from __future__ import annotations
@@ -143,15 +143,12 @@ def _modulo_four(m: Algebra, x: Value) -> Value:
     return x - m.rint(x * 0.25) * 4.0
 
 
-def _reduce(m: Algebra, x: Value) -> Angle:
-    """The angle of ``|x|``; NaN for infinity."""
+def _reduce_large(m: Algebra, x: Value) -> Angle:
+    """The angle of ``|x|`` beyond the bound; NaN for infinity."""
     a = m.abs(x)
-    large = a > _MODERATE[m.width]
-    n, r, s = _reduce_moderate(m, a)
-    usable = m.select(large & (a < float("inf")), a, m.const(_MODERATE[m.width]))
-    n2, r2, s2 = (_reduce_large32 if m.width == 32 else _reduce_large64)(m, usable)
-    r2 = m.select(a < float("inf"), r2, m.const(float("nan")))
-    return m.select(large, n2, n), m.select(large, r2, r), m.select(large, s2, s)
+    usable = m.select((a > _MODERATE[m.width]) & (a < float("inf")), a, m.const(_MODERATE[m.width]))
+    n, r, s = (_reduce_large32 if m.width == 32 else _reduce_large64)(m, usable)
+    return n, m.select(a < float("inf"), r, m.const(float("nan"))), s
 
 
 def _sin_reduced(m: Algebra, r: Value, s: Value) -> tuple[Value, Value]:
@@ -183,23 +180,21 @@ def _with_sign_of(m: Algebra, result: Value, x: Value) -> Value:
     return m.from_bits(m.bits(result) ^ (m.bits(x) & -(1 << (m.width - 1))))
 
 
-def sin(m: Algebra, x: Value) -> Value:
-    """Sine."""
-    n, r, s = _reduce(m, x)
+def _sin_of(m: Algebra, x: Value, angle: Angle) -> Value:
+    n, r, s = angle
     sine, cosine = _total(_sin_reduced(m, r, s)), _total(_cos_reduced(m, r, s))
     return _with_sign_of(m, _flip(m, m.select((n & 1) == 0, sine, cosine), n), x)
 
 
-def cos(m: Algebra, x: Value) -> Value:
-    """Cosine."""
-    n, r, s = _reduce(m, x)
+def _cos_of(m: Algebra, x: Value, angle: Angle) -> Value:
+    n, r, s = angle
     sine, cosine = _total(_sin_reduced(m, r, s)), _total(_cos_reduced(m, r, s))
     return _flip(m, m.select((n & 1) == 0, cosine, sine), n + 1)
 
 
-def tan(m: Algebra, x: Value) -> Value:
-    """Tangent: the quotient of sine and cosine, both with what their rounding lost, in one division."""
-    n, r, s = _reduce(m, x)
+def _tan_of(m: Algebra, x: Value, angle: Angle) -> Value:
+    """The quotient of sine and cosine, both with what their rounding lost, in one division."""
+    n, r, s = angle
     sine, sine_low = quick_two_sum(*_sin_reduced(m, r, s))
     cosine, cosine_low = quick_two_sum(*_cos_reduced(m, r, s))
     even = (n & 1) == 0
@@ -209,3 +204,30 @@ def tan(m: Algebra, x: Value) -> Value:
     quotient = top * inverse
     rest = (m.fma(-quotient, bottom, top) + (top_low - quotient * bottom_low)) * inverse
     return _with_sign_of(m, m.select(m.abs(top) > 0.0, quotient + rest, top), x)
+
+
+def _sin_large(m: Algebra, x: Value) -> Value:
+    return _sin_of(m, x, _reduce_large(m, x))
+
+
+def _cos_large(m: Algebra, x: Value) -> Value:
+    return _cos_of(m, x, _reduce_large(m, x))
+
+
+def _tan_large(m: Algebra, x: Value) -> Value:
+    return _tan_of(m, x, _reduce_large(m, x))
+
+
+def sin(m: Algebra, x: Value) -> Value:
+    """Sine."""
+    return m.beyond(_MODERATE[m.width], _sin_large, x, _sin_of(m, x, _reduce_moderate(m, m.abs(x))))
+
+
+def cos(m: Algebra, x: Value) -> Value:
+    """Cosine."""
+    return m.beyond(_MODERATE[m.width], _cos_large, x, _cos_of(m, x, _reduce_moderate(m, m.abs(x))))
+
+
+def tan(m: Algebra, x: Value) -> Value:
+    """Tangent."""
+    return m.beyond(_MODERATE[m.width], _tan_large, x, _tan_of(m, x, _reduce_moderate(m, m.abs(x))))
