@@ -112,8 +112,10 @@ class Node:
         op = self.op
         assert self.edges is not None
         if not isinstance(op.vjp, tuple):
-            everything = op.variadic and LAST_COUNTED in op.saves[0]
-            return set(range(len(self.edges))) if everything else set(op.saves[0]), op.saves_out[0]
+            saves = set(op.saves[0])
+            if op.variadic and LAST_COUNTED in saves:
+                saves.update(range(LAST_COUNTED, len(self.edges)))
+            return saves, op.saves_out[0]
         used = [k for k, edge in enumerate(self.edges) if edge is not None and op.vjp[k] is not None]
         return set().union(*(op.saves[k] for k in used)), any(op.saves_out[k] for k in used)
 

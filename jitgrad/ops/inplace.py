@@ -158,7 +158,7 @@ def _write_item(target: Tensor, index: Any, value: Any) -> None:
             data[tuple(concrete)] = given
     except IndexError as error:
         raise IndexingError(f"{target.aval}: {error}") from None
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise ShapeError(f"{target.aval}: {error}") from None
     target._storage.bump()
 
@@ -166,8 +166,9 @@ def _write_item(target: Tensor, index: Any, value: Any) -> None:
 def with_item(x: Tensor, index: Any, value: Any) -> Tensor:
     """The tensor that ``x`` would be after ``x[index] = value``; ``x`` stays as it is."""
     v = _value_as(value, x.dtype)
-    entries = [entry for entry in entries_of(index) if entry is not Ellipsis]
-    if len(entries) == 1 and is_mask(entries[0]) and not isinstance(entries[0], (bool, np.bool_)):
+    entries = entries_of(index)
+    only_first = entries and all(entry is Ellipsis for entry in entries[1:])
+    if only_first and is_mask(entries[0]) and not isinstance(entries[0], (bool, np.bool_)):
         masked = _with_masked(x, entries[0], v)
         if masked is not None:
             return masked
