@@ -77,7 +77,7 @@ def huber_loss(x: Any, target: Any, reduction: Reduction = "mean", delta: Any = 
     d = ew.subtract(x, target)
     size = ew.abs(d)
     near = ew.multiply(ew.multiply(d, d), 0.5)
-    far = ew.multiply(ew.subtract(size, ew.multiply(delta, 0.5)), delta)
+    far = ew.multiply(ew.subtract(size, delta * 0.5), delta)
     return reduced("huber_loss", ew.where(ew.less_equal(size, delta), near, far), reduction)
 
 
@@ -95,7 +95,7 @@ def smooth_l1_loss(x: Any, target: Any, reduction: Reduction = "mean", beta: Any
     d = ew.subtract(x, target)
     size = ew.abs(d)
     near = ew.divide(ew.multiply(ew.multiply(d, d), 0.5), beta)
-    far = ew.subtract(size, ew.multiply(beta, 0.5))
+    far = ew.subtract(size, beta * 0.5)
     return reduced("smooth_l1_loss", ew.where(ew.less(size, beta), near, far), reduction)
 
 
@@ -141,7 +141,7 @@ def binary_cross_entropy_with_logits(
     x, target = _pair("binary_cross_entropy_with_logits", x, target)
     tail = ew.logaddexp(ew.negative(x), 0.0)
     if pos_weight is not None:
-        tail = ew.multiply(tail, ew.add(ew.multiply(target, ew.subtract(pos_weight, 1.0)), 1.0))
+        tail = ew.multiply(tail, ew.add(ew.multiply(target, pos_weight - 1.0), 1.0))
     losses = ew.add(ew.multiply(ew.subtract(1.0, target), x), tail)
     losses = losses if weight is None else ew.multiply(losses, weight)
     return reduced("binary_cross_entropy_with_logits", losses, reduction)
@@ -255,7 +255,7 @@ def cross_entropy(
         else:
             surprise = ew.subtract(expand_dims(total, labels.axis), logits)
             spread = mean(ew.multiply(surprise, labels.along_classes(weight)), axis=labels.axis)
-        losses = ew.add(ew.multiply(losses, ew.subtract(1.0, label_smoothing)), ew.multiply(spread, label_smoothing))
+        losses = ew.add(ew.multiply(losses, 1.0 - label_smoothing), ew.multiply(spread, label_smoothing))
     return labels.finish(losses, weights, reduction)
 
 
@@ -267,8 +267,8 @@ def _soft_cross_entropy(  # noqa: PLR0917 (torch's signature)
         raise ShapeError(f"cross_entropy: probabilities {target.aval} need the shape of the logits {logits.aval}")
     k = normalize_axis("cross_entropy", min(1, logits.ndim - 1) if axis is None else axis, logits.ndim)
     if not (isinstance(label_smoothing, (int, float)) and label_smoothing == 0):
-        even = ew.divide(label_smoothing, logits.shape[k])
-        target = ew.add(ew.multiply(target, ew.subtract(1.0, label_smoothing)), even)
+        even = label_smoothing / logits.shape[k]
+        target = ew.add(ew.multiply(target, 1.0 - label_smoothing), even)
     if weight is not None:
         target = ew.multiply(target, expand_dims(asarray(weight), tuple(range(1, logits.ndim - k))))
     surprise = ew.subtract(logsumexp(logits, axis=k, keepdims=True), logits)

@@ -193,4 +193,4 @@ def batch_norm(  # noqa: PLR0917 (torch's signature)
 def _move(running: Tensor, found: Tensor, momentum: Any) -> None:
     """``running += momentum * (found - running)``, without history."""
     new = reshape(detached(found), running.shape)
-    assign(running, ew.add(ew.multiply(running, ew.subtract(1.0, momentum)), ew.multiply(new, momentum)))
+    assign(running, ew.add(ew.multiply(running, 1.0 - momentum), ew.multiply(new, momentum)))

@@ -36,7 +36,8 @@ def clip_grad_norm_(parameters: Iterable[Tensor] | Tensor, max_norm: Any, norm_t
         # the small number is torch's, so that results agree
         factor = ew.minimum(ew.divide(max_norm, ew.add(total, 1e-6)), 1.0)
         for p, g in pairs:
-            p.grad = ew.astype(ew.multiply(g, factor), g.dtype)
+            scaled = ew.multiply(g, factor)
+            p.grad = scaled if scaled.dtype == g.dtype else ew.astype(scaled, g.dtype)
         return total
 
 

@@ -88,14 +88,14 @@ class Adam(Optimizer):
         # in float64: in float32, 1 - 0.999**count would have three digits
         size = ew.divide(self._lr, ew.subtract(1.0, ew.pow(self.betas[0], count)))
         root = ew.sqrt(ew.subtract(1.0, ew.pow(self.betas[1], count)))
+        if not (self.decoupled and self.weight_decay):
+            return size, root
         return size, root, ew.subtract(1.0, ew.multiply(self._lr, self.weight_decay))
 
     def update(self, k: int, p: Tensor, g: Tensor, *common: Tensor) -> None:
-        size, root, kept = common
-        start = p
-        if self.decoupled:
-            start = ew.multiply(p, kept) if self.weight_decay else p
-        else:
+        size, root, *kept = common
+        start = ew.multiply(p, kept[0]) if kept else p
+        if not self.decoupled:
             g = _decayed(g, p, self.weight_decay)
         m = _averaged(self._first[k], g, self.betas[0])
         v = _averaged(self._second[k], ew.square(g), self.betas[1])

@@ -54,7 +54,7 @@ class Optimizer:
         if not isinstance(value, Tensor):
             at_least(type(self).__name__, lr=value)
         with no_grad():
-            assign(self._lr, value if isinstance(value, Tensor) else weak_scalar(value))
+            assign(self._lr, value if isinstance(value, Tensor) else float(value))
 
     def per_parameter(self, name: str, value: float = 0.0) -> list[Tensor]:
         """A state tensor filled with ``value`` for each parameter, known to ``state_dict`` as ``name.<index>``."""
