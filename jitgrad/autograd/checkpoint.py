@@ -13,9 +13,8 @@ import numpy as np
 import optree
 
 from jitgrad.autograd.backward import gradients, key_of
-from jitgrad.autograd.level import ALIAS
+from jitgrad.autograd.level import ALIAS, same_memory
 from jitgrad.autograd.modes import enable_grad
-from jitgrad.dispatch import new_storage_view
 from jitgrad.errors import AutogradError, InPlaceError
 from jitgrad.op import Kind, OpDef, define
 from jitgrad.recorder import Node, edge_of, next_sequence, record
@@ -181,7 +180,7 @@ class _Segment:
         if not self.results:
             return optree.tree_unflatten(out_tree, outs)
         operands = (*given, *watch.outside.values())
-        detached = tuple(new_storage_view(outs[k]) for k in self.results)
+        detached = tuple(same_memory(outs[k]) for k in self.results)
         written = {id(w.target()._storage) for w in self.writes if w.target() is not None}  # type: ignore[union-attr]
         inside = {id(x._storage) for x in outs if isinstance(x, Tensor)} | written
         self.versions = [(s, s.version) for s in watch.storages.values() if id(s) not in inside]
@@ -238,7 +237,7 @@ def _has_history_since(x: Any, since: int) -> bool:
 
 
 def _leaf_like(x: Tensor) -> Tensor:
-    leaf = new_storage_view(x)
+    leaf = same_memory(x)
     leaf._requires_grad = True
     return leaf
 
@@ -249,6 +248,6 @@ def _fresh(x: Tensor, nested: bool) -> Tensor:
         return x
     if not nested:
         return _leaf_like(x)
-    alias = new_storage_view(x)
+    alias = same_memory(x)
     record(ALIAS, (x,), {}, alias)
     return alias

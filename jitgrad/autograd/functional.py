@@ -9,9 +9,8 @@ from typing import Any
 import optree
 
 from jitgrad.autograd.backward import gradients
-from jitgrad.autograd.level import Level, scalar_of, tensors_of
+from jitgrad.autograd.level import Level, same_memory, scalar_of, tensors_of
 from jitgrad.autograd.modes import enable_grad
-from jitgrad.dispatch import new_storage_view
 from jitgrad.errors import ArgumentError, AutogradError, ShapeError
 from jitgrad.ops.creation import asarray, eye, ones_like, zeros, zeros_like
 from jitgrad.ops.elementwise import astype
@@ -42,7 +41,7 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
         result = level.call(f, full, kwargs)
         loss = scalar_of("value_and_grad", _first_of_pair(result) if has_aux else result)
         level.look_outside(x for x in optree.tree_leaves(result) if isinstance(x, Tensor))
-        seed = ones_like(new_storage_view(loss))
+        seed = ones_like(same_memory(loss))
         found = level.pull([loss], [seed], retain=level.nested, create=level.nested)
         grads = optree.tree_unflatten(treedef, found)
         return level.leave(result), grads if chosen is None else tuple(grads)
@@ -153,7 +152,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
         create_graph=level.nested,
         since=level.since,
     )
-    result = [zeros_like(new_storage_view(x)) if t is None else t for x, t in zip(outs, found, strict=True)]
+    result = [zeros_like(same_memory(x)) if t is None else t for x, t in zip(outs, found, strict=True)]
     return level.leave(out), level.leave(optree.tree_unflatten(out_tree, result))
 
 
@@ -172,7 +171,7 @@ def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     directions = _match("hvp", tangents, level.inputs, treedef)
     level.look_outside([loss, *directions])
     with enable_grad():
-        seed = ones_like(new_storage_view(loss))
+        seed = ones_like(same_memory(loss))
         first = level.pull_sparse([loss], [seed], retain=True, create=True)
     rows = [(g, v) for g, v in zip(first, directions, strict=True) if g is not None]
     found = level.pull([g for g, _ in rows], [v for _, v in rows], retain=level.nested, create=level.nested)

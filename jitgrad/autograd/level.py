@@ -10,12 +10,12 @@ import optree
 from jitgrad.autograd.backward import gradients, reachable_nodes
 from jitgrad.autograd.modes import enable_grad
 from jitgrad.aval import is_differentiable, same_dtype
-from jitgrad.dispatch import apply_op, new_storage_view
+from jitgrad.dispatch import apply_op
 from jitgrad.errors import AutogradError, DtypeError, OperandError
 from jitgrad.op import elementwise
 from jitgrad.ops.creation import zeros_like
 from jitgrad.recorder import edge_of, next_sequence, record
-from jitgrad.scope import grad_enabled
+from jitgrad.scope import current_interpreter, grad_enabled
 from jitgrad.tensor import Tensor
 
 # The identity: a fresh input of a level is the result of this op on what the level was given.
@@ -28,6 +28,13 @@ ALIAS = elementwise(
     vjp=(lambda g, _out, _x: g,),
     register=False,
 )
+
+
+def same_memory(tensor: Tensor) -> Tensor:
+    """A tensor over the same memory (or traced value), without history."""
+    view = Tensor(current_interpreter.get().current(tensor), tensor._aval, tensor._storage)
+    tensor._storage.share(tensor, view)
+    return view
 
 
 class Level:
@@ -61,7 +68,7 @@ class Level:
             raise DtypeError(
                 f"{what}: argument{place} is {given.aval}; only floats have gradients. Convert it, or change argnums"
             )
-        fresh = new_storage_view(given)
+        fresh = same_memory(given)
         if given._requires_grad and self.outer_mode:
             record(ALIAS, (given,), {}, fresh)
         else:
@@ -94,12 +101,12 @@ class Level:
         if self.nested or not isinstance(x, Tensor) or not x._requires_grad:
             return x
         mine = any(x is y for y in self.inputs) if x.grad_fn is None else x.grad_fn.sequence >= self.since
-        return new_storage_view(x) if mine else x
+        return same_memory(x) if mine else x
 
     def pull(self, outs: Sequence[Tensor], seeds: Sequence[Tensor], *, retain: bool, create: bool) -> list[Tensor]:
         """The gradients of all inputs; zeros where ``outs`` does not depend on one."""
         found = self.pull_sparse(outs, seeds, retain=retain, create=create)
-        return [zeros_like(new_storage_view(x)) if g is None else g for x, g in zip(self.inputs, found, strict=True)]
+        return [zeros_like(same_memory(x)) if g is None else g for x, g in zip(self.inputs, found, strict=True)]
 
     def pull_sparse(
         self, outs: Sequence[Tensor], seeds: Sequence[Tensor], *, retain: bool, create: bool

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import dis
 import inspect
 import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from types import CodeType
 from typing import Any
 
 from jitgrad.errors import OpDefinitionError
@@ -20,6 +22,11 @@ _MODULES = frozenset({"math", "np", "numpy", "jg", "jitgrad"})
 _SPELLINGS = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
     "arctanh": "atanh", "fabs": "abs", "absolute": "abs", "power": "pow", "mod": "remainder",
+}  # fmt: skip
+# Which of these the compiler chooses depends on the module around: on its imports, on an enclosing function.
+_SAME_INSTRUCTION = {
+    "LOAD_METHOD": "LOAD_ATTR", "LOAD_DEREF": "LOAD_GLOBAL", "PUSH_NULL": "", "PRECALL": "", "COPY_FREE_VARS": "",
+    "CALL_METHOD": "CALL",
 }  # fmt: skip
 _BOOLEAN_CALLS = frozenset({"isnan", "isinf", "isfinite", "signbit", "logical_xor"})
 
@@ -214,12 +221,35 @@ def body_of(function: Callable[..., Any]) -> ast.expr:
         raise OpDefinitionError(
             f"elementwise({name}): its source cannot be read here; write elementwise('name(x)', scalar='...') instead"
         ) from None
+    code = getattr(function, "__code__", None)
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            return _block(name, node.body, {})
-        if isinstance(node, ast.Lambda) and name == "<lambda>":
-            return node.body
-    raise OpDefinitionError(f"elementwise({name}): expected a function made by def or lambda")
+        if isinstance(node, (ast.FunctionDef, ast.Lambda)) and code is not None and _compiles_to(node, code):
+            return _block(name, node.body, {}) if isinstance(node, ast.FunctionDef) else node.body
+    raise OpDefinitionError(
+        f"elementwise({name}): its source file does not show the function that runs (was it edited since?)"
+        "; write elementwise('name(x)', scalar='...') instead"
+    )
+
+
+def _compiles_to(node: ast.FunctionDef | ast.Lambda, code: CodeType) -> bool:
+    """Whether ``code`` was made from ``node``: several lambdas may share a line, and a file may change."""
+    if isinstance(node, ast.FunctionDef):
+        node = ast.FunctionDef(node.name, node.args, node.body, [], node.returns, node.type_comment)
+    statement = node if isinstance(node, ast.FunctionDef) else ast.Expr(node)
+    module = ast.fix_missing_locations(ast.Module([statement], []))
+    compiled = compile(module, "<source>", "exec", dont_inherit=True)
+    made = next((c for c in compiled.co_consts if isinstance(c, CodeType) and c.co_name == code.co_name), None)
+    return made is not None and _instructions(made) == _instructions(code)
+
+
+def _instructions(code: CodeType) -> list[tuple[str, Any]]:
+    """What ``code`` does, without what depends on its surroundings: how a name is found, where a jump lands."""
+    found = []
+    for instruction in dis.get_instructions(code):
+        name = _SAME_INSTRUCTION.get(instruction.opname, instruction.opname)
+        if name:
+            found.append((name, repr(instruction.argval) if instruction.opcode not in dis.hasjrel else ""))
+    return found
 
 
 def _block(name: str, statements: Sequence[ast.stmt], env: dict[str, ast.expr]) -> ast.expr:

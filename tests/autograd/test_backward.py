@@ -304,7 +304,11 @@ def test_in_place_change_of_a_tensor_that_is_not_saved_is_fine():
     [
         (lambda: tensor([1.0]).backward(), AutogradError, "does not require grad"),
         (lambda: leaf(1.0, 2.0).backward(), AutogradError, r"several elements needs backward\(grad\)"),
-        (lambda: (leaf(1.0) * 2.0).backward(tensor([1.0, 2.0])), ShapeError, r"grad is f32\[2\], the tensor is f64\[1\]"),
+        (
+            lambda: (leaf(1.0) * 2.0).backward(tensor([1.0, 2.0])),
+            ShapeError,
+            r"grad is f32\[2\], the tensor is f64\[1\]",
+        ),
     ],
 )
 def test_wrong_calls(run, error, pattern):

@@ -114,7 +114,9 @@ def test_a_change_of_what_it_reads_is_an_error():
     y = checkpoint(masked)(x)
     with no_grad():
         mask += 1.0
-    with pytest.raises(InPlaceError, match=r"checkpoint\(masked\): a tensor that it reads was changed in place at .*py:"):
+    with pytest.raises(
+        InPlaceError, match=r"checkpoint\(masked\): a tensor that it reads was changed in place at .*py:"
+    ):
         y.sum().backward()
 
 

@@ -81,7 +81,9 @@ def test_what_a_vjp_returns_is_checked():
     x = leaf(X)
     with pytest.raises(AutogradError, match=r"the vjp of twice at .*py:\d+ returned 2 gradients for 1 operands"):
         custom_op(lambda x: x * 2, vjp=lambda g, _out, _x: (g, g), name="twice")(x).sum().backward()
-    with pytest.raises(ShapeError, match=r"the vjp of twice at .* returned a gradient f64\[2\] for an operand of shape"):
+    with pytest.raises(
+        ShapeError, match=r"the vjp of twice at .* returned a gradient f64\[2\] for an operand of shape"
+    ):
         custom_op(lambda x: x * 2, vjp=lambda g, _out, _x: g[:2], name="twice")(x).sum().backward()
 
 

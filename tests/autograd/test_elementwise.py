@@ -106,6 +106,23 @@ def test_a_condition_is_a_bool_op_without_gradient():
     assert out.tolist() == (X < 1.0).tolist()
 
 
+def test_of_several_lambdas_on_a_line_each_is_itself():
+    plus, minus, other = elementwise(lambda x: x + 1), elementwise(lambda x: x - 1), elementwise(lambda x: x + 2)
+
+    assert [op(1.0).item() for op in (plus, minus, other)] == [2.0, 0.0, 3.0]
+
+
+def test_a_source_file_that_changed_is_noticed(tmp_path):
+    file = tmp_path / "changing.py"
+    file.write_text("def f(x):\n    return x + 1.0\n")
+    namespace = {}
+    exec(compile(file.read_text(), str(file), "exec"), namespace)
+    file.write_text("def f(x):\n    return x + 2.0\n")
+
+    with pytest.raises(OpDefinitionError, match="does not show the function that runs"):
+        elementwise(namespace["f"])
+
+
 def steps_to_one(x):
     count = 0.0
     while x > 1.0 and count < 1000:
