@@ -62,8 +62,7 @@ def test_a_loop_is_vectorised_and_calls_no_library(name, width):
     if has_wide_vectors():
         assert re.search(r"[yz]mm\d", text)
     if called and has_wide_vectors():
-        kernel = text.split(".globl")[-1]
-        assert re.search(rf"\$jitgrad_{name}_large_f{width}_v\d+", kernel)
+        assert any(re.search(r"_v\d+$", symbol) for symbol in called)  # only the kernel's loop can be the caller
 
 
 def test_one_kernel_may_mix_formats_large_arguments_and_nested_functions():

@@ -238,10 +238,10 @@ class LlvmAlgebra:
         function = module.globals.get(name)
         if function is None:
             function = ir.Function(module, ir.FunctionType(kind, [kind, kind]), name)
-            variants = [f"_ZGV_LLVM_N{n}vv_{name}({name}_v{n})" for n in _VECTOR_LENGTHS]
+            variants = [f"_ZGV_LLVM_N{n}vv_{name}({name}_v{n})" for n in _VECTOR_LENGTHS[self.width]]
             set.add(function.attributes, f'"vector-function-abi-variant"="{",".join(variants)}"')
             _define_scalar_form(function, self, bound, slow)
-            for n in _VECTOR_LENGTHS:
+            for n in _VECTOR_LENGTHS[self.width]:
                 _define_vector_form(function, n, bound)
         return self._wrap(_strict(self.builder.call(function, [x.ir, usual.ir])))
 
@@ -269,7 +269,8 @@ class LlvmAlgebra:
         return self._wrap(load)
 
 
-_VECTOR_LENGTHS = (2, 4, 8, 16)
+# vectors of 128, 256 and 512 bits; a loop that mixes formats takes the length of the wider one
+_VECTOR_LENGTHS = {32: (2, 4, 8, 16), 64: (2, 4, 8)}
 
 
 def _keep_pure(function: Any) -> None:
@@ -318,14 +319,26 @@ def _define_vector_form(scalar: Any, length: int, bound: float) -> None:
     below = _strict(builder.fcmp_ordered("<", x, ir.Constant(vector, [_float_constant(kind, -bound)] * length)))
     mask = builder.bitcast(builder.or_(above, below), ir.IntType(length))
     with builder.if_then(builder.icmp_unsigned("!=", mask, ir.Constant(mask.type, 0)), likely=False):
-        result = usual
-        for lane in range(length):
-            index = ir.Constant(_INTS[32], lane)
-            operands = [builder.extract_element(v, index) for v in (x, usual)]
-            value = _strict(builder.call(scalar, operands))
-            result = builder.insert_element(result, value, index)
-        builder.ret(result)
+        builder.ret(_lane_by_lane(builder, scalar, x, usual))
     builder.ret(usual)
+
+
+def _lane_by_lane(builder: Any, scalar: Any, x: Any, usual: Any) -> Any:
+    """A loop over the lanes that calls the scalar form: the shortest code, for it is compiled into every kernel."""
+    index, before = _INTS[32], builder.block
+    loop, done = builder.append_basic_block(), builder.append_basic_block()
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    lane, result = builder.phi(index), builder.phi(x.type)
+    value = _strict(builder.call(scalar, [builder.extract_element(v, lane) for v in (x, usual)]))
+    updated, following = builder.insert_element(result, value, lane), builder.add(lane, index(1))
+    lane.add_incoming(index(0), before)
+    lane.add_incoming(following, loop)
+    result.add_incoming(usual, before)
+    result.add_incoming(updated, loop)
+    builder.cbranch(builder.icmp_unsigned("<", following, index(x.type.count)), loop, done)
+    builder.position_at_end(done)
+    return updated
 
 
 def _has_fma(context: Any) -> bool:
