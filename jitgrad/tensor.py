@@ -51,10 +51,10 @@ class Storage:
         known = [ref() for ref in self._sharers[-2:]]
         self._sharers.extend(weakref.ref(t) for t in (parent, view) if not any(t is other for other in known))
 
-    def has_others(self, *tensors: Tensor | None) -> bool:
-        """Whether a tensor other than ``tensors`` that is still alive lies over this memory."""
-        alive = (other for ref in self._sharers if (other := ref()) is not None and other._storage is self)
-        return any(all(other is not tensor for tensor in tensors) for other in alive)
+    def others(self, *tensors: Tensor | None) -> list[Tensor]:
+        """The tensors other than ``tensors`` that are still alive and lie over this memory."""
+        alive = {id(t): t for ref in self._sharers if (t := ref()) is not None and t._storage is self}
+        return [t for t in alive.values() if all(t is not tensor for tensor in tensors)]
 
 
 class Tensor:

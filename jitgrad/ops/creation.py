@@ -165,7 +165,9 @@ def detached(x: Tensor) -> Tensor:
     interpreter = current_interpreter.get()
     if interpreter.tracing:
         return apply(STOP_GRADIENT, x)
-    return Tensor(interpreter.current(x), x._aval, x._storage)
+    new = Tensor(interpreter.current(x), x._aval, x._storage)
+    x._storage.share(x, new)
+    return new
 
 
 # --- from a shape ------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from jitgrad.ops.operand import Operand, apply, is_number
 from jitgrad.ops.subscript import Subscript, basic_part, check_mask, entries_of, is_array, is_mask, is_whole, parse
 from jitgrad.ops.views import WRITERS
 from jitgrad.scope import current_interpreter, grad_enabled
-from jitgrad.tensor import Tensor
+from jitgrad.tensor import Lineage, Tensor
 
 Steps = tuple[tuple[OpDef | None, Mapping[str, Any]], ...]
 
@@ -58,21 +58,28 @@ def _write_with_history(target: Tensor, value: Tensor) -> None:
     """
     lineage = target._view
     base = lineage.root() if lineage is not None else None
-    if base is not None and base._storage is not target._storage:
-        base = None
-    check_history_may_move(target, base)
-    if lineage is None or base is None:
+    if lineage is None or base is None or base._storage is not target._storage:
+        check_history_may_move(target, [])
         current_interpreter.get().write(target, value)
         _move_history(target, value)
         return
+    between = [t for t in target._storage.others(target, base) if _leads_to(t._view, lineage)]
+    check_history_may_move(target, [base, *between])
     whole = _through(base, lineage.steps, value)
     current_interpreter.get().write(target, value)
     _move_history(base, whole)
     part = base
-    for op, attrs in lineage.steps:
+    for count, (op, attrs) in enumerate(lineage.steps, 1):
         assert op is not None
         part = apply(op, part, **attrs)
-    _move_history(target, part)
+        for t in (target, *between):
+            if t._view is not None and len(t._view.steps) == count:
+                _move_history(t, part)
+
+
+def _leads_to(view: Lineage | None, other: Lineage) -> bool:
+    """Whether ``view`` is a step on the way from the base to ``other``."""
+    return view is not None and view.root() is other.root() and view.steps == other.steps[: len(view.steps)]
 
 
 def _through(base: Tensor, steps: Steps, value: Tensor) -> Tensor:
@@ -94,14 +101,14 @@ def _move_history(target: Tensor, source: Tensor) -> None:
     target._requires_grad = source._requires_grad
 
 
-def check_history_may_move(target: Tensor, base: Tensor | None) -> None:
-    """Raise InPlaceError if an in-place change of ``target``, a view of ``base``, cannot be differentiated."""
-    if any(t is not None and t._requires_grad and t.grad_fn is None for t in (target, base)):
+def check_history_may_move(target: Tensor, family: Sequence[Tensor]) -> None:
+    """Raise InPlaceError if an in-place change of ``target``, a view of those in ``family``, has no gradient."""
+    if any(t._requires_grad and t.grad_fn is None for t in (target, *family)):
         raise InPlaceError(
             f"in-place change of a leaf {target.aval} that requires grad, or of a view of one: its gradient would be "
             "lost. Do it within no_grad(), or out of place"
         )
-    if target._storage.has_others(target, base):
+    if target._storage.others(target, *family):
         raise InPlaceError(
             f"in-place change of a tensor {target.aval} that shares memory with other tensors (views), under grad "
             "mode: the gradients of the others would be wrong. .clone() it first, write x = x + y for x += y, or do it "
@@ -112,10 +119,12 @@ def check_history_may_move(target: Tensor, base: Tensor | None) -> None:
 def update(op: Callable[[Any, Any], Tensor], target: Tensor, other: Operand) -> Tensor:
     """``target = op(target, other)`` in place.
 
-    Where backward will read the old ``target`` to differentiate by ``other``, it gets a copy of it.
+    Where backward will read the old ``target``, the op gets a copy of it (as in torch).
     """
-    keep = grad_enabled.get() and isinstance(other, Tensor) and other._requires_grad and target.grad_fn is not None
-    return assign(target, op(clone(target) if keep else target, other))
+    by_other = isinstance(other, Tensor) and other._requires_grad
+    linear = op in (ew.multiply, ew.divide)  # in target: its old value matters for the gradient by other alone
+    needed = by_other if linear else op not in (ew.add, ew.subtract) and (by_other or target._requires_grad)
+    return assign(target, op(clone(target) if needed and grad_enabled.get() else target, other))
 
 
 # --- x[index] = value --------------------------------------------------------------------------------------------
@@ -143,7 +152,8 @@ def _is_part(target: Tensor, index: Any, value: Any) -> bool:
         return False
     if any(is_array(entry) or is_mask(entry) for entry in entries_of(index)):
         return False
-    return basic_part(target, parse(target.shape, index))._view == value._view
+    part = basic_part(target, parse(target.shape, index))._view
+    return part is not None and len(part.steps) == len(value._view.steps) and _leads_to(value._view, part)
 
 
 def _write_item(target: Tensor, index: Any, value: Any) -> None:
