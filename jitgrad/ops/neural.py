@@ -49,7 +49,7 @@ def embedding(x: Any, weight: Any) -> Tensor:
     """The rows [..., dim] of ``weight`` [count, dim] at the integers ``x`` [...].
 
     Raises:
-        ArgumentError: an index is not in [0, count).
+        ArgumentError: an index is not in [0, count) (compiled code treats it as :func:`jitgrad.take` does).
     """
     x, weight = asarray(x), asarray(weight)
     if weight.ndim != 2:

@@ -68,6 +68,16 @@ def test_all_forms_of_philox_agree(key: int, counter: int) -> None:
     assert philox.philox_scattered(k, c, index).tolist() == expected
 
 
+@pytest.mark.numba
+def test_philox_compiles_for_kernels() -> None:
+    numba = pytest.importorskip("numba")
+    compiled = numba.njit(philox.philox_bits)
+
+    found = [compiled(np.uint64(2**63 + 5), np.uint64(2**32 - 1), np.uint64(i)) for i in range(5)]
+
+    assert found == [bits_by_definition(2**63 + 5, 2**32 - 1, i) for i in range(5)]
+
+
 def test_long_draws_are_the_same_across_their_stretches() -> None:
     long = philox.philox_consecutive(5, 0, 4 * philox.STRETCH + 7)
 
