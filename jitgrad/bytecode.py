@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from types import CodeType
 from typing import Literal
 
@@ -62,8 +63,13 @@ class CodeFacts:
 
 
 def read_code(code: CodeType, aliases: Aliases | None = None) -> CodeFacts:
-    """The facts about ``code``; ``aliases`` are the modules that the code around it imported into its cells."""
-    return _Scan(code, aliases or {}).run()
+    """The facts about ``code``, not to be changed; ``aliases`` are the imports of the code around it, in its cells."""
+    return _Scan(code, aliases).run() if aliases else _read_alone(code)
+
+
+@lru_cache(maxsize=4096)  # the same functions are looked at for every new shape
+def _read_alone(code: CodeType) -> CodeFacts:
+    return _Scan(code, {}).run()
 
 
 class _Scan:

@@ -43,7 +43,7 @@ class Path:
     text: str
 
     def attr(self, name: str) -> Path:
-        return Path(self.label, f"{self.text}.{name}")
+        return Path(self.label, f"{self.text}.{name}" if name.isidentifier() else f"{self.text}[{name}]")
 
     def item(self, key: Any) -> Path:
         return Path(self.label, f"{self.text}[{_short(key)}]")
@@ -137,7 +137,7 @@ def describe(value: Any) -> str:
     if isinstance(value, list | dict | set | frozenset | deque):
         return f"a {type(value).__name__} of {len(value)} items"
     if isinstance(value, FunctionType | MethodType | type):
-        return f"{value.__qualname__}"
+        return value.__qualname__.rpartition("<locals>.")[2]
     if isinstance(value, tuple):
         return f"({', '.join(map(_short, value[:6]))}{', ...' if len(value) > 6 else ''})"
     if value is MISSING or isinstance(value, (*IMMUTABLE, enum.Enum)):

@@ -67,8 +67,12 @@ class Walk(Protocol):
 
 
 def reads_everything(cls: type) -> bool:
-    """Whether library code may read any attribute of an instance: jitgrad's modules and optimisers."""
-    return any(base.__module__.startswith(("jitgrad.nn", "jitgrad.optim")) for base in cls.__mro__)
+    """Whether library code may read any attribute of an instance: jitgrad's modules and optimisers, and UserDict etc.
+
+    A class that makes its own values inputs of compiled programs lists the names of such attributes in ``_unguarded``.
+    """
+    libraries = ("jitgrad.nn", "jitgrad.optim", "collections")
+    return any(base.__module__.startswith(libraries) and "__dict__" in base.__dict__ for base in cls.__mro__)
 
 
 def instance_dict(value: Any) -> dict[str, Any] | None:
@@ -197,7 +201,8 @@ class OpenObject:
         cls = type(self.value)
         if name in getattr(cls, "_unguarded", ()):
             return
-        by_attribute = (
+        storage = instance_dict(self.value)
+        by_attribute = storage is None or (
             name.isidentifier()
             and (lookup(cls, "__getattribute__") is object.__getattribute__ or isinstance(self.value, threading.local))
             and (name in self.slots or not hasattr(type(lookup(cls, name)), "__set__"))
@@ -206,7 +211,7 @@ class OpenObject:
         if by_attribute:
             walk.read(Check("attribute", self.value, name, value, path, origin), mentioned)
         else:
-            walk.read(Check("item", instance_dict(self.value), name, value, path, origin), mentioned)
+            walk.read(Check("item", storage, name, value, path, origin), mentioned)
 
 
 @dataclass(slots=True)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import array
+import copy
+import dataclasses
 import enum
+import operator
 import sys
 import weakref
 from collections import deque
@@ -14,12 +17,17 @@ from functools import cached_property, partial, partialmethod
 from types import (
     BuiltinFunctionType,
     CellType,
+    ClassMethodDescriptorType,
     CodeType,
     FunctionType,
+    GetSetDescriptorType,
     MappingProxyType,
+    MemberDescriptorType,
+    MethodDescriptorType,
     MethodType,
     MethodWrapperType,
     ModuleType,
+    WrapperDescriptorType,
 )
 from typing import Any
 
@@ -45,7 +53,11 @@ MAX_ITEMS = 20_000  # a check reads every item on every call: about 25 ns each
 MAX_CHECKS = 100_000
 _UNROLLED = 8  # below this many items, one comparison each is faster than map()
 
-_PLAIN = (*IMMUTABLE, slice, CodeType)
+_PLAIN = (  # nothing to look at inside
+    *(*IMMUTABLE, slice, CodeType, type(MISSING), GetSetDescriptorType, MemberDescriptorType),
+    *(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType),
+)
+_READ_ALL = (copy.copy, copy.deepcopy, dataclasses.replace, dataclasses.asdict, dataclasses.astuple, dataclasses.fields)
 _TRANSPARENT = ("__func__", "func", "fget", "fset", "fdel", "__wrapped__")
 _DESCRIPTORS = (property, staticmethod, classmethod, cached_property, partialmethod)
 
@@ -123,6 +135,7 @@ class Reach:
                 known.expand(self)
             if not self._queue:
                 break
+        self._check_tensors()
         for suspect in self._suspects:
             if id(suspect.value) in self.mentioned:
                 raise UnguardableError(f"{suspect.origin.full()}: {suspect.message}")
@@ -150,13 +163,16 @@ class Reach:
     # --- values --------------------------------------------------------------------------------------------------
 
     def _tensor(self, visit: _Visit) -> None:
-        tensor, path = visit.value, visit.path
-        known = self.tensors.get(id(tensor))
-        if known is None or (known[0].text.endswith("]") and not path.text.endswith("]")):
-            self.tensors[id(tensor)] = (path, tensor)  # model.weight says more than optimizer.params[0]
-        self.check(Check("aval", tensor, None, tensor.aval, path, visit.origin))
-        flag = path.attr("requires_grad")
-        self.check(Check("attribute", tensor, "_requires_grad", tensor.requires_grad, flag, visit.origin))
+        known = self.tensors.get(id(visit.value))
+        if known is None or (known[0].text.endswith("]") and not visit.path.text.endswith("]")):
+            self.tensors[id(visit.value)] = (visit.path, visit.value)  # model.weight says more than optimizer.params[0]
+
+    def _check_tensors(self) -> None:
+        """Their data are inputs of the program; the rest of what it depends on is checked."""
+        for path, tensor in self.tensors.values():
+            self.check(Check("aval", tensor, None, tensor.aval, path))
+            flag = path.attr("requires_grad")
+            self.check(Check("attribute", tensor, "_requires_grad", tensor.requires_grad, flag))
 
     def _array(self, visit: _Visit) -> None:
         layout = (visit.value.shape, visit.value.strides, visit.value.dtype)
@@ -216,7 +232,7 @@ class Reach:
         self.check(Check("bytes", visit.value, None, bytes(visit.value), visit.path, visit.origin))
 
     def _context(self, visit: _Visit) -> None:
-        path = visit.path.attr("get()")
+        path = Path(visit.path.label, f"{visit.path.text}.get()")
         self.read(Check("context", visit.value, None, visit.value.get(MISSING), path, visit.origin))
 
     def _weak(self, visit: _Visit) -> None:
@@ -235,6 +251,7 @@ class Reach:
 
     def _object(self, visit: _Visit) -> None:
         value = visit.value
+        self.names.introspects |= isinstance(value, operator.attrgetter | operator.methodcaller)
         state = random_state(value)
         if state is not None:
             self.random_states.append((value, state, visit.path))
@@ -317,6 +334,7 @@ class Reach:
 
     def _library_function(self, function: FunctionType, visit: _Visit) -> None:
         """Trusted, except for what users gave it: decorators of libraries keep the user's function in a closure."""
+        self.names.introspects |= function in _READ_ALL
         for cell in function.__closure__ or ():
             value = cell_contents(cell)
             table = tuple(value.values()) if isinstance(value, dict) else ()  # of a dispatcher, such as singledispatch

@@ -28,7 +28,7 @@ class Found:
 def follow(
     chain: Chain, function: FunctionType, cells: Mapping[str, CellType], *, file: str, home: str
 ) -> Found | None:
-    """Follow ``root.attr...`` as far as modules go; None for a local, or for what does not exist (yet).
+    """Follow ``root.attr...`` as far as modules go; None for a local, or what a module lacks.
 
     ``cells`` are those that come from outside ``function``. Globals of other modules than ``home`` are written with
     their module. What libraries hold is trusted, so only user modules and the first name need checks.
@@ -56,9 +56,9 @@ def _root(
         return Found(imported_module(name, scope), Path("module", name))
     if chain.kind == "free":
         cell = cells.get(name)
-        value = MISSING if cell is None else cell_contents(cell)
-        if value is MISSING:  # a local of the function around, or not assigned yet
+        if cell is None:  # a local of the function around
             return None
+        value = cell_contents(cell)
         path = Path("closure cell", name) if name != "__class__" else Path("", "super()")
         check = Check("cell", cell, None, value, path, origin)
     elif name in scope:
@@ -69,5 +69,6 @@ def _root(
         path, value = Path("builtin", name), getattr(builtins, name)
         check = Check("absent", scope, name, MISSING, Path("global", name), origin)
     else:
-        return None
+        path, value = Path("global", name), MISSING
+        check = Check("absent", scope, name, MISSING, path, origin)
     return Found(value, path, checks=[check])

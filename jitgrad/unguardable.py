@@ -65,7 +65,7 @@ def is_library_module(name: str) -> bool:
     if isinstance(file, str):
         return is_library_file(file)
     # cython invents a module without a file for the type of its functions
-    return name.startswith("_cython") or name.partition(".")[0] in sys.stdlib_module_names
+    return name.startswith(("_cython", "jitgrad.")) or name.partition(".")[0] in sys.stdlib_module_names
 
 
 def is_library_class(cls: type) -> bool:
