@@ -130,12 +130,4 @@ class EagerInterpreter:
         )
 
 
-def new_storage_view(tensor: Tensor) -> Tensor:
-    """A tensor over the same data and storage, without history."""
-    data = current_interpreter.get().current(tensor)
-    view = Tensor(data, tensor._aval, tensor._storage)
-    tensor._storage.share(tensor, view)
-    return view
-
-
 current_interpreter.eager = EagerInterpreter()

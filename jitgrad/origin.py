@@ -7,6 +7,7 @@ import sys
 import sysconfig
 from dataclasses import dataclass
 from types import CodeType
+from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
@@ -51,6 +52,12 @@ class Origin:
     def of_code(code: CodeType) -> Origin:
         """Where ``code`` was defined."""
         return Origin(code.co_filename, code.co_firstlineno)
+
+    @staticmethod
+    def of_code_of(function: Any) -> Origin:
+        """Where ``function`` was defined; an unknown line for a callable without code."""
+        code = getattr(function, "__code__", None)
+        return Origin.of_code(code) if code is not None else Origin()
 
 
 def is_user_file(filename: str) -> bool:

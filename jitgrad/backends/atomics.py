@@ -129,11 +129,11 @@ def call_c(typing: Any, function: Any, first: Any, second: Any) -> Any:
 
 
 def _gemm(name: str, real: Any, bits: int) -> Any:
-    """``cblas_?gemm`` with 64-bit integers, row-major, reading sizes and strides from a table."""
+    """``cblas_?gemm`` with 64-bit integers, row-major, of (a part of) the product that a table describes."""
 
-    def typed(typing: Any, function: Any, table: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: PLR0917
+    def typed(typing: Any, function: Any, table: Any, m: Any, n: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: PLR0917
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            function, table, a, b, c = args
+            function, table, m, n, a, b, c = args
 
             def word(k: int) -> Any:
                 return builder.load(builder.gep(table, [ir.Constant(_WORD, k)]))
@@ -146,12 +146,12 @@ def _gemm(name: str, real: Any, bits: int) -> Any:
                 return builder.select(yes, ir.Constant(_INT, 112), ir.Constant(_INT, 111))
 
             row_major = ir.Constant(_INT, 101)
-            sizes = [row_major, transposed(3), transposed(4), word(0), word(1), word(2)]
+            sizes = [row_major, transposed(3), transposed(4), m, n, word(2)]
             operands = [scalar(5), a, word(7), b, word(9), scalar(10), c, word(12)]
             _call(builder, function, ir.VoidType(), sizes + operands)
             return context.get_dummy_value()
 
-        return types.void(types.int64, _WORDS, types.int64, types.int64, types.int64), build
+        return types.void(types.int64, _WORDS, *[types.int64] * 5), build
 
     typed.__name__ = name
     return intrinsic(typed)

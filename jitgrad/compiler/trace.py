@@ -13,8 +13,8 @@ from jitgrad.aval import Aval
 from jitgrad.compiler.views import VIEW_WRITERS
 from jitgrad.dispatch import aval_of
 from jitgrad.errors import LeakedTracerError, TracedValueError, TraceError
-from jitgrad.ir import Atom, Graph, Literal, Names, TraceNode, Value, evaluate, format_node
-from jitgrad.op import Kind, OpDef
+from jitgrad.ir import Atom, Graph, Literal, Names, TraceNode, Value, format_node
+from jitgrad.op import OpDef
 from jitgrad.ops.elementwise import ASTYPE
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.origin import Origin
@@ -116,9 +116,6 @@ class Trace:
     # --- the Interpreter protocol --------------------------------------------------------------------------------
 
     def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        if op.kind is Kind.PROGRAM:
-            graph: Graph = attrs["graph"]
-            return evaluate(graph, operands, self.apply_recorded)
         avals = [aval_of(op, x) for x in operands]
         expected = op.abstract(avals, attrs)
         atoms = tuple(self._operand(op, x) for x in operands)
@@ -188,17 +185,21 @@ class Trace:
             return Tensor(self.emit(ASTYPE, (literal,), literal.aval, {"dtype": array.dtype})[0])
         return Tensor(self.lift(array, "constant"))
 
+    def constant_number(self, number: Any) -> Tensor:
+        """A 0-d tensor of a Python or NumPy number."""
+        return self.constant(np.asarray(number))
+
     def read_grad(self, tensor: Tensor) -> Tensor | None:
         known = self.grads.get(id(tensor))
         if known is not None:
             return known[1]
         if type(tensor._data) is Value and id(tensor) not in self.lifted:
             return tensor._grad
-        before = tensor._grad
+        before, source = tensor._grad, self.source_of(tensor)
         self.grads_read[id(tensor)] = (tensor, before is not None)
         result = None
         if before is not None:
-            result = Tensor(self.add_input(before.aval, Source("grad", self.source_of(tensor))))
+            result = Tensor(self.add_input(before.aval, Source("grad", source)))
         self.grads[id(tensor)] = (tensor, result)
         return result
 
@@ -229,11 +230,6 @@ class Trace:
 
     # --- views ---------------------------------------------------------------------------------------------------
 
-    def alias(self, tensor: Tensor) -> Tensor:
-        """A tensor without history over the same memory (``detach``)."""
-        new = Tensor(self.current(tensor), None, tensor._storage)
-        self._remember_view(View(weakref.ref(new), tensor, STOP_GRADIENT, {}))
-        return new
 
     def _remember_view(self, view: View) -> None:
         tensor = view.tensor()

@@ -13,6 +13,9 @@ import numpy as np
 _PREFIXES = ("scipy_", "")  # SciPy's builds rename every symbol, to live beside another BLAS
 _SUFFIX = "64_"  # the interface with 64-bit integers, the only one the runtime calls
 
+# the native loop notes here who needs BLAS on one thread, and what to restore (`jitgrad.runtime.native`)
+STATE = (ctypes.c_int64 * 8)()
+
 
 @dataclass(frozen=True, slots=True)
 class Blas:
@@ -61,10 +64,18 @@ def find_blas() -> Blas | None:
     return Blas(_address(library, "cblas_sgemm"), _address(library, "cblas_dgemm"), name)
 
 
+def thread_functions() -> tuple[int, int]:
+    """Addresses of ``int get_num_threads(void)`` and ``void set_num_threads(int)``; zeros without them."""
+    library = _library()
+    if library is None:
+        return 0, 0
+    found = _address(library, "openblas_get_num_threads"), _address(library, "openblas_set_num_threads")
+    return found if all(found) else (0, 0)
+
+
 def get_blas_threads() -> int | None:
     """How many threads the bundled BLAS uses; None without one."""
-    library = _library()
-    address = _address(library, "openblas_get_num_threads") if library is not None else 0
+    address, _ = thread_functions()
     return int(ctypes.CFUNCTYPE(ctypes.c_int)(address)()) if address else None
 
 
@@ -76,7 +87,6 @@ def limit_blas_threads(count: int) -> None:
 
 def set_blas_threads(count: int) -> None:
     """Let the bundled BLAS use ``count`` threads (NumPy's own matmul too: it is the same library)."""
-    library = _library()
-    address = _address(library, "openblas_set_num_threads") if library is not None else 0
+    _, address = thread_functions()
     if address:
         ctypes.CFUNCTYPE(None, ctypes.c_int)(address)(count)

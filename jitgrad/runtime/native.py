@@ -9,7 +9,7 @@ kind  meaning
       ``function(args, k * grain, min(n, (k + 1) * grain))``, whoever makes it
 1, 2  ``cblas_sgemm``, ``cblas_dgemm`` at ``function``, row-major; ``args`` is a table of M, N,
       K, transpose A, transpose B, alpha bits, A, lda, B, ldb, beta bits, C, ldc, batch, and
-      the bytes from one matrix of the batch to the next in A, B, C
+      the bytes from one matrix of the batch to the next in A, B, C; n and grain are not read
 3     ``function(args, 0, n)`` once
 ====  =======================================================================================
 
@@ -19,6 +19,10 @@ the description of the next job is written and opened after, so a worker that re
 The caller waits for the count of finished chunks, never for a worker: a worker that sleeps through a job
 costs nothing. Idle workers spin for some microseconds, then sleep on a condition variable; they are woken
 as a tree, so that waking many does not take the caller long.
+
+A product is shared in the same way, with BLAS on one thread in each chunk: bands of rows or columns, or
+matrices of a batch, cut by its sizes alone. BLAS's own threads were measured up to ten times slower where
+other processes want the cores too, because the fastest waits for the slowest.
 """
 
 from __future__ import annotations
@@ -33,25 +37,62 @@ GEMM_WORDS = 17
 WORKER = -1  # in place of a number of instructions
 
 # words of the control block; words written by different threads are a cache line (8 words) or more apart
-TICKET, FINISHED, SLEEPERS, STOPPED, OWNED, WORKERS, QUIET = 0, 16, 32, 48, 64, 65, 80
-FUNCTION, ARGS, UNITS, GRAIN, CHUNKS = 96, 97, 98, 99, 100
-LOCK, UNLOCK, WAIT, SIGNAL, YIELD = 112, 113, 114, 115, 116  # addresses of C functions
+TICKET, FINISHED, SLEEPERS, STOPPED, OWNED, WORKERS = 0, 16, 32, 48, 64, 65
+KIND, FUNCTION, ARGS, UNITS, GRAIN, CHUNKS = 96, 97, 98, 99, 100, 101
+LOCK, UNLOCK, WAIT, SIGNAL, YIELD = range(112, 117)  # addresses of C functions
+BLAS_THREADS, SET_BLAS_THREADS, BLAS_STATE = 117, 118, 119  # two functions; where words of all teams are
 MUTEX, CONDITION = 128, 144  # 128 bytes each, more than any C library needs
 CONTROL_WORDS = 160
 
 _SPINS = 400  # pauses of about 50 ns: longer than the gap between two kernels, shorter than a time slice
 _FAN_OUT = 2  # how many sleepers the caller wakes, and each of them in turn: a system call (2 us) each
 _YIELD_AFTER = 2000  # spins of the caller, before it suspects that a worker has lost its core
-_QUIET_ABOVE = 1 << 18  # multiplications of a GEMM from which BLAS wants the cores of idle workers
+_GEMM_WORK = 1 << 19  # multiplications of a chunk of a product, some 10 us: below, sharing costs more than it saves
+_GEMM_BAND = 128  # rows of a chunk, at least: each chunk packs the other operand again
+_GEMM_NARROW = 255  # products up to here have no two such bands, and are cut into bands of 16
+_GEMM_CHUNKS = 32  # at most: enough for an even load on many cores
+
+# words that all teams of the process share, because the number of BLAS threads is the process's
+BLAS_LOCK, BLAS_USERS, BLAS_BEFORE = 0, 1, 2
 
 _LAYOUT = {name: value for name, value in globals().items() if name.isupper() and isinstance(value, int)}
 
 _SOURCE = '''
-def chunk(fn, args, n, grain, k):
+def gemm(kind, fn, t, m, n, a, b, c):
+    if kind == {SGEMM}:
+        call_sgemm(fn, t, m, n, a, b, c)
+    else:
+        call_dgemm(fn, t, m, n, a, b, c)
+
+
+def part(kind, fn, args, start, stop):
+    t = words(args)
+    item = 8
+    if kind == {SGEMM}:
+        item = 4
+    if t[13] > 1:
+        for k in range(start, stop):
+            gemm(kind, fn, t, t[0], t[1], t[6] + k * t[14], t[8] + k * t[15], t[11] + k * t[16])
+    elif t[0] >= t[1]:
+        step = item
+        if t[3] == 0:
+            step = item * t[7]
+        gemm(kind, fn, t, stop - start, t[1], t[6] + start * step, t[8], t[11] + start * item * t[12])
+    else:
+        step = item
+        if t[4] != 0:
+            step = item * t[9]
+        gemm(kind, fn, t, t[0], stop - start, t[6], t[8] + start * step, t[11] + start * item)
+
+
+def chunk(kind, fn, args, n, grain, k):
     stop = (k + 1) * grain
     if stop > n:
         stop = n
-    call_kernel(fn, args, k * grain, stop)
+    if kind == {KERNEL}:
+        call_kernel(fn, args, k * grain, stop)
+    else:
+        part(kind, fn, args, k * grain, stop)
 
 
 def claim(c):
@@ -59,12 +100,13 @@ def claim(c):
     k = ticket & 0xFFFFFFFF
     if k >= atomic_load(c, {CHUNKS}):
         return 0
+    kind = atomic_load(c, {KIND})
     fn = atomic_load(c, {FUNCTION})
     args = atomic_load(c, {ARGS})
     n = atomic_load(c, {UNITS})
     grain = atomic_load(c, {GRAIN})
     if atomic_replace(c, {TICKET}, ticket, ticket + 1):
-        chunk(fn, args, n, grain, k)
+        chunk(kind, fn, args, n, grain, k)
         atomic_add(c, {FINISHED}, 1)
     return 1
 
@@ -92,9 +134,10 @@ def wake(c):
         call_c(c[{UNLOCK}], mutex, 0)
 
 
-def share(c, fn, args, n, grain, chunks):
+def share(c, kind, fn, args, n, grain, chunks):
     job = (atomic_load(c, {TICKET}) >> 32) + 1
     atomic_store(c, {TICKET}, job << 32 | 0xFFFFFFFF)
+    atomic_store(c, {KIND}, kind)
     atomic_store(c, {FUNCTION}, fn)
     atomic_store(c, {ARGS}, args)
     atomic_store(c, {UNITS}, n)
@@ -113,31 +156,58 @@ def share(c, fn, args, n, grain, chunks):
             call_c(c[{YIELD}], 0, 0)
 
 
-def multiply(c, kind, fn, args):
-    t = words(args)
-    loud = t[0] * t[1] * t[2] > {_QUIET_ABOVE}
-    if loud:
-        atomic_add(c, {QUIET}, 1)
-    for k in range(t[13]):
-        if kind == {SGEMM}:
-            call_sgemm(fn, t, t[6] + k * t[14], t[8] + k * t[15], t[11] + k * t[16])
-        else:
-            call_dgemm(fn, t, t[6] + k * t[14], t[8] + k * t[15], t[11] + k * t[16])
-    if loud:
-        atomic_add(c, {QUIET}, -1)
-
-
-def launch(c, owned, fn, args, n, grain):
+def launch(c, owned, kind, fn, args, n, grain):
     if grain < 1:
         grain = n
     chunks = 0
     if n > 0:
         chunks = (n - 1) // grain + 1
     if owned and 1 < chunks < 0x7FFFFFFF:
-        share(c, fn, args, n, grain, chunks)
+        share(c, kind, fn, args, n, grain, chunks)
     else:
         for k in range(chunks):
-            chunk(fn, args, n, grain, k)
+            chunk(kind, fn, args, n, grain, k)
+
+
+def lock_blas(b):
+    while not atomic_replace(b, {BLAS_LOCK}, 0, 1):
+        pause()
+
+
+def enter_blas(c):
+    b = words(c[{BLAS_STATE}])
+    lock_blas(b)
+    if atomic_add(b, {BLAS_USERS}, 1) == 0 and c[{SET_BLAS_THREADS}] != 0:
+        atomic_store(b, {BLAS_BEFORE}, call_c(c[{BLAS_THREADS}], 0, 0))
+        call_c(c[{SET_BLAS_THREADS}], 1, 0)
+    atomic_store(b, {BLAS_LOCK}, 0)
+
+
+def leave_blas(c):
+    b = words(c[{BLAS_STATE}])
+    lock_blas(b)
+    if atomic_add(b, {BLAS_USERS}, -1) == 1 and c[{SET_BLAS_THREADS}] != 0:
+        call_c(c[{SET_BLAS_THREADS}], atomic_load(b, {BLAS_BEFORE}), 0)
+    atomic_store(b, {BLAS_LOCK}, 0)
+
+
+def multiply(c, owned, kind, fn, args):
+    t = words(args)
+    n = t[13]
+    work = t[0] * t[1] * t[2]
+    band = 1
+    if n == 1:
+        n = max(t[0], t[1])
+        work = min(t[0], t[1]) * t[2]
+        band = {_GEMM_BAND}
+        if n <= {_GEMM_NARROW}:
+            band = 16
+    grain = max(band, {_GEMM_WORK} // max(work, 1) + 1, (n - 1) // {_GEMM_CHUNKS} + 1)
+    even = (n - 1) // ((n - 1) // grain + 1) + 1
+    grain = (even + min(band, 16) - 1) // min(band, 16) * min(band, 16)
+    enter_blas(c)
+    launch(c, owned, kind, fn, args, n, grain)
+    leave_blas(c)
 
 
 def run(c, table, count):
@@ -145,11 +215,11 @@ def run(c, table, count):
     for k in range(count):
         t = words(table + k * 64)
         if t[0] == {KERNEL}:
-            launch(c, owned, t[1], t[2], t[3], t[4])
+            launch(c, owned, {KERNEL}, t[1], t[2], t[3], t[4])
         elif t[0] == {CALL}:
             call_kernel(t[1], t[2], 0, t[3])
         else:
-            multiply(c, t[0], t[1], t[2])
+            multiply(c, owned, t[0], t[1], t[2])
     if owned:
         atomic_store(c, {OWNED}, 0)
 
@@ -160,7 +230,7 @@ def work(c):
         ticket = atomic_load(c, {TICKET})
         if claim(c):
             spins = 0
-        elif spins < {_SPINS} and atomic_load(c, {QUIET}) == 0:
+        elif spins < {_SPINS}:
             pause()
             spins += 1
         else:

@@ -42,6 +42,8 @@ class Team:
         self._words = (ctypes.c_int64 * native.CONTROL_WORDS).from_address(address)
         self._table = (ctypes.c_int64 * 1)(address)
         self._binding = (ctypes.c_int64 * 2)(0, ctypes.addressof(self._table))
+        self._words[native.BLAS_THREADS], self._words[native.SET_BLAS_THREADS] = blas.thread_functions()
+        self._words[native.BLAS_STATE] = ctypes.addressof(blas.STATE)
         self._workers: list[Thread] = []
         self._loop = native.loop()
         self.run = builtin.bind(self._loop.address, self._binding)
@@ -157,6 +159,10 @@ def _forget_after_fork() -> None:
     """A forked child has the control block but not the workers: it starts its own team when it needs one."""
     _Current.lock = Lock()
     _Current.team = None
+    users, before = blas.STATE[native.BLAS_USERS], blas.STATE[native.BLAS_BEFORE]
+    ctypes.memset(blas.STATE, 0, ctypes.sizeof(blas.STATE))
+    if users:
+        blas.set_blas_threads(before)
 
 
 atexit.register(_stop_at_exit)

@@ -289,7 +289,7 @@ def _keep_pure(function: Any) -> None:
         used.linkage, used.section = "appending", "llvm.metadata"
     used.value_type, used.type = kind, kind.as_pointer()
     used.initializer = ir.Constant(kind, functions)
-    for attribute in ("noinline", "nounwind"):
+    for attribute in ("noinline", "nounwind", "optsize", "minsize"):
         function.attributes.add(attribute)
     for attribute in ("memory(none)", "willreturn"):
         set.add(function.attributes, attribute)  # llvmlite's list of names lacks these

@@ -1,0 +1,165 @@
+"""The first call of a specialisation also runs eagerly: results, gradients and state must agree within a budget."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optree
+
+from jitgrad.compiled import Compiled
+from jitgrad.dispatch import run_on_arrays
+from jitgrad.errors import MismatchWarning
+from jitgrad.inspect.repro import write_repro
+from jitgrad.ir import Graph, evaluate
+from jitgrad.op import OpDef
+from jitgrad.tensor import Tensor
+
+# A fused result may be this many times further from the float64 result than the eager one is (rounding differs), plus
+# a few ULP of the largest element for results that eager happens to get exactly right.
+ERROR_FACTOR = 16.0
+SLACK_ULPS = 256.0
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One result that disagrees: which, by how much, and what was allowed."""
+
+    what: str
+    found: float
+    allowed: float
+
+    def __str__(self) -> str:
+        return f"{self.what}: off by {self.found:.3g}, {self.allowed:.3g} allowed"
+
+
+def check_first_call(
+    compiled: Compiled,
+    eager: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    leaves: Sequence[Any],
+) -> tuple[Any, bool]:
+    """(the eager result, whether the program agrees with it). The eager run is the one whose effects remain."""
+    operands = [_copy(x) for x in compiled.operands(leaves)]
+    if compiled.traced.differentiable:
+        fused = compiled.op.run([_data(x) for x in operands], [])
+    else:
+        fused = compiled.run_plain(operands, preserve=True)
+    result = eager(*args, **kwargs)
+    expected = _eager_outputs(compiled, result, leaves)
+    mismatches = list(compare_outputs(compiled, operands, fused, expected))
+    if mismatches:
+        _report(compiled, operands, mismatches)
+    return result, not mismatches
+
+
+def _copy(x: Any) -> Any:
+    return Tensor(x._data.copy(), x._aval) if isinstance(x, Tensor) else (x.copy() if isinstance(x, np.ndarray) else x)
+
+
+def _data(x: Any) -> Any:
+    return x._data if isinstance(x, Tensor) else x
+
+
+def _eager_outputs(compiled: Compiled, result: Any, leaves: Sequence[Any]) -> dict[int, tuple[str, np.ndarray[Any, Any]]]:
+    """For each output of the program: its name and what eager made of it."""
+    found: dict[int, tuple[str, np.ndarray[Any, Any]]] = {}
+    listed = optree.tree_leaves(result, none_is_leaf=True)
+    for k, (spec, x) in enumerate(zip(compiled.traced.results, listed, strict=True)):
+        if spec.kind == "new":
+            found[spec.output] = (f"result {k}", np.asarray(_data(x)))
+    for effect in compiled.traced.effects:
+        if effect.output is None:
+            continue
+        target = compiled.resolve(effect.target, leaves)
+        if effect.kind == "grad":
+            name, value = f"gradient of {compiled.describe(effect.target)}", target._grad
+        else:
+            name, value = f"new value of {compiled.describe(effect.target)}", target
+        found[effect.output] = (name, np.asarray(_data(value)).copy())
+    return found
+
+
+def compare_outputs(
+    compiled: Compiled,
+    operands: Sequence[Any],
+    fused: Sequence[np.ndarray[Any, Any]],
+    expected: Mapping[int, tuple[str, np.ndarray[Any, Any]]],
+) -> list[Mismatch]:
+    """What differs by more than rounding, judged by the distance of both from a float64 run of the same graph."""
+    exact: tuple[Any, ...] | None = None
+    found = []
+    for k, (name, eager) in expected.items():
+        ours = np.asarray(fused[k])
+        if ours.shape != eager.shape or ours.dtype != eager.dtype:
+            found.append(Mismatch(f"{name} is {ours.dtype}{ours.shape}, not {eager.dtype}{eager.shape}", np.inf, 0))
+            continue
+        if np.array_equal(ours, eager, equal_nan=eager.dtype.kind == "f"):
+            continue
+        if exact is None:
+            exact = in_float64(compiled.traced.graph, [_data(x) for x in operands])
+        mismatch = _judge(name, ours, eager, np.asarray(exact[k]))
+        if mismatch is not None:
+            found.append(mismatch)
+    return found
+
+
+def _judge(name: str, ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], exact: np.ndarray[Any, Any]) -> Mismatch | None:
+    if eager.dtype.kind != "f":
+        differing = float(np.mean(ours != eager))
+        return Mismatch(f"{name} (share of elements)", differing, 1e-3) if differing > 1e-3 else None
+    finite = np.isfinite(eager) & np.isfinite(exact)
+    if not np.array_equal(np.isnan(ours), np.isnan(eager)):
+        return Mismatch(f"{name} (NaN in other places)", np.inf, 0.0)
+    unbounded = np.isinf(eager) & ~np.isnan(exact)
+    if not np.array_equal(ours[unbounded], eager[unbounded]):
+        return Mismatch(f"{name} (Inf in other places)", np.inf, 0.0)
+    if not finite.any():
+        return None
+    a, b, t = (x[finite].astype(np.float64) for x in (ours, eager, exact))
+    scale = float(np.max(np.abs(t), initial=0.0))
+    epsilon = float(np.finfo(eager.dtype).eps)
+    allowed = ERROR_FACTOR * float(np.max(np.abs(b - t))) + SLACK_ULPS * epsilon * scale + float(np.finfo(eager.dtype).tiny)
+    with np.errstate(all="ignore"):
+        distance = float(np.max(np.abs(a - t)))
+    return None if distance <= allowed else Mismatch(name, distance, allowed)
+
+
+def in_float64(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """The graph's outputs with every float carried in float64."""
+
+    def apply(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        widened = {k: np.dtype(np.float64) if _narrow(v) else v for k, v in attrs.items()}
+        return run_on_arrays(op, tuple(map(_widen, operands)), widened)
+
+    return evaluate(graph, tuple(map(_widen, inputs)), apply)
+
+
+def _narrow(x: Any) -> bool:
+    return isinstance(x, np.dtype) and x.kind == "f" and x.itemsize < 8
+
+
+def _widen(x: Any) -> Any:
+    return x.astype(np.float64) if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind == "f" else x
+
+
+def _report(compiled: Compiled, operands: Sequence[Any], mismatches: Sequence[Mismatch]) -> None:
+    """Warn, name the op groups, and leave a script that shows the difference alone."""
+    handle, path = tempfile.mkstemp(prefix=f"jitgrad_repro_{compiled.traced.graph.name}_", suffix=".py")
+    os.close(handle)
+    write_repro(path, compiled.program, [np.asarray(_data(x)) for x in operands])
+    groups = "; ".join(" ".join(k.kernel.ops) for k in compiled.program.kernels)
+    listed = "\n  ".join(map(str, mismatches))
+    warnings.warn(
+        f"the fused program of {compiled.traced.graph.name!r} disagrees with eager and is not used:\n  {listed}\n"
+        f"kernels: {groups}\nA script that shows it alone: {path}",
+        MismatchWarning,
+        stacklevel=4,
+    )
+

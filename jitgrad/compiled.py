@@ -1,0 +1,186 @@
+"""One specialisation of a @jit function, ready to run: its program, its inputs, and how its effects are committed."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import optree
+
+from jitgrad.aval import Aval
+from jitgrad.backends.base import Backend
+from jitgrad.compiler.pipeline import Watcher, ignore
+from jitgrad.compiler.trace import Source
+from jitgrad.errors import GuardError
+from jitgrad.ir import Value
+from jitgrad.runtime.pool import address_of
+from jitgrad.runtime.program import Program
+from jitgrad.runtime.program_op import ProgramOp, compile_graph, contiguous
+from jitgrad.specialise import Traced
+from jitgrad.tensor import Tensor
+
+
+class Compiled:
+    """A traced function with its compiled program.
+
+    A function whose results gradients may flow through runs as a differentiable op (``op``); one without, such as a
+    whole training step, runs as a plain program that may write new state over the old.
+    """
+
+    def __init__(
+        self, traced: Traced, backend: Backend, count: Callable[[Program], None], watch: Watcher = ignore
+    ) -> None:
+        self.traced = traced
+        self.backend = backend
+        self.count = count
+        self.watch = watch
+        self.donations = {} if traced.differentiable else self._donations()
+
+    def _donations(self) -> dict[int, Value]:
+        """Outputs that become the new data of an input: they may be written over it."""
+        by_source = dict(zip(map(id, self.traced.sources), self.traced.graph.inputs, strict=True))
+        return {
+            e.output: by_source[id(e.target)]
+            for e in self.traced.effects
+            if e.kind == "data" and e.output is not None and id(e.target) in by_source
+        }
+
+    @cached_property
+    def op(self) -> ProgramOp:
+        t = self.traced
+        return ProgramOp(t.graph, t.wants_grad, t.differentiable, self.backend, self.count)
+
+    @cached_property
+    def program(self) -> Program:
+        """The program that a call runs (of a differentiable function: the forward one)."""
+        if self.traced.differentiable:
+            return self.op.forward
+        program = compile_graph(self.traced.graph, self.backend, self.donations, self.watch)
+        self.count(program)
+        return program
+
+    @cached_property
+    def overwritten(self) -> tuple[int, ...]:
+        """Positions of inputs whose memory the program really writes."""
+        plan = self.program.plan
+        written = {p.location.buffer for p in plan.outputs if p.location is not None}
+        return tuple(k for k, buffer in enumerate(plan.inputs) if buffer in written)
+
+    # --- inputs --------------------------------------------------------------------------------------------------
+
+    def resolve(self, source: Source, leaves: Sequence[Any]) -> Any:
+        """The object that ``source`` stands for in this call."""
+        if source.kind == "argument":
+            return leaves[source.key]
+        if source.kind == "grad":
+            return self.resolve(source.key, leaves)._grad
+        return source.key
+
+    def operands(self, leaves: Sequence[Any]) -> list[Any]:
+        """The inputs of this call, checked against what was traced."""
+        found = []
+        for source, value in zip(self.traced.sources, self.traced.graph.inputs, strict=True):
+            x = self.resolve(source, leaves)
+            aval = value.aval
+            if type(x) is not float and (x is None or x.shape != aval.shape or x.dtype != aval.dtype):
+                looks = "nothing" if x is None else str(Aval(x.shape, x.dtype))
+                raise GuardError(f"{self.describe(source)} was {aval} while tracing and is {looks} now")
+            found.append(x)
+        return found
+
+    def describe(self, source: Source) -> str:
+        if source.kind == "grad":
+            return f"the gradient of {self.describe(source.key)}"
+        if source.kind == "argument":
+            return f"argument {source.key}"
+        return self.traced.names.get(id(source.key), "a captured array")
+
+    def still_valid(self, leaves: Sequence[Any]) -> str | None:
+        """None if the surroundings are as they were while tracing, else what changed."""
+        reason = self.traced.guard.check()
+        if reason is not None:
+            return reason
+        for source, present in self.traced.grads_present:
+            if (self.resolve(source, leaves)._grad is not None) != present:
+                return f"the gradient of {self.describe(source)} {'is gone' if present else 'is there now'}"
+        return None
+
+    # --- running -------------------------------------------------------------------------------------------------
+
+    def run(self, leaves: Sequence[Any]) -> Any:
+        """Run the program, commit its effects, and put the function's result together."""
+        operands = self.operands(leaves)
+        if self.traced.differentiable:
+            tensors = self.op(*operands)
+            arrays = [t._data for t in tensors]
+        else:
+            arrays, tensors = self.run_plain(operands), ()
+        self.commit(arrays, leaves)
+        return self.result(arrays, tensors, leaves)
+
+    def run_plain(self, operands: Sequence[Any], preserve: bool = False) -> list[np.ndarray[Any, Any]]:
+        """The program's outputs; with ``preserve`` the inputs that it would overwrite are copied first."""
+        program = self.program
+        inputs = [contiguous(_array(x)) for x in operands]
+        if self.overwritten:
+            if preserve or self.overlapping(inputs):
+                for k in self.overwritten:
+                    inputs[k] = inputs[k].copy()
+        return program.run(inputs)
+
+    def overlapping(self, inputs: Sequence[np.ndarray[Any, Any]]) -> bool:
+        """Whether memory that the program writes is also seen through another input."""
+        spans = sorted((address_of(inputs[k]), address_of(inputs[k]) + inputs[k].nbytes) for k in self.overwritten)
+        if any(a[1] > b[0] for a, b in zip(spans, spans[1:], strict=False)):
+            return True
+        starts = [s for s, _ in spans]
+        writes = set(self.overwritten)
+        for k, array in enumerate(inputs):
+            if k in writes:
+                continue
+            first = address_of(array)
+            place = bisect_right(starts, first)
+            if place and spans[place - 1][1] > first:
+                return True
+            if place < len(starts) and starts[place] < first + array.nbytes:
+                return True
+        return False
+
+    def commit(self, arrays: Sequence[np.ndarray[Any, Any]], leaves: Sequence[Any]) -> None:
+        """Make the changes of outside state that the traced function made. Runs only after the program succeeded."""
+        for effect in self.traced.effects:
+            target = self.resolve(effect.target, leaves)
+            if effect.kind == "grad":
+                target._grad = None if effect.output is None else Tensor(arrays[effect.output])
+                continue
+            assert effect.output is not None
+            new = arrays[effect.output]
+            data = target._data if isinstance(target, Tensor) else target
+            if new is not data:
+                np.copyto(data, new)
+            if isinstance(target, Tensor):
+                target._storage.bump()
+
+    def result(self, arrays: Sequence[np.ndarray[Any, Any]], tensors: Sequence[Tensor], leaves: Sequence[Any]) -> Any:
+        found: list[Any] = []
+        for r in self.traced.results:
+            if r.kind == "static":
+                found.append(r.value)
+            elif r.kind == "source":
+                assert r.source is not None
+                found.append(self.resolve(r.source, leaves))
+            elif tensors:
+                found.append(tensors[r.output])
+            else:
+                array = arrays[r.output]
+                found.append(Tensor(array, Aval(array.shape, array.dtype, weak=True) if r.weak else None))
+        return optree.tree_unflatten(self.traced.treedef, found)
+
+
+def _array(x: Any) -> np.ndarray[Any, Any]:
+    if isinstance(x, Tensor):
+        return x._data  # type: ignore[no-any-return]
+    return x if isinstance(x, np.ndarray) else np.asarray(x)

@@ -1,0 +1,130 @@
+"""The backward of a traced program as another program, and what the two share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from jitgrad.autograd.backward import gradients
+from jitgrad.compiler.codegen.scalar import expensive
+from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
+from jitgrad.compiler.passes.simplify import simplify
+from jitgrad.compiler.trace import Source, Trace
+from jitgrad.ir import Graph, TraceNode, Value, evaluate
+from jitgrad.op import Kind
+from jitgrad.scope import current_interpreter, grad_enabled
+from jitgrad.tensor import Tensor
+
+# An elementwise value is computed again in the backward program unless that takes more costly operations than this.
+RECOMPUTED_CALLS = 4
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Joint:
+    """Forward and backward as one graph: ``inputs + seeds -> outputs + grads``.
+
+    ``flows`` says for every input in ``wrt`` whether any gradient reaches it; the others have no entry in ``grads``.
+    """
+
+    graph: Graph
+    inputs: tuple[Value, ...]
+    seeds: tuple[Value, ...]
+    outputs: int
+    flows: tuple[bool, ...]
+
+
+def differentiate(graph: Graph, wrt: Sequence[int], seeded: Sequence[int]) -> Joint:
+    """Replay ``graph`` under the tape and run backward from the outputs ``seeded`` to the inputs ``wrt``."""
+    trace = Trace(f"{graph.name}_gradient")
+    token, mode = current_interpreter.set(trace), grad_enabled.set(True)
+    try:
+        wanted = set(wrt)
+        inputs = [trace.argument(k, v.aval, k in wanted) for k, v in enumerate(graph.inputs)]
+        values = tuple(t._data for t in inputs)
+        outs = evaluate(graph, tuple(inputs), trace.apply_recorded)
+        tensors = [x if isinstance(x, Tensor) else trace.constant_number(x) for x in outs]
+        seeds = [Tensor(trace.add_input(tensors[k].aval, Source("seed", k))) for k in seeded]
+        live = [(tensors[k], s) for k, s in zip(seeded, seeds, strict=True) if tensors[k]._requires_grad]
+        grads = gradients([t for t, _ in live], [s for _, s in live], [inputs[k] for k in wrt], retain_graph=False)
+        found = [g for g in grads if g is not None]
+        atoms = tuple(trace.current(t) for t in (*tensors, *found))
+        flows = tuple(g is not None for g in grads)
+        return Joint(trace.graph(atoms), values, tuple(s._data for s in seeds), len(outs), flows)
+    finally:
+        grad_enabled.reset(mode)
+        current_interpreter.reset(token)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Split:
+    """Two programs: ``forward: inputs -> outputs + saved`` and ``backward: used inputs + saved + seeds -> grads``."""
+
+    forward: Graph
+    backward: Graph
+    saved: int
+    used: tuple[int, ...]
+
+
+def split(joint: Joint) -> Split:
+    """Cut the joint graph where it is cheap: save what a library call or a reduction made, recompute the rest."""
+    graph = eliminate_dead(eliminate_common(simplify(eliminate_dead(joint.graph))))
+    outputs, grads = graph.outputs[: joint.outputs], graph.outputs[joint.outputs :]
+    late = _reachable(graph, joint.seeds)
+    wanted = {id(a) for n in graph.nodes if id(n.outs[0]) in late for a in n.ins} | {id(a) for a in grads}
+    frontier = [
+        v for n in graph.nodes if id(n.outs[0]) not in late for v in n.outs if id(v) in wanted
+    ]
+    saved = _choose(graph, frontier)
+    forward = eliminate_dead(replace(graph, inputs=joint.inputs, outputs=(*outputs, *saved)))
+    backward = eliminate_dead(
+        replace(
+            graph,
+            name=graph.name,
+            inputs=(*joint.inputs, *saved, *joint.seeds),
+            nodes=tuple(n for n in graph.nodes if not any(v in saved for v in n.outs)),
+            outputs=grads,
+        )
+    )
+    read = {id(a) for n in backward.nodes for a in n.ins} | {id(a) for a in grads}
+    used = tuple(k for k, v in enumerate(joint.inputs) if id(v) in read)
+    kept = tuple(joint.inputs[k] for k in used)
+    return Split(forward, replace(backward, inputs=(*kept, *saved, *joint.seeds)), len(saved), used)
+
+
+def _reachable(graph: Graph, start: Sequence[Value]) -> set[int]:
+    """Ids of values that depend on ``start``."""
+    found = set(map(id, start))
+    for node in graph.nodes:
+        if any(id(a) in found for a in node.ins):
+            found.update(map(id, node.outs))
+    return found
+
+
+def _choose(graph: Graph, frontier: Sequence[Value]) -> tuple[Value, ...]:
+    """The values to save: walking back from the frontier, the first that are not worth computing again."""
+    defined_by = {id(v): n for n in graph.nodes for v in n.outs}
+    saved: dict[int, Value] = {}
+    for value in frontier:
+        calls, cone, barriers, work = 0, set[int](), dict[int, Value](), [value]
+        while work:
+            v = work.pop()
+            node = defined_by.get(id(v))
+            if node is None or id(v) in cone or id(v) in saved:
+                continue
+            cone.add(id(v))
+            if not _recomputable(node):
+                barriers[id(v)] = v
+                continue
+            calls += node.op.kind is Kind.ELEMENTWISE and expensive(node.op)
+            work += [a for a in node.ins if isinstance(a, Value)]
+        if calls > RECOMPUTED_CALLS:
+            saved[id(value)] = value
+        else:
+            saved.update(barriers)
+    return tuple(saved.values())
+
+
+def _recomputable(node: TraceNode) -> bool:
+    if node.op.kind is Kind.ELEMENTWISE:
+        return node.op.scalar is not None or node.op.function is not None
+    return node.op.kind in (Kind.MOVEMENT, Kind.INDEX)

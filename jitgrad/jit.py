@@ -1,0 +1,262 @@
+"""@jit: trace a function once per signature, compile it, and from then on run the compiled program."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from jitgrad import config
+from jitgrad.backends.base import Backend
+from jitgrad.backends.cpu import CpuBackend
+from jitgrad.backends.python import PythonBackend
+from jitgrad.check import check_first_call
+from jitgrad.compiled import Compiled
+from jitgrad.compiler.pipeline import dump_to, ignore
+from jitgrad.errors import ArgumentError, FallbackWarning, RetraceWarning, TraceError
+from jitgrad.origin import Origin
+from jitgrad.runtime.program import Program
+from jitgrad.scope import current_interpreter
+from jitgrad.signature import Call, Signature
+from jitgrad.specialise import trace_call
+
+_disabled: ContextVar[bool] = ContextVar("jit_disabled", default=False)
+
+# A function traced more often than this for the same arguments probably changes what it reads on every call.
+MANY_TRACES = 16
+
+BACKENDS: dict[str, Backend] = {"cpu": CpuBackend(), "python": PythonBackend()}
+
+
+def log(topic: str, message: str) -> None:
+    """One line to stderr if JITGRAD_LOGS asks for ``topic``."""
+    topics = config.read("JITGRAD_LOGS")
+    if topic in topics or "all" in topics:
+        print(f"jitgrad[{topic}] {message}", file=sys.stderr)
+
+
+class disable_jit:
+    """Within it, every @jit function runs eagerly."""
+
+    def __enter__(self) -> None:
+        self._token = _disabled.set(True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _disabled.reset(self._token)
+
+
+@dataclass(slots=True)
+class CacheInfo:
+    """Counters of one @jit function."""
+
+    calls: int = 0
+    traces: int = 0
+    programs: int = 0
+    kernels_compiled: int = 0
+    kernels_from_disk: int = 0
+    fallbacks: int = 0
+
+
+class JitFunction:
+    """What ``jit`` returns: call it like the function, or ask it what it did."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        static_argnums: Sequence[int] = (),
+        static_argnames: Sequence[str] = (),
+        donate: Sequence[int | str] = (),
+        fallback: str = "error",
+        check: str = "first",
+    ) -> None:
+        if not callable(function):
+            raise ArgumentError(f"@jit takes a function, got {type(function).__name__}: {function!r}")
+        for what, value, allowed in (("fallback", fallback, ("error", "eager")), ("check", check, ("first", "always", "off"))):
+            if value not in allowed:
+                raise ArgumentError(f"@jit({what}={value!r}): expected one of {', '.join(allowed)}")
+        functools.update_wrapper(self, function)
+        self.eager = function
+        self.donate = tuple(donate)
+        self.fallback = fallback
+        self.check = check
+        self.name = getattr(function, "__name__", type(function).__name__)
+        self._signature = Signature(function, _as_tuple(static_argnums), _as_tuple(static_argnames))
+        self._programs: dict[Any, list[Compiled]] = {}
+        self._eager_keys: set[Any] = set()
+        self._reasons: list[str] = []
+        self._info = CacheInfo()
+        self._lock = threading.RLock()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _disabled.get() or current_interpreter.get().tracing or config.read("JITGRAD_DISABLE"):
+            return self.eager(*args, **kwargs)
+        call = self._signature.take(args, kwargs)
+        self._info.calls += 1
+        compiled = self._find(call)
+        if compiled is not None:
+            if self._check_mode() == "always":
+                return check_first_call(compiled, self.eager, args, kwargs, call.leaves)[0]
+            return compiled.run(call.leaves)
+        if call.key in self._eager_keys:
+            return self.eager(*args, **kwargs)
+        return self._first_call(call, args, kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """A @jit method: bound to its instance, one set of programs per instance."""
+        if instance is None:
+            return self
+        name = f"_jitgrad_bound_{id(self):x}"
+        holder = getattr(instance, "__dict__", None)
+        if holder is None:
+            return functools.partial(self, instance)
+        bound = holder.get(name)
+        if bound is None:
+            bound = self._copy_for(self.eager.__get__(instance, owner))
+            holder[name] = bound
+        return bound
+
+    def _copy_for(self, function: Callable[..., Any]) -> JitFunction:
+        new = JitFunction(function, donate=self.donate, fallback=self.fallback, check=self.check)
+        new._signature = Signature(function, (), tuple(n for n in self._signature.static_names))
+        return new
+
+    def _check_mode(self) -> str:
+        return config.read("JITGRAD_CHECK") or self.check
+
+    def _find(self, call: Call) -> Compiled | None:
+        """The program of an earlier call with this signature whose surroundings are unchanged."""
+        for compiled in self._programs.get(call.key, ()):
+            reason = compiled.still_valid(call.leaves)
+            if reason is None:
+                return compiled
+            self._note(reason)
+        return None
+
+    def _note(self, reason: str) -> None:
+        if not self._reasons or self._reasons[-1] != reason:
+            self._reasons.append(reason)
+            log("guards", f"{self.name}: {reason}")
+
+    def _first_call(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Trace, compile, and run; the first result is checked against eager unless check="off"."""
+        try:
+            compiled = self.specialise(call)
+        except TraceError as error:
+            if self.fallback != "eager":
+                raise
+            self._eager_keys.add(call.key)
+            self._info.fallbacks += 1
+            warnings.warn(f"@jit function {self.name!r} runs eagerly: {error}", FallbackWarning, stacklevel=3)
+            return self.eager(*args, **kwargs)
+        if self._check_mode() == "off":
+            return compiled.run(call.leaves)
+        result, agrees = check_first_call(compiled, self.eager, args, kwargs, call.leaves)
+        if not agrees:
+            self._programs[call.key].remove(compiled)
+            self._eager_keys.add(call.key)
+            self._info.fallbacks += 1
+        return result
+
+    def specialise(self, call: Call) -> Compiled:
+        """The program for ``call``: traced and compiled now if there is none yet."""
+        with self._lock:
+            compiled = self._find(call)
+            if compiled is not None:
+                return compiled
+            self._note_new_signature(call)
+            self._info.traces += 1
+            traced = trace_call(self.eager, self.name, call)
+            folder = config.read("JITGRAD_DUMP")
+            watch = dump_to(folder, f"{self.name}.{self._info.traces}") if folder else ignore
+            backend = BACKENDS[config.read("JITGRAD_BACKEND")]
+            compiled = Compiled(traced, backend, self._count, watch)
+            log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
+            kernels = compiled.program.kernels
+            log("kernels", f"{self.name}: {', '.join(k.name for k in kernels) or 'none'}")
+            known = self._programs.setdefault(call.key, [])
+            known.insert(0, compiled)
+            if len(known) == MANY_TRACES:
+                warnings.warn(
+                    f"@jit function {self.name!r} was traced {MANY_TRACES} times for the same arguments, last because "
+                    f"{self._reasons[-1] if self._reasons else 'its surroundings changed'}. Pass what changes as an argument.",
+                    RetraceWarning,
+                    stacklevel=4,
+                )
+            return compiled
+
+    def _note_new_signature(self, call: Call) -> None:
+        if self._programs and call.key not in self._programs:
+            self._note(f"new argument types: {_difference(call.key, next(reversed(self._programs)))}")
+
+    def _count(self, program: Program) -> None:
+        self._info.programs += 1
+        self._info.kernels_from_disk += program.new_from_disk
+        self._info.kernels_compiled += program.new_kernels - program.new_from_disk
+
+    # --- looking inside ------------------------------------------------------------------------------------------
+
+    def lookup(self, *args: Any, **kwargs: Any) -> Compiled:
+        """The compiled specialisation for these arguments, made now if necessary (without running it)."""
+        return self.specialise(self._signature.take(args, kwargs))
+
+    def cache_info(self) -> CacheInfo:
+        """Calls, traces, programs, compiled kernels, kernels loaded from disk, fallbacks to eager."""
+        return self._info
+
+    def why_retraced(self) -> list[str]:
+        """Why new traces were made, oldest first."""
+        return list(self._reasons)
+
+    def clear(self) -> None:
+        """Forget all programs and counters."""
+        with self._lock:
+            self._programs.clear()
+            self._eager_keys.clear()
+            self._reasons.clear()
+            self._info = CacheInfo()
+
+    def __repr__(self) -> str:
+        return f"<jit {self.name}>"
+
+
+def _as_tuple(x: Any) -> tuple[Any, ...]:
+    return (x,) if isinstance(x, (str, int)) else tuple(x)
+
+
+def _difference(new: Any, old: Any) -> str:
+    names = ("structure", "arguments", "static arguments", "repeated arguments", "grad mode", "default dtype")
+    changed = [name for name, a, b in zip(names, new, old, strict=True) if a != b]
+    if changed == ["arguments"]:
+        pairs = [f"argument {k}: {b} -> {a}" for k, (a, b) in enumerate(zip(new[1], old[1], strict=False)) if a != b]
+        return "; ".join(pairs)
+    return ", ".join(changed) or "none"
+
+
+def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Compile ``function``: fuse its operations, forward and backward, into kernels.
+
+    The function runs once per signature (shapes, dtypes, static values, grad mode) on tensors without data; afterwards
+    its compiled program runs. What it read from its surroundings is guarded: a change retraces.
+
+    Args:
+        static_argnames, static_argnums: arguments whose value is part of the program.
+        donate: arguments whose memory results may take.
+        fallback: "error" raises if the function cannot be traced; "eager" warns once and runs it eagerly.
+        check: "first" also runs the first call of each specialisation eagerly and compares; "always"; "off".
+
+    Raises:
+        TracedValueError, UnguardableError: at the first call, naming the line and the remedy.
+    """
+    if function is None:
+        return lambda f: JitFunction(f, **options)
+    return JitFunction(function, **options)
+

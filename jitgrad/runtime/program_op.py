@@ -1,0 +1,146 @@
+"""A compiled graph as an op: its eager meaning is to run the plan, its vjp is the compiled backward program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import Aval
+from jitgrad.backends.base import Backend
+from jitgrad.compiler.differentiate import Joint, Split, differentiate, split
+from jitgrad.compiler.passes.cleanup import eliminate_dead
+from jitgrad.compiler.pipeline import Watcher, ignore, run_passes
+from jitgrad.compiler.plan import make_plan
+from jitgrad.dispatch import apply_op
+from jitgrad.ir import Graph, Value, evaluate
+from jitgrad.op import Kind, OpDef
+from jitgrad.recorder import record
+from jitgrad.runtime.program import Program
+from jitgrad.scope import current_interpreter, grad_enabled
+from jitgrad.tensor import Tensor
+
+
+def compile_graph(
+    graph: Graph, backend: Backend, donated: Mapping[int, Value] | None = None, watch: Watcher = ignore
+) -> Program:
+    """Run the passes over ``graph``, plan it and compile its kernels.
+
+    ``donated`` maps positions of outputs to inputs whose memory they may take.
+    """
+    fused = run_passes(graph, watch=watch)
+    wanted = {id(fused.outputs[k]): value for k, value in (donated or {}).items()}
+    return Program(make_plan(fused, wanted), backend)
+
+
+def contiguous(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """``array`` as kernels read it: C-contiguous, native byte order; copied only if it is not."""
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+class ProgramOp:
+    """``graph`` as a differentiable op. ``wrt`` are the inputs that gradients flow to, ``seeded`` the outputs they
+    come from. Programs are compiled when they first run.
+    """
+
+    def __init__(
+        self, graph: Graph, wrt: Sequence[int], seeded: Sequence[int], backend: Backend, count: Callable[[Program], None]
+    ) -> None:
+        self.graph = graph
+        self.wrt = tuple(wrt)
+        self.seeded = tuple(seeded)
+        self.backend = backend
+        self.count = count  # told of every program that is compiled
+        self.op = OpDef(
+            name=graph.name,
+            kind=Kind.PROGRAM,
+            operands=("inputs",),
+            variadic=True,
+            multiple=True,
+            attrs=("graph", "residuals"),
+            eager=lambda *arrays, graph, residuals: self.run(arrays, residuals),
+            abstract=self._abstract,
+            vjp=self.vjp,
+            saves=(frozenset(range(len(graph.inputs))),),
+            saves_out=(False,),
+        )
+
+    def _abstract(self, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> tuple[Aval, ...]:
+        return tuple(Aval(a.aval.shape, a.aval.dtype) for a in self.graph.outputs)
+
+    @cached_property
+    def joint(self) -> Joint:
+        return differentiate(self.graph, self.wrt, self.seeded)
+
+    @cached_property
+    def split(self) -> Split:
+        return split(self.joint)
+
+    @cached_property
+    def forward(self) -> Program:
+        """inputs -> outputs + what backward saves."""
+        return self._compile(self.split.forward)
+
+    @cached_property
+    def backward(self) -> Program:
+        """used inputs + saved + seeds -> gradients."""
+        return self._compile(self.split.backward)
+
+    def _compile(self, graph: Graph) -> Program:
+        program = compile_graph(graph, self.backend)
+        self.count(program)
+        return program
+
+    @cached_property
+    def derivative(self) -> ProgramOp:
+        """inputs + seeds -> gradients as an op that can itself be differentiated; it recomputes everything."""
+        joint = self.joint
+        grads = joint.graph.outputs[joint.outputs :]
+        graph = eliminate_dead(Graph(joint.graph.name, joint.graph.inputs, joint.graph.nodes, grads))
+        seeds = range(len(joint.inputs), len(joint.inputs) + len(joint.seeds))
+        return ProgramOp(graph, (*self.wrt, *seeds), range(len(grads)), self.backend, self.count)
+
+    def run(self, arrays: Sequence[Any], residuals: list[Any]) -> list[np.ndarray[Any, Any]]:
+        """The outputs; what backward needs is put into ``residuals``."""
+        inputs = [
+            contiguous(np.asarray(x, v.aval.dtype)) for x, v in zip(arrays, self.graph.inputs, strict=True)
+        ]
+        outs = self.forward.run(inputs)
+        saved = self.split.saved
+        residuals[:] = outs[len(outs) - saved :] if saved else []
+        return outs[: len(outs) - saved] if saved else outs
+
+    def __call__(self, *operands: Any) -> tuple[Tensor, ...]:
+        """Apply the op: run it and record it on the tape. Only the outputs in ``seeded`` get a history."""
+        if current_interpreter.get().tracing:
+            return evaluate(self.graph, operands, lambda op, xs, attrs: apply_op(op, *xs, **attrs))
+        residuals: list[Any] = []
+        arrays = [x._data if isinstance(x, Tensor) else x for x in operands]
+        outs = tuple(Tensor(a) for a in self.run(arrays, residuals))
+        record(self.op, operands, {"graph": self.graph, "residuals": residuals}, outs)
+        for k, out in enumerate(outs):
+            if k not in self.seeded and out._requires_grad:
+                out.grad_fn, out._out_index, out._requires_grad = None, 0, False
+        return outs
+
+    def vjp(self, g: Sequence[Tensor], _out: Any, *operands: Any, graph: Graph, residuals: list[Any]) -> list[Any]:
+        """Gradients of the inputs: by the backward program, or by a differentiable one if the tape is watching."""
+        seeds = [g[k] for k in self.seeded]
+        found: Sequence[Any]
+        if current_interpreter.get().tracing or grad_enabled.get():
+            found = self.derivative(*operands, *seeds)
+        else:
+            parts = [operands[k] for k in self.split.used]
+            arrays = [x._data if isinstance(x, Tensor) else x for x in parts]
+            arrays += [*residuals, *(s._data for s in seeds)]
+            values = self.backward.plan.graph.inputs
+            inputs = [contiguous(np.asarray(x, v.aval.dtype)) for x, v in zip(arrays, values, strict=True)]
+            found = [Tensor(a) for a in self.backward.run(inputs)]
+        grads: list[Any] = [None] * len(self.graph.inputs)
+        flowing = iter(found)
+        for k, flows in zip(self.wrt, self.joint.flows, strict=True):
+            if flows:
+                grads[k] = next(flowing)
+        return grads

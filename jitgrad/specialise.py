@@ -1,0 +1,205 @@
+"""One trace of a @jit function: what it read, what it changes, its graph, and how its results are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optree
+
+from jitgrad.aval import Aval
+from jitgrad.compiler.trace import Source, Trace
+from jitgrad.errors import UnguardableError
+from jitgrad.guards import Guard
+from jitgrad.ir import Atom, Graph, Value
+from jitgrad.ops.random import default_generator
+from jitgrad.origin import Origin
+from jitgrad.scope import current_interpreter
+from jitgrad.signature import FLOAT_AVAL, Call, Static
+from jitgrad.surroundings import Surroundings
+from jitgrad.tensor import Tensor
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Effect:
+    """A change of outside state: ``target``'s data ("data") or its ``.grad`` ("grad") becomes output ``output``.
+
+    ``output`` None sets the gradient to None.
+    """
+
+    kind: str
+    target: Source
+    output: int | None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Result:
+    """One leaf of the function's result: a new tensor from output ``output``, or something passed through."""
+
+    kind: str  # "new", "source", "static"
+    output: int = -1
+    source: Source | None = None
+    value: Any = None
+    weak: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Traced:
+    """Everything the trace of one specialisation found out."""
+
+    graph: Graph
+    sources: tuple[Source, ...]
+    results: tuple[Result, ...]
+    treedef: Any
+    effects: tuple[Effect, ...]
+    differentiable: tuple[int, ...]  # outputs through which gradients flow to the inputs
+    wants_grad: tuple[int, ...]  # inputs that require grad
+    guard: Guard
+    grads_present: tuple[tuple[Source, bool], ...]
+    alive: tuple[Any, ...]
+    names: dict[int, str]
+
+
+def trace_call(function: Callable[..., Any], name: str, call: Call) -> Traced:
+    """Run ``function`` once on tensors without data and collect what it did.
+
+    Raises:
+        TracedValueError, UnguardableError, LeakedTracerError: the function cannot be traced; the message says why.
+    """
+    surroundings = Surroundings.capture(function, call.static)
+    trace = Trace(name)
+    token = current_interpreter.set(trace)
+    try:
+        leaves, tensors = _traced_leaves(trace, call)
+        args, kwargs = optree.tree_unflatten(call.treedef, leaves)
+        result = function(*(_unbox(a) for a in args), **{k: _unbox(v) for k, v in kwargs.items()})
+        return _finish(trace, surroundings, call, tensors, result, name)
+    except BaseException:
+        surroundings.restore()
+        raise
+    finally:
+        current_interpreter.reset(token)
+
+
+def _unbox(x: Any) -> Any:
+    return x.value if isinstance(x, Static) else x
+
+
+def _traced_leaves(trace: Trace, call: Call) -> tuple[list[Any], dict[int, Tensor]]:
+    """The leaves with tensors in place of arrays and floats; one tensor for an argument that was passed twice."""
+    tensors: dict[int, Tensor] = {}
+    seen: dict[int, Tensor] = {}
+    leaves = list(call.leaves)
+    for k in call.dynamic:
+        x = call.leaves[k]
+        if type(x) is not float and id(x) in seen:
+            leaves[k] = seen[id(x)]
+            continue
+        if isinstance(x, Tensor):
+            tensor = trace.argument(k, x.aval, x._requires_grad)
+        elif type(x) is float:
+            tensor = trace.argument(k, FLOAT_AVAL, False)
+        else:
+            tensor = trace.argument(k, Aval(x.shape, x.dtype), False)
+        seen[id(x)] = tensors[k] = leaves[k] = tensor
+    return leaves, tensors
+
+
+def _finish(
+    trace: Trace, surroundings: Surroundings, call: Call, tensors: dict[int, Tensor], result: Any, name: str
+) -> Traced:
+    changes = surroundings.changes()
+    if changes:
+        listed = "\n  ".join(changes)
+        raise UnguardableError(
+            f"@jit function {name!r} changes Python state while it runs; the compiled program would not do that again:"
+            f"\n  {listed}"
+        )
+    leaves, treedef = optree.tree_flatten(result, none_is_leaf=True)
+    outputs: list[Atom] = []
+    differentiable: list[int] = []
+    results = tuple(_result(trace, x, outputs, differentiable) for x in leaves)
+    effects = _effects(trace, tensors, outputs)
+    lifted = [s.key for s in trace.sources if s.kind == "array"]
+    _check_reachable(trace, surroundings, name)
+    return Traced(
+        graph=trace.graph(tuple(outputs)),
+        sources=tuple(trace.sources),
+        results=results,
+        treedef=treedef,
+        effects=effects,
+        differentiable=tuple(differentiable),
+        wants_grad=tuple(k for k, v in enumerate(trace.inputs) if id(v) in trace.tainted),
+        guard=surroundings.guard(lifted),
+        grads_present=tuple((trace.lifted[key][1], present) for key, (_, present) in trace.grads_read.items()),
+        alive=tuple(trace.alive),
+        names={id(t): path for path, t in surroundings.tensors().items()},
+    )
+
+
+def _result(trace: Trace, x: Any, outputs: list[Atom], differentiable: list[int]) -> Result:
+    if isinstance(x, np.ndarray):
+        x = trace.constant(x)
+    if not isinstance(x, Tensor):
+        return Result("static", value=x)
+    if id(x) in trace.lifted or type(x._data) is not Value:
+        return Result("source", source=trace.source_of(x))
+    atom = trace.current(x)
+    for k, existing in enumerate(outputs):
+        if existing is atom and (k in differentiable) == (x._requires_grad and _alive(x)):
+            return Result("new", output=k, weak=x.aval.weak)
+    outputs.append(atom)
+    if x._requires_grad and _alive(x):
+        differentiable.append(len(outputs) - 1)
+    return Result("new", output=len(outputs) - 1, weak=x.aval.weak)
+
+
+def _alive(x: Tensor) -> bool:
+    """Whether a backward from outside could still run through ``x``: its graph was not freed inside the function."""
+    return x.grad_fn is not None and x.grad_fn.edges is not None
+
+
+def _effects(trace: Trace, tensors: dict[int, Tensor], outputs: list[Atom]) -> tuple[Effect, ...]:
+    """In-place changes and gradients, as outputs to be committed after the program succeeded."""
+
+    def output(value: Value) -> int:
+        outputs.append(value)  # listed again even if a result is the same value: the memory must not be shared
+        return len(outputs) - 1
+
+    found = []
+    for tensor, value in trace.written.values():
+        found.append(Effect("data", trace.source_of(tensor), output(value)))
+    for tensor in tensors.values():
+        _, source, value = trace.lifted[id(tensor)]
+        if tensor._data is not value:
+            found.append(Effect("data", source, output(tensor._data)))
+    for tensor, grad in trace.grads.values():
+        source = trace.lifted[id(tensor)][1]
+        if grad is None:
+            if trace.grads_read.get(id(tensor), (None, True))[1]:
+                found.append(Effect("grad", source, None))
+            continue
+        value = trace.current(grad)
+        unchanged = any(s.kind == "grad" and s.key is source and v is value for s, v in zip(trace.sources, trace.inputs, strict=True))
+        if not unchanged:
+            found.append(Effect("grad", source, output(value)))
+    return tuple(found)
+
+
+def _check_reachable(trace: Trace, surroundings: Surroundings, name: str) -> None:
+    """Every lifted tensor must be one whose replacement a guard would notice."""
+    known = {id(t) for t in surroundings.tensors().values()}
+    for source in trace.sources:
+        if source.kind == "tensor" and id(source.key) not in known and not _permanent(source.key):
+            raise UnguardableError(
+                f"@jit function {name!r} at {Origin.capture().full()} uses a tensor {source.key.aval} that no global, "
+                "closure cell, default or attribute leads to, so a later replacement could not be noticed. Pass it as an "
+                "argument."
+            )
+
+
+def _permanent(tensor: Tensor) -> bool:
+    """The default generator's state: one object for the life of the process."""
+    return tensor is default_generator.state
