@@ -108,21 +108,45 @@ def test_gemm(team, dtype, ta, tb, batch, beta):  # noqa: PLR0917 - parametrised
     np.testing.assert_allclose(c, expected, rtol=1e-5, atol=1e-5)
 
 
-def test_large_gemm_sends_workers_to_sleep_and_back(team, note):
+SHAPES = [(300, 200, 150), (150, 200, 300), (1000, 10, 700), (3, 900, 800), (128, 128, 128), (70, 4000, 64), (1, 1, 1)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("ta", [False, True])
+@pytest.mark.parametrize("tb", [False, True])
+def test_shared_gemm_has_the_same_bits_on_any_team(shape, ta, tb):
     found = blas.find_blas()
     if found is None:
         pytest.skip("this NumPy brings no OpenBLAS")
-    a = np.random.default_rng(0).standard_normal((1, 100, 100)).astype(np.float32)
-    c, calls = np.empty_like(a), np.zeros((40, 3), np.int64)
-    args = np.array([calls.ctypes.data, 1])
-    gemm = instruction(native.SGEMM, found.sgemm, table := gemm_table(a, a, c, 1, 0, False, False), 0, 0)
-    kernel = instruction(native.KERNEL, note.address, args, 40, 1)
+    (m, k, n), rng = shape, np.random.default_rng(0)
+    a, b = rng.standard_normal((1, m, k)).astype(np.float32), rng.standard_normal((1, k, n)).astype(np.float32)
+    expected = a.astype(np.float64) @ b
+    a, b = (np.ascontiguousarray(x.swapaxes(1, 2)) if t else x for x, t in ((a, ta), (b, tb)))
+    results = []
+    for threads in (1, 2, 3):
+        team, c = Team(threads), np.full((1, m, n), np.nan, np.float32)
+        execute(team, instruction(native.SGEMM, found.sgemm, gemm_table(a, b, c, 1, 0, ta, tb), 0, 0))
+        team.stop()
+        results.append(c)
 
-    execute(team, *[gemm, kernel] * 10)
+    np.testing.assert_allclose(results[0], expected, rtol=1e-4, atol=1e-3)
+    assert results[0].tobytes() == results[1].tobytes() == results[2].tobytes()
 
-    assert table[13] == 1
-    assert set(calls[:, 2]) == {10}
-    np.testing.assert_allclose(c, a @ a, rtol=1e-4, atol=1e-4)
+
+def test_gemm_leaves_the_number_of_blas_threads(team):
+    found = blas.find_blas()
+    if found is None:
+        pytest.skip("this NumPy brings no OpenBLAS")
+    a, before = np.ones((1, 200, 200), np.float32), blas.get_blas_threads()
+    c = np.empty_like(a)
+
+    blas.set_blas_threads(2)
+    try:
+        execute(team, instruction(native.SGEMM, found.sgemm, gemm_table(a, a, c, 1, 0, False, False), 0, 0))
+        assert blas.get_blas_threads() == 2
+    finally:
+        blas.set_blas_threads(before)
+    assert (c == 200).all()
 
 
 def test_no_instructions(team):

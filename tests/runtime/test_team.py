@@ -167,6 +167,37 @@ def test_blas_gets_the_same_number_of_threads():
     assert blas.get_blas_threads() == 1
 
 
+def test_products_on_many_python_threads_have_the_same_bits():
+    found = blas.find_blas()
+    if found is None:
+        pytest.skip("this NumPy brings no OpenBLAS")
+    a = np.random.default_rng(0).standard_normal((3, 900)).astype(np.float32)
+    b = np.random.default_rng(1).standard_normal((900, 800)).astype(np.float32)
+    before, results = blas.get_blas_threads(), []
+
+    def work():
+        one = int(np.float32(1).view(np.uint32))
+        for _ in range(50):
+            c = np.empty((3, 800), np.float32)
+            table = [3, 800, 900, 0, 0, one, a.ctypes.data, 900, b.ctypes.data, 800, 0, c.ctypes.data, 800, 1, 0, 0, 0]
+            args = np.array(table)
+            instruction = np.array([native.SGEMM, found.sgemm, args.ctypes.data, 0, 0, 0, 0, 0])
+            team.run(instruction.ctypes.data, 1)
+            results.append(c.tobytes())
+
+    team.set_num_threads(2)
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(set(results)) == 1
+    assert len(results) == 150
+    assert blas.get_blas_threads() == 2
+    blas.set_blas_threads(before)
+
+
 @pytest.mark.parametrize("count", [0, -1, 1.5, True, "2"])
 def test_bad_thread_counts(count):
     with pytest.raises(ArgumentError, match="positive integer"):
