@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -52,29 +52,55 @@ def assign(target: Tensor, new: Operand) -> Tensor:
 
 
 def _write_with_history(target: Tensor, value: Tensor) -> None:
-    """Write ``value`` and let its history replace that of ``target`` and of the tensor that ``target`` is a view of.
+    """Write ``value`` and let its history replace that of ``target``, of its base and of the base's other views.
 
-    The new history of the base is that of the base with the part replaced, and the view's is a view of that.
+    The new history of the base is that of the base with the part replaced; a view's is that of a view of the new base.
     """
-    lineage = target._view
-    base = lineage.root() if lineage is not None else None
-    if lineage is None or base is None or base._storage is not target._storage:
-        check_history_may_move(target, [])
-        current_interpreter.get().write(target, value)
-        _move_history(target, value)
-        return
-    between = [t for t in target._storage.others(target, base) if _leads_to(t._view, lineage)]
-    check_history_may_move(target, [base, *between])
-    whole = _through(base, lineage.steps, value)
+    base, steps = _base_of(target)
+    views = _views_to_refresh(target, base)
+    whole = _through(base, steps, value)
     current_interpreter.get().write(target, value)
     _move_history(base, whole)
-    part = base
-    for count, (op, attrs) in enumerate(lineage.steps, 1):
-        assert op is not None
-        part = apply(op, part, **attrs)
-        for t in (target, *between):
-            if t._view is not None and len(t._view.steps) == count:
-                _move_history(t, part)
+    for view in views if target is base else (target, *views):
+        part = base
+        for op, attrs in view._view.steps if view._view is not None else ():
+            assert op is not None
+            part = apply(op, part, **attrs)
+        _move_history(view, part)
+
+
+def _base_of(target: Tensor) -> tuple[Tensor, Steps]:
+    """The tensor whose memory ``target`` is a view of, if it is still alive, and the view ops from there."""
+    lineage = target._view
+    base = None if lineage is None else lineage.root()
+    if lineage is None or base is None or base._storage is not target._storage:
+        return target, ()
+    return base, lineage.steps
+
+
+def _views_to_refresh(target: Tensor, base: Tensor) -> list[Tensor]:
+    """The views of ``base`` other than ``target`` that have its history (a detached one and one of no_grad have not).
+
+    Raises:
+        InPlaceError: if a history would become wrong.
+    """
+    if any(t._requires_grad and t.grad_fn is None for t in (target, base)):
+        raise InPlaceError(
+            f"in-place change of a leaf {target.aval} that requires grad, or of a view of one: its gradient would be "
+            "lost. Do it within no_grad(), or out of place"
+        )
+    views = []
+    for t in target._storage.others(target, base):
+        made_by_ops = t._view is not None and all(op is not None and op.name in WRITERS for op, _ in t._view.steps)
+        if made_by_ops and t._view is not None and t._view.root() is base:
+            if t._requires_grad or not base._requires_grad:
+                views.append(t)
+        elif t._requires_grad:
+            raise InPlaceError(
+                f"in-place change of a tensor {target.aval} that shares memory with another one {t.aval} whose history "
+                "would become wrong. .clone() it first, write x = x + y for x += y, or do it within no_grad()"
+            )
+    return views
 
 
 def _leads_to(view: Lineage | None, other: Lineage) -> bool:
@@ -99,21 +125,6 @@ def _through(base: Tensor, steps: Steps, value: Tensor) -> Tensor:
 def _move_history(target: Tensor, source: Tensor) -> None:
     target.grad_fn, target._out_index = source.grad_fn, source._out_index
     target._requires_grad = source._requires_grad
-
-
-def check_history_may_move(target: Tensor, family: Sequence[Tensor]) -> None:
-    """Raise InPlaceError if an in-place change of ``target``, a view of those in ``family``, has no gradient."""
-    if any(t._requires_grad and t.grad_fn is None for t in (target, *family)):
-        raise InPlaceError(
-            f"in-place change of a leaf {target.aval} that requires grad, or of a view of one: its gradient would be "
-            "lost. Do it within no_grad(), or out of place"
-        )
-    if target._storage.others(target, *family):
-        raise InPlaceError(
-            f"in-place change of a tensor {target.aval} that shares memory with other tensors (views), under grad "
-            "mode: the gradients of the others would be wrong. .clone() it first, write x = x + y for x += y, or do it "
-            "within no_grad()"
-        )
 
 
 def update(op: Callable[[Any, Any], Tensor], target: Tensor, other: Operand) -> Tensor:

@@ -174,7 +174,7 @@ def _updating(function: Binary) -> Callable[[Tensor, Any], Tensor]:
 
 _ELEMENTWISE_METHODS = (
     "abs absolute negative neg positive sign sqrt rsqrt reciprocal square exp exp2 expm1 log log2 log10 log1p sin cos "
-    "tan asin acos atan sinh cosh tanh asinh acosh atanh arcsin arccos arctan sigmoid erf floor ceil round trunc "
+    "tan asin acos atan sinh cosh tanh asinh acosh atanh arcsin arccos arctan sigmoid erf erfc floor ceil round trunc "
     "isnan isinf isfinite logical_not bitwise_invert bitwise_not signbit add subtract sub multiply mul divide div "
     "true_divide floor_divide remainder fmod pow maximum minimum atan2 hypot copysign logaddexp nextafter equal eq "
     "not_equal ne less lt less_equal le greater gt greater_equal ge logical_and logical_or logical_xor bitwise_and "

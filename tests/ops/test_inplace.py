@@ -154,17 +154,39 @@ def test_a_leaf_that_requires_grad_changes_only_without_grad_mode():
     assert w.is_leaf
 
 
-def test_other_views_alive_are_refused():
-    x = leaf([1.0, 2.0, 3.0]) * 2
-    other = x[:1]
-    with pytest.raises(InPlaceError, match="clone"):
-        x += 1
-    with pytest.raises(InPlaceError, match="clone"):
-        x[1:] += 1
-    del other
-    x += 1
+def test_other_views_that_are_alive_get_the_new_history():
+    def f(w):
+        x = w * 2.0
+        first, rest = x[:1], x[1:]
+        x *= w
+        rest += first
+        return first, rest, x
 
-    assert x.tolist() == [3.0, 5.0, 7.0]
+    check_grads(f, (np.array([1.0, 2.0, 3.0]),), order=2)
+    assert [t.tolist() for t in f(leaf(np.array([1.0, 2.0, 3.0])))] == [[2.0], [10.0, 20.0], [2.0, 10.0, 20.0]]
+
+
+def test_a_view_whose_base_is_gone_may_change_alone_but_not_beside_another():
+    x = leaf([1.0, 2.0, 3.0])
+    y = (x * 2).reshape(3, 1)
+    y *= x.reshape(3, 1)
+    y.sum().backward()
+    assert x.grad.tolist() == [4.0, 8.0, 12.0]
+
+    first, second = jg.split(x[:2] * 2, 2)
+    with pytest.raises(InPlaceError, match="clone"):
+        first += 1.0
+    assert second.tolist() == [4.0]
+
+
+def test_a_view_made_without_grad_mode_stays_without_history():
+    x = leaf([1.0, 2.0]) * 2
+    with jg.no_grad():
+        view = x[:1]
+    x += 1.0
+
+    assert view.tolist() == [3.0]
+    assert not view.requires_grad
 
 
 def test_a_detached_alias_is_refused_where_it_would_break_a_gradient():
