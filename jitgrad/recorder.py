@@ -65,6 +65,29 @@ class SavedTensor:
         return tensor
 
 
+def _needs(op: OpDef, edges: tuple[Edge, ...]) -> tuple[frozenset[int], bool]:
+    """Which operands, and whether the results, the vjp functions that will run read."""
+    if not isinstance(op.vjp, tuple):
+        saves = op.saves[0]
+        if op.variadic and LAST_COUNTED in saves:
+            saves = saves.union(range(LAST_COUNTED, len(edges)))
+        return saves, op.saves_out[0]
+    needed: frozenset[int] = frozenset()
+    needs_out = False
+    for k, edge in enumerate(edges):
+        if edge is not None and op.vjp[k] is not None:
+            needed = needed | op.saves[k] if needed else op.saves[k]
+            needs_out = needs_out or op.saves_out[k]
+    return needed, needs_out
+
+
+def _keep(x: Any, edge: Edge, needed: bool) -> Any:
+    """Operand ``x`` as far as backward reads it."""
+    if not isinstance(x, Tensor):
+        return x
+    return SavedTensor(current_interpreter.get().current(x), x.aval, x._storage, edge) if needed else x.aval
+
+
 class Node:
     """One executed op: its operands as far as backward reads them, and where their gradients go."""
 
@@ -84,40 +107,27 @@ class Node:
     )
 
     def __init__(
-        self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], outs: tuple[Tensor, ...]
+        self,
+        op: OpDef,
+        operands: tuple[Any, ...],
+        attrs: Mapping[str, Any],
+        outs: tuple[Tensor, ...],
+        edges: tuple[Edge, ...],
     ) -> None:
         self.op = op
         self.attrs = attrs
-        self.edges: tuple[Edge, ...] | None = tuple(map(edge_of, operands))
-        self.out_avals = tuple(out.aval for out in outs)
+        self.edges: tuple[Edge, ...] | None = edges
+        self.out_avals = tuple([out.aval for out in outs])
         self.sequence = next(_sequence)
         self.origin = Origin.capture()
         self.stack = stack_text() if anomaly_detection.get() else ""
         self.hooks: dict[int, list[Callable[[Tensor], Tensor | None]]] | None = None
         self.retained: dict[int, weakref.ref[Tensor]] | None = None  # results that want their gradient in .grad
-        needed, needs_out = self._needs()
-        interpreter = current_interpreter.get()
-        self.saved: tuple[Any, ...] = tuple(
-            (SavedTensor(interpreter.current(x), x.aval, x._storage, edge) if k in needed else x.aval)
-            if isinstance(x, Tensor)
-            else x
-            for k, (x, edge) in enumerate(zip(operands, self.edges, strict=True))
-        )
-        self.saved_outs = tuple(
-            SavedTensor(out._data, out.aval, out._storage, None) if needs_out else out.aval for out in outs
-        )
-
-    def _needs(self) -> tuple[set[int], bool]:
-        """Which operands, and whether the results, the vjp functions that will run read."""
-        op = self.op
-        assert self.edges is not None
-        if not isinstance(op.vjp, tuple):
-            saves = set(op.saves[0])
-            if op.variadic and LAST_COUNTED in saves:
-                saves.update(range(LAST_COUNTED, len(self.edges)))
-            return saves, op.saves_out[0]
-        used = [k for k, edge in enumerate(self.edges) if edge is not None and op.vjp[k] is not None]
-        return set().union(*(op.saves[k] for k in used)), any(op.saves_out[k] for k in used)
+        needed, needs_out = _needs(op, edges)
+        self.saved = tuple([_keep(x, edges[k], k in needed) for k, x in enumerate(operands)])
+        self.saved_outs: tuple[Any, ...] = self.out_avals
+        if needs_out:
+            self.saved_outs = tuple([SavedTensor(out._data, out.aval, out._storage, None) for out in outs])
 
     def hooks_of(self, index: int) -> list[Callable[[Tensor], Tensor | None]]:
         """The list of hooks on result ``index``."""
@@ -156,23 +166,22 @@ class Node:
 
 def record(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], result: Any) -> None:
     """Give the results of ``op`` a history if any operand has one and grad mode is on."""
-    if op.vjp is None or not grad_enabled.get():
+    vjp = op.vjp
+    if vjp is None or not grad_enabled.get():
         return
-    for x in operands:
-        if isinstance(x, Tensor) and x._requires_grad:
-            break
-    else:
+    edges = tuple([edge_of(x) for x in operands])
+    if isinstance(vjp, tuple):
+        if not any([edge is not None and f is not None for edge, f in zip(edges, vjp, strict=True)]):
+            return
+    elif all([edge is None for edge in edges]):
         return
     outs: tuple[Tensor, ...] = tuple(result) if op.multiple else (result,)
-    if isinstance(op.vjp, tuple) and not any(
-        f is not None and isinstance(x, Tensor) and x._requires_grad for f, x in zip(op.vjp, operands, strict=True)
-    ):
+    differentiable = [k for k, out in enumerate(outs) if is_differentiable(out.dtype)]
+    if not differentiable:
         return
-    if not any(is_differentiable(out.dtype) for out in outs):
-        return
-    node = Node(op, operands, attrs, outs)
-    for k, out in enumerate(outs):
-        if is_differentiable(out.dtype):
-            out.grad_fn, out._out_index, out._requires_grad = node, k, True
+    node = Node(op, operands, attrs, outs, edges)
+    for k in differentiable:
+        out = outs[k]
+        out.grad_fn, out._out_index, out._requires_grad = node, k, True
     for tape in open_tapes.get():
         tape.record(node, operands)
