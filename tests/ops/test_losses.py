@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from jitgrad.autograd.backward import backward
+from jitgrad.compiler.pipeline import run_passes
+from jitgrad.compiler.trace import Trace
 from jitgrad.errors import ArgumentError, DtypeError, ShapeError
 from jitgrad.ops import losses as L
+from jitgrad.scope import current_interpreter
 from jitgrad.tensor import Tensor
 from jitgrad.testing import check_grads
 
@@ -191,6 +194,31 @@ def test_a_label_out_of_range_is_an_error_that_says_where(label: int) -> None:
     for loss in (L.cross_entropy, L.nll_loss):
         with pytest.raises(ArgumentError, match=rf"label {label} at position \(2,\) is not in \[0, 4\)"):
             loss(X, labels)
+
+
+def test_means_over_many_labels_and_none() -> None:
+    half = np.zeros((5000, 2), np.float16)
+
+    assert L.cross_entropy(half, np.zeros(5000, np.int64)).dtype == np.float16
+    np.testing.assert_allclose(L.cross_entropy(half, np.zeros(5000, np.int64)).numpy(), np.log(2), rtol=1e-3)
+    assert np.isnan(L.cross_entropy(X[:0], LABELS[:0]).numpy())
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_cross_entropy_and_its_gradient_are_one_pass_over_the_logits(smoothing: float) -> None:
+    x = Tensor(X.copy()).requires_grad_()
+    trace = Trace("loss")
+    token = current_interpreter.set(trace)
+    try:
+        loss = L.cross_entropy(x, Tensor(LABELS), smoothing)
+        backward(loss)
+        outputs = trace.current(loss), trace.current(x.grad)  # type: ignore[arg-type]
+    finally:
+        current_interpreter.reset(token)
+
+    names = [node.op.kind.value for node in run_passes(trace.graph(outputs)).nodes]
+
+    assert names == ["opaque", "fused"]  # the count of the labels, then everything else
 
 
 def test_labels_of_the_wrong_kind_or_shape() -> None:
