@@ -98,8 +98,10 @@ class Group:
 def single(node: TraceNode, defined_by: Definitions) -> Group | str:
     """The group of ``node`` alone, or why no loop nest can run it."""
     shape = node.ins[0].aval.shape if node.op.kind is Kind.REDUCE else node.out.aval.shape
-    frames = {id(node): tuple(range(len(shape)))}
-    return _scheduled(tuple(shape), (node,), frames, defined_by)
+    number = {k: position for position, k in enumerate(k for k, n in enumerate(shape) if n != 1)}
+    # an axis of length 1 is no loop; without it a value looks the same whether or not it has been squeezed
+    frame = tuple(number.get(k, NONE) for k in range(len(shape)))
+    return _scheduled(tuple(n for n in shape if n != 1), (node,), {id(node): frame}, defined_by)
 
 
 def merge(first: Group, second: Group, defined_by: Definitions, position: Mapping[int, int]) -> Group | str:
@@ -109,13 +111,10 @@ def merge(first: Group, second: Group, defined_by: Definitions, position: Mappin
     if isinstance(pairs := _pair_axes(first, second, defined_by), str):
         return pairs
     back = {a: b for b, a in pairs.items()}
-    # an axis of length 1 that the other side lacks is no loop: it is dropped
-    lone_1 = {k: NONE for k, n in enumerate(first.sizes) if k not in back and n == 1}
-    lone_2 = {k: NONE for k, n in enumerate(second.sizes) if k not in pairs and n == 1}
-    if len(pairs) + len(lone_2) == len(second.sizes):
-        sizes, ours, theirs = first.sizes, {k: k for k in range(len(first.sizes))}, pairs | lone_2
-    elif len(back) + len(lone_1) == len(first.sizes):
-        sizes, ours, theirs = second.sizes, back | lone_1, {k: k for k in range(len(second.sizes))}
+    if len(pairs) == len(second.sizes):
+        sizes, ours, theirs = first.sizes, {k: k for k in range(len(first.sizes))}, pairs
+    elif len(back) == len(first.sizes):
+        sizes, ours, theirs = second.sizes, back, {k: k for k in range(len(second.sizes))}
     else:
         return f"their loops differ: {list(first.sizes)} and {list(second.sizes)}"
     frames = {key: _renamed(frame, ours) for key, frame in first.frames.items()}

@@ -178,10 +178,10 @@ class _Builder:
         return found
 
     def reduced_at(self, node: TraceNode) -> tuple[int, str]:
-        """(sweep, kind) of the operand of a reduction."""
-        read, axes = self.operands(node)[0]
-        key = id(read.root)
-        return self.frame.level.get(key, 0), self.frame.axes_kind(axes)
+        """(sweep, kind) of the loop that a reduction runs in: its own axes count, an operand may be a broadcast."""
+        read, _ = self.operands(node)[0]
+        kind = self.frame.axes_kind(self.frame.group.frames[id(node)])
+        return self.frame.level.get(id(read.root), 0), kind
 
     def closure(self, level: int, roots: list[int]) -> set[int]:
         frame, needed, work = self.frame, set[int](), list(roots)

@@ -157,6 +157,10 @@ class _Renderer:
             if form is None:
                 raise CodegenError(f"op {self.op}: {name} has no integer form")
             return self.wrapped(form.format(*parts, z=typed(0, dtype), o=typed(1, dtype)), dtype)
+        if name == "sign":  # NaN stays NaN, and both zeros give 0.0
+            zero, one = typed(0, dtype), typed(1, dtype)
+            x = parts[0]
+            return f"select({x} > {zero}, {one}, select({x} < {zero}, -{one}, select({x} == {zero}, {zero}, {x})))", dtype
         return f"{name}({', '.join(parts)})", dtype
 
     def wrapped(self, text: str, dtype: Dtype) -> tuple[str, Dtype]:

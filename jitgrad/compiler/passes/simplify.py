@@ -270,8 +270,10 @@ def _slice(r: _Rewriter, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out: A
 def _reduce(r: _Rewriter, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out: Aval, origin: Origin) -> Atom | None:
     """A reduction over no axes, or over axes of length 1 only, is a change of shape."""
     x = ins[0]
-    if x.aval.dtype != out.dtype or any(x.aval.shape[k] != 1 for k in attrs["axis"]):
+    if any(x.aval.shape[k] != 1 for k in attrs["axis"]):
         return None
+    if x.aval.dtype != out.dtype:
+        x = r.emit(REGISTRY["astype"], (x,), {"dtype": out.dtype}, origin)
     return r.emit(REGISTRY["squeeze"], (x,), {"axis": tuple(attrs["axis"])}, origin) if attrs["axis"] else x
 
 
@@ -292,7 +294,7 @@ RULES: Mapping[str, Rule] = {
     "expand_dims": _squeeze,
     "squeeze": _squeeze,
     "slice": _slice,
-    **dict.fromkeys(("sum", "prod", "max", "min"), _reduce),
+    **dict.fromkeys(("sum", "prod", "max", "min", "any", "all"), _reduce),
 }
 
 
