@@ -140,8 +140,7 @@ def define(
     name, operands, attrs, variadic = parse_signature(signature)
     if isinstance(vjp, tuple) and not variadic and len(vjp) != len(operands):
         raise OpDefinitionError(f"op {name!r}: {len(vjp)} vjp functions for {len(operands)} operands {operands}")
-    scalar = rest.get("scalar")
-    if scalar is not None:
+    if (scalar := rest.get("scalar")) is not None:
         _check_scalar(name, scalar, operands, attrs)
     functions = vjp if isinstance(vjp, tuple) else (vjp,)
     reads = [_reads(f, 64 if variadic else len(operands)) for f in functions]

@@ -37,6 +37,21 @@ def gradcheck(f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: fl
     free = [k for k, x in enumerate(arrays) if is_differentiable(x.dtype)]
     if not free:
         raise AutogradError("gradcheck: none of the inputs is a float tensor")
+    analytic, value = _weighted_sum(f, arrays, free)
+    for k, g in zip(free, analytic, strict=True):
+        for index, numeric in _differences(arrays[k], value, eps):
+            if not _close(float(g[index]), numeric, atol, rtol):
+                raise GradcheckError(
+                    f"gradcheck: input {k}, element {index}: the analytic gradient is {float(g[index]):.10g}, "
+                    f"central differences give {numeric:.10g} (eps {eps:g}, atol {atol:g}, rtol {rtol:g})"
+                )
+    return True
+
+
+def _weighted_sum(
+    f: Callable[..., Any], arrays: list[np.ndarray[Any, Any]], free: list[int]
+) -> tuple[list[np.ndarray[Any, Any]], Callable[[], float]]:
+    """(gradients of the weighted sum of all results for ``arrays[k]``, k in ``free``; that sum for ``arrays`` as is)."""
 
     def of_free(*xs: Tensor) -> list[Tensor]:
         full: list[Any] = [Tensor(x.copy()) for x in arrays]
@@ -49,23 +64,14 @@ def gradcheck(f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: fl
         raise AutogradError("gradcheck: the function returned no float Tensor")
     generator = np.random.default_rng(_SEED)
     weights = [generator.uniform(0.5, 1.5, out.shape) for out in outs]
-    analytic = [
-        detached(g).numpy() for g in pull([Tensor(w.astype(o.dtype)) for w, o in zip(weights, outs, strict=True)])
-    ]
+    seeds = [Tensor(w.astype(out.dtype)) for w, out in zip(weights, outs, strict=True)]
 
     def value() -> float:
         with no_grad():
             results = of_free(*(Tensor(arrays[k].copy()) for k in free))
         return sum(float((w * r.numpy().astype(np.float64)).sum()) for w, r in zip(weights, results, strict=True))
 
-    for k, g in zip(free, analytic, strict=True):
-        for index, numeric in _differences(arrays[k], value, eps):
-            if not _close(float(g[index]), numeric, atol, rtol):
-                raise GradcheckError(
-                    f"gradcheck: input {k}, element {index}: the analytic gradient is {float(g[index]):.10g}, "
-                    f"central differences give {numeric:.10g} (eps {eps:g}, atol {atol:g}, rtol {rtol:g})"
-                )
-    return True
+    return [detached(g).numpy() for g in pull(seeds)], value
 
 
 def _array(x: Any) -> np.ndarray[Any, Any]:

@@ -1,1 +1,1 @@
-
+"""Targets: how the source of a kernel becomes something to call."""

@@ -1,1 +1,1 @@
-
+"""Running a compiled function: its steps, its memory, its threads, and BLAS."""

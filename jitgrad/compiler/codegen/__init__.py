@@ -1,1 +1,1 @@
-
+"""From the loop IR to source text."""

@@ -1,0 +1,50 @@
+# Every target makes its own environment: a fresh machine needs Python 3.11 or newer, make and a network for pip.
+#   make demo                      train a real model, fused and eager, and compare
+#   make test                      all tests (TESTS=tests/ops for some of them)
+#   make check                     lint, types and tests: what has to pass before a commit
+#   make demo PYTHON=python3.12    with another Python
+
+PYTHON ?= python3
+VENV ?= .venv
+TESTS ?=
+# More workers than this only share the same memory bandwidth.
+WORKERS ?= auto
+PY = $(VENV)/bin/python
+READY = $(VENV)/.ready
+
+.PHONY: demo test lint types check bench picture clean
+.DEFAULT_GOAL := check
+
+# The environment is made again when the dependencies may have changed.
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "jitgrad needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
+	@test -x $(PY) || $(PYTHON) -m venv $(VENV) || \
+		{ echo "no venv module: install your system's python3-venv package"; rm -rf $(VENV); exit 1; }
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[test,examples]'
+	@touch $@
+
+demo: $(READY)
+	@$(PY) -m jitgrad demo
+
+test: $(READY)
+	$(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist worksteal $(TESTS)
+
+lint: $(READY)
+	$(PY) -m ruff check .
+
+types: $(READY)
+	$(PY) -m mypy
+
+check: lint types test
+
+bench: $(READY)
+	$(PY) -m jitgrad bench
+
+# docs/speed.svg and the numbers beside it, measured on this machine
+picture: $(READY)
+	$(PY) docs/speed.py
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find jitgrad tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
