@@ -19,6 +19,7 @@ from jitgrad.ops.inplace import assign
 from jitgrad.ops.movement import slice, squeeze
 from jitgrad.ops.philox import PHILOX_BITS
 from jitgrad.ops.sorting import argsort
+from jitgrad.scope import current_interpreter
 from jitgrad.tensor import Tensor, check_supported
 
 UINT64 = np.dtype(np.uint64)
@@ -34,11 +35,11 @@ class Generator:
     """
 
     def __init__(self, seed: int = 0) -> None:
-        self.state = Tensor(np.array([_as_key(seed), 0], UINT64))
+        self.state = _fresh_state(seed)
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of ``seed`` (any int, taken modulo 2**64) from its beginning."""
-        assign(self.state, Tensor(np.array([_as_key(seed), 0], UINT64)))
+        assign(self.state, _fresh_state(seed))
         return self
 
     def bits(self, shape: Shape, per_element: int = 1) -> tuple[Tensor, ...]:
@@ -85,6 +86,11 @@ class Generator:
 
     def __repr__(self) -> str:
         return f"Generator(state={self.state!r})"
+
+
+def _fresh_state(seed: int) -> Tensor:
+    # a constant of the running program: a generator made inside a compiled function starts anew at each call
+    return current_interpreter.get().constant(np.array([_as_key(seed), 0], UINT64))  # type: ignore[no-any-return]
 
 
 def _as_key(seed: int) -> int:

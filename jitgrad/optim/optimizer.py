@@ -9,10 +9,11 @@ import numpy as np
 
 from jitgrad.autograd.modes import no_grad
 from jitgrad.aval import Aval
-from jitgrad.errors import ArgumentError, CheckpointError
+from jitgrad.errors import ArgumentError, CheckpointError, TraceError
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import asarray, zeros_like
 from jitgrad.ops.inplace import assign
+from jitgrad.scope import current_interpreter
 from jitgrad.tensor import Tensor
 
 FLOAT64 = np.dtype(np.float64)
@@ -39,6 +40,11 @@ class Optimizer:
     """
 
     def __init__(self, params: Iterable[Tensor], lr: float) -> None:
+        if current_interpreter.get().tracing:
+            raise TraceError(
+                f"{type(self).__name__} is made inside a @jit function, so its state would be lost after each call. "
+                "Make the optimizer outside and call its step() inside"
+            )
         self.params = _checked(type(self).__name__, params)
         at_least(type(self).__name__, lr=lr)
         self._lr = weak_scalar(lr)

@@ -13,6 +13,7 @@ from jitgrad.autograd.backward import backward
 from jitgrad.compiler.trace import Trace
 from jitgrad.errors import TracedValueError, TraceError
 from jitgrad.ir import Graph, evaluate
+from jitgrad.ops.inplace import assign
 from jitgrad.ops.losses import cross_entropy
 from jitgrad.ops.random import Generator
 from jitgrad.optim.optimizer import Optimizer
@@ -46,7 +47,7 @@ class Recorded:
 
     def __call__(self) -> None:
         interpreter = current_interpreter.eager
-        inputs = tuple(source.key for source in self.trace.sources)
+        inputs = tuple(np.array(s.key) if s.kind == "constant" else s.key for s in self.trace.sources)
         results = evaluate(self.graph, inputs, interpreter.apply)
         for target, result in zip(self.targets, results, strict=True):
             interpreter.write(target, result)
@@ -117,6 +118,22 @@ def test_the_learning_rate_can_be_set_but_not_read_in_a_recorded_function() -> N
     assert optimizer.lr == 0.125
     with pytest.raises(TracedValueError, match="item"):
         Recorded(lambda: optimizer.lr)
+
+
+def test_an_optimizer_is_not_made_in_a_recorded_function() -> None:
+    p = Tensor(np.ones(2)).requires_grad_()
+
+    with pytest.raises(TraceError, match="Make the optimizer outside"):
+        Recorded(lambda: optim.Adam([p]))
+
+
+def test_a_generator_made_in_a_recorded_function_starts_anew_at_each_call() -> None:
+    target = Tensor(np.zeros(3, np.float32))
+    program = Recorded(lambda: assign(target, Generator(5).rand(3)))
+
+    for _ in range(2):
+        program()
+        assert target.tolist() == Generator(5).rand(3).tolist()
 
 
 def test_lbfgs_says_why_it_is_not_for_recording() -> None:
