@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as _np
 
 from jitgrad.autograd import (
-    Tape, custom_op, detect_anomaly, elementwise, enable_grad, grad, gradcheck, gradgradcheck, hessian, hvp,
+    Tape, checkpoint, custom_op, detect_anomaly, elementwise, enable_grad, grad, gradcheck, gradgradcheck, hessian, hvp,
     inference_mode, is_grad_enabled, jacobian, jvp, no_grad, print_graph, set_grad_enabled, value_and_grad, vjp,
 )
 from jitgrad.config import get_default_dtype, set_default_dtype
@@ -68,7 +68,7 @@ __all__ = [
     "argsort", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "avg_pool2d", "batch_norm",
     "bernoulli", "binary_cross_entropy", "binary_cross_entropy_with_logits", "bitwise_and", "bitwise_invert",
     "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool",
-    "broadcast_to", "cat", "ceil", "celu", "clamp", "clip", "clone", "concat", "concatenate", "conv2d",
+    "broadcast_to", "cat", "ceil", "celu", "checkpoint", "clamp", "clip", "clone", "concat", "concatenate", "conv2d",
     "copysign", "cos", "cosh", "cosine_embedding_loss", "cross_entropy", "cumsum", "cumulative_sum",
     "custom_op", "detect_anomaly", "diagonal", "div", "divide", "dot", "dropout", "e", "einsum", "elementwise",
     "elu", "embedding", "empty", "empty_like", "enable_grad", "eq", "equal", "erf", "erfc", "exp", "exp2",

@@ -62,13 +62,13 @@ class _Watch:
         self.since = since
         self.inputs = {id(x) for x in inputs}
         self.outside: dict[Any, Tensor] = {}
-        self.storages: dict[int, Storage] = {}
+        self.storages: dict[int, tuple[Storage, int]] = {}  # with the version at first sight
 
     def record(self, node: Node, operands: tuple[Any, ...]) -> None:
         for x in operands:
             if not isinstance(x, Tensor):
                 continue
-            self.storages[id(x._storage)] = x._storage
+            self.storages.setdefault(id(x._storage), (x._storage, x._storage.version))
             if x._requires_grad and self.is_outside(x):
                 self.outside[key_of(edge_of(x))] = x
 
@@ -82,6 +82,7 @@ class _Write:
     """A tensor that the first run changed in place, and what it held before."""
 
     target: weakref.ref[Tensor]
+    storage: Storage
     before: Tensor
 
 
@@ -95,7 +96,7 @@ class _WriteLog:
     def write(self, target: Tensor, value: Any) -> None:
         known = self.writes.get(id(target))
         if known is None or known.target() is not target:
-            self.writes[id(target)] = _Write(weakref.ref(target), snapshot(self.inner, target))
+            self.writes[id(target)] = _Write(weakref.ref(target), target._storage, snapshot(self.inner, target))
         self.inner.write(target, value)
 
     def __getattr__(self, name: str) -> Any:
@@ -175,19 +176,30 @@ class _Segment:
         originals = {id(x): original for x, original in zip(fresh, given, strict=True)}
         outs = [originals.get(id(x), x) for x in outs]
         self.results = [k for k, x in enumerate(outs) if _has_history_since(x, watch.since)]
+        self.check_all_logged(watch, log)
         self.keep_writes(log, outs)
         self.given = []  # from now on the node has them, with their versions
         if not self.results:
             return optree.tree_unflatten(out_tree, outs)
         operands = (*given, *watch.outside.values())
         detached = tuple(same_memory(outs[k]) for k in self.results)
-        written = {id(w.target()._storage) for w in self.writes if w.target() is not None}  # type: ignore[union-attr]
-        inside = {id(x._storage) for x in outs if isinstance(x, Tensor)} | written
-        self.versions = [(s, s.version) for s in watch.storages.values() if id(s) not in inside]
+        inside = {id(x._storage) for x in outs if isinstance(x, Tensor)} | {id(w.storage) for w in self.writes}
+        self.versions = [(s, s.version) for s, _ in watch.storages.values() if id(s) not in inside]
         record(self.op(len(operands)), operands, {}, detached)
         for k, x in zip(self.results, detached, strict=True):
             outs[k] = x
         return optree.tree_unflatten(out_tree, outs)
+
+    def check_all_logged(self, watch: _Watch, log: _WriteLog) -> None:
+        """Raise InPlaceError if memory was changed past the interpreter: a second run could not start from before."""
+        logged = {id(w.storage) for w in log.writes.values()}
+        for storage, version in watch.storages.values():
+            if storage.version != version and id(storage) not in logged:
+                raise InPlaceError(
+                    f"checkpoint({getattr(self.f, '__name__', self.f)}): a compiled function that it calls changes a "
+                    f"tensor in place (at {storage.changed_at.full()}), such as a random generator or running "
+                    "statistics. Put checkpoint inside the @jit function instead."
+                )
 
     def keep_writes(self, log: _WriteLog, outs: Sequence[Any]) -> None:
         """Keep what was overwritten in tensors from outside that have no history: generators, running statistics."""

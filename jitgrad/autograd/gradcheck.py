@@ -51,7 +51,7 @@ def gradcheck(f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: fl
 def _weighted_sum(
     f: Callable[..., Any], arrays: list[np.ndarray[Any, Any]], free: list[int]
 ) -> tuple[list[np.ndarray[Any, Any]], Callable[[], float]]:
-    """(gradients of the weighted sum of all results for ``arrays[k]``, k in ``free``; that sum for ``arrays`` as is)."""
+    """(gradients of the weighted sum of all results in ``arrays[k]``, k in ``free``; that sum for ``arrays`` as is)."""
 
     def of_free(*xs: Tensor) -> list[Tensor]:
         full: list[Any] = [Tensor(x.copy()) for x in arrays]

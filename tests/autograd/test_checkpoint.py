@@ -160,6 +160,19 @@ def test_many_closures_are_all_kept():
     assert [w.grad.item() for w in ws] == [2.0 * k for k in range(100)]
 
 
+def test_a_change_past_the_interpreter_is_an_error():
+    state = tensor([1.0], dtype="float64")
+
+    def like_a_compiled_function(x):
+        y = x * state
+        state._data[0] += 1.0
+        state._storage.bump()
+        return y
+
+    with pytest.raises(InPlaceError, match="a compiled function that it calls changes a tensor in place"):
+        checkpoint(like_a_compiled_function)(leaf([2.0]))
+
+
 def test_under_no_grad_it_is_the_plain_function():
     with no_grad():
         y = checkpoint(lambda x: x * 2.0)(leaf(X))
