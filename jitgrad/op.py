@@ -69,10 +69,10 @@ REGISTRY: dict[str, OpDef] = {}
 
 # Functions a scalar expression may call; the vector mathematics of the kernels provides them all.
 SCALAR_FUNCTIONS = frozenset(
-    "abs exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-    "atanh sigmoid softplus erf erfc atan2 hypot pow logaddexp copysign nextafter floor ceil trunc rint fmod remainder "
-    "floor_divide minimum maximum isnan isinf isfinite signbit sign left_shift right_shift logical_xor cast "
-    "philox_uniform philox_bits".split()
+    "abs exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh "
+    "tanh asinh acosh atanh sigmoid softplus erf erfc atan2 hypot pow logaddexp copysign nextafter floor "
+    "ceil trunc rint fmod remainder floor_divide minimum maximum isnan isinf isfinite signbit sign "
+    "left_shift right_shift logical_xor cast philox_uniform philox_bits".split()
 )
 
 
