@@ -23,15 +23,14 @@ ROUNDED_BINARY = [name for name in ROUNDED if FUNCTIONS[name].arity == 2]
 NAN, INF = float("nan"), float("inf")
 
 
-@cache
-def cfunc_of(name: str, width: int) -> Any:
-    """``y[i] = name(x[i])`` or ``name(a[i], b[i])`` over pointers, as kernels call it."""
+def compile_loop(function: Any, name: str, width: int) -> Any:
+    """``y[i] = function(x[i])`` or ``function(a[i], b[i])`` over pointers, as kernels call it."""
     import numba
     from numba import types
 
     element = types.float32 if width == 32 else types.float64
     result = types.uint8 if FUNCTIONS[name].boolean else element  # numba stores no boolean through a pointer
-    function, pointer = numba_namespace()[name], types.CPointer(element)
+    pointer = types.CPointer(element)
 
     def unary(x, y, n):
         for i in range(n):
@@ -46,13 +45,21 @@ def cfunc_of(name: str, width: int) -> Any:
     return numba.cfunc(signature, error_model="numpy")(unary if arity == 1 else binary)
 
 
-def compiled(name: str, *operands: np.ndarray) -> np.ndarray:
+@cache
+def loop_of(name: str, width: int) -> Any:
+    return compile_loop(numba_namespace()[name], name, width)
+
+
+def call(function: Any, name: str, *operands: np.ndarray) -> np.ndarray:
     arrays = [np.ascontiguousarray(x) for x in operands]
-    function = cfunc_of(name, arrays[0].itemsize * 8)
     out = np.empty(arrays[0].shape, np.bool_ if FUNCTIONS[name].boolean else arrays[0].dtype)
     prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(arrays) + 1), ctypes.c_ssize_t)
     prototype(function.address)(*[x.ctypes.data for x in arrays], out.ctypes.data, out.size)
     return out
+
+
+def compiled(name: str, *operands: np.ndarray) -> np.ndarray:
+    return call(loop_of(name, operands[0].itemsize * 8), name, *operands)
 
 
 def interpreted(name: str, *operands: np.ndarray) -> np.ndarray:
@@ -285,3 +292,24 @@ def test_powers_of_two_and_ten_are_exact(run):
     k = np.arange(23.0)
     assert np.array_equal(run("log10", 10.0**k), k)
     assert np.array_equal(run("pow", np.full(23, 10.0), k), np.array([float(10**i) for i in range(23)]))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["exp", "log2", "tan", "pow", "erfc"])
+def test_machines_without_fused_multiply_add_get_the_same_accuracy(name, width, monkeypatch):
+    from jitgrad.compiler.codegen.vecmath import llvm_algebra
+
+    monkeypatch.setattr(llvm_algebra, "_has_fma", lambda context: False)
+    entry, operands = FUNCTIONS[name], pairs(name, DTYPES[width], 50)[: FUNCTIONS[name].arity]
+    operands = tuple(np.abs(x) for x in operands) if name == "log2" else operands
+    function = compile_loop(llvm_algebra.numba_intrinsic(name, entry.arity, entry.definition, False), name, width)
+    got = call(function, name, *operands)
+    precise = PRECISE.get(name) or getattr(mp, name)
+    with mp.workprec(400):
+        want = [precise(*map(mp.mpf, row)) for row in zip(*[x.tolist() for x in operands], strict=True)]
+        if width == 32:
+            error = ulps(got, np.array([float(w) for w in want]))
+        else:
+            error = np.array([precise_ulps(g, w) for g, w in zip(got.tolist(), want, strict=True)])
+
+    assert_within(name, width, error, got, *operands)

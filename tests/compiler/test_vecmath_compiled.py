@@ -129,3 +129,17 @@ def test_other_types_are_refused():
         numpy_namespace()["exp"](np.arange(3))
     with pytest.raises(TypeError, match="float32, float64"):
         numpy_namespace()["pow"](np.float32(2), np.float64(2))
+
+
+@pytest.mark.parametrize("name", ["COS", "SINH"])
+def test_the_fitting_script_made_the_coefficients(name):
+    import mpmath as mp
+
+    from jitgrad.compiler.codegen.vecmath import coefficients, fit
+
+    with mp.workprec(160):
+        target = next(t for t in fit.targets() if t.name == name)
+        values, error = fit.fit(target, 32, target.degrees[0])
+
+    assert tuple(values) == getattr(coefficients, name)[32]
+    assert error < 2.0**-30
