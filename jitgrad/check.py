@@ -15,7 +15,7 @@ import optree
 from jitgrad.compiled import Compiled
 from jitgrad.dispatch import run_on_arrays
 from jitgrad.errors import MismatchWarning
-from jitgrad.inspect.repro import write_repro
+from jitgrad.repro import write_repro
 from jitgrad.ir import Graph, evaluate
 from jitgrad.op import OpDef
 from jitgrad.tensor import Tensor
@@ -52,7 +52,7 @@ def check_first_call(
     else:
         fused = compiled.run_plain(operands, preserve=True)
     result = eager(*args, **kwargs)
-    expected = _eager_outputs(compiled, result, leaves)
+    expected = named_outputs(compiled, result, leaves)
     mismatches = list(compare_outputs(compiled, operands, fused, expected))
     if mismatches:
         _report(compiled, operands, mismatches)
@@ -67,8 +67,8 @@ def _data(x: Any) -> Any:
     return x._data if isinstance(x, Tensor) else x
 
 
-def _eager_outputs(compiled: Compiled, result: Any, leaves: Sequence[Any]) -> dict[int, tuple[str, np.ndarray[Any, Any]]]:
-    """For each output of the program: its name and what eager made of it."""
+def named_outputs(compiled: Compiled, result: Any, leaves: Sequence[Any]) -> dict[int, tuple[str, np.ndarray[Any, Any]]]:
+    """For each output of the program: its name and what the function that has just run made of it."""
     found: dict[int, tuple[str, np.ndarray[Any, Any]]] = {}
     listed = optree.tree_leaves(result, none_is_leaf=True)
     for k, (spec, x) in enumerate(zip(compiled.traced.results, listed, strict=True)):
@@ -104,13 +104,14 @@ def compare_outputs(
             continue
         if exact is None:
             exact = in_float64(compiled.traced.graph, [_data(x) for x in operands])
-        mismatch = _judge(name, ours, eager, np.asarray(exact[k]))
+        mismatch = judge(name, ours, eager, np.asarray(exact[k]))
         if mismatch is not None:
             found.append(mismatch)
     return found
 
 
-def _judge(name: str, ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], exact: np.ndarray[Any, Any]) -> Mismatch | None:
+def judge(name: str, ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], exact: np.ndarray[Any, Any]) -> Mismatch | None:
+    """What is wrong with ``ours``, given eager's result and the one in float64; None if it differs by rounding only."""
     if eager.dtype.kind != "f":
         differing = float(np.mean(ours != eager))
         return Mismatch(f"{name} (share of elements)", differing, 1e-3) if differing > 1e-3 else None
