@@ -1,0 +1,100 @@
+"""Handwritten digits: the same training loop eager and under @jit, the same losses, over 97 % of the test set right.
+
+    python examples/digits.py
+
+The whole training step is one @jit function: forward, backward and Adam's update become a handful of kernels and the
+matrix products between them. Float64 losses agree with the eager ones to 1e-10 over the whole run, float32 to 1e-4.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits
+
+import jitgrad as jg
+from jitgrad import nn, optim
+
+TOLERANCE = {"float64": 1e-10, "float32": 1e-4}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one training run gave."""
+
+    losses: np.ndarray[Any, Any]
+    accuracy: float
+    seconds: float
+
+
+def digits(dtype: str) -> tuple[Any, Any, Any, Any]:
+    """Images as rows of 64 pixels in [0, 1] and their labels: 1437 to train on, 360 to test with."""
+    images, labels = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(images))
+    images, labels = (images[order] / 16).astype(dtype), labels[order].astype(np.int64)
+    return images[:1437], labels[:1437], images[1437:], labels[1437:]
+
+
+def train(dtype: str, epochs: int, batch: int, wrap: Callable[[Any], Any]) -> Run:
+    """Train a 64-256-128-10 network; ``wrap`` is ``jg.jit`` or the identity."""
+    x, y, x_test, y_test = digits(dtype)
+    jg.manual_seed(0)
+    model = nn.Sequential(
+        nn.Linear(64, 256, dtype=dtype), nn.ReLU(),
+        nn.Linear(256, 128, dtype=dtype), nn.ReLU(),
+        nn.Linear(128, 10, dtype=dtype),
+    )  # fmt: skip
+    optimizer = optim.Adam(model.parameters(), lr=1e-3)
+
+    def step(images: Any, labels: Any) -> Any:
+        optimizer.zero_grad()
+        loss = jg.cross_entropy(model(images), labels)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    step = wrap(step)
+    shuffle = np.random.default_rng(1)
+    losses = []
+    start = time.perf_counter()
+    for _ in range(epochs):
+        order = shuffle.permutation(len(x))
+        for k in range(0, len(x) - batch + 1, batch):
+            rows = order[k : k + batch]
+            losses.append(step(jg.tensor(x[rows]), jg.tensor(y[rows])).item())
+    seconds = time.perf_counter() - start
+    with jg.no_grad():
+        right = model(jg.tensor(x_test)).numpy().argmax(axis=1) == y_test
+    return Run(np.array(losses), float(right.mean()), seconds)
+
+
+def compare(dtype: str, epochs: int, batch: int) -> tuple[Run, Run]:
+    """(fused, eager), after checking that both went the same way.
+
+    Raises:
+        SystemExit: the losses of the two runs differ by more than rounding explains.
+    """
+    fused, eager = train(dtype, epochs, batch, jg.jit), train(dtype, epochs, batch, lambda step: step)
+    apart = float(np.abs(fused.losses - eager.losses).max())
+    print(
+        f"{dtype}: {len(eager.losses)} steps   loss {fused.losses[0]:.4f} -> {fused.losses[-1]:.4f}   "
+        f"test accuracy {fused.accuracy:.2%}   fused {fused.seconds:.2f} s with compiling, eager {eager.seconds:.2f} s   "
+        f"largest difference of losses {apart:.1e}"
+    )
+    if apart > TOLERANCE[dtype]:
+        raise SystemExit(f"{dtype}: fused and eager losses differ by {apart}, more than {TOLERANCE[dtype]}")
+    return fused, eager
+
+
+def main(epochs: int = 30, batch: int = 64, dtypes: tuple[str, ...] = ("float32", "float64")) -> dict[str, Run]:
+    """Train in each dtype, fused and eager; the fused runs by dtype."""
+    return {dtype: compare(dtype, epochs, batch)[0] for dtype in dtypes}
+
+
+if __name__ == "__main__":
+    runs = main()
+    assert all(run.accuracy > 0.97 for run in runs.values()), runs
