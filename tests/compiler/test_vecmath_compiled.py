@@ -13,7 +13,7 @@ import pytest
 
 from jitgrad.compiler.codegen.vecmath import FUNCTIONS, numba_namespace, numpy_namespace
 
-SCALAR = {"fmod", "remainder"}  # LLVM has no vector form of frem: a call to libm
+SCALAR = {"floor_divide", "fmod", "remainder"}  # LLVM has no vector form of frem: a call to libm
 BRANCHING = {"sin", "cos", "tan"}
 VECTORISED = sorted(set(FUNCTIONS) - SCALAR)
 

@@ -152,6 +152,8 @@ class _Renderer:
             return f"{name}({', '.join(parts)})", np.dtype(np.bool_)
         if name in ("left_shift", "right_shift"):
             return self.wrapped(f"{name}_int({', '.join(parts)})", dtype)
+        if name == "abs" and dtype.kind in "bu":
+            return parts[0], dtype
         if dtype.kind != "f":
             form = _INTEGER_FORMS.get(name)
             if form is None:

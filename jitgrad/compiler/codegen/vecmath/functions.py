@@ -88,6 +88,7 @@ _TABLE = (
     MathFunction("maximum", 2, rounding.maximum, _IEEE, 0, 0),
     MathFunction("fmod", 2, rounding.fmod, _IEEE, 0, 0),
     MathFunction("remainder", 2, rounding.remainder, _IEEE, 0.5, 0.5),
+    MathFunction("floor_divide", 2, rounding.floor_divide, _IEEE, 0, 0),
     MathFunction("nextafter", 2, rounding.nextafter, _IEEE, 0, 0),
     MathFunction("signbit", 1, rounding.signbit, _IEEE, 0, 0, boolean=True),
     MathFunction("isnan", 1, rounding.isnan, _IEEE, 0, 0, boolean=True),

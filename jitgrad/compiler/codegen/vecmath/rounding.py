@@ -52,6 +52,18 @@ def remainder(m: Algebra, x: Value, y: Value) -> Value:
     return m.select(r == 0.0, m.copysign(r, y), moved)
 
 
+def floor_divide(m: Algebra, x: Value, y: Value) -> Value:
+    """``x // y`` rounded down, found as NumPy finds it: from the remainder. Scalar like fmod."""
+    r = m.fmod(x, y)
+    crossed = (r != 0.0) & ((m.bits(r) ^ m.bits(y)) < 0)
+    quotient = (x - r) / y
+    quotient = m.select(crossed, quotient - 1.0, quotient)
+    low = m.floor(quotient)
+    low = m.select(quotient - low > 0.5, low + 1.0, low)
+    low = m.select(quotient == 0.0, m.copysign(m.const(0.0), x / y), low)
+    return m.select(y == 0.0, x / y, low)
+
+
 def nextafter(m: Algebra, x: Value, y: Value) -> Value:
     """The next float after ``x`` towards ``y``."""
     i = m.bits(x)
