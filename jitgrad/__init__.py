@@ -6,12 +6,16 @@ from __future__ import annotations
 
 import numpy as _np
 
+from jitgrad import nn, optim
 from jitgrad.autograd import (
     Tape, checkpoint, custom_op, detect_anomaly, elementwise, enable_grad, grad, gradcheck, gradgradcheck, hessian, hvp,
     inference_mode, is_grad_enabled, jacobian, jvp, no_grad, print_graph, set_grad_enabled, value_and_grad, vjp,
 )
 from jitgrad.config import get_default_dtype, set_default_dtype
 from jitgrad.dispatch import apply_op
+from jitgrad.inspect import compare
+from jitgrad.jit import disable_jit, jit
+from jitgrad.nn import load, save
 from jitgrad.ops.activations import (
     celu, elu, gelu, hardsigmoid, hardswish, hardtanh, leaky_relu, logsigmoid, mish, prelu, relu, relu6, selu,
     silu, softplus, softsign,
@@ -50,7 +54,11 @@ from jitgrad.ops.reduce import (
     sum, var,
 )
 from jitgrad.ops.sorting import argsort, nonzero, searchsorted, sort, topk, unique
+from jitgrad.runtime.program import POOL as _POOL
+from jitgrad.runtime.team import get_num_threads, set_num_threads
 from jitgrad.tensor import Tensor
+
+memory_stats = _POOL.stats
 
 # the same functions under the names that users of NumPy and torch reach for
 concatenate = cat = concat
@@ -68,28 +76,29 @@ __all__ = [
     "argsort", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "avg_pool2d", "batch_norm",
     "bernoulli", "binary_cross_entropy", "binary_cross_entropy_with_logits", "bitwise_and", "bitwise_invert",
     "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool",
-    "broadcast_to", "cat", "ceil", "celu", "checkpoint", "clamp", "clip", "clone", "concat", "concatenate", "conv2d",
-    "copysign", "cos", "cosh", "cosine_embedding_loss", "cross_entropy", "cumsum", "cumulative_sum",
-    "custom_op", "detect_anomaly", "diagonal", "div", "divide", "dot", "dropout", "e", "einsum", "elementwise",
-    "elu", "embedding", "empty", "empty_like", "enable_grad", "eq", "equal", "erf", "erfc", "exp", "exp2",
-    "expand_dims", "expm1", "eye", "fix", "flatten", "flip", "float16", "float32", "float64", "floor",
-    "floor_divide", "fmod", "from_dlpack", "from_numpy", "full", "full_like", "gather", "ge", "gelu",
-    "get_default_dtype", "grad", "gradcheck", "gradgradcheck", "greater", "greater_equal", "group_norm", "gt",
-    "hardsigmoid", "hardswish", "hardtanh", "hessian", "hinge_loss", "huber_loss", "hvp", "hypot", "index_add",
-    "inf", "inference_mode", "int16", "int32", "int64", "int8", "invert", "is_grad_enabled", "isfinite",
-    "isinf", "isnan", "jacobian", "jvp", "kl_div", "l1_loss", "layer_norm", "le", "leaky_relu", "left_shift",
-    "lerp", "less", "less_equal", "linear", "linspace", "log", "log10", "log1p", "log2", "log_softmax",
-    "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor", "logsigmoid", "logsumexp", "lt",
-    "manual_seed", "matmul", "matrix_transpose", "max", "max_pool2d", "maximum", "mean", "meshgrid", "min",
-    "minimum", "mish", "mod", "moveaxis", "mse_loss", "mul", "multiply", "nan", "ne", "neg", "negative",
-    "newaxis", "nextafter", "nll_loss", "no_grad", "nonzero", "norm", "normal", "not_equal", "one_hot", "ones",
-    "ones_like", "outer", "pad", "permute_dims", "pi", "positive", "pow", "power", "prelu", "print_graph",
-    "prod", "rand", "randint", "randn", "randperm", "reciprocal", "relu", "relu6", "remainder", "repeat",
-    "reshape", "right_shift", "rint", "rms_norm", "roll", "round", "rsqrt", "scatter_add", "searchsorted",
-    "selu", "set_default_dtype", "set_grad_enabled", "sigmoid", "sign", "signbit", "silu", "sin", "sinh",
-    "smooth_l1_loss", "softmax", "softplus", "softsign", "sort", "split", "sqrt", "square", "squeeze", "stack",
-    "std", "sub", "subtract", "sum", "swapaxes", "take", "take_along_axis", "tan", "tanh", "tensor",
-    "tensordot", "tile", "topk", "transpose", "tril", "triplet_margin_loss", "triu", "true_divide", "trunc",
-    "uint16", "uint32", "uint64", "uint8", "uniform", "unique", "unstack", "value_and_grad", "var", "vecdot",
-    "vjp", "where", "zeros", "zeros_like",
+    "broadcast_to", "cat", "ceil", "celu", "checkpoint", "clamp", "clip", "clone", "compare", "concat",
+    "concatenate", "conv2d", "copysign", "cos", "cosh", "cosine_embedding_loss", "cross_entropy", "cumsum",
+    "cumulative_sum", "custom_op", "detect_anomaly", "diagonal", "disable_jit", "div", "divide", "dot",
+    "dropout", "e", "einsum", "elementwise", "elu", "embedding", "empty", "empty_like", "enable_grad", "eq",
+    "equal", "erf", "erfc", "exp", "exp2", "expand_dims", "expm1", "eye", "fix", "flatten", "flip", "float16",
+    "float32", "float64", "floor", "floor_divide", "fmod", "from_dlpack", "from_numpy", "full", "full_like",
+    "gather", "ge", "gelu", "get_default_dtype", "get_num_threads", "grad", "gradcheck", "gradgradcheck",
+    "greater", "greater_equal", "group_norm", "gt", "hardsigmoid", "hardswish", "hardtanh", "hessian",
+    "hinge_loss", "huber_loss", "hvp", "hypot", "index_add", "inf", "inference_mode", "int16", "int32",
+    "int64", "int8", "invert", "is_grad_enabled", "isfinite", "isinf", "isnan", "jacobian", "jit", "jvp",
+    "kl_div", "l1_loss", "layer_norm", "le", "leaky_relu", "left_shift", "lerp", "less", "less_equal",
+    "linear", "linspace", "load", "log", "log10", "log1p", "log2", "log_softmax", "logaddexp", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "logsigmoid", "logsumexp", "lt", "manual_seed", "matmul",
+    "matrix_transpose", "max", "max_pool2d", "maximum", "mean", "memory_stats", "meshgrid", "min", "minimum",
+    "mish", "mod", "moveaxis", "mse_loss", "mul", "multiply", "nan", "ne", "neg", "negative", "newaxis",
+    "nextafter", "nll_loss", "nn", "no_grad", "nonzero", "norm", "normal", "not_equal", "one_hot", "ones",
+    "ones_like", "optim", "outer", "pad", "permute_dims", "pi", "positive", "pow", "power", "prelu",
+    "print_graph", "prod", "rand", "randint", "randn", "randperm", "reciprocal", "relu", "relu6", "remainder",
+    "repeat", "reshape", "right_shift", "rint", "rms_norm", "roll", "round", "rsqrt", "save", "scatter_add",
+    "searchsorted", "selu", "set_default_dtype", "set_grad_enabled", "set_num_threads", "sigmoid", "sign",
+    "signbit", "silu", "sin", "sinh", "smooth_l1_loss", "softmax", "softplus", "softsign", "sort", "split",
+    "sqrt", "square", "squeeze", "stack", "std", "sub", "subtract", "sum", "swapaxes", "take",
+    "take_along_axis", "tan", "tanh", "tensor", "tensordot", "tile", "topk", "transpose", "tril",
+    "triplet_margin_loss", "triu", "true_divide", "trunc", "uint16", "uint32", "uint64", "uint8", "uniform",
+    "unique", "unstack", "value_and_grad", "var", "vecdot", "vjp", "where", "zeros", "zeros_like",
 ]

@@ -15,9 +15,9 @@ import optree
 from jitgrad.compiled import Compiled
 from jitgrad.dispatch import run_on_arrays
 from jitgrad.errors import MismatchWarning
-from jitgrad.repro import write_repro
 from jitgrad.ir import Graph, evaluate
 from jitgrad.op import OpDef
+from jitgrad.repro import write_repro
 from jitgrad.tensor import Tensor
 
 # A fused result may be this many times further from the float64 result than the eager one is (rounding differs), plus
@@ -67,7 +67,9 @@ def _data(x: Any) -> Any:
     return x._data if isinstance(x, Tensor) else x
 
 
-def named_outputs(compiled: Compiled, result: Any, leaves: Sequence[Any]) -> dict[int, tuple[str, np.ndarray[Any, Any]]]:
+def named_outputs(
+    compiled: Compiled, result: Any, leaves: Sequence[Any]
+) -> dict[int, tuple[str, np.ndarray[Any, Any]]]:
     """For each output of the program: its name and what the function that has just run made of it."""
     found: dict[int, tuple[str, np.ndarray[Any, Any]]] = {}
     listed = optree.tree_leaves(result, none_is_leaf=True)
@@ -110,7 +112,9 @@ def compare_outputs(
     return found
 
 
-def judge(name: str, ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], exact: np.ndarray[Any, Any]) -> Mismatch | None:
+def judge(
+    name: str, ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], exact: np.ndarray[Any, Any]
+) -> Mismatch | None:
     """What is wrong with ``ours``, given eager's result and the one in float64; None if it differs by rounding only."""
     if eager.dtype.kind != "f":
         differing = float(np.mean(ours != eager))
@@ -126,7 +130,8 @@ def judge(name: str, ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], ex
     a, b, t = (x[finite].astype(np.float64) for x in (ours, eager, exact))
     scale = float(np.max(np.abs(t), initial=0.0))
     epsilon = float(np.finfo(eager.dtype).eps)
-    allowed = ERROR_FACTOR * float(np.max(np.abs(b - t))) + SLACK_ULPS * epsilon * scale + float(np.finfo(eager.dtype).tiny)
+    allowed = ERROR_FACTOR * float(np.max(np.abs(b - t))) + SLACK_ULPS * epsilon * scale
+    allowed += float(np.finfo(eager.dtype).tiny)
     with np.errstate(all="ignore"):
         distance = float(np.max(np.abs(a - t)))
     return None if distance <= allowed else Mismatch(name, distance, allowed)

@@ -1,1 +1,62 @@
+"""Looking at compiled functions: explanations, kernels, graphs, reports, and comparison with eager."""
 
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from typing import Any
+
+from jitgrad.inspect.compare import Comparison, compare
+from jitgrad.inspect.explain import Explanation, explain
+from jitgrad.inspect.kernels import KernelView, kernel_views
+from jitgrad.inspect.stages import stage as stage_named
+from jitgrad.inspect.timing import backward_inputs, program_inputs, step_seconds
+from jitgrad.ir import Graph
+from jitgrad.jit import JitFunction
+
+__all__ = ["Comparison", "Explanation", "KernelView", "compare"]
+
+
+def _explain(self: JitFunction, *args: Any, measure: bool = False, **kwargs: Any) -> Explanation:
+    """What the function was compiled to for these arguments: steps, bytes, what did not fuse and why.
+
+    ``measure`` also runs every step on copies of the inputs and adds times; the function's state does not change.
+    """
+    call = self._signature.take(args, kwargs)
+    compiled = self.specialise(call)
+    found = explain(compiled)
+    if not measure:
+        return found
+    inputs = program_inputs(compiled, call.leaves)
+    behind = backward_inputs(compiled, inputs) if found.backward is not None else []
+    found = found.timed(step_seconds(compiled.program, inputs))
+    if found.backward is None:
+        return found
+    return replace(found, backward=found.backward.timed(step_seconds(compiled.op.backward, behind)))
+
+
+def _kernels(self: JitFunction, *args: Any, **kwargs: Any) -> list[KernelView]:
+    """The kernels that run for these arguments, one for each launch; those of backward follow those of forward."""
+    return kernel_views(self.lookup(*args, **kwargs))
+
+
+def _graph(self: JitFunction, *args: Any, stage: str = "trace", **kwargs: Any) -> Graph:
+    """The program for these arguments after the pass ``stage``; print it.
+
+    Raises:
+        ArgumentError: there is no such stage; the message lists them.
+    """
+    return stage_named(self.lookup(*args, **kwargs), stage)
+
+
+def _report(self: JitFunction, path: Any, *args: Any, **kwargs: Any) -> None:
+    """Write one HTML file that shows everything about the function for these arguments; it needs no other file."""
+    # jinja2 and pygments take longer to import than jitgrad itself
+    importlib.import_module("jitgrad.inspect.report").write_report(path, self.lookup(*args, **kwargs))
+
+
+# jit.py lies below this room, so the methods that need it are attached here.
+JitFunction.explain = _explain  # type: ignore[attr-defined]
+JitFunction.kernels = _kernels  # type: ignore[attr-defined]
+JitFunction.graph = _graph  # type: ignore[attr-defined]
+JitFunction.report = _report  # type: ignore[attr-defined]

@@ -1,0 +1,262 @@
+"""Fused against eager: first whether they agree, then which is faster."""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import optree
+
+from jitgrad import config
+from jitgrad.autograd.backward import gradients
+from jitgrad.check import in_float64, judge, named_outputs
+from jitgrad.compiled import Compiled
+from jitgrad.errors import ArgumentError
+from jitgrad.inspect.explain import Explanation, explain
+from jitgrad.inspect.snapshot import Snapshot
+from jitgrad.inspect.stages import has_backward
+from jitgrad.inspect.timing import Timing, program_inputs, time_in_turn
+from jitgrad.inspect.traffic import eager_traffic
+from jitgrad.jit import CacheInfo, JitFunction, disable_jit
+from jitgrad.signature import Call
+from jitgrad.tensor import Tensor
+
+Named = dict[Any, tuple[str, np.ndarray[Any, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far one fused result, gradient or new state is from the eager one.
+
+    ``absolute`` is the largest difference of an element, ``relative`` that over the largest element, ``ulps`` the
+    same in units of the dtype's rounding error (0 for integers); ``problem`` is empty if it is within rounding of
+    what float64 gives.
+    """
+
+    what: str
+    absolute: float
+    relative: float
+    ulps: float
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What `compare` found; printing it shows a table.
+
+    Attributes:
+        name: the function's.
+        backward: whether each timed call also ran backward to all inputs that require grad.
+        differences: one for every result, gradient and change of state.
+        eager, fused: seconds of a call.
+        first_call: seconds of the first compiled call: tracing, compiling, running.
+        compiles: counters of that call.
+        eager_ops, eager_bytes: what running op by op takes.
+        explanation: the steps of the compiled programs.
+    """
+
+    name: str
+    backward: bool
+    differences: tuple[Difference, ...]
+    eager: Timing
+    fused: Timing
+    first_call: float
+    compiles: CacheInfo
+    eager_ops: int
+    eager_bytes: int
+    explanation: Explanation
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every result, gradient and change of state is what eager gives, within rounding."""
+        return not any(d.problem for d in self.differences)
+
+    @property
+    def speedup(self) -> float:
+        """Median eager time over median fused time."""
+        return self.eager.median / self.fused.median
+
+    @property
+    def max_error(self) -> Difference | None:
+        """The largest difference, in units of rounding error; None if the function computes nothing."""
+        return max(self.differences, key=lambda d: (bool(d.problem), d.ulps, d.absolute), default=None)
+
+    @property
+    def programs(self) -> list[Explanation]:
+        """The explanations of what a timed call runs: one program, or forward and backward."""
+        return [e for e in (self.explanation, self.explanation.backward) if e is not None]
+
+    @property
+    def kernels(self) -> int:
+        return sum(e.fused for e in self.programs)
+
+    @property
+    def launches(self) -> int:
+        return sum(e.launches for e in self.programs)
+
+    @property
+    def fused_bytes(self) -> int:
+        return sum(e.bytes_read + e.bytes_written for e in self.programs)
+
+    def __rich__(self) -> Any:
+        return _tables().comparison_table(self)
+
+    def __str__(self) -> str:
+        return str(_tables().plain(_tables().comparison_table(self)))
+
+
+def _tables() -> Any:
+    """`jitgrad.inspect.tables`, imported at first use: it imports rich (0.1 s)."""
+    return importlib.import_module("jitgrad.inspect.tables")
+
+
+def compare(f: Callable[..., Any], *args: Any, seconds: float = 2.0, **kwargs: Any) -> Comparison:
+    """Check ``f`` compiled against ``f`` run eagerly on these arguments, then time both for about ``seconds``.
+
+    Compared are the results, every change of outside state (parameters, ``.grad``, optimiser state, random numbers),
+    and, if gradients flow through the results, those of a randomly weighted sum to all inputs that require grad. The
+    state is put back after every run: comparing leaves the user's tensors as they were.
+
+    Args:
+        f: a function, or the result of ``jg.jit``, whose own programs and counters stay untouched.
+
+    Raises:
+        TracedValueError, UnguardableError: ``f`` cannot be compiled.
+        ArgumentError: JITGRAD_DISABLE or JITGRAD_CHECK=always is set, so that timing would mean nothing.
+    """
+    if config.read("JITGRAD_DISABLE") or config.read("JITGRAD_CHECK") == "always":
+        raise ArgumentError("compare: JITGRAD_DISABLE and JITGRAD_CHECK=always leave no compiled program to time")
+    return _Run(_fresh(f), args, kwargs).compare(seconds)
+
+
+def _fresh(f: Callable[..., Any]) -> JitFunction:
+    """``f`` as a @jit function without any programs yet, and without the first-call check."""
+    if not isinstance(f, JitFunction):
+        return JitFunction(f, check="off")
+    new = JitFunction(f.eager, donate=f.donate, check="off")
+    new._signature = f._signature
+    return new
+
+
+class _Run:
+    """One comparison: the function, its call, and the state that the call changes."""
+
+    def __init__(self, function: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+        self.call: Call = function._signature.take(args, kwargs)
+        start = time.perf_counter()
+        self.compiled: Compiled = function.specialise(self.call)
+        traced = self.compiled.traced
+        self.snapshot = Snapshot([self.compiled.resolve(e.target, self.call.leaves) for e in traced.effects])
+        self.leaves = [self.compiled.resolve(traced.sources[k], self.call.leaves) for k in traced.wants_grad]
+        self.backward = has_backward(self.compiled)
+        self.inputs = program_inputs(self.compiled, self.call.leaves)
+        random = np.random.default_rng(0)
+        self.seeds = [
+            random.standard_normal(a.shape).astype(a.dtype)
+            for a in (traced.graph.outputs[k].aval for k in traced.differentiable)
+        ]
+        self.run_fused()
+        self.first_call = time.perf_counter() - start
+
+    def compare(self, seconds: float) -> Comparison:
+        try:
+            self.snapshot.restore()
+            fused = self.observe(self.run_fused())
+            self.snapshot.restore()
+            eager = self.observe(self.run_eager())
+            differences = self.differences(fused, eager)
+            self.snapshot.restore()
+            timings = time_in_turn([self.run_eager, self.run_fused], seconds)
+        finally:
+            self.snapshot.restore()
+        graph = self.compiled.op.joint.graph if self.backward else self.compiled.traced.graph
+        return Comparison(
+            name=self.function.name,
+            backward=self.backward,
+            differences=tuple(differences),
+            eager=timings[0],
+            fused=timings[1],
+            first_call=self.first_call,
+            compiles=self.function.cache_info(),
+            eager_ops=len(graph.nodes),
+            eager_bytes=eager_traffic(graph),
+            explanation=explain(self.compiled),
+        )
+
+    # --- running -------------------------------------------------------------------------------------------------
+
+    def run_fused(self) -> tuple[Any, list[Tensor | None]]:
+        return self.with_gradients(self.function(*self.args, **self.kwargs))
+
+    def run_eager(self) -> tuple[Any, list[Tensor | None]]:
+        with disable_jit():
+            return self.with_gradients(self.function.eager(*self.args, **self.kwargs))
+
+    def with_gradients(self, result: Any) -> tuple[Any, list[Tensor | None]]:
+        """(the result, the gradients of its weighted sum to every input that requires grad)."""
+        if not self.backward:
+            return result, []
+        found: dict[int, Tensor] = {}
+        for spec, x in zip(self.compiled.traced.results, optree.tree_leaves(result, none_is_leaf=True), strict=True):
+            if spec.kind == "new":
+                found.setdefault(spec.output, x)
+        outs = [found[k] for k in self.compiled.traced.differentiable]
+        return result, gradients(outs, [Tensor(s.copy()) for s in self.seeds], self.leaves)
+
+    # --- checking ------------------------------------------------------------------------------------------------
+
+    def observe(self, ran: tuple[Any, list[Tensor | None]]) -> Named:
+        """Everything that a run has made, by what it is; copied, because the state is about to be put back."""
+        result, grads = ran
+        found: Named = dict(named_outputs(self.compiled, result, self.call.leaves))
+        for k, g in zip(self.compiled.traced.wants_grad, grads, strict=False):
+            if g is not None:
+                name = f"gradient to {self.compiled.describe(self.compiled.traced.sources[k])}"
+                found["gradient", k] = (name, g._data)
+        return {key: (name, np.array(x)) for key, (name, x) in found.items()}
+
+    def exact(self) -> dict[Any, Any]:
+        """The same, from float64 arithmetic."""
+        traced = self.compiled.traced
+        if not self.backward:
+            return dict(enumerate(in_float64(traced.graph, self.inputs)))
+        joint = self.compiled.op.joint
+        outs = in_float64(joint.graph, [*self.inputs, *self.seeds])
+        flowing = [k for k, flows in zip(traced.wants_grad, joint.flows, strict=True) if flows]
+        grads = {("gradient", k): g for k, g in zip(flowing, outs[joint.outputs :], strict=True)}
+        return {**dict(enumerate(outs[: joint.outputs])), **grads}
+
+    def differences(self, fused: Named, eager: Named) -> list[Difference]:
+        exact: Mapping[Any, Any] = self.exact()
+        found = []
+        for key in [*eager, *(k for k in fused if k not in eager)]:
+            name = (eager.get(key) or fused[key])[0]
+            if key not in eager or key not in fused:
+                where = "eager" if key in eager else "fused"
+                found.append(Difference(name, np.inf, np.inf, np.inf, f"only {where} has it"))
+            else:
+                found.append(_difference(name, fused[key][1], eager[key][1], np.asarray(exact[key])))
+        return found
+
+
+def _difference(name: str, fused: Any, eager: Any, exact: Any) -> Difference:
+    if fused.shape != eager.shape or fused.dtype != eager.dtype:
+        problem = f"fused {fused.dtype}{list(fused.shape)}, eager {eager.dtype}{list(eager.shape)}"
+        return Difference(name, np.inf, np.inf, np.inf, problem)
+    if np.array_equal(fused, eager, equal_nan=eager.dtype.kind == "f"):
+        return Difference(name, 0.0, 0.0, 0.0, "")
+    with np.errstate(all="ignore"):
+        apart = np.abs(fused.astype(np.float64) - eager.astype(np.float64))
+        absolute = float(np.max(apart[np.isfinite(apart)], initial=0.0))
+        size = np.abs(eager.astype(np.float64))
+        scale = float(np.max(size[np.isfinite(size)], initial=0.0))
+    relative = absolute / scale if scale else np.inf
+    ulps = relative / float(np.finfo(eager.dtype).eps) if eager.dtype.kind == "f" else 0.0
+    return Difference(name, absolute, relative, ulps, str(judge(name, fused, eager, exact) or ""))

@@ -1,0 +1,289 @@
+"""What the compiler made of a function and why: its steps, what stayed apart, and what backward keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from jitgrad.compiled import Compiled
+from jitgrad.compiler.passes.fuse import Fuser
+from jitgrad.compiler.plan import OpStep, Step
+from jitgrad.inspect.stages import has_backward, pass_graphs, program_graph
+from jitgrad.inspect.traffic import readable_bytes, step_traffic
+from jitgrad.ir import Graph, TraceNode, Value
+from jitgrad.op import Kind
+from jitgrad.origin import Origin
+from jitgrad.runtime.program import Program
+
+SHOWN_OPS = 16  # a step's line names so many of its ops; `StepReport.ops` has all
+SHOWN_REASONS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class StepReport:
+    """One step of a program, or a view, which takes no time.
+
+    Attributes:
+        index: position among the steps and views.
+        kind: "fused" (a kernel), "unfused" (a library call) or "view".
+        name: of the kernel or op.
+        ops: the ops in it, in program order.
+        outs: what it computes, as text such as ``f32[4,4]``.
+        inputs, outputs: how many arrays it reads and writes.
+        origins: the user's lines.
+        bytes_read, bytes_written: every distinct array once.
+        seconds: median time of this step alone, if it was measured.
+    """
+
+    index: int
+    kind: str
+    name: str
+    ops: tuple[str, ...]
+    outs: tuple[str, ...]
+    inputs: int
+    outputs: int
+    origins: tuple[Origin, ...]
+    bytes_read: int
+    bytes_written: int
+    seconds: float | None = None
+
+    @property
+    def gigabytes_per_second(self) -> float | None:
+        """Bytes moved over time, if it was measured."""
+        return (self.bytes_read + self.bytes_written) / self.seconds / 1e9 if self.seconds else None
+
+    def __str__(self) -> str:
+        looks = ", ".join(self.outs[:2]) + (f" +{len(self.outs) - 2}" if len(self.outs) > 2 else "")
+        ops = " ".join(self.ops[:SHOWN_OPS]) + (f" +{len(self.ops) - SHOWN_OPS}" if len(self.ops) > SHOWN_OPS else "")
+        counts = f"{self.inputs} in, {self.outputs} out   " if self.kind == "fused" else ""
+        line = f"{self.index:4}  {looks:<12} {self.kind:<7} {counts}{ops}"
+        if self.kind != "view":
+            line += f"   {readable_bytes(self.bytes_read + self.bytes_written)}"
+        if self.seconds is not None:
+            line += f"   {self.seconds * 1e6:.1f} us"
+            if self.bytes_read + self.bytes_written:
+                line += f", {self.gigabytes_per_second:.2f} GB/s"
+        lines = lines_text(self.origins)
+        return f"{line}   # {lines}" if lines else line
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """Two neighbours that are not in one kernel, and why."""
+
+    producer: str
+    producer_origin: Origin
+    consumer: str
+    consumer_origin: Origin
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.producer}{_at(self.producer_origin)} -> {self.consumer}{_at(self.consumer_origin)}: {self.reason}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A value that backward needs: saved by forward, or (``saved`` False) computed again."""
+
+    op: str
+    looks: str
+    origin: Origin
+    saved: bool
+
+    def __str__(self) -> str:
+        return f"{self.looks} {self.op}{_at(self.origin)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What one program consists of; printing it shows everything.
+
+    Attributes:
+        name: the function's.
+        op_count: how many ops the trace recorded (of a backward program: before its passes).
+        steps: kernels, library calls and views in order.
+        apart: neighbours that were not fused, with the reason.
+        arena_bytes: memory for temporaries.
+        in_place: how many results are written over an input (parameters, optimiser state).
+        kept: of a differentiable function, what backward saves and what it computes again.
+        backward: the explanation of the backward program; None where no gradients flow.
+    """
+
+    name: str
+    op_count: int
+    steps: tuple[StepReport, ...]
+    apart: tuple[Apart, ...]
+    arena_bytes: int
+    in_place: int
+    kept: tuple[Kept, ...] = ()
+    backward: Explanation | None = None
+
+    @property
+    def fused(self) -> int:
+        """How many kernels run."""
+        return sum(step.kind == "fused" for step in self.steps)
+
+    @property
+    def unfused_ops(self) -> list[str]:
+        """The ops that run as calls of their own, in order; views, which cost nothing, are not among them."""
+        return [step.name for step in self.steps if step.kind == "unfused"]
+
+    @property
+    def launches(self) -> int:
+        """Kernels and library calls together."""
+        return self.fused + len(self.unfused_ops)
+
+    @property
+    def bytes_read(self) -> int:
+        return sum(step.bytes_read for step in self.steps)
+
+    @property
+    def bytes_written(self) -> int:
+        return sum(step.bytes_written for step in self.steps)
+
+    @property
+    def saved(self) -> list[Kept]:
+        """Values that forward keeps in memory for backward."""
+        return [k for k in self.kept if k.saved]
+
+    @property
+    def recomputed(self) -> list[Kept]:
+        """Values that backward computes again instead."""
+        return [k for k in self.kept if not k.saved]
+
+    def timed(self, seconds: Sequence[float]) -> Explanation:
+        """This explanation with the time of every kernel and library call, in order."""
+        left = iter(seconds)
+        steps = tuple(s if s.kind == "view" else replace(s, seconds=next(left)) for s in self.steps)
+        return replace(self, steps=steps)
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterable[str]:
+        calls = len(self.unfused_ops)
+        yield f"{self.name}: {self.op_count} ops -> {self.launches} steps, {self.fused} fused, {calls} unfused"
+        yield from map(str, self.steps)
+        memory = f"reads {readable_bytes(self.bytes_read)}, writes {readable_bytes(self.bytes_written)}"
+        memory += f"; temporaries {readable_bytes(self.arena_bytes)}"
+        yield memory + (f"; {self.in_place} results written over inputs" if self.in_place else "")
+        if self.apart:
+            yield "not fused:"
+            yield from (f"  {a}" for a in self.apart[:SHOWN_REASONS])
+            if len(self.apart) > SHOWN_REASONS:
+                yield f"  and {len(self.apart) - SHOWN_REASONS} more (see .apart)"
+        if self.saved:
+            yield f"saved for backward: {'; '.join(map(str, self.saved))}"
+        if self.recomputed:
+            yield f"computed again in backward: {_by_line(self.recomputed)}"
+        if self.backward is not None:
+            yield ""
+            yield from self.backward._lines()
+
+
+def _at(origin: Origin) -> str:
+    return f" ({origin})" if origin.line else ""
+
+
+def _by_line(kept: Iterable[Kept]) -> str:
+    """``multiply x5, tanh (step.py:8); add (step.py:9)``"""
+    lines: dict[Origin, dict[str, int]] = {}
+    for k in kept:
+        counts = lines.setdefault(k.origin, {})
+        counts[k.op] = counts.get(k.op, 0) + 1
+    texts = []
+    for origin, counts in lines.items():
+        ops = ", ".join(op if n == 1 else f"{op} x{n}" for op, n in counts.items())
+        texts.append(f"{ops}{_at(origin)}")
+    return "; ".join(texts)
+
+
+def lines_text(origins: Iterable[Origin]) -> str:
+    """``step.py:3,5 loss.py:7``: every line once, by file."""
+    files: dict[str, list[str]] = {}
+    for origin in sorted(origins, key=lambda o: o.line):
+        if origin.line:
+            name, _, line = str(origin).rpartition(":")
+            files.setdefault(name, []).append(line)
+    return " ".join(f"{name}:{','.join(dict.fromkeys(lines))}" for name, lines in files.items())
+
+
+def explain(compiled: Compiled) -> Explanation:
+    """The explanation of ``compiled``; compiles its programs, of a differentiable function both, but runs nothing."""
+    name, traced = compiled.traced.graph.name, compiled.traced
+    before = program_graph(compiled)
+    if not has_backward(compiled):
+        return explain_program(name, compiled.program, before, len(traced.graph.nodes))
+    op = compiled.op
+    back = op.split.backward
+    backward = explain_program(f"{name} backward", op.backward, back, len(back.nodes))
+    forward = explain_program(name, op.forward, before, len(traced.graph.nodes))
+    return replace(forward, kept=_kept(before, back, op.split.saved), backward=backward)
+
+
+def explain_program(name: str, program: Program, before: Graph, op_count: int) -> Explanation:
+    """The explanation of one ``program``, compiled from the graph ``before``."""
+    plan = program.plan
+    steps = tuple(_step(k, s) for k, s in enumerate(_steps_and_views(plan.graph, plan.steps)))
+    places = [p.location.buffer for s in plan.steps for p in s.writes if p.location is not None]
+    in_place = sum(buffer.role == "input" for buffer in places)
+    return Explanation(name, op_count, steps, _apart(before), plan.arena_bytes, in_place)
+
+
+def _steps_and_views(graph: Graph, steps: Sequence[Step]) -> list[Step | TraceNode]:
+    """The plan's steps with the views between them, in the order of the fused graph; copies of results come last."""
+    by_node = {id(step.node): step for step in steps}
+    found: list[Step | TraceNode] = [by_node.pop(id(node), node) for node in graph.nodes]
+    return [*found, *by_node.values()]
+
+
+def _step(index: int, step: Step | TraceNode) -> StepReport:
+    if isinstance(step, TraceNode):
+        names, looks = (step.op.name,), tuple(str(v.aval) for v in step.outs)
+        return StepReport(index, "view", step.op.name, names, looks, 1, 1, (step.origin,), 0, 0)
+    read, written = step_traffic(step)
+    looks = tuple(str(p.aval) for p in step.writes)
+    inputs, outputs = len({id(a) for a in step.node.ins if isinstance(a, Value)}), len(step.writes)
+    if isinstance(step, OpStep):
+        name, origin = step.op.name, step.node.origin
+        return StepReport(index, "unfused", name, (name,), looks, inputs, outputs, (origin,), read, written)
+    kernel = step.lowered.kernel
+    return StepReport(
+        index, "fused", kernel.name, kernel.ops, looks, inputs, outputs, kernel.origins, read, written
+    )
+
+
+def _apart(before: Graph) -> tuple[Apart, ...]:
+    """Neighbours that the fuser left in different kernels, each pair of lines once."""
+    fuser = Fuser(_before_fusing(before))
+    fuser.run()
+    found: dict[Apart, None] = {}
+    for r in fuser.refusals:
+        homes = [fuser.find(fuser.home[id(node.outs[0])]) for node in (r.producer, r.consumer)]
+        if homes[0] is not homes[1]:  # refused at first, brought together by another merge
+            key = Apart(r.producer.op.name, r.producer.origin, r.consumer.op.name, r.consumer.origin, r.reason)
+            found[key] = None
+    return tuple(found)
+
+
+def _before_fusing(graph: Graph) -> Graph:
+    """What the fusing pass is given."""
+    listed = list(pass_graphs(graph).items())
+    position = next(k for k, (name, _) in enumerate(listed) if name == "fuse")
+    return listed[position - 1][1]
+
+
+def _kept(forward: Graph, backward: Graph, saved: int) -> tuple[Kept, ...]:
+    """What backward saves (the last ``saved`` outputs of forward), and what both programs compute."""
+    made_by = {id(out): node for node in forward.nodes for out in node.outs}
+    found = []
+    for atom in forward.outputs[len(forward.outputs) - saved :]:
+        node = made_by.get(id(atom))
+        name, origin = (node.op.name, node.origin) if node is not None else ("input", Origin())
+        found.append(Kept(name, str(atom.aval), origin, True))
+    for node in backward.nodes:
+        if id(node.outs[0]) in made_by and node.op.kind is not Kind.MOVEMENT:
+            found.append(Kept(node.op.name, str(node.outs[0].aval), node.origin, False))
+    return tuple(found)

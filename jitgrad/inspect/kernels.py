@@ -1,0 +1,94 @@
+"""The kernels of a compiled function as objects to look at: source, LLVM IR, assembly, ops, lines, bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from jitgrad.compiled import Compiled
+from jitgrad.compiler.codegen.cpu import emit_cpu
+from jitgrad.errors import BackendError
+from jitgrad.inspect.stages import has_backward
+from jitgrad.inspect.traffic import step_traffic
+from jitgrad.origin import Origin
+from jitgrad.runtime.program import Launch, Program
+
+
+@dataclass(frozen=True, slots=True)
+class KernelView:
+    """One launch of a kernel.
+
+    Attributes:
+        name: the ops it was made of, joined.
+        part: "forward" or "backward" of a function that gradients flow through, else "program".
+        source: readable Python, one line per statement, annotated with op and user line.
+        ops, origins: the ops in it and the user's lines they come from, both in program order.
+        bytes_read, bytes_written: every distinct array it touches, once.
+    """
+
+    name: str
+    part: str
+    source: str
+    ops: tuple[str, ...]
+    origins: tuple[Origin, ...]
+    bytes_read: int
+    bytes_written: int
+    _codes: tuple[Any, ...] = field(repr=False)
+
+    @property
+    def llvm(self) -> str:
+        """Optimised LLVM IR. Raises BackendError if the kernel is not machine code."""
+        return "\n".join(code.llvm for code in self._machine_code())
+
+    @property
+    def asm(self) -> str:
+        """Assembly text. Raises BackendError if the kernel is not machine code."""
+        return "\n".join(code.asm for code in self._machine_code())
+
+    @property
+    def ptx(self) -> str | None:
+        """CUDA assembly: None, because this kernel runs on the CPU."""
+        return None
+
+    def _machine_code(self) -> tuple[Any, ...]:
+        if not all(hasattr(code, "llvm") for code in self._codes):
+            raise BackendError(
+                f"kernel {self.name} runs as Python (JITGRAD_BACKEND=python) and has no machine code; "
+                "JITGRAD_BACKEND=cpu compiles it"
+            )
+        return self._codes
+
+    def __str__(self) -> str:
+        return self.source
+
+
+def kernel_views(compiled: Compiled) -> list[KernelView]:
+    """A view of every kernel launch of ``compiled``, in order; those of the backward program follow."""
+    if not compiled.traced.differentiable:
+        return _views(compiled.program, "program")
+    found = _views(compiled.op.forward, "forward")
+    if has_backward(compiled):
+        found += _views(compiled.op.backward, "backward")
+    return found
+
+
+def _views(program: Program, part: str) -> list[KernelView]:
+    return [_view(step, part) for step in program.steps if isinstance(step, Launch)]
+
+
+def _view(launch: Launch, part: str) -> KernelView:
+    # kernels are shared by launches of equal structure, so text and lines come from this launch's own kernel
+    kernel = launch.step.lowered.kernel
+    main, finish = emit_cpu(kernel)
+    read, written = step_traffic(launch.step)
+    codes = tuple(code for code in (launch.kernel.main_code, launch.kernel.finish_code) if code is not None)
+    return KernelView(
+        name=kernel.name,
+        part=part,
+        source=main.text + ("\n" + finish.text if finish is not None else ""),
+        ops=kernel.ops,
+        origins=kernel.origins,
+        bytes_read=read,
+        bytes_written=written,
+        _codes=codes,
+    )

@@ -1,0 +1,52 @@
+"""The state that a function changes, kept so that it can be put back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitgrad.origin import Origin
+from jitgrad.tensor import Tensor
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Saved:
+    """A tensor with what it held: data, gradient, and how often its memory had been changed."""
+
+    tensor: Tensor
+    data: np.ndarray[Any, Any]
+    copy: np.ndarray[Any, Any]
+    grad: Tensor | None
+    grad_copy: np.ndarray[Any, Any] | None
+    version: int
+    changed_at: Origin
+
+
+class Snapshot:
+    """Copies of ``targets``, tensors and arrays; `restore` writes them back in place, gradients included."""
+
+    def __init__(self, targets: Sequence[Any]) -> None:
+        distinct = {id(x): x for x in targets}
+        self._tensors = [_save(x) for x in distinct.values() if isinstance(x, Tensor)]
+        self._arrays = [(x, x.copy()) for x in distinct.values() if isinstance(x, np.ndarray)]
+
+    def restore(self) -> None:
+        """Make everything what it was; also the versions by which autograd notices changes."""
+        for array, copy in self._arrays:
+            np.copyto(array, copy)
+        for s in self._tensors:
+            np.copyto(s.data, s.copy)
+            s.tensor._data = s.data
+            s.tensor._grad = s.grad
+            if s.grad is not None and s.grad_copy is not None:
+                np.copyto(s.grad._data, s.grad_copy)
+            s.tensor._storage.version, s.tensor._storage.changed_at = s.version, s.changed_at
+
+
+def _save(tensor: Tensor) -> _Saved:
+    grad, storage = tensor._grad, tensor._storage
+    grad_copy = None if grad is None else grad._data.copy()
+    return _Saved(tensor, tensor._data, tensor._data.copy(), grad, grad_copy, storage.version, storage.changed_at)

@@ -1,0 +1,114 @@
+"""Times of things that are compared: warmed up, garbage collector off, taken in turn."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from jitgrad.compiled import Compiled
+from jitgrad.compiler.layout import Buffer
+from jitgrad.compiler.plan import KernelStep, Step
+from jitgrad.runtime.program import Program
+from jitgrad.runtime.program_op import contiguous
+from jitgrad.tensor import Tensor
+
+MAX_SAMPLES = 1000
+MIN_SAMPLES = 5
+STEP_SAMPLES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of one call: the median of ``samples``, and the 10th and 90th percentile."""
+
+    median: float
+    low: float
+    high: float
+    samples: int
+
+
+def time_in_turn(functions: Sequence[Callable[[], Any]], seconds: float) -> list[Timing]:
+    """Time ``functions`` in turn, so that all see the same machine, for about ``seconds`` in total.
+
+    Each ran twice before; every one gets at least five samples.
+    """
+    for function in functions:
+        function()
+        function()
+    taken: list[list[float]] = [[] for _ in functions]
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        end = time.perf_counter() + seconds
+        while len(taken[0]) < MIN_SAMPLES or (time.perf_counter() < end and len(taken[0]) < MAX_SAMPLES):
+            for function, samples in zip(functions, taken, strict=True):
+                start = time.perf_counter()
+                function()
+                samples.append(time.perf_counter() - start)
+    finally:
+        if enabled:
+            gc.enable()
+    return [_timing(samples) for samples in taken]
+
+
+def _timing(samples: Sequence[float]) -> Timing:
+    low, median, high = np.percentile(samples, [10, 50, 90])
+    return Timing(float(median), float(low), float(high), len(samples))
+
+
+def program_inputs(compiled: Compiled, leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+    """Copies of what the program of ``compiled`` reads in this call."""
+    found = []
+    for x, value in zip(compiled.operands(leaves), compiled.traced.graph.inputs, strict=True):
+        array = np.asarray(x._data if isinstance(x, Tensor) else x, value.aval.dtype)
+        found.append(contiguous(array).copy())
+    return found
+
+
+def backward_inputs(
+    compiled: Compiled, inputs: Sequence[np.ndarray[Any, Any]]
+) -> list[np.ndarray[Any, Any]]:
+    """What the backward program reads after a forward run on ``inputs``, with ones as incoming gradients."""
+    split = compiled.op.split
+    outs = compiled.op.forward.run(inputs)
+    saved = outs[len(outs) - split.saved :] if split.saved else []
+    used = [inputs[k] for k in split.used]
+    seeds = compiled.op.backward.plan.graph.inputs[len(used) + len(saved) :]
+    return [*used, *saved, *(np.ones(v.aval.shape, v.aval.dtype) for v in seeds)]
+
+
+def step_seconds(program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> list[float]:
+    """The median time of every step of ``program`` alone, run in order on ``inputs``, which are overwritten.
+
+    Each step becomes a program of one step whose buffers are all inputs, so its time includes one call.
+    """
+    plan = program.plan
+    memory = dict(zip(plan.inputs, (x.reshape(-1).view(np.uint8) for x in inputs), strict=True))
+    found = []
+    for step in plan.steps:
+        touched = _buffers(step)
+        for buffer in touched:
+            memory.setdefault(buffer, np.zeros(max(1, buffer.nbytes), np.uint8))
+        alone = replace(plan, inputs=touched, outputs=(), results=(), steps=(step,), offsets={}, arena_bytes=0)
+        single = Program(alone, program.backend)
+        arrays = [memory[buffer] for buffer in touched]
+        samples = []
+        for _ in range(STEP_SAMPLES):
+            start = time.perf_counter()
+            single.run(arrays)
+            samples.append(time.perf_counter() - start)
+        found.append(float(np.median(samples)))
+    return found
+
+
+def _buffers(step: Step) -> tuple[Buffer, ...]:
+    """Everything a step touches."""
+    found = {p.location.buffer: None for p in (*step.reads, *step.writes) if p.location is not None}
+    if isinstance(step, KernelStep):
+        found.update(dict.fromkeys(step.lowered.scratch))
+    return tuple(found)
