@@ -44,7 +44,7 @@ def left_shift_int(x: Any, y: Any) -> Any:
 def right_shift_int(x: Any, y: Any) -> Any:
     """``x >> y``; 0, or -1 for negative ``x``, once every bit is out, as in NumPy."""
     if y < 0 or y >= 64:
-        return (x >> 31) >> 32
+        return ((x >> 31) >> 32) >> 1
     return x >> y
 
 

@@ -19,8 +19,8 @@ Arg = tuple[str | bool | int | float, Dtype]
 
 # Functions whose integer meaning is not that of the vector mathematics library.
 _INTEGER_FORMS: Mapping[str, str] = {
-    "abs": "select({0} < {z}, -{0}, {0})",
-    "sign": "select({0} > {z}, {o}, select({0} < {z}, -{o}, {z}))",
+    "abs": "select({0} < {z}, {to}(-{0}), {0})",
+    "sign": "select({0} > {z}, {o}, select({0} < {z}, {to}(-{o}), {z}))",
     "minimum": "fmin({0}, {1})",
     "maximum": "fmax({0}, {1})",
     "floor_divide": "floor_divide_int({0}, {1})",
@@ -158,7 +158,8 @@ class _Renderer:
             form = _INTEGER_FORMS.get(name)
             if form is None:
                 raise CodegenError(f"op {self.op}: {name} has no integer form")
-            return self.wrapped(form.format(*parts, z=typed(0, dtype), o=typed(1, dtype)), dtype)
+            to = f"to_{dtype_name(dtype)}"  # numba negates in 64 bits, and select wants arms of one dtype
+            return self.wrapped(form.format(*parts, z=typed(0, dtype), o=typed(1, dtype), to=to), dtype)
         if name == "sign":  # NaN stays NaN, and both zeros give 0.0
             zero, one = typed(0, dtype), typed(1, dtype)
             x = parts[0]
