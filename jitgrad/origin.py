@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -40,7 +43,10 @@ class Origin:
 
     @staticmethod
     def capture() -> Origin:
-        """The innermost frame that is not jitgrad's own. Its answer is only ever printed."""
+        """The innermost frame that is not jitgrad's own, or what `standing_for` says. It is only ever printed."""
+        pinned = _pinned.get()
+        if pinned is not None:
+            return pinned
         frame = sys._getframe(1)
         while frame is not None:
             if not _is_internal(frame.f_code.co_filename):
@@ -58,6 +64,19 @@ class Origin:
         """Where ``function`` was defined; an unknown line for a callable without code."""
         code = getattr(function, "__code__", None)
         return Origin.of_code(code) if code is not None else Origin()
+
+
+_pinned: ContextVar[Origin | None] = ContextVar("pinned_origin", default=None)
+
+
+@contextmanager
+def standing_for(origin: Origin) -> Iterator[None]:
+    """Within it, ops are said to come from ``origin``: a replay, or the gradient of an op, stands for that line."""
+    token = _pinned.set(origin if origin.line else _pinned.get())
+    try:
+        yield
+    finally:
+        _pinned.reset(token)
 
 
 def is_user_file(filename: str) -> bool:

@@ -15,6 +15,7 @@ from jitgrad.errors import AnomalyError, AutogradError, ShapeError
 from jitgrad.ops.creation import ones_like, zeros
 from jitgrad.ops.elementwise import add, astype
 from jitgrad.ops.movement import sum_to
+from jitgrad.origin import standing_for
 from jitgrad.recorder import Edge, Node, edge_of
 from jitgrad.scope import anomaly_detection, current_interpreter, grad_enabled
 from jitgrad.tensor import Tensor
@@ -180,6 +181,7 @@ class _Sweep:
         self.found: defaultdict[Key, Tensor | None] = defaultdict(lambda: None)
         self.retain_graph = retain_graph
         self.anomaly = anomaly_detection.get()
+        self.tracing = current_interpreter.get().tracing
         self.heap: list[tuple[int, Node]] = []
         self.pending: dict[int, dict[int, Tensor]] = {}
         self.leaves: dict[int, tuple[Tensor, Tensor]] = {}
@@ -190,7 +192,11 @@ class _Sweep:
                 self.send(edge, seed)
         while self.heap:
             _, node = heapq.heappop(self.heap)
-            self.step(node)
+            if self.tracing:
+                with standing_for(node.origin):  # a line of the backward program says which op it differentiates
+                    self.step(node)
+            else:
+                self.step(node)
         while self.leaves:
             leaf, g = self.leaves.pop(next(iter(self.leaves)))
             if (id(leaf), -1) not in self.quiet:

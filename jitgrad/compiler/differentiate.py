@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from jitgrad.autograd.backward import gradients
 from jitgrad.compiler.codegen.scalar import expensive
@@ -11,7 +12,8 @@ from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.trace import Source, Trace
 from jitgrad.ir import Graph, TraceNode, Value, evaluate
-from jitgrad.op import Kind
+from jitgrad.op import Kind, OpDef
+from jitgrad.origin import standing_for
 from jitgrad.scope import current_interpreter, grad_enabled
 from jitgrad.tensor import Tensor
 
@@ -41,7 +43,7 @@ def differentiate(graph: Graph, wrt: Sequence[int], seeded: Sequence[int]) -> Jo
         wanted = set(wrt)
         inputs = [trace.argument(k, v.aval, k in wanted) for k, v in enumerate(graph.inputs)]
         values = tuple(t._data for t in inputs)
-        outs = evaluate(graph, tuple(inputs), trace.apply_recorded)
+        outs = _replay(graph, inputs, trace)
         tensors = [x if isinstance(x, Tensor) else trace.constant_number(x) for x in outs]
         seeds = [Tensor(trace.add_input(tensors[k].aval, Source("seed", k))) for k in seeded]
         live = [(tensors[k], s) for k, s in zip(seeded, seeds, strict=True) if tensors[k]._requires_grad]
@@ -53,6 +55,17 @@ def differentiate(graph: Graph, wrt: Sequence[int], seeded: Sequence[int]) -> Jo
     finally:
         grad_enabled.reset(mode)
         current_interpreter.reset(token)
+
+
+def _replay(graph: Graph, inputs: Sequence[Tensor], trace: Trace) -> tuple[Any, ...]:
+    """The results of ``graph`` under ``trace``, every op with the line it had."""
+    origins = iter([node.origin for node in graph.nodes])
+
+    def apply(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        with standing_for(next(origins)):
+            return trace.apply_recorded(op, operands, attrs)
+
+    return evaluate(graph, tuple(inputs), apply)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
