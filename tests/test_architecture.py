@@ -1,0 +1,161 @@
+"""The walls between rooms: imports point down one list, at the top of the file."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "jitgrad"
+
+# Lowest first. A name stands for the file or folder of that name and for what is in it, unless a longer name is listed
+# too. Files on one line may import each other's room, never in a circle (a test below sees to that).
+ROOMS = (
+    "jitgrad.errors",
+    "jitgrad.config",
+    "jitgrad.compiler.codegen.vecmath",  # the mathematics of kernels, which eager erf uses as well: imports nothing
+    "jitgrad.compiler.cache",  # files by content: imports config and errors only, and everybody who compiles uses it
+    "jitgrad.aval",
+    "jitgrad.origin",
+    "jitgrad.op",
+    "jitgrad.ir",
+    "jitgrad.scope",
+    "jitgrad.tensor",
+    "jitgrad.recorder",
+    "jitgrad.dispatch",
+    "jitgrad.ops",
+    "jitgrad.autograd",
+    "jitgrad.nn",
+    "jitgrad.optim",
+    "jitgrad.testing",
+    "jitgrad.compiler",
+    "jitgrad.backends",
+    "jitgrad.runtime",
+    "jitgrad.bytecode",
+    "jitgrad.unguardable",
+    "jitgrad.guards",
+    "jitgrad.objects",
+    "jitgrad.roots",
+    "jitgrad.reach",
+    "jitgrad.surroundings",
+    "jitgrad.signature",
+    "jitgrad.specialise",
+    "jitgrad.compiled",
+    "jitgrad.launcher",
+    "jitgrad.repro",
+    "jitgrad.check",
+    "jitgrad.jit",
+    "jitgrad.inspect",
+    "jitgrad",  # __init__: the public names
+    "jitgrad.demo",
+    "jitgrad.bench",
+    "jitgrad.cli",
+    "jitgrad.__main__",
+)
+RANK = {room: k for k, room in enumerate(ROOMS)}
+
+# What may be imported inside functions: heavy or optional packages, and the one file that needs numba to be imported.
+LAZY = re.compile(r"(numba|llvmlite|cupy|cuda|safetensors|rich|jinja2|pygments|click|sklearn)(\.|$)")
+LAZY_FILES = {
+    "jitgrad.backends.kernel_library",  # defines numba intrinsics
+    "jitgrad.compiler.codegen.vecmath.llvm_algebra",  # builds LLVM instructions
+}
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {module_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def room(module: str) -> str:
+    """The longest listed name that ``module`` is or lies in; only the package itself is in the room "jitgrad"."""
+    parts = module.split(".")
+    for k in range(len(parts), 1, -1):
+        if ".".join(parts[:k]) in RANK:
+            return ".".join(parts[:k])
+    assert module == "jitgrad", f"{module} has no place in the list of rooms"
+    return module
+
+
+def imports(path: Path) -> Iterator[tuple[ast.stmt, str, bool]]:
+    """(statement, imported module, whether it is at the top of the file)."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    top = set(map(id, tree.body))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node, alias.name, id(node) in top
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import in line {node.lineno}"
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                yield node, full if full in FILES else node.module or "", id(node) in top
+
+
+def own(name: str) -> bool:
+    return name == "jitgrad" or name.startswith("jitgrad.")
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_imports_point_down(module: str):
+    here = RANK[room(module)]
+    upwards = [
+        f"line {node.lineno}: {name}"
+        for node, name, _ in imports(FILES[module])
+        if own(name) and RANK[room(name)] > here
+    ]
+
+    assert not upwards, f"{module} imports what lies above it"
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_imports_are_at_the_top(module: str):
+    hidden = [
+        f"line {node.lineno}: {name}"
+        for node, name, top in imports(FILES[module])
+        if not top and name not in LAZY_FILES and (own(name) or not LAZY.match(name))
+    ]
+
+    assert not hidden, f"{module}: imports inside functions hide a wrong direction"
+
+
+def test_no_file_imports_itself_in_a_circle():
+    graph = {
+        module: {name for _, name, _ in imports(path) if name in FILES and name != module}
+        for module, path in FILES.items()
+    }
+    try:
+        order = list(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        pytest.fail(f"circular import: {' -> '.join(error.args[1])}")
+
+    assert len(order) == len(FILES)
+
+
+def test_every_room_is_inhabited():
+    later = {"jitgrad.bench", "jitgrad.demo", "jitgrad.cli", "jitgrad.__main__", "jitgrad.launcher"}
+    inhabited = {room(module) for module in FILES}
+
+    assert set(ROOMS) - inhabited <= later
+
+
+def test_vector_mathematics_stands_alone():
+    for module, path in FILES.items():
+        if module.startswith("jitgrad.compiler.codegen.vecmath"):
+            outside = [n for _, n, _ in imports(path) if own(n) and not n.startswith("jitgrad.compiler.codegen.vecmath")]
+            assert not outside, module
+
+
+@pytest.mark.parametrize("module", [m for m in FILES if m.startswith(("jitgrad.compiler", "jitgrad.ops", "jitgrad.nn"))])
+def test_only_code_generators_and_backends_know_numba(module: str):
+    numba = [name for _, name, _ in imports(FILES[module]) if name.split(".")[0] in ("numba", "llvmlite")]
+
+    assert not numba or module.startswith("jitgrad.compiler.codegen.vecmath")
