@@ -49,10 +49,11 @@ def _graph(self: JitFunction, *args: Any, stage: str = "trace", **kwargs: Any) -
     return stage_named(self.lookup(*args, **kwargs), stage)
 
 
-def _report(self: JitFunction, path: Any, *args: Any, **kwargs: Any) -> None:
+def _report(self: JitFunction, path: Any, *args: Any, measure: bool = False, **kwargs: Any) -> None:
     """Write one HTML file that shows everything about the function for these arguments; it needs no other file."""
-    # jinja2 and pygments take longer to import than jitgrad itself
-    importlib.import_module("jitgrad.inspect.report").write_report(path, self.lookup(*args, **kwargs))
+    # jinja2 and pygments take longer to import than all of jitgrad
+    write = importlib.import_module("jitgrad.inspect.report").write_report
+    write(path, self.lookup(*args, **kwargs), _explain(self, *args, measure=measure, **kwargs))
 
 
 # jit.py lies below this room, so the methods that need it are attached here.

@@ -177,7 +177,7 @@ class Explanation:
         if self.saved:
             yield f"saved for backward: {'; '.join(map(str, self.saved))}"
         if self.recomputed:
-            yield f"computed again in backward: {_by_line(self.recomputed)}"
+            yield f"computed again in backward: {ops_by_line(self.recomputed)}"
         if self.backward is not None:
             yield ""
             yield from self.backward._lines()
@@ -187,7 +187,7 @@ def _at(origin: Origin) -> str:
     return f" ({origin})" if origin.line else ""
 
 
-def _by_line(kept: Iterable[Kept]) -> str:
+def ops_by_line(kept: Iterable[Kept]) -> str:
     """``multiply x5, tanh (step.py:8); add (step.py:9)``"""
     lines: dict[Origin, dict[str, int]] = {}
     for k in kept:

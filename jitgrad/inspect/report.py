@@ -1,0 +1,114 @@
+"""One HTML file that shows everything about a compiled function: steps, kernels, reasons, graphs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
+
+from jitgrad.compiled import Compiled
+from jitgrad.inspect.explain import Explanation, StepReport, lines_text, ops_by_line
+from jitgrad.inspect.kernels import KernelView, kernel_views
+from jitgrad.inspect.stages import stages
+from jitgrad.inspect.traffic import readable_bytes
+from jitgrad.origin import Origin
+
+LIGHT, DARK = "friendly", "github-dark"  # colour schemes of pygments
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One line of a step table; ``kernel`` is the number of the kernel further down, ``share`` of all bytes in %."""
+
+    step: StepReport
+    lines: str
+    kernel: int | None
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """One program with its table."""
+
+    title: str
+    explanation: Explanation
+    rows: list[_Row]
+    recomputed: str
+
+
+def write_report(path: str | os.PathLike[str], compiled: Compiled, explanation: Explanation) -> None:
+    """Write the report on ``compiled`` to ``path``: plain HTML with its style inside, no scripts, no other files."""
+    text = render(compiled, explanation)
+    Path(path).write_text(text, encoding="utf-8")
+
+
+def render(compiled: Compiled, explanation: Explanation) -> str:
+    """The report as HTML."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    kernels = kernel_views(compiled)
+    programs = [e for e in (explanation, explanation.backward) if e is not None]
+    titles = ["Program"] if len(programs) == 1 else ["Forward", "Backward"]
+    first = 0
+    sections = []
+    for title, program in zip(titles, programs, strict=True):
+        sections.append(_Section(title, program, _rows(program, first), ops_by_line(program.recomputed)))
+        first += program.fused
+    return environment.get_template("report.html").render(
+        name=explanation.name,
+        sections=sections,
+        kernels=[(k, view, _highlighted(view), lines_text(view.origins)) for k, view in enumerate(kernels)],
+        graphs=[(name, _graph_markup(str(graph))) for name, graph in stages(compiled).items()],
+        colours=_colours(),
+        bytes=readable_bytes,
+        where=_files(kernels),
+    )
+
+
+def _rows(program: Explanation, first_kernel: int) -> list[_Row]:
+    total = max(1, program.bytes_read + program.bytes_written)
+    rows = []
+    for step in program.steps:
+        kernel = first_kernel if step.kind == "fused" else None
+        first_kernel += step.kind == "fused"
+        share = 100 * (step.bytes_read + step.bytes_written) / total
+        rows.append(_Row(step, lines_text(step.origins), kernel, share))
+    return rows
+
+
+def _files(kernels: Sequence[KernelView]) -> list[str]:
+    """The user's files that the kernels come from."""
+    origins: list[Origin] = [o for view in kernels for o in view.origins if o.line]
+    return list(dict.fromkeys(o.file for o in origins))
+
+
+def _highlighted(view: KernelView) -> Markup:
+    return Markup(highlight(view.source, PythonLexer(), HtmlFormatter(nowrap=True)))  # pygments escapes the text
+
+
+def _graph_markup(text: str) -> Markup:
+    """A graph with the comments, which are the user's lines, set apart."""
+    found = []
+    for line in text.splitlines():
+        code, mark, comment = line.partition("  # ")
+        note = Markup('  <span class="c1"># {}</span>').format(comment) if mark else Markup()
+        found.append(Markup("{}{}").format(code, note))
+    return Markup("\n").join(found)
+
+
+def _colours() -> Markup:
+    light = HtmlFormatter(style=LIGHT).get_style_defs("pre")
+    dark = HtmlFormatter(style=DARK).get_style_defs("pre")
+    return Markup(f"{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}")
