@@ -1,0 +1,121 @@
+"""The command line: which workloads, which peers, and where the results go."""
+
+from __future__ import annotations
+
+import datetime
+import fnmatch
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
+
+from benchmarks import peers as libraries
+from benchmarks import report, system
+from benchmarks.record import Record, load_record, save_record
+
+
+WIDTH = 130  # of tables in files and pipes
+
+
+def _chosen(patterns: Sequence[str], slow: bool) -> list[Any]:
+    from benchmarks.workloads import ALL
+
+    found = [w for w in ALL.values() if any(fnmatch.fnmatch(w.name, p) for p in patterns) or not patterns]
+    if patterns and not found:
+        raise click.BadParameter(f"no workload is called {', '.join(patterns)}; there are: {', '.join(ALL)}")
+    return [w for w in found if slow or not w.slow or w.name in patterns]
+
+
+def run(patterns: Sequence[str], names: Sequence[str], *, threads: int, quick: bool, slow: bool, seconds: float) -> Record:
+    """Measure, with progress on the terminal."""
+    from benchmarks.measure import measure
+
+    console = Console(stderr=True)
+    found = libraries.load_all(names, threads, console.print)
+    workloads = _chosen(patterns, slow)
+    outcomes = []
+    with Progress(SpinnerColumn(), *Progress.get_default_columns()[:2], TimeElapsedColumn(), console=console) as bar:
+        task = bar.add_task("", total=len(workloads))
+        for workload in workloads:
+
+            def say(text: str, name: str = workload.name) -> None:
+                bar.update(task, description=f"{name}: {text}")
+
+            able = [p for p in found if slow or p.name not in workload.slow_peers]
+            for peer in found:
+                if peer not in able:
+                    bar.console.print(f"{workload.name}: {peer.name} takes a minute to compile: --slow includes it")
+            try:
+                outcome = measure(workload, able, quick=quick, seconds=seconds, threads=threads, say=say)
+            except MemoryError:
+                bar.console.print(f"{workload.name}: not enough memory")
+                continue
+            outcomes.append(outcome)
+            for row in outcome.rows:
+                if row.failure:
+                    bar.console.print(f"{workload.name}: {row.peer}: {row.failure}", markup=False)
+            bar.advance(task)
+    today = datetime.date.today().isoformat()
+    return Record(today, system.machine(threads), quick, outcomes)
+
+
+@click.command(help=__doc__, context_settings={"show_default": True})
+@click.argument("names", nargs=-1)
+@click.option("--peers", default=",".join(libraries.DEFAULT), help="Comma-separated.")
+@click.option("--threads", default=2, help="For every library.")
+@click.option("--seconds", default=4.0, help="Timing per workload, after compiling.")
+@click.option("--quick", is_flag=True, help="Tiny sizes: does everything run, and is it right?")
+@click.option("--slow", is_flag=True, help="Also what takes minutes to compile, and 1e8 elements.")
+@click.option("--compile-times/--no-compile-times", default=False, help="Compile time by number of operations.")
+@click.option("--list", "only_list", is_flag=True, help="List the workloads.")
+@click.option("--json", "json_path", type=Path, help="Save the measurements.")
+@click.option("--load", "load_path", type=Path, help="Show saved measurements instead of measuring.")
+@click.option("--compare", "compare_path", type=Path, help="Ratios to saved measurements.")
+@click.option("--plot", "plot_path", type=Path, help="One HTML file with a chart.")
+@click.option("--markdown", "markdown_path", type=Path, help="Write the page of tables.")
+def main(
+    names: tuple[str, ...],
+    peers: str,
+    threads: int,
+    seconds: float,
+    quick: bool,
+    slow: bool,
+    compile_times: bool,
+    only_list: bool,
+    json_path: Path | None,
+    load_path: Path | None,
+    compare_path: Path | None,
+    plot_path: Path | None,
+    markdown_path: Path | None,
+) -> None:
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
+    if only_list:
+        for workload in _chosen(names, slow=True):
+            console.print(f"{workload.name:24}{workload.title}", markup=False)
+        return
+    if load_path is not None:
+        record = load_record(load_path)
+    else:
+        libraries.prepare_threads(threads)
+        warnings.filterwarnings("ignore", module="torch")
+        chosen = [p.strip() for p in peers.split(",") if p.strip()]
+        record = run(names, chosen, threads=threads, quick=quick, slow=slow, seconds=0.2 if quick else seconds)
+        if compile_times or (markdown_path is not None and not names):
+            from benchmarks.compile_time import compile_times as measure_compiling
+
+            record.compiling = measure_compiling(chosen, threads, quick=quick, slow=slow)
+    if json_path is not None:
+        save_record(record, json_path)
+    report.show(record, console)
+    if compare_path is not None:
+        report.show_comparison(record, load_record(compare_path), console)
+    if plot_path is not None:
+        plot_path.write_text(report.plot(record), encoding="utf-8")
+    if markdown_path is not None:
+        markdown_path.write_text(report.markdown(record), encoding="utf-8")
+    sys.exit(1 if any(r.failure for o in record.outcomes for r in o.rows if r.peer.startswith("jitgrad")) else 0)

@@ -1,0 +1,251 @@
+"""Checks each peer against the float64 reference, then times all of them in turn, round by round."""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from benchmarks import system
+from benchmarks.peers import REFERENCES, Peer, PeerMissing, leaves, load, tree_map
+from benchmarks.workload import Arrays, Workload, to_float64
+
+SLICE = 2e-3  # seconds of one timed batch of calls: far above the clock's own error
+MAX_REPEATS = 5000
+WARM_UP = 3
+
+
+@dataclass(slots=True)
+class Row:
+    """One peer on one workload; times in seconds per call, ``peak`` in bytes above what was in use before."""
+
+    workload: str
+    peer: str
+    first: float = math.nan
+    median: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    best: float = math.nan
+    error: float = math.nan
+    faults: float = math.nan
+    allocations: float = math.nan
+    peak: int = 0
+    steps: dict[str, int] = field(default_factory=dict)
+    failure: str = ""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """All rows of one workload, with the smallest number of bytes that it must move and the speed of a copy of them."""
+
+    workload: str
+    title: str
+    sizes: str
+    bytes: int
+    reference: str
+    copy: float
+    rows: list[Row]
+
+
+@dataclass(slots=True)
+class _Running:
+    """A peer that passed the check, ready to be timed."""
+
+    row: Row
+    call: Callable[[], Any]
+    repeats: int = 1
+    times: list[float] = field(default_factory=list)
+    faults: int = 0
+    allocations: int = 0
+
+
+def _call(peer: Peer, function: Callable[..., Any], arguments: Sequence[Any], carries: bool) -> Callable[[], Any]:
+    """One call as a user's loop makes it: the state goes round, and the results are there when it returns."""
+    wait = peer.wait
+    if not carries:
+        return lambda: wait(function(*arguments))
+    state, rest = arguments[0], arguments[1:]
+
+    def step() -> Any:
+        nonlocal state
+        out = wait(function(state, *rest))
+        state = out[-1]
+        return out
+
+    return step
+
+
+def reference_of(workload: Workload, inputs: Arrays, threads: int) -> tuple[str, list[np.ndarray[Any, Any]]]:
+    """Who computed the float64 answer, and its arrays."""
+    failures = []
+    for name in REFERENCES:
+        try:
+            peer = load(name, threads)
+            out = peer.wait(workload.function(peer)(*tree_map(peer.array, to_float64(inputs))))
+        except PeerMissing as error:
+            failures.append(str(error))
+            continue
+        return name, [np.array(peer.numpy(x)) for x in leaves(out)]
+    raise PeerMissing(f"no library for the reference: {'; '.join(failures)}")
+
+
+def error_of(found: Sequence[Any], expected: Sequence[Any]) -> float:
+    """The largest difference, in units of the largest number of the array it is in."""
+    worst = 0.0
+    for a, b in zip(found, expected):
+        a = np.asarray(a, np.float64)
+        if a.shape != b.shape:
+            raise ValueError(f"a result has shape {a.shape}; the reference says {b.shape}")
+        if b.size:
+            scale = max(float(np.max(np.abs(b))), 1e-12)
+            worst = max(worst, float(np.max(np.abs(a - b))) / scale)
+    return worst
+
+
+def _step_names(function: Any, arguments: Sequence[Any]) -> dict[str, int]:
+    """The kernels and library calls of a compiled jitgrad function, with how often each is called."""
+    if not hasattr(function, "lookup"):
+        return {}
+    steps = function.lookup(*arguments).program.steps
+    return dict(Counter(s.kernel.name if hasattr(s, "kernel") else f"[{s.op.name}]" for s in steps))
+
+
+def _prepare(workload: Workload, name: str, peer: Peer, inputs: Arrays, expected: list[Any]) -> _Running:
+    """Compile, check the first result, warm up. Failures are kept in the row."""
+    row = Row(workload.name, name)
+    running = _Running(row, lambda: None)
+    before = system.resident()
+    system.forget_peak()
+    try:
+        if name in workload.variants:
+            function, arguments, arrays = workload.variants[name](inputs)
+            running.call = _call(peer, function, arguments, carries=False)
+        else:
+            function = peer.compile(workload.function(peer))
+            arguments = tuple(tree_map(peer.array, inputs))
+            arrays = lambda out: [peer.numpy(x) for x in leaves(out)]
+            running.call = _call(peer, function, arguments, workload.carries)
+        start = time.perf_counter()
+        out = running.call()
+        row.first = time.perf_counter() - start
+        row.error = error_of(arrays(out), expected)
+        if not row.error <= workload.tolerance:
+            raise ArithmeticError(f"wrong: error {row.error:.1e}, allowed {workload.tolerance:.0e}")
+        row.steps = _step_names(function, arguments)
+        del out
+        _warm_up(running)
+    except Exception as error:  # one library's failure is a line in the table, and the others go on
+        text = str(error).strip().splitlines()
+        row.failure = f"{type(error).__name__}: {text[0] if text else ''}"[:200]
+    row.peak = max(0, system.peak() - before)
+    return running
+
+
+def _warm_up(running: _Running) -> None:
+    for _ in range(WARM_UP):
+        start = time.perf_counter()
+        running.call()
+        seconds = time.perf_counter() - start
+    running.repeats = max(1, min(MAX_REPEATS, math.ceil(SLICE / max(seconds, 1e-9))))
+
+
+def _round(running: _Running) -> float:
+    """One timed batch; the seconds it took in all."""
+    call, repeats = running.call, running.repeats
+    faults, allocations = system.faults(), system.allocations()
+    start = time.perf_counter()
+    for _ in range(repeats):
+        call()
+    seconds = time.perf_counter() - start
+    running.faults += system.faults() - faults
+    running.allocations += system.allocations() - allocations
+    running.times.append(seconds / repeats)
+    return seconds
+
+
+def _copying(nbytes: int) -> Callable[[], Any]:
+    """A copy that reads and writes ``nbytes`` in all."""
+    source = np.ones(max(1, nbytes // 8), np.float32)
+    target = np.zeros_like(source)
+    return lambda: np.copyto(target, source)
+
+
+def _finish(running: _Running) -> None:
+    row, times = running.row, running.times
+    if not times:
+        return
+    row.low, row.median, row.high = (float(np.quantile(times, q)) for q in (0.25, 0.5, 0.75))
+    row.best = min(times)
+    calls = running.repeats * len(times)
+    row.faults = running.faults / calls
+    if row.peer.startswith("jitgrad"):
+        row.allocations = running.allocations / calls
+
+
+def rounds(runners: Sequence[_Running], seconds: float, least: int = 5, most: int = 40) -> None:
+    """Time everybody in turn, so that what disturbs the machine disturbs all; the order turns with each round."""
+    spent, done = 0.0, 0
+    enabled = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        while done < least or (done < most and spent < seconds):
+            shift = done % max(1, len(runners))
+            spent += sum(_round(r) for r in (*runners[shift:], *runners[:shift]))
+            done += 1
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def measure(
+    workload: Workload,
+    peers: Sequence[Peer],
+    *,
+    quick: bool,
+    seconds: float,
+    threads: int,
+    say: Callable[[str], None] = lambda text: None,
+) -> Outcome:
+    """Run ``workload`` with ``peers`` and its variants of them."""
+    sizes = workload.quick if quick else workload.sizes
+    inputs = workload.inputs(np.random.default_rng(0), sizes)
+    say("reference")
+    reference, expected = reference_of(workload, inputs, threads)
+    runners = []
+    for name, peer in _contestants(workload, peers):
+        say(name)
+        runners.append(_prepare(workload, name, peer, inputs, expected))
+    nbytes = sum(x.nbytes for x in leaves(inputs)) + sum(
+        x.size * _itemsize(inputs) for x in expected
+    )
+    copy = _Running(Row(workload.name, "copy"), _copying(nbytes))
+    _warm_up(copy)
+    say("timing")
+    rounds([copy, *(r for r in runners if not r.row.failure)], seconds)
+    for running in (copy, *runners):
+        _finish(running)
+    text = ", ".join(f"{k}={v if not isinstance(v, tuple) else _short(v)}" for k, v in sizes.items())
+    return Outcome(workload.name, workload.title, text, nbytes, reference, copy.row.median, [r.row for r in runners])
+
+
+def _contestants(workload: Workload, peers: Sequence[Peer]) -> list[tuple[str, Peer]]:
+    by_library = {peer.name.split(".")[0]: peer for peer in reversed(peers)}
+    found = [(p.name, p) for p in peers if p.value_and_grad is not None or not workload.gradients]
+    found += [(v, by_library[v.split(".")[0]]) for v in workload.variants if v.split(".")[0] in by_library]
+    return found
+
+
+def _itemsize(inputs: Arrays) -> int:
+    return max(x.dtype.itemsize for x in leaves(inputs) if x.dtype.kind == "f")
+
+
+def _short(values: tuple[Any, ...]) -> str:
+    shown = ",".join(map(str, values)) if len(values) < 8 else f"{values[0]},{values[1]}...{values[-1]} ({len(values)})"
+    return f"({shown})"

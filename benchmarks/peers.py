@@ -1,0 +1,169 @@
+"""The libraries that are compared: how each one is loaded, given threads, fed, compiled, and waited for."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """One library in one mode.
+
+    ``xp`` holds the array functions workloads are written with; ``value_and_grad(f, argnums)`` returns
+    ``(value, gradients)``; ``grad(f, argnum)`` nests. ``wait`` returns when results have been computed.
+    """
+
+    name: str
+    xp: Any
+    array: Callable[[np.ndarray[Any, Any]], Any]
+    numpy: Callable[[Any], np.ndarray[Any, Any]]
+    compile: Callable[[Function], Function]
+    value_and_grad: Callable[..., Function] | None = None
+    grad: Callable[..., Function] | None = None
+    wait: Callable[[Any], Any] = lambda out: out
+    compiles_slowly: bool = False
+
+
+class PeerMissing(Exception):
+    """A library that is not installed, or not usable; the message says which and why."""
+
+
+def tree_map(f: Callable[[Any], Any], tree: Any) -> Any:
+    """``f`` of every leaf; containers are tuples, lists and dicts (in the order of their keys, as JAX has them)."""
+    if isinstance(tree, (tuple, list)):
+        return type(tree)(tree_map(f, x) for x in tree)
+    if isinstance(tree, dict):
+        return {k: tree_map(f, tree[k]) for k in sorted(tree)}
+    return f(tree)
+
+
+def leaves(tree: Any) -> list[Any]:
+    """The leaves of nested tuples, lists and dicts, in order."""
+    found: list[Any] = []
+    tree_map(found.append, tree)
+    return found
+
+
+def _numpy(threads: int) -> Peer:
+    from benchmarks.namespaces import numpy_namespace
+
+    return Peer("numpy", numpy_namespace(), lambda x: x, np.asarray, lambda f: f)
+
+
+def _jitgrad(mode: str, threads: int) -> Peer:
+    import jitgrad as jg
+    from benchmarks.namespaces import jitgrad_namespace
+    from jitgrad.jit import jit
+    from jitgrad.runtime.team import set_num_threads
+
+    set_num_threads(threads)
+    return Peer(
+        mode,
+        jitgrad_namespace(),
+        jg.tensor,
+        lambda x: x.numpy() if isinstance(x, jg.Tensor) else np.asarray(x),
+        jit if mode == "jitgrad" else lambda f: f,
+        lambda f, argnums=0: jg.value_and_grad(f, argnums=argnums),
+        lambda f, argnum=0: jg.grad(f, argnums=argnum),
+    )
+
+
+def _torch(mode: str, threads: int) -> Peer:
+    import torch
+
+    from benchmarks.namespaces import torch_namespace
+
+    torch.set_num_threads(threads)
+
+    def value_and_grad(f: Function, argnums: Any = 0) -> Function:
+        flipped = torch.func.grad_and_value(f, argnums=argnums)
+
+        def value_first(*args: Any) -> Any:
+            gradients, value = flipped(*args)
+            return value, gradients
+
+        return value_first
+
+    return Peer(
+        mode,
+        torch_namespace(),
+        lambda x: torch.from_numpy(np.array(x)),
+        lambda x: x.detach().numpy() if isinstance(x, torch.Tensor) else np.asarray(x),
+        # each shape its own code, as the others do; otherwise a second size makes a slower, general one
+        (lambda f: torch.compile(f, dynamic=False)) if mode == "torch.compile" else lambda f: f,
+        value_and_grad,
+        lambda f, argnum=0: torch.func.grad(f, argnums=argnum),
+        compiles_slowly=mode == "torch.compile",
+    )
+
+
+def _jax(threads: int) -> Peer:
+    import jax
+    import jax.numpy as jnp
+
+    from benchmarks.namespaces import jax_namespace
+
+    jax.config.update("jax_enable_x64", True)
+    return Peer(
+        "jax",
+        jax_namespace(),
+        jnp.array,
+        np.asarray,
+        jax.jit,
+        lambda f, argnums=0: jax.value_and_grad(f, argnums=argnums),
+        lambda f, argnum=0: jax.grad(f, argnums=argnum),
+        jax.block_until_ready,
+        compiles_slowly=True,
+    )
+
+
+NAMES = ("jitgrad", "jitgrad.eager", "numpy", "torch", "torch.compile", "jax")
+DEFAULT = ("jitgrad", "jitgrad.eager", "numpy", "torch", "torch.compile", "jax")
+REFERENCES = ("torch", "jax", "jitgrad.eager")  # who computes the float64 answer: the first that is installed
+
+
+def prepare_threads(threads: int) -> None:
+    """Environment that has to be set before JAX and the BLAS libraries are loaded."""
+    single = "false" if threads == 1 else "true"
+    flags = f"--xla_cpu_multi_thread_eigen={single} intra_op_parallelism_threads={threads}"
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[name] = str(threads)
+
+
+def load(name: str, threads: int) -> Peer:
+    """The peer ``name``.
+
+    Raises:
+        PeerMissing: if its library is not installed.
+    """
+    library = name.split(".")[0]
+    if name not in NAMES:
+        raise PeerMissing(f"there is no peer {name!r}; known: {', '.join(NAMES)}")
+    if importlib.util.find_spec(library) is None:
+        raise PeerMissing(f"{library} is not installed")
+    if library == "jitgrad":
+        return _jitgrad(name, threads)
+    if library == "torch":
+        return _torch(name, threads)
+    return _jax(threads) if library == "jax" else _numpy(threads)
+
+
+def load_all(names: Sequence[str], threads: int, say: Callable[[str], None]) -> list[Peer]:
+    """Those of ``names`` that are installed; ``say`` is told of the others."""
+    found = []
+    for name in names:
+        try:
+            found.append(load(name, threads))
+        except PeerMissing as error:
+            say(f"skipped: {error}")
+    return found

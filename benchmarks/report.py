@@ -1,0 +1,202 @@
+"""Tables on the terminal and in Markdown."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.measure import Outcome, Row
+from benchmarks.plot import plot
+from benchmarks.record import Record
+
+__all__ = ["markdown", "plot", "show", "show_comparison"]
+
+
+def seconds(value: float) -> str:
+    """``value`` with a unit and three digits."""
+    if math.isnan(value):
+        return "-"
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
+        if value * scale >= 1 or unit == "µs":
+            return f"{value * scale:.3g} {unit}"
+    raise AssertionError
+
+
+def best_other(outcome: Outcome) -> Row | None:
+    """The fastest peer that is not jitgrad."""
+    others = [r for r in outcome.rows if not r.peer.startswith("jitgrad") and not math.isnan(r.median)]
+    return min(others, key=lambda r: r.median, default=None)
+
+
+def ratio(outcome: Outcome, row: Row) -> float:
+    """How many times faster ``row`` is than the fastest library that is not jitgrad."""
+    best = best_other(outcome)
+    return best.median / row.median if best is not None else math.nan
+
+
+def number(value: float, form: str = ".2f") -> str:
+    return "-" if math.isnan(value) else format(value, form)
+
+
+COLUMNS = (
+    "peer", "first", "median", "quartiles", "faster", "GB/s", "of copy", "error", "faults", "allocs", "MB",
+)  # fmt: skip
+
+
+def cells(outcome: Outcome, row: Row) -> list[str]:
+    """One line of the table."""
+    if row.failure:
+        return [row.peer, seconds(row.first), row.failure] + [""] * (len(COLUMNS) - 3)
+    speed = outcome.bytes / row.median / 1e9
+    return [
+        row.peer,
+        seconds(row.first),
+        seconds(row.median),
+        f"{seconds(row.low)} … {seconds(row.high)}",
+        number(ratio(outcome, row)),
+        number(speed, ".3g"),
+        number(outcome.copy / row.median),
+        number(row.error, ".0e"),
+        number(row.faults, ".0f"),
+        number(row.allocations, ".2g"),
+        f"{row.peak / 1e6:.0f}",
+    ]
+
+
+def ordered(outcome: Outcome) -> Iterator[Row]:
+    yield from sorted(outcome.rows, key=lambda r: (bool(r.failure), r.median))
+
+
+def show(record: Record, console: Console) -> None:
+    """One table per workload, fastest first, and the compile times."""
+    console.print("  ".join(f"{k}: {v}" for k, v in record.machine.items()), markup=False, highlight=False)
+    for outcome in record.outcomes:
+        title = f"{outcome.workload}: {outcome.title} ({outcome.sizes}; at least {outcome.bytes / 1e6:.3g} MB)"
+        table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+        for k, name in enumerate(COLUMNS):
+            table.add_column(name, justify="left" if k == 0 else "right", no_wrap=k != 2)
+        for row in ordered(outcome):
+            table.add_row(*cells(outcome, row), style="bold" if row.peer == "jitgrad" else None)
+        console.print(table)
+        console.print()
+    if record.compiling:
+        table = Table(title="compile time in a fresh process", title_justify="left", box=None, pad_edge=False)
+        for name in ("operations", "peer", "cold", "from its disk cache"):
+            table.add_column(name, justify="right")
+        for c in record.compiling:
+            table.add_row(str(c.operations), c.peer, c.failure or seconds(c.cold), seconds(c.cached))
+        console.print(table)
+
+
+def show_comparison(new: Record, old: Record, console: Console) -> None:
+    """old/new for every row that both have; and each relative to the copy of its own run, for a busy machine."""
+    before = {(o.workload, o.sizes, r.peer): (r, o) for o in old.outcomes for r in o.rows if not r.failure}
+    table = Table(title=f"{old.date} -> {new.date}: times faster", title_justify="left", box=None, pad_edge=False)
+    for name in ("workload", "peer", "old", "new", "old/new", "old/new in copies"):
+        table.add_column(name, justify="left" if name in ("workload", "peer") else "right")
+    for outcome in new.outcomes:
+        for row in outcome.rows:
+            known = before.get((outcome.workload, outcome.sizes, row.peer))
+            if known is None or row.failure:
+                continue
+            was, then = known
+            plain = was.median / row.median
+            relative = plain * outcome.copy / then.copy
+            table.add_row(
+                outcome.workload, row.peer, seconds(was.median), seconds(row.median), number(plain), number(relative)
+            )
+    console.print(table)
+
+
+# --- Markdown --------------------------------------------------------------------------------------------------------
+
+_INTRODUCTION = """# Performance
+
+jitgrad beside NumPy, PyTorch and JAX, the same function for all of them, measured on {date}.
+
+* Machine: {cpu}, {cores} cores ({vectors}), {threads} threads for every library; Python {python}, {versions}.
+  {shared}
+* Written by `python -m benchmarks --markdown docs/PERFORMANCE.md`; `--help` lists what else it can do.
+* Each workload is one function over a namespace of array functions (`benchmarks/workloads/`). Its first result is
+  compared with a float64 result before anything is timed; a wrong answer is shown as a failure, not as a time.
+* Libraries take turns, batch by batch, in one process, with the garbage collector off. A time is the median of the
+  batches; *spread* is the distance of the quartiles relative to it.
+* *First call* contains tracing and compiling and, for jitgrad, the check of the first call against eager. Kernels
+  jitgrad already had on disk are not compiled again.
+* *Faster* is the time of the fastest library that is not jitgrad divided by this one's: above 1 jitgrad wins.
+* *Of a copy* is the speed at which the unavoidable bytes (each input read once, each result written once) are moved,
+  relative to `np.copyto` of as many bytes in the same run. It means little where arithmetic is the limit.
+* `jitgrad.module` and `torch.module` are the same work with a Module and an optimiser that change parameters in place
+  (PyTorch: `torch.compile` for the loss, `Adam(fused=True)`); other rows pass all state in and return it.
+* PyTorch's gradients come from `torch.func.grad_and_value` inside `torch.compile`, one graph for both passes: faster
+  here than compiling the loss alone and calling `autograd.grad` on it.
+"""
+
+_HEADER = (
+    "| library | first call | median | spread | faster | of a copy | page faults | MB |\n"
+    "|:--|--:|--:|--:|--:|--:|--:|--:|\n"
+)
+
+
+def markdown(record: Record) -> str:
+    """The page of tables."""
+    from benchmarks.workloads import ALL
+
+    m = record.machine
+    versions = ", ".join(f"{name} {m[name]}" for name in ("numpy", "numba", "torch", "jax") if name in m)
+    shared = "Others used it at the same time: look at the ratios, not at the times."
+    parts = [_INTRODUCTION.format(date=record.date, versions=versions, shared=shared, **_known(m)), _summary(record)]
+    for outcome in record.outcomes:
+        limits = ALL[outcome.workload].limits if outcome.workload in ALL else ""
+        parts.append(f"## {outcome.workload}\n\n{outcome.title} ({outcome.sizes}). Limit: {limits}.\n\n{_rows(outcome)}")
+    if record.compiling:
+        parts.append(_compiling(record))
+    return "\n".join(parts)
+
+
+def _known(m: dict[str, str]) -> dict[str, str]:
+    return {key: m.get(key, "?") for key in ("cpu", "cores", "vectors", "threads", "python")}
+
+
+def _summary(record: Record) -> str:
+    lines = ["## Summary\n", "| workload | jitgrad | best other | faster |", "|:--|--:|:--|--:|"]
+    for outcome in record.outcomes:
+        own = next((r for r in outcome.rows if r.peer == "jitgrad" and not r.failure), None)
+        other = best_other(outcome)
+        if own is None or other is None:
+            continue
+        times = f"{seconds(own.median)} | {seconds(other.median)} ({other.peer})"
+        lines.append(f"| {outcome.workload} | {times} | {number(ratio(outcome, own))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _rows(outcome: Outcome) -> str:
+    lines = []
+    for row in ordered(outcome):
+        if row.failure:
+            lines.append(f"| {row.peer} | | failed: {row.failure.replace('|', '/')} | | | | | |")
+            continue
+        spread = f"{(row.high - row.low) / row.median:.0%}"
+        numbers = (number(ratio(outcome, row)), number(outcome.copy / row.median), number(row.faults, ".0f"))
+        name = f"**{row.peer}**" if row.peer == "jitgrad" else row.peer
+        lines.append(
+            f"| {name} | {seconds(row.first)} | {seconds(row.median)} | {spread} | {' | '.join(numbers)} "
+            f"| {row.peak / 1e6:.0f} |"
+        )
+    return _HEADER + "\n".join(lines) + "\n"
+
+
+def _compiling(record: Record) -> str:
+    lines = [
+        "## Compile time\n",
+        "First call of a forward and backward chain of so many operations, in a fresh process, libraries imported.\n",
+        "| operations | library | empty cache | its disk cache filled |",
+        "|--:|:--|--:|--:|",
+    ]
+    for c in record.compiling:
+        cold = f"failed: {c.failure}" if c.failure else seconds(c.cold)
+        lines.append(f"| {c.operations} | {c.peer} | {cold} | {seconds(c.cached)} |")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,87 @@
+"""What the system says about this process: memory, page faults, the machine; and the pools of jitgrad."""
+
+from __future__ import annotations
+
+import os
+import platform
+import resource
+import sys
+from importlib import metadata
+from pathlib import Path
+
+_CLEAR_PEAK = "5"  # proc(5): writing 5 to clear_refs resets the peak of the resident set
+
+
+def faults() -> int:
+    """Minor page faults of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+def _status(field: str) -> int:
+    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def resident() -> int:
+    """Bytes of memory in use now; 0 where the system does not say."""
+    try:
+        return _status("VmRSS")
+    except OSError:
+        return 0
+
+
+def forget_peak() -> None:
+    """Start measuring the peak anew, where the system can."""
+    try:
+        Path("/proc/self/clear_refs").write_text(_CLEAR_PEAK, encoding="ascii")
+    except OSError:
+        pass
+
+
+def peak() -> int:
+    """The largest number of bytes in use since ``forget_peak`` (where that works; otherwise since the start)."""
+    try:
+        return _status("VmHWM")
+    except OSError:
+        unit = 1 if sys.platform == "darwin" else 1024
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def allocations() -> int:
+    """Blocks that jitgrad's pools took from the system so far; 0 if jitgrad was never loaded."""
+    if "jitgrad.runtime.program" not in sys.modules:
+        return 0
+    from jitgrad.runtime import pool, program
+
+    return sum(p.stats().allocations for p in {id(q): q for q in (pool.POOL, program.POOL)}.values())
+
+
+def _cpu_model() -> tuple[str, str]:
+    """The CPU's name and the widest vector instructions it has."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return platform.processor() or platform.machine(), ""
+    fields = dict(line.split(":", 1) for line in text.split("\n\n")[0].splitlines() if ":" in line)
+    known = {key.strip(): value.strip() for key, value in fields.items()}
+    flags = known.get("flags", "").split()
+    vectors = next((name for name in ("avx512f", "avx2", "avx", "asimd") if name in flags), "")
+    return known.get("model name", platform.machine()), vectors
+
+
+def machine(threads: int) -> dict[str, str]:
+    """The machine and the versions, as printed above every table."""
+    model, vectors = _cpu_model()
+    cores = os.cpu_count() or 1
+    found = {"cpu": model, "cores": str(cores), "vectors": vectors, "threads": str(threads)}
+    found["python"] = platform.python_version()
+    for name in ("numpy", "numba", "torch", "jax"):
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    if hasattr(os, "getloadavg"):
+        found["load"] = f"{os.getloadavg()[0]:.1f}"
+    return found

@@ -1,0 +1,22 @@
+"""All workloads, by name, in the order in which they are run."""
+
+from __future__ import annotations
+
+from benchmarks.workload import Workload
+from benchmarks.workloads import chains, networks, normalisation, optimisers, steps
+
+ALL: dict[str, Workload] = {
+    w.name: w
+    for group in (
+        chains.GRADIENTS,
+        normalisation.WORKLOADS,
+        networks.WORKLOADS,
+        steps.WORKLOADS,
+        optimisers.WORKLOADS,
+        chains.OVERHEAD,
+        chains.SIZES,
+    )
+    for w in group
+}
+
+__all__ = ["ALL"]
