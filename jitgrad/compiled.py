@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -31,21 +32,32 @@ class Compiled:
     """
 
     def __init__(
-        self, traced: Traced, backend: Backend, count: Callable[[Program], None], watch: Watcher = ignore
+        self,
+        function: Callable[..., Any],
+        traced: Traced,
+        backend: Backend,
+        count: Callable[[Program], None],
+        watch: Watcher = ignore,
     ) -> None:
+        self.function = function
         self.traced = traced
         self.backend = backend
         self.count = count
         self.watch = watch
+        self.without_launcher = False  # whether calls must take the general path
         self.donations = {} if traced.differentiable else self._donations()
 
     def _donations(self) -> dict[int, Value]:
-        """Outputs that become the new data of an input: they may be written over it."""
+        """Outputs that become the new data of an input, and nothing else: they may be written over it."""
         by_source = dict(zip(map(id, self.traced.sources), self.traced.graph.inputs, strict=True))
+        uses = Counter(map(id, self.traced.graph.outputs))
         return {
             e.output: by_source[id(e.target)]
             for e in self.traced.effects
-            if e.kind == "data" and e.output is not None and id(e.target) in by_source
+            if e.kind == "data"
+            and e.output is not None
+            and id(e.target) in by_source
+            and uses[id(self.traced.graph.outputs[e.output])] == 1
         }
 
     @cached_property

@@ -20,6 +20,7 @@ from jitgrad.check import check_first_call
 from jitgrad.compiled import Compiled
 from jitgrad.compiler.pipeline import dump_to, ignore
 from jitgrad.errors import ArgumentError, FallbackWarning, RetraceWarning, TraceError
+from jitgrad.launcher import MISS, make_launcher
 from jitgrad.origin import Origin
 from jitgrad.runtime.program import Program
 from jitgrad.scope import current_interpreter
@@ -30,6 +31,9 @@ _disabled: ContextVar[bool] = ContextVar("jit_disabled", default=False)
 
 # A function traced more often than this for the same arguments probably changes what it reads on every call.
 MANY_TRACES = 16
+
+# Launchers are tried one after the other.
+MANY_LAUNCHERS = 4
 
 BACKENDS: dict[str, Backend] = {"cpu": CpuBackend(), "python": PythonBackend()}
 
@@ -91,13 +95,21 @@ class JitFunction:
         self.name = getattr(function, "__name__", type(function).__name__)
         self._signature = Signature(function, _as_tuple(static_argnums), _as_tuple(static_argnames))
         self._programs: dict[Any, list[Compiled]] = {}
+        self._launchers: dict[Any, Callable[[tuple[Any, ...]], Any]] = {}  # by signature; empty while switched off
+        self._switched_off = config.read("JITGRAD_DISABLE")
         self._eager_keys: set[Any] = set()
         self._reasons: list[str] = []
         self._info = CacheInfo()
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if _disabled.get() or current_interpreter.get().tracing or config.read("JITGRAD_DISABLE"):
+        if not kwargs and not _disabled.get():
+            for launch in self._launchers.values():
+                result = launch(args)
+                if result is not MISS:
+                    self._info.calls += 1
+                    return result
+        if _disabled.get() or current_interpreter.get().tracing or self._switched_off:
             return self.eager(*args, **kwargs)
         call = self._signature.take(args, kwargs)
         self._info.calls += 1
@@ -105,10 +117,24 @@ class JitFunction:
         if compiled is not None:
             if self._check_mode() == "always":
                 return check_first_call(compiled, self.eager, args, kwargs, call.leaves)[0]
-            return compiled.run(call.leaves)
+            result = compiled.run(call.leaves)
+            self._add_launcher(compiled, call, args, kwargs)
+            return result
         if call.key in self._eager_keys:
             return self.eager(*args, **kwargs)
         return self._first_call(call, args, kwargs)
+
+    def _add_launcher(self, compiled: Compiled, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """From the second use of a program on, calls go through a function generated for it, where that is possible."""
+        known = self._launchers.pop(call.key, None)
+        if kwargs or self._signature.static_names or compiled.without_launcher:
+            return
+        launch = make_launcher(compiled, call, args)
+        compiled.without_launcher = launch is None or known is not None
+        if launch is not None:
+            if len(self._launchers) >= MANY_LAUNCHERS:
+                del self._launchers[next(iter(self._launchers))]
+            self._launchers[call.key] = launch
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A @jit method: bound to its instance, one set of programs per instance."""
@@ -178,7 +204,7 @@ class JitFunction:
             folder = config.read("JITGRAD_DUMP")
             watch = dump_to(folder, f"{self.name}.{self._info.traces}") if folder else ignore
             backend = BACKENDS[config.read("JITGRAD_BACKEND")]
-            compiled = Compiled(traced, backend, self._count, watch)
+            compiled = Compiled(self.eager, traced, backend, self._count, watch)
             log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
             kernels = compiled.program.kernels
             log("kernels", f"{self.name}: {', '.join(k.name for k in kernels) or 'none'}")
@@ -220,6 +246,7 @@ class JitFunction:
         """Forget all programs and counters."""
         with self._lock:
             self._programs.clear()
+            self._launchers.clear()
             self._eager_keys.clear()
             self._reasons.clear()
             self._info = CacheInfo()

@@ -13,7 +13,7 @@ import numpy as np
 from jitgrad.errors import UnguardableError
 from jitgrad.guards import NOWHERE, Check, Guard, Path, describe
 from jitgrad.objects import FoundArray, OpenObject, instance_dict, lookup, title
-from jitgrad.origin import Origin
+from jitgrad.origin import Origin, is_user_file
 from jitgrad.reach import Reach
 from jitgrad.tensor import Tensor
 from jitgrad.unguardable import random_state
@@ -132,10 +132,10 @@ class Surroundings:
 
 
 def _files(function: Any) -> Iterator[str]:
-    """The file of the function itself: the user's, even if it is installed as a library."""
+    """The file of the function itself: the user's, even if it is installed as a library, unless jitgrad made it."""
     inner = getattr(function, "__func__", getattr(function, "func", function))
     code = getattr(inner, "__code__", None)
-    if isinstance(inner, FunctionType) and code is not None:
+    if isinstance(inner, FunctionType) and code is not None and is_user_file(code.co_filename):
         yield code.co_filename
 
 

@@ -57,6 +57,9 @@ class Storage:
         return [t for t in alive.values() if all(t is not tensor for tensor in tensors)]
 
 
+_new = object.__new__
+
+
 class Tensor:
     """An n-dimensional array that takes part in autograd.
 
@@ -64,7 +67,8 @@ class Tensor:
     data; asking such a tensor for its numbers raises TracedValueError.
     """
 
-    __slots__ = ("_data", "_aval", "_requires_grad", "_grad", "grad_fn", "_out_index", "_storage", "_hooks", "_view", "__weakref__")
+    __slots__ = ("_data", "_aval", "_requires_grad", "_grad", "grad_fn", "_out_index", "_memory", "_hooks", "_view",
+                 "_address", "__weakref__")  # fmt: skip
     __array_priority__ = 1000
 
     _data: Any
@@ -72,8 +76,9 @@ class Tensor:
     _grad: Tensor | None
     grad_fn: Any
     _hooks: list[Callable[[Tensor], Tensor | None]] | None
-    _storage: Storage
+    _memory: Storage | None  # made when first asked for: most results are never changed in place
     _view: Lineage | None
+    _address: int  # of the data where kernels can use it as it lies (0: not asked yet)
 
     def __init__(self, data: Any, aval: Aval | None = None, storage: Storage | None = None) -> None:
         """Wrap ``data`` (an ndarray, not copied, or a Value). Users call ``jg.tensor`` or ``jg.asarray`` instead."""
@@ -89,7 +94,30 @@ class Tensor:
         self._out_index = 0
         self._hooks = None
         self._view = None
-        self._storage = Storage() if storage is None else storage
+        self._memory = storage
+        self._address = 0
+
+    @staticmethod
+    def of_result(data: np.ndarray[Any, Any], aval: Aval) -> Tensor:
+        """A new leaf over ``data``, whose ``aval`` is known: what compiled programs return, made with the least work."""
+        tensor = _new(Tensor)
+        tensor._data = data
+        tensor._aval = aval
+        tensor._requires_grad = False
+        tensor._grad = tensor.grad_fn = tensor._hooks = tensor._view = tensor._memory = None
+        tensor._out_index = tensor._address = 0
+        return tensor
+
+    @property
+    def _storage(self) -> Storage:
+        memory = self._memory
+        if memory is None:
+            memory = self._memory = Storage()
+        return memory
+
+    @_storage.setter
+    def _storage(self, storage: Storage) -> None:
+        self._memory = storage
 
     # --- what it looks like --------------------------------------------------------------------------------------
 

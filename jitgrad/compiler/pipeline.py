@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from jitgrad import config
 from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
 from jitgrad.compiler.passes.fuse import fuse
+from jitgrad.compiler.passes.isolate import isolate
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.verify import verify
 from jitgrad.ir import Graph, format_graph
@@ -15,7 +16,7 @@ from jitgrad.ir import Graph, format_graph
 Pass = Callable[[Graph], Graph]
 Watcher = Callable[[str, Graph], None]
 
-PASSES: tuple[Pass, ...] = (eliminate_dead, simplify, eliminate_common, eliminate_dead, fuse)
+PASSES: tuple[Pass, ...] = (eliminate_dead, simplify, eliminate_common, isolate, eliminate_dead, fuse)
 
 
 def ignore(stage: str, graph: Graph) -> None:

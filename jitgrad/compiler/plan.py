@@ -110,10 +110,10 @@ class _Planner:
             if maker is None or maker.op.kind is not Kind.FUSED:
                 continue
             readers = [n for n in self.graph.nodes if any(roots.get(id(a)) is source for a in n.ins)]
-            direct = all(not any(roots.get(id(a)) is source and a is not source for a in n.ins) for n in readers)
+            direct = not any(roots.get(id(a)) is source and a is not source for a in maker.ins)
             late = any(order[id(n)] > order[id(maker)] for n in readers)
             kept = any(roots.get(id(a)) is source for a in self.graph.outputs)
-            fallible = any(n.op.kind is not Kind.FUSED for n in self.graph.nodes[order[id(maker)] :])
+            fallible = any(not _cannot_fail(n) for n in self.graph.nodes[order[id(maker)] :])
             if late or kept or fallible or not direct or source in self.in_place.values():
                 continue
             out = next(v for v in maker.outs if id(v) == key)
@@ -181,6 +181,11 @@ class _Planner:
         """The buffers that results lie in leave the arena: callers may keep them."""
         results = {p.location.buffer: None for p in outputs if p.location and p.location.buffer.role == "temporary"}
         return tuple(results), outputs
+
+
+def _cannot_fail(node: TraceNode) -> bool:
+    """Whether ``node`` cannot raise: then state that was overwritten before it is never left half new."""
+    return node.op.kind in (Kind.FUSED, Kind.MOVEMENT) or node.op.name == "matmul"
 
 
 def _dense(place: Place) -> bool:

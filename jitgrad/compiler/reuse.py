@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jitgrad.compiler.axes import NONE
 from jitgrad.compiler.group import Group
 from jitgrad.ir import Graph, TraceNode, Value
 
@@ -23,7 +24,8 @@ def can_share(node: TraceNode, source: Value, out: Value) -> bool:
     writes = group.out_map(maker)
     finish, merged = group.schedule.finish, group.schedule.merged
     late = id(maker) in finish or id(maker) in merged
-    if not late and set(writes) != set(range(len(group.sizes))):
+    loops = set(writes) - {NONE}
+    if not late and loops != set(range(len(group.sizes))) and loops != set(range(group.schedule.split or 0)):
         return False
     for reader in group.nodes:
         for read, axes in group.operand_maps(reader, defined_by):

@@ -39,7 +39,6 @@ class Snapshot:
             np.copyto(array, copy)
         for s in self._tensors:
             np.copyto(s.data, s.copy)
-            s.tensor._data = s.data
             s.tensor._grad = s.grad
             if s.grad is not None and s.grad_copy is not None:
                 np.copyto(s.grad._data, s.grad_copy)

@@ -256,7 +256,7 @@ def _convert(tensor: Tensor, dtype: np.dtype[Any]) -> None:
     """Give ``tensor`` data of ``dtype``; it stays the same object, which optimisers and closures hold."""
     if tensor.dtype.kind == "f" and tensor.dtype != dtype:
         tensor._data = tensor.concrete("Module.to").astype(dtype)
-        tensor._aval = None
+        tensor._aval, tensor._address = None, 0
         tensor._storage = Storage()
     grad = tensor.grad
     if grad is not None and grad.dtype != dtype:

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval, broadcast_shapes, normalize_axis
+from jitgrad.aval import broadcast_shapes, normalize_axis
 from jitgrad.dispatch import apply_op
 from jitgrad.errors import ArgumentError, DtypeError, ShapeError
-from jitgrad.op import Kind, define, elementwise
+from jitgrad.op import elementwise
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import asarray, iota
 from jitgrad.ops.movement import expand_dims
@@ -156,18 +156,6 @@ def hinge_loss(x: Any, target: Any, margin: Any = 1.0, reduction: Reduction = "m
 # --- many classes ------------------------------------------------------------------------------------------------
 
 
-# Not a sum of comparisons: that would join the kernel of the losses, whose gradients need the count beforehand, and so
-# split forward from backward. As a call of its own, made first, it leaves one pass over the scores for both.
-COUNT_OTHERS = define(
-    "count_others(x, *, value, dtype)",
-    kind=Kind.OPAQUE,
-    eager=lambda x, *, value, dtype: np.asarray(np.count_nonzero(np.not_equal(x, value)), dtype),
-    abstract=lambda _avals, attrs: Aval((), attrs["dtype"]),
-    domain=("int",),
-    sample_attrs={"value": 1, "dtype": np.dtype(np.float64)},
-)
-
-
 class _Labels:
     """Integer labels against scores with a class axis: checked, and as masks that fuse with what they select."""
 
@@ -192,7 +180,7 @@ class _Labels:
             self._check(target.concrete(what))
         # float16 cannot count beyond 2048
         counting = np.promote_types(scores.dtype, np.float32)
-        self.count: Tensor = apply_op(COUNT_OTHERS, target, value=ignore_index, dtype=counting)
+        self.count: Tensor = sum_(ew.astype(ew.not_equal(target, ignore_index), counting))
         self.ignored = ew.equal(target, ignore_index)
         self.hot = ew.equal(expand_dims(target, self.axis), iota(scores.shape, self.axis, np.int64))
 

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 ALIGNMENT = 64  # a cache line, and a full AVX-512 vector
-_DIRECT = 4096  # below this many bytes np.empty is as fast as looking for a free block
+SMALL = 4096  # below this many bytes np.empty is as fast as looking for a free block
 _SLACK = 64 << 20  # free bytes that are never worth giving back
-_DATA_FIELD = 16  # PyArrayObject: reference count, type, data (the NumPy C ABI)
+DATA_FIELD = 16  # PyArrayObject: reference count, type, data (the NumPy C ABI)
 
 _REMEMBERED_SHAPES = 4096
 
@@ -81,7 +81,7 @@ def size_class(size: int) -> int:
 
 def address_of(array: np.ndarray[Any, Any]) -> int:
     """The address of the first element: eight times faster than ``array.ctypes.data``."""
-    return _pointer_at(id(array) + _DATA_FIELD).value or 0
+    return _pointer_at(id(array) + DATA_FIELD).value or 0
 
 
 class Pool:
@@ -114,7 +114,7 @@ class Pool:
             group = self._find_group(shape, dtype)
         if group is None:
             array = np.empty(shape, dtype)
-            return array, _pointer_at(id(array) + _DATA_FIELD).value or 0
+            return array, _pointer_at(id(array) + DATA_FIELD).value or 0
         # the first block tried is nearly always free, so it is tried here, without a call
         blocks = group.blocks
         try:
@@ -140,7 +140,7 @@ class Pool:
         """The size class of an array; None for one too small to be pooled."""
         size = math.prod(shape) * dtype.itemsize
         group = None
-        if size >= _DIRECT:
+        if size >= SMALL:
             rounded = size_class(size)
             group = self._classes.setdefault(rounded, _SizeClass(rounded))
         if len(self._group_of) >= _REMEMBERED_SHAPES:

@@ -21,9 +21,7 @@ from jitgrad.dispatch import run_eagerly
 from jitgrad.op import Kind
 from jitgrad.runtime import native, team
 from jitgrad.runtime.gemm import gemm_words
-from jitgrad.runtime.pool import Pool, address_of
-
-POOL = Pool()
+from jitgrad.runtime.pool import POOL, address_of
 
 _RELOCATE = """
 def relocate(table, bases, where, buffer, offset, start, stop):
@@ -107,9 +105,8 @@ class Program:
             if spec_shape == shape:
                 return lambda inputs, results: results[number]
             return lambda inputs, results: results[number].reshape(shape)
-        strides = tuple(s * place.aval.dtype.itemsize for s in place.location.strides)
-        as_strided = np.lib.stride_tricks.as_strided
-        return lambda inputs, results: as_strided(results[number], shape, strides)
+        strides, dtype = tuple(s * place.aval.dtype.itemsize for s in place.location.strides), place.aval.dtype
+        return lambda inputs, results: np.ndarray(shape, dtype, results[number], 0, strides)
 
     def run(self, inputs: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
         """The results for C-contiguous ``inputs`` of exactly the planned shapes and dtypes. Donated inputs change."""
@@ -225,6 +222,9 @@ class NativeFrame(_Frame):
             else:
                 run.append(step if words is None else words)
         self._close(run)
+        only = self.parts[0] if len(self.parts) == 1 else None
+        # where the table of a program of native code alone lies, for callers that run it themselves
+        self.address, self.count = (only.address, only.count) if isinstance(only, _Segment) else (0, 0)
 
     def _close(self, run: list[Any]) -> None:
         """Turn consecutive native steps into one segment: a relocation, then their instructions."""

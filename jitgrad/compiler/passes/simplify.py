@@ -162,9 +162,12 @@ def _pow(r: _Rewriter, ins: tuple[Atom, ...], attrs: Any, out: Aval, origin: Ori
 
 def _where(r: _Rewriter, ins: tuple[Atom, ...], attrs: Any, out: Aval, origin: Origin) -> Atom | None:
     condition, x, y = ins
-    if isinstance(condition, Literal):
-        return x if condition.value else y
-    return x if x is y else None
+    known = r.number(condition)
+    chosen = x if x is y else None if known is None else x if known.value else y
+    if chosen is None:
+        return None
+    chosen = r.emit(REGISTRY["astype"], (chosen,), {"dtype": out.dtype}, origin)
+    return chosen if chosen.aval.shape == out.shape else r.emit(REGISTRY["broadcast_to"], (chosen,), {"shape": out.shape}, origin)
 
 
 def _astype(r: _Rewriter, ins: tuple[Atom, ...], attrs: Any, out: Aval, origin: Origin) -> Atom | None:
@@ -248,7 +251,21 @@ def _permute(r: _Rewriter, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out:
     if node is not None and node.op.name == "permute_dims":
         inner = node.attr("axes")
         return r.emit(REGISTRY["permute_dims"], node.ins, {"axes": tuple(inner[k] for k in axes)}, origin)
+    if node is not None and node.op.name == "matmul":
+        return _transposed_product(r, node, axes, out, origin)
     return _movement(r, ins, attrs, out, origin)
+
+
+def _transposed_product(
+    r: _Rewriter, node: TraceNode, axes: tuple[int, ...], out: Aval, origin: Origin
+) -> Atom | None:
+    """``(a @ b).T`` as ``b.T @ a.T``: BLAS reads transposed operands as they lie, and the result comes out in order."""
+    n = len(axes)
+    swapped = (*range(n - 2), n - 1, n - 2)
+    if axes != swapped or any(a.aval.ndim != n for a in node.ins):
+        return None
+    a, b = (r.emit(REGISTRY["permute_dims"], (x,), {"axes": swapped}, origin) for x in node.ins)
+    return r.emit(node.op, (b, a), {}, node.origin)
 
 
 def _squeeze(r: _Rewriter, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out: Aval, origin: Origin) -> Atom | None:
@@ -287,6 +304,8 @@ RULES: Mapping[str, Rule] = {
     "where": _where,
     "astype": _astype,
     "stop_gradient": _identity,
+    "copy": _identity,
+    "positive": _identity,
     "full": _full,
     "reshape": _reshape,
     "broadcast_to": _broadcast,
