@@ -28,6 +28,8 @@ from jitgrad.signature import Call, Signature
 from jitgrad.specialise import trace_call
 
 _disabled: ContextVar[bool] = ContextVar("jit_disabled", default=False)
+# Told of every new specialisation: how tools follow what a whole script compiles.
+on_specialise: ContextVar[Callable[[JitFunction, Compiled], None] | None] = ContextVar("on_specialise", default=None)
 
 # A function traced more often than this for the same arguments probably changes what it reads on every call.
 MANY_TRACES = 16
@@ -210,6 +212,8 @@ class JitFunction:
             log("kernels", f"{self.name}: {', '.join(k.name for k in kernels) or 'none'}")
             known = self._programs.setdefault(call.key, [])
             known.insert(0, compiled)
+            if (observe := on_specialise.get()) is not None:
+                observe(self, compiled)
             if len(known) == MANY_TRACES:
                 warnings.warn(
                     f"@jit function {self.name!r} was traced {MANY_TRACES} times for the same arguments, last because "

@@ -25,7 +25,9 @@ LIGHT, DARK = "friendly", "github-dark"  # colour schemes of pygments
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One line of a step table; ``kernel`` is the number of the kernel further down, ``share`` of all bytes in %."""
+    """One line of a step table; ``kernel`` is the number of the kernel further down, ``share`` its bytes
+    in % of those of the step that moves most.
+    """
 
     step: StepReport
     lines: str
@@ -78,12 +80,12 @@ def render(compiled: Compiled, explanation: Explanation) -> str:
 
 
 def _rows(program: Explanation, first_kernel: int) -> list[_Row]:
-    total = max(1, program.bytes_read + program.bytes_written)
+    most = max([1, *(s.bytes_read + s.bytes_written for s in program.steps)])
     rows = []
     for step in program.steps:
         kernel = first_kernel if step.kind == "fused" else None
         first_kernel += step.kind == "fused"
-        share = 100 * (step.bytes_read + step.bytes_written) / total
+        share = 100 * (step.bytes_read + step.bytes_written) / most
         rows.append(_Row(step, lines_text(step.origins), kernel, share))
     return rows
 
