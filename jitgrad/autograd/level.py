@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 import optree
@@ -17,6 +18,9 @@ from jitgrad.ops.creation import zeros_like
 from jitgrad.recorder import edge_of, next_sequence, record
 from jitgrad.scope import current_interpreter, grad_enabled
 from jitgrad.tensor import Tensor
+
+# The levels whose functions are running, outermost first.
+_running: ContextVar[tuple[Level, ...]] = ContextVar("running_levels", default=())
 
 # The identity: a fresh input of a level is the result of this op on what the level was given.
 ALIAS = elementwise(
@@ -49,6 +53,7 @@ class Level:
         self.outer_mode = grad_enabled.get()
         self.since = next_sequence()
         self.inputs: list[Tensor] = []
+        self.inner: list[Tensor] = []  # inputs of levels within this one: not outside of it either
         self.nested = False
 
     def enter(self, tree: Any, what: str) -> Any:
@@ -56,6 +61,8 @@ class Level:
         paths, leaves, treedef = optree.tree_flatten_with_path(tree)
         fresh = [self._fresh(x, what, path) for path, x in zip(paths, leaves, strict=True)]
         self.inputs += fresh
+        for outer in _running.get():
+            outer.inner += fresh
         return optree.tree_unflatten(treedef, fresh)
 
     def _fresh(self, x: Any, what: str, path: tuple[Any, ...]) -> Tensor:
@@ -77,15 +84,19 @@ class Level:
 
     def call(self, f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """``f(*args, **kwargs)``, recorded even if the caller is under ``no_grad``."""
-        with enable_grad():
-            return f(*args, **kwargs)
+        token = _running.set((*_running.get(), self))
+        try:
+            with enable_grad():
+                return f(*args, **kwargs)
+        finally:
+            _running.reset(token)
 
     def look_outside(self, results: Iterable[Any]) -> None:
         """Decide ``nested`` from what ``results`` depend on."""
         if not self.outer_mode or self.nested:
             return
         edges = [edge_of(x) for x in results]
-        own = {id(x) for x in self.inputs}
+        own = {id(x) for x in (*self.inputs, *self.inner)}
         for node in reachable_nodes(edges, self.since):
             edges.extend(node.edges or ())
         self.nested = any(
