@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from jitgrad.aval import Dtype
-from jitgrad.compiler.axes import NONE, AxisMap, Read, align, compose, resolve
+from jitgrad.compiler.axes import NONE, AxisMap, Definitions, Read, compose
 from jitgrad.ir import TraceNode, Value
 from jitgrad.op import Kind
 
@@ -15,9 +15,6 @@ MAX_NODES = 160
 MAX_STREAMS = 28
 
 MONOIDS = frozenset({"sum", "prod", "max", "min", "any", "all"})
-
-Definitions = Mapping[int, TraceNode]
-
 
 def is_fusible(node: TraceNode) -> bool:
     """Whether ``node`` can be part of a kernel at all."""
@@ -76,39 +73,39 @@ class Group:
         reduced = set(node.attr("axis"))
         return tuple(axis for k, axis in enumerate(frame) if k not in reduced)
 
-    def operand_maps(self, node: TraceNode, defined_by: Definitions) -> Iterator[tuple[Read, AxisMap]]:
+    def operand_maps(self, node: TraceNode, definitions: Definitions) -> Iterator[tuple[Read, AxisMap]]:
         """For every operand of ``node``: what is read, and the axis of each dimension of that."""
         frame = self.frames[id(node)]
-        for atom in node.ins:
-            read = resolve(atom, defined_by)
-            loop = atom.aval.shape if node.op.kind is Kind.REDUCE else node.out.aval.shape
-            yield read, compose(compose(read.dims, align(atom.aval.shape, loop)), frame)
+        for read in definitions.reads(node):
+            yield read, compose(read.dims, frame)
 
-    def accesses(self, defined_by: Definitions) -> tuple[dict[int, AxisMap], dict[int, tuple[Value, AxisMap]]]:
+    def accesses(self, definitions: Definitions) -> tuple[dict[int, AxisMap], dict[int, tuple[Value, AxisMap]]]:
         """(maps of the values computed here, values read from elsewhere with the first map they are read by)."""
-        computed = {id(node.out): self.out_map(node) for node in self.nodes}
+        computed = {id(node.outs[0]): self.out_map(node) for node in self.nodes}
         external: dict[int, tuple[Value, AxisMap]] = {}
         for node in self.nodes:
-            for read, axes in self.operand_maps(node, defined_by):
-                if isinstance(read.root, Value) and id(read.root) not in computed:
-                    external.setdefault(id(read.root), (read.root, axes))
+            frame = self.frames[id(node)]
+            for read in definitions.reads(node):
+                key = id(read.root)
+                if key not in computed and key not in external and isinstance(read.root, Value):
+                    external[key] = (read.root, compose(read.dims, frame))
         return computed, external
 
 
-def single(node: TraceNode, defined_by: Definitions) -> Group | str:
+def single(node: TraceNode, definitions: Definitions) -> Group | str:
     """The group of ``node`` alone, or why no loop nest can run it."""
     shape = node.ins[0].aval.shape if node.op.kind is Kind.REDUCE else node.out.aval.shape
     number = {k: position for position, k in enumerate(k for k, n in enumerate(shape) if n != 1)}
     # an axis of length 1 is no loop; without it a value looks the same whether or not it has been squeezed
     frame = tuple(number.get(k, NONE) for k in range(len(shape)))
-    return _scheduled(tuple(n for n in shape if n != 1), (node,), {id(node): frame}, defined_by)
+    return _scheduled(tuple(n for n in shape if n != 1), (node,), {id(node): frame}, definitions)
 
 
-def merge(first: Group, second: Group, defined_by: Definitions, position: Mapping[int, int]) -> Group | str:
-    """One group for the nodes of both, in program order (``position``), or why that cannot be one loop nest."""
+def merge(first: Group, second: Group, definitions: Definitions) -> Group | str:
+    """One group for the nodes of both, in program order, or why that cannot be one loop nest."""
     if len(first.nodes) + len(second.nodes) > MAX_NODES:
         return f"the kernel would have more than {MAX_NODES} operations"
-    if isinstance(pairs := _pair_axes(first, second, defined_by), str):
+    if isinstance(pairs := _pair_axes(first, second, definitions), str):
         return pairs
     back = {a: b for b, a in pairs.items()}
     if len(pairs) == len(second.sizes):
@@ -119,18 +116,18 @@ def merge(first: Group, second: Group, defined_by: Definitions, position: Mappin
         return f"their loops differ: {list(first.sizes)} and {list(second.sizes)}"
     frames = {key: _renamed(frame, ours) for key, frame in first.frames.items()}
     frames.update({key: _renamed(frame, theirs) for key, frame in second.frames.items()})
-    nodes = tuple(sorted(first.nodes + second.nodes, key=lambda node: position[id(node)]))
-    return _scheduled(sizes, nodes, frames, defined_by)
+    nodes = tuple(sorted(first.nodes + second.nodes, key=lambda node: definitions.position[id(node)]))
+    return _scheduled(sizes, nodes, frames, definitions)
 
 
 def _renamed(frame: AxisMap, names: Mapping[int, int]) -> AxisMap:
     return tuple(NONE if k == NONE else names[k] for k in frame)
 
 
-def _pair_axes(first: Group, second: Group, defined_by: Definitions) -> dict[int, int] | str:
+def _pair_axes(first: Group, second: Group, definitions: Definitions) -> dict[int, int] | str:
     """second's axis -> first's axis: by the values that flow between them, then by shared inputs, then by length."""
-    computed_1, external_1 = first.accesses(defined_by)
-    computed_2, external_2 = second.accesses(defined_by)
+    computed_1, external_1 = first.accesses(definitions)
+    computed_2, external_2 = second.accesses(definitions)
     pairs: dict[int, int] = {}
     for key, (_, axes) in external_2.items():
         if key in computed_1 and not _unify(pairs, computed_1[key], axes, first.sizes, second.sizes):
@@ -170,10 +167,10 @@ def _unify(
 
 
 def _scheduled(
-    sizes: tuple[int, ...], nodes: tuple[TraceNode, ...], frames: Mapping[int, AxisMap], defined_by: Definitions
+    sizes: tuple[int, ...], nodes: tuple[TraceNode, ...], frames: Mapping[int, AxisMap], definitions: Definitions
 ) -> Group | str:
     draft = Group(sizes, nodes, frames, Schedule())
-    found = _Scheduler(draft, defined_by).run()
+    found = _Scheduler(draft, definitions).run()
     return found if isinstance(found, str) else Group(sizes, nodes, frames, found)
 
 
@@ -185,7 +182,7 @@ class _Scheduler:
     partial number per chunk). What reads a merged partial runs once at the end.
     """
 
-    def __init__(self, group: Group, defined_by: Definitions) -> None:
+    def __init__(self, group: Group, definitions: Definitions) -> None:
         self.group = group
         self.rank = len(group.sizes)
         self.everything = frozenset(range(self.rank))
@@ -194,12 +191,14 @@ class _Scheduler:
         self.merged: set[int] = set()
         self.rows: set[int] = set()
         self.late: dict[int, frozenset[int]] = {}  # values known only at the end, with their axes
-        self.defined_by = defined_by
+        self.definitions = definitions
 
     def run(self) -> Schedule | str:
-        computed = {id(node.out) for node in self.group.nodes}
+        computed = {id(node.out): self.group.out_map(node) for node in self.group.nodes}
         for node in self.group.nodes:
-            operands = list(self.group.operand_maps(node, self.defined_by))
+            operands = list(self.group.operand_maps(node, self.definitions))
+            if any(computed.get(id(read.root), axes) != axes for read, axes in operands):
+                return "a value would be read at another place than where it is computed"
             late = [read.root for read, _ in operands if id(read.root) in self.late]
             if late:
                 problem = self.place_late(node, operands, computed)
@@ -230,7 +229,9 @@ class _Scheduler:
             return "a value would be computed again for every row"
         return None if self.pin(len(axes)) else "no single loop nest fits all their axes"
 
-    def place_late(self, node: TraceNode, operands: list[tuple[Read, AxisMap]], computed: set[int]) -> str | None:
+    def place_late(
+        self, node: TraceNode, operands: list[tuple[Read, AxisMap]], computed: Mapping[int, AxisMap]
+    ) -> str | None:
         if node.op.kind is Kind.REDUCE:
             return "it reduces a result that is complete only after all rows"
         for read, _ in operands:
