@@ -18,7 +18,6 @@ from benchmarks import peers as libraries
 from benchmarks import report, system
 from benchmarks.record import Record, load_record, save_record
 
-
 WIDTH = 130  # of tables in files and pipes
 
 
@@ -31,7 +30,9 @@ def _chosen(patterns: Sequence[str], slow: bool) -> list[Any]:
     return [w for w in found if slow or not w.slow or w.name in patterns]
 
 
-def run(patterns: Sequence[str], names: Sequence[str], *, threads: int, quick: bool, slow: bool, seconds: float) -> Record:
+def run(
+    patterns: Sequence[str], names: Sequence[str], *, threads: int, quick: bool, slow: bool, seconds: float
+) -> Record:
     """Measure, with progress on the terminal."""
     from benchmarks.measure import measure
 
@@ -78,7 +79,7 @@ def run(patterns: Sequence[str], names: Sequence[str], *, threads: int, quick: b
 @click.option("--compare", "compare_path", type=Path, help="Ratios to saved measurements.")
 @click.option("--plot", "plot_path", type=Path, help="One HTML file with a chart.")
 @click.option("--markdown", "markdown_path", type=Path, help="Write the page of tables.")
-def main(
+def main(  # noqa: PLR0917 (one parameter per option)
     names: tuple[str, ...],
     peers: str,
     threads: int,

@@ -91,7 +91,7 @@ def reference_of(workload: Workload, inputs: Arrays, threads: int) -> tuple[str,
         except PeerMissing as error:
             failures.append(str(error))
             continue
-        return name, [np.array(peer.numpy(x)) for x in leaves(out)]
+        return name, [np.array(x) for x in peer.arrays(out)]
     raise PeerMissing(f"no library for the reference: {'; '.join(failures)}")
 
 
@@ -129,7 +129,7 @@ def _prepare(workload: Workload, name: str, peer: Peer, inputs: Arrays, expected
         else:
             function = peer.compile(workload.function(peer))
             arguments = tuple(tree_map(peer.array, inputs))
-            arrays = lambda out: [peer.numpy(x) for x in leaves(out)]
+            arrays = peer.arrays
             running.call = _call(peer, function, arguments, workload.carries)
         start = time.perf_counter()
         out = running.call()
@@ -222,9 +222,7 @@ def measure(
     for name, peer in _contestants(workload, peers):
         say(name)
         runners.append(_prepare(workload, name, peer, inputs, expected))
-    nbytes = sum(x.nbytes for x in leaves(inputs)) + sum(
-        x.size * _itemsize(inputs) for x in expected
-    )
+    nbytes = sum(x.nbytes for x in leaves(inputs)) + sum(x.size * _itemsize(inputs) for x in expected)
     copy = _Running(Row(workload.name, "copy"), _copying(nbytes))
     _warm_up(copy)
     say("timing")
@@ -243,7 +241,7 @@ def _contestants(workload: Workload, peers: Sequence[Peer]) -> list[tuple[str, P
 
 
 def _itemsize(inputs: Arrays) -> int:
-    return max(x.dtype.itemsize for x in leaves(inputs) if x.dtype.kind == "f")
+    return max(int(x.dtype.itemsize) for x in leaves(inputs) if x.dtype.kind == "f")
 
 
 def _short(values: tuple[Any, ...]) -> str:

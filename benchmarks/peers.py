@@ -29,7 +29,10 @@ class Peer:
     value_and_grad: Callable[..., Function] | None = None
     grad: Callable[..., Function] | None = None
     wait: Callable[[Any], Any] = lambda out: out
-    compiles_slowly: bool = False
+
+    def arrays(self, tree: Any) -> list[np.ndarray[Any, Any]]:
+        """The leaves of a result as NumPy arrays."""
+        return [self.numpy(x) for x in leaves(tree)]
 
 
 class PeerMissing(Exception):
@@ -101,7 +104,6 @@ def _torch(mode: str, threads: int) -> Peer:
         (lambda f: torch.compile(f, dynamic=False)) if mode == "torch.compile" else lambda f: f,
         value_and_grad,
         lambda f, argnum=0: torch.func.grad(f, argnums=argnum),
-        compiles_slowly=mode == "torch.compile",
     )
 
 
@@ -121,7 +123,6 @@ def _jax(threads: int) -> Peer:
         lambda f, argnums=0: jax.value_and_grad(f, argnums=argnums),
         lambda f, argnum=0: jax.grad(f, argnums=argnum),
         jax.block_until_ready,
-        compiles_slowly=True,
     )
 
 
@@ -146,7 +147,7 @@ def load(name: str, threads: int) -> Peer:
     Raises:
         PeerMissing: if its library is not installed.
     """
-    library = name.split(".")[0]
+    library = name.split(".", maxsplit=1)[0]
     if name not in NAMES:
         raise PeerMissing(f"there is no peer {name!r}; known: {', '.join(NAMES)}")
     if importlib.util.find_spec(library) is None:

@@ -151,7 +151,8 @@ def markdown(record: Record) -> str:
     parts = [_INTRODUCTION.format(date=record.date, versions=versions, shared=shared, **_known(m)), _summary(record)]
     for outcome in record.outcomes:
         limits = ALL[outcome.workload].limits if outcome.workload in ALL else ""
-        parts.append(f"## {outcome.workload}\n\n{outcome.title} ({outcome.sizes}). Limit: {limits}.\n\n{_rows(outcome)}")
+        about = f"{outcome.title} ({outcome.sizes}). Limit: {limits}."
+        parts.append(f"## {outcome.workload}\n\n{about}\n\n{_rows(outcome)}")
     if record.compiling:
         parts.append(_compiling(record))
     return "\n".join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import resource
@@ -34,10 +35,8 @@ def resident() -> int:
 
 def forget_peak() -> None:
     """Start measuring the peak anew, where the system can."""
-    try:
+    with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text(_CLEAR_PEAK, encoding="ascii")
-    except OSError:
-        pass
 
 
 def peak() -> int:
@@ -55,7 +54,8 @@ def allocations() -> int:
         return 0
     from jitgrad.runtime import pool, program
 
-    return sum(p.stats().allocations for p in {id(q): q for q in (pool.POOL, program.POOL)}.values())
+    pools = {id(p): p for p in (pool.POOL, getattr(program, "POOL", pool.POOL))}
+    return sum(p.stats().allocations for p in pools.values())
 
 
 def _cpu_model() -> tuple[str, str]:

@@ -31,18 +31,19 @@ def _dropout_norm(peer: Peer) -> Callable[..., Any]:
     """layer_norm(residual + dropout(x + bias)) with the mask, already scaled, and the incoming gradient given."""
     xp = peer.xp
 
-    def loss(x: Any, bias: Any, mask: Any, residual: Any, gamma: Any, beta: Any, g: Any) -> Any:
+    def loss(arrays: Any, mask: Any, g: Any) -> Any:
+        x, bias, residual, gamma, beta = arrays
         return xp.sum(xp.layer_norm(residual + (x + bias) * mask, gamma, beta) * g)
 
     assert peer.value_and_grad
-    return peer.value_and_grad(loss, argnums=(0, 1, 3, 4, 5))
+    return peer.value_and_grad(loss)
 
 
 def _dropout_inputs(rng: np.random.Generator, sizes: Sizes) -> Arrays:
     n, d = sizes["rows"], sizes["width"]
     x, residual, gamma, beta = _residual_inputs(rng, sizes)
     mask = (rng.random((n, d), np.float32) > 0.1).astype(np.float32) / np.float32(0.9)
-    return x, f32(rng, d), mask, residual, gamma, beta, f32(rng, n, d, scale=0.1)
+    return [x, f32(rng, d), residual, gamma, beta], mask, f32(rng, n, d, scale=0.1)
 
 
 def _rms(peer: Peer) -> Callable[..., Any]:
@@ -63,7 +64,7 @@ def _rms_inputs(rng: np.random.Generator, sizes: Sizes) -> Arrays:
 
 def _cross_entropy(peer: Peer) -> Callable[..., Any]:
     assert peer.value_and_grad
-    return peer.value_and_grad(lambda logits, labels: peer.xp.cross_entropy(logits, labels))
+    return peer.value_and_grad(peer.xp.cross_entropy)
 
 
 def _labelled(rng: np.random.Generator, sizes: Sizes) -> Arrays:

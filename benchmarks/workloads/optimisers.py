@@ -48,7 +48,7 @@ def _in_place(inputs: Arrays) -> Variant:
     for p, g in zip(parameters, gradients, strict=True):
         p.grad = jg.tensor(g)
     optimizer = optim.Adam(parameters, lr=RATE)
-    step = jit(lambda: optimizer.step())
+    step = jit(optimizer.step)
     return step, (), lambda out: [p.detach().numpy() for p in parameters]
 
 
