@@ -91,6 +91,12 @@ def read(name: str) -> Any:
     return VARIABLES[name].read()
 
 
+def documentation() -> str:
+    """All environment variables as a Markdown table: the one in the documentation is made with it."""
+    rows = [f"| `{v.name}` | {f'`{v.default}`' if v.default else 'empty'} | {v.doc} |" for v in VARIABLES.values()]
+    return "\n".join(["| variable | default | meaning |", "| --- | --- | --- |", *rows])
+
+
 class _Defaults:
     float_dtype: np.dtype[Any] = np.dtype(np.float32)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
+_DEMO = _PACKAGE + "demo.py"  # written as a user would write it, and seen as such
 _OURS: dict[str, bool] = {}
 
 
@@ -22,7 +23,7 @@ def _is_internal(filename: str) -> bool:
     known = _OURS.get(filename)
     if known is None:
         path = os.path.abspath(filename)
-        known = path.startswith(_PACKAGE) or (path.startswith(_STDLIB) and "site-packages" not in path)
+        known = (path.startswith(_PACKAGE) and path != _DEMO) or (path.startswith(_STDLIB) and "site-packages" not in path)
         _OURS[filename] = known or filename.startswith("<frozen")
     return _OURS[filename]
 

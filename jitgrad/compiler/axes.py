@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from jitgrad.ir import Atom, TraceNode, Value
+from jitgrad.ir import Atom, Graph, TraceNode, Value
+from jitgrad.op import Kind
 
 # For every dimension of a value: the position of the axis it runs along, or NONE for a dimension of length 1 that
 # is repeated along (or simply absent from) the loop.
@@ -42,16 +42,39 @@ def rename(node: TraceNode) -> AxisMap:
     return tuple(axes.index(k) for k in range(len(source)))
 
 
-def resolve(atom: Atom, defined_by: Mapping[int, TraceNode]) -> Read:
-    """Look through renaming movement to the value whose scalars are read."""
-    dims: AxisMap = tuple(range(len(atom.aval.shape)))
-    while isinstance(atom, Value):
-        node = defined_by.get(id(atom))
-        if node is None or node.op.name not in RENAMING:
-            break
-        dims = compose(rename(node), dims)
-        atom = node.ins[0]
-    return Read(atom, dims)
+class Definitions:
+    """Where the values of one graph come from, and what its nodes read; each looked up once."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.by_value = {id(out): node for node in graph.nodes for out in node.outs}
+        self.position = {id(node): k for k, node in enumerate(graph.nodes)}
+        self._reads: dict[int, tuple[Read, ...]] = {}
+
+    def resolve(self, atom: Atom) -> Read:
+        """Look through renaming movement to the value whose scalars are read."""
+        dims: AxisMap = tuple(range(len(atom.aval.shape)))
+        while isinstance(atom, Value):
+            node = self.by_value.get(id(atom))
+            if node is None or node.op.name not in RENAMING:
+                break
+            dims = compose(rename(node), dims)
+            atom = node.ins[0]
+        return Read(atom, dims)
+
+    def reads(self, node: TraceNode) -> tuple[Read, ...]:
+        """What each operand of ``node`` reads, with the dimension of the node's own loop that each dimension runs along.
+
+        The loop of a reduction is over its operand, that of every other node over its result.
+        """
+        found = self._reads.get(id(node))
+        if found is None:
+            parts = []
+            for atom in node.ins:
+                read = self.resolve(atom)
+                loop = atom.aval.shape if node.op.kind is Kind.REDUCE else node.outs[0].aval.shape
+                parts.append(Read(read.root, compose(read.dims, align(atom.aval.shape, loop))))
+            found = self._reads[id(node)] = tuple(parts)
+        return found
 
 
 def compose(first: AxisMap, then: AxisMap) -> AxisMap:
@@ -61,5 +84,7 @@ def compose(first: AxisMap, then: AxisMap) -> AxisMap:
 
 def align(operand: tuple[int, ...], result: tuple[int, ...]) -> AxisMap:
     """NumPy's broadcast of ``operand``'s shape to ``result``'s: which result dimension each dimension runs along."""
+    if operand == result:
+        return tuple(range(len(operand)))
     shift = len(result) - len(operand)
     return tuple(k + shift if n == result[k + shift] else NONE for k, n in enumerate(operand))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from jitgrad.aval import dtype_name
-from jitgrad.compiler.axes import NONE, AxisMap, Read
+from jitgrad.compiler.axes import NONE, AxisMap, Definitions, Read
 from jitgrad.compiler.group import Group
 from jitgrad.compiler.kernel import Access, Parameter
 from jitgrad.compiler.layout import Buffer, Location, row_major
@@ -58,7 +58,7 @@ class LoopFrame:
         self.body: Graph = node.attr("body")
         self.locate = locate
         self.in_place = in_place  # id of an output -> the input whose memory it takes
-        self.defined_by = {id(out): n for n in self.body.nodes for out in n.outs}
+        self.definitions = Definitions(self.body)
         self.outputs = {id(v): v for v in self.body.outputs if isinstance(v, Value)}
         self.table = Table()
         self.windows: dict[tuple[int, AxisMap], Window] = {}
@@ -76,7 +76,7 @@ class LoopFrame:
     def prepare(self) -> None:
         """Windows for everything read and written, then the collapsed loop axes."""
         for node in self.group.nodes:
-            for read, axes in self.group.operand_maps(node, self.defined_by):
+            for read, axes in self.group.operand_maps(node, self.definitions):
                 if isinstance(read.root, Value) and id(read.root) not in self.computed:
                     self.window(read.root, axes, self.locate(read.root))
             if node.op.kind is Kind.INDEX:
@@ -199,7 +199,7 @@ class LoopFrame:
         for node in self.group.nodes:
             key = id(node.out)
             operands = [
-                self.level.get(id(read.root), 0) for read, _ in self.group.operand_maps(node, self.defined_by)
+                self.level.get(id(read.root), 0) for read, _ in self.group.operand_maps(node, self.definitions)
             ]
             level = max(operands, default=0)
             if id(node) in schedule.finish or id(node) in schedule.merged:

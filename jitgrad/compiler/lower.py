@@ -63,7 +63,7 @@ class _Builder:
     # --- reading -------------------------------------------------------------------------------------------------
 
     def operands(self, node: TraceNode) -> list[tuple[Read, AxisMap]]:
-        return list(self.frame.group.operand_maps(node, self.frame.defined_by))
+        return list(self.frame.group.operand_maps(node, self.frame.definitions))
 
     def compute(self, node: TraceNode, into: list[Statement], loop: dict[str, str] | None, inner: dict[int, str]) -> str:
         """Append ``node`` to ``into``; ``loop`` and ``inner`` hold the loads and locals of the inner loop, if in one."""
@@ -121,7 +121,7 @@ class _Builder:
         into.append(Store(window.access, local, value.aval.dtype, str(value.aval)))
 
     def out_map(self, value: Value) -> AxisMap:
-        return self.frame.group.out_map(self.frame.defined_by[id(value)])
+        return self.frame.group.out_map(self.frame.definitions.by_value[id(value)])
 
     # --- the plan of the sweeps ----------------------------------------------------------------------------------
 
@@ -196,7 +196,7 @@ class _Builder:
                     self.spills[key] = self.spill_access(key, level)
                     continue
             needed.add(key)
-            work += [id(read.root) for read, _ in self.operands(frame.defined_by[key])]
+            work += [id(read.root) for read, _ in self.operands(frame.definitions.by_value[key])]
         return needed
 
     def worth_keeping(self, key: int, level: int) -> bool:
@@ -207,7 +207,7 @@ class _Builder:
             if k in seen or frame.kind.get(k) != "F" or k in self.spills or (k != key and k in frame.outputs):
                 continue
             seen.add(k)
-            node = frame.defined_by[k]
+            node = frame.definitions.by_value[k]
             if expensive(node.op) or len(seen) > CHEAP_OPERATIONS:
                 return True
             work += [id(read.root) for read, _ in self.operands(node)]
@@ -219,7 +219,7 @@ class _Builder:
         The memory of a result that is written in that sweep or later serves, else scratch of one row per chunk.
         """
         frame = self.frame
-        dtype = frame.defined_by[key].out.aval.dtype
+        dtype = frame.definitions.by_value[key].out.aval.dtype
         for out in frame.outputs.values():
             free = frame.kind[id(out)] == "F" and frame.level[id(out)] >= level and id(out) not in frame.in_place
             if free and out.aval.dtype == dtype and id(out) not in self.lent:
@@ -276,7 +276,7 @@ class _Builder:
     def reload(self, level: int, body: list[Statement], loop: dict[str, str]) -> dict[int, str]:
         """Element values of earlier sweeps that this one reads from memory."""
         frame, found = self.frame, dict[int, str]()
-        wanted = [id(r.root) for key in self.needed[level] for r, _ in self.operands(frame.defined_by[key])]
+        wanted = [id(r.root) for key in self.needed[level] for r, _ in self.operands(frame.definitions.by_value[key])]
         wanted += [id(self.operands(n)[0][0].root) for n in self.nodes if n.op.kind is Kind.REDUCE and self.reduced_at(n) == (level, "F")]
         for key in dict.fromkeys(wanted):
             if key in self.needed[level] or frame.kind.get(key) != "F":

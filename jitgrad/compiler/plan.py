@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +13,6 @@ from jitgrad.aval import Aval
 from jitgrad.compiler.layout import Buffer, Location, row_major, view_location
 from jitgrad.compiler.lower import Lowered, lower
 from jitgrad.compiler.reuse import can_share
-from jitgrad.errors import VerifyError
 from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.op import Kind, OpDef
 
@@ -203,35 +203,60 @@ COPY = OpDef("copy", Kind.OPAQUE, ("x",), eager=_copy, abstract=lambda avals, at
 
 
 def arena(
-    steps: list[Step], buffers: list[Buffer], results: tuple[Buffer, ...]
+    steps: Sequence[Step], buffers: Sequence[Buffer], results: Sequence[Buffer]
 ) -> tuple[dict[Buffer, int], int]:
     """First-fit offsets for the temporaries, by the steps between which they live; (offsets, bytes)."""
-    kept = set(results)
-    first: dict[Buffer, int] = {}
+    placed = set(buffers) - set(results)
     last: dict[Buffer, int] = {}
     for k, step in enumerate(steps):
-        touched = [p.location.buffer for p in (*step.reads, *step.writes) if p.location is not None]
-        if isinstance(step, KernelStep):
-            touched += step.lowered.scratch
-        for buffer in touched:
-            first.setdefault(buffer, k)
-            last[buffer] = k
+        last.update(dict.fromkeys(_touched(step), k))
+    memory = _FreeList()
     offsets: dict[Buffer, int] = {}
-    live: list[tuple[int, int, Buffer]] = []  # (offset, end, buffer), by offset
-    total = 0
-    for buffer in sorted((b for b in buffers if b not in kept and b in first), key=lambda b: first[b]):
-        live = [entry for entry in live if last[entry[2]] >= first[buffer]]
-        size = -(-max(1, buffer.nbytes) // ALIGNMENT) * ALIGNMENT
-        offset = 0
-        for start, end, _ in live:
-            if offset + size <= start:
-                break
-            offset = max(offset, end)
-        offsets[buffer] = offset
-        live = sorted([*live, (offset, offset + size, buffer)], key=lambda entry: entry[0])
-        total = max(total, offset + size)
-    for step in steps:
-        for place in step.writes:
-            if place.location is None:
-                raise VerifyError(f"plan: {step.node.op} writes to nowhere")
-    return offsets, total
+    for k, step in enumerate(steps):
+        touched = [b for b in dict.fromkeys(_touched(step)) if b in placed]
+        for buffer in touched:
+            if buffer not in offsets:
+                offsets[buffer] = memory.take(_padded(buffer))
+        for buffer in touched:
+            if last[buffer] == k:
+                memory.give(offsets[buffer], _padded(buffer))
+    return offsets, memory.end
+
+
+def _touched(step: Step) -> list[Buffer]:
+    found = [p.location.buffer for p in (*step.reads, *step.writes) if p.location is not None]
+    return [*found, *step.lowered.scratch] if isinstance(step, KernelStep) else found
+
+
+def _padded(buffer: Buffer) -> int:
+    return -(-max(1, buffer.nbytes) // ALIGNMENT) * ALIGNMENT
+
+
+class _FreeList:
+    """Free ranges below ``end``, by offset; neighbours are joined."""
+
+    def __init__(self) -> None:
+        self.ranges: list[tuple[int, int]] = []  # (offset, size)
+        self.end = 0
+
+    def take(self, size: int) -> int:
+        for k, (offset, free) in enumerate(self.ranges):
+            if free >= size:
+                self.ranges[k : k + 1] = [(offset + size, free - size)] if free > size else []
+                return offset
+        if self.ranges and sum(self.ranges[-1]) == self.end:  # grow the last free range
+            offset, _ = self.ranges.pop()
+        else:
+            offset = self.end
+        self.end = offset + size
+        return offset
+
+    def give(self, offset: int, size: int) -> None:
+        k = bisect_left(self.ranges, (offset, 0))
+        if k < len(self.ranges) and self.ranges[k][0] == offset + size:
+            size += self.ranges.pop(k)[1]
+        if k and sum(self.ranges[k - 1]) == offset:
+            offset, before = self.ranges[k - 1]
+            self.ranges[k - 1] = (offset, before + size)
+        else:
+            self.ranges.insert(k, (offset, size))

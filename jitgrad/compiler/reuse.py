@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jitgrad.compiler.axes import NONE
+from jitgrad.compiler.axes import NONE, Definitions
 from jitgrad.compiler.group import Group
 from jitgrad.ir import Graph, TraceNode, Value
 
@@ -17,8 +17,8 @@ def can_share(node: TraceNode, source: Value, out: Value) -> bool:
     body: Graph = node.attr("body")
     if source.aval.shape != out.aval.shape or source.aval.dtype != out.aval.dtype:
         return False
-    defined_by = {id(value): n for n in body.nodes for value in n.outs}
-    maker = defined_by.get(id(out))
+    definitions = Definitions(body)
+    maker = definitions.by_value.get(id(out))
     if maker is None or group.schedule.rows:
         return False
     writes = group.out_map(maker)
@@ -28,7 +28,7 @@ def can_share(node: TraceNode, source: Value, out: Value) -> bool:
     if not late and loops != set(range(len(group.sizes))) and loops != set(range(group.schedule.split or 0)):
         return False
     for reader in group.nodes:
-        for read, axes in group.operand_maps(reader, defined_by):
+        for read, axes in group.operand_maps(reader, definitions):
             if read.root is source and (axes != writes or (not late and id(reader) in finish)):
                 return False
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from jitgrad.compiler.axes import RENAMING, resolve
+from jitgrad.compiler.axes import RENAMING, Definitions
 from jitgrad.compiler.group import MAX_STREAMS, Group, is_fusible, merge, single, why_not_fusible
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.dispatch import run_on_arrays
@@ -34,6 +34,7 @@ class _Cluster:
     nodes: list[TraceNode]
     group: Group | None
     before: set[int] = field(default_factory=set)  # numbers of direct predecessors
+    after: set[int] = field(default_factory=set)  # and of those that have it among theirs
     ancestors: int = 0  # bit set of all clusters that must run before
     merged_into: int | None = None
 
@@ -56,9 +57,10 @@ class Fuser:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.defined_by = {id(out): node for node in graph.nodes for out in node.outs}
-        self.position = {id(node): k for k, node in enumerate(graph.nodes)}
+        self.definitions = Definitions(graph)
+        self.defined_by = self.definitions.by_value
         self.clusters: list[_Cluster] = []
+        self.live: dict[int, _Cluster] = {}  # by number; those not merged into another
         self.home: dict[int, int] = {}  # id of a value -> number of the cluster that computes it
         self.refusals: list[Refusal] = []
 
@@ -78,14 +80,17 @@ class Fuser:
 
     def roots(self, node: TraceNode) -> list[Value]:
         """What ``node`` reads, seen through renaming movement."""
-        found = (resolve(atom, self.defined_by).root for atom in node.ins)
+        if node.op.kind is Kind.ELEMENTWISE or node.op.kind is Kind.REDUCE:
+            return [read.root for read in self.definitions.reads(node) if isinstance(read.root, Value)]
+        found = (self.definitions.resolve(atom).root for atom in node.ins)
         return [root for root in found if isinstance(root, Value)]
 
     def place(self, position: int, node: TraceNode) -> None:
         """Give ``node`` a cluster of its own, then merge it with those of its producers, latest first."""
-        group = single(node, self.defined_by) if is_fusible(node) else why_not_fusible(node)
+        group = single(node, self.definitions) if is_fusible(node) else why_not_fusible(node)
         new = _Cluster(len(self.clusters), position, [node], group if isinstance(group, Group) else None)
         self.clusters.append(new)
+        self.live[new.number] = new
         for out in node.outs:
             self.home[id(out)] = new.number
         producers: dict[int, TraceNode] = {}
@@ -101,6 +106,7 @@ class Fuser:
     def precede(self, cluster: _Cluster, numbers: Iterable[int]) -> None:
         for number in numbers:
             cluster.before.add(number)
+            self.clusters[number].after.add(cluster.number)
             cluster.ancestors |= self.clusters[number].ancestors | 1 << number
 
     def try_merge(
@@ -116,7 +122,7 @@ class Fuser:
         elif self.path_between(a, b):
             reason = "another step must run between them"
         else:
-            reason = merge(a.group, b.group, self.defined_by, self.position)
+            reason = merge(a.group, b.group, self.definitions)
         if isinstance(reason, Group) and self.streams(a, b) > MAX_STREAMS:
             reason = f"the kernel would touch more than {MAX_STREAMS} arrays"
         if isinstance(reason, str):
@@ -145,16 +151,24 @@ class Fuser:
         a.nodes += b.nodes
         a.group = group
         a.position = min(a.position, b.position)
-        bits = 1 << a.number | 1 << b.number
+        del self.live[b.number]
         a.before = {self.find(n).number for n in a.before | b.before} - {a.number}
-        before = a.ancestors
-        a.ancestors = (a.ancestors | b.ancestors) & ~bits
-        gained = a.ancestors | 1 << a.number
-        if a.ancestors == before and not any(c.ancestors >> b.number & 1 for c in self.clusters[b.number + 1 :]):
-            return
-        for cluster in self.clusters:
-            if cluster.merged_into is None and cluster.ancestors & bits:
-                cluster.ancestors = (cluster.ancestors | gained) & ~(1 << b.number)
+        a.after |= b.after
+        a.ancestors = (a.ancestors | b.ancestors) & ~(1 << a.number | 1 << b.number)
+        self.pass_on(a, ~(1 << b.number))
+
+    def pass_on(self, changed: _Cluster, keep: int) -> None:
+        """Tell everything after ``changed`` of its ancestors; ``keep`` masks out the bit of a cluster that is gone."""
+        work = [changed]
+        while work:
+            cluster = work.pop()
+            bits = cluster.ancestors | 1 << cluster.number
+            for number in cluster.after:
+                later = self.find(number)
+                known = (later.ancestors | bits) & keep
+                if later is not cluster and known != later.ancestors:
+                    later.ancestors = known
+                    work.append(later)
 
     # --- siblings ------------------------------------------------------------------------------------------------
 
@@ -177,7 +191,7 @@ class Fuser:
             return  # producer and consumer: decided when the consumer was placed
         if a.number > b.number:
             a, b = b, a
-        merged = merge(a.group, b.group, self.defined_by, self.position)
+        merged = merge(a.group, b.group, self.definitions)
         if isinstance(merged, Group) and self.streams(a, b) <= MAX_STREAMS:
             self.join(a, b, merged)
 
@@ -185,9 +199,8 @@ class Fuser:
 
     def ordered(self) -> list[_Cluster]:
         """Live clusters such that each comes after those it reads, close to program order."""
-        live = [c for c in self.clusters if c.merged_into is None]
         done = 0
-        waiting = sorted(live, key=lambda c: c.position)
+        waiting = sorted(self.live.values(), key=lambda c: c.position)
         result: list[_Cluster] = []
         while waiting:
             later = []
@@ -245,7 +258,7 @@ def build(fuser: Fuser) -> Graph:
 
 def _used_outside(fuser: Fuser) -> set[int]:
     """Ids of values that must be in memory: read by another cluster, or results of the program."""
-    used = {id(resolve(a, fuser.defined_by).root) for a in fuser.graph.outputs}
+    used = {id(fuser.definitions.resolve(a).root) for a in fuser.graph.outputs}
     for cluster in fuser.clusters:
         if cluster.merged_into is None:
             for node in cluster.nodes:

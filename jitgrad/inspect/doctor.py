@@ -1,0 +1,115 @@
+"""What this installation consists of and whether it works: versions, CPU, BLAS, threads, cache, one real kernel."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import platform
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from jitgrad import config
+from jitgrad.compiler import cache
+from jitgrad.inspect.traffic import readable_bytes
+from jitgrad.jit import JitFunction
+from jitgrad.ops.elementwise import multiply, tanh
+from jitgrad.ops.reduce import sum as sum_of
+from jitgrad.runtime.blas import find_blas
+from jitgrad.runtime.team import get_num_threads
+from jitgrad.tensor import Tensor
+
+PACKAGES = ("jitgrad", "numpy", "numba", "llvmlite", "optree", "rich", "click", "jinja2", "pygments")
+OPTIONAL = ("scikit-learn", "safetensors", "cupy", "numba-cuda")
+NOTABLE = ("avx512f", "avx2", "avx", "fma", "sse4.2", "neon", "sve")  # features that decide how wide kernels are
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the examination: ``ok`` False is a defect, None neither good nor bad."""
+
+    what: str
+    found: str
+    ok: bool | None = None
+
+
+def examine() -> Iterator[Finding]:
+    """All findings, in order; each is made when it is asked for."""
+    yield Finding("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
+    for name in PACKAGES:
+        found = _version(name)
+        yield Finding(name, found or "not installed", bool(found))
+    for name in OPTIONAL:
+        yield Finding(name, _version(name) or "not installed (optional)")
+    yield from _processor()
+    yield from _libraries()
+    yield _cache()
+    yield _kernel()
+    yield _gpu()
+
+
+def _version(name: str) -> str:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return ""
+
+
+def _processor() -> Iterator[Finding]:
+    llvm: Any = importlib.import_module("jitgrad.backends.llvm")
+    present = {feature[1:] for feature in llvm.features().split(",") if feature.startswith("+")}
+    notable = [feature for feature in NOTABLE if feature in present]
+    yield Finding("CPU", f"{llvm.cpu()}, {os.cpu_count()} cores")
+    yield Finding("CPU features", " ".join(notable) or "none that matter")
+    bits = llvm.vector_bits()
+    yield Finding("vector width", f"{bits} bits" if bits else "what LLVM prefers")
+
+
+def _libraries() -> Iterator[Finding]:
+    blas = find_blas()
+    yield Finding("BLAS", f"{blas.library}, called without Python" if blas else "only through np.matmul")
+    yield Finding("threads", str(get_num_threads()))
+
+
+def _cache() -> Finding:
+    info = cache.info()
+    if info.problem:
+        return Finding("kernel cache", info.problem, False)
+    size = f"{readable_bytes(info.size)} of {readable_bytes(info.max_size)}"
+    return Finding("kernel cache", f"{info.directory}: {info.entries} kernels, {size}", True)
+
+
+def _kernel() -> Finding:
+    """Compile, run and check a kernel on the backend that is in force."""
+
+    def probe(x: Tensor) -> Tensor:
+        return sum_of(multiply(tanh(x), x))
+
+    backend = config.read("JITGRAD_BACKEND")
+    x = np.linspace(-2, 2, 5000, dtype=np.float32)
+    start = time.perf_counter()
+    try:
+        found = float(JitFunction(probe, check="off")(Tensor(x)).item())
+    except Exception as error:
+        return Finding(f"a kernel ({backend})", f"{type(error).__name__}: {error}", False)
+    seconds = time.perf_counter() - start
+    expected = float(np.sum(np.tanh(x, dtype=np.float64) * x))
+    right = abs(found - expected) <= 1e-5 * abs(expected)
+    verdict = "compiled or loaded, run, right" if right else f"gives {found}, not {expected}"
+    return Finding(f"a kernel ({backend})", f"{verdict} ({seconds:.2f} s)", right)
+
+
+def _gpu() -> Finding:
+    if importlib.util.find_spec("cupy") is None:
+        return Finding("GPU", "none is used: CuPy is not installed")
+    runtime: Any = importlib.import_module("cupy").cuda.runtime
+    try:
+        names = [runtime.getDeviceProperties(k)["name"].decode() for k in range(runtime.getDeviceCount())]
+    except runtime.CUDARuntimeError as error:
+        return Finding("GPU", f"none: {error}")
+    return Finding("GPU", ", ".join(names) or "none")
