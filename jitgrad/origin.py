@@ -23,8 +23,9 @@ def _is_internal(filename: str) -> bool:
     known = _OURS.get(filename)
     if known is None:
         path = os.path.abspath(filename)
-        known = (path.startswith(_PACKAGE) and path != _DEMO) or (path.startswith(_STDLIB) and "site-packages" not in path)
-        _OURS[filename] = known or filename.startswith("<frozen")
+        ours = path.startswith(_PACKAGE) and path != _DEMO
+        standard = path.startswith(_STDLIB) and "site-packages" not in path
+        _OURS[filename] = ours or standard or filename.startswith("<frozen")
     return _OURS[filename]
 
 
