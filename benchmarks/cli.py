@@ -110,13 +110,12 @@ def main(  # noqa: PLR0917 (one parameter per option)
             from benchmarks.compile_time import compile_times as measure_compiling
 
             record.compiling = measure_compiling(chosen, threads, quick=quick, slow=slow)
-    if json_path is not None:
-        save_record(record, json_path)
     report.show(record, console)
     if compare_path is not None:
         report.show_comparison(record, load_record(compare_path), console)
-    if plot_path is not None:
-        plot_path.write_text(report.plot(record), encoding="utf-8")
-    if markdown_path is not None:
-        markdown_path.write_text(report.markdown(record), encoding="utf-8")
+    if json_path is not None:
+        save_record(record, json_path)
+    for path, form in ((plot_path, report.plot), (markdown_path, report.markdown)):
+        if path is not None:
+            path.write_text(form(record), encoding="utf-8")
     sys.exit(1 if any(r.failure for o in record.outcomes for r in o.rows if r.peer.startswith("jitgrad")) else 0)
