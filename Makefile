@@ -39,7 +39,7 @@ types: $(READY)
 check: lint types test
 
 bench: $(READY)
-	$(PY) -m jitgrad bench
+	$(PY) -m benchmarks
 
 # docs/speed.svg and the numbers beside it, measured on this machine
 picture: $(READY)
