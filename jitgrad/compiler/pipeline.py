@@ -10,13 +10,23 @@ from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
 from jitgrad.compiler.passes.fuse import fuse
 from jitgrad.compiler.passes.isolate import isolate
 from jitgrad.compiler.passes.simplify import simplify
+from jitgrad.compiler.passes.slices import assemble, split_elementwise
 from jitgrad.compiler.verify import verify
 from jitgrad.ir import Graph, format_graph
 
 Pass = Callable[[Graph], Graph]
 Watcher = Callable[[str, Graph], None]
 
-PASSES: tuple[Pass, ...] = (eliminate_dead, simplify, eliminate_common, isolate, eliminate_dead, fuse)
+PASSES: tuple[Pass, ...] = (
+    eliminate_dead,
+    simplify,
+    eliminate_common,
+    split_elementwise,
+    assemble,
+    isolate,
+    eliminate_dead,
+    fuse,
+)
 
 
 def ignore(stage: str, graph: Graph) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ import numpy as np
 from jitgrad.aval import Aval
 from jitgrad.compiler.layout import Buffer, Location, row_major, view_location
 from jitgrad.compiler.lower import Lowered, lower
+from jitgrad.compiler.passes.slices import ASSEMBLE, Index
 from jitgrad.compiler.reuse import can_share
 from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
-from jitgrad.op import Kind, OpDef
+from jitgrad.op import REGISTRY, Kind, OpDef
 
 ALIGNMENT = 64
 
@@ -91,6 +93,7 @@ class _Planner:
             inputs.append(buffer)
             self.where[id(value)] = Location(buffer, 0, row_major(value.aval.shape))
         self._find_donations()
+        self.slots = self._find_slots()
         for node in self.graph.nodes:
             self._place_node(node)
         outputs = tuple(self._output(atom) for atom in self.graph.outputs)
@@ -129,6 +132,50 @@ class _Planner:
                 roots[id(out)] = roots[id(source)] if isinstance(source, Value) else out
         return roots
 
+    # --- assembled values ----------------------------------------------------------------------------------------
+
+    def _find_slots(self) -> dict[int, tuple[TraceNode, Index]]:
+        """For values that are parts of an ``assemble``: their place in it. Kernels and products write them there."""
+        slots: dict[int, tuple[TraceNode, Index]] = {}
+        made_by = {id(out): n for n in self.graph.nodes for out in n.outs}
+        results = set(map(id, self.graph.outputs))
+        for node in self.graph.nodes:
+            if node.op is not ASSEMBLE:
+                continue
+            for atom, index in zip(node.ins, node.attr("indices"), strict=True):
+                maker = made_by.get(id(atom))
+                direct = maker is not None and maker.op.kind is Kind.FUSED and id(atom) not in results
+                if direct and id(atom) not in slots and id(atom) not in self.in_place:
+                    slots[id(atom)] = node, index
+        return slots
+
+    def _assembled(self, node: TraceNode) -> Location:
+        """Where the assembled value lies: one buffer, filled with zeros first if the parts leave gaps."""
+        known = self.where.get(id(node.out))
+        if known is not None:
+            return known
+        place = self.allocate(node.out)
+        assert place.location is not None
+        covered = sum(prod(n for _, _, n in index) for index in node.attr("indices"))
+        if covered < node.out.aval.size:
+            self.steps.append(OpStep(node, ZERO, {"like": node.out.aval}, (), (place,)))
+        return place.location
+
+    def _window(self, node: TraceNode, index: Index, aval: Aval) -> Location:
+        whole = self._assembled(node)
+        view = TraceNode(REGISTRY["slice"], (node.out,), (Value(aval),), (("index", index),))
+        found = view_location(view, whole, node.out.aval)
+        assert found is not None
+        return found
+
+    def _place_assembly(self, node: TraceNode) -> None:
+        """Copy the parts that were not written in place already."""
+        for atom, index in zip(node.ins, node.attr("indices"), strict=True):
+            slot = self.slots.get(id(atom))
+            if slot is None or slot[0] is not node or slot[1] is not index:
+                target = Place(atom.aval, self._window(node, index, atom.aval))
+                self.steps.append(OpStep(node, COPY, {}, (self.place(atom),), (target,)))
+
     # --- places --------------------------------------------------------------------------------------------------
 
     def place(self, atom: Atom) -> Place:
@@ -139,7 +186,10 @@ class _Planner:
 
     def allocate(self, value: Value) -> Place:
         source = self.in_place.get(id(value))
-        if source is not None:
+        slot = self.slots.get(id(value))
+        if slot is not None:
+            self.where[id(value)] = self._window(*slot, value.aval)
+        elif source is not None:
             self.where[id(value)] = self.where[id(source)]
         else:
             buffer = Buffer("temporary", value.aval.nbytes, str(value.aval))
@@ -154,6 +204,10 @@ class _Planner:
             if seen is not None:
                 self.where[id(node.out)] = seen
                 return
+        if node.op is ASSEMBLE:
+            self._assembled(node)
+            self._place_assembly(node)
+            return
         reads = tuple(map(self.place, node.ins))
         writes = tuple(map(self.allocate, node.outs))
         if node.op.kind is Kind.FUSED:
@@ -199,6 +253,14 @@ def _copy(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return x
 
 
+ZERO = OpDef(
+    "zero",
+    Kind.OPAQUE,
+    (),
+    attrs=("like",),
+    eager=lambda *, like: np.zeros(like.shape, like.dtype),
+    abstract=lambda avals, attrs: attrs["like"],
+)
 COPY = OpDef("copy", Kind.OPAQUE, ("x",), eager=_copy, abstract=lambda avals, attrs: replace(avals[0], weak=False))
 
 
