@@ -1,8 +1,6 @@
 """Kernel source to machine code: right values, vector code, no exceptions, and reuse from disk."""
 
 import ctypes
-import subprocess
-import sys
 import threading
 from pathlib import Path
 
@@ -11,8 +9,7 @@ import pytest
 
 from jitgrad.backends import llvm
 from jitgrad.backends.machine import compile_entry
-from jitgrad.compiler import cache
-from jitgrad.errors import BackendError, CacheWarning
+from jitgrad.errors import BackendError
 
 FLAT = """
 def kernel(x0, x1, y0, y1, alpha, start, stop):
@@ -356,71 +353,6 @@ def test_mistyped_source_is_an_error():
         compile_entry(text, "kernel", {}, params=("f32*",), key=None)
     with pytest.raises(BackendError, match="parameter type 'f16"):
         compile_entry(text, "kernel", {}, params=("f16*",), key=None)
-
-
-def test_second_compilation_comes_from_disk():
-    first, second = build("flat", key=""), build("flat", key="")
-    x = np.ones(10, np.float32)
-    y0, y1 = np.zeros((2, 10), np.float32)
-
-    run(second, table(x, x, y0, y1, np.float32(1)), 0, 10)
-
-    assert (first.from_disk, second.from_disk) == (False, True)
-    assert (first.object_code, first.source) == (second.object_code, second.source)
-    assert y1.tolist() == [2.0] * 10
-    assert "vector.body" in second.llvm
-
-
-def test_key_and_parameters_are_in_the_disk_key():
-    build("flat", key="")
-
-    assert not build("flat", key="other").from_disk
-    assert not build("flat", key=None).from_disk
-    assert len(cache.entries()) == 2
-
-
-def test_damaged_entry_is_compiled_again(folder):
-    build("sum", key="")
-    (path,) = folder.glob("*.kernel")
-    path.write_bytes(path.read_bytes()[:-10])
-
-    with pytest.warns(CacheWarning):
-        assert not build("sum", key="").from_disk
-    assert build("sum", key="").from_disk
-
-
-def test_absolute_addresses_stay_off_the_disk():
-    from numba.core import types
-    from numba.extending import intrinsic
-
-    pointer = types.CPointer(types.float32)
-
-    @intrinsic
-    def here(typing):
-        def build(context, builder, signature, args):
-            number = context.get_constant(types.int64, 0x7F0000001000)
-            return number.inttoptr(context.get_value_type(pointer))
-
-        return pointer(), build
-
-    text = "def kernel(y0, start, stop):\n    y0[0] = here()[start]\n"
-    compile_entry(text, "kernel", {"here": here}, params=("f32*",), key="")
-
-    assert cache.entries() == []
-
-
-def test_second_process_needs_no_numba(folder):
-    build("rows", key="")
-    script = (
-        "import sys\n"
-        "from jitgrad.backends.machine import compile_entry\n"
-        f"code = compile_entry({ROWS!r}, 'kernel', {{}}, params={FORMS['rows'][1]!r}, key='')\n"
-        "print(code.from_disk, 'numba' in sys.modules)"
-    )
-
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-
-    assert done.stdout.split() == ["True", "False"], done.stderr
 
 
 def test_unknown_symbols_are_not_loaded():
