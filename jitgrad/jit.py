@@ -118,7 +118,8 @@ class JitFunction:
         compiled = self._find(call)
         if compiled is not None:
             if self._check_mode() == "always":
-                return check_first_call(compiled, self.eager, args, kwargs, call.leaves)[0]
+                with disable_jit():
+                    return check_first_call(compiled, self.eager, args, kwargs, call.leaves)[0]
             result = compiled.run(call.leaves)
             self._add_launcher(compiled, call, args, kwargs)
             return result
@@ -187,7 +188,8 @@ class JitFunction:
             return self.eager(*args, **kwargs)
         if self._check_mode() == "off":
             return compiled.run(call.leaves)
-        result, agrees = check_first_call(compiled, self.eager, args, kwargs, call.leaves)
+        with disable_jit():  # what it is compared with is eager through and through
+            result, agrees = check_first_call(compiled, self.eager, args, kwargs, call.leaves)
         if not agrees:
             self._programs[call.key].remove(compiled)
             self._eager_keys.add(call.key)

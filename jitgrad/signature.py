@@ -42,6 +42,8 @@ def leaf_key(x: Any) -> Any:
         return (np.ndarray, x.shape, check_supported("@jit argument", x.dtype))
     if kind in (int, bool, str, bytes, type(None)):
         return (kind, x)
+    if kind is Static:
+        return kind  # its value is in the key by name
     try:
         hash(x)
     except TypeError:
