@@ -14,8 +14,8 @@ import click
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
+from benchmarks import compile_time, report, system
 from benchmarks import peers as libraries
-from benchmarks import report, system
 from benchmarks.record import Record, load_record, save_record
 
 WIDTH = 130  # of tables in files and pipes
@@ -31,15 +31,22 @@ def _chosen(patterns: Sequence[str], slow: bool) -> list[Any]:
 
 
 def run(
-    patterns: Sequence[str], names: Sequence[str], *, threads: int, quick: bool, slow: bool, seconds: float
+    patterns: Sequence[str],
+    names: Sequence[str],
+    *,
+    threads: int,
+    quick: bool,
+    slow: bool,
+    seconds: float,
+    save_to: Path | None = None,
 ) -> Record:
-    """Measure, with progress on the terminal."""
+    """Measure, with progress on the terminal; saved after each workload."""
     from benchmarks.measure import measure
 
     console = Console(stderr=True)
     found = libraries.load_all(names, threads, console.print)
     workloads = _chosen(patterns, slow)
-    outcomes = []
+    record = Record(datetime.date.today().isoformat(), system.machine(threads), quick, [])
     with Progress(SpinnerColumn(), *Progress.get_default_columns()[:2], TimeElapsedColumn(), console=console) as bar:
         task = bar.add_task("", total=len(workloads))
         for workload in workloads:
@@ -48,21 +55,20 @@ def run(
                 bar.update(task, description=f"{name}: {text}")
 
             able = [p for p in found if slow or p.name not in workload.slow_peers]
-            for peer in found:
-                if peer not in able:
-                    bar.console.print(f"{workload.name}: {peer.name} takes a minute to compile: --slow includes it")
+            for peer in (p for p in found if p not in able):
+                bar.console.print(f"{workload.name}: {peer.name} takes a minute to compile: --slow includes it")
             try:
                 outcome = measure(workload, able, quick=quick, seconds=seconds, threads=threads, say=say)
             except MemoryError:
                 bar.console.print(f"{workload.name}: not enough memory")
                 continue
-            outcomes.append(outcome)
-            for row in outcome.rows:
-                if row.failure:
-                    bar.console.print(f"{workload.name}: {row.peer}: {row.failure}", markup=False)
+            record.outcomes.append(outcome)
+            for row in (r for r in outcome.rows if r.failure):
+                bar.console.print(f"{workload.name}: {row.peer}: {row.failure}", markup=False)
+            if save_to is not None:
+                save_record(record, save_to)
             bar.advance(task)
-    today = datetime.date.today().isoformat()
-    return Record(today, system.machine(threads), quick, outcomes)
+    return record
 
 
 @click.command(help=__doc__, context_settings={"show_default": True})
@@ -99,20 +105,20 @@ def main(  # noqa: PLR0917 (one parameter per option)
         for workload in _chosen(names, slow=True):
             console.print(f"{workload.name:24}{workload.title}", markup=False)
         return
+    before = load_record(compare_path) if compare_path is not None else None  # it may be the file to be written
     if load_path is not None:
         record = load_record(load_path)
     else:
         libraries.prepare_threads(threads)
         warnings.filterwarnings("ignore", module="torch")
         chosen = [p.strip() for p in peers.split(",") if p.strip()]
-        record = run(names, chosen, threads=threads, quick=quick, slow=slow, seconds=0.2 if quick else seconds)
+        limit = 0.2 if quick else seconds
+        record = run(names, chosen, threads=threads, quick=quick, slow=slow, seconds=limit, save_to=json_path)
         if compile_times or (markdown_path is not None and not names):
-            from benchmarks.compile_time import compile_times as measure_compiling
-
-            record.compiling = measure_compiling(chosen, threads, quick=quick, slow=slow)
+            record.compiling = compile_time.measure(chosen, threads, quick=quick, slow=slow)
     report.show(record, console)
-    if compare_path is not None:
-        report.show_comparison(record, load_record(compare_path), console)
+    if before is not None:
+        report.show_comparison(record, before, console)
     if json_path is not None:
         save_record(record, json_path)
     for path, form in ((plot_path, report.plot), (markdown_path, report.markdown)):

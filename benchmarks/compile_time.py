@@ -55,7 +55,7 @@ def _process(peer: str, operations: int, threads: int, folder: str) -> float:
     return float(done.stdout.split()[-1])
 
 
-def compile_times(names: Sequence[str], threads: int, *, quick: bool, slow: bool) -> list[Compiling]:
+def measure(names: Sequence[str], threads: int, *, quick: bool, slow: bool) -> list[Compiling]:
     """Measure all that compile; a thousand operations for the slow ones only with ``slow``."""
     found = []
     for operations in COUNTS[:1] if quick else COUNTS:
