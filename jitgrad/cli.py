@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
+import re
 import sys
 import time
 import traceback
@@ -134,18 +134,17 @@ def inspect(script: str, arguments: Sequence[str], kernels: bool, report: Path |
     path, wanted = _script(script)
     recording = record_script(path, arguments)
     chosen = {f: c for f, c in recording.compiled.items() if wanted in ("", f.name)}
-    for function, specialisations in chosen.items():
-        for number, compiled in enumerate(specialisations):
-            again = f", specialisation {number + 1}" if len(specialisations) > 1 else ""
-            console.rule(f"{escape(function.name)}{again}")
-            explanation = explain(compiled)
-            console.print(str(explanation), markup=False, highlight=False, soft_wrap=True)
-            for kernel in kernel_views(compiled) if kernels else ():
-                console.print()
-                _print_kernel(console, kernel)
-            if report is not None:
-                report.mkdir(parents=True, exist_ok=True)
-                write_report(report / f"{function.name}.{number + 1}.html", compiled, explanation)
+    for number, (function, compiled) in enumerate((f, c) for f, cs in chosen.items() for c in cs):
+        console.rule(f"{number}: {escape(function.name)}")
+        explanation = explain(compiled)
+        console.print(str(explanation), markup=False, highlight=False, soft_wrap=True)
+        for kernel in kernel_views(compiled) if kernels else ():
+            console.print()
+            _print_kernel(console, kernel)
+        if report is not None:
+            report.mkdir(parents=True, exist_ok=True)
+            name = re.sub(r"\W", "_", function.name)
+            write_report(report / f"{number}_{name}.html", compiled, explanation)
     _finish(console, recording, bool(chosen), wanted)
 
 
