@@ -63,6 +63,10 @@ def _scalar_aval(kind: type) -> Aval:
     return Aval((), PYTHON_SCALAR_DTYPES[kind], weak=kind is not bool)
 
 
+class Count(int):
+    """A number that follows from a shape. Kernels take it as an argument, so that other shapes need no other kernel."""
+
+
 def aval_of_scalar(x: bool | int | float) -> Aval:
     """The weak 0-d aval of a Python number."""
     return _scalar_aval(bool if isinstance(x, bool) else int if isinstance(x, int) else float)

@@ -20,10 +20,14 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A number known while compiling: weakly typed as Python's are, unless it has a dtype."""
+    """A number known while compiling: weakly typed as Python's are, unless it has a dtype.
+
+    ``sized``: it follows from a shape, and is an argument of kernels and not part of their text.
+    """
 
     value: bool | int | float
     dtype: Dtype | None = None
+    sized: bool = False
 
     @property
     def aval(self) -> Aval:
@@ -36,8 +40,8 @@ class Literal:
     def __hash__(self) -> int:
         return hash(self.key())
 
-    def key(self) -> tuple[type, str, Dtype | None]:
-        return type(self.value), repr(self.value), self.dtype
+    def key(self) -> tuple[type, str, Dtype | None, bool]:
+        return type(self.value), repr(self.value), self.dtype, self.sized
 
     def __str__(self) -> str:
         return repr(self.value) if self.dtype is None else f"{dtype_name(self.dtype)}({self.value!r})"

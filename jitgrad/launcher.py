@@ -26,7 +26,7 @@ from jitgrad.signature import Call
 from jitgrad.tensor import Tensor
 
 MISS = object()
-MAX_LEAVES = 400  # beyond, the generated text would take longer to compile than it saves
+MAX_LEAVES = 4000  # beyond, the generated text would take longer to compile than it saves
 
 
 def address(tensor: Tensor) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from jitgrad.aval import dtype_name
 from jitgrad.backends.cpu import numba_names, user_functions
 from jitgrad.backends.machine import compile_entry
-from jitgrad.backends.python import Pointer, names
+from jitgrad.backends.python import Pointer, names, passed
 from jitgrad.compiler.codegen.cpu import emit_cpu
 from jitgrad.compiler.layout import Buffer
 from jitgrad.compiler.loops import Word
@@ -231,7 +231,7 @@ def _run_python(
 
 def _pointer(word: RecordedWord, kind: str, memory: Mapping[str, np.ndarray[Any, Any]]) -> Any:
     if isinstance(word, int):
-        return word
+        return passed(word, kind)
     name, offset = word
     dtype = next(d for d in map(np.dtype, "?bhilBHILfd") if dtype_name(d) == kind.rstrip("*"))
     memory_bytes = memory[name]

@@ -42,6 +42,13 @@ class Pointer:
         return place
 
 
+def passed(word: int, kind: str) -> Any:
+    """What a kernel parameter of ``kind`` gets for ``word``: the integer, or the float whose bit pattern it is."""
+    if kind[0] != "f":
+        return word
+    return np.array(word, np.int64).astype(f"i{int(kind[1:]) // 8}").view(_DTYPES[kind])[()]
+
+
 def _to(dtype: np.dtype[Any]) -> Callable[[Any], Any]:
     def convert(x: Any) -> Any:
         return np.asarray(x).astype(dtype)[()]

@@ -51,27 +51,27 @@ class Schedule:
     finish: frozenset[int] = frozenset()  # ids of nodes that run once, after all chunks, on merged reductions
     merged: frozenset[int] = frozenset()  # ids of reductions whose partial results are merged after all chunks
     rows: frozenset[int] = frozenset()  # ids of reductions over the inner axes, one result per row
+    late: frozenset[int] = frozenset()  # ids of values that are known only after all chunks
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Group:
     """Nodes of one kernel. ``frames`` maps each node's own loop dimensions to the group's axes.
 
-    A node's own loop dimensions are those of its result, or for a reduction those of its operand.
+    A node's own loop dimensions are those of its result, or for a reduction those of its operand. ``computed`` holds
+    the axes of the values made here, ``external`` those of values from elsewhere as they are first read.
     """
 
     sizes: tuple[int, ...]
     nodes: tuple[TraceNode, ...]
     frames: Mapping[int, AxisMap]
     schedule: Schedule
+    computed: Mapping[int, AxisMap]
+    external: Mapping[int, tuple[Value, AxisMap]]
 
     def out_map(self, node: TraceNode) -> AxisMap:
         """The axis of every dimension of ``node``'s result."""
-        frame = self.frames[id(node)]
-        if node.op.kind is not Kind.REDUCE:
-            return frame
-        reduced = set(node.attr("axis"))
-        return tuple(axis for k, axis in enumerate(frame) if k not in reduced)
+        return self.computed[id(node.outs[0])]
 
     def operand_maps(self, node: TraceNode, definitions: Definitions) -> Iterator[tuple[Read, AxisMap]]:
         """For every operand of ``node``: what is read, and the axis of each dimension of that."""
@@ -79,17 +79,27 @@ class Group:
         for read in definitions.reads(node):
             yield read, compose(read.dims, frame)
 
-    def accesses(self, definitions: Definitions) -> tuple[dict[int, AxisMap], dict[int, tuple[Value, AxisMap]]]:
-        """(maps of the values computed here, values read from elsewhere with the first map they are read by)."""
-        computed = {id(node.outs[0]): self.out_map(node) for node in self.nodes}
-        external: dict[int, tuple[Value, AxisMap]] = {}
-        for node in self.nodes:
-            frame = self.frames[id(node)]
-            for read in definitions.reads(node):
-                key = id(read.root)
-                if key not in computed and key not in external and isinstance(read.root, Value):
-                    external[key] = (read.root, compose(read.dims, frame))
-        return computed, external
+
+def accesses(
+    nodes: tuple[TraceNode, ...], frames: Mapping[int, AxisMap], definitions: Definitions
+) -> tuple[dict[int, AxisMap], dict[int, tuple[Value, AxisMap]]]:
+    """(axes of the values computed by ``nodes``, values read from elsewhere with the axes they are first read by)."""
+    computed = {id(node.outs[0]): out_axes(node, frames[id(node)]) for node in nodes}
+    external: dict[int, tuple[Value, AxisMap]] = {}
+    for node in nodes:
+        for read in definitions.reads(node):
+            key = id(read.root)
+            if key not in computed and key not in external and isinstance(read.root, Value):
+                external[key] = (read.root, compose(read.dims, frames[id(node)]))
+    return computed, external
+
+
+def out_axes(node: TraceNode, frame: AxisMap) -> AxisMap:
+    """The axis of every dimension of ``node``'s result."""
+    if node.op.kind is not Kind.REDUCE:
+        return frame
+    reduced = set(node.attr("axis"))
+    return tuple(axis for k, axis in enumerate(frame) if k not in reduced)
 
 
 def single(node: TraceNode, definitions: Definitions) -> Group | str:
@@ -105,8 +115,10 @@ def merge(first: Group, second: Group, definitions: Definitions) -> Group | str:
     """One group for the nodes of both, in program order, or why that cannot be one loop nest."""
     if len(first.nodes) + len(second.nodes) > MAX_NODES:
         return f"the kernel would have more than {MAX_NODES} operations"
-    if isinstance(pairs := _pair_axes(first, second, definitions), str):
+    if isinstance(pairs := _pair_axes(first, second), str):
         return pairs
+    if (simple := _with_one_more(first, second, pairs, definitions)) is not None:
+        return simple
     back = {a: b for b, a in pairs.items()}
     if len(pairs) == len(second.sizes):
         sizes, ours, theirs = first.sizes, {k: k for k in range(len(first.sizes))}, pairs
@@ -120,19 +132,48 @@ def merge(first: Group, second: Group, definitions: Definitions) -> Group | str:
     return _scheduled(sizes, nodes, frames, definitions)
 
 
+def _with_one_more(
+    first: Group, second: Group, pairs: Mapping[int, int], definitions: Definitions
+) -> Group | None:
+    """``first`` and one elementwise node over all its axes that reads nothing late: the schedule stays as it is.
+
+    This is most of all merges; planning the whole group again would make long chains quadratic.
+    """
+    node = second.nodes[0]
+    if len(second.nodes) > 1 or node.op.kind is not Kind.ELEMENTWISE or len(pairs) != len(first.sizes):
+        return None
+    if len(second.sizes) != len(first.sizes) or definitions.position[id(node)] < definitions.position[id(first.nodes[-1])]:
+        return None
+    if any(id(read.root) in first.schedule.late for read in definitions.reads(node)):
+        return None
+    frame = _renamed(second.frames[id(node)], pairs)
+    external = dict(first.external)
+    for key, (value, axes) in second.external.items():
+        if key not in first.computed:
+            external.setdefault(key, (value, _renamed(axes, pairs)))
+    return Group(
+        first.sizes,
+        (*first.nodes, node),
+        {**first.frames, id(node): frame},
+        first.schedule,
+        {**first.computed, id(node.outs[0]): frame},
+        external,
+    )
+
+
 def _renamed(frame: AxisMap, names: Mapping[int, int]) -> AxisMap:
     return tuple(NONE if k == NONE else names[k] for k in frame)
 
 
-def _pair_axes(first: Group, second: Group, definitions: Definitions) -> dict[int, int] | str:
+def _pair_axes(first: Group, second: Group) -> dict[int, int] | str:
     """second's axis -> first's axis: by the values that flow between them, then by shared inputs, then by length."""
-    computed_1, external_1 = first.accesses(definitions)
-    computed_2, external_2 = second.accesses(definitions)
+    computed_1, external_1, computed_2, external_2 = first.computed, first.external, second.computed, second.external
     pairs: dict[int, int] = {}
     for key, (_, axes) in external_2.items():
         if key in computed_1 and not _unify(pairs, computed_1[key], axes, first.sizes, second.sizes):
             return "they index a shared value differently"
-    for key, (_, axes) in external_1.items():
+    backward = computed_2 if len(computed_2) > 1 else ()  # a single new node is read by nobody yet
+    for key, (_, axes) in external_1.items() if backward else ():
         if key in computed_2 and not _unify(pairs, axes, computed_2[key], first.sizes, second.sizes):
             return "they index a shared value differently"
     for key, (_, axes) in external_2.items():
@@ -169,9 +210,10 @@ def _unify(
 def _scheduled(
     sizes: tuple[int, ...], nodes: tuple[TraceNode, ...], frames: Mapping[int, AxisMap], definitions: Definitions
 ) -> Group | str:
-    draft = Group(sizes, nodes, frames, Schedule())
+    computed, external = accesses(nodes, frames, definitions)
+    draft = Group(sizes, nodes, frames, Schedule(), computed, external)
     found = _Scheduler(draft, definitions).run()
-    return found if isinstance(found, str) else Group(sizes, nodes, frames, found)
+    return found if isinstance(found, str) else Group(sizes, nodes, frames, found, computed, external)
 
 
 class _Scheduler:
@@ -215,7 +257,9 @@ class _Scheduler:
                 if axes and not self.pin(self.rank - len(axes)):
                     return "no single loop nest fits all their axes"
         split = min(self.splits) if len(self.splits) == 1 else None
-        return Schedule(split, frozenset(self.finish), frozenset(self.merged), frozenset(self.rows))
+        return Schedule(
+            split, frozenset(self.finish), frozenset(self.merged), frozenset(self.rows), frozenset(self.late)
+        )
 
     def pin(self, split: int) -> bool:
         self.splits &= {split}

@@ -44,6 +44,13 @@ def accumulator_dtype(dtype: Dtype, monoid: str) -> Dtype:
     return np.dtype(np.float64) if dtype.kind == "f" and monoid == "sum" else dtype
 
 
+def bits(number: bool | int | float, dtype: Dtype) -> int:
+    """``number`` as a word of a kernel's argument table: an integer, or the bit pattern of a float."""
+    if dtype.kind != "f":
+        return int(number)
+    return int(np.array(number, dtype).view(f"i{dtype.itemsize}"))
+
+
 class _Builder:
     """Places statements; ``scope`` says which locals exist where."""
 
@@ -59,6 +66,7 @@ class _Builder:
         self.units, self.grain = frame.units_and_grain()
         self.chunks = max(1, -(-self.units // self.grain))
         self.merges: dict[int, Accumulate] = {}
+        self.counts: dict[int, str] = {}  # parameters of numbers that follow from shapes
 
     # --- reading -------------------------------------------------------------------------------------------------
 
@@ -70,7 +78,7 @@ class _Builder:
         args: list[tuple[str | bool | int | float, Dtype]] = []
         for read, axes in self.operands(node):
             if isinstance(read.root, Literal):
-                args.append((read.root.value, read.root.aval.dtype))
+                args.append((self.number(read.root), read.root.aval.dtype))
             else:
                 args.append((self.local(read, axes, into, loop, inner), read.root.aval.dtype))
         if node.op.kind is Kind.INDEX:
@@ -78,6 +86,14 @@ class _Builder:
         name = self.frame.new_local("t")
         into.append(Compute(name, node, tuple(args)))
         return name
+
+    def number(self, literal: Literal) -> str | bool | int | float:
+        """The value of ``literal``, or the parameter that has it."""
+        if not literal.sized:
+            return literal.value
+        name = self.counts.setdefault(id(literal), f"c{len(self.counts)}")
+        dtype = literal.aval.dtype
+        return self.frame.table.add(name, dtype_name(dtype), bits(literal.value, dtype), "follows from a shape")
 
     def local(
         self, read: Read, axes: AxisMap, into: list[Statement], loop: dict[str, str] | None, inner: dict[int, str]
@@ -302,7 +318,8 @@ class _Builder:
         frame, out = self.frame, node.out.aval.dtype
         read, axes = self.operands(node)[0]
         if isinstance(read.root, Literal):
-            local, found = typed(read.root.value, read.root.aval.dtype), read.root.aval.dtype
+            number, found = self.number(read.root), read.root.aval.dtype
+            local = number if isinstance(number, str) else typed(number, found)
         else:
             local, found = self.local(read, axes, into, loop, inner), read.root.aval.dtype
         name, note = frame.new_local("r"), f"{node.op}  {node.origin}"
@@ -373,8 +390,10 @@ class _Builder:
                 if "chunk" in s.access.outer:
                     names.add("grain")
                     self.frame.table.add("grain", "i64", self.grain)
-            elif isinstance(s, Accumulate) and s.partial:
-                names |= {s.partial, "grain"}
+            elif isinstance(s, Accumulate):
+                names |= {s.local, *((s.partial, "grain") if s.partial else ())}
+            elif isinstance(s, Compute):
+                names |= {arg for arg, _ in s.args if isinstance(arg, str)}
         table = self.frame.table
         chosen = [k for k, p in enumerate(table.params) if p.name in names]
         return tuple(table.params[k] for k in chosen), tuple(table.words[k] for k in chosen)

@@ -108,20 +108,26 @@ class _Planner:
         order = {id(node): k for k, node in enumerate(self.graph.nodes)}
         made_by = {id(out): node for node in self.graph.nodes for out in node.outs}
         roots = self._view_roots()
+        reading: dict[int, list[TraceNode]] = {}
+        for node in self.graph.nodes:
+            for root in {id(roots[id(a)]) for a in node.ins if id(a) in roots}:
+                reading.setdefault(root, []).append(node)
+        kept_roots = {id(roots[id(a)]) for a in self.graph.outputs if id(a) in roots}
+        after_failure = 1 + max((k for k, n in enumerate(self.graph.nodes) if not _cannot_fail(n)), default=-1)
+        used: set[int] = set()
         for key, source in self.donated.items():
             maker = made_by.get(key)
             if maker is None or maker.op.kind is not Kind.FUSED:
                 continue
-            readers = [n for n in self.graph.nodes if any(roots.get(id(a)) is source for a in n.ins)]
             direct = not any(roots.get(id(a)) is source and a is not source for a in maker.ins)
-            late = any(order[id(n)] > order[id(maker)] for n in readers)
-            kept = any(roots.get(id(a)) is source for a in self.graph.outputs)
-            fallible = any(not _cannot_fail(n) for n in self.graph.nodes[order[id(maker)] :])
-            if late or kept or fallible or not direct or source in self.in_place.values():
+            late = any(order[id(n)] > order[id(maker)] for n in reading.get(id(source), ()))
+            fallible = order[id(maker)] < after_failure
+            if late or fallible or not direct or id(source) in kept_roots or id(source) in used:
                 continue
             out = next(v for v in maker.outs if id(v) == key)
             if can_share(maker, source, out):
                 self.in_place[key] = source
+                used.add(id(source))
 
     def _view_roots(self) -> dict[int, Value]:
         """For every value: the value whose memory it shows, through views."""

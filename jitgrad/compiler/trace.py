@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval
+from jitgrad.aval import Aval, Count
 from jitgrad.compiler.views import VIEW_WRITERS
 from jitgrad.dispatch import aval_of
 from jitgrad.errors import LeakedTracerError, TracedValueError, TraceError
@@ -111,7 +111,7 @@ class Trace:
             return self.lift(x, "array")
         if isinstance(x, np.generic):
             return Literal(x.item(), x.dtype)
-        return Literal(x)
+        return Literal(int(x), sized=True) if isinstance(x, Count) else Literal(x)
 
     # --- the Interpreter protocol --------------------------------------------------------------------------------
 

@@ -150,7 +150,7 @@ class _Run:
         self.args = args
         self.kwargs = kwargs
         self.call: Call = function._signature.take(args, kwargs)
-        start = time.perf_counter()
+        self.started = time.perf_counter()
         self.compiled: Compiled = function.specialise(self.call)
         traced = self.compiled.traced
         self.snapshot = Snapshot([self.compiled.resolve(e.target, self.call.leaves) for e in traced.effects])
@@ -162,11 +162,11 @@ class _Run:
             random.standard_normal(a.shape).astype(a.dtype)
             for a in (traced.graph.outputs[k].aval for k in traced.differentiable)
         ]
-        self.run_fused()
-        self.first_call = time.perf_counter() - start
 
     def compare(self, seconds: float) -> Comparison:
         try:
+            self.run_fused()
+            first_call = time.perf_counter() - self.started
             self.snapshot.restore()
             fused = self.observe(self.run_fused())
             self.snapshot.restore()
@@ -183,7 +183,7 @@ class _Run:
             differences=tuple(differences),
             eager=timings[0],
             fused=timings[1],
-            first_call=self.first_call,
+            first_call=first_call,
             compiles=self.function.cache_info(),
             eager_ops=len(graph.nodes),
             eager_bytes=eager_traffic(graph),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval, Dtype, normalize_axes, normalize_axis
+from jitgrad.aval import Aval, Count, Dtype, normalize_axes, normalize_axis
 from jitgrad.dispatch import aval_of
 from jitgrad.errors import ArgumentError, DtypeError, ShapeError
 from jitgrad.op import Kind, OpDef, define
@@ -250,9 +250,9 @@ def _back(out: Tensor, x: Operand) -> Tensor:
     return ew.astype(out, dtype) if dtype.kind == "f" and dtype != out.dtype else out
 
 
-def _count(x: Operand, axis: Axis, what: str) -> int:
+def _count(x: Operand, axis: Axis, what: str) -> Count:
     shape = aval_of(SUM, x).shape
-    return math.prod(shape[k] for k in normalize_axes(what, axis, len(shape)))
+    return Count(math.prod(shape[k] for k in normalize_axes(what, axis, len(shape))))
 
 
 def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -268,7 +268,8 @@ def var(x: Operand, axis: Axis = None, keepdims: bool = False, *, correction: fl
     values = _float("var", x)
     distance = ew.subtract(values, mean(values, axis, keepdims=True))
     total = sum(ew.multiply(distance, distance), axis, keepdims)
-    return _back(ew.divide(total, builtins.max(_count(x, axis, "var") - correction, 0)), x)
+    degrees = builtins.max(_count(x, axis, "var") - correction, 0)
+    return _back(ew.divide(total, Count(degrees) if isinstance(degrees, int) else degrees), x)
 
 
 def _root(square: Tensor) -> Tensor:

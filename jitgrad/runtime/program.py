@@ -13,7 +13,7 @@ import numpy as np
 from jitgrad.aval import Dtype
 from jitgrad.backends.base import Backend, CompiledKernel
 from jitgrad.backends.machine import MachineCode, compile_entry
-from jitgrad.backends.python import Pointer
+from jitgrad.backends.python import Pointer, passed
 from jitgrad.compiler.layout import Buffer
 from jitgrad.compiler.loops import Word
 from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
@@ -192,7 +192,7 @@ class PythonFrame(_Frame):
 
     def word(self, word: Word, kind: str, inputs: Sequence[Any], results: Sequence[Any]) -> Any:
         if isinstance(word, int):
-            return word
+            return passed(word, kind)
         buffer, offset = word
         dtype = _POINTER_DTYPES[kind.rstrip("*")]
         return Pointer(self.bytes_of(buffer, inputs, results).view(dtype), offset // dtype.itemsize)

@@ -102,6 +102,18 @@ class Fuser:
         self.precede(new, producers)
         for number in sorted(producers, reverse=True):
             self.try_merge(self.find(number), self.find(new.number), producers[number], node, group)
+        if new.merged_into is not None:
+            self.forget(new)
+
+    def forget(self, newest: _Cluster) -> None:
+        """Drop the newest cluster, now part of another, so that ancestor sets stay as short as there are clusters."""
+        home = self.find(newest.number)
+        for node in newest.nodes:
+            self.home.update({id(out): home.number for out in node.outs})
+        for number in newest.before:
+            self.clusters[number].after.discard(newest.number)
+            self.clusters[number].after.add(home.number)
+        self.clusters.pop()
 
     def precede(self, cluster: _Cluster, numbers: Iterable[int]) -> None:
         for number in numbers:

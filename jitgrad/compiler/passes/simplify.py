@@ -106,7 +106,8 @@ def _fold(op: OpDef, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out: Aval)
         return None
     arrays = [np.asarray(a.value, a.aval.dtype) for a in ins if isinstance(a, Literal)]
     value = run_eagerly(op, arrays, [a.aval for a in ins], attrs)
-    return Literal(value.item(), None if out.weak else out.dtype)
+    sized = any(isinstance(a, Literal) and a.sized for a in ins)
+    return Literal(value.item(), None if out.weak else out.dtype, sized)
 
 
 # --- the rules: (rewriter, ins, attrs, aval of the result, origin) -> an equal atom, or None ---------------------------
@@ -181,7 +182,7 @@ def _identity(r: _Rewriter, ins: tuple[Atom, ...], attrs: Any, out: Aval, origin
 def _full(r: _Rewriter, ins: tuple[Atom, ...], attrs: Any, out: Aval, origin: Origin) -> Atom | None:
     value = r.emit(REGISTRY["astype"], ins, {"dtype": out.dtype}, origin)
     if isinstance(value, Literal):
-        value = Literal(value.value, out.dtype)
+        value = Literal(value.value, out.dtype, value.sized)
     return r.emit(REGISTRY["broadcast_to"], (value,), {"shape": out.shape}, origin)
 
 

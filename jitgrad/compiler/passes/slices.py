@@ -55,8 +55,8 @@ def _split_once(graph: Graph) -> Graph:
     defined_by = {id(v): n for n in graph.nodes for v in n.outs}
 
     def splittable(node: TraceNode) -> bool:
-        maker = defined_by.get(id(node.ins[0]))
-        if node.op.name != "slice" or maker is None or maker.op.kind is not Kind.ELEMENTWISE or maker.op.scalar is None:
+        maker = defined_by.get(id(node.ins[0])) if node.op.name == "slice" else None
+        if maker is None or maker.op.kind is not Kind.ELEMENTWISE or maker.op.scalar is None:
             return False
         readers = reading[id(maker.out)]
         only_slices = id(maker.out) not in results and all(n.op.name == "slice" for n in readers)
