@@ -1,0 +1,108 @@
+"""Repro scripts: they run alone, agree where the kernel is right, and show where it is wrong."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jitgrad as jg
+from jitgrad.repro import write_repro
+
+
+def array(*shape: int) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal(shape).astype("f4")
+
+
+def softmax_of_a_product(x, w):
+    h = jg.tanh(x @ w) + x.T[:3].sum(axis=0).reshape(4, 1)
+    return jg.softmax(h, axis=-1).sum(axis=0), (h * h).mean()
+
+
+def script(tmp_path: Path, f: Callable, *args: np.ndarray) -> Path:
+    path = tmp_path / "repro.py"
+    write_repro(str(path), jg.jit(f).lookup(*args).program, args)
+    return path
+
+
+def run(path: Path, monkeypatch: pytest.MonkeyPatch, *flags: str) -> int:
+    monkeypatch.setattr(sys, "argv", [str(path), *flags])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(path), run_name="__main__")
+    return int(ended.value.code or 0)
+
+
+def test_the_script_checks_every_result_of_every_kernel(tmp_path, monkeypatch, capsys):
+    args = array(4, 4), array(4, 4)
+    path = script(tmp_path, softmax_of_a_product, *args)
+    kernels = jg.jit(softmax_of_a_product).kernels(*args)
+
+    assert run(path, monkeypatch) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.endswith("ok") for line in lines)
+    assert len({line.split()[0] for line in lines}) == len(kernels)
+
+
+def test_a_wrong_kernel_is_named(tmp_path, monkeypatch, capsys):
+    path = script(tmp_path, lambda x, w: (jg.exp(x @ w), jg.tanh(w)), array(4, 4), array(4, 4))
+    text = path.read_text(encoding="utf-8")
+    assert " = exp(" in text
+    path.write_text(text.replace(" = exp(", " = sin("), encoding="utf-8")
+
+    assert run(path, monkeypatch) == 1
+
+    verdicts = [line.split()[-1] for line in capsys.readouterr().out.splitlines()]
+    assert sorted(verdicts) == ["WRONG", "ok"]
+
+
+def test_nan_in_other_places_is_wrong(tmp_path, monkeypatch):
+    path = script(tmp_path, lambda x: jg.sqrt(x) * 2, np.abs(array(4)))
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("sqrt(a1)", "sqrt(-a1)"), encoding="utf-8")
+
+    assert "sqrt(-a1)" in path.read_text(encoding="utf-8")
+    assert run(path, monkeypatch) == 1
+
+
+def test_a_step_that_writes_over_its_input_is_recorded_before_it_does(tmp_path, monkeypatch):
+    w = jg.tensor(array(5))
+
+    def step(x):
+        with jg.no_grad():
+            w.sub_(x * 0.5)
+
+    f = jg.jit(step)
+    program = f.lookup(jg.tensor(array(5))).program
+    path = tmp_path / "repro.py"
+    inputs = [np.ones(5, "f4"), np.full(5, 2, "f4")]
+    write_repro(str(path), program, inputs)
+
+    assert run(path, monkeypatch) == 0
+    np.testing.assert_array_equal(inputs[0], np.ones(5, "f4"))
+    np.testing.assert_array_equal(inputs[1], np.full(5, 2, "f4"))
+
+
+def test_a_users_scalar_function_has_to_be_filled_in(tmp_path, monkeypatch):
+    @jg.elementwise
+    def grown(x):
+        while x < 10.0:
+            x = x * x + 1.0
+        return x
+
+    path = script(tmp_path, lambda x: grown(x) + 1, array(4))
+    monkeypatch.setattr(sys, "argv", [str(path)])
+    with pytest.raises(SystemExit, match=r"test_repro\.py:\d+, and delete this line"):
+        runpy.run_path(str(path), run_name="__main__")
+
+
+@pytest.mark.numba
+def test_the_machine_code_of_the_same_kernels_is_checked_too(tmp_path, monkeypatch, capsys):
+    path = script(tmp_path, softmax_of_a_product, array(4, 4), array(4, 4))
+
+    assert run(path, monkeypatch, "--native") == 0
+    assert "ok" in capsys.readouterr().out
