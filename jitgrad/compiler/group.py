@@ -147,6 +147,9 @@ def _with_one_more(
     if any(id(read.root) in first.schedule.late for read in definitions.reads(node)):
         return None
     frame = _renamed(second.frames[id(node)], pairs)
+    reads = [(id(read.root), compose(read.dims, frame)) for read in definitions.reads(node)]
+    if any(first.computed.get(key, axes) != axes for key, axes in reads):
+        return None
     external = dict(first.external)
     for key, (value, axes) in second.external.items():
         if key not in first.computed:
