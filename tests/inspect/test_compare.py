@@ -135,7 +135,7 @@ def test_integers_are_compared_exactly():
 
 
 def test_eager_and_fused_are_timed_and_compiling_apart():
-    found = jg.compare(lambda x: jg.tanh(x), array(3), seconds=QUICK)
+    found = jg.compare(jg.tanh, array(3), seconds=QUICK)
 
     for timing in (found.eager, found.fused):
         assert timing.samples >= 5
@@ -151,7 +151,7 @@ def test_bytes_count_what_eager_writes_between_ops():
 
 
 def test_the_table_shows_both_sides():
-    text = str(jg.compare(lambda x: jg.tanh(x), array(3), seconds=QUICK))
+    text = str(jg.compare(jg.tanh, array(3), seconds=QUICK))
 
     assert "agrees with eager" in text
     for word in ("eager", "fused", "median", "first call", "1 (1 kernels)", "largest error"):
