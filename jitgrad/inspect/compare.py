@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +13,16 @@ import optree
 
 from jitgrad import config
 from jitgrad.autograd.backward import gradients
-from jitgrad.check import in_float64, judge, named_outputs
+from jitgrad.check import in_float64, judge, named_outputs, sensitivity
 from jitgrad.compiled import Compiled
+from jitgrad.dispatch import run_eagerly
 from jitgrad.errors import ArgumentError
 from jitgrad.inspect.explain import Explanation, explain
 from jitgrad.inspect.snapshot import Snapshot
 from jitgrad.inspect.stages import has_backward
 from jitgrad.inspect.timing import Timing, program_inputs, time_in_turn
 from jitgrad.inspect.traffic import eager_traffic
+from jitgrad.ir import Atom, Graph, Value
 from jitgrad.jit import CacheInfo, JitFunction, disable_jit
 from jitgrad.signature import Call
 from jitgrad.tensor import Tensor
@@ -222,41 +224,81 @@ class _Run:
                 found["gradient", k] = (name, g._data)
         return {key: (name, np.array(x)) for key, (name, x) in found.items()}
 
-    def exact(self) -> dict[Any, Any]:
-        """The same, from float64 arithmetic."""
+    def reference(self) -> tuple[Graph, list[np.ndarray[Any, Any]], list[Any]]:
+        """(the recorded program, its inputs, what each of its outputs is called in `observe`)."""
         traced = self.compiled.traced
         if not self.backward:
-            return dict(enumerate(in_float64(traced.graph, self.inputs)))
+            return traced.graph, self.inputs, list(range(len(traced.graph.outputs)))
         joint = self.compiled.op.joint
-        outs = in_float64(joint.graph, [*self.inputs, *self.seeds])
-        flowing = [k for k, flows in zip(traced.wants_grad, joint.flows, strict=True) if flows]
-        grads = {("gradient", k): g for k, g in zip(flowing, outs[joint.outputs :], strict=True)}
-        return {**dict(enumerate(outs[: joint.outputs])), **grads}
+        flowing = [("gradient", k) for k, flows in zip(traced.wants_grad, joint.flows, strict=True) if flows]
+        return joint.graph, [*self.inputs, *self.seeds], [*range(joint.outputs), *flowing]
 
     def differences(self, fused: Named, eager: Named) -> list[Difference]:
-        exact: Mapping[Any, Any] = self.exact()
+        graph, inputs, keys = self.reference()
+        exact = in_float64(graph, inputs)
+        moves = sensitivity(graph, inputs, exact)
+        recorded = run_op_by_op(graph, inputs)
+        place = {key: k for k, key in enumerate(keys)}
         found = []
         for key in [*eager, *(k for k in fused if k not in eager)]:
             name = (eager.get(key) or fused[key])[0]
             if key not in eager or key not in fused:
                 where = "eager" if key in eager else "fused"
                 found.append(Difference(name, np.inf, np.inf, np.inf, f"only {where} has it"))
-            else:
-                found.append(_difference(name, fused[key][1], eager[key][1], np.asarray(exact[key])))
+                continue
+            ours, theirs, k = fused[key][1], eager[key][1], place[key]
+            problem = _problem(name, ours, theirs, np.asarray(exact[k]), moves[k])
+            if not problem and _strays(np.asarray(recorded[k]), theirs):
+                problem = "the recorded program, run op by op, gives something else than the function"
+            found.append(_difference(name, ours, theirs, problem))
         return found
 
 
-def _difference(name: str, fused: Any, eager: Any, exact: Any) -> Difference:
-    if fused.shape != eager.shape or fused.dtype != eager.dtype:
-        problem = f"fused {fused.dtype}{list(fused.shape)}, eager {eager.dtype}{list(eager.shape)}"
+def run_op_by_op(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
+    """The outputs of ``graph`` with every op run as eager runs it: the function's, if it was recorded rightly."""
+    known = {id(value): x for value, x in zip(graph.inputs, inputs, strict=True)}
+
+    def read(atom: Atom) -> Any:
+        return known[id(atom)] if isinstance(atom, Value) else np.asarray(atom.value, atom.aval.dtype)
+
+    for node in graph.nodes:
+        results = run_eagerly(node.op, [read(a) for a in node.ins], [a.aval for a in node.ins], dict(node.attrs))
+        for out, result in zip(node.outs, results if node.op.multiple else (results,), strict=True):
+            known[id(out)] = result
+    return [read(atom) for atom in graph.outputs]
+
+
+def _strays(recorded: np.ndarray[Any, Any], eager: np.ndarray[Any, Any]) -> bool:
+    """Whether the record is further from what the function gave than any rounding explains (they should be equal)."""
+    if np.array_equal(recorded, eager, equal_nan=eager.dtype.kind == "f"):
+        return False
+    if eager.dtype.kind != "f" or recorded.shape != eager.shape:
+        return True
+    a, b = recorded.astype(np.float64), eager.astype(np.float64)
+    finite = np.isfinite(a) & np.isfinite(b)
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
+        return True
+    scale = float(np.max(np.abs(b[finite]), initial=0.0))
+    return bool(np.any(np.abs(a - b)[finite] > np.sqrt(np.finfo(eager.dtype).eps) * scale))
+
+
+def _problem(name: str, ours: Any, theirs: Any, exact: Any, moves: Any) -> str:
+    """What `judge` has against ``ours``, or nothing."""
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return f"fused {ours.dtype}{list(ours.shape)}, eager {theirs.dtype}{list(theirs.shape)}"
+    if np.array_equal(ours, theirs, equal_nan=theirs.dtype.kind == "f"):
+        return ""
+    return str(judge(name, ours, theirs, exact, moves) or "")
+
+
+def _difference(name: str, fused: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], problem: str) -> Difference:
+    if fused.shape != eager.shape:
         return Difference(name, np.inf, np.inf, np.inf, problem)
-    if np.array_equal(fused, eager, equal_nan=eager.dtype.kind == "f"):
-        return Difference(name, 0.0, 0.0, 0.0, "")
     with np.errstate(all="ignore"):
         apart = np.abs(fused.astype(np.float64) - eager.astype(np.float64))
         absolute = float(np.max(apart[np.isfinite(apart)], initial=0.0))
         size = np.abs(eager.astype(np.float64))
         scale = float(np.max(size[np.isfinite(size)], initial=0.0))
-    relative = absolute / scale if scale else np.inf
+    relative = absolute / scale if scale else (np.inf if absolute else 0.0)
     ulps = relative / float(np.finfo(eager.dtype).eps) if eager.dtype.kind == "f" else 0.0
-    return Difference(name, absolute, relative, ulps, str(judge(name, fused, eager, exact) or ""))
+    return Difference(name, absolute, relative, ulps, problem)

@@ -127,6 +127,17 @@ def test_a_wrong_gradient_is_found():
     assert problems == {"result 0": False, "gradient to argument 0": True}
 
 
+def test_a_recording_that_does_something_else_is_found_though_its_kernels_are_right():
+    factors = itertools.count(1)
+    odd = jg.custom_op(
+        forward=lambda x: x.copy(), vjp=lambda g, out, x: (g * float(next(factors)),), abstract=lambda x: x
+    )
+
+    found = jg.compare(lambda x: odd(x).sum(), array(3, grad=True), seconds=QUICK)
+
+    assert "the recorded program, run op by op" in named(found)["gradient to argument 0"].problem
+
+
 def test_integers_are_compared_exactly():
     found = jg.compare(lambda x: x.argmax(axis=1), array(4, 5), seconds=QUICK)
 
