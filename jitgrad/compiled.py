@@ -17,6 +17,7 @@ from jitgrad.compiler.pipeline import Watcher, ignore
 from jitgrad.compiler.trace import Source
 from jitgrad.errors import GuardError
 from jitgrad.ir import Value
+from jitgrad.origin import Origin
 from jitgrad.runtime.pool import address_of
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import ProgramOp, compile_graph, contiguous
@@ -40,6 +41,7 @@ class Compiled:
         watch: Watcher = ignore,
     ) -> None:
         self.function = function
+        self.origin = Origin.of_code_of(function)
         self.traced = traced
         self.backend = backend
         self.count = count
@@ -174,7 +176,7 @@ class Compiled:
             if new is not data:
                 np.copyto(data, new)
             if isinstance(target, Tensor):
-                target._storage.bump()
+                target._storage.bump(self.origin)
 
     def result(self, arrays: Sequence[np.ndarray[Any, Any]], tensors: Sequence[Tensor], leaves: Sequence[Any]) -> Any:
         found: list[Any] = []

@@ -20,7 +20,8 @@ from jitgrad.check import check_first_call
 from jitgrad.compiled import Compiled
 from jitgrad.compiler.pipeline import dump_to, ignore
 from jitgrad.errors import ArgumentError, FallbackWarning, RetraceWarning, TraceError
-from jitgrad.launcher import MISS, make_launcher
+from jitgrad.launch_source import MISS
+from jitgrad.launcher import make_launcher
 from jitgrad.origin import Origin
 from jitgrad.runtime.program import Program
 from jitgrad.scope import current_interpreter

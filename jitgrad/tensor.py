@@ -38,9 +38,10 @@ class Storage:
         self.changed_at = Origin()
         self._sharers: list[weakref.ref[Tensor]] = []  # empty as long as one tensor has this memory to itself
 
-    def bump(self) -> None:
+    def bump(self, origin: Origin | None = None) -> None:
+        """Count a change made at ``origin`` (None: the user's current line)."""
         self.version += 1
-        self.changed_at = Origin.capture()
+        self.changed_at = Origin.capture() if origin is None else origin
 
     def share(self, parent: Tensor, view: Tensor, op: OpDef | None = None, attrs: Mapping[str, Any] = _NONE) -> None:
         """Remember that ``view`` lies over this memory as well, made from ``parent`` by ``op`` (None: not by an op)."""

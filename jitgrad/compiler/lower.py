@@ -292,7 +292,8 @@ class _Builder:
     def reload(self, level: int, body: list[Statement], loop: dict[str, str]) -> dict[int, str]:
         """Element values of earlier sweeps that this one reads from memory."""
         frame, found = self.frame, dict[int, str]()
-        wanted = [id(r.root) for key in self.needed[level] for r, _ in self.operands(frame.definitions.by_value[key])]
+        needed = [node for node in self.nodes if id(node.out) in self.needed[level]]  # in order: text is identity
+        wanted = [id(r.root) for node in needed for r, _ in self.operands(node)]
         wanted += [id(self.operands(n)[0][0].root) for n in self.nodes if n.op.kind is Kind.REDUCE and self.reduced_at(n) == (level, "F")]
         for key in dict.fromkeys(wanted):
             if key in self.needed[level] or frame.kind.get(key) != "F":

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
+from itertools import product
 from math import prod
 
 import numpy as np
 
-from jitgrad.compiler.layout import Location
 from jitgrad.compiler.loops import Word
 from jitgrad.compiler.plan import OpStep
 from jitgrad.runtime import native
 from jitgrad.runtime.blas import find_blas
 
 Instruction = tuple[int, int, list[Word]]
+Axis = tuple[int, tuple[int, ...]]
+
+# A product that takes more calls has matrices so small that NumPy's loop over them costs no more.
+MAX_CALLS = 1024
 
 
 def _bits(value: float, single: bool) -> int:
@@ -30,55 +35,77 @@ def _operand(strides: tuple[int, ...], rows: int, columns: int) -> tuple[int, in
     return None
 
 
-def _batch_stride(shape: tuple[int, ...], strides: tuple[int, ...], batch: tuple[int, ...]) -> int | None:
-    """Elements from one matrix of the batch to the next; None if they do not follow each other regularly."""
-    own = shape[:-2]
-    if prod(own) == 1:
-        return 0
-    if own != batch:
-        return None
-    expected = strides[len(own) - 1]
-    step = expected
-    for n, s in zip(reversed(own), reversed(strides[: len(own)]), strict=True):
-        if n != 1 and s != step:
-            return None
-        step = s * n
-    return expected
+def _batch_axes(shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> list[Axis]:
+    """The axes of the batch, outermost first: (length, strides of a, b, c), as few as describe it.
+
+    An operand without an axis, or with one of length 1, is the same matrix for all of it: stride 0. Axes that follow
+    each other regularly in all three are one.
+    """
+    batch = shapes[-1][:-2]
+    axes: list[Axis] = []
+    for k, n in enumerate(batch):
+        if n == 1:
+            continue
+        steps = []
+        for shape, stride in zip(shapes, strides, strict=True):
+            own = k - (len(batch) - (len(shape) - 2))
+            steps.append(stride[own] if own >= 0 and shape[own] != 1 else 0)
+        if axes and all(outer == n * inner for outer, inner in zip(axes[-1][1], steps, strict=True)):
+            axes[-1] = (axes[-1][0] * n, tuple(steps))
+        else:
+            axes.append((n, tuple(steps)))
+    return axes
 
 
-def gemm_words(step: OpStep) -> Instruction | None:
-    """(kind, function, table words) for a matmul of matrices that BLAS reads as they lie; None: use NumPy."""
+def _as_rows(m: int, axes: list[Axis], left: tuple[int, int], right: tuple[int, int], ldc: int) -> int:
+    """Rows of one product that does the innermost axis of the batch, too; the axis is removed. ``m`` if it cannot.
+
+    It can where all matrices of the axis are multiplied by the same one and lie like more rows of a single matrix.
+    """
+    if axes and not left[0]:
+        n, (a, b, c) = axes[-1]
+        if b == 0 and a == m * left[1] and c == m * ldc:
+            axes.pop()
+            return m * n
+    return m
+
+
+def gemm_instructions(step: OpStep) -> list[Instruction] | None:
+    """(kind, function, table words) of the BLAS calls for a matmul of matrices as they lie; None: use NumPy.
+
+    A batch is one instruction if its matrices follow each other at one distance; otherwise one for each index of the
+    other axes (attention heads that are slices of a row, say: NumPy has no BLAS call for those).
+    """
     blas = find_blas()
     if step.op.name != "matmul" or blas is None:
         return None
-    a, b, c = (*step.reads, *step.writes)
-    if a.location is None or b.location is None or c.location is None or min(a.aval.ndim, b.aval.ndim) < 2:
+    places = (*step.reads, *step.writes)
+    locations = [p.location for p in places if p.location is not None]
+    dtype = places[-1].aval.dtype
+    if len(locations) < 3 or min(p.aval.ndim for p in places) < 2 or dtype not in (np.float32, np.float64):
         return None
-    dtype = c.aval.dtype
-    if dtype not in (np.float32, np.float64) or a.aval.dtype != dtype or b.aval.dtype != dtype:
+    if any(p.aval.dtype != dtype for p in places):
         return None
-    (m, k), n = a.aval.shape[-2:], b.aval.shape[-1]
-    batch = c.aval.shape[:-2]
-    if not (m and n and k) or not prod(batch):
+    shapes, strides = [p.aval.shape for p in places], [at.strides for at in locations]
+    (m, k), n = shapes[0][-2:], shapes[1][-1]
+    left, right, out = _operand(strides[0], m, k), _operand(strides[1], k, n), _operand(strides[2], m, n)
+    if not prod((m, n, k, *shapes[2][:-2])) or left is None or right is None or out is None or out[0]:
         return None
-    left, right = _operand(a.location.strides, m, k), _operand(b.location.strides, k, n)
-    steps = [_batch_stride(p.aval.shape, _strides(p.location), batch) for p in (a, b, c)]
-    if left is None or right is None or None in steps:
+    axes = _batch_axes(shapes, strides)
+    m = _as_rows(m, axes, left, right, out[1])
+    inner = max(axes, key=lambda axis: axis[0], default=(1, (0, 0, 0)))
+    others = [axis for axis in axes if axis is not inner]
+    if prod(axis[0] for axis in others) > MAX_CALLS:
         return None
-    single = dtype == np.float32
-    size = dtype.itemsize
-    words: list[Word] = [
-        m, n, k, left[0], right[0], _bits(1.0, single), _pointer(a.location), left[1],
-        _pointer(b.location), right[1], _bits(0.0, single), _pointer(c.location), n, prod(batch),
-        *(s * size for s in steps if s is not None),
-    ]  # fmt: skip
-    return (native.SGEMM if single else native.DGEMM), (blas.sgemm if single else blas.dgemm), words
-
-
-def _strides(location: Location | None) -> tuple[int, ...]:
-    assert location is not None
-    return location.strides
-
-
-def _pointer(location: Location) -> Word:
-    return location.buffer, location.offset
+    single, size = dtype == np.float32, dtype.itemsize
+    kind, function = (native.SGEMM, blas.sgemm) if single else (native.DGEMM, blas.dgemm)
+    calls: list[Instruction] = []
+    for index in product(*(range(axis[0]) for axis in others)):
+        a, b, c = (
+            (at.buffer, at.offset + size * sum(i * axis[1][j] for i, axis in zip(index, others, strict=True)))
+            for j, at in enumerate(locations)
+        )
+        words: list[Word] = [m, n, k, left[0], right[0], _bits(1.0, single), a, left[1], b, right[1], _bits(0.0, single)]
+        words += [c, out[1], inner[0], *(s * size for s in inner[1])]
+        calls.append((kind, function, words))
+    return calls

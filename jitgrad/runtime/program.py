@@ -20,7 +20,7 @@ from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
 from jitgrad.dispatch import run_eagerly
 from jitgrad.op import Kind
 from jitgrad.runtime import native, team
-from jitgrad.runtime.gemm import gemm_words
+from jitgrad.runtime.gemm import gemm_instructions
 from jitgrad.runtime.pool import POOL, address_of
 
 _RELOCATE = """
@@ -214,13 +214,13 @@ class NativeFrame(_Frame):
         self.parts: list[_Segment | OpStep] = []
         run: list[Any] = []
         for step in program.steps:
-            words = gemm_words(step) if isinstance(step, OpStep) else None
-            if isinstance(step, OpStep) and words is None:
+            calls = gemm_instructions(step) if isinstance(step, OpStep) else None
+            if isinstance(step, OpStep) and calls is None:
                 self._close(run)
                 run = []
                 self.parts.append(step)
             else:
-                run.append(step if words is None else words)
+                run.extend([step] if calls is None else calls)
         self._close(run)
         only = self.parts[0] if len(self.parts) == 1 else None
         # where the table of a program of native code alone lies, for callers that run it themselves

@@ -1,0 +1,195 @@
+"""Parts of the generated launch function: how a call's arguments are taken apart, checked and turned into addresses."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from jitgrad import config
+from jitgrad.aval import Aval
+from jitgrad.compiled import Compiled
+from jitgrad.compiler.trace import Source
+from jitgrad.runtime.builtin import data_address
+from jitgrad.runtime.pool import POOL, address_of
+from jitgrad.scope import current_interpreter, grad_enabled
+from jitgrad.signature import Call
+from jitgrad.tensor import Tensor
+
+MISS = object()
+
+
+class NotSupportedError(Exception):
+    """This call cannot have a fast path."""
+
+
+def address(tensor: Tensor) -> int:
+    """Where ``tensor``'s data lies, remembered on it; 0 if kernels cannot use it as it lies."""
+    data = tensor._data
+    if type(data) is np.ndarray and data.flags.c_contiguous and data.flags.aligned:
+        tensor._address = address_of(data)
+        return tensor._address
+    return 0
+
+
+def same(tensor: Tensor, expected: Aval) -> bool:
+    """Whether ``tensor`` looks like ``expected``; if so it shares the Aval, so that the next test is one comparison."""
+    aval = tensor.aval
+    if aval is expected or (aval.shape == expected.shape and aval.dtype == expected.dtype and aval.weak == expected.weak):
+        tensor._aval = expected
+        return True
+    return False
+
+
+class LaunchWriter:
+    """Writes the source of the launch function.
+
+    For ``f(x, w)`` with one result it is about::
+
+        def launch(args):
+            if len(args) != 2: return MISS
+            a0, a1 = args
+            if type(a0) is not Tensor or (a0._aval is not V0 and not same(a0, V0)) or a0._requires_grad: return MISS
+            ...
+            p0 = a0._address or address(a0)
+            ...
+            if guard() is not None: return MISS
+            frame = frames.pop() if frames else new_frame()
+            o0, q0 = take(S0, D0)
+            pack(frame.bases_memory, 0, p0, p1, q0)
+            run(frame.table_address, frame.table_count)
+            frames.append(frame)
+            return of_result(o0, R0)
+    """
+
+    def __init__(self, compiled: Compiled, call: Call) -> None:
+        self.compiled = compiled
+        self.call = call
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {
+            "MISS": MISS, "Tensor": Tensor, "same": same, "address": address, "address_of": address_of,
+            "ndarray": np.ndarray, "take": POOL.take, "of_result": Tensor.of_result, "grad_enabled": grad_enabled,
+            "interpreter": current_interpreter._variable, "defaults": config._Defaults, "np": np,
+            "empty": np.empty, "data_address": data_address(),
+        }  # fmt: skip
+        self.leaves: list[str] = []
+        self.tensors: list[str] = []
+
+    def line(self, text: str, depth: int = 1) -> None:
+        self.lines.append("    " * depth + text)
+
+    def constant(self, letter: str, value: Any) -> str:
+        name = f"{letter}{len(self.names)}"
+        self.names[name] = value
+        return name
+
+    def miss_if(self, condition: str) -> None:
+        self.line(f"if {condition}: return MISS")
+
+    # --- arguments -----------------------------------------------------------------------------------------------
+
+    def destructure(self, name: str, value: Any) -> None:
+        """Code that takes ``name`` apart as ``value`` is built, checking every type on the way."""
+        kind = type(value)
+        if kind in (tuple, list):
+            parts = [f"{name}_{k}" for k in range(len(value))]
+            self.miss_if(f"type({name}) is not {kind.__name__} or len({name}) != {len(value)}")
+            if parts:
+                self.line(f"{', '.join(parts)}, = {name}")
+            for part, item in zip(parts, value, strict=True):
+                self.destructure(part, item)
+        elif kind is dict:
+            keys = sorted(value)
+            self.miss_if(f"type({name}) is not dict or len({name}) != {len(keys)}")
+            for k, key in enumerate(keys):
+                text = self.constant("K", key)
+                self.miss_if(f"{text} not in {name}")
+                self.line(f"{name}_{k} = {name}[{text}]")
+                self.destructure(f"{name}_{k}", value[key])
+        else:
+            self.leaf(name, value)
+
+    def leaf(self, name: str, value: Any) -> None:
+        self.leaves.append(name)
+        if type(value) is Tensor:
+            looks = self.constant("V", value.aval)
+            grad = "not " if value._requires_grad else ""
+            self.miss_if(
+                f"type({name}) is not Tensor or ({name}._aval is not {looks} and not same({name}, {looks})) "
+                f"or {grad}{name}._requires_grad"
+            )
+            self.tensors.append(name)
+        elif type(value) is float:
+            self.miss_if(f"type({name}) is not float")
+        elif type(value) is np.ndarray:
+            shape, dtype = self.constant("S", value.shape), self.constant("D", value.dtype)
+            self.miss_if(
+                f"type({name}) is not ndarray or {name}.shape != {shape} or {name}.dtype != {dtype} "
+                f"or not {name}.flags.c_contiguous or not {name}.flags.aligned"
+            )
+            self.tensors.append(name)
+        elif isinstance(value, (int, str, bytes, bool, type(None))):
+            self.miss_if(f"type({name}) is not {type(value).__name__} or {name} != {self.constant('C', value)}" if value is not None else f"{name} is not None")
+        else:
+            raise NotSupportedError
+
+    def distinct(self) -> None:
+        """No array may be passed twice: such calls have a signature of their own."""
+        names = self.tensors
+        if 1 < len(names) <= 4:
+            self.miss_if(" or ".join(f"{a} is {b}" for a, b in combinations(names, 2)))
+        elif len(names) > 4:
+            self.miss_if(f"len({{{', '.join(f'id({n})' for n in names)}}}) != {len(names)}")
+
+    # --- the program's inputs ------------------------------------------------------------------------------------
+
+    def tensor_text(self, source: Source) -> str:
+        """An expression for the object behind ``source``."""
+        if source.kind == "argument":
+            return self.leaves[source.key]
+        if source.kind == "grad":
+            return f"{self.tensor_text(source.key)}._grad"
+        return self.constant("T", source.key)
+
+    def pointer(self, k: int, source: Source, aval: Aval) -> str:
+        text = self.tensor_text(source)
+        name = f"p{k}"
+        if source.kind == "argument" and type(self.call.leaves[source.key]) is float:
+            cell = self.constant("F", np.zeros((), np.float64))
+            self.line(f"{cell}[()] = {text}")
+            return str(address_of(self.names[cell]))
+        if source.kind == "grad":
+            self.line(f"g{k} = {text}")
+            looks = self.constant("V", aval)
+            self.miss_if(f"g{k} is None or (g{k}._aval is not {looks} and not same(g{k}, {looks}))")
+            self.line(f"{name} = g{k}._address or address(g{k})")
+        elif source.kind in ("array", "constant") or (
+            source.kind == "argument" and type(self.call.leaves[source.key]) is np.ndarray
+        ):
+            self.line(f"{name} = address_of({text})")
+            return name
+        else:
+            self.line(f"{name} = {text}._address or address({text})")
+        self.miss_if(f"not {name}")
+        return name
+
+
+class Spans:
+    """Which memory a program overwrites, to be compared with that of its arguments."""
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.sizes = sizes
+        self.starts: list[int] = []
+        self.known: list[int] = []
+        self.ends: list[int] = []
+
+    def meet(self, written: list[int], first: int, size: int) -> bool:
+        """Whether ``size`` bytes from ``first`` on share memory with what is written at ``written``."""
+        if written != self.known:
+            spans = sorted(zip(written, self.sizes, strict=True))
+            self.known, self.starts, self.ends = written, [a for a, _ in spans], [a + n for a, n in spans]
+        place = bisect_left(self.starts, first + size)
+        return place > 0 and self.ends[place - 1] > first
