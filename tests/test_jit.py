@@ -164,7 +164,7 @@ def test_fifty_batch_sizes_need_the_kernels_of_the_first_two() -> None:
         f(w, b, tensor(n, 5))
     before = f.cache_info().kernels_compiled
 
-    for n in range(3, 53):
+    for n in set(range(3, 55)) - {5, 7}:  # these equal another axis, along which loops may then be shared
         f(w, b, tensor(n, 5))
 
     assert f.cache_info().kernels_compiled == before
