@@ -22,11 +22,12 @@ MAX_CALLS = 1024
 
 
 def _bits(value: float, single: bool) -> int:
-    return struct.unpack("<i", struct.pack("<f", value))[0] if single else struct.unpack("<q", struct.pack("<d", value))[0]
+    packed = struct.pack("<f" if single else "<d", value)
+    return int.from_bytes(packed, "little", signed=True)
 
 
 def _operand(strides: tuple[int, ...], rows: int, columns: int) -> tuple[int, int] | None:
-    """(transposed, leading dimension) of a row-major BLAS operand of ``rows x columns``; None if BLAS cannot read it."""
+    """(transposed, leading dimension) of a row-major BLAS operand ``rows x columns``; None if BLAS cannot read it."""
     row, column = strides[-2:]
     if column == 1 and row >= max(1, columns):
         return 0, row
@@ -105,7 +106,7 @@ def gemm_instructions(step: OpStep) -> list[Instruction] | None:
             (at.buffer, at.offset + size * sum(i * axis[1][j] for i, axis in zip(index, others, strict=True)))
             for j, at in enumerate(locations)
         )
-        words: list[Word] = [m, n, k, left[0], right[0], _bits(1.0, single), a, left[1], b, right[1], _bits(0.0, single)]
-        words += [c, out[1], inner[0], *(s * size for s in inner[1])]
+        words: list[Word] = [m, n, k, left[0], right[0], _bits(1.0, single), a, left[1], b, right[1]]
+        words += [_bits(0.0, single), c, out[1], inner[0], *(s * size for s in inner[1])]
         calls.append((kind, function, words))
     return calls
