@@ -93,7 +93,7 @@ def step_seconds(program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> li
     for step in plan.steps:
         touched = _buffers(step)
         for buffer in touched:
-            memory.setdefault(buffer, np.zeros(max(1, buffer.nbytes), np.uint8))
+            memory.setdefault(buffer, np.zeros(buffer.nbytes, np.uint8))
         alone = replace(plan, inputs=touched, outputs=(), results=(), steps=(step,), offsets={}, arena_bytes=0)
         single = Program(alone, program.backend)
         arrays = [memory[buffer] for buffer in touched]

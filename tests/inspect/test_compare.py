@@ -10,6 +10,7 @@ import pytest
 import jitgrad as jg
 from jitgrad import nn, optim
 from jitgrad.errors import ArgumentError, TracedValueError
+from jitgrad.testing import random_program
 
 QUICK = 0.01  # seconds of timing
 
@@ -29,6 +30,16 @@ def test_values_and_gradients_are_compared():
     assert set(named(found)) == {"result 0", "gradient to argument 0", "gradient to argument 1"}
     assert (found.kernels, found.launches) == (2, 2)
     assert found.max_error is not None and found.max_error.ulps < 16
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_programs_agree_with_eager(seed: int):
+    program = random_program(seed, 14)
+    operands = [jg.tensor(x, requires_grad=True) for x in program.operands()]
+
+    found = jg.compare(program.function, *operands, seconds=0)
+
+    assert found.agrees, f"{program}\n{found}"
 
 
 def test_a_jitted_function_keeps_its_own_programs_and_counters():

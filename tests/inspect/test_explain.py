@@ -158,6 +158,20 @@ def test_measuring_a_differentiable_function_times_both_programs():
             assert step.gigabytes_per_second is not None and step.gigabytes_per_second > 0
 
 
+@pytest.mark.parametrize("shape", [(0, 3), (), (1,), pytest.param((0, 3), marks=pytest.mark.numba, id="native")])
+def test_steps_over_nothing_or_one_number_can_be_measured(shape):
+    report = jg.jit(lambda x: jg.tanh(x) + 1).explain(array(*shape), measure=True)
+
+    assert report.bytes_read == report.bytes_written == int(np.prod(shape)) * 4
+
+
+def test_a_function_that_computes_nothing_has_no_steps():
+    report = jg.jit(lambda x: x).explain(array(3))
+
+    assert (report.launches, report.bytes_read, report.apart) == (0, 0, ())
+    assert str(report).startswith("<lambda>: 0 ops -> 0 steps")
+
+
 def test_the_text_says_what_the_fields_say():
     def loss(x, w):
         return jg.tanh(x @ w).sum()

@@ -12,6 +12,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.repro import write_repro
+from jitgrad.testing import random_program
 
 
 def array(*shape: int) -> np.ndarray:
@@ -46,6 +47,13 @@ def test_the_script_checks_every_result_of_every_kernel(tmp_path, monkeypatch, c
     lines = capsys.readouterr().out.splitlines()
     assert all(line.endswith("ok") for line in lines)
     assert len({line.split()[0] for line in lines}) == len(kernels)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_scripts_of_random_programs_agree(seed: int, tmp_path, monkeypatch):
+    program = random_program(seed, 14)
+
+    assert run(script(tmp_path, program.function, *program.operands()), monkeypatch) == 0
 
 
 def test_a_wrong_kernel_is_named(tmp_path, monkeypatch, capsys):
