@@ -25,7 +25,8 @@ def can_share(node: TraceNode, source: Value, out: Value) -> bool:
     finish, merged = group.schedule.finish, group.schedule.merged
     late = id(maker) in finish or id(maker) in merged
     loops = set(writes) - {NONE}
-    if not late and loops != set(range(len(group.sizes))) and loops != set(range(group.schedule.split or 0)):
+    split = group.schedule.split or len(group.sizes)  # without a split, every chunk computes what has no loop again
+    if not late and loops != set(range(len(group.sizes))) and loops != set(range(split)):
         return False
     for reader in group.nodes:
         for read, axes in group.operand_maps(reader, definitions):
