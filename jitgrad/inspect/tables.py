@@ -19,7 +19,7 @@ def plain(table: Any) -> str:
     """``table`` as text without colours."""
     out = io.StringIO()
     Console(file=out, width=PLAIN_WIDTH, no_color=True, highlight=False).print(table)
-    return out.getvalue().rstrip("\n")
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
 def readable_seconds(seconds: float) -> str:
@@ -43,7 +43,8 @@ def comparison_table(c: Comparison) -> Table:
         table.add_column(heading, justify="left" if not heading else "right")
     table.add_row("time, median (10% .. 90%)", _timing(c.eager), _timing(c.fused))
     table.add_row("first call", "", readable_seconds(c.first_call))
-    table.add_row("ops or launches", str(c.eager_ops), f"{c.launches} ({c.kernels} kernels)")
+    kernels = "1 kernel" if c.kernels == 1 else f"{c.kernels} kernels"
+    table.add_row("ops or launches", str(c.eager_ops), f"{c.launches} ({kernels})")
     table.add_row("bytes moved at least", readable_bytes(c.eager_bytes), readable_bytes(c.fused_bytes))
     compiles = f"{c.compiles.kernels_compiled} compiled, {c.compiles.kernels_from_disk} from disk"
     table.add_row("kernels made", "", compiles)

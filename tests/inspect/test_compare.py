@@ -176,7 +176,7 @@ def test_the_table_shows_both_sides():
     text = str(jg.compare(jg.tanh, array(3), seconds=QUICK))
 
     assert "agrees with eager" in text
-    for word in ("eager", "fused", "median", "first call", "1 (1 kernels)", "largest error"):
+    for word in ("eager", "fused", "median", "first call", "1 (1 kernel)", "largest error"):
         assert word in text
 
 
