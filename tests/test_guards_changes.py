@@ -152,7 +152,11 @@ def test_requires_grad_changed_while_tracing():
     assert "weight.requires_grad" in surroundings.changes()[0]
 
 
-@pytest.mark.parametrize("rng", [np.random.default_rng(0), np.random.RandomState(0), random.Random(0)], ids=lambda rng: type(rng).__name__)
+@pytest.mark.parametrize(
+    "rng",
+    [np.random.default_rng(0), np.random.RandomState(0), random.Random(0)],
+    ids=lambda rng: type(rng).__name__,
+)
 def test_drawing_from_a_generator_that_is_not_ours(rng):
     def f():
         return rng.random() if hasattr(rng, "random") else rng.rand()
