@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -67,7 +66,7 @@ WORKLOADS: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
 
 
 def milliseconds(run: Callable[[], Any], seconds: float) -> float:
-    """The median of as many calls as fit into ``seconds``, after one that warms up."""
+    """The fastest of as many calls as fit into ``seconds``: what other programs on the machine disturb least."""
     run()
     gc.collect()
     times: list[float] = []
@@ -76,7 +75,7 @@ def milliseconds(run: Callable[[], Any], seconds: float) -> float:
         start = time.perf_counter()
         run()
         times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1e3
+    return min(times) * 1e3
 
 
 def measure(seconds: float = 2.0) -> dict[str, dict[str, float]]:
@@ -111,7 +110,7 @@ def draw(found: dict[str, dict[str, float]], threads: int) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
             'font-family="sans-serif" font-size="13" fill="#212529">',
             f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
-            f'<text x="{LEFT}" y="20" fill="#5c6770">median of a call on {threads} threads; shorter is better</text>',
+            f'<text x="{LEFT}" y="20" fill="#5c6770">fastest of many calls on {threads} threads; shorter is better</text>',
             *parts,
             "</svg>\n",
         ]
