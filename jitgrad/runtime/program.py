@@ -84,11 +84,13 @@ class Program:
         return Launch(step, kernel)
 
     def _result_spec(self, buffer: Buffer) -> tuple[tuple[int, ...], Dtype]:
-        for step in self.plan.steps:
-            for place in step.writes:
-                if place.location is not None and place.location.buffer is buffer:
-                    return place.aval.shape, place.aval.dtype
-        raise AssertionError("a result that no step writes")
+        """Shape and dtype of the array for a result buffer: those of the first output that lies in it in order."""
+        outputs = [p for p in self.plan.outputs if p.location is not None and p.location.buffer is buffer]
+        for place in outputs:
+            if place.location is not None and place.location.strides == _dense_strides(place.aval.shape):
+                return place.aval.shape, place.aval.dtype
+        dtype = outputs[0].aval.dtype
+        return (buffer.nbytes // dtype.itemsize,), dtype
 
     def _output_view(self, place: Place) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
         """How to make an output from (input arrays, result arrays)."""
