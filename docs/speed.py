@@ -110,7 +110,7 @@ def draw(found: dict[str, dict[str, float]], threads: int) -> str:
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
             'font-family="sans-serif" font-size="13" fill="#212529">',
             f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
-            f'<text x="{LEFT}" y="20" fill="#5c6770">fastest of many calls on {threads} threads; shorter is better</text>',
+            f'<text x="{LEFT}" y="20" fill="#5c6770">fastest call on {threads} threads; shorter is better</text>',
             *parts,
             "</svg>\n",
         ]
