@@ -29,10 +29,10 @@ def make_launcher(compiled: Compiled, call: Call, args: tuple[Any, ...]) -> Call
     """A function ``args -> result``, or MISS where ``compiled`` does not apply; None if there can be no fast path.
 
     There is one for programs of native code alone whose arguments are tensors, arrays, numbers, and lists, tuples and
-    dicts of them, and which are not differentiable from outside.
+    dicts of them.
     """
     program = compiled.program
-    if not program.backend.native or compiled.traced.differentiable or len(call.leaves) > MAX_LEAVES:
+    if not program.backend.native or len(call.leaves) > MAX_LEAVES:
         return None
     if call.key[3]:
         return None
@@ -113,7 +113,7 @@ def _emit_pointers(w: LaunchWriter) -> list[str]:
 
 def _emit_overlap(w: LaunchWriter, pointers: Sequence[str]) -> None:
     """Memory that the program writes must not be seen through an argument too: then the slow path copies."""
-    written = w.compiled.overwritten
+    written = w.compiled.written
     graph, sources = w.compiled.traced.graph, w.compiled.traced.sources
     arguments = [j for j, s in enumerate(sources) if s.kind == "argument" and not pointers[j].isdigit()]
     if not written or not arguments:
@@ -216,10 +216,24 @@ def _tensor_text(w: LaunchWriter, output: int, weak: bool = False) -> str:
     return f"of_result({_array_text(w, output)}, {w.constant('R', aval)})"
 
 
+def _emit_history(w: LaunchWriter) -> dict[int, str]:
+    """The outputs as tensors that the tape knows; their names by output."""
+    compiled = w.compiled
+    traced, count = compiled.traced, len(compiled.traced.graph.outputs)
+    made = {k: f"u{k}" for k in range(count)}
+    for k, name in made.items():
+        w.line(f"{name} = {_tensor_text(w, k)}")
+    operands = "".join(f"{w.tensor_text(s)}, " for s in traced.sources)
+    saved = ", ".join(_array_text(w, count + k) for k in range(compiled.op.split.saved))
+    w.names["attach"] = compiled.op.attach
+    w.line(f"attach(({operands}), ({', '.join(made.values())},), [{saved}])")
+    return made
+
+
 def _emit_result(w: LaunchWriter) -> None:
     traced = w.compiled.traced
     names = []
-    made: dict[int, str] = {}
+    made = _emit_history(w) if traced.differentiable else {}
     for k, r in enumerate(traced.results):
         if r.kind == "static":
             names.append(w.constant("C", r.value))

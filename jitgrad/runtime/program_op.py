@@ -17,9 +17,9 @@ from jitgrad.compiler.plan import make_plan
 from jitgrad.dispatch import apply_op
 from jitgrad.ir import Graph, Value, evaluate
 from jitgrad.op import Kind, OpDef
-from jitgrad.recorder import record
+from jitgrad.recorder import Node, edge_of
 from jitgrad.runtime.program import Program
-from jitgrad.scope import current_interpreter, grad_enabled
+from jitgrad.scope import current_interpreter, grad_enabled, open_tapes
 from jitgrad.tensor import Tensor
 
 
@@ -119,11 +119,21 @@ class ProgramOp:
         residuals: list[Any] = []
         arrays = [x._data if isinstance(x, Tensor) else x for x in operands]
         outs = tuple(Tensor(a) for a in self.run(arrays, residuals))
-        record(self.op, operands, {"graph": self.graph, "residuals": residuals}, outs)
-        for k, out in enumerate(outs):
-            if k not in self.seeded and out._requires_grad:
-                out.grad_fn, out._out_index, out._requires_grad = None, 0, False
+        if grad_enabled.get():
+            self.attach(operands, outs, residuals)
         return outs
+
+    def attach(self, operands: tuple[Any, ...], outs: tuple[Tensor, ...], residuals: list[Any]) -> None:
+        """Give the outputs in ``seeded`` their history: this op, on these operands."""
+        edges = tuple([edge_of(x) for x in operands])
+        if all([edge is None for edge in edges]):
+            return
+        node = Node(self.op, operands, {"graph": self.graph, "residuals": residuals}, outs, edges)
+        for k in self.seeded:
+            out = outs[k]
+            out.grad_fn, out._out_index, out._requires_grad = node, k, True
+        for tape in open_tapes.get():
+            tape.record(node, operands)
 
     def vjp(self, g: Sequence[Tensor], _out: Any, *operands: Any, graph: Graph, residuals: list[Any]) -> list[Any]:
         """Gradients of the inputs: by the backward program, or by a differentiable one if the tape is watching."""
