@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import optree
+from numpy.lib.array_utils import byte_bounds
 
 from jitgrad.aval import Aval
 from jitgrad.backends.base import Backend
 from jitgrad.compiler.pipeline import Watcher, ignore
 from jitgrad.compiler.trace import Source
-from jitgrad.errors import GuardError
+from jitgrad.errors import GuardError, UnguardableError
 from jitgrad.ir import Value
 from jitgrad.origin import Origin
 from jitgrad.runtime.pool import address_of
@@ -103,7 +104,30 @@ class Compiled:
                 looks = "nothing" if x is None else str(Aval(x.shape, x.dtype))
                 raise GuardError(f"{self.describe(source)} was {aval} while tracing and is {looks} now")
             found.append(x)
+        self._refuse_aliases(found)
         return found
+
+    @cached_property
+    def written(self) -> tuple[int, ...]:
+        """Positions of inputs whose data the function changes."""
+        changed = {id(e.target) for e in self.traced.effects if e.kind == "data"}
+        return tuple(k for k, source in enumerate(self.traced.sources) if id(source) in changed)
+
+    def _refuse_aliases(self, operands: Sequence[Any]) -> None:
+        """What is changed in place must not be seen through another input: the program would read its old data."""
+        if not self.written:
+            return
+        arrays = [_array(x) for x in operands]
+        if not overlapping([byte_bounds(a) for a in arrays], self.written):
+            return
+        for k in self.written:
+            for j, other in enumerate(arrays):
+                if j != k and np.may_share_memory(arrays[k], other) and np.shares_memory(arrays[k], other):
+                    one, two = (self.describe(self.traced.sources[n]) for n in (k, j))
+                    raise UnguardableError(
+                        f"@jit function {self.traced.graph.name!r} changes {one} in place, and {two} is the same memory. "
+                        "Use the same tensor for both, .clone() one of them, or make the view inside the function."
+                    )
 
     def describe(self, source: Source) -> str:
         if source.kind == "grad":
@@ -140,28 +164,10 @@ class Compiled:
         program = self.program
         inputs = [contiguous(_array(x)) for x in operands]
         if self.overwritten:
-            if preserve or self.overlapping(inputs):
+            if preserve or overlapping([_span(a) for a in inputs], self.overwritten):
                 for k in self.overwritten:
                     inputs[k] = inputs[k].copy()
         return program.run(inputs)
-
-    def overlapping(self, inputs: Sequence[np.ndarray[Any, Any]]) -> bool:
-        """Whether memory that the program writes is also seen through another input."""
-        spans = sorted((address_of(inputs[k]), address_of(inputs[k]) + inputs[k].nbytes) for k in self.overwritten)
-        if any(a[1] > b[0] for a, b in zip(spans, spans[1:], strict=False)):
-            return True
-        starts = [s for s, _ in spans]
-        writes = set(self.overwritten)
-        for k, array in enumerate(inputs):
-            if k in writes:
-                continue
-            first = address_of(array)
-            place = bisect_right(starts, first)
-            if place and spans[place - 1][1] > first:
-                return True
-            if place < len(starts) and starts[place] < first + array.nbytes:
-                return True
-        return False
 
     def commit(self, arrays: Sequence[np.ndarray[Any, Any]], leaves: Sequence[Any]) -> None:
         """Make the changes of outside state that the traced function made. Runs only after the program succeeded."""
@@ -192,6 +198,27 @@ class Compiled:
                 array = arrays[r.output]
                 found.append(Tensor(array, Aval(array.shape, array.dtype, weak=True) if r.weak else None))
         return optree.tree_unflatten(self.traced.treedef, found)
+
+
+def overlapping(spans: Sequence[tuple[int, int]], written: Sequence[int]) -> bool:
+    """Whether one of the ``written`` spans of memory (first byte, byte after the last) meets any other span."""
+    ours = sorted(spans[k] for k in written)
+    if any(a[1] > b[0] for a, b in zip(ours, ours[1:], strict=False)):
+        return True
+    starts = [first for first, _ in ours]
+    writes = set(written)
+    for k, (first, end) in enumerate(spans):
+        if k in writes:
+            continue
+        place = bisect_right(starts, first)
+        if (place and ours[place - 1][1] > first) or (place < len(starts) and starts[place] < end):
+            return True
+    return False
+
+
+def _span(array: np.ndarray[Any, Any]) -> tuple[int, int]:
+    first = address_of(array)
+    return first, first + array.nbytes
 
 
 def _array(x: Any) -> np.ndarray[Any, Any]:

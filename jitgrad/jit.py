@@ -180,9 +180,11 @@ class JitFunction:
         """Trace, compile, and run; the first result is checked against eager unless check="off"."""
         try:
             compiled = self.specialise(call)
+            compiled.operands(call.leaves)  # refuses inputs that share memory it changes
         except TraceError as error:
             if self.fallback != "eager":
                 raise
+            self._programs.pop(call.key, None)
             self._eager_keys.add(call.key)
             self._info.fallbacks += 1
             warnings.warn(f"@jit function {self.name!r} runs eagerly: {error}", FallbackWarning, stacklevel=3)

@@ -67,11 +67,11 @@ class Walk(Protocol):
 
 
 def reads_everything(cls: type) -> bool:
-    """Whether library code may read any attribute of an instance: jitgrad's modules and optimisers, and UserDict etc.
+    """Whether library code may read any attribute of an instance: jitgrad's modules, optimisers, Generator; UserDict etc.
 
     A class that makes its own values inputs of compiled programs lists the names of such attributes in ``_unguarded``.
     """
-    libraries = ("jitgrad.nn", "jitgrad.optim", "collections")
+    libraries = ("jitgrad.nn", "jitgrad.optim", "jitgrad.ops.random", "collections")
     return any(base.__module__.startswith(libraries) and "__dict__" in base.__dict__ for base in cls.__mro__)
 
 

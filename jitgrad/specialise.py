@@ -98,7 +98,7 @@ def _traced_leaves(trace: Trace, call: Call) -> tuple[list[Any], dict[int, Tenso
             leaves[k] = seen[id(x)]
             continue
         if isinstance(x, Tensor):
-            tensor = trace.argument(k, x.aval, x._requires_grad)
+            tensor = trace.argument(k, x.aval, x._requires_grad, x._grad)
         elif type(x) is float:
             tensor = trace.argument(k, FLOAT_AVAL, False)
         else:

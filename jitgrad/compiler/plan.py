@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -84,7 +85,7 @@ class _Planner:
         self.in_place: dict[int, Value] = {}
         self.buffers: list[Buffer] = []
         self.last_read: dict[int, int] = {}
-        self.fixed: set[Buffer] = set()
+        self.listed: set[int] = set()  # ids of values that are a result already
 
     def run(self) -> Plan:
         inputs = []
@@ -115,9 +116,10 @@ class _Planner:
         kept_roots = {id(roots[id(a)]) for a in self.graph.outputs if id(a) in roots}
         after_failure = 1 + max((k for k, n in enumerate(self.graph.nodes) if not _cannot_fail(n)), default=-1)
         used: set[int] = set()
+        times = Counter(map(id, self.graph.outputs))
         for key, source in self.donated.items():
             maker = made_by.get(key)
-            if maker is None or maker.op.kind is not Kind.FUSED:
+            if maker is None or maker.op.kind is not Kind.FUSED or times[key] > 1:
                 continue
             direct = not any(roots.get(id(a)) is source and a is not source for a in maker.ins)
             late = any(order[id(n)] > order[id(maker)] for n in reading.get(id(source), ()))
@@ -225,11 +227,13 @@ class _Planner:
             self.steps.append(OpStep(node, node.op, dict(node.attrs), reads, writes))
 
     def _output(self, atom: Atom) -> Place:
-        """Where a result lies; results that show an input's memory, or repeat elements, get memory of their own."""
+        """Where a result lies; one that shows an input's memory, repeats elements or is listed twice gets its own."""
         place = self.place(atom)
         location = place.location
         overwrites = isinstance(atom, Value) and id(atom) in self.in_place
-        if location is None or overwrites or location.buffer.role == "temporary" and _dense(place):
+        again = id(atom) in self.listed
+        self.listed.add(id(atom))
+        if location is None or overwrites or location.buffer.role == "temporary" and _dense(place) and not again:
             return place
         copied = Value(place.aval)
         node = TraceNode(COPY, (atom,), (copied,))

@@ -75,11 +75,12 @@ class Trace:
             self.tainted.add(id(value))
         return value
 
-    def argument(self, position: int, aval: Aval, requires_grad: bool) -> Tensor:
-        """A leaf Tensor that stands for the flat argument number ``position``."""
+    def argument(self, position: int, aval: Aval, requires_grad: bool, grad: Tensor | None = None) -> Tensor:
+        """A leaf Tensor that stands for the flat argument number ``position``, whose gradient so far is ``grad``."""
         source = Source("argument", position)
         tensor = Tensor(self.add_input(aval, source, requires_grad))
         tensor._requires_grad = requires_grad
+        tensor._grad = grad
         self.lifted[id(tensor)] = (tensor, source, tensor._data)
         return tensor
 
