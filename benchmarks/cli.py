@@ -17,6 +17,7 @@ from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 from benchmarks import compile_time, report, system
 from benchmarks import peers as libraries
 from benchmarks.record import Record, load_record, save_record
+from jitgrad.runtime.team import default_threads
 
 WIDTH = 130  # of tables in files and pipes
 
@@ -74,7 +75,7 @@ def run(
 @click.command(help=__doc__, context_settings={"show_default": True})
 @click.argument("names", nargs=-1)
 @click.option("--peers", default=",".join(libraries.DEFAULT), help="Comma-separated.")
-@click.option("--threads", default=2, help="For every library.")
+@click.option("--threads", default=default_threads, help="For every library; default: all cores.")
 @click.option("--seconds", default=4.0, help="Timing per workload, after compiling.")
 @click.option("--quick", is_flag=True, help="Tiny sizes: does everything run, and is it right?")
 @click.option("--slow", is_flag=True, help="Also what takes minutes to compile, and 1e8 elements.")

@@ -57,7 +57,9 @@ def leaves(tree: Any) -> list[Any]:
 
 def _numpy(threads: int) -> Peer:
     from benchmarks.namespaces import numpy_namespace
+    from jitgrad.runtime.blas import set_blas_threads
 
+    set_blas_threads(threads)
     return Peer("numpy", numpy_namespace(), lambda x: x, np.asarray, lambda f: f)
 
 
@@ -132,12 +134,12 @@ REFERENCES = ("torch", "jax", "jitgrad.eager")  # who computes the float64 answe
 
 
 def prepare_threads(threads: int) -> None:
-    """Environment that has to be set before JAX and the BLAS libraries are loaded."""
+    """Environment that has to be set before JAX and PyTorch are loaded."""
     single = "false" if threads == 1 else "true"
     flags = f"--xla_cpu_multi_thread_eigen={single} intra_op_parallelism_threads={threads}"
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)
 
 

@@ -94,6 +94,7 @@ WORKLOADS = (
         (1000,) * 5000,
         (5,) * 20,
         slow_peers=("torch.compile", "jax"),
-        limits="5,000 tensors: collecting and checking them in Python",
+        slow=True,
+        limits="5,000 tensors: compiling them takes minutes, and each call collects and checks them in Python",
     ),
 )
