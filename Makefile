@@ -27,8 +27,9 @@ $(READY): pyproject.toml
 demo: $(READY)
 	@$(PY) -m jitgrad demo
 
+# The workers fill the cores; with BLAS threads beside them they would wait for each other.
 test: $(READY)
-	$(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist worksteal $(TESTS)
+	OPENBLAS_NUM_THREADS=1 $(PY) -m pytest -n $(WORKERS) --maxprocesses 8 --dist worksteal $(TESTS)
 
 lint: $(READY)
 	$(PY) -m ruff check .
