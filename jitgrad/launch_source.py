@@ -121,6 +121,8 @@ class LaunchWriter:
                 f"type({name}) is not Tensor or ({name}._aval is not {looks} and not same({name}, {looks})) "
                 f"or {grad}{name}._requires_grad"
             )
+            if value._requires_grad:
+                self.miss_if(f"{name}.grad_fn is {'not ' if value.grad_fn is None else ''}None")
             self.tensors.append(name)
         elif type(value) is float:
             self.miss_if(f"type({name}) is not float")

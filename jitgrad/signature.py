@@ -35,7 +35,8 @@ def leaf_key(x: Any) -> Any:
     kind = type(x)
     if kind is Tensor or isinstance(x, Tensor):
         aval = x.aval
-        return (aval.shape, aval.dtype, aval.weak, x._requires_grad)
+        grad = x._requires_grad and ("leaf" if x.grad_fn is None else "computed")
+        return (aval.shape, aval.dtype, aval.weak, grad)
     if kind is float:
         return float
     if isinstance(x, (np.ndarray, np.generic)):

@@ -122,6 +122,7 @@ def _finish(
     differentiable: list[int] = []
     results = tuple(_result(trace, x, outputs, differentiable) for x in leaves)
     effects = _effects(trace, tensors, outputs)
+    _check_leaves(effects, call, name)
     lifted = [s.key for s in trace.sources if s.kind == "array"]
     _check_reachable(trace, surroundings, name)
     return Traced(
@@ -186,6 +187,17 @@ def _effects(trace: Trace, tensors: dict[int, Tensor], outputs: list[Atom]) -> t
         if not unchanged:
             found.append(Effect("grad", source, output(value)))
     return tuple(found)
+
+
+def _check_leaves(effects: tuple[Effect, ...], call: Call, name: str) -> None:
+    """Gradients end at leaves: that of an argument which was computed outside would have to flow on from there."""
+    for effect in effects:
+        x = call.leaves[effect.target.key] if effect.target.kind == "argument" else None
+        if effect.kind == "grad" and isinstance(x, Tensor) and x.grad_fn is not None:
+            raise UnguardableError(
+                f"@jit function {name!r} calls backward(), which reaches argument {effect.target.key} {x.aval}, and that was "
+                "computed from other tensors: return the loss and call backward() outside, or pass x.detach()."
+            )
 
 
 def _check_reachable(trace: Trace, surroundings: Surroundings, name: str) -> None:

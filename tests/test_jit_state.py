@@ -82,6 +82,26 @@ def test_gradients_of_arguments() -> None:
         assert_close(grad_of(y), count * 2 * (x * y).detach().numpy())
 
 
+@pytest.mark.parametrize("backend", ["python", pytest.param("cpu", marks=pytest.mark.numba)])
+def test_backward_inside_does_not_end_at_an_argument_that_was_computed(
+    backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JITGRAD_BACKEND", backend)
+    w = leaf(3)
+
+    @jit
+    def f(x: Any) -> Any:
+        loss = (x * x).sum()
+        loss.backward()
+        return loss.detach()
+
+    for _ in range(3):
+        f(w)
+    with pytest.raises(UnguardableError, match="backward\\(\\) outside"):
+        f(w * 2.0)
+    assert_close(grad_of(w), 6 * w.detach().numpy())
+
+
 def test_backward_outside_runs_through_the_program_again_and_again() -> None:
     x, w = leaf(4), leaf(4)
     f = jit(lambda x, w: (jg.sin(x) * w).sum())
