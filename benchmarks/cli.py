@@ -75,7 +75,7 @@ def run(
 @click.command(help=__doc__, context_settings={"show_default": True})
 @click.argument("names", nargs=-1)
 @click.option("--peers", default=",".join(libraries.DEFAULT), help="Comma-separated.")
-@click.option("--threads", default=default_threads, help="For every library; default: all cores.")
+@click.option("--threads", type=int, default=default_threads, help="For every library; default: all cores.")
 @click.option("--seconds", default=4.0, help="Timing per workload, after compiling.")
 @click.option("--quick", is_flag=True, help="Tiny sizes: does everything run, and is it right?")
 @click.option("--slow", is_flag=True, help="Also what takes minutes to compile, and 1e8 elements.")
