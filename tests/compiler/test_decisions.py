@@ -1,0 +1,200 @@
+"""Decisions of the fuser: how many kernels, what they read and write, and that one odd op unfuses nobody else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgrad as jg
+from jitgrad import nn, optim
+from jitgrad.compiled import Compiled
+from jitgrad.compiler.passes.cleanup import eliminate_dead
+from jitgrad.compiler.passes.fuse import Fuser
+from jitgrad.compiler.plan import KernelStep
+from jitgrad.jit import JitFunction, jit
+from jitgrad.runtime.program import Program
+
+RNG = np.random.default_rng(0)
+
+
+def tensor(*shape: int) -> jg.Tensor:
+    return jg.tensor(RNG.normal(size=shape).astype(np.float32))
+
+
+def program_of(function: Any, *args: Any) -> Program:
+    compiled: Compiled = (function if isinstance(function, JitFunction) else jit(function, check="off")).lookup(*args)
+    return compiled.program
+
+
+def kernels(program: Program) -> list[KernelStep]:
+    return [s for s in program.plan.steps if isinstance(s, KernelStep)]
+
+
+def words(program: Program) -> list[str]:
+    return ["kernel" if isinstance(s, KernelStep) else s.op.name for s in program.plan.steps]
+
+
+def gelu_loss(x: Any, w: Any) -> Any:
+    h = x * w
+    return ((0.5 * h * (1.0 + jg.tanh(0.7978845608 * (h + 0.044715 * h**3)))) ** 2).sum()
+
+
+def test_a_chain_with_its_gradients_is_one_pass_over_its_inputs() -> None:
+    program = program_of(jg.value_and_grad(gelu_loss, argnums=(0, 1)), tensor(4096), tensor(4096))
+
+    (step,) = kernels(program)
+    assert words(program) == ["kernel"]
+    assert sum(p.aval.size == 4096 for p in step.reads) == len(step.reads) == 2
+    assert sorted(p.aval.size for p in step.writes) == [1, 4096, 4096]
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp", "var", "std"])
+def test_rowwise_functions_are_one_kernel(name: str) -> None:
+    assert words(program_of(lambda x: getattr(jg, name)(x, -1 if "s" in name[:3] else 1), tensor(30, 50))) == ["kernel"]
+
+
+def test_softmax_with_its_gradient_is_one_kernel() -> None:
+    assert words(program_of(jg.grad(lambda x: (jg.softmax(x, -1) ** 2).sum()), tensor(30, 50))) == ["kernel"]
+
+
+def test_layer_norm_forward_and_backward_are_one_kernel() -> None:
+    """Rows for x, columns for the scale and the shift."""
+    def loss(x: Any, g: Any, b: Any) -> Any:
+        return (jg.gelu(jg.layer_norm(x, (50,), g, b)) ** 2).sum()
+
+    program = program_of(jg.value_and_grad(loss, argnums=(0, 1, 2)), tensor(30, 50), tensor(50), tensor(50))
+
+    assert words(program) == ["kernel"]
+
+
+def test_cross_entropy_of_a_batch_is_two_kernels_at_most() -> None:
+    labels = jg.tensor(RNG.integers(0, 10, 32))
+
+    program = program_of(jg.value_and_grad(lambda x: jg.cross_entropy(x, labels)), tensor(32, 10))
+
+    assert words(program) in (["kernel"], ["kernel", "kernel"])
+
+
+@pytest.mark.parametrize("odd", ["custom", "sort", "cumulative_sum"])
+def test_an_op_without_scalar_form_unfuses_nobody(odd: str) -> None:
+    """The chain before it and the chain after it are a kernel each; what stands beside it joins one of them."""
+    custom = jg.custom_op(forward=lambda x: np.sort(x), vjp=lambda g, out, x: (g,), abstract=lambda x: x)
+    op = {"custom": custom, "sort": lambda x: jg.sort(x), "cumulative_sum": lambda x: jg.cumulative_sum(x, axis=0)}[odd]
+
+    def f(x: Any) -> Any:
+        before = jg.tanh(x * 2.0) + 1.0
+        beside = jg.exp(before) * 0.5
+        after = jg.sin(op(before)) * beside
+        return after * 3.0 - beside
+
+    found = words(program_of(f, tensor(100)))
+    assert found.count("kernel") == 2
+    assert found.index("kernel") == 0 and found[-1] == "kernel"
+
+
+class Mlp(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(20, 30), nn.GELU(), nn.Linear(30, 25), nn.ReLU(), nn.Linear(25, 7))
+
+    def forward(self, x: Any) -> Any:
+        return self.layers(x)
+
+
+def training_step(optimizer_class: Any) -> JitFunction:
+    model = Mlp()
+    optimizer = optimizer_class(model.parameters(), lr=1e-3)
+
+    @jit(check="off")
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = jg.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+@pytest.mark.parametrize("optimizer", [optim.SGD, optim.Adam])
+def test_between_neighbouring_products_is_at_most_one_kernel(optimizer: Any) -> None:
+    step = training_step(optimizer)
+    x, y = tensor(16, 20), jg.tensor(RNG.integers(0, 7, 16))
+    step(x, y)
+    found = words(program_of(step, x, y))
+
+    products = [k for k, word in enumerate(found) if word == "matmul"]
+    assert len(products) == 8  # 3 forward, 5 backward: the gradient of the data is not asked for
+    between = [b - a - 1 for a, b in zip(products[:-1], products[1:], strict=True)]
+    forward = between[:2]
+    assert forward == [1, 1]
+    assert set(found) <= {"matmul", "kernel", "copy"}
+    assert sum(n > 1 for n in between) <= 1, found
+
+
+def gru_step(steps: int) -> tuple[JitFunction, tuple[Any, ...]]:
+    cell, head = nn.GRUCell(6, 8), nn.Linear(8, 1)
+    parameters = [*cell.parameters(), *head.parameters()]
+    optimizer = optim.SGD(parameters, lr=0.01)
+
+    @jit(check="off")
+    def step(xs: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        h = jg.zeros((4, 8))
+        for t in range(steps):
+            h = cell(xs[t], h)
+        loss = jg.mse_loss(head(h), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step, (tensor(steps, 4, 6), tensor(4, 1))
+
+
+def test_a_long_recurrence_needs_few_different_kernels() -> None:
+    step, args = gru_step(120)
+
+    program = program_of(step, *args)
+
+    assert len(kernels(program)) > 120
+    assert len(program.kernels) <= 16, [k.name for k in program.kernels]
+
+
+def test_kernel_text_is_the_same_in_every_trace() -> None:
+    """Nothing in it depends on the addresses of objects: it is what kernels are found by, also on disk."""
+    def texts() -> list[str]:
+        step = training_step(optim.Adam)
+        return [k.source for k in program_of(step, tensor(16, 20), jg.tensor(np.zeros(16, np.int64))).kernels]
+
+    assert texts() == texts() == texts()
+
+
+def test_refusals_say_why() -> None:
+    compiled = jit(lambda x, w: jg.exp(jg.tanh(x) @ w) + 1.0, check="off").lookup(tensor(3, 3), tensor(3, 3))
+    fuser = Fuser(eliminate_dead(compiled.traced.graph))
+    fuser.run()
+
+    pairs = {(r.producer.op.name, r.consumer.op.name): r.reason for r in fuser.refusals}
+    assert set(pairs) >= {("tanh", "matmul"), ("matmul", "exp")}
+    assert all(pairs.values())
+
+
+def long_chain(length: int) -> JitFunction:
+    @jit(check="off")
+    def f(x: Any) -> Any:
+        for _ in range(length // 2):
+            x = x * 0.999 + 0.001
+        return x
+
+    return f
+
+
+@pytest.mark.parametrize("length", [5_000, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_long_chains_do_not_recurse(length: int) -> None:
+    f = long_chain(length)
+
+    found = f(jg.full((2,), 0.5)).numpy()
+
+    np.testing.assert_allclose(found, 1.0 - 0.5 * 0.999 ** (length // 2), rtol=1e-2)
