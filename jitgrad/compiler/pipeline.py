@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 
 from jitgrad import config
 from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
+from jitgrad.compiler.passes.copies import insert_copies
 from jitgrad.compiler.passes.fuse import fuse
 from jitgrad.compiler.passes.isolate import isolate
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.passes.slices import assemble, split_elementwise
+from jitgrad.compiler.passes.vectors import spell_vector_products
 from jitgrad.compiler.verify import verify
 from jitgrad.ir import Graph, format_graph
 
@@ -20,11 +22,13 @@ Watcher = Callable[[str, Graph], None]
 PASSES: tuple[Pass, ...] = (
     eliminate_dead,
     simplify,
+    spell_vector_products,
     eliminate_common,
     split_elementwise,
     assemble,
     isolate,
     eliminate_dead,
+    insert_copies,
     fuse,
 )
 

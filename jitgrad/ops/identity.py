@@ -8,3 +8,8 @@ from jitgrad.op import elementwise
 STOP_GRADIENT = elementwise(
     "stop_gradient(x)", scalar="x", eager=lambda x: x, dtypes=same_dtype, views=True, domain=("real",)
 )
+
+# What a copy computes: the compiler puts it where elements must be brought in order or written to a second place.
+IDENTITY = elementwise(
+    "identity(x)", scalar="x", eager=lambda x: x, dtypes=same_dtype, views=True, domain=("real",), register=False
+)

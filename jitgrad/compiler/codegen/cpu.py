@@ -13,7 +13,7 @@ from jitgrad.compiler.codegen.scalar import cast, render, typed
 from jitgrad.compiler.kernel import Access, Accumulate, Compute, Kernel, Load, Parameter, Statement, Store, Sweep
 
 # Float sums are cut into blocks: each is summed in vector lanes in the values' own dtype, and the blocks in f64.
-BLOCK = 1024
+BLOCK = 256
 
 
 @dataclass(frozen=True, slots=True)

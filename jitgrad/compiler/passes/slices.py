@@ -12,7 +12,7 @@ import numpy as np
 from jitgrad.aval import Aval, Shape
 from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value, users
 from jitgrad.op import REGISTRY, Kind, OpDef, define
-from jitgrad.ops.identity import STOP_GRADIENT
+from jitgrad.ops.identity import IDENTITY
 
 Index = tuple[tuple[int, int, int], ...]  # (start, step, length) per axis
 
@@ -113,7 +113,7 @@ def assemble(graph: Graph) -> Graph:
         for k, part in enumerate(parts):
             if id(part) in taken:  # its maker can write it in one place only: let it write a second result
                 parts[k] = Value(part.aval)
-                nodes.append(TraceNode(STOP_GRADIENT, (part,), (parts[k],), (), node.origin))
+                nodes.append(TraceNode(IDENTITY, (part,), (parts[k],), (), node.origin))
             taken.add(id(part))
         attrs = (("indices", tuple(indices)), ("shape", node.out.aval.shape))
         nodes.append(TraceNode(ASSEMBLE, tuple(parts), node.outs, attrs, node.origin))

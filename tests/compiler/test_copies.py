@@ -1,0 +1,52 @@
+"""Copies the compiler inserts: reshapes of rearranged values and results that show an input run as kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jitgrad as jg
+
+
+def array(*shape: int) -> jg.Tensor:
+    return jg.tensor(np.arange(np.prod(shape), dtype=np.float32).reshape(shape))
+
+
+def heads(x):
+    return x.reshape(2, 3, 4).permute_dims((1, 0, 2)).reshape(3, 8)
+
+
+CASES = {
+    "reshape of a permutation": heads,
+    "reshape of a computed permutation": lambda x: heads(jg.exp(x * 0.1)),
+    "reshape of a broadcast": lambda x: jg.broadcast_to(x[:1], (4, 12)).reshape(-1),
+    "reshape of a slice": lambda x: x[:, 2:5].reshape(-1),
+    "transposed input": lambda x: x.T,
+    "window into an input": lambda x: x[1:, ::-2],
+}
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("cpu", marks=pytest.mark.numba)])
+@pytest.mark.parametrize("name", CASES)
+def test_rearranged_values_equal_eager_without_library_calls(name, backend, monkeypatch):
+    monkeypatch.setenv("JITGRAD_BACKEND", backend)
+    f, x = jg.jit(CASES[name]), array(2, 12)
+
+    np.testing.assert_array_equal(f(x).numpy(), f.eager(x).numpy())
+    assert f.explain(x).unfused_ops == []
+
+
+def test_a_result_that_shows_an_input_is_memory_of_its_own():
+    f, x = jg.jit(lambda x: x.T), array(2, 3)
+
+    f(x)  # the first call returns what eager made, which is a view
+    y = f(x)
+    x[0, 1] = 100.0
+
+    assert y[1, 0].item() == 1.0
+
+
+def test_a_copy_joins_the_kernel_that_makes_its_operand():
+    f, x = jg.jit(lambda x: jg.exp(x * 0.1).T.reshape(-1)), array(2, 12)
+
+    assert f.explain(x).fused == 1
