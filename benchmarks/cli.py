@@ -82,7 +82,7 @@ def run(
 @click.option("--compile-times/--no-compile-times", default=False, help="Compile time by number of operations.")
 @click.option("--list", "only_list", is_flag=True, help="List the workloads.")
 @click.option("--json", "json_path", type=Path, help="Save the measurements.")
-@click.option("--load", "load_path", type=Path, help="Show saved measurements instead of measuring.")
+@click.option("--load", "load_path", type=Path, help="Saved measurements; those of NAMES are measured anew.")
 @click.option("--compare", "compare_path", type=Path, help="Ratios to saved measurements.")
 @click.option("--plot", "plot_path", type=Path, help="One HTML file with a chart.")
 @click.option("--markdown", "markdown_path", type=Path, help="Write the page of tables.")
@@ -107,14 +107,14 @@ def main(  # noqa: PLR0917 (one parameter per option)
             console.print(f"{workload.name:24}{workload.title}", markup=False)
         return
     before = load_record(compare_path) if compare_path is not None else None  # it may be the file to be written
-    if load_path is not None:
-        record = load_record(load_path)
-    else:
+    record = load_record(load_path) if load_path is not None else None
+    if record is None or names:
         libraries.prepare_threads(threads)
         warnings.filterwarnings("ignore", module="torch")
         chosen = [p.strip() for p in peers.split(",") if p.strip()]
         limit = 0.2 if quick else seconds
-        record = run(names, chosen, threads=threads, quick=quick, slow=slow, seconds=limit, save_to=json_path)
+        measured = run(names, chosen, threads=threads, quick=quick, slow=slow, seconds=limit, save_to=json_path)
+        record = measured if record is None else record.updated(measured)
         if compile_times or (markdown_path is not None and not names):
             record.compiling = compile_time.measure(chosen, threads, quick=quick, slow=slow)
     report.show(record, console)

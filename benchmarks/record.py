@@ -32,6 +32,12 @@ class Record:
     outcomes: list[Outcome]
     compiling: list[Compiling] = field(default_factory=list)
 
+    def updated(self, new: Record) -> Record:
+        """These measurements with the workloads of ``new`` in place of the same ones here."""
+        fresh = {o.workload: o for o in new.outcomes}
+        outcomes = [fresh.pop(o.workload, o) for o in self.outcomes]
+        return Record(new.date, new.machine, new.quick, [*outcomes, *fresh.values()], new.compiling or self.compiling)
+
 
 def _without_nan(x: Any) -> Any:
     if isinstance(x, dict):
