@@ -86,7 +86,7 @@ def run(
 @click.option("--compare", "compare_path", type=Path, help="Ratios to saved measurements.")
 @click.option("--plot", "plot_path", type=Path, help="One HTML file with a chart.")
 @click.option("--markdown", "markdown_path", type=Path, help="Write the page of tables.")
-def main(  # noqa: PLR0917 (one parameter per option)
+def main(
     names: tuple[str, ...],
     peers: str,
     threads: int,

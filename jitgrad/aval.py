@@ -138,10 +138,9 @@ def _key(a: Aval) -> Any:
 @lru_cache(maxsize=4096)
 def _ufunc_dtypes(ufunc: np.ufunc, keys: tuple[Any, ...]) -> tuple[tuple[Dtype, ...], Dtype]:
     """NumPy's own loop resolution; f16 is NumPy's answer to bool and int8 for float functions, and ours."""
-    padded = tuple(k if isinstance(k, np.dtype) else k for k in keys)
-    if all(not isinstance(k, np.dtype) for k in padded):  # weak operands alone: as Python would compute
-        padded = tuple(np.dtype(np.float64 if k is float else np.int64) for k in padded)
-    resolved = ufunc.resolve_dtypes((*padded, None))
+    if all(not isinstance(k, np.dtype) for k in keys):  # weak operands alone: as Python would compute
+        keys = tuple(np.dtype(np.float64 if k is float else np.int64) for k in keys)
+    resolved = ufunc.resolve_dtypes((*keys, None))
     return tuple(resolved[: len(keys)]), resolved[-1]
 
 

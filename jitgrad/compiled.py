@@ -163,10 +163,9 @@ class Compiled:
         """The program's outputs; with ``preserve`` the inputs that it would overwrite are copied first."""
         program = self.program
         inputs = [contiguous(_array(x)) for x in operands]
-        if self.overwritten:
-            if preserve or overlapping([_span(a) for a in inputs], self.overwritten):
-                for k in self.overwritten:
-                    inputs[k] = inputs[k].copy()
+        if self.overwritten and (preserve or overlapping([_span(a) for a in inputs], self.overwritten)):
+            for k in self.overwritten:
+                inputs[k] = inputs[k].copy()
         return program.run(inputs)
 
     def commit(self, arrays: Sequence[np.ndarray[Any, Any]], leaves: Sequence[Any]) -> None:

@@ -87,7 +87,10 @@ class JitFunction:
     ) -> None:
         if not callable(function):
             raise ArgumentError(f"@jit takes a function, got {type(function).__name__}: {function!r}")
-        for what, value, allowed in (("fallback", fallback, ("error", "eager")), ("check", check, ("first", "always", "off"))):
+        for what, value, allowed in (
+            ("fallback", fallback, ("error", "eager")),
+            ("check", check, ("first", "always", "off")),
+        ):
             if value not in allowed:
                 raise ArgumentError(f"@jit({what}={value!r}): expected one of {', '.join(allowed)}")
         functools.update_wrapper(self, function)
@@ -295,4 +298,3 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     if function is None:
         return lambda f: JitFunction(f, **options)
     return JitFunction(function, **options)
-

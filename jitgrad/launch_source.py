@@ -38,7 +38,9 @@ def address(tensor: Tensor) -> int:
 def same(tensor: Tensor, expected: Aval) -> bool:
     """Whether ``tensor`` looks like ``expected``; if so it shares the Aval, so that the next test is one comparison."""
     aval = tensor.aval
-    if aval is expected or (aval.shape == expected.shape and aval.dtype == expected.dtype and aval.weak == expected.weak):
+    if aval is expected or (
+        aval.shape == expected.shape and aval.dtype == expected.dtype and aval.weak == expected.weak
+    ):
         tensor._aval = expected
         return True
     return False
@@ -134,7 +136,11 @@ class LaunchWriter:
             )
             self.tensors.append(name)
         elif isinstance(value, (int, str, bytes, bool, type(None))):
-            self.miss_if(f"type({name}) is not {type(value).__name__} or {name} != {self.constant('C', value)}" if value is not None else f"{name} is not None")
+            self.miss_if(
+                f"type({name}) is not {type(value).__name__} or {name} != {self.constant('C', value)}"
+                if value is not None
+                else f"{name} is not None"
+            )
         else:
             raise NotSupportedError
 
@@ -151,7 +157,7 @@ class LaunchWriter:
     def tensor_text(self, source: Source) -> str:
         """An expression for the object behind ``source``."""
         if source.kind == "argument":
-            return self.leaves[source.key]
+            return str(self.leaves[source.key])
         if source.kind == "grad":
             return f"{self.tensor_text(source.key)}._grad"
         return self.constant("T", source.key)

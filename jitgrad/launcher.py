@@ -50,9 +50,12 @@ def _emit(w: LaunchWriter, args: tuple[Any, ...], frame: NativeFrame) -> Callabl
     compiled = w.compiled
     traced, program = compiled.traced, compiled.program
     frames: deque[NativeFrame] = deque([frame])
-    w.names.update(frames=frames, new_frame=lambda: NativeFrame(program), team=team._Current, current_team=team.current_team)
+    w.names.update(
+        frames=frames, new_frame=lambda: NativeFrame(program), team=team._Current, current_team=team.current_team
+    )
     w.line(f"if len(args) != {len(args)} or interpreter.get() is not None: return MISS")
-    w.line(f"if grad_enabled.get() is not {call_grad(w.call)} or defaults.float_dtype is not {w.constant('D', w.call.key[5])}: return MISS")
+    w.miss_if(f"grad_enabled.get() is not {call_grad(w.call)}")
+    w.miss_if(f"defaults.float_dtype is not {w.constant('D', w.call.key[5])}")
     for k, value in enumerate(args):
         w.line(f"a{k} = args[{k}]")
         w.destructure(f"a{k}", value)

@@ -79,7 +79,9 @@ class Signature:
             raise ArgumentError(f"@jit static_argnames {unknown} are no parameters of {function!r}; it has {names}")
         positions = {names[k % len(names)] for k in self.static_numbers if -len(names) <= k < len(names)}
         if len(positions) < len(self.static_numbers):
-            raise ArgumentError(f"@jit static_argnums {sorted(self.static_numbers)}: the function has {len(names)} parameters")
+            raise ArgumentError(
+                f"@jit static_argnums {sorted(self.static_numbers)}: the function has {len(names)} parameters"
+            )
         self.static_names |= positions
         self.static_numbers = frozenset(k for k, name in enumerate(names) if name in self.static_names)
 
@@ -94,10 +96,14 @@ class Signature:
         keys = tuple(map(leaf_key, leaves))
         dynamic = tuple(k for k, x in enumerate(leaves) if is_dynamic(x))
         key = (treedef, keys, key_static, _repeats(leaves), grad_enabled.get(), config.get_default_dtype())
-        static.update({f"argument {k}": x for k, x in enumerate(leaves) if not is_dynamic(x) and hasattr(x, "__dict__")})
+        static.update(
+            {f"argument {k}": x for k, x in enumerate(leaves) if not is_dynamic(x) and hasattr(x, "__dict__")}
+        )
         return Call(key, treedef, leaves, dynamic, static)
 
-    def _split(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
+    def _split(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
         """(dynamic args with static ones boxed, dynamic kwargs likewise, the static values)."""
         static: dict[str, Any] = {}
         new_args = list(args)

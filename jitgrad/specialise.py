@@ -183,7 +183,10 @@ def _effects(trace: Trace, tensors: dict[int, Tensor], outputs: list[Atom]) -> t
                 found.append(Effect("grad", source, None))
             continue
         value = trace.current(grad)
-        unchanged = any(s.kind == "grad" and s.key is source and v is value for s, v in zip(trace.sources, trace.inputs, strict=True))
+        unchanged = any(
+            s.kind == "grad" and s.key is source and v is value
+            for s, v in zip(trace.sources, trace.inputs, strict=True)
+        )
         if not unchanged:
             found.append(Effect("grad", source, output(value)))
     return tuple(found)

@@ -196,7 +196,9 @@ class Tensor:
     def numpy(self) -> np.ndarray[Any, Any]:
         """The data as an ndarray that shares memory. Raises AutogradError if this tensor requires grad."""
         if self._requires_grad:
-            raise AutogradError("numpy() on a tensor that requires grad would cut it from its gradient: call .detach() first")
+            raise AutogradError(
+                "numpy() on a tensor that requires grad would cut it from its gradient: call .detach() first"
+            )
         return self.concrete("numpy()")
 
     def item(self) -> Any:
@@ -234,7 +236,9 @@ class Tensor:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if self._requires_grad:
-            raise AutogradError("np.asarray() of a tensor that requires grad would cut its gradient: call .detach() first")
+            raise AutogradError(
+                "np.asarray() of a tensor that requires grad would cut its gradient: call .detach() first"
+            )
         data = self.concrete("np.asarray()")
         if dtype is not None and np.dtype(dtype) != data.dtype:
             if copy is False:
@@ -304,6 +308,7 @@ class Tensor:
 
 def check_supported(what: str, dtype: Any) -> Dtype:
     """``dtype`` as a NumPy dtype. Raises DtypeError for complex, object, string and other dtypes."""
+    found: Dtype
     try:
         found = np.dtype(dtype)
     except TypeError:

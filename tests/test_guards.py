@@ -1,6 +1,6 @@
 """What changes around a traced function, and whether its guard notices. Nothing here needs to run the function."""
 
-# ruff: noqa: PLW0108  (the lambdas are the functions under test)
+
 from __future__ import annotations
 
 import argparse

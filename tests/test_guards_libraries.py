@@ -1,6 +1,6 @@
 """What library code does with the user's functions and objects: reached although the user's code does not name it."""
 
-# ruff: noqa: PLW0108  (the lambdas are the functions under test)
+
 from __future__ import annotations
 
 import collections

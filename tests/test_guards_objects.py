@@ -1,6 +1,6 @@
 """Objects, classes and modules around a traced function: which attributes its guard watches, and how it names them."""
 
-# ruff: noqa: PLW0108  (the lambdas are the functions under test)
+
 from __future__ import annotations
 
 import argparse

@@ -1,6 +1,6 @@
 """Reads that no guard can watch: an error before tracing, which names the line and the remedy."""
 
-# ruff: noqa: PLW0108, SIM115, PLC3002  (the lambdas are the functions under test)
+# ruff: noqa: SIM115, PLC3002  (the lambdas are the functions under test)
 from __future__ import annotations
 
 import datetime

@@ -14,7 +14,7 @@ from jitgrad.errors import ArgumentError, UnguardableError
 from jitgrad.jit import JitFunction, jit
 
 pytestmark = pytest.mark.filterwarnings("error::jitgrad.errors.MismatchWarning")
-Pair = namedtuple("Pair", "first second")  # noqa: PYI024  (the kind users have)
+Pair = namedtuple("Pair", "first second")
 RNG = np.random.default_rng(0)
 SCALE = 2.0
 OFFSETS = {"a": 1.0, "b": [2.0, 3.0]}
@@ -286,7 +286,12 @@ def test_numpy_arrays_and_layouts() -> None:
     base = RNG.normal(size=(6, 8)).astype(np.float32)
 
     for x in (base[::2, ::2], base.T[:4, :3].T, base[::-2, ::-2], np.asfortranarray(base)[:3, :4]):
-        assert_calls(f, (x, np.float32(1.5)), (jg.asarray(x), 1.5), traces=f.cache_info().traces + 2 if f.cache_info().traces < 2 else 2)
+        assert_calls(
+            f,
+            (x, np.float32(1.5)),
+            (jg.asarray(x), 1.5),
+            traces=f.cache_info().traces + 2 if f.cache_info().traces < 2 else 2,
+        )
 
 
 def test_a_read_only_or_foreign_byte_order_array() -> None:

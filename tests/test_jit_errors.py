@@ -162,7 +162,7 @@ def test_changing_python_state_is_refused_and_undone(change: str) -> None:
         return x * 2.0
 
     def by_global(x: Any) -> Any:
-        global _calls  # noqa: PLW0603
+        global _calls
         _calls += 1
         return x * 2.0
 

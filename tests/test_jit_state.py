@@ -267,7 +267,7 @@ def test_an_updated_tensor_may_overlap_a_result_of_an_earlier_call() -> None:
         return state * 1.0, state
 
     kept = []
-    for k in range(1, 4):
+    for _ in range(1, 4):
         copied, same = f(jg.ones(3))
         assert same is state
         kept.append(copied)

@@ -131,7 +131,7 @@ def call_c(typing: Any, function: Any, first: Any, second: Any) -> Any:
 def _gemm(name: str, real: Any, bits: int) -> Any:
     """``cblas_?gemm`` with 64-bit integers, row-major, of (a part of) the product that a table describes."""
 
-    def typed(typing: Any, function: Any, table: Any, m: Any, n: Any, a: Any, b: Any, c: Any) -> Any:  # noqa: PLR0917
+    def typed(typing: Any, function: Any, table: Any, m: Any, n: Any, a: Any, b: Any, c: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             function, table, m, n, a, b, c = args
 

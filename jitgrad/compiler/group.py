@@ -16,6 +16,7 @@ MAX_STREAMS = 28
 
 MONOIDS = frozenset({"sum", "prod", "max", "min", "any", "all"})
 
+
 def is_fusible(node: TraceNode) -> bool:
     """Whether ``node`` can be part of a kernel at all."""
     op = node.op
@@ -132,9 +133,7 @@ def merge(first: Group, second: Group, definitions: Definitions) -> Group | str:
     return _scheduled(sizes, nodes, frames, definitions)
 
 
-def _with_one_more(
-    first: Group, second: Group, pairs: Mapping[int, int], definitions: Definitions
-) -> Group | None:
+def _with_one_more(first: Group, second: Group, pairs: Mapping[int, int], definitions: Definitions) -> Group | None:
     """``first`` and one elementwise node over all its axes that reads nothing late: the schedule stays as it is.
 
     This is most of all merges; planning the whole group again would make long chains quadratic.
@@ -142,7 +141,10 @@ def _with_one_more(
     node = second.nodes[0]
     if len(second.nodes) > 1 or node.op.kind is not Kind.ELEMENTWISE or len(pairs) != len(first.sizes):
         return None
-    if len(second.sizes) != len(first.sizes) or definitions.position[id(node)] < definitions.position[id(first.nodes[-1])]:
+    if (
+        len(second.sizes) != len(first.sizes)
+        or definitions.position[id(node)] < definitions.position[id(first.nodes[-1])]
+    ):
         return None
     if any(id(read.root) in first.schedule.late for read in definitions.reads(node)):
         return None
@@ -303,9 +305,11 @@ class _Scheduler:
             self.rows.add(id(node))
             return None if self.pin(self.rank - len(over)) else "no single loop nest fits all their axes"
         if over == along and (along == self.everything or (along == prefix and self.pin(len(along)))):
-            return self.merge_late(node, frozenset())
+            self.merge_late(node, frozenset())
+            return None
         if along == self.everything and over == prefix:
-            return self.merge_late(node, kept) if self.pin(len(over)) else "no single loop nest fits all their axes"
+            self.merge_late(node, kept)
+            return None if self.pin(len(over)) else "no single loop nest fits all their axes"
         return "its reduced axes are neither the rows nor the columns of the loop"
 
     def merge_late(self, node: TraceNode, axes: frozenset[int]) -> None:

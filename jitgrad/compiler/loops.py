@@ -198,9 +198,7 @@ class LoopFrame:
         schedule = self.group.schedule
         for node in self.group.nodes:
             key = id(node.out)
-            operands = [
-                self.level.get(id(read.root), 0) for read, _ in self.group.operand_maps(node, self.definitions)
-            ]
+            operands = [self.level.get(id(read.root), 0) for read, _ in self.group.operand_maps(node, self.definitions)]
             level = max(operands, default=0)
             if id(node) in schedule.finish or id(node) in schedule.merged:
                 self.kind[key], self.level[key] = "L", level

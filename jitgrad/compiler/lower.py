@@ -11,12 +11,22 @@ import numpy as np
 from jitgrad.aval import Dtype, dtype_name
 from jitgrad.compiler.axes import AxisMap, Read
 from jitgrad.compiler.codegen.scalar import expensive, typed
-from jitgrad.compiler.kernel import Access, Accumulate, Compute, Finish, Kernel, Load, Parameter, Statement, Store, Sweep
+from jitgrad.compiler.kernel import (
+    Access,
+    Accumulate,
+    Compute,
+    Finish,
+    Kernel,
+    Load,
+    Parameter,
+    Statement,
+    Store,
+    Sweep,
+)
 from jitgrad.compiler.layout import Buffer, Location
 from jitgrad.compiler.loops import LoopFrame, Window, Word
 from jitgrad.ir import Literal, TraceNode, Value
 from jitgrad.op import Kind
-
 
 # An element value of an earlier sweep that takes more operations than this is kept in memory, not computed again.
 CHEAP_OPERATIONS = 6
@@ -73,7 +83,9 @@ class _Builder:
     def operands(self, node: TraceNode) -> list[tuple[Read, AxisMap]]:
         return list(self.frame.group.operand_maps(node, self.frame.definitions))
 
-    def compute(self, node: TraceNode, into: list[Statement], loop: dict[str, str] | None, inner: dict[int, str]) -> str:
+    def compute(
+        self, node: TraceNode, into: list[Statement], loop: dict[str, str] | None, inner: dict[int, str]
+    ) -> str:
         """Append ``node`` to ``into``; ``loop`` and ``inner`` hold the loads and locals of the inner loop, if in one."""
         args: list[tuple[str | bool | int | float, Dtype]] = []
         for read, axes in self.operands(node):
@@ -294,7 +306,11 @@ class _Builder:
         frame, found = self.frame, dict[int, str]()
         needed = [node for node in self.nodes if id(node.out) in self.needed[level]]  # in order: text is identity
         wanted = [id(r.root) for node in needed for r, _ in self.operands(node)]
-        wanted += [id(self.operands(n)[0][0].root) for n in self.nodes if n.op.kind is Kind.REDUCE and self.reduced_at(n) == (level, "F")]
+        wanted += [
+            id(self.operands(n)[0][0].root)
+            for n in self.nodes
+            if n.op.kind is Kind.REDUCE and self.reduced_at(n) == (level, "F")
+        ]
         for key in dict.fromkeys(wanted):
             if key in self.needed[level] or frame.kind.get(key) != "F":
                 continue

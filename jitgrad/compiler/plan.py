@@ -274,9 +274,7 @@ ZERO = OpDef(
 COPY = OpDef("copy", Kind.OPAQUE, ("x",), eager=_copy, abstract=lambda avals, attrs: replace(avals[0], weak=False))
 
 
-def arena(
-    steps: Sequence[Step], buffers: Sequence[Buffer], results: Sequence[Buffer]
-) -> tuple[dict[Buffer, int], int]:
+def arena(steps: Sequence[Step], buffers: Sequence[Buffer], results: Sequence[Buffer]) -> tuple[dict[Buffer, int], int]:
     """First-fit offsets for the temporaries, by the steps between which they live; (offsets, bytes)."""
     placed = set(buffers) - set(results)
     last: dict[Buffer, int] = {}

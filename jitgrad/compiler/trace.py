@@ -231,7 +231,6 @@ class Trace:
 
     # --- views ---------------------------------------------------------------------------------------------------
 
-
     def _remember_view(self, view: View) -> None:
         tensor = view.tensor()
         assert tensor is not None

@@ -59,7 +59,7 @@ class Conv2d(Module):
     weight: Tensor
     bias: Tensor | None
 
-    def __init__(  # noqa: PLR0917 (torch's signature)
+    def __init__(
         self,
         in_channels: int,
         out_channels: int,

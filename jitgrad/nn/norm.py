@@ -22,7 +22,7 @@ class LayerNorm(Module):
     weight: Tensor | None
     bias: Tensor | None
 
-    def __init__(  # noqa: PLR0917 (torch's signature)
+    def __init__(
         self,
         normalized_shape: Any,
         eps: float = 1e-5,
@@ -78,7 +78,7 @@ class GroupNorm(Module):
     weight: Tensor | None
     bias: Tensor | None
 
-    def __init__(  # noqa: PLR0917 (torch's signature)
+    def __init__(
         self,
         num_groups: int,
         num_channels: int,
@@ -108,7 +108,7 @@ class BatchNorm2d(Module):
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
 
-    def __init__(  # noqa: PLR0917 (torch's signature)
+    def __init__(
         self,
         num_features: int,
         eps: float = 1e-5,

@@ -109,7 +109,7 @@ def _image(what: str, x: Any) -> tuple[Tensor, bool]:
     return (expand_dims(x, 0), True) if x.ndim == 3 else (x, False)
 
 
-def conv2d(  # noqa: PLR0917 (torch's signature)
+def conv2d(
     x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
 ) -> Tensor:
     """The cross-correlation of ``x`` [n, c, h, w] with ``weight`` [out, c / groups, kh, kw], as torch's conv2d.

@@ -264,7 +264,7 @@ def cross_entropy(
     return labels.finish(losses, weights, reduction)
 
 
-def _soft_cross_entropy(  # noqa: PLR0917 (torch's signature)
+def _soft_cross_entropy(
     logits: Tensor, target: Tensor, label_smoothing: Any, reduction: Reduction, weight: Any, axis: int | None
 ) -> Tensor:
     """``-sum(target log_softmax(logits))`` over the classes; the mean is over the positions."""
@@ -349,7 +349,7 @@ def _distance(x: Tensor, y: Tensor, p: float, eps: float) -> Tensor:
     return ew.pow(sum_(ew.pow(ew.abs(d), p), axis=-1), 1.0 / p)
 
 
-def triplet_margin_loss(  # noqa: PLR0917 (torch's signature)
+def triplet_margin_loss(
     anchor: Any,
     positive: Any,
     negative: Any,

@@ -148,7 +148,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
     return _affine(out, _per_channel(weight, x.ndim), _per_channel(bias, x.ndim))
 
 
-def batch_norm(  # noqa: PLR0917 (torch's signature)
+def batch_norm(
     x: Any,
     running_mean: Tensor | None,
     running_var: Tensor | None,

@@ -124,7 +124,7 @@ class RMSprop(Optimizer):
     """Gradients divided by their root mean square (T. Tieleman, G. Hinton, COURSERA lecture 6.5, 2012);
     ``centered`` takes the variance instead (A. Graves, "Generating sequences with recurrent neural networks", 2013)."""
 
-    def __init__(  # noqa: PLR0917 (torch's signature)
+    def __init__(
         self,
         params: Iterable[Tensor],
         lr: float = 1e-2,
@@ -158,7 +158,7 @@ class Adagrad(Optimizer):
     """Gradients divided by the root of the sum of all their squares so far (J. Duchi, E. Hazan, Y. Singer,
     "Adaptive subgradient methods for online learning and stochastic optimization", JMLR 2011)."""
 
-    def __init__(  # noqa: PLR0917 (torch's signature)
+    def __init__(
         self,
         params: Iterable[Tensor],
         lr: float = 1e-2,

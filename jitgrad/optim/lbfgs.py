@@ -28,7 +28,7 @@ class LBFGS(Optimizer):
         line_search_fn: None takes steps of length ``lr``; "strong_wolfe" searches along each direction.
     """
 
-    def __init__(  # noqa: PLR0917 (torch's signature)
+    def __init__(
         self,
         params: Iterable[Tensor],
         lr: float = 1.0,

@@ -134,7 +134,7 @@ class CosineAnnealingLR(Schedule):
 class ReduceLROnPlateau:
     """Times ``factor`` when a metric has not improved for more than ``patience`` steps, down to ``min_lr``."""
 
-    def __init__(  # noqa: PLR0917 (torch's signature)
+    def __init__(
         self,
         optimizer: Optimizer,
         mode: str = "min",

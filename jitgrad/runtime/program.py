@@ -148,7 +148,7 @@ class _Frame:
         if slot is None:
             offset = self.shift + self.program.plan.offsets[buffer]
             return self.arena[offset : offset + buffer.nbytes]
-        array = inputs[slot] if slot < len(inputs) else results[slot - len(inputs)]
+        array: np.ndarray[Any, Any] = inputs[slot] if slot < len(inputs) else results[slot - len(inputs)]
         return array.reshape(-1).view(np.uint8)
 
     def view(self, place: Place, inputs: Sequence[Any], results: Sequence[Any]) -> Any:

@@ -46,7 +46,12 @@ class ProgramOp:
     """
 
     def __init__(
-        self, graph: Graph, wrt: Sequence[int], seeded: Sequence[int], backend: Backend, count: Callable[[Program], None]
+        self,
+        graph: Graph,
+        wrt: Sequence[int],
+        seeded: Sequence[int],
+        backend: Backend,
+        count: Callable[[Program], None],
     ) -> None:
         self.graph = graph
         self.wrt = tuple(wrt)
@@ -104,9 +109,7 @@ class ProgramOp:
 
     def run(self, arrays: Sequence[Any], residuals: list[Any]) -> list[np.ndarray[Any, Any]]:
         """The outputs; what backward needs is put into ``residuals``."""
-        inputs = [
-            contiguous(np.asarray(x, v.aval.dtype)) for x, v in zip(arrays, self.graph.inputs, strict=True)
-        ]
+        inputs = [contiguous(np.asarray(x, v.aval.dtype)) for x, v in zip(arrays, self.graph.inputs, strict=True)]
         outs = self.forward.run(inputs)
         saved = self.split.saved
         residuals[:] = outs[len(outs) - saved :] if saved else []

@@ -15,7 +15,9 @@ from jitgrad.jit import jit
 
 pytestmark = pytest.mark.numba
 
-LENGTHS = sorted({n + d for n in (16, BLOCK, 2 * BLOCK, CHUNK_ELEMENTS, 3 * CHUNK_ELEMENTS) for d in (-1, 0, 1)} | {1, 100_003})
+LENGTHS = sorted(
+    {n + d for n in (16, BLOCK, 2 * BLOCK, CHUNK_ELEMENTS, 3 * CHUNK_ELEMENTS) for d in (-1, 0, 1)} | {1, 100_003}
+)
 RNG = np.random.default_rng(0)
 
 
@@ -59,7 +61,9 @@ def test_flat_loops(n: int) -> None:
     assert_same_for_any_number_of_threads(flat, x, y)
 
 
-@pytest.mark.parametrize("shape", [(1, 1025), (3, 1023), (17, 1024), (2, 16384), (2, 16385), (16385, 1), (16384, 2), (700, 129), (1, 1)])
+@pytest.mark.parametrize(
+    "shape", [(1, 1025), (3, 1023), (17, 1024), (2, 16384), (2, 16385), (16385, 1), (16384, 2), (700, 129), (1, 1)]
+)
 def test_loops_over_rows(shape: tuple[int, int]) -> None:
     x = jg.tensor(RNG.normal(size=shape).astype(np.float32))
 

@@ -96,7 +96,9 @@ def test_operands_broadcast(op: OpDef, same: Any) -> None:
     same(applied(op), cases, ulp=ulp_of(op))
 
 
-@pytest.mark.parametrize(("op", "dtype"), [pytest.param(o, d, id=f"{o}-{d}") for o in OPS for d in "fd" if accepts(o, d)])
+@pytest.mark.parametrize(
+    ("op", "dtype"), [pytest.param(o, d, id=f"{o}-{d}") for o in OPS for d in "fd" if accepts(o, d)]
+)
 def test_special_values(op: OpDef, dtype: str, same: Any) -> None:
     values = np.array(SPECIAL, dtype)
     cases = [[np.roll(values, shift * k) for k in range(len(op.operands))] for shift in (0, 1, 5)]
@@ -112,7 +114,12 @@ def test_integers_and_bools(op: OpDef, same: Any) -> None:
     for dtype in INTEGERS:
         if accepts(op, dtype):
             low = -5 if dtype in "bhil" and "pow" not in op.name else 0
-            cases.append([rng.integers(0 if dtype == "?" else low, 2 if dtype == "?" else 6, 9).astype(dtype) for _ in op.operands])
+            cases.append(
+                [
+                    rng.integers(0 if dtype == "?" else low, 2 if dtype == "?" else 6, 9).astype(dtype)
+                    for _ in op.operands
+                ]
+            )
 
     with np.errstate(all="ignore"):
         same(applied(op), cases, ulp=ulp_of(op))
@@ -149,7 +156,11 @@ def test_python_numbers_beside_arrays(op: OpDef, same: Any) -> None:
     if op.domain[0] == "bool" and op.name != "where":
         pytest.skip("takes bools")
 
-    same(lambda x: [apply_op(op, *[x if o is cases[k][0] else o for o in c], **op.sample_attrs) for k, c in enumerate(cases)], x, ulp=ulp_of(op))
+    same(
+        lambda x: [apply_op(op, *[x if o is c[0] else o for o in c], **op.sample_attrs) for k, c in enumerate(cases)],
+        x,
+        ulp=ulp_of(op),
+    )
     same(applied(op), cases, ulp=ulp_of(op))
 
 

@@ -78,7 +78,7 @@ def test_instructions_run_in_order(team):
     assert set(x) == {expected}
 
 
-def gemm_table(a, b, c, alpha, beta, ta, tb):  # noqa: PLR0917 - as cblas_gemm
+def gemm_table(a, b, c, alpha, beta, ta, tb):
     """Arguments of ``c = alpha * op(a) @ op(b) + beta * c`` for stacks of matrices."""
     bits = {4: np.uint32, 8: np.uint64}[a.itemsize]
     scalars = np.array([alpha, beta], a.dtype).view(bits)
@@ -93,7 +93,7 @@ def gemm_table(a, b, c, alpha, beta, ta, tb):  # noqa: PLR0917 - as cblas_gemm
 @pytest.mark.parametrize("ta", [False, True])
 @pytest.mark.parametrize("tb", [False, True])
 @pytest.mark.parametrize(("batch", "beta"), [(1, 0.0), (4, 0.5)])
-def test_gemm(team, dtype, ta, tb, batch, beta):  # noqa: PLR0917 - parametrised
+def test_gemm(team, dtype, ta, tb, batch, beta):
     found = blas.find_blas()
     if found is None:
         pytest.skip("this NumPy brings no OpenBLAS")

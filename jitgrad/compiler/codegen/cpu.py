@@ -296,10 +296,9 @@ def _emit_merge(out: Emitter, s: Accumulate, row: str) -> None:
         first = f"to_bool({p}[0])" if s.dtype.kind == "b" else f"{p}[0]"
         out.line(f"{s.name} = {cast(first, s.dtype, s.result)}", s.note)
         return
-    with out.block("for k in range(1, chunks):", "merge in a fixed order"):
-        with out.block(f"for j in range({row}):"):
-            target = f"{p}[j]"
-            out.line(f"{target} = {fold(s.monoid, s.dtype, target, f'{p}[k * {row} + j]', reorder=False)}")
+    with out.block("for k in range(1, chunks):", "merge in a fixed order"), out.block(f"for j in range({row}):"):
+        target = f"{p}[j]"
+        out.line(f"{target} = {fold(s.monoid, s.dtype, target, f'{p}[k * {row} + j]', reorder=False)}")
 
 
 def _emit_columns(

@@ -163,7 +163,10 @@ class _Renderer:
         if name == "sign":  # NaN stays NaN, and both zeros give 0.0
             zero, one = typed(0, dtype), typed(1, dtype)
             x = parts[0]
-            return f"select({x} > {zero}, {one}, select({x} < {zero}, -{one}, select({x} == {zero}, {zero}, {x})))", dtype
+            return (
+                f"select({x} > {zero}, {one}, select({x} < {zero}, -{one}, select({x} == {zero}, {zero}, {x})))",
+                dtype,
+            )
         return f"{name}({', '.join(parts)})", dtype
 
     def wrapped(self, text: str, dtype: Dtype) -> tuple[str, Dtype]:
@@ -219,7 +222,11 @@ def expensive(op: OpDef) -> bool:
     """Whether one evaluation costs more than reading the operand again: a call that is no single instruction."""
     if op.function is not None:
         return True
-    calls = {n.func.id for n in ast.walk(_parsed(op.scalar or "0")) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    calls = {
+        n.func.id
+        for n in ast.walk(_parsed(op.scalar or "0"))
+        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
+    }
     return bool(calls - _CHEAP)
 
 
@@ -227,4 +234,3 @@ _CHEAP = frozenset(
     "abs sign minimum maximum floor ceil trunc rint copysign isnan isinf isfinite signbit reciprocal sqrt "
     "left_shift right_shift logical_xor".split()
 )
-

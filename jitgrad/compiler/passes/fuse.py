@@ -201,11 +201,15 @@ class Fuser:
             return
         if b.ancestors >> a.number & 1 or a.ancestors >> b.number & 1:
             return  # producer and consumer: decided when the consumer was placed
-        if a.number > b.number:
-            a, b = b, a
-        merged = merge(a.group, b.group, self.definitions)
-        if isinstance(merged, Group) and self.streams(a, b) <= MAX_STREAMS:
-            self.join(a, b, merged)
+        first, second = (a, b) if a.number < b.number else (b, a)
+        assert first.group is not None and second.group is not None
+        merged = merge(first.group, second.group, self.definitions)
+        if isinstance(merged, Group) and self.streams(a, b) > MAX_STREAMS:
+            merged = f"the kernel would touch more than {MAX_STREAMS} arrays"
+        if isinstance(merged, Group):
+            self.join(first, second, merged)
+        else:
+            self.refusals.append(Refusal(first.nodes[-1], second.nodes[0], merged))
 
     # --- the new program -----------------------------------------------------------------------------------------
 

@@ -168,7 +168,11 @@ def _where(r: _Rewriter, ins: tuple[Atom, ...], attrs: Any, out: Aval, origin: O
     if chosen is None:
         return None
     chosen = r.emit(REGISTRY["astype"], (chosen,), {"dtype": out.dtype}, origin)
-    return chosen if chosen.aval.shape == out.shape else r.emit(REGISTRY["broadcast_to"], (chosen,), {"shape": out.shape}, origin)
+    return (
+        chosen
+        if chosen.aval.shape == out.shape
+        else r.emit(REGISTRY["broadcast_to"], (chosen,), {"shape": out.shape}, origin)
+    )
 
 
 def _astype(r: _Rewriter, ins: tuple[Atom, ...], attrs: Any, out: Aval, origin: Origin) -> Atom | None:
@@ -257,9 +261,7 @@ def _permute(r: _Rewriter, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out:
     return _movement(r, ins, attrs, out, origin)
 
 
-def _transposed_product(
-    r: _Rewriter, node: TraceNode, axes: tuple[int, ...], out: Aval, origin: Origin
-) -> Atom | None:
+def _transposed_product(r: _Rewriter, node: TraceNode, axes: tuple[int, ...], out: Aval, origin: Origin) -> Atom | None:
     """``(a @ b).T`` as ``b.T @ a.T``: BLAS reads transposed operands as they lie, and the result comes out in order."""
     n = len(axes)
     swapped = (*range(n - 2), n - 1, n - 2)

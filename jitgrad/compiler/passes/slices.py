@@ -85,7 +85,9 @@ def _sliced(atom: Atom, node: TraceNode, shape: Shape) -> TraceNode | None:
         return None
     own = atom.aval.shape
     whole: Index = node.attr("index")[len(shape) - len(own) :]
-    index = tuple(entry if n == m else (0, 1, 1) for entry, n, m in zip(whole, own, shape[len(shape) - len(own) :], strict=True))
+    index = tuple(
+        entry if n == m else (0, 1, 1) for entry, n, m in zip(whole, own, shape[len(shape) - len(own) :], strict=True)
+    )
     if all(entry == (0, 1, n) for entry, n in zip(index, own, strict=True)):
         return None
     out = Value(Aval(tuple(n for _, _, n in index), atom.aval.dtype, atom.aval.weak))
