@@ -198,7 +198,7 @@ WORKLOADS = (
         {"rows": 1_000_000, "width": 50},
         {"rows": 100, "width": 5},
         tolerance=1e-9,
-        limits="memory: the matrix is read for the product and again for its transpose",
+        limits="memory: the matrix, read once for the product and its transpose",
     ),
     Workload(
         "pinn",
