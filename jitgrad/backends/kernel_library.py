@@ -12,21 +12,21 @@ def floor_divide_int(x: Any, y: Any) -> Any:
     """``x // y`` rounded down; 0 for y == 0, and min // -1 wraps to min, as in NumPy."""
     if y == 0:
         return x - x
-    if y + 1 == 0:
+    if y < 0 and y + 1 == 0:
         return x * y
     return x // y
 
 
 def remainder_int(x: Any, y: Any) -> Any:
     """``x % y`` with the sign of ``y``; 0 for y == 0, as in NumPy."""
-    if y == 0 or y + 1 == 0:
+    if y == 0 or (y < 0 and y + 1 == 0):
         return x - x
     return x % y
 
 
 def fmod_int(x: Any, y: Any) -> Any:
     """The remainder with the sign of ``x``; 0 for y == 0, as in NumPy."""
-    if y == 0 or y + 1 == 0:
+    if y == 0 or (y < 0 and y + 1 == 0):
         return x - x
     r = x % y
     if r != 0 and (r < 0) != (x < 0):

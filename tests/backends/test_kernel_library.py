@@ -1,0 +1,49 @@
+"""The integer functions of kernels, on every pair of corner values, against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jitgrad.backends.kernel_library import FUNCTIONS, library
+
+NUMPY = {
+    "floor_divide_int": np.floor_divide,
+    "remainder_int": np.remainder,
+    "fmod_int": np.fmod,
+    "left_shift_int": np.left_shift,
+    "right_shift_int": np.right_shift,
+}
+DTYPES = ["l", "L"]  # what numba computes integers in
+
+
+def corners(name: str, dtype: str) -> list[tuple[Any, Any]]:
+    info = np.iinfo(dtype)
+    values = [info.min, info.min + 1, info.max, info.max - 1, 0, 1, 2, 3, 7, 62, 63, 64, 65]
+    values += [-1, -2, -7, -64] if info.min < 0 else []
+    kind = np.dtype(dtype).type
+    return [(kind(x), kind(y)) for x in values for y in values]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", NUMPY)
+def test_python_form(name: str, dtype: str) -> None:
+    with np.errstate(all="ignore"):
+        for x, y in corners(name, dtype):
+            assert FUNCTIONS[name](x, y) == NUMPY[name](x, y), (x, y)
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", NUMPY)
+def test_compiled_form(name: str, dtype: str) -> None:
+    function, kind = library()[name], np.dtype(dtype).type
+    with np.errstate(all="ignore"):
+        for x, y in corners(name, dtype):
+            assert kind(function(x, y)) == NUMPY[name](x, y), (x, y)
+
+
+def test_every_function_has_a_test_here_or_is_tested_with_the_random_numbers() -> None:
+    assert set(FUNCTIONS) - set(NUMPY) == {"philox_bits_u64"}
