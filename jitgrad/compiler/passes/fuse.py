@@ -135,7 +135,7 @@ class Fuser:
             reason = "another step must run between them"
         else:
             reason = merge(a.group, b.group, self.definitions)
-        if isinstance(reason, Group) and self.streams(a, b) > MAX_STREAMS:
+        if isinstance(reason, Group) and len(reason.external) > MAX_STREAMS:
             reason = f"the kernel would touch more than {MAX_STREAMS} arrays"
         if isinstance(reason, str):
             self.refusals.append(Refusal(producer, consumer, reason))
@@ -151,11 +151,6 @@ class Fuser:
                 if middle is not low and middle is not high and middle.ancestors >> low.number & 1:
                     return True
         return False
-
-    def streams(self, a: _Cluster, b: _Cluster) -> int:
-        """How many arrays from elsewhere the two read together."""
-        own = {id(out) for c in (a, b) for node in c.nodes for out in node.outs}
-        return len({id(root) for c in (a, b) for node in c.nodes for root in self.roots(node)} - own)
 
     def join(self, a: _Cluster, b: _Cluster, group: Group) -> None:
         """``b`` becomes part of ``a``; everything after either is now after both."""
@@ -204,7 +199,7 @@ class Fuser:
         first, second = (a, b) if a.number < b.number else (b, a)
         assert first.group is not None and second.group is not None
         merged = merge(first.group, second.group, self.definitions)
-        if isinstance(merged, Group) and self.streams(a, b) > MAX_STREAMS:
+        if isinstance(merged, Group) and len(merged.external) > MAX_STREAMS:
             merged = f"the kernel would touch more than {MAX_STREAMS} arrays"
         if isinstance(merged, Group):
             self.join(first, second, merged)
