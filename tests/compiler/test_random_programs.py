@@ -64,7 +64,8 @@ def test_compiled_equals_eager(seed: int, same: Any) -> None:
     program = random_program(seed, 10)
 
     check_values_and_gradients(program, same, np.float64, **TOLERANCE)
-    check_backward_from_outside(program)
+    if seed % 30 == 0:
+        check_backward_from_outside(program)
 
 
 @pytest.mark.parametrize("seed", range(1000, 1020))
