@@ -1,4 +1,4 @@
-"""Seven functions as text: the graph after every pass that changes it, and the source of their kernels. Read the diff when one changes."""
+"""Seven functions as text: the graph after every pass that changes it, and the source of their kernels."""
 
 from __future__ import annotations
 

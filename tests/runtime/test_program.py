@@ -134,7 +134,10 @@ def test_calls_at_the_same_time_have_frames_of_their_own() -> None:
     assert not problems, problems[0]
 
 
-@pytest.mark.parametrize("shapes", [((3, 4), (4, 5)), ((4, 3), (5, 4)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((1, 4), (4, 1))])
+PRODUCTS = [((3, 4), (4, 5)), ((4, 3), (5, 4)), ((2, 3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((1, 4), (4, 1))]
+
+
+@pytest.mark.parametrize("shapes", PRODUCTS)
 @pytest.mark.parametrize("dtype", ["f", "d", "l"])
 def test_products_of_matrices_as_they_lie(shapes: Any, dtype: str) -> None:
     """Plain, transposed, batched and repeated operands: by address where BLAS can, else through NumPy."""
