@@ -368,39 +368,3 @@ def test_evaluation_mode_is_noticed() -> None:
     model.eval()
     np.testing.assert_allclose(f(X).detach().numpy(), model(X).detach().numpy(), rtol=1e-6)
     assert f.cache_info().traces == 2
-
-
-# --- random numbers -------------------------------------------------------------------------------------------------
-
-
-def draws(x: Any) -> Any:
-    noise = jg.randn(4) + jg.rand(4)
-    return jg.dropout(x, 0.5) * noise, jg.rand(3)
-
-
-@pytest.mark.parametrize("check", ["first", "always", "off"])
-def test_random_numbers_are_those_of_eager_and_the_generator_advances_equally(check: str) -> None:
-    x = jg.ones(4)
-    jg.manual_seed(3)
-    expected = [draws(x) for _ in range(4)] + [jg.rand(2)]
-
-    f = jit(draws, check=check)
-    jg.manual_seed(3)
-    found = [f(x) for _ in range(4)] + [jg.rand(2)]
-
-    for a, b in zip(found[:-1], expected[:-1], strict=True):
-        np.testing.assert_allclose(a[0].numpy(), b[0].numpy(), rtol=1e-6)
-        np.testing.assert_array_equal(a[1].numpy(), b[1].numpy())
-    np.testing.assert_array_equal(found[-1].numpy(), expected[-1].numpy())
-    assert f.cache_info().traces == 1
-
-
-def test_a_seed_between_calls_repeats_the_numbers() -> None:
-    f = jit(lambda: jg.rand(5))
-    jg.manual_seed(1)
-    first = f().numpy().copy()
-    second = f().numpy().copy()
-    jg.manual_seed(1)
-
-    np.testing.assert_array_equal(f().numpy(), first)
-    assert (first != second).any()
