@@ -50,3 +50,21 @@ def test_a_copy_joins_the_kernel_that_makes_its_operand():
     f, x = jg.jit(lambda x: jg.exp(x * 0.1).T.reshape(-1)), array(2, 12)
 
     assert f.explain(x).fused == 1
+
+
+WRITTEN_OUT = {
+    "repeated elements": lambda x: jg.broadcast_to(x.sum(axis=1, keepdims=True), (2, 12)),
+    "repeated number": lambda x: jg.full((3,), 2.0) + 0.0 * x[0, 0],
+    "an input, computed": lambda x: x * 1.0,
+    "numbers in a product": lambda x: jg.ones((3, 2)) @ x,
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN_OUT)
+def test_what_repeats_or_shows_an_input_is_written_out_by_a_kernel(name):
+    f, x = jg.jit(WRITTEN_OUT[name]), array(2, 12)
+    f(x)
+
+    np.testing.assert_array_equal(f(x).numpy(), f.eager(x).numpy())
+    assert set(f.explain(x).unfused_ops) <= {"matmul"}
+    assert not np.shares_memory(f(x).numpy(), x.numpy())

@@ -12,7 +12,9 @@ from jitgrad.origin import Origin
 
 
 def insert_copies(graph: Graph) -> Graph:
-    """Put an identity op before every reshape that is no view, and behind views of inputs that are results.
+    """Put an identity op before every reshape that is no view, and where values must lie in memory of their own.
+
+    That is behind results that show an input or repeat elements, and behind repeated numbers that library calls read.
 
     ``reshape(permute_dims(x))`` cannot be read in place: its elements have to be brought in order. The identity does
     that in the kernel that makes ``x``, or in one of its own; without it a library call would.
@@ -25,6 +27,8 @@ class _Copies:
         self.graph = graph
         self.where: dict[int, Location] = {}
         self.inputs: set[Buffer] = set()
+        self.numbers: set[int] = set()  # ids of numbers repeated along axes: nothing in memory yet
+        self.spread: dict[int, Value] = {}  # copies of repeated numbers, by the id of what they copy
         self.nodes: list[TraceNode] = []
 
     def run(self) -> Graph:
@@ -43,9 +47,13 @@ class _Copies:
 
     def placed(self, node: TraceNode) -> TraceNode:
         source = node.ins[0] if node.ins else None
+        if node.op.kind is Kind.OPAQUE:
+            node = replace(node, ins=tuple(map(self.in_memory, node.ins)))
         if node.op.kind is not Kind.MOVEMENT or not isinstance(source, Value):
             for out in node.outs:
                 self.fresh(out)
+            if node.op.kind is Kind.MOVEMENT:
+                self.numbers.add(id(node.out))
             return node
         seen = view_location(node, self.where[id(source)], source.aval)
         if seen is None:
@@ -56,6 +64,14 @@ class _Copies:
         self.where[id(node.out)] = seen
         return node
 
+    def in_memory(self, atom: Atom) -> Atom:
+        """``atom`` as an operand of a library call: a repeated number is written out, once."""
+        if not isinstance(atom, Value) or id(atom) not in self.numbers:
+            return atom
+        if id(atom) not in self.spread:
+            self.spread[id(atom)] = self.copy(atom, None)
+        return self.spread[id(atom)]
+
     def copy(self, value: Value, at: TraceNode | None) -> Value:
         new = Value(value.aval)
         self.nodes.append(TraceNode(IDENTITY, (value,), (new,), (), at.origin if at is not None else Origin()))
@@ -63,8 +79,10 @@ class _Copies:
         return new
 
     def owned(self, atom: Atom) -> Atom:
-        """``atom`` as a result: not a window into an input, which the caller may change."""
-        if not isinstance(atom, Value) or any(atom is v for v in self.graph.inputs):
+        """``atom`` as a result: not a window into an input, which the caller may change, and every element its own."""
+        if not isinstance(atom, Value):
             return atom
-        location = self.where[id(atom)]
-        return self.copy(atom, None) if location.buffer in self.inputs else atom
+        location, shape = self.where[id(atom)], atom.aval.shape
+        repeats = any(step == 0 and n > 1 for step, n in zip(location.strides, shape, strict=True))
+        shown = location.buffer in self.inputs or repeats or id(atom) in self.numbers
+        return self.copy(atom, None) if shown else atom
