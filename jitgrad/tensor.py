@@ -282,6 +282,10 @@ class Tensor:
         text = np.array2string(data, separator=", ", prefix="tensor(")
         return f"tensor({text}, dtype={data.dtype}{grad})"
 
+    def __format__(self, spec: str) -> str:
+        """A tensor of one element formats as its number (``f"{loss:.3f}"``); others only without a format."""
+        return format(self.item(), spec) if spec else str(self)
+
     __hash__ = object.__hash__
 
     if TYPE_CHECKING:  # attached by jitgrad.ops.methods

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from jitgrad.aval import Aval, Count
-from jitgrad.compiler.views import VIEW_WRITERS
 from jitgrad.dispatch import aval_of
 from jitgrad.errors import LeakedTracerError, TracedValueError, TraceError
 from jitgrad.ir import Atom, Graph, Literal, Names, TraceNode, Value, format_node
 from jitgrad.op import OpDef
 from jitgrad.ops.elementwise import ASTYPE
 from jitgrad.ops.identity import STOP_GRADIENT
+from jitgrad.ops.views import WRITERS
 from jitgrad.origin import Origin
 from jitgrad.recorder import record
 from jitgrad.scope import grad_enabled
@@ -246,7 +246,7 @@ class Trace:
             return
         child = changed
         while (view := next((v for v in family if v.tensor() is child), None)) is not None:
-            writer = VIEW_WRITERS.get(view.op.name)
+            writer = WRITERS.get(view.op.name, _same if view.op is STOP_GRADIENT else None)
             if writer is None:
                 raise TraceError(
                     f"in-place change at {Origin.capture().full()} of a tensor {child.aval} that is a view made by "
@@ -265,3 +265,8 @@ class Trace:
 
     def graph(self, outputs: tuple[Atom, ...]) -> Graph:
         return Graph(self.name, tuple(self.inputs), tuple(self.nodes), outputs)
+
+
+def _same(_base: Tensor, new: Tensor, _attrs: Mapping[str, Any]) -> Tensor:
+    """What a write through ``detach()`` makes of the base."""
+    return new

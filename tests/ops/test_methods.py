@@ -288,3 +288,10 @@ def test_importing_jitgrad_does_not_import_numba():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout.strip() == "False"
+
+
+def test_a_tensor_of_one_element_formats_as_its_number() -> None:
+    assert f"{jg.tensor([0.12345])[0]:.3f}" == "0.123"
+    assert f"{jg.tensor([1, 2])}" == str(jg.tensor([1, 2]))
+    with pytest.raises(ArgumentError, match="exactly one element"):
+        format(jg.tensor([1.0, 2.0]), ".3f")
