@@ -18,7 +18,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager
 from numba.core.registry import cpu_target
 
-from jitgrad.backends import atomics, intrinsics
+from jitgrad.backends import atomics, intrinsics, lanes
 from jitgrad.errors import BackendError
 
 _PASSES = (
@@ -115,7 +115,7 @@ def numba_type(name: str) -> Any:
 
 def _define(source: str, entry: str, namespace: Mapping[str, Any]) -> dict[str, Any]:
     """The names that ``source`` sees and defines; its functions other than ``entry`` become callable from it."""
-    names: dict[str, Any] = {**intrinsics.NAMES, **atomics.NAMES, **namespace}
+    names: dict[str, Any] = {**intrinsics.NAMES, **atomics.NAMES, **lanes.NAMES, **namespace}
     exec(compile(source, f"<{entry}>", "exec"), names)
     for name, value in tuple(names.items()):
         if isinstance(value, FunctionType) and value.__globals__ is names and name != entry:

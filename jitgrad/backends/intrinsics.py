@@ -5,6 +5,7 @@ kernel is compiled: it imports numba. ``NAMES`` is the namespace every kernel so
 
 ========================  =====================================================================
 ``at(p, n)``              pointer to element ``n`` of ``p``
+``scratch_f32(64)`` ...   pointer to so many elements on the stack (a literal), every dtype
 ``select(c, a, b)``       ``a`` where ``c``, else ``b``; both are evaluated; same type
 ``fsum(acc, x)``          ``acc + x`` that LLVM may reorder (``reassoc`` only): sums over a loop
 ``fprod(acc, x)``         ``acc * x`` likewise
@@ -23,7 +24,7 @@ from typing import Any
 from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import extending
-from numba.core import types
+from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
 DTYPES: dict[str, Any] = {
@@ -238,7 +239,27 @@ def _cast(name: str, target: Any) -> Any:
 
 CASTS: dict[str, Any] = {f"to_{name}": _cast(f"to_{name}", kind) for name, kind in DTYPES.items()}
 
+def _scratch(name: str, kind: Any) -> Any:
+    """Memory of the running chunk, on the stack; ``count`` is a literal number of elements."""
+    element = types.uint8 if kind == types.boolean else kind
+
+    def typed(typing: Any, count: Any) -> Any:
+        if not isinstance(count, types.IntegerLiteral):
+            raise TypingError(f"{name}({count}): takes a literal number of elements")
+        size = count.literal_value
+
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return cgutils.alloca_once(builder, context.get_value_type(element), size)
+
+        return types.CPointer(element)(count), build
+
+    typed.__name__ = name
+    return extending.intrinsic(prefer_literal=True)(typed)
+
+
+SCRATCH: dict[str, Any] = {f"scratch_{name}": _scratch(f"scratch_{name}", kind) for name, kind in DTYPES.items()}
+
 _FUNCTIONS = (at, select, fsum, fprod, fmax, fmin, fma, copysign, rint, sqrt, fabs, floor, ceil, trunc)
 _BIT_CASTS = (as_i32, as_f32, as_i64, as_f64)
 
-NAMES: dict[str, Any] = {**CASTS, **{f._name: f for f in (*_FUNCTIONS, *_BIT_CASTS)}}
+NAMES: dict[str, Any] = {**CASTS, **SCRATCH, **{f._name: f for f in (*_FUNCTIONS, *_BIT_CASTS)}}

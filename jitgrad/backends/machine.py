@@ -96,7 +96,7 @@ def fingerprint() -> str:
     """Everything besides the source that decides what machine code comes out."""
     llvm = _llvm()
     room = Path(__file__).parent
-    files = ("machine.py", "front.py", "intrinsics.py", "atomics.py", "llvm.py")
+    files = ("machine.py", "front.py", "intrinsics.py", "atomics.py", "lanes.py", "llvm.py")
     texts = [(room / name).read_text() for name in files]
     versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
     return str(llvm.digest(*texts, *versions, platform.python_version(), llvm.cpu(), llvm.features()))

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from jitgrad.aval import dtype_name
-from jitgrad.backends.base import CompiledKernel
+from jitgrad.backends.base import CompiledKernel, Found, Structures
 from jitgrad.backends.cpu import user_functions
 from jitgrad.backends.kernel_library import FUNCTIONS
-from jitgrad.compiler.codegen.cpu import Source, emit_cpu
+from jitgrad.compiler.codegen.cpu import emit_cpu
+from jitgrad.compiler.codegen.emit import Source
 from jitgrad.compiler.codegen.vecmath import numpy_namespace
-from jitgrad.compiler.kernel import Kernel
+from jitgrad.compiler.kernel import LANES, Kernel
 
 _DTYPES = {dtype_name(np.dtype(c)): np.dtype(c) for c in "?bhilBHILfd"}
 
@@ -56,12 +57,31 @@ def _to(dtype: np.dtype[Any]) -> Callable[[Any], Any]:
     return convert
 
 
+def _scratch(dtype: np.dtype[Any]) -> Callable[[int], Pointer]:
+    return lambda count: Pointer(np.zeros(count, dtype))
+
+
+def _rows_to_lanes(tile: Pointer, p: Pointer, stride: int, n: int, m: int) -> None:
+    for j in range(n):
+        for k in range(LANES):
+            tile[j * LANES + k] = p[min(k, m - 1) * stride + j]
+
+
+def _lanes_to_rows(p: Pointer, tile: Pointer, stride: int, n: int, m: int) -> None:
+    for j in range(n):
+        for k in range(m):
+            p[k * stride + j] = tile[j * LANES + k]
+
+
 @cache
 def names() -> Mapping[str, Any]:
     """What kernel source can call, as Python functions on NumPy scalars."""
     found: dict[str, Any] = {**numpy_namespace(), **FUNCTIONS}
     found.update({f"to_{name}": _to(dtype) for name, dtype in _DTYPES.items()})
+    found.update({f"scratch_{name}": _scratch(dtype) for name, dtype in _DTYPES.items()})
     found.update(
+        rows_to_lanes=_rows_to_lanes,
+        lanes_to_rows=_lanes_to_rows,
         at=lambda p, n: Pointer(p.array, p.offset + int(n)),
         select=lambda c, a, b: a if c else b,
         fsum=lambda a, x: a + x,
@@ -81,19 +101,16 @@ class PythonBackend:
     native = False
 
     def __init__(self) -> None:
-        self._compiled: dict[Any, CompiledKernel] = {}
+        self._structures = Structures()
 
-    def compile(self, kernel: Kernel) -> tuple[CompiledKernel, bool]:
-        main, finish = emit_cpu(kernel)
-        key = (main.identity, main.params, finish and finish.identity, finish and finish.params)
-        known = self._compiled.get(key)
-        if known is not None:
-            return known, False
-        functions = user_functions(kernel)
-        code = _load(main, "kernel", kernel.name, functions)
-        finish_code = None if finish is None else _load(finish, "finish", kernel.name, functions)
-        new = self._compiled[key] = CompiledKernel(kernel.name, main, finish, kernel, code, finish_code, False)
-        return new, True
+    def compile(self, kernel: Kernel) -> Found:
+        def build(main: Source, finish: Source | None, general: bool) -> CompiledKernel:
+            functions = user_functions(kernel)
+            code = _load(main, "kernel", kernel.name, functions)
+            finish_code = None if finish is None else _load(finish, "finish", kernel.name, functions)
+            return CompiledKernel(kernel.name, main, finish, kernel, code, finish_code, False, general)
+
+        return self._structures.find(*emit_cpu(kernel), build)
 
 
 def _load(source: Source, entry: str, name: str, functions: Mapping[str, Any]) -> Callable[..., None]:

@@ -14,6 +14,10 @@ from jitgrad.aval import Dtype
 from jitgrad.ir import TraceNode
 from jitgrad.origin import Origin
 
+# Rows of at most NARROW elements run LANES at a time, one row per vector lane.
+NARROW = 32
+LANES = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Access:
@@ -117,3 +121,4 @@ class Kernel:
     finish: Finish | None
     ops: tuple[str, ...] = ()
     origins: tuple[Origin, ...] = ()
+    narrow: bool = False  # rows so short, and so many, that they are worth turning into vector lanes

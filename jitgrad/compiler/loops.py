@@ -8,8 +8,9 @@ from math import prod
 
 from jitgrad.aval import dtype_name
 from jitgrad.compiler.axes import NONE, AxisMap, Definitions, Read
+from jitgrad.compiler.codegen.scalar import expensive
 from jitgrad.compiler.group import Group
-from jitgrad.compiler.kernel import Access, Parameter
+from jitgrad.compiler.kernel import LANES, NARROW, Access, Parameter
 from jitgrad.compiler.layout import Buffer, Location, row_major
 from jitgrad.ir import Graph, TraceNode, Value
 from jitgrad.op import Kind
@@ -18,6 +19,9 @@ from jitgrad.op import Kind
 CHUNK_ELEMENTS = 16384
 # Column sums keep one partial row per chunk; more chunks than this would make merging them the main work.
 MAX_COLUMN_CHUNKS = 64
+# Rows are turned into lanes up to twice this length (see LoopFrame.is_narrow), and this many arrays: tiles lie on the stack.
+VECTOR_BYTES = 64
+MAX_TILES = 12
 
 Word = int | tuple[Buffer, int]
 
@@ -213,6 +217,20 @@ class LoopFrame:
     def new_local(self, letter: str) -> str:
         self.counter += 1
         return f"{letter}{self.counter}"
+
+    def is_narrow(self) -> bool:
+        """Whether the rows are short and many, and the work on them is worth turning them into vector lanes."""
+        if len(self.outer_sizes) != 1 or len(self.inner_sizes) != 1 or self.outer_sizes[0] < LANES:
+            return False
+        (axis,), (n,), schedule = self.inner_axes, self.inner_sizes, self.group.schedule
+        sizes = [w.value.aval.dtype.itemsize for w in self.windows.values() if w.strides[axis]]
+        row_bytes = n * max(sizes, default=1)
+        if n > NARROW or row_bytes > 2 * VECTOR_BYTES or len(self.windows) > MAX_TILES:
+            return False
+        costly = any(expensive(node.op) for node in self.group.nodes)
+        if row_bytes >= VECTOR_BYTES:  # then vectors along the row are half full at least: only much work pays
+            return len(schedule.rows) > 1 or bool(schedule.rows and costly)
+        return costly or bool(schedule.rows or schedule.merged)
 
     def units_and_grain(self) -> tuple[int, int]:
         columns = bool(self.group.schedule.merged) and bool(self.outer_sizes)

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from jitgrad.aval import Dtype, dtype_name
-from jitgrad.compiler.codegen.emit import Emitter
-from jitgrad.compiler.codegen.scalar import cast, render, typed
-from jitgrad.compiler.kernel import Access, Accumulate, Compute, Kernel, Load, Parameter, Statement, Store, Sweep
+from jitgrad.compiler.codegen.emit import Emitter, Source
+from jitgrad.compiler.codegen.narrow import emit_narrow
+from jitgrad.compiler.codegen.scalar import cast, typed
+from jitgrad.compiler.codegen.statements import (
+    Body,
+    dense,
+    fold,
+    in_blocks,
+    index,
+    initial,
+    lane_dtype,
+    lane_name,
+)
+from jitgrad.compiler.kernel import Access, Accumulate, Kernel, Load, Parameter, Statement, Store, Sweep
 
 # Float sums are cut into blocks: each is summed in vector lanes in the values' own dtype, and the blocks in f64.
 BLOCK = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Generated text of one function: as shown (with notes), as identified (without), and its parameter kinds."""
-
-    text: str
-    identity: str
-    params: tuple[str, ...]
 
 
 def emit_cpu(kernel: Kernel) -> tuple[Source, Source | None]:
@@ -37,112 +37,8 @@ def emit_cpu(kernel: Kernel) -> tuple[Source, Source | None]:
                 t3 = (t2 * to_f32(0.5))     # multiply  demo.py:3
                 y0[i] = t3                  # f32[8]
     """
-    main = _Main(kernel).emit()
+    main = emit_narrow(kernel) if kernel.narrow else _Main(kernel).emit()
     return main, _emit_finish(kernel) if kernel.finish is not None else None
-
-
-def initial(monoid: str, dtype: Dtype) -> str:
-    """The neutral element of ``monoid`` as text."""
-    if monoid in ("sum", "any"):
-        return typed(0, dtype)
-    if monoid in ("prod", "all"):
-        return typed(1, dtype)
-    low = monoid == "max"
-    if dtype.kind == "f":
-        return typed(-np.inf if low else np.inf, dtype)
-    if dtype.kind == "b":
-        return "False" if low else "True"
-    info = np.iinfo(dtype)
-    return typed(info.min if low else info.max, dtype)
-
-
-def fold(monoid: str, dtype: Dtype, accumulator: str, value: str, *, reorder: bool = True) -> str:
-    """``accumulator`` combined with ``value``; ``reorder`` lets a float sum run in vector lanes."""
-    name = dtype_name(dtype)
-    if monoid in ("max", "min"):
-        return f"f{monoid}({accumulator}, {value})"
-    if monoid == "any":
-        return f"to_bool({accumulator} | {value})"
-    if monoid == "all":
-        return f"to_bool({accumulator} & {value})"
-    if dtype.kind == "f" and reorder:
-        return f"f{monoid}({accumulator}, {value})"
-    symbol = "+" if monoid == "sum" else "*"
-    text = f"{accumulator} {symbol} {value}"
-    return text if dtype.kind == "f" else f"to_{name}({text})"
-
-
-def index(strides: Sequence[str], variables: Sequence[str]) -> str:
-    """The linear element index, ``""`` for zero."""
-    if set(strides) <= {"0"}:
-        return ""
-    terms = [v if s == "1" else f"{v} * {s}" for s, v in zip(strides, variables, strict=True) if s != "0"]
-    return " + ".join(terms)
-
-
-class _Body:
-    """Writes statements for one place, given the loop variables there."""
-
-    def __init__(self, out: Emitter, rows: Sequence[str], columns: Sequence[str], row_pointers: bool) -> None:
-        self.out = out
-        self.rows = rows
-        self.columns = columns
-        self.row_pointers = row_pointers
-
-    def address(self, access: Access) -> str:
-        inner = index(access.inner, self.columns) if self.columns else ""
-        if self.row_pointers and (access.outer != () and set(access.outer) != {"0"}) and self.columns:
-            return f"{access.name}r[{inner or 0}]"
-        outer = index(access.outer, self.rows) if access.outer and access.outer != ("chunk",) else ""
-        return f"{access.name}[{' + '.join(t for t in (outer, inner) if t) or 0}]"
-
-    def value(self, access: Access) -> str:
-        if access.index:
-            terms = [index(access.outer, self.rows) if self.rows else "", index(access.inner, self.columns)]
-            return f"to_{dtype_name(access.dtype)}({' + '.join(t for t in terms if t) or 0})"
-        text = self.address(access)
-        return f"to_bool({text})" if access.dtype.kind == "b" else text
-
-    def statement(self, s: Statement) -> None:
-        if isinstance(s, Load):
-            self.out.line(f"{s.local} = {self.value(s.access)}", s.note)
-        elif isinstance(s, Compute):
-            self.out.line(f"{s.local} = {render(s.node, s.args)}", f"{s.node.op}  {s.node.origin}".rstrip())
-        elif isinstance(s, Store):
-            self.out.line(f"{self.address(s.access)} = {s.local}", s.note)
-        else:
-            self.accumulate(s)
-
-    def accumulate(self, s: Accumulate) -> None:
-        dtype = lane_dtype(s)
-        value = cast(s.local, s.local_dtype, dtype)
-        if s.where == "column":
-            target = f"{s.name}[{index(dense(s, len(self.columns)), self.columns)}]"
-            self.out.line(f"{target} = {fold(s.monoid, dtype, target, value, reorder=False)}", s.note)
-        elif self.columns:
-            name = lane_name(s)
-            self.out.line(f"{name} = {fold(s.monoid, dtype, name, value)}", s.note)
-        else:
-            value = cast(s.local, s.local_dtype, s.dtype)
-            self.out.line(f"{s.name} = {fold(s.monoid, s.dtype, s.name, value, reorder=False)}", s.note)
-
-
-def dense(s: Accumulate, rank: int) -> tuple[str, ...]:
-    """Strides of a partial row."""
-    return (*(f"w{k}" for k in range(rank - 1)), "1")
-
-
-def in_blocks(s: Statement) -> bool:
-    """Whether ``s`` is a float sum over the inner loop, carried in blocks."""
-    return isinstance(s, Accumulate) and s.where != "column" and s.monoid == "sum" and s.result.kind == "f"
-
-
-def lane_name(s: Accumulate) -> str:
-    return f"{s.name}b" if in_blocks(s) else s.name
-
-
-def lane_dtype(s: Accumulate) -> Dtype:
-    return s.result if s.where != "chunk" or in_blocks(s) else s.dtype
 
 
 class _Main:
@@ -163,7 +59,7 @@ class _Main:
     def emit(self) -> Source:
         kernel, out = self.kernel, self.out
         with out.block(f"def kernel({', '.join([*(p.name for p in kernel.params), 'start', 'stop'])}):"):
-            top = _Body(out, (), (), False)
+            top = Body(out, (), (), False)
             for s in kernel.prologue:
                 top.statement(s)
             self.open_chunk()
@@ -176,7 +72,7 @@ class _Main:
             self.close_chunk()
             if not kernel.prologue and not kernel.sweeps:
                 out.line("pass")
-        return Source(out.source(), out.identity(), tuple(p.kind for p in kernel.params))
+        return out.source(kernel.params)
 
     def open_chunk(self) -> None:
         """Accumulators of the chunk."""
@@ -224,7 +120,7 @@ class _Main:
         for access in self.accesses():
             if access.outer != ("chunk",) and set(access.outer) != {"0"}:
                 self.out.line(f"{access.name}r = at({access.name}, {index(access.outer, self.rows)})")
-        place = _Body(self.out, self.rows, (), True)
+        place = Body(self.out, self.rows, (), True)
         for sweep in self.kernel.sweeps:
             for s in sweep.before:
                 place.statement(s)
@@ -248,7 +144,7 @@ class _Main:
             with self.out.block(f"for {self.columns[depth]} in range({self.kernel.inner[depth]}):"):
                 self.nest(sweep, sums, first, last, depth + 1)
             return
-        place = _Body(self.out, self.rows, self.columns, bool(self.kernel.outer))
+        place = Body(self.out, self.rows, self.columns, bool(self.kernel.outer))
         if not sums:
             with self.out.block(f"for {self.columns[-1]} in range({'' if first == '0' else first + ', '}{last}):"):
                 for s in sweep.body:
@@ -275,13 +171,13 @@ def _emit_finish(kernel: Kernel) -> Source:
     with out.block(f"def finish({', '.join([*(p.name for p in params), 'start', 'stop'])}):"):
         for s in finish.merges:
             _emit_merge(out, s, finish.inner)
-        top = _Body(out, (), (), False)
+        top = Body(out, (), (), False)
         for statement in finish.scalars:
             top.statement(statement)
         if finish.columns:
-            place = _Body(out, (), columns, False)
+            place = Body(out, (), columns, False)
             _emit_columns(out, place, kernel, [s for s in finish.merges if s.where == "column"], finish.columns, 0)
-    return Source(out.source(), out.identity(), tuple(p.kind for p in params))
+    return out.source(params)
 
 
 def _emit_merge(out: Emitter, s: Accumulate, row: str) -> None:
@@ -302,7 +198,7 @@ def _emit_merge(out: Emitter, s: Accumulate, row: str) -> None:
 
 
 def _emit_columns(
-    out: Emitter, place: _Body, kernel: Kernel, merges: list[Accumulate], statements: Sequence[Statement], depth: int
+    out: Emitter, place: Body, kernel: Kernel, merges: list[Accumulate], statements: Sequence[Statement], depth: int
 ) -> None:
     with out.block(f"for {place.columns[depth]} in range({kernel.inner[depth]}):"):
         if depth + 1 < len(place.columns):

@@ -1,0 +1,116 @@
+"""What the forms of CPU source share: how statements of the loop IR read as lines of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jitgrad.aval import Dtype, dtype_name
+from jitgrad.compiler.codegen.emit import Emitter
+from jitgrad.compiler.codegen.scalar import cast, render, typed
+from jitgrad.compiler.kernel import Access, Accumulate, Compute, Load, Statement, Store
+
+
+def initial(monoid: str, dtype: Dtype) -> str:
+    """The neutral element of ``monoid`` as text."""
+    if monoid in ("sum", "any"):
+        return typed(0, dtype)
+    if monoid in ("prod", "all"):
+        return typed(1, dtype)
+    low = monoid == "max"
+    if dtype.kind == "f":
+        return typed(-np.inf if low else np.inf, dtype)
+    if dtype.kind == "b":
+        return "False" if low else "True"
+    info = np.iinfo(dtype)
+    return typed(info.min if low else info.max, dtype)
+
+
+def fold(monoid: str, dtype: Dtype, accumulator: str, value: str, *, reorder: bool = True) -> str:
+    """``accumulator`` combined with ``value``; ``reorder`` lets a float sum run in vector lanes."""
+    name = dtype_name(dtype)
+    if monoid in ("max", "min"):
+        return f"f{monoid}({accumulator}, {value})"
+    if monoid == "any":
+        return f"to_bool({accumulator} | {value})"
+    if monoid == "all":
+        return f"to_bool({accumulator} & {value})"
+    if dtype.kind == "f" and reorder:
+        return f"f{monoid}({accumulator}, {value})"
+    symbol = "+" if monoid == "sum" else "*"
+    text = f"{accumulator} {symbol} {value}"
+    return text if dtype.kind == "f" else f"to_{name}({text})"
+
+
+def index(strides: Sequence[str], variables: Sequence[str]) -> str:
+    """The linear element index, ``""`` for zero."""
+    if set(strides) <= {"0"}:
+        return ""
+    terms = [v if s == "1" else f"{v} * {s}" for s, v in zip(strides, variables, strict=True) if s != "0"]
+    return " + ".join(terms)
+
+
+class Body:
+    """Writes statements for one place, given the loop variables there."""
+
+    def __init__(self, out: Emitter, rows: Sequence[str], columns: Sequence[str], row_pointers: bool) -> None:
+        self.out = out
+        self.rows = rows
+        self.columns = columns
+        self.row_pointers = row_pointers
+
+    def address(self, access: Access) -> str:
+        inner = index(access.inner, self.columns) if self.columns else ""
+        if self.row_pointers and (access.outer != () and set(access.outer) != {"0"}) and self.columns:
+            return f"{access.name}r[{inner or 0}]"
+        outer = index(access.outer, self.rows) if access.outer and access.outer != ("chunk",) else ""
+        return f"{access.name}[{' + '.join(t for t in (outer, inner) if t) or 0}]"
+
+    def value(self, access: Access) -> str:
+        if access.index:
+            terms = [index(access.outer, self.rows) if self.rows else "", index(access.inner, self.columns)]
+            return f"to_{dtype_name(access.dtype)}({' + '.join(t for t in terms if t) or 0})"
+        text = self.address(access)
+        return f"to_bool({text})" if access.dtype.kind == "b" else text
+
+    def statement(self, s: Statement) -> None:
+        if isinstance(s, Load):
+            self.out.line(f"{s.local} = {self.value(s.access)}", s.note)
+        elif isinstance(s, Compute):
+            self.out.line(f"{s.local} = {render(s.node, s.args)}", f"{s.node.op}  {s.node.origin}".rstrip())
+        elif isinstance(s, Store):
+            self.out.line(f"{self.address(s.access)} = {s.local}", s.note)
+        else:
+            self.accumulate(s)
+
+    def accumulate(self, s: Accumulate) -> None:
+        dtype = lane_dtype(s)
+        value = cast(s.local, s.local_dtype, dtype)
+        if s.where == "column":
+            target = f"{s.name}[{index(dense(s, len(self.columns)), self.columns)}]"
+            self.out.line(f"{target} = {fold(s.monoid, dtype, target, value, reorder=False)}", s.note)
+        elif self.columns:
+            name = lane_name(s)
+            self.out.line(f"{name} = {fold(s.monoid, dtype, name, value)}", s.note)
+        else:
+            value = cast(s.local, s.local_dtype, s.dtype)
+            self.out.line(f"{s.name} = {fold(s.monoid, s.dtype, s.name, value, reorder=False)}", s.note)
+
+
+def dense(s: Accumulate, rank: int) -> tuple[str, ...]:
+    """Strides of a partial row."""
+    return (*(f"w{k}" for k in range(rank - 1)), "1")
+
+
+def in_blocks(s: Statement) -> bool:
+    """Whether ``s`` is a float sum over the inner loop, carried in blocks."""
+    return isinstance(s, Accumulate) and s.where != "column" and s.monoid == "sum" and s.result.kind == "f"
+
+
+def lane_name(s: Accumulate) -> str:
+    return f"{s.name}b" if in_blocks(s) else s.name
+
+
+def lane_dtype(s: Accumulate) -> Dtype:
+    return s.result if s.where != "chunk" or in_blocks(s) else s.dtype
