@@ -10,7 +10,7 @@ import numpy as np
 
 from jitgrad.aval import Dtype, dtype_name
 from jitgrad.compiler.axes import AxisMap, Read
-from jitgrad.compiler.codegen.scalar import expensive, typed
+from jitgrad.compiler.codegen.scalar import expensive, given
 from jitgrad.compiler.kernel import (
     Access,
     Accumulate,
@@ -178,6 +178,7 @@ class _Builder:
             finish=finish[0] if finish else None,
             ops=tuple(node.op.name for node in self.nodes),
             origins=tuple(dict.fromkeys(node.origin for node in self.nodes)),
+            narrow=frame.is_narrow(),
         )
         return Lowered(kernel, words, finish[1] if finish else (), self.units, self.grain, tuple(self.scratch))
 
@@ -336,7 +337,7 @@ class _Builder:
         read, axes = self.operands(node)[0]
         if isinstance(read.root, Literal):
             number, found = self.number(read.root), read.root.aval.dtype
-            local = number if isinstance(number, str) else typed(number, found)
+            local = number if isinstance(number, str) else given(number, found)
         else:
             local, found = self.local(read, axes, into, loop, inner), read.root.aval.dtype
         name, note = frame.new_local("r"), f"{node.op}  {node.origin}"
