@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from jitgrad.compiler.codegen.cpu import Source
+from jitgrad.compiler.codegen.emit import Source
 from jitgrad.compiler.kernel import Kernel
 
 
 @dataclass(eq=False, slots=True)
 class CompiledKernel:
-    """One kernel as compiled: shared by all launches that are structurally equal."""
+    """One kernel as compiled: shared by all launches that are structurally equal.
+
+    A ``general`` one has the user's float literals as parameters: launches that differ in them share it too, and the
+    values in the notes of its text are those of the first.
+    """
 
     name: str
     main: Source
@@ -20,11 +26,28 @@ class CompiledKernel:
     main_code: Any
     finish_code: Any
     from_disk: bool
+    general: bool = False
 
     @property
     def source(self) -> str:
         """Readable source of everything that runs."""
         return self.main.text + ("\n" + self.finish.text if self.finish is not None else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A compiled kernel for one launch.
+
+    Attributes:
+        new: whether it was compiled just now, not found among earlier ones.
+        words, finish_words: argument words of the launch's float literals, if the kernel has them as parameters: they
+            follow the launch's other words.
+    """
+
+    kernel: CompiledKernel
+    new: bool
+    words: tuple[int, ...] = ()
+    finish_words: tuple[int, ...] = ()
 
 
 class Backend(Protocol):
@@ -33,5 +56,42 @@ class Backend(Protocol):
     name: str
     native: bool  # whether code is machine code at an address, run by the native instruction loop
 
-    def compile(self, kernel: Kernel) -> tuple[CompiledKernel, bool]:
-        """The compiled kernel, and whether it was compiled just now (not found among earlier ones)."""
+    def compile(self, kernel: Kernel) -> Found:
+        """The compiled kernel for one launch."""
+
+
+class Structures:
+    """What a backend has compiled, by the structure of kernels.
+
+    The first kernel of a structure is compiled with its float literals in the text, where they cost nothing. When the
+    structure comes again with other literals, it is compiled once more with the literals as parameters, and that
+    serves every further value. So a number read from a global costs two compiles, however many values it takes.
+    """
+
+    def __init__(self) -> None:
+        self._compiled: dict[Any, CompiledKernel] = {}
+        self._met: set[Any] = set()
+        self._lock = threading.Lock()
+
+    def find(
+        self, main: Source, finish: Source | None, build: Callable[[Source, Source | None, bool], CompiledKernel]
+    ) -> Found:
+        """The kernel of these sources; ``build(main, finish, general)`` compiles one if there is none yet."""
+        wide, wide_finish = main.generalised, finish and finish.generalised
+        words = wide.words, wide_finish.words if wide_finish is not None else ()
+        exact, structure = _identity(main, finish), _identity(wide, wide_finish)
+        with self._lock:
+            if (known := self._compiled.get(exact)) is not None:
+                return Found(known, False)
+            if (known := self._compiled.get(structure)) is not None:
+                return Found(known, False, *words)
+            if structure not in self._met:
+                self._compiled[exact] = new = build(main, finish, False)
+                self._met.add(structure)
+                return Found(new, True)
+            self._compiled[structure] = new = build(wide, wide_finish, True)
+            return Found(new, True, *words)
+
+
+def _identity(main: Source, finish: Source | None) -> tuple[Any, ...]:
+    return (main.identity, main.params, finish and finish.identity, finish and finish.params)

@@ -1,19 +1,19 @@
-"""The CPU backend: kernels as machine code, each structure compiled once per process and kept on disk."""
+"""The CPU backend: kernels as machine code, compiled by structure and kept on disk."""
 
 from __future__ import annotations
 
 import hashlib
 import math
-import threading
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jitgrad.backends.base import CompiledKernel
+from jitgrad.backends.base import CompiledKernel, Found, Structures
 from jitgrad.backends.machine import MachineCode, compile_entry
 from jitgrad.compiler.codegen import vecmath
-from jitgrad.compiler.codegen.cpu import Source, emit_cpu
+from jitgrad.compiler.codegen.cpu import emit_cpu
+from jitgrad.compiler.codegen.emit import Source
 from jitgrad.compiler.codegen.scalar import function_name
 from jitgrad.compiler.kernel import Compute, Kernel
 
@@ -69,31 +69,23 @@ def user_functions(kernel: Kernel) -> dict[str, Any]:
 
 
 class CpuBackend:
-    """Compiles kernels with numba, at most once per structure."""
+    """Compiles kernels with numba, at most twice per structure (see `Structures`)."""
 
     name = "cpu"
     native = True
 
     def __init__(self) -> None:
-        self._compiled: dict[Any, CompiledKernel] = {}
-        self._lock = threading.Lock()
+        self._structures = Structures()
 
-    def compile(self, kernel: Kernel) -> tuple[CompiledKernel, bool]:
-        main, finish = emit_cpu(kernel)
-        key = (main.identity, main.params, finish and finish.identity, finish and finish.params)
-        with self._lock:
-            known = self._compiled.get(key)
-            if known is not None:
-                return known, False
+    def compile(self, kernel: Kernel) -> Found:
+        def build(main: Source, finish: Source | None, general: bool) -> CompiledKernel:
             functions = user_functions(kernel)
             main_code = self._machine_code(main, "kernel", functions)
             finish_code = None if finish is None else self._machine_code(finish, "finish", functions)
-            codes = [c for c in (main_code, finish_code) if c is not None]
-            new = CompiledKernel(
-                kernel.name, main, finish, kernel, main_code, finish_code, all(c.from_disk for c in codes)
-            )
-            self._compiled[key] = new
-            return new, True
+            from_disk = all(c.from_disk for c in (main_code, finish_code) if c is not None)
+            return CompiledKernel(kernel.name, main, finish, kernel, main_code, finish_code, from_disk, general)
+
+        return self._structures.find(*emit_cpu(kernel), build)
 
     def _machine_code(self, source: Source, entry: str, functions: Mapping[str, Any]) -> MachineCode:
         # a user's function is identified by its object, which means nothing to another process: not kept on disk

@@ -80,6 +80,8 @@ def _view(launch: Launch, part: str) -> KernelView:
     # kernels are shared by launches of equal structure, so text and lines come from this launch's own kernel
     kernel = launch.step.lowered.kernel
     main, finish = emit_cpu(kernel)
+    if launch.kernel.general:
+        main, finish = main.generalised, finish and finish.generalised
     read, written = step_traffic(launch.step)
     codes = tuple(code for code in (launch.kernel.main_code, launch.kernel.finish_code) if code is not None)
     return KernelView(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.aval import Dtype
-from jitgrad.backends.base import Backend, CompiledKernel
+from jitgrad.backends.base import Backend, CompiledKernel, Found
 from jitgrad.backends.machine import MachineCode, compile_entry
 from jitgrad.backends.python import Pointer, passed
 from jitgrad.compiler.layout import Buffer
@@ -38,10 +38,17 @@ def _relocate() -> MachineCode:
 
 @dataclass(eq=False, slots=True)
 class Launch:
-    """A kernel step with its compiled kernel."""
+    """A kernel step with its compiled kernel, and the words of the argument tables of its two functions."""
 
     step: KernelStep
     kernel: CompiledKernel
+    words: tuple[Word, ...]
+    finish_words: tuple[Word, ...]
+
+    @staticmethod
+    def of(step: KernelStep, found: Found) -> Launch:
+        words = (*step.lowered.words, *found.words)
+        return Launch(step, found.kernel, words, (*step.lowered.finish_words, *found.finish_words))
 
 
 @dataclass(eq=False, slots=True)
@@ -78,10 +85,10 @@ class Program:
     def _compile(self, step: KernelStep | OpStep) -> Launch | OpStep:
         if isinstance(step, OpStep):
             return step
-        kernel, new = self.backend.compile(step.lowered.kernel)
-        self.new_kernels += new
-        self.new_from_disk += new and kernel.from_disk
-        return Launch(step, kernel)
+        found = self.backend.compile(step.lowered.kernel)
+        self.new_kernels += found.new
+        self.new_from_disk += found.new and found.kernel.from_disk
+        return Launch.of(step, found)
 
     def _result_spec(self, buffer: Buffer) -> tuple[tuple[int, ...], Dtype]:
         """Shape and dtype of the array for a result buffer: those of the first output that lies in it in order."""
@@ -184,12 +191,12 @@ class PythonFrame(_Frame):
                 self.call(step, inputs, results)
                 continue
             lowered, kernel = step.step.lowered, step.kernel
-            main = [self.word(w, p, inputs, results) for w, p in zip(lowered.words, kernel.main.params, strict=True)]
+            main = [self.word(w, p, inputs, results) for w, p in zip(step.words, kernel.main.params, strict=True)]
             with np.errstate(all="ignore"):
                 for start in range(0, lowered.units, lowered.grain):
                     kernel.main_code(*main, start, min(start + lowered.grain, lowered.units))
                 if kernel.finish is not None:
-                    words = zip(lowered.finish_words, kernel.finish.params, strict=True)
+                    words = zip(step.finish_words, kernel.finish.params, strict=True)
                     kernel.finish_code(*[self.word(w, p, inputs, results) for w, p in words], 0, 1)
 
     def word(self, word: Word, kind: str, inputs: Sequence[Any], results: Sequence[Any]) -> Any:
@@ -242,10 +249,10 @@ class NativeFrame(_Frame):
                 continue
             lowered, kernel = step.step.lowered, step.kernel
             instructions.append((native.KERNEL, kernel.main_code.address, len(tables), lowered.units, lowered.grain))
-            tables += lowered.words
+            tables += step.words
             if kernel.finish is not None:
                 instructions.append((native.CALL, kernel.finish_code.address, len(tables), 1, 1))
-                tables += lowered.finish_words
+                tables += step.finish_words
         self.parts.append(self._segment(tables, instructions))
 
     def _segment(self, tables: list[Word], instructions: list[tuple[int, int, int, int, int]]) -> _Segment:

@@ -11,7 +11,7 @@ import pytest
 import jitgrad as jg
 from jitgrad.compiler.pipeline import PASSES, run_passes
 from jitgrad.ir import Graph
-from jitgrad.jit import jit
+from jitgrad.jit import BACKENDS, jit
 
 Case = tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]
 
@@ -61,6 +61,12 @@ CASES: dict[str, Case] = {
 def compiled(case: Case) -> Any:
     function, shapes = case
     return jit(function, check="off").lookup(*(jg.tensor(np.ones(s, np.float32)) for s in shapes))
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A backend that has met no structure yet: one met before may have its literals as parameters."""
+    monkeypatch.setitem(BACKENDS, "python", type(BACKENDS["python"])())
 
 
 @pytest.mark.parametrize("name", CASES)

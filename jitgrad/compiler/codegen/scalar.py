@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.aval import Dtype, dtype_name
+from jitgrad.compiler.codegen.emit import marked
 from jitgrad.errors import CodegenError
 from jitgrad.ir import TraceNode
 from jitgrad.op import OpDef
@@ -45,6 +46,12 @@ def typed(number: bool | int | float, dtype: Dtype) -> str:
             return f"to_{dtype_name(dtype)}({'-' if value < 0 else ''}INF)"
         return f"to_{dtype_name(dtype)}({value!r})"
     return f"to_{dtype_name(dtype)}({int(number)})"
+
+
+def given(number: bool | int | float, dtype: Dtype, operand: str = "") -> str:
+    """A literal of the user's: a float may be another one the next time, and a kernel can have it as a parameter."""
+    text = typed(number, dtype)
+    return marked(text, operand) if dtype.kind == "f" else text
 
 
 def cast(text: str, found: Dtype, wanted: Dtype) -> str:
@@ -199,13 +206,14 @@ def render(node: TraceNode, args: Sequence[Arg]) -> str:
     dtypes, computed = op.dtypes([a.aval for a in node.ins], **attrs)
     names: dict[str, tuple[str, Dtype]] = {}
     for name, (value, found), wanted in zip(op.operands, args, dtypes, strict=True):
-        text = cast(value, found, wanted) if isinstance(value, str) else typed(value, wanted)
+        text = cast(value, found, wanted) if isinstance(value, str) else given(value, wanted, name)
         names[name] = (text, wanted)
     if op.function is not None:
         return cast(f"{function_name(op)}({', '.join(t for t, _ in names.values())})", computed, out)
     for name, value in attrs.items():
         if isinstance(value, (bool, int, float)):
-            names[name] = (typed(value, computed), computed)
+            text = given(value, computed, name) if isinstance(value, float) else typed(value, computed)
+            names[name] = (text, computed)
     assert op.scalar is not None
     floats = [d for d in dtypes if d.kind == "f"]
     inner = floats[0] if floats else (dtypes[-1] if dtypes and not op.scalar.startswith("philox") else computed)
