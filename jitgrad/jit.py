@@ -104,6 +104,7 @@ class JitFunction:
         self._launchers: dict[Any, Callable[[tuple[Any, ...]], Any]] = {}  # by signature; empty while switched off
         self._switched_off = config.read("JITGRAD_DISABLE")
         self._eager_keys: set[Any] = set()
+        self._warned: set[Any] = set()  # signatures that are traced again and again, and were told so
         self._reasons: list[str] = []
         self._info = CacheInfo()
         self._lock = threading.RLock()
@@ -220,9 +221,11 @@ class JitFunction:
             log("kernels", f"{self.name}: {', '.join(k.name for k in kernels) or 'none'}")
             known = self._programs.setdefault(call.key, [])
             known.insert(0, compiled)
+            del known[MANY_TRACES:]  # each costs memory, and a look at its guards when the newer ones do not hold
             if (observe := on_specialise.get()) is not None:
                 observe(self, compiled)
-            if len(known) == MANY_TRACES:
+            if len(known) == MANY_TRACES and call.key not in self._warned:
+                self._warned.add(call.key)
                 warnings.warn(
                     f"@jit function {self.name!r} was traced {MANY_TRACES} times for the same arguments, last because "
                     f"{self._reasons[-1] if self._reasons else 'its surroundings changed'}. Pass what changes as an argument.",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.errors import ArgumentError
+from jitgrad.errors import ArgumentError, RetraceWarning
 from jitgrad.jit import JitFunction, jit
 
 pytestmark = pytest.mark.filterwarnings("error::jitgrad.errors.MismatchWarning")
@@ -115,3 +115,20 @@ def test_disabled_functions_run_eagerly(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("JITGRAD_DISABLE", "1")
     assert jit(f.eager)(x) is x
     assert f.cache_info().traces == 0
+
+
+def test_old_programs_of_a_changing_surrounding_are_forgotten(monkeypatch):
+    monkeypatch.setenv("JITGRAD_BACKEND", "python")
+    scale = 0.0
+
+    @jg.jit(check="off")
+    def f(x):
+        return x * scale
+
+    with pytest.warns(RetraceWarning, match="was traced 16 times") as caught:
+        for k in range(20):
+            scale = k + 0.5
+            assert f(jg.ones(2))[0].item() == scale
+
+    assert len(caught) == 1
+    assert [len(programs) for programs in f._programs.values()] == [16]

@@ -10,9 +10,8 @@ import numpy as np
 
 from jitgrad.aval import Dtype, dtype_name
 from jitgrad.compiler.axes import AxisMap, Read
-from jitgrad.compiler.codegen.scalar import expensive, given
+from jitgrad.compiler.codegen.scalar import given
 from jitgrad.compiler.kernel import (
-    Access,
     Accumulate,
     Compute,
     Finish,
@@ -25,11 +24,9 @@ from jitgrad.compiler.kernel import (
 )
 from jitgrad.compiler.layout import Buffer, Location
 from jitgrad.compiler.loops import LoopFrame, Window, Word
+from jitgrad.compiler.sweeps import SweepPlan
 from jitgrad.ir import Literal, TraceNode, Value
 from jitgrad.op import Kind
-
-# An element value of an earlier sweep that takes more operations than this is kept in memory, not computed again.
-CHEAP_OPERATIONS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +66,10 @@ class _Builder:
         self.nodes = frame.group.nodes
         self.row_locals: dict[int, str] = {}  # of "S" and "R" values
         self.row_loads: dict[str, str] = {}  # access name -> local, for reads outside the inner loop
-        self.scratch: list[Buffer] = []
-        self.spills: dict[int, Access] = {}
-        self.lent: set[int] = set()  # results whose memory holds a spilled value until they are written
         self.prologue: list[Statement] = []
         self.units, self.grain = frame.units_and_grain()
         self.chunks = max(1, -(-self.units // self.grain))
+        self.plan = SweepPlan(frame, self.chunks)
         self.merges: dict[int, Accumulate] = {}
         self.counts: dict[int, str] = {}  # parameters of numbers that follow from shapes
 
@@ -151,22 +146,20 @@ class _Builder:
     def out_map(self, value: Value) -> AxisMap:
         return self.frame.group.out_map(self.frame.definitions.by_value[id(value)])
 
-    # --- the plan of the sweeps ----------------------------------------------------------------------------------
+    # --- the whole kernel ------------------------------------------------------------------------------------------
 
     def build(self) -> Lowered:
         frame = self.frame
         self.before: list[Statement] = []
-        last = max((lvl for key, lvl in frame.level.items()), default=0)
-        self.plan_sweeps(last)
         for node in self.nodes:
             if frame.kind[id(node.out)] == "S":
                 self.place_number(node)
-        sweeps = tuple(self.sweep(level) for level in range(last + 1))
+        sweeps = tuple(self.sweep(level) for level in range(self.plan.last + 1))
         sweeps = tuple(s for s in sweeps if s.before or s.body)
         finish = self.finish()
         names = "_".join(dict.fromkeys(node.op.name for node in self.nodes))
         main = (*self.prologue, *(x for s in sweeps for x in (*s.before, *s.body)))
-        sizes = (*frame.outer_names[1:], *frame.inner_names, *self.dense_names) if frame.outer_names else ()
+        sizes = (*frame.outer_names[1:], *frame.inner_names, *self.plan.dense_names) if frame.outer_names else ()
         params, words = self.used(main, sizes)
         kernel = Kernel(
             name=names[:60].rstrip("_"),
@@ -180,102 +173,12 @@ class _Builder:
             origins=tuple(dict.fromkeys(node.origin for node in self.nodes)),
             narrow=frame.is_narrow(),
         )
-        return Lowered(kernel, words, finish[1] if finish else (), self.units, self.grain, tuple(self.scratch))
+        return Lowered(kernel, words, finish[1] if finish else (), self.units, self.grain, tuple(self.plan.scratch))
 
     def place_number(self, node: TraceNode) -> None:
         self.row_locals[id(node.out)] = local = self.compute(node, self.prologue, None, {})
         if id(node.out) in self.frame.outputs:
             self.store(node.out, local, self.prologue)
-
-    def plan_sweeps(self, last: int) -> None:
-        """Which element values each sweep computes, last sweep first; costly ones that an earlier sweep has are kept."""
-        self.needed: dict[int, set[int]] = {}
-        for level in range(last, -1, -1):
-            roots = self.roots(level)
-            roots += [key for key in self.spills if self.frame.level[key] == level]
-            self.needed[level] = self.closure(level, roots)
-
-    def roots(self, level: int) -> list[int]:
-        """Ids of the element values that must exist in sweep ``level``: results, and what is reduced there."""
-        frame, found = self.frame, []
-        for node in self.nodes:
-            key = id(node.out)
-            if frame.kind[key] == "F" and key in frame.outputs and frame.level[key] == level:
-                found.append(key)
-            if node.op.kind is Kind.REDUCE and self.reduced_at(node) == (level, "F"):
-                found.append(id(self.operands(node)[0][0].root))
-        return found
-
-    def reduced_at(self, node: TraceNode) -> tuple[int, str]:
-        """(sweep, kind) of the loop that a reduction runs in: its own axes count, an operand may be a broadcast."""
-        read, _ = self.operands(node)[0]
-        kind = self.frame.axes_kind(self.frame.group.frames[id(node)])
-        return self.frame.level.get(id(read.root), 0), kind
-
-    def closure(self, level: int, roots: list[int]) -> set[int]:
-        frame, needed, work = self.frame, set[int](), list(roots)
-        while work:
-            key = work.pop()
-            if key in needed or frame.kind.get(key) != "F":
-                continue
-            if frame.level[key] < level:
-                if key in frame.outputs or key in self.spills:
-                    continue
-                if self.worth_keeping(key, level):
-                    self.spills[key] = self.spill_access(key, level)
-                    continue
-            needed.add(key)
-            work += [id(read.root) for read, _ in self.operands(frame.definitions.by_value[key])]
-        return needed
-
-    def worth_keeping(self, key: int, level: int) -> bool:
-        """Whether computing an element value of an earlier sweep again would cost more than reading it again."""
-        frame, seen, work = self.frame, set[int](), [key]
-        while work:
-            k = work.pop()
-            if k in seen or frame.kind.get(k) != "F" or k in self.spills or (k != key and k in frame.outputs):
-                continue
-            seen.add(k)
-            node = frame.definitions.by_value[k]
-            if expensive(node.op) or len(seen) > CHEAP_OPERATIONS:
-                return True
-            work += [id(read.root) for read, _ in self.operands(node)]
-        return False
-
-    def spill_access(self, key: int, level: int) -> Access:
-        """Memory for one row of an element value that sweep ``level`` reads again.
-
-        The memory of a result that is written in that sweep or later serves, else scratch of one row per chunk.
-        """
-        frame = self.frame
-        dtype = frame.definitions.by_value[key].out.aval.dtype
-        for out in frame.outputs.values():
-            free = frame.kind[id(out)] == "F" and frame.level[id(out)] >= level and id(out) not in frame.in_place
-            if free and out.aval.dtype == dtype and id(out) not in self.lent:
-                access = frame.windows[id(out), self.out_map(out)].access
-                assert access is not None
-                if "0" not in access.inner:
-                    self.lent.add(id(out))
-                    return access
-        row = prod(frame.inner_sizes)
-        name = f"s{len(self.scratch)}"
-        buffer = Buffer("temporary", row * dtype.itemsize * self.chunks, "row scratch")
-        self.scratch.append(buffer)
-        frame.table.add(name, dtype_name(dtype) + "*", (buffer, 0), "one row of scratch per chunk")
-        return Access(name, dtype, ("chunk",), self.dense_inner())
-
-    def dense_inner(self) -> tuple[str, ...]:
-        """Stride parameters of a row that lies densely in memory."""
-        frame, names = self.frame, []
-        for k in range(len(frame.inner_sizes) - 1):
-            names.append(frame.table.add(f"w{k}", "i64", prod(frame.inner_sizes[k + 1 :])))
-        if len(frame.inner_sizes) > 1:
-            frame.table.add("row", "i64", prod(frame.inner_sizes))
-        return (*names, "1")
-
-    @property
-    def dense_names(self) -> tuple[str, ...]:
-        return tuple(n for n in self.frame.table.names if n == "row" or (n[0] == "w" and n[1:].isdigit()))
 
     # --- one sweep -----------------------------------------------------------------------------------------------
 
@@ -288,34 +191,34 @@ class _Builder:
                 self.row_locals[key] = self.compute(node, self.before, None, {})
             if frame.kind[key] == "R" and frame.level[key] == level and key in frame.outputs:
                 self.store(node.out, self.row_locals[key], self.before)
-            if id(node) in frame.group.schedule.merged and self.reduced_at(node) in ((level, "R"), (level, "S")):
+            if id(node) in frame.group.schedule.merged and self.plan.reduced_at(node) in ((level, "R"), (level, "S")):
                 self.accumulate(node, self.before, None, {})
         body: list[Statement] = []
         loop: dict[str, str] = {}
         inner = self.reload(level, body, loop)
         for node in self.nodes:
             key = id(node.out)
-            if key in self.needed[level]:
+            if key in self.plan.needed[level]:
                 inner[key] = self.compute(node, body, loop, inner)
                 self.keep(node.out, level, inner[key], body)
-            if node.op.kind is Kind.REDUCE and self.reduced_at(node) == (level, "F"):
+            if node.op.kind is Kind.REDUCE and self.plan.reduced_at(node) == (level, "F"):
                 self.accumulate(node, body, loop, inner)
         return Sweep(tuple(self.before), tuple(body))
 
     def reload(self, level: int, body: list[Statement], loop: dict[str, str]) -> dict[int, str]:
         """Element values of earlier sweeps that this one reads from memory."""
         frame, found = self.frame, dict[int, str]()
-        needed = [node for node in self.nodes if id(node.out) in self.needed[level]]  # in order: text is identity
+        needed = [node for node in self.nodes if id(node.out) in self.plan.needed[level]]  # in order: text is identity
         wanted = [id(r.root) for node in needed for r, _ in self.operands(node)]
         wanted += [
             id(self.operands(n)[0][0].root)
             for n in self.nodes
-            if n.op.kind is Kind.REDUCE and self.reduced_at(n) == (level, "F")
+            if n.op.kind is Kind.REDUCE and self.plan.reduced_at(n) == (level, "F")
         ]
         for key in dict.fromkeys(wanted):
-            if key in self.needed[level] or frame.kind.get(key) != "F":
+            if key in self.plan.needed[level] or frame.kind.get(key) != "F":
                 continue
-            access = self.spills.get(key) or frame.windows[key, self.out_map(frame.outputs[key])].access
+            access = self.plan.spills.get(key) or frame.windows[key, self.out_map(frame.outputs[key])].access
             assert access is not None
             found[key] = frame.new_local("a")
             body.append(Load(found[key], access, "from the sweep before"))
@@ -326,8 +229,8 @@ class _Builder:
             return
         if id(value) in self.frame.outputs:
             self.store(value, local, body)
-        elif id(value) in self.spills:
-            body.append(Store(self.spills[id(value)], local, value.aval.dtype, "kept for the next sweep"))
+        elif id(value) in self.plan.spills:
+            body.append(Store(self.plan.spills[id(value)], local, value.aval.dtype, "kept for the next sweep"))
 
     def accumulate(
         self, node: TraceNode, into: list[Statement], loop: dict[str, str] | None, inner: dict[int, str]
@@ -350,11 +253,11 @@ class _Builder:
         dtype = out if column else accumulator_dtype(out, node.op.monoid)
         row = prod(frame.inner_sizes) if column else 1
         buffer = Buffer("temporary", self.chunks * row * dtype.itemsize, "partial results")
-        self.scratch.append(buffer)
+        self.plan.scratch.append(buffer)
         partial = frame.table.add(f"p{len(self.merges)}", dtype_name(dtype) + "*", (buffer, 0), "one partial per chunk")
         frame.table.add("grain", "i64", self.grain)
         if column:
-            self.dense_inner()
+            self.plan.dense_inner()
         where = "column" if column else "chunk"
         statement = Accumulate(name, where, node.op.monoid, local, found, dtype, out, note, partial)
         self.merges[id(node)] = statement
@@ -391,7 +294,7 @@ class _Builder:
         size = "row" if "row" in frame.table.names else (frame.inner_names[0] if frame.inner_names else "")
         extra = ["chunks", *(m.partial for m in merges)]
         if any(m.where == "column" for m in merges):
-            extra += [*frame.inner_names, *self.dense_names]
+            extra += [*frame.inner_names, *self.plan.dense_names]
         params, words = self.used((*scalars, *columns), extra)
         return Finish(params, merges, tuple(scalars), tuple(columns), size), words
 
