@@ -102,6 +102,7 @@ class JitFunction:
         self._signature = Signature(function, _as_tuple(static_argnums), _as_tuple(static_argnames))
         self._programs: dict[Any, list[Compiled]] = {}
         self._launchers: dict[Any, Callable[[tuple[Any, ...]], Any]] = {}  # by signature; empty while switched off
+        self._fast: tuple[Callable[[tuple[Any, ...]], Any], ...] = ()  # the same, for other threads to walk over
         self._switched_off = config.read("JITGRAD_DISABLE")
         self._eager_keys: set[Any] = set()
         self._warned: set[Any] = set()  # signatures that are traced again and again, and were told so
@@ -111,7 +112,7 @@ class JitFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not kwargs and not _disabled.get():
-            for launch in self._launchers.values():
+            for launch in self._fast:
                 result = launch(args)
                 if result is not MISS:
                     self._info.calls += 1
@@ -134,15 +135,16 @@ class JitFunction:
 
     def _add_launcher(self, compiled: Compiled, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """From the second use of a program on, calls go through a function generated for it, where that is possible."""
-        known = self._launchers.pop(call.key, None)
-        if kwargs or self._signature.static_names or compiled.without_launcher:
-            return
-        launch = make_launcher(compiled, call, args)
-        compiled.without_launcher = launch is None or known is not None
-        if launch is not None:
-            if len(self._launchers) >= MANY_LAUNCHERS:
-                del self._launchers[next(iter(self._launchers))]
-            self._launchers[call.key] = launch
+        with self._lock:
+            known = self._launchers.pop(call.key, None)
+            if not (kwargs or self._signature.static_names or compiled.without_launcher):
+                launch = make_launcher(compiled, call, args)
+                compiled.without_launcher = launch is None or known is not None
+                if launch is not None:
+                    if len(self._launchers) >= MANY_LAUNCHERS:
+                        del self._launchers[next(iter(self._launchers))]
+                    self._launchers[call.key] = launch
+            self._fast = tuple(self._launchers.values())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A @jit method: bound to its instance, one set of programs per instance."""
@@ -262,6 +264,7 @@ class JitFunction:
         with self._lock:
             self._programs.clear()
             self._launchers.clear()
+            self._fast = ()
             self._eager_keys.clear()
             self._reasons.clear()
             self._info = CacheInfo()

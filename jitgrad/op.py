@@ -72,7 +72,7 @@ SCALAR_FUNCTIONS = frozenset(
     "abs exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh "
     "tanh asinh acosh atanh sigmoid softplus erf erfc atan2 hypot pow logaddexp copysign nextafter floor "
     "ceil trunc rint fmod remainder floor_divide minimum maximum isnan isinf isfinite signbit sign "
-    "left_shift right_shift logical_xor cast philox_uniform philox_bits".split()
+    "left_shift right_shift logical_xor philox_bits".split()
 )
 
 

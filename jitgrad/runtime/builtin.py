@@ -103,6 +103,7 @@ def bind(loop: int, words: Any) -> Callable[[int, int], None]:
     found = _method()
     if found is None:
         return _bind_with_ctypes(loop, words)
+    _KEPT.append(found)  # of two threads that ask first at the same time, one gets a record of its own
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.argtypes, make.restype = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p), ctypes.py_object
     function: Callable[[int, int], None] = make(ctypes.addressof(found[0]), ctypes.addressof(words), None)

@@ -262,10 +262,11 @@ class NativeFrame(_Frame):
         arrays = (words, self.bases, where, buffer, offset)
         relocation = np.array([address_of(a) for a in arrays], np.int64)
         table = np.zeros((len(instructions) + 1, native.INSTRUCTION_WORDS), np.int64)
-        table[0, :4] = native.CALL, _relocate().address, address_of(relocation), len(moved)
+        code = _relocate()  # kept here: of two threads that ask first at the same time, one gets a copy of its own
+        table[0, :4] = native.CALL, code.address, address_of(relocation), len(moved)
         for k, (kind, function, first, n, grain) in enumerate(instructions, 1):
             table[k, :5] = kind, function, address_of(words) + 8 * first, n, grain
-        return _Segment(table, len(instructions) + 1, [*arrays, relocation])
+        return _Segment(table, len(instructions) + 1, [*arrays, relocation, code])
 
     def _base(self, word: tuple[Buffer, int]) -> tuple[int, int]:
         buffer, offset = word
