@@ -185,12 +185,6 @@ def float_dtype(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...]
     return (dtype,) * len(avals), dtype
 
 
-def bool_result(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
-    """Operands in their common dtype, the result bool."""
-    dtype = promote(*avals)
-    return (dtype,) * len(avals), np.dtype(np.bool_)
-
-
 def select_dtype(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
     """``where``: a bool condition, both choices and the result in the choices' common dtype."""
     dtype = promote(*avals[1:])

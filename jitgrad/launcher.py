@@ -54,7 +54,7 @@ def _emit(w: LaunchWriter, args: tuple[Any, ...], frame: NativeFrame) -> Callabl
         frames=frames, new_frame=lambda: NativeFrame(program), team=team._Current, current_team=team.current_team
     )
     w.line(f"if len(args) != {len(args)} or interpreter.get() is not None: return MISS")
-    w.miss_if(f"grad_enabled.get() is not {call_grad(w.call)}")
+    w.miss_if(f"grad_enabled.get() is not {w.call.key[4]}")
     w.miss_if(f"defaults.float_dtype is not {w.constant('D', w.call.key[5])}")
     for k, value in enumerate(args):
         w.line(f"a{k} = args[{k}]")
@@ -72,10 +72,6 @@ def _emit(w: LaunchWriter, args: tuple[Any, ...], frame: NativeFrame) -> Callabl
     exec(compile(text, f"<jitgrad launcher {traced.graph.name}>", "exec"), w.names)
     launch: Callable[[tuple[Any, ...]], Any] = w.names["launch"]
     return launch
-
-
-def call_grad(call: Call) -> bool:
-    return bool(call.key[4])
 
 
 def _emit_grads_present(w: LaunchWriter) -> None:

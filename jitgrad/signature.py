@@ -12,7 +12,7 @@ import optree
 
 from jitgrad import config
 from jitgrad.aval import Aval
-from jitgrad.errors import ArgumentError, DtypeError, UnguardableError
+from jitgrad.errors import ArgumentError, UnguardableError
 from jitgrad.scope import grad_enabled
 from jitgrad.tensor import Tensor, check_supported
 
@@ -155,14 +155,3 @@ def _repeats(leaves: Sequence[Any]) -> tuple[tuple[int, int], ...]:
             if seen != k:
                 found.append((seen, k))
     return tuple(found)
-
-
-def as_array(x: Any) -> np.ndarray[Any, Any]:
-    """The array that a dynamic leaf stands for. Raises DtypeError for what is no array."""
-    if isinstance(x, Tensor):
-        return x._data  # type: ignore[no-any-return]
-    if isinstance(x, np.ndarray):
-        return x
-    if type(x) is float or isinstance(x, np.generic):
-        return np.asarray(x)
-    raise DtypeError(f"@jit: {type(x).__name__} is no array")

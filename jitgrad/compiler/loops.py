@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from jitgrad.aval import dtype_name
-from jitgrad.compiler.axes import NONE, AxisMap, Definitions, Read
+from jitgrad.compiler.axes import NONE, AxisMap, Definitions
 from jitgrad.compiler.codegen.scalar import expensive
 from jitgrad.compiler.group import Group
 from jitgrad.compiler.kernel import LANES, NARROW, Access, Parameter
@@ -209,10 +209,6 @@ class LoopFrame:
                 continue
             self.kind[key] = self.axes_kind(self.group.out_map(node))
             self.level[key] = level + (id(node) in schedule.rows)
-
-    def read_window(self, read: Read, axes: AxisMap) -> Window:
-        assert isinstance(read.root, Value)
-        return self.windows[id(read.root), axes]
 
     def new_local(self, letter: str) -> str:
         self.counter += 1

@@ -84,7 +84,6 @@ class _Planner:
         self.steps: list[Step] = []
         self.in_place: dict[int, Value] = {}
         self.buffers: list[Buffer] = []
-        self.last_read: dict[int, int] = {}
         self.listed: set[int] = set()  # ids of values that are a result already
 
     def run(self) -> Plan:

@@ -94,7 +94,7 @@ class Program:
         """Shape and dtype of the array for a result buffer: those of the first output that lies in it in order."""
         outputs = [p for p in self.plan.outputs if p.location is not None and p.location.buffer is buffer]
         for place in outputs:
-            if place.location is not None and place.location.strides == _dense_strides(place.aval.shape):
+            if place.location is not None and place.location.is_contiguous(place.aval.shape):
                 return place.aval.shape, place.aval.dtype
         dtype = outputs[0].aval.dtype
         return (buffer.nbytes // dtype.itemsize,), dtype
@@ -110,7 +110,7 @@ class Program:
             return lambda inputs, results: inputs[number]
         number = self.plan.results.index(buffer)
         spec_shape, _ = self.result_specs[number]
-        if place.location.strides == _dense_strides(shape):
+        if place.location.is_contiguous(shape):
             if spec_shape == shape:
                 return lambda inputs, results: results[number]
             return lambda inputs, results: results[number].reshape(shape)
@@ -130,14 +130,6 @@ class Program:
             with self._lock:
                 self._frames.append(frame)
         return [view(inputs, results) for view in self.output_views]
-
-
-def _dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= n
-    return tuple(reversed(strides))
 
 
 class _Frame:

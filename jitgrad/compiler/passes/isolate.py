@@ -20,14 +20,16 @@ def isolate(graph: Graph) -> Graph:
     """
     loops = _Loops(graph)
     defined_by = {id(v): n for n in graph.nodes for v in n.outs}
+    position = {id(n): k for k, n in enumerate(graph.nodes)}
     early: list[TraceNode] = []
     new: dict[int, Value] = {}
     for node in graph.nodes:
         if node.op.kind is not Kind.REDUCE or loops.after[id(node)] <= node.ins[0].aval.size:
             continue
-        cone = _cone(graph, node, defined_by)
+        cone = _cone(node, defined_by)
         if cone is None:
             continue
+        cone.sort(key=lambda n: position[id(n)])
         copies: dict[int, Value] = {}
         for old in cone:
             out = Value(old.out.aval)
@@ -61,8 +63,8 @@ class _Loops:
 _LOOPS = (Kind.ELEMENTWISE, Kind.REDUCE)
 
 
-def _cone(graph: Graph, node: TraceNode, defined_by: dict[int, TraceNode]) -> list[TraceNode] | None:
-    """The cheap nodes that lead from inputs of the program to ``node``, in order; None if others take part."""
+def _cone(node: TraceNode, defined_by: dict[int, TraceNode]) -> list[TraceNode] | None:
+    """The cheap nodes that lead from inputs of the program to ``node``; None if others take part."""
     size = node.ins[0].aval.size
     found: dict[int, TraceNode] = {}
     work = [node]
@@ -78,4 +80,4 @@ def _cone(graph: Graph, node: TraceNode, defined_by: dict[int, TraceNode]) -> li
         if len(found) > MAX_CONE:
             return None
         work += [defined_by[id(a)] for a in n.ins if id(a) in defined_by]
-    return [n for n in graph.nodes if id(n) in found]
+    return list(found.values())

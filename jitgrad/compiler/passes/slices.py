@@ -62,11 +62,12 @@ def _split_once(graph: Graph) -> Graph:
         only_slices = id(maker.out) not in results and all(n.op.name == "slice" for n in readers)
         return only_slices and sum(n.out.aval.size for n in readers) <= maker.out.aval.size
 
-    if not any(map(splittable, graph.nodes)):
+    chosen = {id(node) for node in graph.nodes if splittable(node)}
+    if not chosen:
         return graph
     nodes: list[TraceNode] = []
     for node in graph.nodes:
-        if not splittable(node):
+        if id(node) not in chosen:
             nodes.append(node)
             continue
         maker = defined_by[id(node.ins[0])]

@@ -84,9 +84,6 @@ class Algebra(Protocol):
     def from_bits(self, i: Value) -> Value:
         """The float that the integer represents."""
 
-    def logical_shift_right(self, i: Value, count: int) -> Value:
-        """Shift in zeros."""
-
     def lookup(self, table: tuple[float, ...], index: Value) -> Value:
         """``table[index]`` as a float of the format; ``index`` must be in range."""
 
@@ -154,3 +151,25 @@ def two_product(m: Algebra, a: Value, b: Value) -> tuple[Value, Value]:
     """``a * b`` and its exact rounding error, barring underflow."""
     product = a * b
     return product, m.fma(a, b, -product)
+
+
+_SPLITTER = 134217729.0  # 2**27 + 1 halves a float64 significand (Veltkamp)
+
+
+def exact_multiply_add(a: Value, b: Value, c: Value) -> tuple[Value, Value]:
+    """(``a * b + c`` rounded once, by Dekker's exact product of float64s; the same rounded twice, where that overflows).
+
+    For meanings without an fma instruction. T. J. Dekker, "A floating-point technique for extending the available
+    precision", Numerische Mathematik 18 (1971).
+    """
+    product = a * b
+    t = a * _SPLITTER
+    a_high = t - (t - a)
+    a_low = a - a_high
+    t = b * _SPLITTER
+    b_high = t - (t - b)
+    b_low = b - b_high
+    error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    total = product + c
+    part = total - product
+    return total + (((product - (total - part)) + (c - part)) + error), total

@@ -16,11 +16,10 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value
+from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, exact_multiply_add
 
 _FLOATS = {32: ir.FloatType(), 64: ir.DoubleType()}
 _INTS = {32: ir.IntType(32), 64: ir.IntType(64)}
-_SPLITTER = 134217729.0  # 2**27 + 1 halves a float64 significand (Veltkamp)
 
 
 def _float_constant(kind: Any, number: float) -> Any:
@@ -177,18 +176,8 @@ class LlvmAlgebra:
         return self._fma64(a, b, c)
 
     def _fma64(self, a: Value, b: Value, c: Value) -> Value:
-        """Dekker's product, as in ``numpy_algebra``: for machines with no fma instruction."""
-        product = a * b
-        t = a * _SPLITTER
-        a_high = t - (t - a)
-        a_low = a - a_high
-        t = b * _SPLITTER
-        b_high = t - (t - b)
-        b_low = b - b_high
-        error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-        total = product + c
-        part = total - product
-        exact = total + (((product - (total - part)) + (c - part)) + error)
+        """For machines with no fma instruction."""
+        exact, total = exact_multiply_add(a, b, c)
         return self.select(exact - exact == 0.0, exact, total)
 
     def mad(self, a: Value, b: Value, c: Value) -> Value:
@@ -250,9 +239,6 @@ class LlvmAlgebra:
 
     def from_bits(self, i: Value) -> Value:
         return self._wrap(self.builder.bitcast(i.ir, _FLOATS[self.width]))
-
-    def logical_shift_right(self, i: Value, count: int) -> Value:
-        return self._wrap(self.builder.lshr(i.ir, i.coerce(count)))
 
     def lookup(self, table: tuple[float, ...], index: Value) -> Value:
         kind = ir.ArrayType(_FLOATS[self.width], len(table))

@@ -8,25 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value
-
-_SPLITTER = 134217729.0  # 2**27 + 1 halves a float64 significand (Veltkamp)
+from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, exact_multiply_add
 
 
 def _fma64(a: Value, b: Value, c: Value) -> Value:
     """``a * b + c`` through Dekker's exact product; a plain product where the splitting overflows."""
-    product = a * b
-    t = a * _SPLITTER
-    a_high = t - (t - a)
-    a_low = a - a_high
-    t = b * _SPLITTER
-    b_high = t - (t - b)
-    b_low = b - b_high
-    error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-    total = product + c
-    part = total - product
-    rest = ((product - (total - part)) + (c - part)) + error
-    exact = total + rest
+    exact, total = exact_multiply_add(a, b, c)
     return np.where(np.isfinite(exact), exact, total)
 
 
@@ -106,10 +93,6 @@ class NumpyAlgebra:
 
     def from_bits(self, i: Value) -> Value:
         return np.asarray(i).view(self._float)
-
-    def logical_shift_right(self, i: Value, count: int) -> Value:
-        unsigned: Value = np.asarray(i).view(np.uint32 if self.width == 32 else np.uint64)
-        return np.asarray(unsigned >> count).view(self._int)
 
     def lookup(self, table: tuple[float, ...], index: Value) -> Value:
         return np.asarray(table, self._float)[index]
