@@ -33,6 +33,14 @@ _PASSES = (
     typed_passes.NoPythonBackend,
 )
 
+# Vectors that a loop works on side by side. A vector's chain of dependent operations is longer than what a CPU looks
+# ahead, so one at a time leaves its units idle. Measured on a 16-register AVX2 machine with gelu forward and backward:
+# 1, 2, 3, 4 vectors take 5.1, 4.1, 4.6, 3.1 ms, and longer bodies gain more, although they spill registers.
+INTERLEAVE = 4
+_METADATA = 1_000_000  # IR metadata from this number on is ours; numba counts from 0
+_LABEL = re.compile(r"B(\d+)[\w.]*:$")
+_JUMP = re.compile(r"\s+br label %\"B(\d+)\"$")
+
 
 class _Pipeline(compiler.CompilerBase):  # type: ignore[misc]
     """numba's nopython pipeline less what kernel source never needs (closures, lifting, rewrites)."""
@@ -195,7 +203,7 @@ def lower(
             result, library = _compile(names[entry], kinds, types.void)
     except Exception as error:  # numba lets its own TypeErrors and AssertionErrors through
         raise BackendError(f"numba cannot compile kernel {entry}: {error}\n{source}") from error
-    text = _as_internal(library.text, result.fndesc.mangled_name, vector_bits)
+    text = _interleaved(_as_internal(library.text, result.fndesc.mangled_name, vector_bits))
     return text + _table_entry(entry, result.fndesc.mangled_name, params), list(_linked(library).values())
 
 
@@ -207,6 +215,23 @@ def _as_internal(text: str, mangled: str, vector_bits: int) -> str:
     if count != 1:
         raise BackendError(f"numba's IR does not define {mangled} once")
     return changed
+
+
+def _interleaved(text: str) -> str:
+    """``text`` with every jump back to a loop's head asking for `INTERLEAVE` vectors side by side.
+
+    numba names a block after the position of its first byte code, so a jump to a lower number closes a loop.
+    """
+    lines = text.splitlines()
+    here, number = -1, _METADATA
+    for k, line in enumerate(lines):
+        if label := _LABEL.match(line):
+            here = int(label[1])
+        elif (jump := _JUMP.match(line)) and int(jump[1]) < here:
+            number += 1
+            lines[k] = f"{line}, !llvm.loop !{number}"
+            lines.append(f"!{number} = distinct !{{!{number}, !{_METADATA}}}")
+    return "\n".join([*lines, f'!{_METADATA} = !{{!"llvm.loop.interleave.count", i32 {INTERLEAVE}}}'])
 
 
 def _table_entry(entry: str, mangled: str, params: Sequence[str]) -> str:
