@@ -8,10 +8,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-import platform
 import re
-import struct
-import sys
 from collections.abc import Sequence
 from functools import cache
 from threading import RLock
@@ -23,7 +20,6 @@ from jitgrad.errors import BackendError
 
 LOCK = RLock()  # LLVM's global context, which llvmlite uses for every module, is not thread safe
 _INLINE_EVERYTHING = 100_000  # a call left in a loop costs its vectorisation
-_X86 = platform.machine().lower() in ("x86_64", "amd64")
 _EMPTY = "; an engine needs a module to start with\n"
 
 if hasattr(os, "register_at_fork"):  # a child must not inherit it locked by a thread that it does not have
@@ -52,23 +48,18 @@ def vector_bits() -> int:
 
 
 @cache
-def target_machine(near: bool = False) -> Any:
-    """The target machine all kernels are compiled for: this host, for loading by MCJIT.
-
-    Args:
-        near: address constants relative to the code (they must lie within 2 GB of it, see `self_contained`),
-            which saves a register and an instruction for every constant of a loop; else by absolute address.
-    """
+def target_machine() -> Any:
+    """The target machine all kernels are compiled for: this host, for loading by MCJIT."""
     binding.initialize_native_target()
     binding.initialize_native_asmprinter()
     target = binding.Target.from_triple(binding.get_process_triple())
-    absolute = "static" if _X86 else "default"
+    x86 = target.name.startswith("x86")
     return target.create_target_machine(
         cpu=cpu(),
         features=features(),
         opt=3,
-        reloc="pic" if near else absolute,
-        codemodel="small" if near else "jitdefault",
+        reloc="static" if x86 else "default",
+        codemodel="jitdefault",
         jit=True,
     )
 
@@ -105,30 +96,13 @@ def optimize(text: str, linked: Sequence[str], keep: str) -> Any:
 def emit(module: Any) -> bytes:
     """Relocatable object code of an optimised module."""
     with LOCK:
-        if _X86 and sys.platform == "linux":
-            code = bytes(target_machine(near=True).emit_object(module))
-            if self_contained(code):
-                return code
         return bytes(target_machine().emit_object(module))
-
-
-def self_contained(object_code: bytes) -> bool:
-    """Whether ELF object code names nothing from outside, not even ``memset``.
-
-    Such code is placed in one block of memory, code and constants side by side. A call out of the block would
-    need a stub, for which llvmlite's memory manager reserves no room (it ends the process).
-    """
-    for section in binding.ObjectFileRef.from_data(object_code).sections():
-        if section.name() == ".symtab":
-            symbols = list(struct.iter_unpack("<IBBHQQ", section.data()))  # name, info, other, section, value, size
-            return all(defined_in or not name for name, _, _, defined_in, _, _ in symbols)
-    return False
 
 
 def assembly(module: Any) -> str:
     """Assembly text of an optimised module."""
     with LOCK:
-        return str(target_machine(near=_X86).emit_assembly(module))
+        return str(target_machine().emit_assembly(module))
 
 
 def externals(module: Any) -> tuple[str, ...]:
@@ -158,8 +132,7 @@ def load(object_code: bytes, symbol: str) -> tuple[Any, int]:
         BackendError: if the bytes are no object code or do not define ``symbol``.
     """
     with LOCK:
-        one_block = self_contained(object_code)
-        engine = binding.create_mcjit_compiler(binding.parse_assembly(_EMPTY), _fresh_machine(), one_block)
+        engine = binding.create_mcjit_compiler(binding.parse_assembly(_EMPTY), _fresh_machine())
         engine.add_object_file(binding.ObjectFileRef.from_data(object_code))
         engine.finalize_object()
         address = int(engine.get_function_address(symbol))

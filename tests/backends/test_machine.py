@@ -1,9 +1,7 @@
 """Kernel source to machine code: right values, vector code, no exceptions, and reuse from disk."""
 
 import ctypes
-import platform
 import re
-import sys
 import threading
 from pathlib import Path
 
@@ -175,19 +173,6 @@ def test_loops_work_on_several_vectors_at_once():
     divisions = LOOP + "        y0[i] = to_f32(1.0) / x0[i]\n"
     code = compile_entry(divisions, "kernel", {}, params=("f32*", "f32*"), key=None)
     assert len(re.findall(r"fdiv <\d+ x float>", code.llvm)) >= INTERLEAVE
-
-
-def test_only_code_that_calls_nothing_shares_a_block_with_its_constants():
-    alone, calling = (
-        compile_entry(LOOP + f"        y0[i] = {value}\n", "kernel", {}, params=("f32*", "f32*"), key=None)
-        for value in ("x0[i] * to_f32(0.3) + to_f32(1.7)", "to_f32(0.0)")
-    )
-    assert "memset" in calling.asm  # LLVM's own idea, in no name the module lists
-    assert llvm.self_contained(alone.object_code) == (sys.platform == "linux" and platform.machine() == "x86_64")
-    assert not llvm.self_contained(calling.object_code)
-    x, y = np.arange(5, dtype=np.float32), np.ones(5, np.float32)
-    run(calling, table(x, y), 0, 5)
-    assert not y.any()
 
 
 def test_maximum_keeps_nan():
