@@ -9,7 +9,7 @@ kernel is compiled: it imports numba. ``NAMES`` is the namespace every kernel so
 ``select(c, a, b)``       ``a`` where ``c``, else ``b``; both are evaluated; same type
 ``fsum(acc, x)``          ``acc + x`` that LLVM may reorder (``reassoc`` only): sums over a loop
 ``fprod(acc, x)``         ``acc * x`` likewise
-``fmax(a, b) fmin(a, b)`` NaN wins, ``-0.0 < 0.0``; signed, unsigned and bool too
+``fmax(a, b) fmin(a, b)`` NaN wins, of zeros either (as in NumPy); signed, unsigned and bool too
 ``to_f32(x)`` ...         C casts to every dtype; what C leaves undefined gives what x86 gives
 ``as_i32(x)`` ...         bit casts f32 <-> i32, f64 <-> i64
 ``fma rint sqrt ...``     LLVM's intrinsics of that name on f32 and f64
@@ -113,7 +113,9 @@ def _extremum(name: str, float_name: str, signed: str, unsigned: str) -> Any:
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             is_signed = isinstance(kind, types.Integer) and kind.signed
             chosen = float_name if isinstance(kind, types.Float) else signed if is_signed else unsigned
-            return builder.call(_llvm_function(builder, chosen, args[0].type, 2), args)
+            # x86 needs four instructions more to put -0.0 below 0.0
+            flags = ("nsz",) if isinstance(kind, types.Float) else ()
+            return builder.call(_llvm_function(builder, chosen, args[0].type, 2), args, fastmath=flags)
 
         return kind(kind, kind), build
 

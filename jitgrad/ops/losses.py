@@ -182,7 +182,11 @@ class _Labels:
         counting = np.promote_types(scores.dtype, np.float32)
         self.count: Tensor = sum_(ew.astype(ew.not_equal(target, ignore_index), counting))
         self.ignored = ew.equal(target, ignore_index)
-        self.hot = ew.equal(expand_dims(target, self.axis), iota(scores.shape, self.axis, np.int64))
+        self.inside = ew.logical_and(ew.greater_equal(target, 0), ew.less(target, self.classes))
+        # compared as integers as wide as the scores, one to a vector lane; -1 is no class
+        position = np.dtype(np.int32 if scores.dtype.itemsize <= 4 and self.classes < 2**31 else np.int64)
+        place = ew.astype(ew.where(self.inside, ew.astype(target, np.int64), -1), position)
+        self.hot = ew.equal(expand_dims(place, self.axis), iota(scores.shape, self.axis, position))
 
     def _check(self, labels: Any) -> None:
         wrong = ((labels < 0) | (labels >= self.classes)) & (labels != self.ignore_index)
@@ -211,8 +215,7 @@ class _Labels:
     def finish(self, losses: Tensor, weights: Tensor | None, reduction: Reduction) -> Tensor:
         """Zero where ignored; the mean is over what is not ignored, by weight. NaN where compiled code met a label
         out of range, which the eager check would have refused."""
-        inside = ew.logical_and(ew.greater_equal(self.target, 0), ew.less(self.target, self.classes))
-        losses = ew.where(self.ignored, 0.0, ew.where(inside, losses, float("nan")))
+        losses = ew.where(self.ignored, 0.0, ew.where(self.inside, losses, float("nan")))
         if reduction != "mean":
             return reduced(self.what, losses, reduction)
         if weights is None:
