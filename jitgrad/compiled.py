@@ -113,6 +113,15 @@ class Compiled:
         changed = {id(e.target) for e in self.traced.effects if e.kind == "data"}
         return tuple(k for k, source in enumerate(self.traced.sources) if id(source) in changed)
 
+    def kept_operands(self, leaves: Sequence[Any]) -> list[Any]:
+        """`operands` as they are now, whatever a call does: those that the function may change are copies."""
+        found = self.operands(leaves)
+        for k, source in enumerate(self.traced.sources):
+            x = found[k]
+            if (k in self.written or source.kind == "grad") and not isinstance(x, float):
+                found[k] = Tensor(x._data.copy(), x._aval) if isinstance(x, Tensor) else x.copy()
+        return found
+
     def _refuse_aliases(self, operands: Sequence[Any]) -> None:
         """What is changed in place must not be seen through another input: the program would read its old data."""
         if not self.written:
