@@ -62,6 +62,25 @@ def _rms_inputs(rng: np.random.Generator, sizes: Sizes) -> Arrays:
     return f32(rng, n, d), 1 + f32(rng, d, scale=0.1), f32(rng, n, d, scale=0.1)
 
 
+def _batch_norm(peer: Peer) -> Callable[..., Any]:
+    """Images [n, channels, h, w], standardised per channel over the others, scaled, shifted, rectified."""
+    xp = peer.xp
+
+    def loss(x: Any, weight: Any, bias: Any) -> Any:
+        centred = x - xp.mean(x, axis=(0, 2, 3), keepdims=True)
+        variance = xp.mean(centred * centred, axis=(0, 2, 3), keepdims=True)
+        y = xp.relu(centred * xp.rsqrt(variance + 1e-5) * weight + bias)
+        return xp.mean(y * y)
+
+    assert peer.value_and_grad
+    return peer.value_and_grad(loss, argnums=(0, 1, 2))
+
+
+def _images(rng: np.random.Generator, sizes: Sizes) -> Arrays:
+    n, c, s = sizes["images"], sizes["channels"], sizes["side"]
+    return f32(rng, n, c, s, s), 1 + f32(rng, c, 1, 1, scale=0.1), f32(rng, c, 1, 1, scale=0.1)
+
+
 def _cross_entropy(peer: Peer) -> Callable[..., Any]:
     assert peer.value_and_grad
     return peer.value_and_grad(peer.xp.cross_entropy)
@@ -105,6 +124,15 @@ WORKLOADS = (
         limits="memory: four arrays read, two written",
     ),
     Workload("rms_norm", "RMSNorm: dx, dweight", _rms_inputs, _rms, ROWS, FEW, limits="memory"),
+    Workload(
+        "batch_norm",
+        "batch norm and relu over images: dx, dweight, dbias",
+        _images,
+        _batch_norm,
+        {"images": 32, "channels": 64, "side": 56},
+        {"images": 4, "channels": 3, "side": 5},
+        limits="memory: the images four times, for the sums that each need the one before",
+    ),
     Workload(
         "cross_entropy",
         "softmax cross-entropy: value and gradient",
