@@ -5,6 +5,7 @@ kernel is compiled: it imports numba. ``NAMES`` is the namespace every kernel so
 
 ========================  =====================================================================
 ``at(p, n)``              pointer to element ``n`` of ``p``
+``prefetch(p, n)``        start loading the cache line of element ``n`` of ``p``, which need not exist
 ``scratch_f32(64)`` ...   pointer to so many elements on the stack (a literal), every dtype
 ``select(c, a, b)``       ``a`` where ``c``, else ``b``; both are evaluated; same type
 ``fsum(acc, x)``          ``acc + x`` that LLVM may reorder (``reassoc`` only): sums over a loop
@@ -66,6 +67,22 @@ def at(typing: Any, pointer: Any, index: Any) -> Any:
         return builder.gep(args[0], [args[1]])
 
     return pointer(pointer, types.int64), build
+
+
+@intrinsic
+def prefetch(typing: Any, pointer: Any, index: Any) -> Any:
+    """Start loading the cache line of ``pointer[index]`` into the second-level cache."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        function = builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind)
+        place = builder.bitcast(builder.gep(args[0], [args[1]]), byte)
+        read, locality, data = (ir.Constant(word, k) for k in (0, 2, 1))
+        builder.call(function, [place, read, locality, data])
+        return context.get_dummy_value()
+
+    return types.void(pointer, types.int64), build
 
 
 @intrinsic
@@ -261,7 +278,7 @@ def _scratch(name: str, kind: Any) -> Any:
 
 SCRATCH: dict[str, Any] = {f"scratch_{name}": _scratch(f"scratch_{name}", kind) for name, kind in DTYPES.items()}
 
-_FUNCTIONS = (at, select, fsum, fprod, fmax, fmin, fma, copysign, rint, sqrt, fabs, floor, ceil, trunc)
+_FUNCTIONS = (at, prefetch, select, fsum, fprod, fmax, fmin, fma, copysign, rint, sqrt, fabs, floor, ceil, trunc)
 _BIT_CASTS = (as_i32, as_f32, as_i64, as_f64)
 
 NAMES: dict[str, Any] = {**CASTS, **SCRATCH, **{f._name: f for f in (*_FUNCTIONS, *_BIT_CASTS)}}

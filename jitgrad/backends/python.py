@@ -83,6 +83,7 @@ def names() -> Mapping[str, Any]:
         rows_to_lanes=_rows_to_lanes,
         lanes_to_rows=_lanes_to_rows,
         at=lambda p, n: Pointer(p.array, p.offset + int(n)),
+        prefetch=lambda p, n: None,
         select=lambda c, a, b: a if c else b,
         fsum=lambda a, x: a + x,
         fprod=lambda a, x: a * x,

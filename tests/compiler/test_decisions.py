@@ -10,6 +10,7 @@ import pytest
 import jitgrad as jg
 from jitgrad import nn, optim
 from jitgrad.compiled import Compiled
+from jitgrad.compiler.codegen.cpu import emit_cpu
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.compiler.passes.fuse import Fuser
 from jitgrad.compiler.plan import KernelStep
@@ -198,3 +199,16 @@ def test_long_chains_do_not_recurse(length: int) -> None:
     found = f(jg.full((2,), 0.5)).numpy()
 
     np.testing.assert_allclose(found, 1.0 - 0.5 * 0.999 ** (length // 2), rtol=1e-2)
+
+
+def test_rows_are_fetched_ahead_where_their_elements_lie_side_by_side() -> None:
+    function = jit(lambda x, w: jg.softmax(x * w, axis=-1), check="off")
+    x, w = tensor(8, 600), tensor(600)
+
+    def fetched(x: Any) -> int:
+        (step,) = kernels(program_of(function, x, w))
+        return emit_cpu(step.lowered.kernel)[0].text.count("prefetch(")
+
+    assert fetched(x) == 1  # x, whose next row is new; w is the same for every row
+    assert fetched(tensor(8, 1)) == 0
+    assert fetched(x[::-1]) == 1

@@ -23,6 +23,7 @@ from jitgrad.compiler.kernel import Access, Accumulate, Kernel, Load, Parameter,
 
 # Float sums are cut into blocks: each is summed in vector lanes in the values' own dtype, and the blocks in f64.
 BLOCK = 256
+CACHE_LINE = 64  # bytes
 
 
 def emit_cpu(kernel: Kernel) -> tuple[Source, Source | None]:
@@ -121,28 +122,38 @@ class _Main:
             if access.outer != ("chunk",) and set(access.outer) != {"0"}:
                 self.out.line(f"{access.name}r = at({access.name}, {index(access.outer, self.rows)})")
         place = Body(self.out, self.rows, (), True)
+        loops = [sweep for sweep in self.kernel.sweeps if sweep.body]
+        late = [sweep for sweep in loops[1:] if any(map(in_blocks, sweep.body))]
         for sweep in self.kernel.sweeps:
             for s in sweep.before:
                 place.statement(s)
             if sweep.body:
-                self.loop(sweep, "0", self.kernel.inner[-1] if self.kernel.inner else "1")
+                ahead = self.next_row(loops[0]) if late and sweep is late[-1] else []
+                self.loop(sweep, "0", self.kernel.inner[-1] if self.kernel.inner else "1", ahead)
 
-    def loop(self, sweep: Sweep, first: str, last: str) -> None:
-        """The inner loop of one sweep, with its lanes and blocks."""
+    def next_row(self, first: Sweep) -> list[Access]:
+        """What the ``first`` sweep of the next row will read, where the elements of a row lie side by side."""
+        read = {s.access.name: s.access for s in first.body if isinstance(s, Load) and not s.access.index}
+        return [a for a in read.values() if a.inner == ("1",) and len(a.outer) == 1 and a.outer[0] not in ("0", "chunk")]
+
+    def loop(self, sweep: Sweep, first: str, last: str, ahead: Sequence[Access] = ()) -> None:
+        """The inner loop of one sweep, with its lanes and blocks; ``ahead`` is fetched into the cache meanwhile."""
         sums = [s for s in sweep.body if isinstance(s, Accumulate) and in_blocks(s)]
         for s in sweep.body:
             if isinstance(s, Accumulate) and s.where == "row":
                 wide = np.dtype(np.float64) if in_blocks(s) else s.dtype
                 self.out.line(f"{s.name} = {initial(s.monoid, wide)}")
-        self.nest(sweep, sums, first, last, 0)
+        self.nest(sweep, sums, first, last, ahead, 0)
         for s in sums:
             if s.where == "row":
                 self.out.line(f"{s.name} = {cast(s.name, np.dtype(np.float64), s.result)}")
 
-    def nest(self, sweep: Sweep, sums: list[Accumulate], first: str, last: str, depth: int) -> None:
+    def nest(
+        self, sweep: Sweep, sums: list[Accumulate], first: str, last: str, ahead: Sequence[Access], depth: int
+    ) -> None:
         if depth < len(self.columns) - 1:
             with self.out.block(f"for {self.columns[depth]} in range({self.kernel.inner[depth]}):"):
-                self.nest(sweep, sums, first, last, depth + 1)
+                self.nest(sweep, sums, first, last, ahead, depth + 1)
             return
         place = Body(self.out, self.rows, self.columns, bool(self.kernel.outer))
         if not sums:
@@ -151,6 +162,7 @@ class _Main:
                     place.statement(s)
             return
         with self.out.block(f"for b in range({first}, {last}, {BLOCK}):"):
+            self.fetch(ahead, last)
             for s in sums:
                 self.out.line(f"{lane_name(s)} = {typed(0, lane_dtype(s))}")
             with self.out.block(f"for {self.columns[-1]} in range(b, min(b + {BLOCK}, {last})):"):
@@ -159,6 +171,15 @@ class _Main:
             for s in sums:
                 wide = cast(lane_name(s), lane_dtype(s), np.dtype(np.float64))
                 self.out.line(f"{s.name} = {s.name} + {wide}")
+
+
+    def fetch(self, ahead: Sequence[Access], last: str) -> None:
+        """Start loading this block's part of the next row: the CPU's own prefetcher stops where a page does."""
+        for size in sorted({a.dtype.itemsize for a in ahead}):
+            with self.out.block(f"for f in range(b, min(b + {BLOCK}, {last}), {CACHE_LINE // size}):"):
+                for a in ahead:
+                    if a.dtype.itemsize == size:
+                        self.out.line(f"prefetch({a.name}r, {a.outer[0]} + f)", "of the next row")
 
 
 def _emit_finish(kernel: Kernel) -> Source:
