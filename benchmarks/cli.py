@@ -113,7 +113,8 @@ def main(
         warnings.filterwarnings("ignore", module="torch")
         chosen = [p.strip() for p in peers.split(",") if p.strip()]
         limit = 0.2 if quick else seconds
-        measured = run(names, chosen, threads=threads, quick=quick, slow=slow, seconds=limit, save_to=json_path)
+        with compile_time.empty_caches():
+            measured = run(names, chosen, threads=threads, quick=quick, slow=slow, seconds=limit, save_to=json_path)
         record = measured if record is None else record.updated(measured)
         if compile_times or (markdown_path is not None and not names):
             record.compiling = compile_time.measure(chosen, threads, quick=quick, slow=slow)

@@ -10,7 +10,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,21 @@ from benchmarks.record import Compiling
 COUNTS = (10, 100, 1000)
 TIMEOUT = 300
 CACHES = ("JITGRAD_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "JAX_COMPILATION_CACHE_DIR")
+
+
+@contextmanager
+def empty_caches() -> Iterator[None]:
+    """No library finds on disk what it compiled before."""
+    before = {name: os.environ.get(name) for name in CACHES}
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ.update({name: os.path.join(folder, name) for name in CACHES})
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                os.environ.pop(name)
+                if value is not None:
+                    os.environ[name] = value
 
 
 def chain(peer: Peer, operations: int) -> Callable[..., Any]:

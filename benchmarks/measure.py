@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import random
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -166,6 +167,7 @@ def _warm_up(running: _Running) -> None:
 def _round(running: _Running) -> float:
     """One timed batch; the seconds it took in all."""
     call, repeats = running.call, running.repeats
+    call()  # not timed: the caches, and the cores, belong to whoever ran before
     faults, allocations = system.faults(), system.allocations()
     start = time.perf_counter()
     for _ in range(repeats):
@@ -197,15 +199,18 @@ def _finish(running: _Running) -> None:
 
 
 def rounds(runners: Sequence[_Running], seconds: float, least: int = 5, most: int = 40) -> None:
-    """Time everybody in turn, so that what disturbs the machine disturbs all; the order turns with each round."""
-    spent, done = 0.0, 0
+    """Time everybody in turn, so that what disturbs the machine disturbs all.
+
+    The order is another one in each round: threads of some libraries spin for milliseconds after their work is done, and
+    should not do it at the cost of the same neighbour every time.
+    """
+    spent, done, order = 0.0, 0, random.Random(0)
     enabled = gc.isenabled()
     gc.collect()
     gc.disable()
     try:
         while done < least or (done < most and spent < seconds):
-            shift = done % max(1, len(runners))
-            spent += sum(_round(r) for r in (*runners[shift:], *runners[:shift]))
+            spent += sum(_round(r) for r in order.sample(runners, len(runners)))
             done += 1
     finally:
         if enabled:

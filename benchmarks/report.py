@@ -123,10 +123,12 @@ jitgrad beside NumPy, PyTorch and JAX, the same function for all of them, measur
 * Written by `python -m benchmarks --markdown docs/PERFORMANCE.md`; `--help` lists what else it can do.
 * Each workload is one function over a namespace of array functions (`benchmarks/workloads/`). Its first result is
   compared with a float64 result before anything is timed; a wrong answer is shown as a failure, not as a time.
-* Libraries take turns, batch by batch, in one process, with the garbage collector off. A time is the median of the
-  batches; *spread* is the distance of the quartiles relative to it.
-* *First call* contains tracing and compiling and, for jitgrad, the check of the first call against eager. Kernels
-  jitgrad already had on disk are not compiled again.
+* Libraries take turns in random order, batch by batch, in one process, with the garbage collector off. One call before
+  each batch is not timed: caches and cores belong to whoever ran before. A time is the median of the batches; *spread*
+  is the distance of the quartiles relative to it.
+* *First call* contains tracing and compiling and, for jitgrad, the check of the first call against eager. The caches on
+  disk are empty at the start; what an earlier workload compiled in this process is not compiled again, and the first
+  one pays for the import of compilers.
 * *Faster* is the time of the fastest library that is not jitgrad divided by this one's: above 1 it wins. Forms with
   state in place are compared with forms with state in place.
 * *Of a copy* is the speed at which the unavoidable bytes (each input read once, each result written once) are moved,
