@@ -43,7 +43,8 @@ class Row:
 
 @dataclass(slots=True)
 class Outcome:
-    """All rows of one workload, with the smallest number of bytes that it must move and the speed of a copy of them."""
+    """All rows of one workload; the smallest number of bytes that it must move, and the seconds of a copy of them; the
+    seconds that its matrix products alone take in NumPy (NaN without any)."""
 
     workload: str
     title: str
@@ -52,6 +53,7 @@ class Outcome:
     reference: str
     copy: float
     rows: list[Row]
+    products: float = math.nan
 
 
 @dataclass(slots=True)
@@ -60,6 +62,7 @@ class _Running:
 
     row: Row
     call: Callable[[], Any]
+    products: Sequence[Any] = ()
     repeats: int = 1
     times: list[float] = field(default_factory=list)
     faults: int = 0
@@ -125,6 +128,26 @@ def _step_names(function: Any, arguments: Sequence[Any]) -> dict[str, int]:
     return dict(Counter(s.kernel.name if hasattr(s, "kernel") else f"[{s.op.name}]" for s in steps))
 
 
+def _products(function: Any, arguments: Sequence[Any]) -> list[Any]:
+    """Descriptions of the operands of each matrix product in a compiled jitgrad function."""
+    if not hasattr(function, "lookup"):
+        return []
+    steps = function.lookup(*arguments).program.plan.steps
+    return [[place.aval for place in s.reads] for s in steps if hasattr(s, "op") and s.op.name == "matmul"]
+
+
+def _multiplying(products: Sequence[Any]) -> Callable[[], Any]:
+    """All of ``products`` by NumPy, one after the other, into memory that is there."""
+    made = [[np.ones(a.shape, a.dtype) for a in operands] for operands in products]
+    done = [(a, b, a @ b) for a, b in made]
+
+    def run() -> None:
+        for a, b, out in done:
+            np.matmul(a, b, out=out)
+
+    return run
+
+
 def _prepare(workload: Workload, name: str, peer: Peer, inputs: Arrays, expected: list[Any]) -> _Running:
     """Compile, check the first result, warm up. Failures are kept in the row."""
     row = Row(workload.name, name)
@@ -147,6 +170,7 @@ def _prepare(workload: Workload, name: str, peer: Peer, inputs: Arrays, expected
         if not row.error <= workload.tolerance:
             raise ArithmeticError(f"wrong: error {row.error:.1e}, allowed {workload.tolerance:.0e}")
         row.steps = _step_names(function, arguments)
+        running.products = _products(function, arguments) if name == "jitgrad" else ()
         del out
         _warm_up(running)
     except Exception as error:  # one library's failure is a line in the table, and the others go on
@@ -237,13 +261,19 @@ def measure(
         runners.append(_prepare(workload, name, peer, inputs, expected))
     nbytes = sum(x.nbytes for x in leaves(inputs)) + sum(x.size * _itemsize(inputs) for x in expected)
     copy = _Running(Row(workload.name, "copy"), _copying(nbytes))
-    _warm_up(copy)
+    products = _Running(Row(workload.name, "products"), _multiplying([p for r in runners for p in r.products]))
+    limits = [copy, products] if any(r.products for r in runners) else [copy]
+    for running in limits:
+        _warm_up(running)
     say("timing")
-    rounds([copy, *(r for r in runners if not r.row.failure)], seconds)
-    for running in (copy, *runners):
+    rounds([*limits, *(r for r in runners if not r.row.failure)], seconds)
+    for running in (*limits, *runners):
         _finish(running)
     text = ", ".join(f"{k}={v if not isinstance(v, tuple) else _short(v)}" for k, v in sizes.items())
-    return Outcome(workload.name, workload.title, text, nbytes, reference, copy.row.median, [r.row for r in runners])
+    rows = [r.row for r in runners]
+    return Outcome(
+        workload.name, workload.title, text, nbytes, reference, copy.row.median, rows, products.row.median
+    )
 
 
 def _contestants(workload: Workload, peers: Sequence[Peer]) -> list[tuple[str, Peer]]:

@@ -133,6 +133,8 @@ jitgrad beside NumPy, PyTorch and JAX, the same function for all of them, measur
   state in place are compared with forms with state in place.
 * *Of a copy* is the speed at which the unavoidable bytes (each input read once, each result written once) are moved,
   relative to `np.copyto` of as many bytes in the same run. It means little where arithmetic is the limit.
+* *Products alone* is the time NumPy's BLAS takes in the same run for the matrix products of the compiled step, with
+  as many threads: what is left of the step is elementwise work, reductions and the call.
 * `jitgrad.module` and `torch.module` are the same work with a Module and an optimiser that change parameters in place
   (PyTorch: `torch.compile` for the loss, `Adam(fused=True)`); other rows pass all state in and return it.
 * PyTorch's gradients come from `torch.func.grad_and_value` inside `torch.compile`, one graph for both passes: faster
@@ -156,6 +158,8 @@ def markdown(record: Record) -> str:
     for outcome in record.outcomes:
         limits = ALL[outcome.workload].limits if outcome.workload in ALL else ""
         about = f"{outcome.title} ({outcome.sizes}). Limit: {limits}."
+        if not math.isnan(outcome.products):
+            about += f" Products alone: {seconds(outcome.products)}."
         parts.append(f"## {outcome.workload}\n\n{about}\n\n{_rows(outcome)}")
     if record.compiling:
         parts.append(_compiling(record))
