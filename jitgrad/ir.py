@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from jitgrad.aval import Aval, Dtype, aval_of_scalar, dtype_name
 from jitgrad.op import OpDef
 from jitgrad.origin import Origin
@@ -82,6 +84,18 @@ class Graph:
 
     def __str__(self) -> str:
         return format_graph(self)
+
+
+def exact(value: Any) -> Any:
+    """A key for an attribute: equal only for what a kernel may not tell apart (0.0 and -0.0, 1 and True differ)."""
+    kind = type(value)
+    if kind is tuple:
+        return tuple([exact(x) for x in value])
+    if kind in (int, str):
+        return kind, value
+    if kind in (float, bool) or isinstance(value, np.generic):
+        return kind, repr(value)
+    return value
 
 
 class Names:

@@ -120,7 +120,8 @@ def _finish(
     leaves, treedef = optree.tree_flatten(result, none_is_leaf=True)
     outputs: list[Atom] = []
     differentiable: list[int] = []
-    results = tuple(_result(trace, x, outputs, differentiable) for x in leaves)
+    known: dict[tuple[int, bool], int] = {}  # by (id of an atom, whether gradients flow to it): its output
+    results = tuple(_result(trace, x, outputs, differentiable, known) for x in leaves)
     effects = _effects(trace, tensors, outputs)
     _check_leaves(effects, call, name)
     lifted = [s.key for s in trace.sources if s.kind == "array"]
@@ -140,7 +141,9 @@ def _finish(
     )
 
 
-def _result(trace: Trace, x: Any, outputs: list[Atom], differentiable: list[int]) -> Result:
+def _result(
+    trace: Trace, x: Any, outputs: list[Atom], differentiable: list[int], known: dict[tuple[int, bool], int]
+) -> Result:
     if isinstance(x, np.ndarray):
         x = trace.constant(x)
     if not isinstance(x, Tensor):
@@ -148,13 +151,13 @@ def _result(trace: Trace, x: Any, outputs: list[Atom], differentiable: list[int]
     if id(x) in trace.lifted or type(x._data) is not Value:
         return Result("source", source=trace.source_of(x))
     atom = trace.current(x)
-    for k, existing in enumerate(outputs):
-        if existing is atom and (k in differentiable) == (x._requires_grad and _alive(x)):
-            return Result("new", output=k, weak=x.aval.weak)
-    outputs.append(atom)
-    if x._requires_grad and _alive(x):
-        differentiable.append(len(outputs) - 1)
-    return Result("new", output=len(outputs) - 1, weak=x.aval.weak)
+    flows = x._requires_grad and _alive(x)
+    position = known.setdefault((id(atom), flows), len(outputs))
+    if position == len(outputs):
+        outputs.append(atom)
+        if flows:
+            differentiable.append(position)
+    return Result("new", output=position, weak=x.aval.weak)
 
 
 def _alive(x: Tensor) -> bool:
@@ -176,6 +179,7 @@ def _effects(trace: Trace, tensors: dict[int, Tensor], outputs: list[Atom]) -> t
         _, source, value = trace.lifted[id(tensor)]
         if tensor._data is not value:
             found.append(Effect("data", source, output(tensor._data)))
+    before = {id(s.key): v for s, v in zip(trace.sources, trace.inputs, strict=True) if s.kind == "grad"}
     for tensor, grad in trace.grads.values():
         source = trace.lifted[id(tensor)][1]
         if grad is None:
@@ -183,11 +187,7 @@ def _effects(trace: Trace, tensors: dict[int, Tensor], outputs: list[Atom]) -> t
                 found.append(Effect("grad", source, None))
             continue
         value = trace.current(grad)
-        unchanged = any(
-            s.kind == "grad" and s.key is source and v is value
-            for s, v in zip(trace.sources, trace.inputs, strict=True)
-        )
-        if not unchanged:
+        if before.get(id(source)) is not value:
             found.append(Effect("grad", source, output(value)))
     return tuple(found)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
 
 from jitgrad.ir import Atom, Graph, TraceNode, Value
 from jitgrad.op import Kind
@@ -16,12 +17,17 @@ NONE = -1
 RENAMING = frozenset({"broadcast_to", "expand_dims", "squeeze", "permute_dims"})
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(NamedTuple):
     """An operand seen through renaming movement: ``root`` with, for each of its dimensions, the operand's dimension."""
 
     root: Atom
     dims: AxisMap
+
+
+@cache
+def identity(rank: int) -> AxisMap:
+    """Every dimension along the axis of its own number: one object per rank, so that `compose` knows it by sight."""
+    return tuple(range(rank))
 
 
 def rename(node: TraceNode) -> AxisMap:
@@ -52,7 +58,7 @@ class Definitions:
 
     def resolve(self, atom: Atom) -> Read:
         """Look through renaming movement to the value whose scalars are read."""
-        dims: AxisMap = tuple(range(len(atom.aval.shape)))
+        dims = identity(len(atom.aval.shape))
         while isinstance(atom, Value):
             node = self.by_value.get(id(atom))
             if node is None or node.op.name not in RENAMING:
@@ -70,21 +76,24 @@ class Definitions:
         if found is None:
             parts = []
             for atom in node.ins:
-                read = self.resolve(atom)
-                loop = atom.aval.shape if node.op.kind is Kind.REDUCE else node.outs[0].aval.shape
-                parts.append(Read(read.root, compose(read.dims, align(atom.aval.shape, loop))))
+                shape = atom.aval.shape
+                loop = shape if node.op.kind is Kind.REDUCE else node.outs[0].aval.shape
+                root, dims = self.resolve(atom)
+                parts.append(Read(root, compose(dims, align(shape, loop))))
             found = self._reads[id(node)] = tuple(parts)
         return found
 
 
 def compose(first: AxisMap, then: AxisMap) -> AxisMap:
     """The map ``then`` after ``first``."""
-    return tuple(NONE if k == NONE else then[k] for k in first)
+    if first is identity(len(then)):
+        return then
+    return tuple([NONE if k == NONE else then[k] for k in first])
 
 
 def align(operand: tuple[int, ...], result: tuple[int, ...]) -> AxisMap:
     """NumPy's broadcast of ``operand``'s shape to ``result``'s: which result dimension each dimension runs along."""
     if operand == result:
-        return tuple(range(len(operand)))
+        return identity(len(operand))
     shift = len(result) - len(operand)
-    return tuple(k + shift if n == result[k + shift] else NONE for k, n in enumerate(operand))
+    return tuple([k + shift if n == result[k + shift] else NONE for k, n in enumerate(operand)])

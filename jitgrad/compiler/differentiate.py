@@ -88,13 +88,14 @@ def split(joint: Joint) -> Split:
         v for n in graph.nodes if id(n.outs[0]) not in late for v in n.outs if id(v) in wanted
     ]
     saved = _choose(graph, frontier)
+    given = set(map(id, saved))
     forward = eliminate_dead(replace(graph, inputs=joint.inputs, outputs=(*outputs, *saved)))
     backward = eliminate_dead(
         replace(
             graph,
             name=graph.name,
             inputs=(*joint.inputs, *saved, *joint.seeds),
-            nodes=tuple(n for n in graph.nodes if not any(v in saved for v in n.outs)),
+            nodes=tuple(n for n in graph.nodes if not any(id(v) in given for v in n.outs)),
             outputs=grads,
         )
     )

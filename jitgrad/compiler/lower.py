@@ -31,7 +31,10 @@ from jitgrad.op import Kind
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A kernel, the words of its argument tables for these shapes, and how its work is cut."""
+    """A kernel, the words of its argument tables for these shapes, and how its work is cut.
+
+    ``twin``: an earlier one with the same kernel but for its notes, for other buffers.
+    """
 
     kernel: Kernel
     words: tuple[Word, ...]
@@ -39,6 +42,7 @@ class Lowered:
     units: int
     grain: int
     scratch: tuple[Buffer, ...]
+    twin: Lowered | None = None
 
 
 def lower(node: TraceNode, locate: Callable[[Value], Location], in_place: dict[int, Value]) -> Lowered:

@@ -13,9 +13,9 @@ import numpy as np
 
 from jitgrad.aval import Aval
 from jitgrad.compiler.layout import Buffer, Location, row_major, view_location
-from jitgrad.compiler.lower import Lowered, lower
+from jitgrad.compiler.lower import Lowered
 from jitgrad.compiler.passes.slices import ASSEMBLE, Index
-from jitgrad.compiler.reuse import can_share
+from jitgrad.compiler.structure import Structures
 from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.op import REGISTRY, Kind, OpDef
 
@@ -84,6 +84,7 @@ class _Planner:
         self.steps: list[Step] = []
         self.in_place: dict[int, Value] = {}
         self.buffers: list[Buffer] = []
+        self.structures = Structures()
         self.listed: set[int] = set()  # ids of values that are a result already
 
     def run(self) -> Plan:
@@ -126,7 +127,7 @@ class _Planner:
             if late or fallible or not direct or id(source) in kept_roots or id(source) in used:
                 continue
             out = next(v for v in maker.outs if id(v) == key)
-            if can_share(maker, source, out):
+            if self.structures.can_share(maker, source, out):
                 self.in_place[key] = source
                 used.add(id(source))
 
@@ -219,7 +220,7 @@ class _Planner:
         writes = tuple(map(self.allocate, node.outs))
         if node.op.kind is Kind.FUSED:
             in_place = {id(v): self.in_place[id(v)] for v in node.outs if id(v) in self.in_place}
-            lowered = lower(node, lambda v: self.where[id(v)], in_place)
+            lowered = self.structures.lowered(node, lambda v: self.where[id(v)], in_place)
             self.buffers += lowered.scratch
             self.steps.append(KernelStep(node, lowered, reads, writes))
         else:

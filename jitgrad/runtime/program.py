@@ -72,12 +72,13 @@ class Program:
         self.backend = backend
         self.new_kernels = 0
         self.new_from_disk = 0
+        self._found: dict[int, Found] = {}  # by the id of what was lowered
         self.steps: list[Launch | OpStep] = [self._compile(step) for step in plan.steps]
         self.kernels = tuple(dict.fromkeys(s.kernel for s in self.steps if isinstance(s, Launch)))
         self.slots: dict[Buffer, int] = {}
         for buffer in (*plan.inputs, *plan.results):
             self.slots.setdefault(buffer, len(self.slots))
-        self.result_specs = tuple(self._result_spec(b) for b in plan.results)
+        self.result_specs = self._result_specs()
         self.output_views = tuple(self._output_view(p) for p in plan.outputs)
         self._frames: list[Any] = []
         self._lock = threading.Lock()
@@ -85,19 +86,28 @@ class Program:
     def _compile(self, step: KernelStep | OpStep) -> Launch | OpStep:
         if isinstance(step, OpStep):
             return step
-        found = self.backend.compile(step.lowered.kernel)
+        lowered = step.lowered
+        if lowered.twin is not None:
+            return Launch.of(step, self._found[id(lowered.twin)])
+        found = self._found[id(lowered)] = self.backend.compile(lowered.kernel)
         self.new_kernels += found.new
         self.new_from_disk += found.new and found.kernel.from_disk
         return Launch.of(step, found)
 
-    def _result_spec(self, buffer: Buffer) -> tuple[tuple[int, ...], Dtype]:
-        """Shape and dtype of the array for a result buffer: those of the first output that lies in it in order."""
-        outputs = [p for p in self.plan.outputs if p.location is not None and p.location.buffer is buffer]
-        for place in outputs:
-            if place.location is not None and place.location.is_contiguous(place.aval.shape):
-                return place.aval.shape, place.aval.dtype
-        dtype = outputs[0].aval.dtype
-        return (buffer.nbytes // dtype.itemsize,), dtype
+    def _result_specs(self) -> tuple[tuple[tuple[int, ...], Dtype], ...]:
+        """Shape and dtype of the array for each result buffer: those of the first output that lies in it in order."""
+        lying: dict[Buffer, list[Place]] = {}
+        for place in self.plan.outputs:
+            if place.location is not None:
+                lying.setdefault(place.location.buffer, []).append(place)
+        specs = []
+        for buffer in self.plan.results:
+            places = lying[buffer]
+            first = next((p for p in places if p.location and p.location.is_contiguous(p.aval.shape)), None)
+            dtype = places[0].aval.dtype
+            flat = ((buffer.nbytes // dtype.itemsize,), dtype)
+            specs.append(flat if first is None else (first.aval.shape, first.aval.dtype))
+        return tuple(specs)
 
     def _output_view(self, place: Place) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
         """How to make an output from (input arrays, result arrays)."""
@@ -105,10 +115,10 @@ class Program:
             value = np.asarray(place.number, place.aval.dtype)
             return lambda inputs, results: value.copy()
         buffer, shape = place.location.buffer, place.aval.shape
+        number = self.slots[buffer]
         if buffer.role == "input":
-            number = self.plan.inputs.index(buffer)
             return lambda inputs, results: inputs[number]
-        number = self.plan.results.index(buffer)
+        number -= len(self.plan.inputs)
         spec_shape, _ = self.result_specs[number]
         if place.location.is_contiguous(shape):
             if spec_shape == shape:

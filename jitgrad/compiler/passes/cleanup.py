@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
+from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value, exact
 
 
 def eliminate_dead(graph: Graph) -> Graph:
@@ -30,7 +30,7 @@ def eliminate_common(graph: Graph) -> Graph:
     kept = []
     for node in graph.nodes:
         ins = tuple(map(canonical, node.ins))
-        key = (id(node.op), tuple(_key(a) for a in ins), node.attrs)
+        key = (id(node.op), tuple([_key(a) for a in ins]), exact(node.attrs) if node.attrs else ())
         try:
             first = seen.get(key)
         except TypeError:  # an attribute that cannot be hashed: never merged

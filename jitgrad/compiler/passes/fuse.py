@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from jitgrad.compiler.axes import RENAMING, Definitions
-from jitgrad.compiler.group import MAX_STREAMS, Group, is_fusible, merge, single, why_not_fusible
+from jitgrad.compiler.group import Group, is_fusible, why_not_fusible
+from jitgrad.compiler.merge import extended, merge, single
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.dispatch import run_on_arrays
 from jitgrad.errors import VerifyError
@@ -63,6 +64,7 @@ class Fuser:
         self.live: dict[int, _Cluster] = {}  # by number; those not merged into another
         self.home: dict[int, int] = {}  # id of a value -> number of the cluster that computes it
         self.refusals: list[Refusal] = []
+        self._roots: dict[int, list[Value]] = {}
 
     def run(self) -> None:
         for position, node in enumerate(self.graph.nodes):
@@ -80,30 +82,50 @@ class Fuser:
 
     def roots(self, node: TraceNode) -> list[Value]:
         """What ``node`` reads, seen through renaming movement."""
-        if node.op.kind is Kind.ELEMENTWISE or node.op.kind is Kind.REDUCE:
-            return [read.root for read in self.definitions.reads(node) if isinstance(read.root, Value)]
-        found = (self.definitions.resolve(atom).root for atom in node.ins)
-        return [root for root in found if isinstance(root, Value)]
+        known = self._roots.get(id(node))
+        if known is None:
+            if node.op.kind is Kind.ELEMENTWISE or node.op.kind is Kind.REDUCE:
+                found = [root for root, _ in self.definitions.reads(node)]
+            else:
+                found = [self.definitions.resolve(atom).root for atom in node.ins]
+            known = self._roots[id(node)] = [root for root in found if isinstance(root, Value)]
+        return known
 
     def place(self, position: int, node: TraceNode) -> None:
         """Give ``node`` a cluster of its own, then merge it with those of its producers, latest first."""
-        group = single(node, self.definitions) if is_fusible(node) else why_not_fusible(node)
+        fusible, producers = is_fusible(node), self.producers(node)
+        if fusible and len(producers) == 1 and self.append(self.find(*producers), node):
+            return
+        group = single(node, self.definitions) if fusible else why_not_fusible(node)
         new = _Cluster(len(self.clusters), position, [node], group if isinstance(group, Group) else None)
         self.clusters.append(new)
         self.live[new.number] = new
         for out in node.outs:
             self.home[id(out)] = new.number
-        producers: dict[int, TraceNode] = {}
-        for root in self.roots(node):
-            if id(root) in self.home:
-                cluster = self.find(self.home[id(root)])
-                if cluster is not new:
-                    producers[cluster.number] = self.defined_by[id(root)]
         self.precede(new, producers)
         for number in sorted(producers, reverse=True):
             self.try_merge(self.find(number), self.find(new.number), producers[number], node, group)
         if new.merged_into is not None:
             self.forget(new)
+
+    def producers(self, node: TraceNode) -> dict[int, TraceNode]:
+        """The numbers of the clusters that compute what ``node`` reads, with the last such node of each."""
+        found: dict[int, TraceNode] = {}
+        for root in self.roots(node):
+            number = self.home.get(id(root))
+            if number is not None:
+                found[self.find(number).number] = self.defined_by[id(root)]
+        return found
+
+    def append(self, cluster: _Cluster, node: TraceNode) -> bool:
+        """Put ``node`` at the end of the only ``cluster`` it reads from, if that is plain: most nodes of a long chain."""
+        group = extended(cluster.group, node, self.definitions) if cluster.group is not None else None
+        if group is None:
+            return False
+        cluster.group = group
+        cluster.nodes.append(node)
+        self.home[id(node.outs[0])] = cluster.number
+        return True
 
     def forget(self, newest: _Cluster) -> None:
         """Drop the newest cluster, now part of another, so that ancestor sets stay as short as there are clusters."""
@@ -135,8 +157,6 @@ class Fuser:
             reason = "another step must run between them"
         else:
             reason = merge(a.group, b.group, self.definitions)
-        if isinstance(reason, Group) and len(reason.external) > MAX_STREAMS:
-            reason = f"the kernel would touch more than {MAX_STREAMS} arrays"
         if isinstance(reason, str):
             self.refusals.append(Refusal(producer, consumer, reason))
             return False
@@ -199,8 +219,6 @@ class Fuser:
         first, second = (a, b) if a.number < b.number else (b, a)
         assert first.group is not None and second.group is not None
         merged = merge(first.group, second.group, self.definitions)
-        if isinstance(merged, Group) and len(merged.external) > MAX_STREAMS:
-            merged = f"the kernel would touch more than {MAX_STREAMS} arrays"
         if isinstance(merged, Group):
             self.join(first, second, merged)
         else:
