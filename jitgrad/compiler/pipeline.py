@@ -10,6 +10,7 @@ from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
 from jitgrad.compiler.passes.copies import insert_copies
 from jitgrad.compiler.passes.fuse import fuse
 from jitgrad.compiler.passes.isolate import isolate
+from jitgrad.compiler.passes.products import batch_products
 from jitgrad.compiler.passes.reductions import split_reductions
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.passes.slices import assemble, split_elementwise
@@ -28,6 +29,7 @@ PASSES: tuple[Pass, ...] = (
     eliminate_common,
     split_elementwise,
     assemble,
+    batch_products,
     isolate,
     eliminate_dead,
     insert_copies,

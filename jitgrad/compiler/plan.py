@@ -152,22 +152,26 @@ class _Planner:
                 continue
             for atom, index in zip(node.ins, node.attr("indices"), strict=True):
                 maker = made_by.get(id(atom))
-                direct = maker is not None and maker.op.kind is Kind.FUSED and id(atom) not in results
+                placed = maker is not None and (maker.op.kind is Kind.FUSED or maker.op is ASSEMBLE)
+                direct = placed and id(atom) not in results
                 if direct and id(atom) not in slots and id(atom) not in self.in_place:
                     slots[id(atom)] = node, index
         return slots
 
     def _assembled(self, node: TraceNode) -> Location:
-        """Where the assembled value lies: one buffer, filled with zeros first if the parts leave gaps."""
-        known = self.where.get(id(node.out))
-        if known is not None:
-            return known
-        place = self.allocate(node.out)
-        assert place.location is not None
-        covered = sum(prod(n for _, _, n in index) for index in node.attr("indices"))
-        if covered < node.out.aval.size:
-            self.steps.append(OpStep(node, ZERO, {"like": node.out.aval}, (), (place,)))
-        return place.location
+        """Where the assembled value lies: a part of a larger one there, else one buffer; gaps between parts are zeros."""
+        inner, waiting = node, list[TraceNode]()
+        while id(node.out) not in self.where:
+            waiting.append(node)
+            if id(node.out) not in self.slots:
+                break
+            node = self.slots[id(node.out)][0]
+        for outer in reversed(waiting):
+            place = self.allocate(outer.out)
+            covered = sum(prod(n for _, _, n in index) for index in outer.attr("indices"))
+            if covered < outer.out.aval.size:
+                self.steps.append(OpStep(outer, ZERO, {"like": outer.out.aval}, (), (place,)))
+        return self.where[id(inner.out)]
 
     def _window(self, node: TraceNode, index: Index, aval: Aval) -> Location:
         whole = self._assembled(node)

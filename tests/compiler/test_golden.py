@@ -1,4 +1,4 @@
-"""Seven functions as text: the graph after every pass that changes it, and the source of their kernels."""
+"""Eight functions as text: the graph after every pass that changes it, and the source of their kernels."""
 
 from __future__ import annotations
 
@@ -47,6 +47,13 @@ def integers(x: Any) -> Any:
     return n // 3, n % 7, jg.abs(n) > 2
 
 
+def unrolled(x: Any, w: Any, u: Any) -> Any:
+    h = x[0] * 0.0
+    for t in range(3):
+        h = jg.tanh(x[t] @ w + h @ u)
+    return (h * h).sum()
+
+
 CASES: dict[str, Case] = {
     "chain with gradients": (jg.value_and_grad(chain, argnums=(0, 1)), ((4, 5), (5,))),
     "softmax": (softmax, ((4, 5),)),
@@ -55,6 +62,7 @@ CASES: dict[str, Case] = {
     "broadcasts": (broadcasts, ((4, 5), (5,), (4, 1))),
     "simplified": (simplified, ((4, 5),)),
     "integers": (integers, ((4, 5),)),
+    "unrolled loop with gradients": (jg.grad(unrolled, argnums=(1, 2)), ((3, 2, 4), (4, 4), (4, 4))),
 }
 
 
