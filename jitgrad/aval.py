@@ -79,7 +79,10 @@ def broadcast_shapes(what: str, avals: Sequence[Aval]) -> Shape:
         ShapeError: if two shapes do not broadcast.
     """
     first = avals[0].shape
-    if all(a.shape == first for a in avals):
+    for a in avals:
+        if a.shape != first:
+            break
+    else:
         return first
     ndim = max(a.ndim for a in avals)
     out = [1] * ndim

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import combinations
@@ -11,7 +12,7 @@ import numpy as np
 
 from jitgrad import config
 from jitgrad.aval import Aval
-from jitgrad.compiled import Compiled
+from jitgrad.compiled import Compiled, overlapping
 from jitgrad.compiler.trace import Source
 from jitgrad.runtime.builtin import data_address
 from jitgrad.runtime.pool import POOL, address_of
@@ -20,6 +21,8 @@ from jitgrad.signature import Call
 from jitgrad.tensor import Tensor
 
 MISS = object()
+
+FEW = 24  # tensors are handled one by one up to this number, in loops beyond
 
 
 class NotSupportedError(Exception):
@@ -44,6 +47,35 @@ def same(tensor: Tensor, expected: Aval) -> bool:
         tensor._aval = expected
         return True
     return False
+
+
+def plain(tensors: Sequence[Any]) -> bool:
+    """Whether these are tensors, more than a few, that one loop can check: all with a history, leaves, or no gradient."""
+    if len(tensors) <= FEW or any(type(t) is not Tensor for t in tensors):
+        return False
+    first = tensors[0]
+    return all(
+        t._requires_grad is first._requires_grad and (t.grad_fn is None) is (first.grad_fn is None) for t in tensors
+    )
+
+
+_ELEMENT = re.compile(r"(\w+)\[(\d+)\]")
+
+
+def listed(texts: Sequence[str]) -> str:
+    """Expressions with commas between; elements of one list that follow each other as a slice of it."""
+    parts: list[str] = []
+    k = 0
+    while k < len(texts):
+        end = k + 1
+        if (match := _ELEMENT.fullmatch(texts[k])) is not None:
+            name, first = match[1], int(match[2])
+            while end < len(texts) and texts[end] == f"{name}[{first + end - k}]":
+                end += 1
+        parts.append(texts[k] if end - k <= FEW else f"*{name}[{first}:{first + end - k}]")
+        parts += texts[k + 1 : end] if end - k <= FEW else []
+        k = end
+    return ", ".join(parts)
 
 
 class LaunchWriter:
@@ -79,6 +111,7 @@ class LaunchWriter:
         }  # fmt: skip
         self.leaves: list[str] = []
         self.tensors: list[str] = []
+        self.lists: dict[str, int] = {}  # lists of tensors that are handled in loops, with their lengths
 
     def line(self, text: str, depth: int = 1) -> None:
         self.lines.append("    " * depth + text)
@@ -97,8 +130,12 @@ class LaunchWriter:
         """Code that takes ``name`` apart as ``value`` is built, checking every type on the way."""
         kind = type(value)
         if kind in (tuple, list):
-            parts = [f"{name}_{k}" for k in range(len(value))]
             self.miss_if(f"type({name}) is not {kind.__name__} or len({name}) != {len(value)}")
+            if plain(value):
+                self.line(f"{name} = [*{name}]")  # another thread may change the caller's list
+                self.many(name, value)
+                return
+            parts = [f"{name}_{k}" for k in range(len(value))]
             if parts:
                 self.line(f"{', '.join(parts)}, = {name}")
             for part, item in zip(parts, value, strict=True):
@@ -106,6 +143,11 @@ class LaunchWriter:
         elif kind is dict:
             keys = sorted(value)
             self.miss_if(f"type({name}) is not dict or len({name}) != {len(keys)}")
+            if plain([value[key] for key in keys]):
+                self.line(f"try: {name} = [{name}[k] for k in {self.constant('K', tuple(keys))}]")
+                self.line("except KeyError: return MISS")
+                self.many(name, [value[key] for key in keys])
+                return
             for k, key in enumerate(keys):
                 text = self.constant("K", key)
                 self.miss_if(f"{text} not in {name}")
@@ -113,6 +155,17 @@ class LaunchWriter:
                 self.destructure(f"{name}_{k}", value[key])
         else:
             self.leaf(name, value)
+
+    def many(self, name: str, tensors: Sequence[Tensor]) -> None:
+        """Code that checks the list ``name`` of tensors like these."""
+        looks = self.constant("V", tuple(t.aval for t in tensors))
+        requires = tensors[0]._requires_grad
+        history = f" or t.grad_fn is {'not ' if tensors[0].grad_fn is None else ''}None" if requires else ""
+        self.line(f"for t, v in zip({name}, {looks}):")
+        condition = f"(t._aval is not v and not same(t, v)) or t._requires_grad is not {requires}{history}"
+        self.line(f"if type(t) is not Tensor or {condition}: return MISS", 2)
+        self.leaves += [f"{name}[{k}]" for k in range(len(tensors))]
+        self.lists[name] = len(tensors)
 
     def leaf(self, name: str, value: Any) -> None:
         self.leaves.append(name)
@@ -147,7 +200,10 @@ class LaunchWriter:
     def distinct(self) -> None:
         """No array may be passed twice: such calls have a signature of their own."""
         names = self.tensors
-        if 1 < len(names) <= 4:
+        if self.lists:
+            ids = [f"id({n})" for n in names] + [f"*map(id, {n})" for n in self.lists]
+            self.miss_if(f"len({{{', '.join(ids)}}}) != {len(names) + sum(self.lists.values())}")
+        elif 1 < len(names) <= 4:
             self.miss_if(" or ".join(f"{a} is {b}" for a, b in combinations(names, 2)))
         elif len(names) > 4:
             self.miss_if(f"len({{{', '.join(f'id({n})' for n in names)}}}) != {len(names)}")
@@ -183,6 +239,11 @@ class LaunchWriter:
             self.line(f"{name} = {text}._address or address({text})")
         self.miss_if(f"not {name}")
         return name
+
+
+def meet(starts: Sequence[int], sizes: Sequence[int], written: Sequence[int]) -> bool:
+    """Whether memory at one of the positions ``written`` is at another position, too."""
+    return overlapping([(first, first + size) for first, size in zip(starts, sizes, strict=True)], written)
 
 
 class Spans:

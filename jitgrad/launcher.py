@@ -13,7 +13,7 @@ import optree
 from jitgrad.aval import Aval
 from jitgrad.compiled import Compiled
 from jitgrad.compiler.trace import Source
-from jitgrad.launch_source import LaunchWriter, NotSupportedError, Spans
+from jitgrad.launch_source import FEW, LaunchWriter, NotSupportedError, Spans, listed, meet
 from jitgrad.origin import Origin
 from jitgrad.runtime import team
 from jitgrad.runtime.pool import SMALL
@@ -21,8 +21,7 @@ from jitgrad.runtime.program import NativeFrame
 from jitgrad.signature import Call
 from jitgrad.tensor import Tensor
 
-MAX_LEAVES = 400  # arguments; beyond, the generated text would take longer to compile than it saves
-FEW = 24  # tensors reached from outside are handled one by one up to this number, in loops beyond
+MAX_LEAVES = 400  # arguments outside of long lists; beyond, the text would take longer to compile than it saves
 
 
 def make_launcher(compiled: Compiled, call: Call, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
@@ -32,9 +31,7 @@ def make_launcher(compiled: Compiled, call: Call, args: tuple[Any, ...]) -> Call
     dicts of them.
     """
     program = compiled.program
-    if not program.backend.native or len(call.leaves) > MAX_LEAVES:
-        return None
-    if call.key[3]:
+    if not program.backend.native or call.key[3]:
         return None
     frame = NativeFrame(program)
     if not frame.count:
@@ -59,6 +56,8 @@ def _emit(w: LaunchWriter, args: tuple[Any, ...], frame: NativeFrame) -> Callabl
     for k, value in enumerate(args):
         w.line(f"a{k} = args[{k}]")
         w.destructure(f"a{k}", value)
+    if len(w.leaves) - sum(w.lists.values()) > MAX_LEAVES:
+        raise NotSupportedError
     w.distinct()
     w.names["guard"] = traced.guard.check
     w.miss_if("guard() is not None")
@@ -107,6 +106,13 @@ def _emit_pointers(w: LaunchWriter) -> list[str]:
         w.line(f"{letter} = [t._address or address(t) for t in {objects}]")
         w.miss_if(f"0 in {letter}")
         bulk.update({k: f"{letter}[{j}]" for j, (k, _) in enumerate(chosen)})
+    for name in w.lists:
+        w.line(f"b{name} = [t._address or address(t) for t in {name}]")
+        w.miss_if(f"0 in b{name}")
+    for k, (source, _) in enumerate(inputs):
+        text = w.leaves[source.key] if source.kind == "argument" else ""
+        if text.partition("[")[0] in w.lists:
+            bulk[k] = f"b{text}"
     return [bulk.get(k) or w.pointer(k, s, v.aval) for k, (s, v) in enumerate(inputs)]
 
 
@@ -123,6 +129,11 @@ def _emit_overlap(w: LaunchWriter, pointers: Sequence[str]) -> None:
         for j in arguments:
             w.miss_if(f"{spans}.meet(written, {pointers[j]}, {graph.inputs[j].aval.nbytes})")
         return
+    if len(written) * len(sources) > FEW * FEW:
+        w.names["meet"] = meet
+        sizes = w.constant("N", tuple(v.aval.nbytes for v in graph.inputs))
+        w.miss_if(f"meet(({listed(pointers)},), {sizes}, {w.constant('N', written)})")
+        return
     for k in written:
         size = graph.inputs[k].aval.nbytes
         for j, source in enumerate(sources):
@@ -132,10 +143,25 @@ def _emit_overlap(w: LaunchWriter, pointers: Sequence[str]) -> None:
             w.miss_if(f"-{other} < {pointers[j]} - {pointers[k]} < {size}")
 
 
+def _emit_buffers(w: LaunchWriter) -> list[str]:
+    """Many result buffers ``o`` in one loop; expressions for their addresses."""
+    specs = w.compiled.program.result_specs
+    every = w.constant("S", specs)
+    if max(prod(shape) * dtype.itemsize for shape, dtype in specs) < SMALL:
+        w.line(f"o = [empty(s, d) for s, d in {every}]")
+        return ["*map(data_address, o)"]
+    w.line(f"taken = [take(s, d) for s, d in {every}]")
+    w.line("o = [array for array, _ in taken]")
+    return ["*[address for _, address in taken]"]
+
+
 def _emit_run(w: LaunchWriter, pointers: Sequence[str]) -> None:
     program = w.compiled.program
     results = []
-    for k, (shape, dtype) in enumerate(program.result_specs):
+    specs = program.result_specs if len(program.result_specs) <= FEW else ()
+    if len(program.result_specs) > FEW:
+        results = _emit_buffers(w)
+    for k, (shape, dtype) in enumerate(specs):
         shape_text, dtype_text = w.constant("S", shape), w.constant("D", dtype)
         if prod(shape) * dtype.itemsize < SMALL:
             w.line(f"o{k} = empty({shape_text}, {dtype_text})")
@@ -144,10 +170,10 @@ def _emit_run(w: LaunchWriter, pointers: Sequence[str]) -> None:
             w.line(f"o{k}, q{k} = take({shape_text}, {dtype_text})")
             results.append(f"q{k}")
     words = [*pointers, *results]
-    w.names["pack"] = struct.Struct(f"{len(words)}q").pack_into
+    w.names["pack"] = struct.Struct(f"{len(pointers) + len(program.result_specs)}q").pack_into
     w.line("try: frame = frames.pop()")
     w.line("except IndexError: frame = new_frame()")
-    w.line(f"pack(frame.bases, 0{''.join(', ' + x for x in words)})")
+    w.line(f"pack(frame.bases, 0{', ' if words else ''}{listed(words)})")
     w.line("(team.team or current_team()).run(frame.address, frame.count)")
     w.line("frames.append(frame)")
 
@@ -198,21 +224,25 @@ def _array_text(w: LaunchWriter, output: int) -> str:
     """An expression for the array of output ``output``."""
     program = w.compiled.program
     place = program.plan.outputs[output]
+    many = len(program.result_specs) > FEW
     if place.location is not None and place.location.buffer.role != "input":
-        number = program.plan.results.index(place.location.buffer)
+        number = program.slots[place.location.buffer] - len(program.plan.inputs)
         if program.result_specs[number][0] == place.aval.shape and place.location.is_contiguous(place.aval.shape):
-            return f"o{number}"
+            return f"o[{number}]" if many else f"o{number}"
     view = w.constant("view", program.output_views[output])
-    results = "".join(f"o{k}, " for k in range(len(program.result_specs)))
-    return f"{view}((), ({results}))"
+    results = "o" if many else f"({''.join(f'o{k}, ' for k in range(len(program.result_specs)))})"
+    return f"{view}((), {results})"
 
 
-def _tensor_text(w: LaunchWriter, output: int, weak: bool = False) -> str:
+def _aval_of(w: LaunchWriter, output: int, weak: bool) -> Aval:
     place = w.compiled.program.plan.outputs[output]
     if place.location is not None and place.location.buffer.role == "input":
         raise NotSupportedError
-    aval = Aval(place.aval.shape, place.aval.dtype, weak)
-    return f"of_result({_array_text(w, output)}, {w.constant('R', aval)})"
+    return Aval(place.aval.shape, place.aval.dtype, weak)
+
+
+def _tensor_text(w: LaunchWriter, output: int, weak: bool = False) -> str:
+    return f"of_result({_array_text(w, output)}, {w.constant('R', _aval_of(w, output, weak))})"
 
 
 def _emit_history(w: LaunchWriter) -> dict[int, str]:
@@ -222,17 +252,28 @@ def _emit_history(w: LaunchWriter) -> dict[int, str]:
     made = {k: f"u{k}" for k in range(count)}
     for k, name in made.items():
         w.line(f"{name} = {_tensor_text(w, k)}")
-    operands = "".join(f"{w.tensor_text(s)}, " for s in traced.sources)
-    saved = ", ".join(_array_text(w, count + k) for k in range(compiled.op.split.saved))
+    operands = listed([w.tensor_text(s) for s in traced.sources])
+    saved = listed([_array_text(w, count + k) for k in range(compiled.op.split.saved)])
     w.names["attach"] = compiled.op.attach
-    w.line(f"attach(({operands}), ({', '.join(made.values())},), [{saved}])")
+    w.line(f"attach(({operands}{',' if operands else ''}), ({', '.join(made.values())},), [{saved}])")
     return made
+
+
+def _emit_many(w: LaunchWriter) -> dict[int, str]:
+    """Many new tensors in one loop: their names by output."""
+    found = {r.output: r.weak for r in w.compiled.traced.results if r.kind == "new"}
+    if len(found) <= FEW:
+        return {}
+    looks = w.constant("R", tuple(_aval_of(w, output, weak) for output, weak in found.items()))
+    arrays = listed([_array_text(w, output) for output in found])
+    w.line(f"t = [of_result(x, v) for x, v in zip(({arrays},), {looks})]")
+    return {output: f"t[{k}]" for k, output in enumerate(found)}
 
 
 def _emit_result(w: LaunchWriter) -> None:
     traced = w.compiled.traced
     names = []
-    made = _emit_history(w) if traced.differentiable else {}
+    made = _emit_history(w) if traced.differentiable else _emit_many(w)
     for k, r in enumerate(traced.results):
         if r.kind == "static":
             names.append(w.constant("C", r.value))
@@ -254,8 +295,8 @@ def _tree_text(w: LaunchWriter, tree: Any) -> str:
     if kind is str:
         return tree  # type: ignore[no-any-return]
     if kind in (tuple, list):
-        inner = ", ".join(_tree_text(w, x) for x in tree)
-        return f"({inner}{',' if len(tree) == 1 else ''})" if kind is tuple else f"[{inner}]"
+        inner = listed([_tree_text(w, x) for x in tree])
+        return f"({inner}{',' if inner else ''})" if kind is tuple else f"[{inner}]"
     if kind is dict:
         return "{" + ", ".join(f"{w.constant('K', k)}: {_tree_text(w, v)}" for k, v in tree.items()) + "}"
     raise NotSupportedError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from jitgrad.ir import Atom, Graph, TraceNode, Value
+from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.op import Kind
 
 # For every dimension of a value: the position of the axis it runs along, or NONE for a dimension of length 1 that
@@ -74,14 +74,21 @@ class Definitions:
         """
         found = self._reads.get(id(node))
         if found is None:
-            parts = []
-            for atom in node.ins:
-                shape = atom.aval.shape
-                loop = shape if node.op.kind is Kind.REDUCE else node.outs[0].aval.shape
-                root, dims = self.resolve(atom)
-                parts.append(Read(root, compose(dims, align(shape, loop))))
-            found = self._reads[id(node)] = tuple(parts)
+            reduction, loop = node.op.kind is Kind.REDUCE, node.outs[0].aval.shape
+            found = self._reads[id(node)] = tuple([self._read(atom, None if reduction else loop) for atom in node.ins])
         return found
+
+    def _read(self, atom: Atom, loop: tuple[int, ...] | None) -> Read:
+        """What the operand ``atom`` reads in a loop over ``loop`` (None: over the operand itself)."""
+        if isinstance(atom, Literal):
+            return Read(atom, ())
+        shape = atom.aval.shape
+        along = identity(len(shape)) if loop is None else align(shape, loop)
+        node = self.by_value.get(id(atom))
+        if node is None or node.op.name not in RENAMING:
+            return Read(atom, along)
+        root, dims = self.resolve(atom)
+        return Read(root, compose(dims, along))
 
 
 def compose(first: AxisMap, then: AxisMap) -> AxisMap:

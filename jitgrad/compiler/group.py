@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from jitgrad.aval import Dtype
+import numpy as np
+
 from jitgrad.compiler.axes import AxisMap, Definitions, Read, compose
 from jitgrad.ir import TraceNode, Value
 from jitgrad.op import Kind
 
 MONOIDS = frozenset({"sum", "prod", "max", "min", "any", "all"})
+
+
+_KERNEL_DTYPES = frozenset(map(np.dtype, ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")))
 
 
 def is_fusible(node: TraceNode) -> bool:
@@ -19,11 +23,14 @@ def is_fusible(node: TraceNode) -> bool:
     if op.kind is Kind.ELEMENTWISE:
         if op.scalar is None and op.function is None:
             return False
-        dtypes = [*op.dtypes([a.aval for a in node.ins], **dict(node.attrs))[0], node.out.aval.dtype]
-        return all(map(_in_kernels, dtypes)) and all(_in_kernels(a.aval.dtype) for a in node.ins)
+        avals = [a.aval for a in node.ins]
+        computed_in = op.dtypes(avals, **dict(node.attrs))[0] if node.attrs else op.dtypes(avals)[0]
+        return _KERNEL_DTYPES.issuperset(computed_in) and _KERNEL_DTYPES.issuperset(
+            [node.outs[0].aval.dtype, *[a.dtype for a in avals]]
+        )
     if op.kind is Kind.REDUCE:
         aval = node.ins[0].aval
-        return op.monoid in MONOIDS and _in_kernels(aval.dtype) and aval.size > 0
+        return op.monoid in MONOIDS and aval.dtype in _KERNEL_DTYPES and aval.size > 0
     return op.kind is Kind.INDEX
 
 
@@ -34,10 +41,6 @@ def why_not_fusible(node: TraceNode) -> str:
     if node.op.kind is Kind.MOVEMENT:
         return "it is a view: nothing to compute"
     return "it is a library call"
-
-
-def _in_kernels(dtype: Dtype) -> bool:
-    return dtype.kind in "biu" or (dtype.kind == "f" and dtype.itemsize in (4, 8))
 
 
 @dataclass(frozen=True, slots=True)

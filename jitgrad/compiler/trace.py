@@ -117,10 +117,9 @@ class Trace:
     # --- the Interpreter protocol --------------------------------------------------------------------------------
 
     def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        avals = [aval_of(op, x) for x in operands]
-        expected = op.abstract(avals, attrs)
-        atoms = tuple(self._operand(op, x) for x in operands)
-        outs = tuple(Tensor(value) for value in self.emit(op, atoms, expected, attrs))
+        expected = op.abstract([aval_of(op, x) for x in operands], attrs)
+        atoms = tuple([self._operand(op, x) for x in operands])
+        outs = tuple([Tensor(value) for value in self.emit(op, atoms, expected, attrs)])
         if op.views and isinstance(operands[0], Tensor):
             self._remember_view(View(weakref.ref(outs[0]), operands[0], op, attrs))
         return outs if op.multiple else outs[0]
@@ -135,9 +134,10 @@ class Trace:
     ) -> tuple[Value, ...]:
         """Append the node; its results."""
         avals = expected if isinstance(expected, tuple) else (expected,)
-        outs = tuple(self.own(Value(aval)) for aval in avals)
-        self.nodes.append(TraceNode(op, atoms, outs, tuple(sorted(attrs.items())), Origin.capture()))
-        if op is not STOP_GRADIENT and any(id(a) in self.tainted for a in atoms):
+        outs = tuple([self.own(Value(aval)) for aval in avals])
+        listed = tuple(sorted(attrs.items())) if attrs else ()
+        self.nodes.append(TraceNode(op, atoms, outs, listed, Origin.capture()))
+        if op is not STOP_GRADIENT and not self.tainted.isdisjoint(map(id, atoms)):
             self.tainted.update(map(id, outs))
         return outs
 

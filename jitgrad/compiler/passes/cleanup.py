@@ -29,7 +29,7 @@ def eliminate_common(graph: Graph) -> Graph:
 
     kept = []
     for node in graph.nodes:
-        ins = tuple(map(canonical, node.ins))
+        ins = tuple([same.get(id(atom), atom) for atom in node.ins])
         key = (id(node.op), tuple([_key(a) for a in ins]), exact(node.attrs) if node.attrs else ())
         try:
             first = seen.get(key)

@@ -33,33 +33,33 @@ class _Copies:
 
     def run(self) -> Graph:
         for value in self.graph.inputs:
-            self.inputs.add(self.fresh(value).buffer)
+            self.inputs.add(self.at(value).buffer)
         for node in self.graph.nodes:
             self.nodes.append(self.placed(node))
         outputs = tuple(self.owned(atom) for atom in self.graph.outputs)
         return replace(self.graph, nodes=tuple(self.nodes), outputs=outputs)
 
-    def fresh(self, value: Value) -> Location:
-        """``value`` in memory of its own, in order."""
-        location = Location(Buffer("temporary", value.aval.nbytes), 0, row_major(value.aval.shape))
-        self.where[id(value)] = location
-        return location
+    def at(self, value: Value) -> Location:
+        """Where ``value`` lies: what is no view has memory of its own, in order."""
+        known = self.where.get(id(value))
+        if known is None:
+            known = Location(Buffer("temporary", value.aval.nbytes), 0, row_major(value.aval.shape))
+            self.where[id(value)] = known
+        return known
 
     def placed(self, node: TraceNode) -> TraceNode:
         source = node.ins[0] if node.ins else None
         if node.op.kind is Kind.OPAQUE:
             node = replace(node, ins=tuple(map(self.in_memory, node.ins)))
         if node.op.kind is not Kind.MOVEMENT or not isinstance(source, Value):
-            for out in node.outs:
-                self.fresh(out)
             if node.op.kind is Kind.MOVEMENT:
                 self.numbers.add(id(node.out))
             return node
-        seen = view_location(node, self.where[id(source)], source.aval)
+        seen = view_location(node, self.at(source), source.aval)
         if seen is None:
             source = self.copy(source, node)
             node = replace(node, ins=(source,))
-            seen = view_location(node, self.where[id(source)], source.aval)
+            seen = view_location(node, self.at(source), source.aval)
             assert seen is not None
         self.where[id(node.out)] = seen
         return node
@@ -75,14 +75,13 @@ class _Copies:
     def copy(self, value: Value, at: TraceNode | None) -> Value:
         new = Value(value.aval)
         self.nodes.append(TraceNode(IDENTITY, (value,), (new,), (), at.origin if at is not None else Origin()))
-        self.fresh(new)
         return new
 
     def owned(self, atom: Atom) -> Atom:
         """``atom`` as a result: not a window into an input, which the caller may change, and every element its own."""
         if not isinstance(atom, Value):
             return atom
-        location, shape = self.where[id(atom)], atom.aval.shape
+        location, shape = self.at(atom), atom.aval.shape
         repeats = any(step == 0 and n > 1 for step, n in zip(location.strides, shape, strict=True))
         shown = location.buffer in self.inputs or repeats or id(atom) in self.numbers
         return self.copy(atom, None) if shown else atom

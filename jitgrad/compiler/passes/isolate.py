@@ -18,6 +18,8 @@ def isolate(graph: Graph) -> Graph:
     from the labels alone; were it reduced in the kernel that reads the logits, it would be known only after that
     kernel, and the gradient would need a second pass over the logits.
     """
+    if not any(node.op.kind is Kind.REDUCE for node in graph.nodes):
+        return graph
     loops = _Loops(graph)
     defined_by = {id(v): n for n in graph.nodes for v in n.outs}
     position = {id(n): k for k, n in enumerate(graph.nodes)}
@@ -37,6 +39,9 @@ def isolate(graph: Graph) -> Graph:
             early.append(replace(old, ins=ins, outs=(out,)))
             copies[id(old.out)] = out
         new[id(node.out)] = copies[id(node.out)]
+
+    if not new:
+        return graph
 
     def current(atom: Atom) -> Atom:
         return new.get(id(atom), atom)

@@ -33,7 +33,8 @@ class _Rewriter:
 
     def append(self, node: TraceNode) -> TraceNode:
         self.nodes.append(node)
-        self.defined_by.update({id(out): node for out in node.outs})
+        for out in node.outs:
+            self.defined_by[id(out)] = node
         return node
 
     def simplify(
@@ -329,7 +330,7 @@ def simplify(graph: Graph) -> Graph:
         return new.get(id(atom), atom)
 
     for node in graph.nodes:
-        ins = tuple(map(current, node.ins))
+        ins = tuple([new.get(id(atom), atom) for atom in node.ins])
         attrs = dict(node.attrs)
         if len(node.outs) == 1 and node.op.kind is not Kind.FUSED:
             found = rewriter.simplify(node.op, ins, attrs, node.out.aval, node.origin)
@@ -337,5 +338,5 @@ def simplify(graph: Graph) -> Graph:
                 new[id(node.out)] = found
                 continue
             ins = tuple(rewriter.unbroadcast(node.op, ins, node.out.aval))
-        rewriter.append(replace(node, ins=ins))
+        rewriter.append(node if ins == node.ins else replace(node, ins=ins))
     return replace(graph, nodes=tuple(rewriter.nodes), outputs=tuple(map(current, graph.outputs)))

@@ -1,0 +1,209 @@
+"""The generated fast path with long lists of tensors: what it accepts, what it passes on, and that it misses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgrad as jg
+from jitgrad.jit import JitFunction, jit
+from jitgrad.launch_source import FEW, listed
+
+MANY = 3 * FEW
+
+
+@pytest.fixture(autouse=True)
+def native(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JITGRAD_BACKEND", "cpu")
+
+
+def tensors(count: int = MANY, size: int = 5, **more: Any) -> list[jg.Tensor]:
+    rng = np.random.default_rng(count)
+    return [jg.tensor(rng.standard_normal(size).astype(np.float32), **more) for _ in range(count)]
+
+
+def warm(f: Callable[..., Any], *args: Any) -> JitFunction:
+    """``f`` compiled, checked, and with its fast path ready."""
+    function = jit(f)
+    function(*args)
+    function(*args)
+    assert len(function._launchers) == 1
+    return function  # type: ignore[no-any-return]
+
+
+def arrays(tree: Any) -> list[np.ndarray[Any, Any]]:
+    return [t.detach().numpy() for t in tree]
+
+
+def assert_equal(found: Any, expected: Any) -> None:
+    assert type(found) is type(expected)
+    for a, b in zip(arrays(found), arrays(expected), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def doubled(xs: Any) -> Any:
+    return [jg.multiply(x, 2.0) for x in xs]
+
+
+@pytest.mark.parametrize("count", [FEW - 1, FEW, FEW + 1, 500])
+@pytest.mark.parametrize("size", [5, 2000])
+def test_lists_of_any_length_go_the_fast_way(count: int, size: int) -> None:
+    f, xs = warm(doubled, tensors(count, size)), tensors(count, size)
+    xs = [x + 1.0 for x in xs]
+    calls = f.cache_info().calls
+
+    assert_equal(f(xs), doubled(xs))
+
+    assert (f.cache_info().calls, f.cache_info().traces) == (calls + 1, 1)
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_containers_are_what_they_were(kind: type) -> None:
+    xs = kind(tensors())
+    f = warm(lambda xs: kind([x * 2.0 for x in xs]), xs)
+
+    assert_equal(f(xs), kind([x * 2.0 for x in xs]))
+
+
+def test_a_dict_of_many_tensors() -> None:
+    xs = {f"w{k}": x for k, x in enumerate(tensors())}
+    f = warm(lambda xs: [xs[k] * 2.0 for k in xs], xs)
+    backwards = dict(reversed(xs.items()))
+
+    for given in (xs, backwards):
+        expected = {k: v.numpy() * 2.0 for k, v in given.items()}
+        found = f(given)
+        assert sorted(float(t.sum().item()) for t in found) == sorted(float(v.sum()) for v in expected.values())
+    fewer = dict(list(xs.items())[:-1])
+    assert len(f({**fewer, "other": jg.ones(5)})) == MANY
+
+
+def test_two_lists_between_other_arguments() -> None:
+    def f(a: Any, xs: Any, b: Any, ys: Any) -> Any:
+        return [x * a + y * b for x, y in zip(xs, ys, strict=True)], a + b
+
+    a, b, xs, ys = jg.tensor(2.0), jg.tensor(3.0), tensors(), tensors(size=5)
+    compiled = warm(f, a, xs, b, ys)
+    swapped = compiled(b, ys, a, xs)
+
+    assert_equal(swapped[0], f(b, ys, a, xs)[0])
+    assert swapped[1].item() == 5.0
+
+
+def replaced(xs: list[Any], k: int, x: Any) -> list[Any]:
+    return [*xs[:k], x, *xs[k + 1 :]]
+
+
+@pytest.mark.parametrize("k", [0, MANY // 2, MANY - 1])
+@pytest.mark.parametrize(
+    "other",
+    [
+        jg.ones(6),
+        jg.ones(5, dtype=np.float64),
+        jg.tensor(np.ones((5, 1), np.float32)),
+        jg.tensor(np.ones(10, np.float32)[::2]),
+        jg.tensor(np.ones(5, np.float32), requires_grad=True),
+        np.ones(5, np.float32),
+        3.0,
+    ],
+    ids=["longer", "float64", "2-d", "strided", "requires grad", "array", "float"],
+)
+def test_one_odd_element_is_noticed(k: int, other: Any) -> None:
+    f, xs = warm(doubled, tensors()), tensors()
+    odd = replaced(xs, k, other)
+
+    found = f(odd)
+
+    for a, x in zip(found, odd, strict=True):
+        np.testing.assert_array_equal(a.detach().numpy(), np.asarray(x.detach() if isinstance(x, jg.Tensor) else x) * 2)
+
+
+def test_a_list_of_another_length_is_noticed() -> None:
+    f = warm(doubled, tensors())
+
+    for count in (MANY - 1, MANY + 1):
+        assert_equal(f(tensors(count)), doubled(tensors(count)))
+
+
+def test_a_tensor_that_comes_twice_is_noticed() -> None:
+    def f(xs: Any) -> Any:
+        xs[0].__iadd__(1.0)
+        return [jg.multiply(x, 2.0) for x in xs]
+
+    compiled, xs = warm(f, tensors()), tensors()
+    before = xs[0].numpy().copy()
+
+    found = compiled(replaced(xs, MANY - 1, xs[0]))
+
+    np.testing.assert_array_equal(found[-1].numpy(), (before + 1) * 2)
+
+
+def test_lists_that_are_changed_in_place() -> None:
+    def step(xs: Any, gs: Any) -> None:
+        for x, g in zip(xs, gs, strict=True):
+            x -= 0.5 * g
+
+    xs, gs = tensors(), tensors()
+    compiled = warm(step, xs, gs)
+    expected = [x.numpy() - np.float32(0.5) * g.numpy() for x, g in zip(xs, gs, strict=True)]
+    data = [x.numpy() for x in xs]
+
+    compiled(xs, gs)
+
+    for x, e, d in zip(xs, expected, data, strict=True):
+        np.testing.assert_array_equal(x.numpy(), e)
+        assert x.numpy() is d or np.shares_memory(x.numpy(), d)
+
+
+def test_memory_that_is_changed_and_seen_through_another_argument_is_refused() -> None:
+    def step(xs: Any, gs: Any) -> None:
+        for x, g in zip(xs, gs, strict=True):
+            x -= 0.5 * g
+
+    xs, gs = tensors(), tensors()
+    compiled = warm(step, xs, gs)
+    shared = jg.tensor(np.ones(5, np.float32))
+    view = shared[:]
+
+    with pytest.raises(jg.errors.UnguardableError):
+        compiled(replaced(xs, 3, shared), replaced(gs, 40, view))
+
+
+def test_gradients_through_a_long_list_of_leaves() -> None:
+    def loss(ws: Any, xs: Any) -> Any:
+        return sum(((w * x).sum() for w, x in zip(ws, xs, strict=True)), jg.tensor(0.0))
+
+    ws, xs = tensors(requires_grad=True), tensors()
+    f = warm(loss, ws, xs)
+
+    for w in ws:
+        w.grad = None
+    f(ws, xs).backward()
+
+    for w, x in zip(ws, xs, strict=True):
+        np.testing.assert_allclose(w.grad.numpy(), x.numpy(), rtol=1e-6)
+
+
+def test_results_that_are_views_arguments_and_numbers_among_many() -> None:
+    def f(xs: Any) -> Any:
+        return (*[x * 2.0 for x in xs], xs[3], 7, (xs[0] + 1.0).reshape((5, 1)))
+
+    xs = tensors()
+    found = warm(f, xs)(xs)
+
+    assert found[MANY] is xs[3]
+    assert found[MANY + 1] == 7
+    assert found[-1].shape == (5, 1)
+    np.testing.assert_array_equal(found[-1].numpy()[:, 0], xs[0].numpy() + 1.0)
+    assert_equal(found[:MANY], tuple(x * 2.0 for x in xs))
+
+
+def test_expressions_in_a_row_are_written_as_a_slice() -> None:
+    texts = ["p", *(f"a[{k}]" for k in range(2, 2 + MANY)), "a[0]", "b[1]"]
+
+    assert listed(texts) == f"p, *a[2:{2 + MANY}], a[0], b[1]"
+    assert listed(["a[1]", "a[0]"]) == "a[1], a[0]"
+    assert listed([]) == ""
