@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import count
 
 import numpy as np
@@ -70,13 +71,10 @@ class Emitter:
 
     def source(self, params: Sequence[Parameter]) -> Source:
         """The function of ``params`` whose lines are complete. Raises CodegenError if it does not parse."""
-        lines = [(_MARK.sub(r"\2", line), note) for line, note in self._lines]
-        text = _shown(lines)
-        try:
-            ast.parse(text)
-        except SyntaxError as error:
-            raise CodegenError(f"generated source does not parse: {error}\n{text}") from None
-        return Source(text, _identity(lines), tuple(p.kind for p in params), self._general(params))
+        lines = [(_MARK.sub(r"\2", line), note) if "⟨" in line else (line, note) for line, note in self._lines]
+        general, identity = self._general(params), _identity(lines)
+        _check(identity if general is None else general.identity)
+        return Source(_shown(lines), identity, tuple([p.kind for p in params]), general)
 
     def _general(self, params: Sequence[Parameter]) -> Source | None:
         numbers = _Numbers({p.name for p in params})
@@ -87,6 +85,15 @@ class Emitter:
         lines = [(header, note), *body]
         kinds = (*(p.kind for p in params), *numbers.kinds)
         return Source(_shown(lines), _identity(lines), kinds, words=tuple(numbers.words))
+
+
+@lru_cache(maxsize=256)
+def _check(source: str) -> None:
+    """Raise CodegenError if ``source`` does not parse. Sources that differ in numbers alone are one, in general form."""
+    try:
+        ast.parse(source)
+    except SyntaxError as error:
+        raise CodegenError(f"generated source does not parse: {error}\n{source}") from None
 
 
 class _Numbers:
@@ -102,6 +109,9 @@ class _Numbers:
         """``line`` with names for its marks, and the note with their values."""
         operands: dict[str, str] = {}
         values: list[str] = []
+
+        if "⟨" not in line:
+            return line, note
 
         def name_of(match: re.Match[str]) -> str:
             operand, _, kind, number = match.groups()

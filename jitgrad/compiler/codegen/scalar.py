@@ -204,21 +204,30 @@ def render(node: TraceNode, args: Sequence[Arg]) -> str:
     op, out = node.op, node.out.aval.dtype
     attrs: dict[str, Any] = dict(node.attrs)
     dtypes, computed = op.dtypes([a.aval for a in node.ins], **attrs)
-    names: dict[str, tuple[str, Dtype]] = {}
+    texts: dict[str, str] = {}
     for name, (value, found), wanted in zip(op.operands, args, dtypes, strict=True):
-        text = cast(value, found, wanted) if isinstance(value, str) else given(value, wanted, name)
-        names[name] = (text, wanted)
+        texts[name] = cast(value, found, wanted) if isinstance(value, str) else given(value, wanted, name)
     if op.function is not None:
-        return cast(f"{function_name(op)}({', '.join(t for t, _ in names.values())})", computed, out)
+        return cast(f"{function_name(op)}({', '.join(texts.values())})", computed, out)
     for name, value in attrs.items():
         if isinstance(value, (bool, int, float)):
-            text = given(value, computed, name) if isinstance(value, float) else typed(value, computed)
-            names[name] = (text, computed)
+            texts[name] = given(value, computed, name) if isinstance(value, float) else typed(value, computed)
+    parts = _template(op, dtypes, computed, out, tuple(texts))
+    return "".join([texts[part] if k % 2 else part for k, part in enumerate(parts)])
+
+
+@lru_cache(maxsize=2048)
+def _template(
+    op: OpDef, dtypes: tuple[Dtype, ...], computed: Dtype, out: Dtype, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    """The expression of ``op`` in parts: every second one is the name of an operand or attribute, whose text goes there."""
     assert op.scalar is not None
     floats = [d for d in dtypes if d.kind == "f"]
     inner = floats[0] if floats else (dtypes[-1] if dtypes and not op.scalar.startswith("philox") else computed)
-    text, found = _Renderer(op, names, inner).render(_parsed(op.scalar))
-    return cast(text, found, out)
+    of_names = zip(names, (*dtypes, *[computed] * (len(names) - len(dtypes))), strict=True)
+    places = {name: (f"\0{name}\0", dtype) for name, dtype in of_names}
+    text, found = _Renderer(op, places, inner).render(_parsed(op.scalar))
+    return tuple(cast(text, found, out).split("\0"))
 
 
 def function_name(op: OpDef) -> str:
