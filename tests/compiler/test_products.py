@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad.compiler.passes import products as batching
 from jitgrad.jit import JitFunction, jit
 from jitgrad.runtime.program import Program
 
@@ -221,6 +222,27 @@ def test_many_rows_stay_apart() -> None:
         return [jg.tanh(x[t] @ w) for t in range(3)]
 
     assert len(products(program_of(f, tensor(3, 300, 4), tensor(4, 6)))) == 3
+
+
+def test_large_results_are_made_in_pieces(monkeypatch: pytest.MonkeyPatch, same: Any) -> None:
+    """A loop over many steps must not need memory for the products of all of them at once."""
+
+    def f(x: Any, w: Any) -> Any:
+        return [jg.tanh(x[t] @ w) for t in range(5)]
+
+    x, w = tensor(5, 3, 4), tensor(4, 6)
+    monkeypatch.setattr(batching, "MAX_RESULT_BYTES", 2 * 3 * 6 * 4)
+    same(f, x, w, **CLOSE)
+
+    assert products(program_of(f, x, w)) == [(6, 4, 6), (6, 4, 6), (3, 4, 6)]
+
+
+def test_large_operands_of_a_sum_are_not_collected(monkeypatch: pytest.MonkeyPatch, same: Any) -> None:
+    f = jg.value_and_grad(unrolled, argnums=(1, 2, 3))
+    monkeypatch.setattr(batching, "MAX_OPERAND_BYTES", 6 * 3 * 4 * 4 - 1)
+    same(f, *NETWORK, **CLOSE)
+
+    assert (4, 18, 4) not in products(program_of(f, *NETWORK))
 
 
 def test_sums_of_float16_and_integers_stay_apart(same: Any) -> None:

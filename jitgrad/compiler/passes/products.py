@@ -22,6 +22,10 @@ from jitgrad.origin import Origin
 
 # Products of more rows keep BLAS busy on their own, and one of them leaves its result in cache for what reads it.
 MAX_ROWS = 256
+# The results of one product for many wait in memory for those who read them, as long as a loop over time may be; and so
+# do the operands of one product for a sum. More bytes than these stay with what each step needs.
+MAX_RESULT_BYTES = 16 << 20
+MAX_OPERAND_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -49,7 +53,7 @@ def batch_products(graph: Graph) -> Graph:
     first kind are neighbouring rows of one array; so none depends on another's result, and the product can stand where
     the first one stood. Operands of the second kind are that, or each is computed by an elementwise op or assembled,
     is no result of the program and part of nothing else: then its maker writes it to its place among the others. The
-    sum over rows is regrouped, in an order that depends on nothing but the program.
+    sum over rows is regrouped, in an order that depends on nothing but the program. What would take much memory stays.
     """
     return _Sums(_batch_rows(graph)).run()
 
@@ -117,13 +121,16 @@ def _block(atom: Atom, made_by: Mapping[int, TraceNode]) -> _Block | None:
 
 
 def _runs(products: Iterable[tuple[_Block, TraceNode]]) -> Iterator[list[tuple[_Block, TraceNode]]]:
-    """Two or more products whose left operands follow each other without gaps."""
+    """Two or more products whose left operands follow each other without gaps, and whose results are not too large."""
     run: list[tuple[_Block, TraceNode]] = []
+    size = 0
     for block, node in sorted(products, key=lambda found: found[0].first):
-        if run and block.first != run[-1][0].first + run[-1][0].count:
+        gap = bool(run) and block.first != run[-1][0].first + run[-1][0].count
+        size += node.out.aval.nbytes
+        if gap or size > MAX_RESULT_BYTES:
             if len(run) > 1:
                 yield run
-            run = []
+            run, size = [], node.out.aval.nbytes
         run.append((block, node))
     if len(run) > 1:
         yield run
@@ -321,6 +328,8 @@ class _Sums:
             nodes += more
             return matrix
         if len(key) < len(parts) or not all(map(self._placeable, values)):
+            return None
+        if sum(v.aval.nbytes for v in values) > MAX_OPERAND_BYTES:
             return None
         matrix = self.assemble(values, columns, root.origin)
         self.gathered[key] = order, matrix
