@@ -80,7 +80,8 @@ def optimize(text: str, linked: Sequence[str], keep: str) -> Any:
         except RuntimeError as error:
             raise BackendError(f"malformed LLVM IR for {keep}: {error}") from error
         for symbol in (*module.functions, *module.global_variables):
-            if not symbol.is_declaration and symbol.name != keep:
+            own = symbol.name == keep or symbol.name.startswith("llvm.")  # LLVM's lists need their own linkage
+            if not symbol.is_declaration and not own:
                 symbol.linkage = "internal"
         options = binding.create_pipeline_tuning_options(speed_level=2)
         options.loop_vectorization = True

@@ -65,6 +65,19 @@ def test_a_loop_is_vectorised_and_calls_no_library(name, width):
         assert any(re.search(r"_v\d+$", symbol) for symbol in called)  # only the kernel's loop can be the caller
 
 
+@pytest.mark.skipif(not has_wide_vectors(), reason="reads x86 assembly with 256-bit vectors")
+@pytest.mark.parametrize("name", sorted(BRANCHING))
+def test_a_kernel_calls_the_vector_forms_for_large_arguments(name):
+    """LLVM's list of used functions has to keep them in the module until the vectoriser comes to the loop."""
+    from jitgrad.backends import front, llvm
+
+    source = f"def kernel(x, y, start, stop):\n    for i in range(start, stop):\n        y[i] = {name}(x[i])\n"
+    text, linked = front.lower(source, "kernel", ("f32*", "f32*"), numba_namespace(), llvm.vector_bits())
+    kernel = llvm.assembly(llvm.optimize(text, linked, "kernel"))
+
+    assert re.search(rf"movabsq\s+\$jitgrad_{name}_large_f32_v(8|16)\b", kernel)
+
+
 def test_one_kernel_may_mix_formats_large_arguments_and_nested_functions():
     import numba
 

@@ -13,6 +13,7 @@ from jitgrad.compiler.codegen.vecmath import coefficients
 from jitgrad.compiler.codegen.vecmath.algebra import (
     Algebra,
     Value,
+    magic,
     poly,
     quick_two_sum,
     to_int,
@@ -92,18 +93,19 @@ _CHUNKS = _chunks()
 _WINDOWS = _windows()
 
 Angle = tuple[Value, Value, Value]
-"""``n`` (integer), ``r`` and ``s`` of an argument ``n pi/2 + r + s``."""
+"""``n`` (an integer of which the two low bits are meant), ``r`` and ``s`` of an argument ``n pi/2 + r + s``."""
 
 
 def _reduce_moderate(m: Algebra, a: Value) -> Angle:
     """For ``0 <= a`` up to the bound ``_MODERATE``."""
     first, second, third = _HALF_PI[m.width]
-    n = m.rint(a * _TWO_OVER_PI)
+    shifted = m.mad(a, m.const(_TWO_OVER_PI), m.const(magic(m)))
+    n = shifted - magic(m)
     exact = m.fma(n, m.const(-first), a)  # n * first and a agree in all bits above the result's: nothing is lost
     product, lost = two_product(m, n, m.const(second))
     r = exact - product
     s = m.mad(n, m.const(-third), ((exact - r) - product) - lost)
-    return to_int(m, n), r, s
+    return m.bits(shifted), r, s
 
 
 def _reduce_large32(m: Algebra, a: Value) -> Angle:
@@ -166,30 +168,38 @@ def _cos_reduced(m: Algebra, r: Value, s: Value) -> tuple[Value, Value]:
     return head, ((m.const(1.0) - head) - half) + rest
 
 
-def _total(parts: tuple[Value, Value]) -> Value:
-    return parts[0] + parts[1]
+def _sine(m: Algebra, r: Value, s: Value) -> Value:
+    """sin(r + s)."""
+    high, low = _sin_reduced(m, r, s)
+    return high + low
 
 
-def _flip(m: Algebra, x: Value, quadrant: Value) -> Value:
-    """``-x`` where bit 1 of ``quadrant`` is set."""
-    return m.from_bits(m.bits(x) ^ ((quadrant & 2) << (m.width - 2)))
+def _cosine(m: Algebra, r: Value) -> Value:
+    """cos(r), which may stand for cos(r + s): an ``s`` below half an ulp of ``r`` moves it by a third of one."""
+    z = r * r
+    return m.mad(z, m.mad(z, poly(m, z, coefficients.COS[m.width]), m.const(-0.5)), m.const(1.0))
 
 
-def _with_sign_of(m: Algebra, result: Value, x: Value) -> Value:
-    """``result`` negated where ``x`` is negative."""
-    return m.from_bits(m.bits(result) ^ (m.bits(x) & -(1 << (m.width - 1))))
+def _odd(m: Algebra, n: Value) -> Value:
+    """Whether bit 0 of ``n`` is set, as a sign: the one test that a select of machine code has built in."""
+    return n << (m.width - 1) < 0
+
+
+def _negate_by(m: Algebra, result: Value, sign: Value) -> Value:
+    """``result`` negated where the integer ``sign`` is negative."""
+    return m.from_bits(m.bits(result) ^ (sign & -(1 << (m.width - 1))))
 
 
 def _sin_of(m: Algebra, x: Value, angle: Angle) -> Value:
     n, r, s = angle
-    sine, cosine = _total(_sin_reduced(m, r, s)), _total(_cos_reduced(m, r, s))
-    return _with_sign_of(m, _flip(m, m.select((n & 1) == 0, sine, cosine), n), x)
+    result = m.select(_odd(m, n), _cosine(m, r), _sine(m, r, s))
+    return _negate_by(m, result, n << (m.width - 2) ^ m.bits(x))
 
 
 def _cos_of(m: Algebra, x: Value, angle: Angle) -> Value:
     n, r, s = angle
-    sine, cosine = _total(_sin_reduced(m, r, s)), _total(_cos_reduced(m, r, s))
-    return _flip(m, m.select((n & 1) == 0, cosine, sine), n + 1)
+    result = m.select(_odd(m, n), _sine(m, r, s), _cosine(m, r))
+    return _negate_by(m, result, n + 1 << (m.width - 2))
 
 
 def _tan_of(m: Algebra, x: Value, angle: Angle) -> Value:
@@ -197,13 +207,13 @@ def _tan_of(m: Algebra, x: Value, angle: Angle) -> Value:
     n, r, s = angle
     sine, sine_low = quick_two_sum(*_sin_reduced(m, r, s))
     cosine, cosine_low = quick_two_sum(*_cos_reduced(m, r, s))
-    even = (n & 1) == 0
-    top, top_low = m.select(even, sine, -cosine), m.select(even, sine_low, -cosine_low)
-    bottom, bottom_low = m.select(even, cosine, sine), m.select(even, cosine_low, sine_low)
+    odd = _odd(m, n)
+    top, top_low = m.select(odd, -cosine, sine), m.select(odd, -cosine_low, sine_low)
+    bottom, bottom_low = m.select(odd, sine, cosine), m.select(odd, sine_low, cosine_low)
     inverse = m.const(1.0) / bottom
     quotient = top * inverse
     rest = (m.fma(-quotient, bottom, top) + (top_low - quotient * bottom_low)) * inverse
-    return _with_sign_of(m, m.select(m.abs(top) > 0.0, quotient + rest, top), x)
+    return _negate_by(m, m.select(m.abs(top) > 0.0, quotient + rest, top), m.bits(x))
 
 
 def _sin_large(m: Algebra, x: Value) -> Value:
