@@ -87,7 +87,8 @@ def test_a_recorded_step_is_the_eager_step(name: str) -> None:
 
     expected, found = everything(*eager), everything(*recorded)
     for key, value in expected.items():
-        np.testing.assert_array_equal(found[key], value, err_msg=key)
+        # a sum may run in another order, and RMSprop divides by the small difference of two moments
+        np.testing.assert_allclose(found[key], value, 1e-5, 1e-5, err_msg=key)
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

@@ -1,8 +1,9 @@
 """Fits the polynomial coefficients of this package and prints ``coefficients.py``.
 
 Run ``python -m jitgrad.compiler.codegen.vecmath.fit > coefficients.py`` (needs mpmath). Every polynomial is a weighted
-minimax fit by the exchange algorithm of Remez (Comptes Rendus 198, 1934) on a Chebyshev-spaced grid. Coefficients
-are rounded to the format one by one, lowest order first, and the rest is fitted again around each rounded one
+minimax fit by the exchange algorithm of Remez (Comptes Rendus 198, 1934) on a Chebyshev-spaced grid, or the
+least-squares fit where that is the closer one because the exchange does not settle. Coefficients are rounded to the
+format one by one, lowest order first, and the rest is fitted again around each rounded one
 (Brisebarre, Muller, Tisserand: "Computing machine-efficient polynomial approximations", ACM TOMS 32, 2006).
 """
 
@@ -42,8 +43,9 @@ def _odd(function: Real) -> Real:
     return rest
 
 
-def _log_erfc_slope(t: Any) -> Any:
-    return mp.log(mp.erfc(t)) / t
+def _log_erfc_rest(t: Any) -> Any:
+    """``(-log(erfc(t)) - t) / t``."""
+    return -mp.log(mp.erfc(t)) / t - 1
 
 
 def _scaled_erfc(u: Any) -> Any:
@@ -86,29 +88,52 @@ def _erfinv_ratio(w: Any) -> Any:
 
 def targets() -> Iterator[Target]:
     """Every fit, with its degree in float32 and float64."""
+    yield from _exponential()
+    yield from _logarithms_and_angles()
+    yield from _gaussian()
+
+
+def _exponential() -> Iterator[Target]:
     half_log2 = mp.log(2) / 2 * mp.mpf("1.001")
+    tiny = mp.mpf("1e-12")
+
+    def slope(r: Any) -> Any:
+        return mp.expm1(r) / r if abs(r) > mp.mpf("1e-20") else 1 + r / 2
+
+    def rest(r: Any) -> Any:
+        return (mp.expm1(r) - r) / r**2 if abs(r) > mp.mpf("1e-15") else mp.mpf("0.5") + r / 6
+
+    yield Target("EXP", slope, -half_log2, half_log2, (5, 10), lambda r: (abs(r) + tiny) * mp.exp(-r))
+    yield Target("EXPM1", rest, -half_log2, half_log2, (4, 10), lambda r: abs(r) + tiny)
+    yield Target("SINH", _odd(mp.sinh), tiny, mp.mpf(1), (3, 6), lambda z: z)
+
+
+def _logarithms_and_angles() -> Iterator[Target]:
     s_max = ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1)) ** 2 * mp.mpf("1.001")
     z_quarter = (mp.pi / 4 * mp.mpf("1.001")) ** 2
     tiny = mp.mpf("1e-12")
-
-    def erfinv_tail(t: Any) -> Any:
-        return _erfinv_ratio((t + mp.mpf("3.25")) ** 2)
-
-    def exp_rest(r: Any) -> Any:
-        return (mp.expm1(r) - r) / r**2 if abs(r) > mp.mpf("1e-15") else mp.mpf("0.5") + r / 6
-
-    yield Target("EXP", exp_rest, -half_log2, half_log2, (5, 10), lambda r: abs(r) + tiny)
+    yield Target("LOG1P", lambda e: (mp.log1p(e) - e) / e**2, tiny, mp.mpf(1), (9, 20), lambda e: e**2 / mp.log1p(e))
     yield Target("LOG", _log_rest, tiny, s_max, (2, 6), lambda z: z / 2)
     yield Target("LOG_TAIL", _log_tail, tiny, s_max, (7,), lambda z: z * z / 2, (64,))
     yield Target("SIN", _odd(mp.sin), tiny, z_quarter, (2, 5), lambda z: z)
     yield Target("COS", lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, mp.mpf("1e-9"), z_quarter, (2, 5),
                  lambda z: z * z)
-    yield Target("TANH", _odd(mp.tanh), tiny, mp.mpf("0.36"), (4, 10), lambda z: z)
-    yield Target("SINH", _odd(mp.sinh), tiny, mp.mpf(1), (3, 6), lambda z: z)
-    yield Target("ERF", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, tiny, mp.mpf(1), (6, 11), lambda z: mp.mpf(1))
-    yield Target("ERF_TAIL", _log_erfc_slope, mp.mpf("0.99"), mp.mpf("4.0"), (6,),
+    yield Target("ATAN", _odd(mp.atan), tiny, mp.mpf(1), (8, 19), lambda z: z)
+    yield Target("ASIN", _odd(mp.asin), tiny, mp.mpf("0.2501"), (4, 11), lambda z: z)
+    yield Target("CBRT", mp.cbrt, mp.mpf(1), mp.mpf(2), (3, 4), lambda x: mp.mpf(1))
+
+
+def _gaussian() -> Iterator[Target]:
+    tiny = mp.mpf("1e-12")
+
+    def erfinv_tail(t: Any) -> Any:
+        return _erfinv_ratio((t + mp.mpf("3.25")) ** 2)
+
+    yield Target("ERF", lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, tiny, mp.mpf("0.2501"), (8,),
+                 lambda z: mp.mpf(1), (64,))
+    yield Target("LOG_ERFC", _log_erfc_rest, mp.mpf("1e-10"), mp.mpf(4), (8,),
                  lambda t: t * mp.erfc(t) / mp.erf(t), (32,))
-    yield Target("ERF_TAIL", _log_erfc_slope, mp.mpf("0.99"), mp.mpf("6.0"), (17,),
+    yield Target("LOG_ERFC", _log_erfc_rest, mp.mpf("1e-10"), mp.mpf(6), (24,),
                  lambda t: t * mp.erfc(t) / mp.erf(t), (64,))
     yield Target("ERFC", _scaled_erfc, mp.mpf(-1), mp.mpf(1), (13, 26), lambda u: 1 / _scaled_erfc(u),
                  always_double=True)
@@ -120,9 +145,6 @@ def targets() -> Iterator[Target]:
                  lambda t: 1 / (t + 3), (64,))
     yield Target("ERFINV_FAR", lambda t: _erfinv_ratio((t + 5) ** 2), mp.mpf("-1.01"), mp.mpf("1.1"), (19,),
                  lambda t: 1 / (t + 5), (64,))
-    yield Target("ATAN", _odd(mp.atan), tiny, mp.mpf(1), (8, 19), lambda z: z)
-    yield Target("ASIN", _odd(mp.asin), tiny, mp.mpf("0.2501"), (4, 11), lambda z: z)
-    yield Target("CBRT", mp.cbrt, mp.mpf(1), mp.mpf(2), (3, 4), lambda x: mp.mpf(1))
 
 
 def _grid(low: Any, high: Any, count: int) -> list[Any]:
@@ -153,7 +175,8 @@ def _exchange(xs: list[Any], ys: list[Any], ws: list[Any], first: int, terms: in
 
 
 def _least_squares(xs: list[Any], ys: list[Any], ws: list[Any], first: int, terms: int) -> list[Any]:
-    """The same in the mean-square sense: with a zero inside the interval, x, x**2, ... is no Haar system."""
+    """The same in the mean-square sense: with a zero inside the interval, x, x**2, ... is no Haar system, and for
+    high degrees the exchange does not always settle."""
     sparse = range(0, len(xs), 5)
     rows = [[ws[i] * xs[i] ** (first + j) for j in range(terms)] for i in sparse]
     return list(mp.lu_solve(mp.matrix(rows), mp.matrix([ws[i] * ys[i] for i in sparse])))
@@ -173,6 +196,11 @@ def _extrema(errors: list[Any], count: int) -> list[int] | None:
     return runs if len(runs) == count else None
 
 
+def _largest(xs: list[Any], ys: list[Any], ws: list[Any], first: int, fit: Sequence[Any]) -> Any:
+    """The weighted error of a fit."""
+    return max(w * abs(y - x**first * _horner(fit, x)) for x, y, w in zip(xs, ys, ws, strict=True))
+
+
 def _rounded(value: Any, width: int) -> float:
     return float(np.float32(mp.nstr(value, 25))) if width == 32 else float(mp.nstr(value, 25))
 
@@ -182,13 +210,15 @@ def fit(target: Target, width: int, degree: int) -> tuple[list[float], float]:
     xs = _grid(target.low, target.high, 24 * (degree + 2))
     ys, ws = [target.function(x) for x in xs], [target.weight(x) for x in xs]
     fixed: list[float] = []
-    solve, format_width = _exchange, 64 if target.always_double else width
+    format_width = 64 if target.always_double else width
     while len(fixed) <= degree:
         rest = [y - _horner(fixed, x) for x, y in zip(xs, ys, strict=True)]
-        fixed.append(_rounded(solve(xs, rest, ws, len(fixed), degree + 1 - len(fixed))[0], format_width))
-        if target.low < 0:
-            solve = _least_squares
-    error = max(w * abs(y - _horner(fixed, x)) for x, y, w in zip(xs, ys, ws, strict=True))
+        methods = (_least_squares,) if fixed and target.low < 0 else (_exchange, _least_squares)
+        first, terms = len(fixed), degree + 1 - len(fixed)
+        fits = [method(xs, rest, ws, first, terms) for method in methods]
+        best = min(fits, key=lambda c: _largest(xs, rest, ws, first, c))
+        fixed.append(_rounded(best[0], format_width))
+    error = _largest(xs, ys, ws, 0, fixed)
     return fixed, float(error)
 
 

@@ -47,8 +47,8 @@ _DEKKER = "double-float arithmetic of Dekker, Numerische Mathematik 18, 1971; ow
 _IEEE = "IEEE 754-2019"
 
 _TABLE = (
-    MathFunction("exp", 1, exponential.exp, _CODY_WAITE, 1.5, 1.5),
-    MathFunction("exp2", 1, exponential.exp2, _CODY_WAITE, 1.5, 1.5),
+    MathFunction("exp", 1, exponential.exp, _CODY_WAITE, 1.0, 1.0),
+    MathFunction("exp2", 1, exponential.exp2, _CODY_WAITE, 1.0, 1.0),
     MathFunction("expm1", 1, exponential.expm1, _CODY_WAITE, 2.0, 2.0),
     MathFunction("sigmoid", 1, exponential.sigmoid, _CODY_WAITE, 2.0, 2.0),
     MathFunction("tanh", 1, exponential.tanh, _CODY_WAITE, 2.0, 2.0),
@@ -58,7 +58,7 @@ _TABLE = (
     MathFunction("log1p", 1, logarithm.log1p, _FDLIBM, 1.5, 1.5),
     MathFunction("log2", 1, logarithm.log2, _FDLIBM, 1.5, 1.5),
     MathFunction("log10", 1, logarithm.log10, _FDLIBM, 1.5, 1.5),
-    MathFunction("softplus", 1, logarithm.softplus, _FDLIBM, 2.0, 2.0),
+    MathFunction("softplus", 1, logarithm.softplus, _CODY_WAITE, 2.0, 2.0),
     MathFunction("logaddexp", 2, logarithm.logaddexp, _FDLIBM, 2.0, 2.0),
     MathFunction("asinh", 1, logarithm.asinh, _FDLIBM, 2.0, 2.0),
     MathFunction("acosh", 1, logarithm.acosh, _FDLIBM, 2.0, 2.0),
@@ -66,7 +66,7 @@ _TABLE = (
     MathFunction("sin", 1, trigonometric.sin, _PAYNE_HANEK, 1.5, 1.5),
     MathFunction("cos", 1, trigonometric.cos, _PAYNE_HANEK, 1.5, 1.5),
     MathFunction("tan", 1, trigonometric.tan, _PAYNE_HANEK, 2.0, 2.0),
-    MathFunction("erf", 1, gaussian.erf, _OWN_FIT, 1.5, 1.5),
+    MathFunction("erf", 1, gaussian.erf, _CODY_WAITE, 1.5, 1.5),
     MathFunction("erfc", 1, gaussian.erfc, "Shepherd and Laframboise, Math. Comp. 36, 1981; " + _OWN_FIT, 2.0, 2.0),
     MathFunction("erfinv", 1, gaussian.erfinv, "Giles, GPU Computing Gems Jade, 2011; " + _OWN_FIT, 2.0, 2.0),
     MathFunction("asin", 1, inverse_trigonometric.asin, _FDLIBM, 2.0, 2.0),

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from jitgrad.compiler.codegen.vecmath import coefficients
-from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, poly, two_product, two_sum
-from jitgrad.compiler.codegen.vecmath.exponential import exp, exp_times
+from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, poly, poly_in_blocks, signed, two_product, two_sum
+from jitgrad.compiler.codegen.vecmath.exponential import at_most, exp_times, one_minus_exp
 from jitgrad.compiler.codegen.vecmath.logarithm import log
 
 
 def erf(m: Algebra, x: Value) -> Value:
-    """``x + x P(x*x)`` up to 1, then ``1 - exp(a Q(a))`` with ``a = |x|`` and ``a Q(a)`` fitted to log erfc(a)."""
-    a = m.abs(x)
-    small = m.mad(x, poly(m, x * x, coefficients.ERF[m.width]), x)
-    limit = 4.0 if m.width == 32 else 6.0
-    clamped = m.select(a > limit, m.const(limit), a)
-    large = m.const(1.0) - exp(m, clamped * poly(m, clamped, coefficients.ERF_TAIL[m.width]))
-    return m.select(a < 1.0, small, m.copysign(large, x))
+    """``1 - exp(-(a + a R(a)))`` with ``a = |x|`` and ``a + a R(a)`` fitted to ``-log erfc(a)``."""
+    a = at_most(m, m.abs(x), 4.0 if m.width == 32 else 6.0)
+    return signed(m, one_minus_exp(m, a, poly_in_blocks(m, a, coefficients.LOG_ERFC[m.width])), x)
 
 
 def erfc(m: Algebra, x: Value) -> Value:
@@ -34,7 +30,7 @@ def erfc(m: Algebra, x: Value) -> Value:
 
 
 def _erfc_positive(m: Algebra, a: Value, table: tuple[float, ...]) -> Value:
-    a = m.select(a > 28.0, m.const(28.0), a)
+    a = at_most(m, a, 28.0)
     square, lost = two_product(m, a, a)
     numerator = poly(m, (a - 4.0) / (a + 4.0), table)
     divisor, divisor_low = two_sum(m.const(1.0), a + a)

@@ -17,11 +17,12 @@ from jitgrad.compiler.codegen.vecmath.algebra import (
     is_number,
     mantissa_bits,
     poly,
+    poly_in_blocks,
     quick_two_sum,
     two_product,
     two_sum,
 )
-from jitgrad.compiler.codegen.vecmath.exponential import LOG2_HIGH, LOG2_LOW, exp
+from jitgrad.compiler.codegen.vecmath.exponential import LOG2_HIGH, LOG2_LOW, exp_nonpositive
 
 _SMALLEST_NORMAL = {32: 2.0**-126, 64: 2.0**-1022}
 _SQRT_HALF = 0.7071067811865476
@@ -126,17 +127,17 @@ def log10(m: Algebra, x: Value) -> Value:
 
 
 def softplus(m: Algebra, x: Value) -> Value:
-    """log(1 + exp(x)) as ``max(x, 0) + log1p(exp(-|x|))``."""
-    small = exp(m, -m.abs(x))
-    added = m.select(small < 2.0 ** -(mantissa_bits(m) + 2), small, log1p_sum(m, small, m.const(0.0)))
-    return m.select(x > 0.0, x, m.const(0.0)) + m.select(is_number(x), added, x)
+    """log(1 + exp(x)) as ``max(x, 0) + log1p(exp(-|x|))``: on [0, 1] a polynomial is all that log1p needs."""
+    e = exp_nonpositive(m, -m.abs(x))
+    added = m.fma(e * e, poly_in_blocks(m, e, coefficients.LOG1P[m.width]), e)
+    return m.select(x > 0.0, x, m.const(0.0)) + added
 
 
 def logaddexp(m: Algebra, x: Value, y: Value) -> Value:
     """log(exp(x) + exp(y)); the error is in ulps of the larger operand, for the sum may cancel it."""
     larger = m.select(x > y, x, y)
     difference = m.select(x == y, m.const(0.0), m.abs(x - y))
-    small = exp(m, -difference)
+    small = exp_nonpositive(m, -difference)
     added = m.select(small < 2.0 ** -(mantissa_bits(m) + 2), small, log1p_sum(m, small, m.const(0.0)))
     return m.select(is_number(difference), larger + added, x + y)
 
