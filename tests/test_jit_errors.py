@@ -6,7 +6,7 @@ import ast
 import re
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -215,14 +215,17 @@ def test_threads_call_one_function_at_once(backend: str, monkeypatch: pytest.Mon
 
 
 @pytest.fixture
-def wrong_tanh(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Code generation that writes sin for tanh."""
+def wrong_tanh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Code generation that writes sin for tanh; what it rendered before, or renders here, is forgotten."""
     right = scalar._parsed
 
     def parsed(text: str) -> ast.expr:
         return right(text.replace("tanh", "sin"))
 
     monkeypatch.setattr(scalar, "_parsed", parsed)
+    scalar._template.cache_clear()
+    yield
+    scalar._template.cache_clear()
 
 
 @pytest.mark.usefixtures("wrong_tanh")

@@ -212,21 +212,21 @@ def render(node: TraceNode, args: Sequence[Arg]) -> str:
     for name, value in attrs.items():
         if isinstance(value, (bool, int, float)):
             texts[name] = given(value, computed, name) if isinstance(value, float) else typed(value, computed)
-    parts = _template(op, dtypes, computed, out, tuple(texts))
+    assert op.scalar is not None
+    parts = _template(op, op.scalar, dtypes, computed, out, tuple(texts))
     return "".join([texts[part] if k % 2 else part for k, part in enumerate(parts)])
 
 
 @lru_cache(maxsize=2048)
 def _template(
-    op: OpDef, dtypes: tuple[Dtype, ...], computed: Dtype, out: Dtype, names: tuple[str, ...]
+    op: OpDef, scalar: str, dtypes: tuple[Dtype, ...], computed: Dtype, out: Dtype, names: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """The expression of ``op`` in parts: every second one is the name of an operand or attribute, whose text goes there."""
-    assert op.scalar is not None
+    """The expression ``scalar`` of ``op`` in parts: every second is the name of what goes there, an operand or attribute."""
     floats = [d for d in dtypes if d.kind == "f"]
-    inner = floats[0] if floats else (dtypes[-1] if dtypes and not op.scalar.startswith("philox") else computed)
+    inner = floats[0] if floats else (dtypes[-1] if dtypes and not scalar.startswith("philox") else computed)
     of_names = zip(names, (*dtypes, *[computed] * (len(names) - len(dtypes))), strict=True)
     places = {name: (f"\0{name}\0", dtype) for name, dtype in of_names}
-    text, found = _Renderer(op, places, inner).render(_parsed(op.scalar))
+    text, found = _Renderer(op, places, inner).render(_parsed(scalar))
     return tuple(cast(text, found, out).split("\0"))
 
 
