@@ -48,7 +48,8 @@ def run(
     found = libraries.load_all(names, threads, console.print)
     workloads = _chosen(patterns, slow)
     record = Record(datetime.date.today().isoformat(), system.machine(threads), quick, [])
-    with Progress(SpinnerColumn(), *Progress.get_default_columns()[:2], TimeElapsedColumn(), console=console) as bar:
+    columns = (SpinnerColumn(), *Progress.get_default_columns()[:2], TimeElapsedColumn())
+    with compile_time.empty_caches(), Progress(*columns, console=console) as bar:
         task = bar.add_task("", total=len(workloads))
         for workload in workloads:
 
@@ -113,8 +114,7 @@ def main(
         warnings.filterwarnings("ignore", module="torch")
         chosen = [p.strip() for p in peers.split(",") if p.strip()]
         limit = 0.2 if quick else seconds
-        with compile_time.empty_caches():
-            measured = run(names, chosen, threads=threads, quick=quick, slow=slow, seconds=limit, save_to=json_path)
+        measured = run(names, chosen, threads=threads, quick=quick, slow=slow, seconds=limit, save_to=json_path)
         record = measured if record is None else record.updated(measured)
         if compile_times or (markdown_path is not None and not names):
             record.compiling = compile_time.measure(chosen, threads, quick=quick, slow=slow)
