@@ -54,16 +54,23 @@ def check_first_call(
 ) -> tuple[Any, bool]:
     """(the eager result, whether the program agrees with it). The eager run is the one whose effects remain."""
     operands = compiled.kept_operands(leaves)
-    if compiled.traced.differentiable:
-        fused = compiled.op.run([_data(x) for x in operands], [])
-    else:
-        fused = compiled.run_plain(operands, preserve=True)
-    result = eager(*args, **kwargs)
+    if compiled.traced.effects:  # a program that fails must do so before anything has changed
+        fused = _run(compiled, operands)
+        result = eager(*args, **kwargs)
+    else:  # kernels may still be compiling
+        result = eager(*args, **kwargs)
+        fused = _run(compiled, operands)
     expected = named_outputs(compiled, result, leaves)
     mismatches = list(compare_outputs(compiled, operands, fused, expected))
     if mismatches:
         _report(compiled, operands, mismatches)
     return result, not mismatches
+
+
+def _run(compiled: Compiled, operands: Sequence[Any]) -> Sequence[np.ndarray[Any, Any]]:
+    if compiled.traced.differentiable:
+        return compiled.op.run([_data(x) for x in operands], [])
+    return compiled.run_plain(operands, preserve=True)
 
 
 def _data(x: Any) -> Any:

@@ -122,3 +122,26 @@ def test_the_program_runs_on_state_from_before_the_eager_run() -> None:
     assert {id(source.key) for source in compiled.traced.sources} >= {id(w)}
     for source, copy, now in zip(compiled.traced.sources, kept, live, strict=True):
         assert np.shares_memory(copy.detach().numpy(), now.detach().numpy()) == (source.key is not w)
+
+
+@pytest.mark.parametrize("changes_state", [False, True])
+def test_kernels_compile_while_eager_runs_unless_state_is_at_stake(
+    monkeypatch: pytest.MonkeyPatch, changes_state: bool
+) -> None:
+    """A program that fails must fail before the eager run has changed anything."""
+    order: list[str] = []
+    run = check._run
+    monkeypatch.setattr(check, "_run", lambda *given: order.append("program") or run(*given))
+    state = jg.tensor(np.zeros(3))
+
+    def f(x: jg.Tensor) -> jg.Tensor:
+        if changes_state:
+            state.add_(x)
+        return x * 2.0
+
+    compiled, x = jit(f, check="always"), jg.tensor(np.ones(3))
+    compiled.lookup(x)
+    compiled.eager = lambda x: order.append("function") or f(x)
+    compiled(x)
+
+    assert order == (["program", "function"] if changes_state else ["function", "program"])

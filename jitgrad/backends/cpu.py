@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jitgrad.backends.base import CompiledKernel, Found, Structures
+from jitgrad.backends.kernel_library import FUNCTIONS
 from jitgrad.backends.machine import MachineCode, compile_entry
 from jitgrad.compiler.codegen import vecmath
 from jitgrad.compiler.codegen.cpu import emit_cpu
@@ -32,9 +33,7 @@ def library_key() -> str:
 @cache
 def numba_names() -> Mapping[str, Any]:
     """The vector mathematics as numba functions, and the integer forms."""
-    from jitgrad.backends.kernel_library import library
-
-    return {**vecmath.numba_namespace(), **library(), "INF": math.inf, "NAN": math.nan}
+    return {**vecmath.numba_namespace(), **FUNCTIONS, "INF": math.inf, "NAN": math.nan}
 
 
 class _Names(Mapping[str, Any]):
@@ -76,6 +75,7 @@ class CpuBackend:
 
     def __init__(self) -> None:
         self._structures = Structures()
+        self._codes: dict[tuple[str, str, tuple[str, ...]], MachineCode] = {}
 
     def compile(self, kernel: Kernel) -> Found:
         def build(main: Source, finish: Source | None, general: bool) -> CompiledKernel:
@@ -88,6 +88,21 @@ class CpuBackend:
         return self._structures.find(*emit_cpu(kernel), build)
 
     def _machine_code(self, source: Source, entry: str, functions: Mapping[str, Any]) -> MachineCode:
+        """Code that may still be compiling; kernels that end alike share their finish."""
         # a user's function is identified by its object, which means nothing to another process: not kept on disk
         key = None if functions else library_key()
-        return compile_entry(source.identity, entry, _Names(functions), params=source.params, key=key)
+        identity = source.identity, entry, source.params
+        known = None if functions else self._codes.get(identity)
+        if known is None:
+            known = compile_entry(
+                source.identity,
+                entry,
+                _Names(functions),
+                params=source.params,
+                key=key,
+                small=entry == "finish",
+                wait=False,
+            )
+            if not functions:
+                self._codes[identity] = known
+        return known

@@ -13,6 +13,7 @@ kernel is compiled: it imports numba. ``NAMES`` is the namespace every kernel so
 ``fmax(a, b) fmin(a, b)`` NaN wins, of zeros either (as in NumPy); signed, unsigned and bool too
 ``to_f32(x)`` ...         C casts to every dtype; what C leaves undefined gives what x86 gives
 ``as_i32(x)`` ...         bit casts f32 <-> i32, f64 <-> i64
+``min(a, b) max(a, b)``   the same two, for indices
 ``fma rint sqrt ...``     LLVM's intrinsics of that name on f32 and f64
 ========================  =====================================================================
 """
@@ -281,4 +282,6 @@ SCRATCH: dict[str, Any] = {f"scratch_{name}": _scratch(f"scratch_{name}", kind) 
 _FUNCTIONS = (at, prefetch, select, fsum, fprod, fmax, fmin, fma, copysign, rint, sqrt, fabs, floor, ceil, trunc)
 _BIT_CASTS = (as_i32, as_f32, as_i64, as_f64)
 
-NAMES: dict[str, Any] = {**CASTS, **SCRATCH, **{f._name: f for f in (*_FUNCTIONS, *_BIT_CASTS)}}
+_BUILT_IN = {"min": fmin, "max": fmax}  # numba's are general, and compiled on their own
+
+NAMES: dict[str, Any] = {**CASTS, **SCRATCH, **{f._name: f for f in (*_FUNCTIONS, *_BIT_CASTS)}, **_BUILT_IN}

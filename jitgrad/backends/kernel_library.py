@@ -56,10 +56,3 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "right_shift_int": right_shift_int,
     "philox_bits_u64": philox_bits,
 }
-
-
-def library() -> dict[str, Any]:
-    """The functions as numba sees them."""
-    from numba import njit
-
-    return {name: njit(function, error_model="numpy") for name, function in FUNCTIONS.items()}

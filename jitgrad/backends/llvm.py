@@ -5,13 +5,16 @@ Import this module only when a kernel is compiled or loaded: it imports llvmlite
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import hashlib
 import os
 import re
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
-from threading import RLock
+from threading import Lock, RLock
 from typing import Any
 
 from llvmlite import binding
@@ -20,10 +23,61 @@ from jitgrad.errors import BackendError
 
 LOCK = RLock()  # LLVM's global context, which llvmlite uses for every module, is not thread safe
 _INLINE_EVERYTHING = 100_000  # a call left in a loop costs its vectorisation
+_ABSOLUTE_ADDRESS = re.compile(r"inttoptr \(i64 -?\d")  # of this process, as a number
 _EMPTY = "; an engine needs a module to start with\n"
 
-if hasattr(os, "register_at_fork"):  # a child must not inherit it locked by a thread that it does not have
-    os.register_at_fork(before=LOCK.acquire, after_in_parent=LOCK.release, after_in_child=LOCK.release)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What LLVM made of a kernel.
+
+    Attributes:
+        raises: whether it can raise a Python exception.
+        externals: names it takes from elsewhere.
+        names_absolute_address: whether it is of no use to another process.
+    """
+
+    object_code: bytes
+    module: Any
+    raises: bool
+    externals: tuple[str, ...]
+    names_absolute_address: bool
+
+
+class _Aside:
+    """One thread for LLVM, which works without the GIL: kernels are lowered, or eager code runs, in the meantime."""
+
+    lock = Lock()
+    executor: ThreadPoolExecutor | None = None
+
+    @classmethod
+    def submit(cls, text: str, linked: Sequence[str], keep: str) -> Future[Made]:
+        with cls.lock:
+            cls.executor = cls.executor or ThreadPoolExecutor(1, "jitgrad.llvm")
+            with contextlib.suppress(RuntimeError):  # at the end of the interpreter no thread takes work any more
+                return cls.executor.submit(_make, text, linked, keep)
+        made: Future[Made] = Future()
+        made.set_result(_make(text, linked, keep))
+        return made
+
+    @classmethod
+    def finish(cls) -> None:
+        """Wait for what is under way, and end the thread; holds the lock until `resume`."""
+        cls.lock.acquire()
+        if cls.executor is not None:
+            cls.executor.shutdown()
+            cls.executor = None
+        LOCK.acquire()
+
+    @classmethod
+    def resume(cls) -> None:
+        LOCK.release()
+        cls.lock.release()
+
+
+if hasattr(os, "register_at_fork"):  # a child has no thread but its own, and must not inherit locks that others hold
+    os.register_at_fork(before=_Aside.finish, after_in_parent=_Aside.resume, after_in_child=_Aside.resume)
 
 
 @cache
@@ -94,6 +148,19 @@ def optimize(text: str, linked: Sequence[str], keep: str) -> Any:
         return module
 
 
+def compile_aside(text: str, linked: Sequence[str], keep: str) -> Future[Made]:
+    """`optimize` and `emit` in the thread for LLVM; BackendError comes with the result."""
+    return _Aside.submit(text, linked, keep)
+
+
+def _make(text: str, linked: Sequence[str], keep: str) -> Made:
+    module = optimize(text, linked, keep)
+    with LOCK:
+        optimised = str(module)
+        raises, absolute = ".const.picklebuf." in optimised, _ABSOLUTE_ADDRESS.search(optimised) is not None
+        return Made(emit(module), module, raises, externals(module), absolute)
+
+
 def emit(module: Any) -> bytes:
     """Relocatable object code of an optimised module."""
     with LOCK:
@@ -111,11 +178,6 @@ def externals(module: Any) -> tuple[str, ...]:
     symbols = (*module.functions, *module.global_variables)
     names = (s.name for s in symbols if s.is_declaration)
     return tuple(sorted(name for name in names if not name.startswith("llvm.")))
-
-
-def names_absolute_address(module: Any) -> bool:
-    """Whether the module contains an address of this process as a number."""
-    return re.search(r"inttoptr \(i64 -?\d", str(module)) is not None
 
 
 def resolvable(names: Sequence[str]) -> bool:

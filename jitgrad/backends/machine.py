@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import importlib
 import platform
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -42,32 +43,59 @@ from jitgrad.compiler import cache as disk
 from jitgrad.errors import BackendError
 
 
+@dataclass(frozen=True, slots=True)
+class Built:
+    """Object code, and how to get the optimised module it was made from."""
+
+    object_code: bytes
+    module: Callable[[], Any]
+
+
 class MachineCode:
     """A kernel in memory; it stays there as long as this object lives.
 
+    It may still be on its way from the compiler: whoever asks for the code or its address waits, and gets the errors.
+
     Attributes:
-        address: address of ``void (int64_t *args, int64_t start, int64_t stop)``.
         source: the Python text it was compiled from.
-        object_code: relocatable object code.
         from_disk: whether it came from the disk cache, not from the compiler.
     """
 
-    def __init__(self, source: str, symbol: str, object_code: bytes, module: Callable[[], Any], from_disk: bool):
+    def __init__(self, source: str, symbol: str, build: Callable[[], Built], from_disk: bool):
         self.source = source
-        self.object_code = object_code
         self.from_disk = from_disk
-        self._module = module
-        self._engine, self.address = _llvm().load(object_code, symbol)
+        self._symbol = symbol
+        self._build = build
+        self._lock = threading.Lock()
+        self._loaded: tuple[Built, Any, int] | None = None
+
+    def _load(self) -> tuple[Built, Any, int]:
+        """What was built, the engine that owns the memory, and the address in it: one for all threads that ask."""
+        with self._lock:
+            if self._loaded is None:
+                built = self._build()
+                self._loaded = built, *_llvm().load(built.object_code, self._symbol)
+            return self._loaded
+
+    @property
+    def object_code(self) -> bytes:
+        """Relocatable object code."""
+        return self._load()[0].object_code
+
+    @property
+    def address(self) -> int:
+        """Address of ``void (int64_t *args, int64_t start, int64_t stop)``."""
+        return self._load()[2]
 
     @cached_property
     def llvm(self) -> str:
         """Optimised LLVM IR; compiled anew when the kernel came from disk."""
-        return str(self._module())
+        return str(self._load()[0].module())
 
     @cached_property
     def asm(self) -> str:
         """Assembly text; compiled anew when the kernel came from disk."""
-        return str(_llvm().assembly(self._module()))
+        return str(_llvm().assembly(self._load()[0].module()))
 
 
 @dataclass(slots=True)
@@ -96,8 +124,8 @@ def fingerprint() -> str:
     """Everything besides the source that decides what machine code comes out."""
     llvm = _llvm()
     room = Path(__file__).parent
-    files = ("machine.py", "front.py", "intrinsics.py", "atomics.py", "lanes.py", "llvm.py")
-    texts = [(room / name).read_text() for name in files]
+    names = ("machine", "front", "target", "ranges", "intrinsics", "atomics", "lanes", "llvm")
+    texts = [(room / f"{name}.py").read_text() for name in names]
     versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
     return str(llvm.digest(*texts, *versions, platform.python_version(), llvm.cpu(), llvm.features()))
 
@@ -109,6 +137,8 @@ def compile_entry(
     *,
     params: Sequence[str],
     key: str | None,
+    small: bool = False,
+    wait: bool = True,
 ) -> MachineCode:
     """Machine code of the function ``entry`` that ``source`` defines.
 
@@ -119,19 +149,18 @@ def compile_entry(
             ``*`` for a pointer to it.
         key: text that stands for the contents of ``namespace`` in the disk cache (empty if it says nothing
             that the source does not); None keeps this kernel off the disk.
+        small: whether code that is small and quickly compiled is worth more than fast loops.
+        wait: False returns while LLVM is still at work; errors that it finds then come with the address.
 
     Raises:
         BackendError: if the source does not compile, or could raise an exception while running.
     """
-    def build() -> Any:
-        llvm = _llvm()
-        text, linked = _front().lower(source, entry, params, namespace, llvm.vector_bits())
-        module = llvm.optimize(text, linked, entry)
-        if ".const.picklebuf." in str(module):
-            raise BackendError(f"kernel {entry} can raise an exception, which compiled kernels cannot:\n{source}")
-        return module
+    def lower() -> tuple[str, list[str]]:
+        lowered: tuple[str, list[str]] = _front().lower(source, entry, params, namespace, _llvm().vector_bits(), small)
+        return lowered
 
-    return _cached_or_built(source, entry, None if key is None else (" ".join(params), key), build)
+    kinds = " ".join([*params, "small" if small else ""])
+    return _cached_or_built(source, entry, None if key is None else (kinds, key), lower, wait)
 
 
 def compile_ir(text: str, entry: str, *, key: str | None) -> MachineCode:
@@ -141,7 +170,7 @@ def compile_ir(text: str, entry: str, *, key: str | None) -> MachineCode:
         BackendError: if the IR is malformed.
     """
     identity = None if key is None else ("IR", key)
-    return _cached_or_built(text, entry, identity, lambda: _llvm().optimize(text, (), entry))
+    return _cached_or_built(text, entry, identity, lambda: (text, []), True)
 
 
 def exports(names: Sequence[str]) -> bool:
@@ -150,21 +179,32 @@ def exports(names: Sequence[str]) -> bool:
 
 
 def _cached_or_built(
-    source: str, entry: str, identity: tuple[str, str] | None, build: Callable[[], Any]
+    source: str, entry: str, identity: tuple[str, str] | None, lower: Callable[[], tuple[str, list[str]]], wait: bool
 ) -> MachineCode:
-    """The machine code stored for source and ``identity``, else that of the module ``build`` makes."""
+    """The machine code stored for source and ``identity``, else that of the IR which ``lower`` makes."""
     llvm = _llvm()
     name = None if identity is None else llvm.digest(source, entry, *identity, fingerprint())
     stored = disk.load(name) if name is not None else None
     if stored is not None and stored.source == source and llvm.resolvable(stored.externals):
         COUNTERS.from_disk += 1
-        return MachineCode(source, entry, stored.object_code, cache(build), from_disk=True)
-    module = build()
-    externals = llvm.externals(module)
-    if not llvm.resolvable(externals):
-        raise BackendError(f"kernel {entry} needs {externals}, which this process does not export")
-    code = llvm.emit(module)
-    COUNTERS.compiled += 1
-    if name is not None and not llvm.names_absolute_address(module):
-        disk.store(name, disk.Stored(source, code, externals))
-    return MachineCode(source, entry, code, lambda: module, from_disk=False)
+        again = cache(lambda: llvm.optimize(*lower(), entry))
+        built = Built(stored.object_code, again)
+        code = MachineCode(source, entry, lambda: built, from_disk=True)
+    else:
+        COUNTERS.compiled += 1
+        pending = llvm.compile_aside(*lower(), entry)
+        code = MachineCode(source, entry, lambda: _kept(pending.result(), source, entry, name), from_disk=False)
+    if wait:
+        _ = code.address
+    return code
+
+
+def _kept(made: Any, source: str, entry: str, name: str | None) -> Built:
+    """What the compiler made, checked, and stored under ``name``."""
+    if made.raises:
+        raise BackendError(f"kernel {entry} can raise an exception, which compiled kernels cannot:\n{source}")
+    if not _llvm().resolvable(made.externals):
+        raise BackendError(f"kernel {entry} needs {made.externals}, which this process does not export")
+    if name is not None and not made.names_absolute_address:
+        disk.store(name, disk.Stored(source, made.object_code, made.externals))
+    return Built(made.object_code, lambda: made.module)

@@ -202,7 +202,7 @@ def multiply(c, owned, kind, fn, args):
         band = {_GEMM_BAND}
         if n <= {_GEMM_NARROW}:
             band = 16
-    grain = max(band, {_GEMM_WORK} // max(work, 1) + 1, (n - 1) // {_GEMM_CHUNKS} + 1)
+    grain = max(max(band, {_GEMM_WORK} // max(work, 1) + 1), (n - 1) // {_GEMM_CHUNKS} + 1)
     even = (n - 1) // ((n - 1) // grain + 1) + 1
     grain = (even + min(band, 16) - 1) // min(band, 16) * min(band, 16)
     enter_blas(c)
@@ -258,4 +258,4 @@ def loop() -> MachineCode:
 
     With `WORKER` for ``count``: take part in the jobs of others until the control block says stop.
     """
-    return compile_entry(source(), "loop", {}, params=("i64*",), key="")
+    return compile_entry(source(), "loop", {}, params=("i64*",), key="", small=True)

@@ -18,6 +18,7 @@ from jitgrad.compiler.codegen.statements import (
     initial,
     lane_dtype,
     lane_name,
+    total_name,
 )
 from jitgrad.compiler.kernel import Access, Accumulate, Kernel, Load, Parameter, Statement, Store, Sweep
 
@@ -142,11 +143,11 @@ class _Main:
         for s in sweep.body:
             if isinstance(s, Accumulate) and s.where == "row":
                 wide = np.dtype(np.float64) if in_blocks(s) else s.dtype
-                self.out.line(f"{s.name} = {initial(s.monoid, wide)}")
+                self.out.line(f"{total_name(s)} = {initial(s.monoid, wide)}")
         self.nest(sweep, sums, first, last, ahead, 0)
         for s in sums:
             if s.where == "row":
-                self.out.line(f"{s.name} = {cast(s.name, np.dtype(np.float64), s.result)}")
+                self.out.line(f"{s.name} = {cast(total_name(s), np.dtype(np.float64), s.result)}")
 
     def nest(
         self, sweep: Sweep, sums: list[Accumulate], first: str, last: str, ahead: Sequence[Access], depth: int
@@ -170,7 +171,7 @@ class _Main:
                     place.statement(s)
             for s in sums:
                 wide = cast(lane_name(s), lane_dtype(s), np.dtype(np.float64))
-                self.out.line(f"{s.name} = {s.name} + {wide}")
+                self.out.line(f"{total_name(s)} = {total_name(s)} + {wide}")
 
 
     def fetch(self, ahead: Sequence[Access], last: str) -> None:
@@ -190,8 +191,8 @@ def _emit_finish(kernel: Kernel) -> Source:
     params: tuple[Parameter, ...] = finish.params
     columns = tuple(f"j{k}" for k in range(len(kernel.inner))) if len(kernel.inner) > 1 else ("j",)
     with out.block(f"def finish({', '.join([*(p.name for p in params), 'start', 'stop'])}):"):
-        for s in finish.merges:
-            _emit_merge(out, s, finish.inner)
+        _merge_chunks(out, [s for s in finish.merges if s.where == "chunk"])
+        _merge_columns(out, [s for s in finish.merges if s.where != "chunk"], finish.inner)
         top = Body(out, (), (), False)
         for statement in finish.scalars:
             top.statement(statement)
@@ -201,21 +202,32 @@ def _emit_finish(kernel: Kernel) -> Source:
     return out.source(params)
 
 
-def _emit_merge(out: Emitter, s: Accumulate, row: str) -> None:
-    p = s.partial
-    if s.where == "chunk":
-        out.line("m = chunks", "merge in a fixed tree")
-        with out.block("while m > 1:"):
-            out.line("h = (m + 1) // 2")
-            with out.block("for k in range(m - h):"):
+def _merge_chunks(out: Emitter, merges: Sequence[Accumulate]) -> None:
+    """One number per chunk: all partial results in the same loops, which are most of what there is to compile."""
+    if not merges:
+        return
+    out.line("m = chunks", "merge in a fixed tree")
+    with out.block("while m > 1:"):
+        out.line("h = (m + 1) // 2")
+        with out.block("for k in range(m - h):"):
+            for s in merges:
+                p = s.partial
                 out.line(f"{p}[k] = {fold(s.monoid, s.dtype, f'{p}[k]', f'{p}[k + h]', reorder=False)}")
-            out.line("m = h")
-        first = f"to_bool({p}[0])" if s.dtype.kind == "b" else f"{p}[0]"
+        out.line("m = h")
+    for s in merges:
+        first = f"to_bool({s.partial}[0])" if s.dtype.kind == "b" else f"{s.partial}[0]"
         out.line(f"{s.name} = {cast(first, s.dtype, s.result)}", s.note)
+
+
+def _merge_columns(out: Emitter, merges: Sequence[Accumulate], row: str) -> None:
+    """One row per chunk, likewise."""
+    if not merges:
         return
     with out.block("for k in range(1, chunks):", "merge in a fixed order"), out.block(f"for j in range({row}):"):
-        target = f"{p}[j]"
-        out.line(f"{target} = {fold(s.monoid, s.dtype, target, f'{p}[k * {row} + j]', reorder=False)}")
+        for s in merges:
+            target = f"{s.partial}[j]"
+            other = f"{s.partial}[k * {row} + j]"
+            out.line(f"{target} = {fold(s.monoid, s.dtype, target, other, reorder=False)}")
 
 
 def _emit_columns(

@@ -112,5 +112,10 @@ def lane_name(s: Accumulate) -> str:
     return f"{s.name}b" if in_blocks(s) else s.name
 
 
+def total_name(s: Accumulate) -> str:
+    """What the blocks of a row add up in; a name has one type, so it is not that of the result."""
+    return f"{s.name}s" if in_blocks(s) and s.where == "row" else s.name
+
+
 def lane_dtype(s: Accumulate) -> Dtype:
     return s.result if s.where != "chunk" or in_blocks(s) else s.dtype
