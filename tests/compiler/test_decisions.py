@@ -212,3 +212,15 @@ def test_rows_are_fetched_ahead_where_their_elements_lie_side_by_side() -> None:
     assert fetched(x) == 1  # x, whose next row is new; w is the same for every row
     assert fetched(tensor(8, 1)) == 0
     assert fetched(x[::-1]) == 1
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 7])
+def test_partial_rows_are_merged_a_few_in_a_loop(count: int) -> None:
+    """Loops are what a finish takes to compile; with many rows in one, those of 4096 bytes push each other out of L1."""
+    xs = [np.ones((64, 8), np.float32) for _ in range(count)]
+
+    kernels = jit(lambda *xs: tuple(jg.sum(jg.exp(x) * xs[0], axis=0) for x in xs)).lookup(*xs).program.kernels
+
+    (kernel,) = kernels
+    assert kernel.finish is not None
+    assert kernel.finish.text.count("for k in range(1, chunks)") == -(-count // 3)
