@@ -18,6 +18,7 @@ from benchmarks.peers import REFERENCES, Peer, PeerMissing, leaves, load, tree_m
 from benchmarks.workload import Arrays, Workload, to_float64
 
 SLICE = 2e-3  # seconds of one timed batch of calls: far above the clock's own error
+PAUSE = 0.04  # seconds before each batch: idle threads of BLAS and OpenMP libraries spin that long on cores others need
 MAX_REPEATS = 5000
 WARM_UP = 3
 
@@ -189,9 +190,10 @@ def _warm_up(running: _Running) -> None:
 
 
 def _round(running: _Running) -> float:
-    """One timed batch; the seconds it took in all."""
+    """One timed batch; the seconds it took in all, with the pause before it."""
     call, repeats = running.call, running.repeats
-    call()  # not timed: the caches, and the cores, belong to whoever ran before
+    time.sleep(PAUSE)
+    call()  # not timed: the caches belong to whoever ran before
     faults, allocations = system.faults(), system.allocations()
     start = time.perf_counter()
     for _ in range(repeats):
@@ -200,7 +202,7 @@ def _round(running: _Running) -> float:
     running.faults += system.faults() - faults
     running.allocations += system.allocations() - allocations
     running.times.append(seconds / repeats)
-    return seconds
+    return PAUSE + seconds
 
 
 def _copying(nbytes: int) -> Callable[[], Any]:
@@ -225,8 +227,7 @@ def _finish(running: _Running) -> None:
 def rounds(runners: Sequence[_Running], seconds: float, least: int = 5, most: int = 40) -> None:
     """Time everybody in turn, so that what disturbs the machine disturbs all.
 
-    The order is another one in each round: threads of some libraries spin for milliseconds after their work is done, and
-    should not do it at the cost of the same neighbour every time.
+    The order is another one in each round, so that nobody always follows the same neighbour.
     """
     spent, done, order = 0.0, 0, random.Random(0)
     enabled = gc.isenabled()

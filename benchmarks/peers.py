@@ -87,6 +87,8 @@ def _torch(mode: str, threads: int) -> Peer:
     from benchmarks.namespaces import torch_namespace
 
     torch.set_num_threads(threads)
+    # all workloads go through one wrapper, and after eight programs of one function torch.compile silently gives up on it
+    torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = 10_000
 
     def value_and_grad(f: Function, argnums: Any = 0) -> Function:
         flipped = torch.func.grad_and_value(f, argnums=argnums)
