@@ -27,7 +27,6 @@ _ABSOLUTE_ADDRESS = re.compile(r"inttoptr \(i64 -?\d")  # of this process, as a 
 _EMPTY = "; an engine needs a module to start with\n"
 
 
-
 @dataclass(frozen=True, slots=True)
 class Made:
     """What LLVM made of a kernel.

@@ -72,8 +72,8 @@ class Program:
         self.backend = backend
         self.new_kernels = 0
         self.new_from_disk = 0
-        self._found: dict[int, Found] = {}  # by the id of what was lowered
-        self.steps: list[Launch | OpStep] = [self._compile(step) for step in plan.steps]
+        found: dict[int, Found] = {}  # by the id of what was lowered
+        self.steps: list[Launch | OpStep] = [self._compile(step, found) for step in plan.steps]
         self.kernels = tuple(dict.fromkeys(s.kernel for s in self.steps if isinstance(s, Launch)))
         self.slots: dict[Buffer, int] = {}
         for buffer in (*plan.inputs, *plan.results):
@@ -83,13 +83,13 @@ class Program:
         self._frames: list[Any] = []
         self._lock = threading.Lock()
 
-    def _compile(self, step: KernelStep | OpStep) -> Launch | OpStep:
+    def _compile(self, step: KernelStep | OpStep, known: dict[int, Found]) -> Launch | OpStep:
         if isinstance(step, OpStep):
             return step
         lowered = step.lowered
         if lowered.twin is not None:
-            return Launch.of(step, self._found[id(lowered.twin)])
-        found = self._found[id(lowered)] = self.backend.compile(lowered.kernel)
+            return Launch.of(step, known[id(lowered.twin)])
+        found = known[id(lowered)] = self.backend.compile(lowered.kernel)
         self.new_kernels += found.new
         self.new_from_disk += found.new and found.kernel.from_disk
         return Launch.of(step, found)

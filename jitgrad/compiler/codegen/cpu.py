@@ -174,7 +174,6 @@ class _Main:
                 wide = cast(lane_name(s), lane_dtype(s), np.dtype(np.float64))
                 self.out.line(f"{total_name(s)} = {total_name(s)} + {wide}")
 
-
     def fetch(self, ahead: Sequence[Access], last: str) -> None:
         """Start loading this block's part of the next row: the CPU's own prefetcher stops where a page does."""
         for size in sorted({a.dtype.itemsize for a in ahead}):
