@@ -18,7 +18,7 @@ from benchmarks.peers import REFERENCES, Peer, PeerMissing, leaves, load, tree_m
 from benchmarks.workload import Arrays, Workload, to_float64
 
 SLICE = 2e-3  # seconds of one timed batch of calls: far above the clock's own error
-PAUSE = 0.04  # seconds before each batch: idle threads of BLAS and OpenMP libraries spin that long on cores others need
+PAUSE, LONGEST_PAUSE = 0.01, 0.3  # seconds; before each batch, one or more of them
 MAX_REPEATS = 5000
 WARM_UP = 3
 
@@ -189,10 +189,21 @@ def _warm_up(running: _Running) -> None:
     running.repeats = max(1, min(MAX_REPEATS, math.ceil(SLICE / max(seconds, 1e-9))))
 
 
-def _round(running: _Running) -> float:
-    """One timed batch; the seconds it took in all, with the pause before it."""
+def _until_idle() -> None:
+    """Sleep until no thread of this process runs: those of OpenMP and BLAS libraries spin for a while after their last
+    work (OpenBLAS's for 0.11 s), on cores that the next library needs."""
+    end = time.perf_counter() + LONGEST_PAUSE
+    while time.perf_counter() < end:
+        used = time.process_time()
+        time.sleep(PAUSE)
+        if time.process_time() - used < 0.2 * PAUSE:
+            return
+
+
+def _round(running: _Running) -> None:
+    """One timed batch, after a pause."""
     call, repeats = running.call, running.repeats
-    time.sleep(PAUSE)
+    _until_idle()
     call()  # not timed: the caches belong to whoever ran before
     faults, allocations = system.faults(), system.allocations()
     start = time.perf_counter()
@@ -202,7 +213,6 @@ def _round(running: _Running) -> float:
     running.faults += system.faults() - faults
     running.allocations += system.allocations() - allocations
     running.times.append(seconds / repeats)
-    return PAUSE + seconds
 
 
 def _copying(nbytes: int) -> Callable[[], Any]:
@@ -229,13 +239,14 @@ def rounds(runners: Sequence[_Running], seconds: float, least: int = 5, most: in
 
     The order is another one in each round, so that nobody always follows the same neighbour.
     """
-    spent, done, order = 0.0, 0, random.Random(0)
+    done, order, start = 0, random.Random(0), time.perf_counter()
     enabled = gc.isenabled()
     gc.collect()
     gc.disable()
     try:
-        while done < least or (done < most and spent < seconds):
-            spent += sum(_round(r) for r in order.sample(runners, len(runners)))
+        while done < least or (done < most and time.perf_counter() - start < seconds):
+            for running in order.sample(runners, len(runners)):
+                _round(running)
             done += 1
     finally:
         if enabled:

@@ -118,14 +118,13 @@ def call_kernel(typing: Any, function: Any, words: Any, start: Any, stop: Any) -
 
 
 @intrinsic
-def call_c(typing: Any, function: Any, first: Any, second: Any) -> Any:
-    """``int function(void *first, void *second)``: also right for C functions that take fewer arguments."""
+def call_c(typing: Any, function: Any, first: Any, second: Any, third: Any) -> Any:
+    """``int function(first, second, third)`` of words: also right for C functions that take fewer arguments."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        result = _call(builder, args[0], _INT, [args[1], args[2]])
-        return builder.sext(result, _WORD)
+        return builder.sext(_call(builder, args[0], _INT, args[1:]), _WORD)
 
-    return types.int64(*[types.int64] * 3), build
+    return types.int64(*[types.int64] * 4), build
 
 
 def _gemm(name: str, real: Any, bits: int) -> Any:

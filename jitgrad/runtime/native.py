@@ -18,7 +18,9 @@ chunk (low half); a chunk is claimed by replacing the ticket with its successor.
 the description of the next job is written and opened after, so a worker that read a mixture cannot claim.
 The caller waits for the count of finished chunks, never for a worker: a worker that sleeps through a job
 costs nothing. Idle workers spin for some microseconds, then sleep on a condition variable; they are woken
-as a tree, so that waking many does not take the caller long.
+as a tree, so that waking many does not take the caller long. A worker that wakes up on the caller's own CPU
+moves to another: the scheduler leaves both there for milliseconds (in virtual machines most of all, where
+a CPU that sleeps counts as taken), and the step then takes as long as on one thread.
 
 A product is shared in the same way, with BLAS on one thread in each chunk: bands of rows or columns, or
 matrices of a batch, cut by its sizes alone. BLAS's own threads were measured up to ten times slower where
@@ -41,8 +43,11 @@ TICKET, FINISHED, SLEEPERS, STOPPED, OWNED, WORKERS = 0, 16, 32, 48, 64, 65
 KIND, FUNCTION, ARGS, UNITS, GRAIN, CHUNKS = 96, 97, 98, 99, 100, 101
 LOCK, UNLOCK, WAIT, SIGNAL, YIELD = range(112, 117)  # addresses of C functions
 BLAS_THREADS, SET_BLAS_THREADS, BLAS_STATE = 117, 118, 119  # two functions; where words of all teams are
+CPU, GET_AFFINITY, SET_AFFINITY = 120, 121, 122  # addresses of C functions; zeros where there are none
+CALLER_CPU = 102  # where the caller of the present job was when it began
 MUTEX, CONDITION = 128, 144  # 128 bytes each, more than any C library needs
 CONTROL_WORDS = 160
+MASK_WORDS = 16  # a set of 1,024 CPUs
 
 _SPINS = 400  # pauses of about 50 ns: longer than the gap between two kernels, shorter than a time slice
 _FAN_OUT = 2  # how many sleepers the caller wakes, and each of them in turn: a system call (2 us) each
@@ -113,12 +118,12 @@ def claim(c):
 
 def park(c, ticket):
     mutex = address(c, {MUTEX})
-    call_c(c[{LOCK}], mutex, 0)
+    call_c(c[{LOCK}], mutex, 0, 0)
     atomic_add(c, {SLEEPERS}, 1)
     while atomic_load(c, {TICKET}) == ticket and atomic_load(c, {STOPPED}) == 0:
-        call_c(c[{WAIT}], address(c, {CONDITION}), mutex)
+        call_c(c[{WAIT}], address(c, {CONDITION}), mutex, 0)
     atomic_add(c, {SLEEPERS}, -1)
-    call_c(c[{UNLOCK}], mutex, 0)
+    call_c(c[{UNLOCK}], mutex, 0, 0)
 
 
 def wake(c):
@@ -128,10 +133,10 @@ def wake(c):
         wanted = {_FAN_OUT}
     if wanted > 0 and atomic_load(c, {SLEEPERS}) > 0:
         mutex = address(c, {MUTEX})
-        call_c(c[{LOCK}], mutex, 0)
+        call_c(c[{LOCK}], mutex, 0, 0)
         for k in range(wanted):
-            call_c(c[{SIGNAL}], address(c, {CONDITION}), 0)
-        call_c(c[{UNLOCK}], mutex, 0)
+            call_c(c[{SIGNAL}], address(c, {CONDITION}), 0, 0)
+        call_c(c[{UNLOCK}], mutex, 0, 0)
 
 
 def share(c, kind, fn, args, n, grain, chunks):
@@ -144,6 +149,8 @@ def share(c, kind, fn, args, n, grain, chunks):
     atomic_store(c, {GRAIN}, grain)
     atomic_store(c, {CHUNKS}, chunks)
     atomic_store(c, {FINISHED}, 0)
+    if c[{CPU}] != 0:
+        atomic_store(c, {CALLER_CPU}, call_c(c[{CPU}], 0, 0, 0))
     atomic_store(c, {TICKET}, job << 32)
     wake(c)
     while claim(c):
@@ -153,7 +160,7 @@ def share(c, kind, fn, args, n, grain, chunks):
         pause()
         spins += 1
         if spins > {_YIELD_AFTER}:
-            call_c(c[{YIELD}], 0, 0)
+            call_c(c[{YIELD}], 0, 0, 0)
 
 
 def launch(c, owned, kind, fn, args, n, grain):
@@ -178,8 +185,8 @@ def enter_blas(c):
     b = words(c[{BLAS_STATE}])
     lock_blas(b)
     if atomic_add(b, {BLAS_USERS}, 1) == 0 and c[{SET_BLAS_THREADS}] != 0:
-        atomic_store(b, {BLAS_BEFORE}, call_c(c[{BLAS_THREADS}], 0, 0))
-        call_c(c[{SET_BLAS_THREADS}], 1, 0)
+        atomic_store(b, {BLAS_BEFORE}, call_c(c[{BLAS_THREADS}], 0, 0, 0))
+        call_c(c[{SET_BLAS_THREADS}], 1, 0, 0)
     atomic_store(b, {BLAS_LOCK}, 0)
 
 
@@ -187,7 +194,7 @@ def leave_blas(c):
     b = words(c[{BLAS_STATE}])
     lock_blas(b)
     if atomic_add(b, {BLAS_USERS}, -1) == 1 and c[{SET_BLAS_THREADS}] != 0:
-        call_c(c[{SET_BLAS_THREADS}], atomic_load(b, {BLAS_BEFORE}), 0)
+        call_c(c[{SET_BLAS_THREADS}], atomic_load(b, {BLAS_BEFORE}), 0, 0)
     atomic_store(b, {BLAS_LOCK}, 0)
 
 
@@ -224,10 +231,28 @@ def run(c, table, count):
         atomic_store(c, {OWNED}, 0)
 
 
-def work(c):
+def step_aside(c, masks):
+    if c[{CPU}] == 0:
+        return
+    cpu = call_c(c[{CPU}], 0, 0, 0)
+    if cpu != atomic_load(c, {CALLER_CPU}) or cpu < 0:
+        return
+    all = words(masks)
+    others = words(masks + {MASK_WORDS} * 8)
+    if call_c(c[{GET_AFFINITY}], 0, {MASK_WORDS} * 8, masks) == 0:
+        for k in range({MASK_WORDS}):
+            others[k] = all[k]
+        others[cpu >> 6] = all[cpu >> 6] & ~(1 << (cpu & 63))
+        call_c(c[{SET_AFFINITY}], 0, {MASK_WORDS} * 8, masks + {MASK_WORDS} * 8)
+        call_c(c[{SET_AFFINITY}], 0, {MASK_WORDS} * 8, masks)
+
+
+def work(c, masks):
     spins = 0
     while atomic_load(c, {STOPPED}) == 0:
         ticket = atomic_load(c, {TICKET})
+        if spins > 0 and ticket & 0xFFFFFFFF < atomic_load(c, {CHUNKS}):
+            step_aside(c, masks)
         if claim(c):
             spins = 0
         elif spins < {_SPINS}:
@@ -236,12 +261,12 @@ def work(c):
         else:
             park(c, ticket)
             wake(c)
-            spins = 0
+            spins = 1
 
 
 def loop(c, table, count):
     if count == {WORKER}:
-        work(c)
+        work(c, table)
     else:
         run(c, table, count)
 '''
@@ -256,6 +281,7 @@ def source() -> str:
 def loop() -> MachineCode:
     """``void (int64_t **control, int64_t table, int64_t count)``: run ``count`` instructions at ``table``.
 
-    With `WORKER` for ``count``: take part in the jobs of others until the control block says stop.
+    With `WORKER` for ``count``: take part in the jobs of others until the control block says stop; ``table`` is then
+    the address of memory for two sets of CPUs.
     """
     return compile_entry(source(), "loop", {}, params=("i64*",), key="", small=True)

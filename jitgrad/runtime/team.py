@@ -64,6 +64,9 @@ class Team:
             (native.WAIT, "pthread_cond_wait"),
             (native.SIGNAL, "pthread_cond_signal"),
             (native.YIELD, "sched_yield"),
+            (native.CPU, "sched_getcpu"),
+            (native.GET_AFFINITY, "sched_getaffinity"),
+            (native.SET_AFFINITY, "sched_setaffinity"),
         ):
             self._words[word] = _c_function(name)
         self._words[native.WORKERS] = self.threads - 1
@@ -74,7 +77,8 @@ class Team:
 
     def _work(self) -> None:
         """The life of a worker; the frame keeps the control block alive as long as the thread runs."""
-        self.run(0, native.WORKER)
+        masks = (ctypes.c_int64 * (2 * native.MASK_WORDS))()
+        self.run(ctypes.addressof(masks), native.WORKER)
 
     def stop(self) -> None:
         """Send the workers home. Tables that other threads are running still finish, on those threads."""
