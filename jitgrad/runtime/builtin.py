@@ -92,21 +92,31 @@ def _method() -> tuple[_MethodDef, MachineCode] | None:
     return _MethodDef(_NAME, code.address, _METH_FASTCALL, doc), code
 
 
-def bind(loop: int, words: Any) -> Callable[[int, int], None]:
+class _Address(int):
+    """An address, and the objects that own what lies there."""
+
+    owners: tuple[Any, ...]
+
+
+def bind(loop: int, words: Any, *owners: Any) -> Callable[[int, int], None]:
     """``run(table, count)`` that calls ``void (*loop)(words[1], table, count)`` without the GIL.
 
     Args:
         loop: the address of the native loop, which is also put into ``words[0]``.
-        words: a ctypes array of two words. The caller keeps it alive as long as the function.
+        words: a ctypes array of two words.
+        owners: what owns the loop and the memory at ``words[1]``. The function keeps them, so they outlive a call
+            that is still running when everybody else has let go.
     """
     words[0] = loop
     found = _method()
     if found is None:
-        return _bind_with_ctypes(loop, words)
+        return _bind_with_ctypes(loop, words, owners)
     _KEPT.append(found)  # of two threads that ask first at the same time, one gets a record of its own
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.argtypes, make.restype = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p), ctypes.py_object
-    function: Callable[[int, int], None] = make(ctypes.addressof(found[0]), ctypes.addressof(words), None)
+    place = _Address(ctypes.addressof(words))
+    place.owners = (words, *owners)
+    function: Callable[[int, int], None] = make(ctypes.addressof(found[0]), place, None)
     return function
 
 
@@ -127,11 +137,12 @@ def data_address() -> Callable[[Any], int]:
 _KEPT: list[Any] = []  # method records must outlive the functions made from them
 
 
-def _bind_with_ctypes(loop: int, words: Any) -> Callable[[int, int], None]:
+def _bind_with_ctypes(loop: int, words: Any, owners: tuple[Any, ...]) -> Callable[[int, int], None]:
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(loop)
     control = words[1]
 
     def run(table: int, count: int) -> None:
         call(control, table, count)
 
+    vars(run)["owners"] = owners
     return run

@@ -18,9 +18,10 @@ chunk (low half); a chunk is claimed by replacing the ticket with its successor.
 the description of the next job is written and opened after, so a worker that read a mixture cannot claim.
 The caller waits for the count of finished chunks, never for a worker: a worker that sleeps through a job
 costs nothing. Idle workers spin for some microseconds, then sleep on a condition variable; they are woken
-as a tree, so that waking many does not take the caller long. A worker that wakes up on the caller's own CPU
-moves to another: the scheduler leaves both there for milliseconds (in virtual machines most of all, where
-a CPU that sleeps counts as taken), and the step then takes as long as on one thread.
+as a tree, so that waking many does not take the caller long. They may run on every CPU of the process but
+the caller's: the scheduler would leave a worker that wakes up there beside the caller for milliseconds (in
+virtual machines most of all, where a CPU that sleeps counts as taken), and the step would take as long as on
+one thread.
 
 A product is shared in the same way, with BLAS on one thread in each chunk: bands of rows or columns, or
 matrices of a batch, cut by its sizes alone. BLAS's own threads were measured up to ten times slower where
@@ -43,11 +44,11 @@ TICKET, FINISHED, SLEEPERS, STOPPED, OWNED, WORKERS = 0, 16, 32, 48, 64, 65
 KIND, FUNCTION, ARGS, UNITS, GRAIN, CHUNKS = 96, 97, 98, 99, 100, 101
 LOCK, UNLOCK, WAIT, SIGNAL, YIELD = range(112, 117)  # addresses of C functions
 BLAS_THREADS, SET_BLAS_THREADS, BLAS_STATE = 117, 118, 119  # two functions; where words of all teams are
-CPU, GET_AFFINITY, SET_AFFINITY = 120, 121, 122  # addresses of C functions; zeros where there are none
-CALLER_CPU = 102  # where the caller of the present job was when it began
+CPU, SET_AFFINITY, CALLER_CPU = 120, 121, 122  # two functions (zeros where there are none); where workers do not go
 MUTEX, CONDITION = 128, 144  # 128 bytes each, more than any C library needs
-CONTROL_WORDS = 160
-MASK_WORDS = 16  # a set of 1,024 CPUs
+ALLOWED, OTHERS, THREADS = 160, 176, 192  # CPUs of the process; these but the caller's; the system's ids of the workers
+MASK_WORDS, MAX_PLACED = 16, 64  # 1,024 CPUs; more workers than this find their place without help
+CONTROL_WORDS = 256
 
 _SPINS = 400  # pauses of about 50 ns: longer than the gap between two kernels, shorter than a time slice
 _FAN_OUT = 2  # how many sleepers the caller wakes, and each of them in turn: a system call (2 us) each
@@ -139,6 +140,19 @@ def wake(c):
         call_c(c[{UNLOCK}], mutex, 0, 0)
 
 
+def keep_clear(c):
+    cpu = call_c(c[{CPU}], 0, 0, 0)
+    if cpu != c[{CALLER_CPU}] and 0 <= cpu < {MASK_WORDS} * 64:
+        c[{CALLER_CPU}] = cpu
+        for k in range({MASK_WORDS}):
+            c[{OTHERS} + k] = c[{ALLOWED} + k]
+        c[{OTHERS} + (cpu >> 6)] = c[{ALLOWED} + (cpu >> 6)] & ~(1 << (cpu & 63))
+        for k in range(min(c[{WORKERS}], {MAX_PLACED})):
+            thread = atomic_load(c, {THREADS} + k)
+            if thread != 0:
+                call_c(c[{SET_AFFINITY}], thread, {MASK_WORDS} * 8, address(c, {OTHERS}))
+
+
 def share(c, kind, fn, args, n, grain, chunks):
     job = (atomic_load(c, {TICKET}) >> 32) + 1
     atomic_store(c, {TICKET}, job << 32 | 0xFFFFFFFF)
@@ -150,7 +164,7 @@ def share(c, kind, fn, args, n, grain, chunks):
     atomic_store(c, {CHUNKS}, chunks)
     atomic_store(c, {FINISHED}, 0)
     if c[{CPU}] != 0:
-        atomic_store(c, {CALLER_CPU}, call_c(c[{CPU}], 0, 0, 0))
+        keep_clear(c)
     atomic_store(c, {TICKET}, job << 32)
     wake(c)
     while claim(c):
@@ -231,28 +245,10 @@ def run(c, table, count):
         atomic_store(c, {OWNED}, 0)
 
 
-def step_aside(c, masks):
-    if c[{CPU}] == 0:
-        return
-    cpu = call_c(c[{CPU}], 0, 0, 0)
-    if cpu != atomic_load(c, {CALLER_CPU}) or cpu < 0:
-        return
-    all = words(masks)
-    others = words(masks + {MASK_WORDS} * 8)
-    if call_c(c[{GET_AFFINITY}], 0, {MASK_WORDS} * 8, masks) == 0:
-        for k in range({MASK_WORDS}):
-            others[k] = all[k]
-        others[cpu >> 6] = all[cpu >> 6] & ~(1 << (cpu & 63))
-        call_c(c[{SET_AFFINITY}], 0, {MASK_WORDS} * 8, masks + {MASK_WORDS} * 8)
-        call_c(c[{SET_AFFINITY}], 0, {MASK_WORDS} * 8, masks)
-
-
-def work(c, masks):
+def work(c):
     spins = 0
     while atomic_load(c, {STOPPED}) == 0:
         ticket = atomic_load(c, {TICKET})
-        if spins > 0 and ticket & 0xFFFFFFFF < atomic_load(c, {CHUNKS}):
-            step_aside(c, masks)
         if claim(c):
             spins = 0
         elif spins < {_SPINS}:
@@ -261,12 +257,12 @@ def work(c, masks):
         else:
             park(c, ticket)
             wake(c)
-            spins = 1
+            spins = 0
 
 
 def loop(c, table, count):
     if count == {WORKER}:
-        work(c, table)
+        work(c)
     else:
         run(c, table, count)
 '''
@@ -281,7 +277,6 @@ def source() -> str:
 def loop() -> MachineCode:
     """``void (int64_t **control, int64_t table, int64_t count)``: run ``count`` instructions at ``table``.
 
-    With `WORKER` for ``count``: take part in the jobs of others until the control block says stop; ``table`` is then
-    the address of memory for two sets of CPUs.
+    With `WORKER` for ``count``: take part in the jobs of others until the control block says stop.
     """
     return compile_entry(source(), "loop", {}, params=("i64*",), key="", small=True)

@@ -11,14 +11,14 @@ import atexit
 import ctypes
 import os
 import sys
-from threading import Lock, Thread
+from threading import Lock, Thread, get_native_id
 
 from jitgrad import config
 from jitgrad.errors import ArgumentError
 from jitgrad.runtime import blas, builtin, native
 
 _JOIN_SECONDS = 1.0  # a worker stops within microseconds unless a kernel of another thread is still running
-_WORD_BYTES = 8
+_WORD_BYTES, _WORD_BITS = 8, 64
 
 
 def _c_function(name: str) -> int:
@@ -46,7 +46,8 @@ class Team:
         self._words[native.BLAS_STATE] = ctypes.addressof(blas.STATE)
         self._workers: list[Thread] = []
         self._loop = native.loop()
-        self.run = builtin.bind(self._loop.address, self._binding)
+        # a call of a team that was replaced meanwhile still uses all of this
+        self.run = builtin.bind(self._loop.address, self._binding, self._loop, self._table, self._control)
         if self.threads > 1:
             self._prepare()
 
@@ -65,20 +66,33 @@ class Team:
             (native.SIGNAL, "pthread_cond_signal"),
             (native.YIELD, "sched_yield"),
             (native.CPU, "sched_getcpu"),
-            (native.GET_AFFINITY, "sched_getaffinity"),
             (native.SET_AFFINITY, "sched_setaffinity"),
         ):
             self._words[word] = _c_function(name)
         self._words[native.WORKERS] = self.threads - 1
+        self._prepare_places()
         for k in range(1, self.threads):
-            worker = Thread(target=self._work, name=f"jitgrad-{k}", daemon=True)
+            worker = Thread(target=self._work, args=(k,), name=f"jitgrad-{k}", daemon=True)
             worker.start()
             self._workers.append(worker)
 
-    def _work(self) -> None:
-        """The life of a worker; the frame keeps the control block alive as long as the thread runs."""
-        masks = (ctypes.c_int64 * (2 * native.MASK_WORDS))()
-        self.run(ctypes.addressof(masks), native.WORKER)
+    def _prepare_places(self) -> None:
+        """Note which CPUs the workers may run on; none where the system does not say."""
+        self._words[native.CALLER_CPU] = -1
+        cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
+        if len(cpus) < 2 or max(cpus) >= native.MASK_WORDS * _WORD_BITS:
+            self._words[native.CPU] = 0
+            return
+        for word in range(native.MASK_WORDS):
+            bits = sum(1 << cpu % _WORD_BITS for cpu in cpus if cpu // _WORD_BITS == word)
+            self._words[native.ALLOWED + word] = ctypes.c_int64(bits).value
+
+    def _work(self, k: int) -> None:
+        """The life of a worker."""
+        if k <= native.MAX_PLACED:
+            self._words[native.THREADS + k - 1] = get_native_id()
+            self._words[native.CALLER_CPU] = -1  # the next caller places this worker, too
+        self.run(0, native.WORKER)
 
     def stop(self) -> None:
         """Send the workers home. Tables that other threads are running still finish, on those threads."""
@@ -87,6 +101,8 @@ class Team:
         process = ctypes.CDLL(None)
         mutex, condition = self._place(native.MUTEX), self._place(native.CONDITION)
         self._words[native.STOPPED] = 1
+        for k in range(native.MAX_PLACED):
+            self._words[native.THREADS + k] = 0  # soon the numbers of somebody else's threads
         process.pthread_mutex_lock(mutex)
         process.pthread_cond_broadcast(condition)
         process.pthread_mutex_unlock(mutex)

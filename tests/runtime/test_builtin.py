@@ -1,7 +1,9 @@
 """The builtin that enters native code: arguments, errors, reference counts, and the ctypes fallback."""
 
 import ctypes
+import gc
 import sys
+import weakref
 
 import pytest
 
@@ -18,8 +20,8 @@ def bound(request):
     out = (ctypes.c_int64 * 2)()
     table = (ctypes.c_int64 * 1)(ctypes.addressof(out))
     words = (ctypes.c_int64 * 2)(0, ctypes.addressof(table))
-    yield request.param(code.address, words), out
-    assert (code, words) is not None
+    arguments = (words, code, table) if request.param is builtin.bind else (words, (code, table))
+    yield request.param(code.address, *arguments), out
 
 
 @pytest.mark.parametrize("pair", [(0, 0), (1, -1), (2**62, 7), (-(2**63), 2**63 - 1)])
@@ -36,6 +38,21 @@ def test_wrong_arguments_are_errors(bound, arguments):
 
     with pytest.raises((TypeError, ctypes.ArgumentError)):
         run(*arguments)
+
+
+@pytest.mark.parametrize("bind", [builtin.bind, lambda loop, words, *owners: builtin._bind_with_ctypes(loop, words, owners)])
+def test_function_owns_the_memory_it_uses(bind):
+    """A team that was replaced is still in use by a call that has not ended: it was freed under its feet."""
+    code = compile_entry(SOURCE, "kernel", {}, params=("i64*",), key="")
+    table = (ctypes.c_int64 * 1)(0)
+    words = (ctypes.c_int64 * 2)(0, ctypes.addressof(table))
+    run, alive = bind(code.address, words, code, table), weakref.ref(table)
+
+    del table
+    assert alive() is not None
+    del run
+    gc.collect()
+    assert alive() is None
 
 
 def test_reference_counts_are_kept(bound):

@@ -112,6 +112,25 @@ def kernel(seen, start, stop):
         assert team.current_team()._words[native.SLEEPERS] == 1
 
 
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs and Linux"
+)
+def test_workers_keep_clear_of_the_callers_cpu():
+    """Beside the caller on one CPU, a worker halves nothing, and the scheduler leaves it there for milliseconds."""
+    team.set_num_threads(3)
+    step, allowed = SumStep(), os.sched_getaffinity(0)
+    step()  # the team starts, with the CPUs that this thread may use now
+    workers = team.current_team()._workers
+    for cpu in sorted(allowed)[:2]:
+        os.sched_setaffinity(0, {cpu})
+        try:
+            for _ in range(100):
+                step()
+            assert [os.sched_getaffinity(w.native_id) for w in workers] == [allowed - {cpu}] * 2
+        finally:
+            os.sched_setaffinity(0, allowed)
+
+
 def test_many_python_threads_at_once():
     team.set_num_threads(3)
     steps = [SumStep(seed) for seed in range(4)]
@@ -271,6 +290,7 @@ def test_exit_while_a_daemon_thread_runs_tables():
 
 def test_interrupt_leaves_the_team_usable():
     done = in_new_process(
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it\n"
         "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "try:\n"
         "    while True: step()\n"
