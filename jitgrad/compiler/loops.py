@@ -15,8 +15,13 @@ from jitgrad.compiler.layout import Buffer, Location, row_major
 from jitgrad.ir import Graph, TraceNode, Value
 from jitgrad.op import Kind
 
-# One chunk is about this many elements: enough to hide the cost of handing it out, small enough for L2.
+# One chunk is at most about this many elements: enough to hide the cost of handing it out, small enough for L2.
 CHUNK_ELEMENTS = 16384
+# Small work is cut into smaller chunks, down to some 4 microseconds each (a tanh costs as much as 12 additions).
+ENOUGH_CHUNKS = 16
+CHUNK_OPERATIONS = 1 << 16
+COSTLY_OPERATIONS = 12
+LEAST_CHUNK = 1024
 # Column sums keep one partial row per chunk; more chunks than this would make merging them the main work.
 MAX_COLUMN_CHUNKS = 64
 # Rows are turned into lanes up to twice this length (see LoopFrame.is_narrow), and this many arrays: tiles lie on the stack.
@@ -229,11 +234,21 @@ class LoopFrame:
         return costly or bool(schedule.rows or schedule.merged)
 
     def units_and_grain(self) -> tuple[int, int]:
-        columns = bool(self.group.schedule.merged) and bool(self.outer_sizes)
+        """How many rows (or elements, without rows) there are, and how many make a chunk: by sizes and ops alone."""
         if not self.outer_sizes:
-            return (self.inner_sizes[0] if self.inner_sizes else 1), CHUNK_ELEMENTS
+            units = self.inner_sizes[0] if self.inner_sizes else 1
+            return units, self._chunk_elements(units)
         units, row = prod(self.outer_sizes), max(1, prod(self.inner_sizes))
-        grain = max(1, CHUNK_ELEMENTS // row)
-        if columns:
+        grain = max(1, self._chunk_elements(units * row) // row)
+        if self.is_narrow():
+            grain = -(-grain // LANES) * LANES
+        if self.group.schedule.merged:
             grain = max(grain, -(-units // MAX_COLUMN_CHUNKS))
         return units, grain
+
+    def _chunk_elements(self, elements: int) -> int:
+        """A power of two: more for cheap operations, and for so many elements that there are chunks enough."""
+        costly = sum(expensive(node.op) for node in self.group.nodes)
+        operations = len(self.group.nodes) + (COSTLY_OPERATIONS - 1) * costly
+        wanted = max(CHUNK_OPERATIONS // max(1, operations), elements // ENOUGH_CHUNKS, LEAST_CHUNK)
+        return min(CHUNK_ELEMENTS, 1 << wanted.bit_length() - 1)

@@ -53,9 +53,9 @@ CONTROL_WORDS = 256
 _SPINS = 400  # pauses of about 50 ns: longer than the gap between two kernels, shorter than a time slice
 _FAN_OUT = 2  # how many sleepers the caller wakes, and each of them in turn: a system call (2 us) each
 _YIELD_AFTER = 2000  # spins of the caller, before it suspects that a worker has lost its core
-_GEMM_WORK = 1 << 19  # multiplications of a chunk of a product, some 10 us: below, sharing costs more than it saves
+_GEMM_WORK = 1 << 17  # multiplications of a chunk of a product, some 4 us: below, sharing costs more than it saves
 _GEMM_BAND = 128  # rows of a chunk, at least: each chunk packs the other operand again
-_GEMM_NARROW = 255  # products up to here have no two such bands, and are cut into bands of 16
+_GEMM_NARROW = 255  # products up to here have no two such bands, and are cut in halves (bands of 16 run at 2/3 speed)
 _GEMM_CHUNKS = 32  # at most: enough for an even load on many cores
 
 # words that all teams of the process share, because the number of BLAS threads is the process's
@@ -222,7 +222,7 @@ def multiply(c, owned, kind, fn, args):
         work = min(t[0], t[1]) * t[2]
         band = {_GEMM_BAND}
         if n <= {_GEMM_NARROW}:
-            band = 16
+            band = max(16, (n + 1) // 2)
     grain = max(max(band, {_GEMM_WORK} // max(work, 1) + 1), (n - 1) // {_GEMM_CHUNKS} + 1)
     even = (n - 1) // ((n - 1) // grain + 1) + 1
     grain = (even + min(band, 16) - 1) // min(band, 16) * min(band, 16)

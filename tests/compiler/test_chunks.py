@@ -1,4 +1,4 @@
-"""Compiled kernels around the sizes at which loops are cut: blocks of 1,024, chunks of 16,384, rows of a chunk."""
+"""Compiled kernels around the sizes at which loops are cut: blocks of 256, chunks of 1,024 to 16,384, rows of a chunk."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.compiler.codegen.cpu import BLOCK
-from jitgrad.compiler.loops import CHUNK_ELEMENTS
+from jitgrad.compiler.loops import CHUNK_ELEMENTS, LEAST_CHUNK
 from jitgrad.jit import jit
 
 pytestmark = pytest.mark.numba
 
 LENGTHS = sorted(
-    {n + d for n in (16, BLOCK, 2 * BLOCK, CHUNK_ELEMENTS, 3 * CHUNK_ELEMENTS) for d in (-1, 0, 1)} | {1, 100_003}
+    {n + d for n in (16, BLOCK, LEAST_CHUNK, 4096, CHUNK_ELEMENTS, 3 * CHUNK_ELEMENTS) for d in (-1, 0, 1)} | {1, 100_003}
 )
 RNG = np.random.default_rng(0)
 
@@ -108,3 +108,34 @@ def test_a_large_step_is_the_same_for_any_number_of_threads() -> None:
     step = jit(jg.grad(loss, argnums=(0, 1, 2)), check="off")
 
     assert_same_for_any_number_of_threads(step, x, g, b)
+
+
+def grains(function: Any, *args: Any) -> list[tuple[int, int]]:
+    """(units, units of a chunk) of each kernel of the compiled ``function``."""
+    function(*args)
+    steps = function.lookup(*args).program.plan.steps
+    return [(step.lowered.units, step.lowered.grain) for step in steps]
+
+
+def test_small_work_is_shared_if_it_is_costly() -> None:
+    """A cell of a recurrent network has 2,048 elements and takes ten microseconds: two threads take half of it each."""
+    x = jg.ones((32, 64))
+
+    assert grains(jit(lambda x: jg.tanh(jg.sigmoid(x) * jg.exp(x)) * jg.tanh(x) + jg.sigmoid(-x), check="off"), x) == [
+        (2048, LEAST_CHUNK)
+    ]
+    assert grains(jit(lambda x: x * 2.0 + 1.0, check="off"), x) == [(2048, CHUNK_ELEMENTS)]
+
+
+def test_large_work_is_cut_into_large_chunks() -> None:
+    x = jg.ones(1 << 18)
+
+    assert grains(jit(lambda x: jg.tanh(jg.sigmoid(x) * jg.exp(x)), check="off"), x) == [(1 << 18, CHUNK_ELEMENTS)]
+
+
+def test_chunks_of_short_rows_fill_the_lanes() -> None:
+    """Rows that are turned into vector lanes come 64 at a time."""
+    x = jg.ones((4096, 4))
+    ((units, grain),) = grains(jit(lambda x: jg.softmax(jg.tanh(jg.exp(x)), -1), check="off"), x)
+
+    assert units == 4096 and grain % 64 == 0
