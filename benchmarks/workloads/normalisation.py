@@ -131,7 +131,7 @@ WORKLOADS = (
         _batch_norm,
         {"images": 32, "channels": 64, "side": 56},
         {"images": 4, "channels": 3, "side": 5},
-        limits="memory: the images four times, for the sums that each need the one before",
+        limits="memory: the images once, while the sums of a channel, each of which needs the one before, find it in cache",
     ),
     Workload(
         "cross_entropy",

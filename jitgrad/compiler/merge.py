@@ -55,17 +55,39 @@ def merge(first: Group, second: Group, definitions: Definitions) -> Group | str:
         return f"the kernel would touch more than {MAX_STREAMS} arrays"
     if (simple := _with_one_more(first, second, pairs, definitions)) is not None:
         return simple
-    back = {a: b for b, a in pairs.items()}
-    if len(pairs) == len(second.sizes):
-        sizes, ours, theirs = first.sizes, {k: k for k in range(len(first.sizes))}, pairs
-    elif len(back) == len(first.sizes):
-        sizes, ours, theirs = second.sizes, back, {k: k for k in range(len(second.sizes))}
-    else:
+    if not (orders := _orders(first, second, pairs)):
         return f"their loops differ: {list(first.sizes)} and {list(second.sizes)}"
-    frames = {key: _renamed(frame, ours) for key, frame in first.frames.items()}
-    frames.update({key: _renamed(frame, theirs) for key, frame in second.frames.items()})
     nodes = tuple(sorted(first.nodes + second.nodes, key=lambda node: definitions.position[id(node)]))
-    return scheduled(sizes, nodes, frames, definitions)
+    found: Group | str = ""
+    for sizes, ours, theirs in orders:
+        frames = {key: _renamed(frame, ours) for key, frame in first.frames.items()}
+        frames.update({key: _renamed(frame, theirs) for key, frame in second.frames.items()})
+        found = scheduled(sizes, nodes, frames, definitions)
+        if isinstance(found, Group):
+            break
+    return found
+
+
+def _orders(
+    first: Group, second: Group, pairs: Mapping[int, int]
+) -> list[tuple[tuple[int, ...], Mapping[int, int], Mapping[int, int]]]:
+    """The loops that both groups' axes can be: lengths, and the number there of each of ``first``'s and ``second``'s.
+
+    None if each has an axis the other lacks. Both orders of the same axes if one group reduces rows, which are such only
+    in its own order, and if both end with the same axis: the innermost loop stays the one that both were made for.
+    """
+    whole, rest = range(len(first.sizes)), range(len(second.sizes))
+    back = {a: b for b, a in pairs.items()}
+    found: list[tuple[tuple[int, ...], Mapping[int, int], Mapping[int, int]]] = []
+    if len(pairs) == len(rest):
+        found.append((first.sizes, {k: k for k in whole}, pairs))
+    if len(back) == len(whole):
+        found.append((second.sizes, back, {k: k for k in rest}))
+    if len(found) < 2:
+        return found
+    alike = all(a == b for b, a in pairs.items())
+    rows = bool(first.schedule.rows or second.schedule.rows)
+    return found if rows and not alike and back[whole[-1]] == rest[-1] else found[:1]
 
 
 def _streams(first: Group, second: Group) -> int:

@@ -11,7 +11,7 @@ from jitgrad.compiler.passes.copies import insert_copies
 from jitgrad.compiler.passes.fuse import fuse
 from jitgrad.compiler.passes.isolate import isolate
 from jitgrad.compiler.passes.products import batch_products
-from jitgrad.compiler.passes.reductions import split_reductions
+from jitgrad.compiler.passes.reductions import spell_reductions
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.passes.slices import assemble, split_elementwise
 from jitgrad.compiler.passes.vectors import spell_vector_products
@@ -25,7 +25,7 @@ PASSES: tuple[Pass, ...] = (
     eliminate_dead,
     simplify,
     spell_vector_products,
-    split_reductions,
+    spell_reductions,
     eliminate_common,
     split_elementwise,
     assemble,

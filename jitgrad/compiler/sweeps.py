@@ -30,7 +30,7 @@ class SweepPlan:
         self.chunks = chunks
         self.scratch: list[Buffer] = []
         self.spills: dict[int, Access] = {}
-        self.lent: set[int] = set()  # results whose memory holds a spilled value until they are written
+        self.lent: dict[int, int] = {}  # results whose memory holds spilled values: the sweep that writes the first
         self.needed: dict[int, set[int]] = {}
         self.last = max(frame.level.values(), default=0)
         for level in range(self.last, -1, -1):
@@ -99,12 +99,12 @@ class SweepPlan:
         frame = self.frame
         dtype = frame.definitions.by_value[key].out.aval.dtype
         for out in frame.outputs.values():
-            free = frame.kind[id(out)] == "F" and frame.level[id(out)] >= level and id(out) not in frame.in_place
-            if free and out.aval.dtype == dtype and id(out) not in self.lent:
+            free = frame.kind[id(out)] == "F" and self.free_until(out) >= level and id(out) not in frame.in_place
+            if free and out.aval.dtype == dtype:
                 access = frame.windows[id(out), self.out_map(out)].access
                 assert access is not None
                 if "0" not in access.inner:
-                    self.lent.add(id(out))
+                    self.lent[id(out)] = frame.level[key]
                     return access
         row = prod(frame.inner_sizes)
         name = f"s{len(self.scratch)}"
@@ -112,6 +112,16 @@ class SweepPlan:
         self.scratch.append(buffer)
         frame.table.add(name, dtype_name(dtype) + "*", (buffer, 0), "one row of scratch per chunk")
         return Access(name, dtype, ("chunk",), self.dense_inner())
+
+    def free_until(self, out: Value) -> int:
+        """The last sweep that may read a spilled value from the memory of ``out``; -1: none.
+
+        What is read for the last time in a sweep makes room there for what is kept in it, which was planned before. That
+        pays where a chunk is one long row: short ones reuse their chunk's scratch, which stays in the first-level cache.
+        """
+        if id(out) not in self.lent:
+            return self.frame.level[id(out)]
+        return self.lent[id(out)] if self.chunks == prod(self.frame.outer_sizes) else -1
 
     def dense_inner(self) -> tuple[str, ...]:
         """Stride parameters of a row that lies densely in memory."""

@@ -1,4 +1,4 @@
-"""Reductions around a kept axis run as kernels: over the end of each row, then over the rows."""
+"""Reductions around a kept axis in two steps: over the end of each row, then over the rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_reduction_and_dtype_around_an_axis(reduction: str, dtype: str):
 
 
 def test_a_sum_over_the_middle_is_left_whole():
-    graph = jit(lambda x: jg.sum(x, axis=1), check="off").graph(X[0], stage="split_reductions")
+    graph = jit(lambda x: jg.sum(x, axis=1), check="off").graph(X[0], stage="spell_reductions")
 
     assert [node.op.name for node in graph.nodes] == ["sum"]
 
