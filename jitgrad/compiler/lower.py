@@ -24,6 +24,7 @@ from jitgrad.compiler.kernel import (
 )
 from jitgrad.compiler.layout import Buffer, Location
 from jitgrad.compiler.loops import LoopFrame, Window, Word
+from jitgrad.compiler.spans import Span, unit_spans
 from jitgrad.compiler.sweeps import SweepPlan
 from jitgrad.ir import Literal, TraceNode, Value
 from jitgrad.op import Kind
@@ -33,7 +34,8 @@ from jitgrad.op import Kind
 class Lowered:
     """A kernel, the words of its argument tables for these shapes, and how its work is cut.
 
-    ``twin``: an earlier one with the same kernel but for its notes, for other buffers.
+    ``twin``: an earlier one with the same kernel but for its notes, for other buffers. ``spans``: what each unit
+    touches, where every unit is independent of the others; else None.
     """
 
     kernel: Kernel
@@ -42,6 +44,7 @@ class Lowered:
     units: int
     grain: int
     scratch: tuple[Buffer, ...]
+    spans: tuple[Span, ...] | None
     twin: Lowered | None = None
 
 
@@ -177,7 +180,9 @@ class _Builder:
             origins=tuple(dict.fromkeys(node.origin for node in self.nodes)),
             narrow=frame.is_narrow(),
         )
-        return Lowered(kernel, words, finish[1] if finish else (), self.units, self.grain, tuple(self.plan.scratch))
+        scratch = tuple(self.plan.scratch)
+        spans = None if finish or scratch else unit_spans(frame)
+        return Lowered(kernel, words, finish[1] if finish else (), self.units, self.grain, scratch, spans)
 
     def place_number(self, node: TraceNode) -> None:
         self.row_locals[id(node.out)] = local = self.compute(node, self.prologue, None, {})

@@ -115,4 +115,5 @@ def _moved(twin: Lowered, group: Group, places: Mapping[Place, Place]) -> Lowere
     if kernel.origins != origins:
         kernel = replace(kernel, origins=origins)
     words, finish = tuple(map(word, twin.words)), tuple(map(word, twin.finish_words))
-    return Lowered(kernel, words, finish, twin.units, twin.grain, scratch, twin)
+    spans = None if twin.spans is None else tuple([span.moved(moved.__getitem__) for span in twin.spans])
+    return Lowered(kernel, words, finish, twin.units, twin.grain, scratch, spans, twin)

@@ -11,6 +11,7 @@ import numpy as np
 
 from jitgrad.compiler.loops import Word
 from jitgrad.compiler.plan import OpStep
+from jitgrad.compiler.spans import Span
 from jitgrad.runtime import native
 from jitgrad.runtime.blas import find_blas
 
@@ -69,6 +70,19 @@ def _as_rows(m: int, axes: list[Axis], left: tuple[int, int], right: tuple[int, 
             axes.pop()
             return m * n
     return m
+
+
+def row_spans(words: Sequence[Word], item: int) -> tuple[Span, ...] | None:
+    """What a row of the product that ``words`` describe touches; None for a batch, or where A's rows are its columns."""
+    m, n, k, transposed_a, transposed_b, _, a, lda, b, ldb, _, c, ldc, batch = words[:14]
+    assert not isinstance(a, int) and not isinstance(b, int) and not isinstance(c, int)
+    sizes = [m, n, k, transposed_a, transposed_b, lda, ldb, ldc, batch]
+    m, n, k, ta, tb, lda, ldb, ldc, batch = [size for size in sizes if isinstance(size, int)]
+    if batch != 1 or ta:
+        return None
+    rows, columns = (n, k) if tb else (k, n)
+    whole = Span(b, 0, 0, ((rows - 1) * ldb + columns) * item, written=False)
+    return Span(a, 0, lda * item, k * item, written=False), whole, Span(c, 0, ldc * item, n * item, written=True)
 
 
 def gemm_instructions(step: OpStep) -> list[Instruction] | None:

@@ -11,6 +11,9 @@ kind  meaning
       K, transpose A, transpose B, alpha bits, A, lda, B, ldb, beta bits, C, ldc, batch, and
       the bytes from one matrix of the batch to the next in A, B, C; n and grain are not read
 3     ``function(args, 0, n)`` once
+4     the following ``function`` instructions (kernels and products of no batch) for ``n`` rows, in
+      chunks of ``grain`` rows: all of them for the rows of a chunk, then for those of the next; a
+      kernel's sixth word says how many of its units are a row
 ====  =======================================================================================
 
 How the team shares a kernel: one word, the ticket, holds the number of the job (high half) and the next
@@ -34,7 +37,7 @@ from functools import cache
 
 from jitgrad.backends.machine import MachineCode, compile_entry
 
-KERNEL, SGEMM, DGEMM, CALL = range(4)
+KERNEL, SGEMM, DGEMM, CALL, STRIP = range(5)
 INSTRUCTION_WORDS = 8
 GEMM_WORDS = 17
 WORKER = -1  # in place of a number of instructions
@@ -71,6 +74,16 @@ def gemm(kind, fn, t, m, n, a, b, c):
         call_dgemm(fn, t, m, n, a, b, c)
 
 
+def rows(kind, fn, t, start, stop):
+    item = 8
+    if kind == {SGEMM}:
+        item = 4
+    step = item
+    if t[3] == 0:
+        step = item * t[7]
+    gemm(kind, fn, t, stop - start, t[1], t[6] + start * step, t[8], t[11] + start * item * t[12])
+
+
 def part(kind, fn, args, start, stop):
     t = words(args)
     item = 8
@@ -80,15 +93,21 @@ def part(kind, fn, args, start, stop):
         for k in range(start, stop):
             gemm(kind, fn, t, t[0], t[1], t[6] + k * t[14], t[8] + k * t[15], t[11] + k * t[16])
     elif t[0] >= t[1]:
-        step = item
-        if t[3] == 0:
-            step = item * t[7]
-        gemm(kind, fn, t, stop - start, t[1], t[6] + start * step, t[8], t[11] + start * item * t[12])
+        rows(kind, fn, t, start, stop)
     else:
         step = item
         if t[4] != 0:
             step = item * t[9]
         gemm(kind, fn, t, t[0], stop - start, t[6], t[8] + start * step, t[11] + start * item)
+
+
+def strip(count, table, start, stop):
+    for k in range(count):
+        t = words(table + k * 64)
+        if t[0] == {KERNEL}:
+            call_kernel(t[1], t[2], start * t[5], stop * t[5])
+        else:
+            rows(t[0], t[1], words(t[2]), start, stop)
 
 
 def chunk(kind, fn, args, n, grain, k):
@@ -97,6 +116,8 @@ def chunk(kind, fn, args, n, grain, k):
         stop = n
     if kind == {KERNEL}:
         call_kernel(fn, args, k * grain, stop)
+    elif kind == {STRIP}:
+        strip(fn, args, k * grain, stop)
     else:
         part(kind, fn, args, k * grain, stop)
 
@@ -233,12 +254,19 @@ def multiply(c, owned, kind, fn, args):
 
 def run(c, table, count):
     owned = c[{WORKERS}] > 0 and atomic_replace(c, {OWNED}, 0, 1)
-    for k in range(count):
+    k = 0
+    while k < count:
         t = words(table + k * 64)
+        k += 1
         if t[0] == {KERNEL}:
             launch(c, owned, {KERNEL}, t[1], t[2], t[3], t[4])
         elif t[0] == {CALL}:
             call_kernel(t[1], t[2], 0, t[3])
+        elif t[0] == {STRIP}:
+            enter_blas(c)
+            launch(c, owned, {STRIP}, t[1], table + k * 64, t[3], t[4])
+            leave_blas(c)
+            k += t[1]
         else:
             multiply(c, owned, t[0], t[1], t[2])
     if owned:

@@ -22,6 +22,7 @@ from jitgrad.op import Kind
 from jitgrad.runtime import native, team
 from jitgrad.runtime.gemm import gemm_instructions
 from jitgrad.runtime.pool import POOL, address_of
+from jitgrad.runtime.table import Table
 
 _RELOCATE = """
 def relocate(table, bases, where, buffer, offset, start, stop):
@@ -241,34 +242,25 @@ class NativeFrame(_Frame):
         """Turn consecutive native steps into one segment: a relocation, then their instructions."""
         if not run:
             return
-        tables: list[Word] = []
-        instructions: list[tuple[int, int, int, int, int]] = []  # kind, function, first word, n, grain
+        table = Table()
         for step in run:
-            if not isinstance(step, Launch):
-                kind, function, words = step
-                instructions.append((kind, function, len(tables), 1, 1))
-                tables += words
-                continue
-            lowered, kernel = step.step.lowered, step.kernel
-            instructions.append((native.KERNEL, kernel.main_code.address, len(tables), lowered.units, lowered.grain))
-            tables += step.words
-            if kernel.finish is not None:
-                instructions.append((native.CALL, kernel.finish_code.address, len(tables), 1, 1))
-                tables += step.finish_words
-        self.parts.append(self._segment(tables, instructions))
+            if isinstance(step, Launch):
+                table.kernel(step.step.lowered, step.kernel, step.words, step.finish_words)
+            else:
+                table.product(step)
+        self.parts.append(self._segment(table))
 
-    def _segment(self, tables: list[Word], instructions: list[tuple[int, int, int, int, int]]) -> _Segment:
-        words = np.array([w if isinstance(w, int) else 0 for w in tables] or [0], np.int64)
-        moved = [(k, *self._base(w)) for k, w in enumerate(tables) if not isinstance(w, int)]
+    def _segment(self, table: Table) -> _Segment:
+        words = np.array([w if isinstance(w, int) else 0 for w in table.words] or [0], np.int64)
+        moved = [(k, *self._base(w)) for k, w in enumerate(table.words) if not isinstance(w, int)]
         where, buffer, offset = (np.array([m[k] for m in moved] or [0], np.int64) for k in range(3))
         arrays = (words, self.bases, where, buffer, offset)
         relocation = np.array([address_of(a) for a in arrays], np.int64)
-        table = np.zeros((len(instructions) + 1, native.INSTRUCTION_WORDS), np.int64)
+        first = np.zeros((1, native.INSTRUCTION_WORDS), np.int64)
         code = _relocate()  # kept here: of two threads that ask first at the same time, one gets a copy of its own
-        table[0, :4] = native.CALL, code.address, address_of(relocation), len(moved)
-        for k, (kind, function, first, n, grain) in enumerate(instructions, 1):
-            table[k, :5] = kind, function, address_of(words) + 8 * first, n, grain
-        return _Segment(table, len(instructions) + 1, [*arrays, relocation, code])
+        first[0, :4] = native.CALL, code.address, address_of(relocation), len(moved)
+        rows = np.concatenate([first, table.rows(address_of(words), self._base)])
+        return _Segment(rows, len(rows), [*arrays, relocation, code])
 
     def _base(self, word: tuple[Buffer, int]) -> tuple[int, int]:
         buffer, offset = word

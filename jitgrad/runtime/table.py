@@ -1,0 +1,77 @@
+"""The instructions of consecutive native steps, as the native loop reads them (`jitgrad.runtime.native`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from jitgrad.backends.base import CompiledKernel
+from jitgrad.compiler.layout import Buffer
+from jitgrad.compiler.loops import Word
+from jitgrad.compiler.lower import Lowered
+from jitgrad.runtime import native
+from jitgrad.runtime.gemm import Instruction, row_spans
+from jitgrad.runtime.strips import MOST_CHUNKS, MOST_WORK, Native, rows_of_chunk, strips
+
+Base = Callable[[tuple[Buffer, int]], tuple[int, int]]
+_REGION = 1 << 48  # apart: memory that is not the same arena, result or input
+
+
+class Table:
+    """Instructions in the making, each with its words of argument tables that hold all of them one after the other."""
+
+    def __init__(self) -> None:
+        self.words: list[Word] = []
+        self._instructions: list[tuple[int, int, int, int, int]] = []  # kind, function, first word, n, grain
+        self._natives: list[Native] = []
+
+    def kernel(
+        self, lowered: Lowered, kernel: CompiledKernel, words: Sequence[Word], finish_words: Sequence[Word]
+    ) -> None:
+        """Launch a kernel, then its finish."""
+        small = lowered.units <= MOST_CHUNKS * lowered.grain
+        entry = Native(lowered.units, lowered.spans if small else None)
+        self._add(native.KERNEL, kernel.main_code.address, words, lowered.units, lowered.grain, entry)
+        if kernel.finish is not None:
+            self._add(native.CALL, kernel.finish_code.address, finish_words, 1, 1, Native(1, None))
+
+    def product(self, instruction: Instruction) -> None:
+        """Call BLAS."""
+        kind, function, words = instruction
+        m, n, k = (size for size in words[:3] if isinstance(size, int))
+        item = 4 if kind == native.SGEMM else 8
+        spans = row_spans(words, item) if m * n * k <= MOST_WORK else None
+        self._add(kind, function, words, 1, 1, Native(m, spans, product=True))
+
+    def _add(self, kind: int, function: int, words: Sequence[Word], n: int, grain: int, entry: Native) -> None:
+        self._instructions.append((kind, function, len(self.words), n, grain))
+        self._natives.append(entry)
+        self.words += words
+
+    def rows(self, address: int, base: Base) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        """The table, for words at ``address``; ``base`` says in which region a word lies, and where in it."""
+        runs = {first: (last, rows) for first, last, rows in strips(self._natives, self._addresses(base))}
+        lines: list[tuple[int, ...]] = []
+        last = rows = 0
+        for k, (kind, function, first, n, grain) in enumerate(self._instructions):
+            if k in runs:
+                last, rows = runs[k]
+                lines.append((native.STRIP, last - k, 0, rows, rows_of_chunk(rows), 0))
+            units = n // rows if k < last and kind == native.KERNEL else 0
+            lines.append((kind, function, address + 8 * first, n, grain, units))
+        table = np.zeros((len(lines), native.INSTRUCTION_WORDS), np.int64)
+        if lines:
+            table[:, :6] = lines
+        return table
+
+    def _addresses(self, base: Base) -> Mapping[int, int]:
+        """By the id of each buffer that is spoken of, an address that is right relative to the others."""
+        found: dict[int, int] = {}
+        for entry in self._natives:
+            for span in entry.spans or ():
+                buffer = span.place[0]
+                if id(buffer) not in found:
+                    region, offset = base((buffer, 0))
+                    found[id(buffer)] = region * _REGION + offset
+        return found
