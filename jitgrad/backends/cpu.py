@@ -80,8 +80,9 @@ class CpuBackend:
     def compile(self, kernel: Kernel) -> Found:
         def build(main: Source, finish: Source | None, general: bool) -> CompiledKernel:
             functions = user_functions(kernel)
-            main_code = self._machine_code(main, "kernel", functions)
+            # the finish first: LLVM compiles it while the kernel, which takes longer, is lowered
             finish_code = None if finish is None else self._machine_code(finish, "finish", functions)
+            main_code = self._machine_code(main, "kernel", functions)
             from_disk = all(c.from_disk for c in (main_code, finish_code) if c is not None)
             return CompiledKernel(kernel.name, main, finish, kernel, main_code, finish_code, from_disk, general)
 

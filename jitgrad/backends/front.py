@@ -16,9 +16,11 @@ from types import FunctionType
 from typing import Any
 
 import numpy as np
-from numba.core import codegen, compiler, dispatcher, typed_passes, types, untyped_passes
+from llvmlite import binding, ir
+from numba.core import codegen, compiler, dispatcher, lowering, typed_passes, types, untyped_passes
 from numba.core.compiler_lock import global_compiler_lock
-from numba.core.compiler_machinery import PassManager
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.funcdesc import PythonFunctionDescriptor
 from numba.core.registry import cpu_target
 from numba.core.target_extension import target_override
 
@@ -26,13 +28,33 @@ from jitgrad.backends import atomics, intrinsics, lanes
 from jitgrad.backends.target import kernel_target
 from jitgrad.errors import BackendError
 
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _Lowering(typed_passes.NativeLowering):  # type: ignore[misc]
+    """numba's lowering, less its statistics: to read them it waits until LLVM has finished the kernel before."""
+
+    _name = "kernel_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        target, flags = state.targetctx, state.flags
+        descriptor = PythonFunctionDescriptor.from_specialized_function(
+            state.func_ir, state.typemap, state.return_type, state.calltypes, mangler=target.mangler,
+            inline=flags.forceinline, noalias=flags.noalias, abi_tags=[flags.get_mangle_string()],
+        )  # fmt: skip
+        with target.push_code_library(state.library):
+            lower = lowering.Lower(target, state.library, descriptor, state.func_ir, metadata=state.metadata)
+            lower.lower()
+        state["cr"] = compiler._LowerResult(descriptor, lower.call_helper, cfunc=None, env=lower.env)
+        return True
+
+
 _PASSES = (
     untyped_passes.TranslateByteCode,
     untyped_passes.FixupArgs,
     untyped_passes.IRProcessing,
     typed_passes.NopythonTypeInference,
     typed_passes.IRLegalization,
-    typed_passes.NativeLowering,
+    _Lowering,
     typed_passes.NoPythonBackend,
 )
 
@@ -59,6 +81,12 @@ class _Pipeline(compiler.CompilerBase):  # type: ignore[misc]
         return [manager]
 
 
+@cache
+def _platform(maker: Any) -> tuple[str, str]:
+    """Triple and data layout of modules. Asked for once: an answer of LLVM has to wait until it stops optimising."""
+    return binding.get_process_triple(), maker._data_layout
+
+
 class _Texts(codegen.CodeLibrary):  # type: ignore[misc]
     """A code library that only collects IR text: optimising and linking is `jitgrad.backends.llvm`'s."""
 
@@ -66,6 +94,11 @@ class _Texts(codegen.CodeLibrary):  # type: ignore[misc]
         super().__init__(maker, name)
         self.text = ""
         self.linked: list[Any] = []
+
+    def create_ir_module(self, name: str) -> Any:
+        module = ir.Module(name)
+        module.triple, module.data_layout = _platform(self._codegen)
+        return module
 
     def add_ir_module(self, ir_module: Any) -> None:
         self.text = str(ir_module)

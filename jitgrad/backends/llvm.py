@@ -91,6 +91,7 @@ def cpu() -> str:
     return str(binding.get_host_cpu_name())
 
 
+@cache
 def vector_bits() -> int:
     """The preferred vector width for kernels in bits; 0 leaves it to LLVM.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -327,8 +328,9 @@ def _lane_by_lane(builder: Any, scalar: Any, x: Any, usual: Any) -> Any:
     return updated
 
 
+@cache
 def _has_fma(context: Any) -> bool:
-    """Whether the machine that numba compiles for has a fused multiply-add."""
+    """Whether the machine that numba compiles for has a fused multiply-add. Asked once: LLVM may be busy elsewhere."""
     if not binding.get_process_triple().startswith(("x86_64", "i686", "amd64")):
         return True  # AArch64, POWER and RISC-V with D have it in the base set
     return "+fma," in f"{context.codegen()._tm_features},"
