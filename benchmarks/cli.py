@@ -87,6 +87,7 @@ def run(
 @click.option("--compare", "compare_path", type=Path, help="Ratios to saved measurements.")
 @click.option("--plot", "plot_path", type=Path, help="One HTML file with a chart.")
 @click.option("--markdown", "markdown_path", type=Path, help="Write the page of tables.")
+@click.option("--beside", "beside_path", type=Path, help="For it: saved measurements with another number of threads.")
 def main(
     names: tuple[str, ...],
     peers: str,
@@ -101,6 +102,7 @@ def main(
     compare_path: Path | None,
     plot_path: Path | None,
     markdown_path: Path | None,
+    beside_path: Path | None,
 ) -> None:
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
     if only_list:
@@ -114,7 +116,8 @@ def main(
         warnings.filterwarnings("ignore", module="torch")
         chosen = [p.strip() for p in peers.split(",") if p.strip()]
         limit = 0.2 if quick else seconds
-        measured = run(names, chosen, threads=threads, quick=quick, slow=slow, seconds=limit, save_to=json_path)
+        with libraries.only_cpus(threads):
+            measured = run(names, chosen, threads=threads, quick=quick, slow=slow, seconds=limit, save_to=json_path)
         record = measured if record is None else record.updated(measured)
         if compile_times or (markdown_path is not None and not names):
             record.compiling = compile_time.measure(chosen, threads, quick=quick, slow=slow)
@@ -123,7 +126,9 @@ def main(
         report.show_comparison(record, before, console)
     if json_path is not None:
         save_record(record, json_path)
-    for path, form in ((plot_path, report.plot), (markdown_path, report.markdown)):
-        if path is not None:
-            path.write_text(form(record), encoding="utf-8")
+    if plot_path is not None:
+        plot_path.write_text(report.plot(record), encoding="utf-8")
+    if markdown_path is not None:
+        beside = load_record(beside_path) if beside_path is not None else None
+        markdown_path.write_text(report.markdown(record, beside), encoding="utf-8")
     sys.exit(1 if any(r.failure for o in record.outcomes for r in o.rows if r.peer.startswith("jitgrad")) else 0)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,6 +144,20 @@ def prepare_threads(threads: int) -> None:
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)
+
+
+@contextmanager
+def only_cpus(count: int) -> Iterator[None]:
+    """Run on ``count`` CPUs at most: XLA starts a thread for each CPU that it finds, whatever it is told."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(before)[:count])
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def load(name: str, threads: int) -> Peer:

@@ -159,14 +159,27 @@ _HEADER = (
 )
 
 
-def markdown(record: Record) -> str:
-    """The page of tables."""
+# what belongs together
+GROUPS = {
+    "elementwise, normalisation, softmax, 1M elements and more": (
+        "gelu_chain", "bias_layers", "residual_norm_gelu", "dropout_residual_norm", "rms_norm", "batch_norm",
+        "cross_entropy", "swiglu",
+    ),
+    "small steps": ("small_chain", "gru", "mlp_step_32", "deep_mlp_step", "adam_mixed"),
+    "matrix products": (
+        "mlp", "lstm_cell", "pinn", "transformer", "mlp_step_128", "mlp_step_1024",
+    ),
+}  # fmt: skip
+
+
+def markdown(record: Record, beside: Record | None = None) -> str:
+    """The page of tables; the summary has a column for ``beside``, the same with another number of threads."""
     from benchmarks.workloads import ALL
 
     m = record.machine
     versions = ", ".join(f"{name} {m[name]}" for name in ("numpy", "numba", "torch", "jax") if name in m)
     shared = "Others used it at the same time: look at the ratios, not at the times."
-    parts = [_INTRODUCTION.format(date=record.date, versions=versions, shared=shared, **_known(m)), _summary(record)]
+    parts = [_INTRODUCTION.format(date=record.date, versions=versions, shared=shared, **_known(m)), _summary(record, beside)]
     for outcome in record.outcomes:
         limits = ALL[outcome.workload].limits if outcome.workload in ALL else ""
         about = f"{outcome.title} ({outcome.sizes}). Limit: {limits}."
@@ -182,18 +195,51 @@ def _known(m: dict[str, str]) -> dict[str, str]:
     return {key: m.get(key, "?") for key in ("cpu", "cores", "vectors", "threads", "python")}
 
 
-def _summary(record: Record) -> str:
-    lines = ["## Summary\n", "| workload | jitgrad | best other | faster | by the fastest batch |", "|:--|--:|:--|--:|--:|"]
+def _compared(record: Record) -> Iterator[tuple[str, Outcome, Row]]:
+    """(name, workload, row) of what the summary shows of jitgrad."""
     for outcome in record.outcomes:
         for own in outcome.rows:
             in_place = own.peer == "jitgrad.module"
-            other = best_other(outcome, in_place)
-            if own.failure or other is None or not (in_place or own.peer == "jitgrad"):
-                continue
-            times = f"{seconds(own.median)} | {seconds(other.median)} ({other.peer})"
-            name = f"{outcome.workload}, in place" if in_place else outcome.workload
-            lines.append(f"| {name} | {times} | {number(ratio(outcome, own))} | {number(fastest_ratio(outcome, own))} |")
-    return "\n".join(lines) + "\n"
+            if (in_place or own.peer == "jitgrad") and not own.failure and best_other(outcome, in_place) is not None:
+                yield f"{outcome.workload}, in place" if in_place else outcome.workload, outcome, own
+
+
+def _summary(record: Record, beside: Record | None) -> str:
+    elsewhere = {name: number(ratio(outcome, own)) for name, outcome, own in _compared(beside)} if beside else {}
+    threads = f" {_threads(beside)} |" if beside else ""
+    lines = [f"## Summary\n\n| workload | jitgrad | best other | faster | by the fastest batch |{threads}"]
+    lines.append("|:--|--:|:--|--:|--:|" + "--:|" * bool(beside))
+    for name, outcome, own in _compared(record):
+        other = best_other(outcome, own.peer == "jitgrad.module")
+        assert other is not None
+        times = f"{seconds(own.median)} | {seconds(other.median)} ({other.peer})"
+        ratios = f"{number(ratio(outcome, own))} | {number(fastest_ratio(outcome, own))} |"
+        lines.append(f"| {name} | {times} | {ratios}" + (f" {elsewhere.get(name, '-')} |" if beside else ""))
+    return "\n".join([*lines, "", *_means(record, beside)]) + "\n"
+
+
+def _means(record: Record, beside: Record | None) -> Iterator[str]:
+    """Geometric means of *faster* over groups of workloads."""
+    for title, names in GROUPS.items():
+        found = []
+        for some in (record, beside):
+            ratios = {name: ratio(outcome, own) for name, outcome, own in _compared(some)} if some else {}
+            values = [ratios.get(f"{n}, in place", ratios[n]) for n in names if n in ratios]
+            plain = [ratios[n] for n in names if n in ratios]
+            if some and values:
+                text = f"{_mean(plain):.2f}" + (f" ({_mean(values):.2f} with the forms in place)" * (values != plain))
+                found.append(f"{text}, {_threads(some)}")
+        if found:
+            yield f"* Geometric mean, {title}: {'; '.join(found)}."
+
+
+def _threads(record: Record) -> str:
+    count = record.machine.get("threads", "?")
+    return f"{count} thread" + "s" * (count != "1")
+
+
+def _mean(ratios: list[float]) -> float:
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
 def _rows(outcome: Outcome) -> str:

@@ -50,7 +50,7 @@ BLAS_THREADS, SET_BLAS_THREADS, BLAS_STATE = 117, 118, 119  # two functions; whe
 CPU, SET_AFFINITY, CALLER_CPU = 120, 121, 122  # two functions (zeros where there are none); where workers do not go
 MUTEX, CONDITION = 128, 144  # 128 bytes each, more than any C library needs
 ALLOWED, OTHERS, THREADS = 160, 176, 192  # CPUs of the process; these but the caller's; the system's ids of the workers
-MASK_WORDS, MAX_PLACED = 16, 64  # 1,024 CPUs; more workers than this find their place without help
+MASK_WORDS, MAX_PLACED = 16, 15  # 1,024 CPUs; further workers find their place without help, which costs 1 us each
 CONTROL_WORDS = 256
 
 _SPINS = 400  # pauses of about 50 ns: longer than the gap between two kernels, shorter than a time slice

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,6 +104,28 @@ def test_the_page_has_every_workload_and_says_what_failed():
 
     assert "| swiglu | 2 ms | 8 ms (jax) | 4.00 |" in page
     assert "failed: RuntimeError: no / compiler" in page
+
+
+def test_the_summary_has_a_column_for_another_number_of_threads():
+    two, one = record(2e-3), record(4e-3)
+    for measured, name in ((two, "2"), (one, "1")):
+        measured.machine["threads"] = name
+        measured.outcomes[0].workload = "mlp"
+    page = report.markdown(two, one)
+
+    faster = [report.ratio(r.outcomes[0], next(x for x in r.outcomes[0].rows if x.peer == "jitgrad")) for r in (two, one)]
+    assert "| 1 thread |" in page
+    assert f"| {faster[1]:.2f} |\n" in page
+    assert f"matrix products: {faster[0]:.2f}, 2 threads; {faster[1]:.2f}, 1 thread." in page
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="no such thing")
+def test_fewer_threads_are_fewer_cpus_while_it_is_measured():
+    before = os.sched_getaffinity(0)
+    with libraries.only_cpus(1):
+        assert len(os.sched_getaffinity(0)) == 1
+
+    assert os.sched_getaffinity(0) == before
 
 
 def test_the_plot_needs_nothing_from_elsewhere():
