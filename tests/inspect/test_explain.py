@@ -158,6 +158,14 @@ def test_measuring_a_differentiable_function_times_both_programs():
             assert step.gigabytes_per_second is not None and step.gigabytes_per_second > 0
 
 
+def test_steps_of_one_structure_are_measured_one_by_one():
+    """The second one's kernel is that of the first, which is not in the program that runs it alone."""
+    f = jg.jit(lambda x, w: jg.tanh(jg.tanh(jg.tanh(x @ w) @ w) @ w) @ w)
+    report = f.explain(array(3, 3), array(3, 3), measure=True)
+
+    assert [step.seconds is not None for step in report.steps] == [True] * 7
+
+
 @pytest.mark.parametrize("shape", [(0, 3), (), (1,), pytest.param((0, 3), marks=pytest.mark.numba, id="native")])
 def test_steps_over_nothing_or_one_number_can_be_measured(shape):
     report = jg.jit(lambda x: jg.tanh(x) + 1).explain(array(*shape), measure=True)
