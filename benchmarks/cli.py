@@ -73,6 +73,15 @@ def run(
     return record
 
 
+def _write(record: Record, plot: Path | None, markdown: Path | None, beside: Path | None) -> None:
+    """The chart and the page, where they are wanted."""
+    if plot is not None:
+        plot.write_text(report.plot(record), encoding="utf-8")
+    if markdown is not None:
+        other = load_record(beside) if beside is not None else None
+        markdown.write_text(report.markdown(record, other), encoding="utf-8")
+
+
 @click.command(help=__doc__, context_settings={"show_default": True})
 @click.argument("names", nargs=-1)
 @click.option("--peers", default=",".join(libraries.DEFAULT), help="Comma-separated.")
@@ -126,9 +135,5 @@ def main(
         report.show_comparison(record, before, console)
     if json_path is not None:
         save_record(record, json_path)
-    if plot_path is not None:
-        plot_path.write_text(report.plot(record), encoding="utf-8")
-    if markdown_path is not None:
-        beside = load_record(beside_path) if beside_path is not None else None
-        markdown_path.write_text(report.markdown(record, beside), encoding="utf-8")
+    _write(record, plot_path, markdown_path, beside_path)
     sys.exit(1 if any(r.failure for o in record.outcomes for r in o.rows if r.peer.startswith("jitgrad")) else 0)
