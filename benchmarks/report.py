@@ -159,7 +159,7 @@ _HEADER = (
 )
 
 
-# what belongs together
+# workloads whose ratios are averaged
 GROUPS = {
     "elementwise, normalisation, softmax, 1M elements and more": (
         "gelu_chain", "bias_layers", "residual_norm_gelu", "dropout_residual_norm", "rms_norm", "batch_norm",

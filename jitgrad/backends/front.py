@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding, ir
-from numba.core import codegen, compiler, dispatcher, lowering, typed_passes, types, untyped_passes
+from numba.core import codegen, compiler, dispatcher, typed_passes, types, untyped_passes
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.compiler_machinery import PassManager, register_pass
 from numba.core.funcdesc import PythonFunctionDescriptor
@@ -42,7 +42,7 @@ class _Lowering(typed_passes.NativeLowering):  # type: ignore[misc]
             inline=flags.forceinline, noalias=flags.noalias, abi_tags=[flags.get_mangle_string()],
         )  # fmt: skip
         with target.push_code_library(state.library):
-            lower = lowering.Lower(target, state.library, descriptor, state.func_ir, metadata=state.metadata)
+            lower = self.lowering_class(target, state.library, descriptor, state.func_ir, metadata=state.metadata)
             lower.lower()
         state["cr"] = compiler._LowerResult(descriptor, lower.call_helper, cfunc=None, env=lower.env)
         return True

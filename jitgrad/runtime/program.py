@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,33 @@ class Program:
             self.new_kernels += found.new
             self.new_from_disk += found.new and found.kernel.from_disk
         return Launch.of(step, found)
+
+    @cached_property
+    def native_parts(self) -> list[Table | OpStep]:
+        """The steps for the native loop: tables of what it runs without Python, and the steps between them."""
+        parts: list[Table | OpStep] = []
+        table: Table | None = None
+        for step in self.steps:
+            calls = gemm_instructions(step) if isinstance(step, OpStep) else None
+            if isinstance(step, OpStep) and calls is None:
+                parts.append(step)
+                table = None
+                continue
+            if table is None:
+                parts.append(table := Table(self._base))
+            if isinstance(step, Launch):
+                table.kernel(step.step.lowered, step.kernel, step.words, step.finish_words)
+            for call in calls or ():
+                table.product(call)
+        return parts
+
+    def _base(self, word: tuple[Buffer, int]) -> tuple[int, int]:
+        """(region, offset) of a place: inputs and results are regions by their slots, the arena is the last."""
+        buffer, offset = word
+        slot = self.slots.get(buffer)
+        if slot is not None:
+            return slot, offset
+        return len(self.slots), self.plan.offsets[buffer] + offset
 
     def _result_specs(self) -> tuple[tuple[tuple[int, ...], Dtype], ...]:
         """Shape and dtype of the array for each result buffer: those of the first output that lies in it in order."""
@@ -223,51 +250,22 @@ class NativeFrame(_Frame):
         super().__init__(program)
         self.bases = np.zeros(len(program.slots) + 1, np.int64)
         self.bases[-1] = address_of(self.arena) + self.shift
-        self.parts: list[_Segment | OpStep] = []
-        run: list[Any] = []
-        for step in program.steps:
-            calls = gemm_instructions(step) if isinstance(step, OpStep) else None
-            if isinstance(step, OpStep) and calls is None:
-                self._close(run)
-                run = []
-                self.parts.append(step)
-            else:
-                run.extend([step] if calls is None else calls)
-        self._close(run)
+        self.parts = [self._segment(p) if isinstance(p, Table) else p for p in program.native_parts]
         only = self.parts[0] if len(self.parts) == 1 else None
         # where the table of a program of native code alone lies, for callers that run it themselves
         self.address, self.count = (only.address, only.count) if isinstance(only, _Segment) else (0, 0)
 
-    def _close(self, run: list[Any]) -> None:
-        """Turn consecutive native steps into one segment: a relocation, then their instructions."""
-        if not run:
-            return
-        table = Table()
-        for step in run:
-            if isinstance(step, Launch):
-                table.kernel(step.step.lowered, step.kernel, step.words, step.finish_words)
-            else:
-                table.product(step)
-        self.parts.append(self._segment(table))
-
     def _segment(self, table: Table) -> _Segment:
+        """A relocation, then the instructions of ``table``."""
         words = np.array([w if isinstance(w, int) else 0 for w in table.words] or [0], np.int64)
-        moved = [(k, *self._base(w)) for k, w in enumerate(table.words) if not isinstance(w, int)]
-        where, buffer, offset = (np.array([m[k] for m in moved] or [0], np.int64) for k in range(3))
+        where, buffer, offset = table.relocations
         arrays = (words, self.bases, where, buffer, offset)
         relocation = np.array([address_of(a) for a in arrays], np.int64)
         first = np.zeros((1, native.INSTRUCTION_WORDS), np.int64)
         code = _relocate()  # kept here: of two threads that ask first at the same time, one gets a copy of its own
-        first[0, :4] = native.CALL, code.address, address_of(relocation), len(moved)
-        rows = np.concatenate([first, table.rows(address_of(words), self._base)])
+        first[0, :4] = native.CALL, code.address, address_of(relocation), len(where)
+        rows = np.concatenate([first, table.rows(address_of(words))])
         return _Segment(rows, len(rows), [*arrays, relocation, code])
-
-    def _base(self, word: tuple[Buffer, int]) -> tuple[int, int]:
-        buffer, offset = word
-        slot = self.program.slots.get(buffer)
-        if slot is not None:
-            return slot, offset
-        return len(self.program.slots), self.program.plan.offsets[buffer] + offset
 
     def run(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
         bases = self.bases

@@ -1,8 +1,13 @@
-"""The instructions of consecutive native steps, as the native loop reads them (`jitgrad.runtime.native`)."""
+"""The instructions of consecutive native steps, as the native loop reads them (`jitgrad.runtime.native`).
+
+What is here is the same for all frames of a program, and found once; a frame adds the addresses of its memory.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +24,14 @@ _REGION = 1 << 48  # apart: memory that is not the same arena, result or input
 
 
 class Table:
-    """Instructions in the making, each with its words of argument tables that hold all of them one after the other."""
+    """Instructions, each with its words of argument tables that hold all of them one after the other.
 
-    def __init__(self) -> None:
+    ``base`` says in which region of memory a word lies, and where in it.
+    """
+
+    def __init__(self, base: Base) -> None:
         self.words: list[Word] = []
+        self._base = base
         self._instructions: list[tuple[int, int, int, int, int]] = []  # kind, function, first word, n, grain
         self._natives: list[Native] = []
 
@@ -49,9 +58,16 @@ class Table:
         self._natives.append(entry)
         self.words += words
 
-    def rows(self, address: int, base: Base) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        """The table, for words at ``address``; ``base`` says in which region a word lies, and where in it."""
-        runs = {first: (last, rows) for first, last, rows in strips(self._natives, self._addresses(base))}
+    @cached_property
+    def relocations(self) -> tuple[np.ndarray[Any, Any], ...]:
+        """Of the words that are places: which words, in which region, and where in it."""
+        moved = [(k, *self._base(w)) for k, w in enumerate(self.words) if not isinstance(w, int)]
+        return tuple(np.array([m[k] for m in moved], np.int64) for k in range(3))
+
+    @cached_property
+    def _lines(self) -> np.ndarray[Any, Any]:
+        """The table, with the number of its first word where the address of the words will stand."""
+        runs = {first: (last, rows) for first, last, rows in strips(self._natives, self._addresses())}
         lines: list[tuple[int, ...]] = []
         last = rows = 0
         for k, (kind, function, first, n, grain) in enumerate(self._instructions):
@@ -59,19 +75,24 @@ class Table:
                 last, rows = runs[k]
                 lines.append((native.STRIP, last - k, 0, rows, rows_of_chunk(rows), 0))
             units = n // rows if k < last and kind == native.KERNEL else 0
-            lines.append((kind, function, address + 8 * first, n, grain, units))
+            lines.append((kind, function, first, n, grain, units))
         table = np.zeros((len(lines), native.INSTRUCTION_WORDS), np.int64)
-        if lines:
-            table[:, :6] = lines
+        table[:, :6] = lines
         return table
 
-    def _addresses(self, base: Base) -> Mapping[int, int]:
+    def rows(self, address: int) -> np.ndarray[Any, Any]:
+        """The table for words at ``address``."""
+        table = self._lines.copy()
+        table[:, 2] = address + 8 * table[:, 2]  # a strip's is not read
+        return table
+
+    def _addresses(self) -> Mapping[int, int]:
         """By the id of each buffer that is spoken of, an address that is right relative to the others."""
         found: dict[int, int] = {}
         for entry in self._natives:
             for span in entry.spans or ():
                 buffer = span.place[0]
                 if id(buffer) not in found:
-                    region, offset = base((buffer, 0))
+                    region, offset = self._base((buffer, 0))
                     found[id(buffer)] = region * _REGION + offset
         return found

@@ -106,6 +106,10 @@ def test_the_page_has_every_workload_and_says_what_failed():
     assert "failed: RuntimeError: no / compiler" in page
 
 
+def test_averages_are_of_workloads_that_exist():
+    assert {name for names in report.GROUPS.values() for name in names} <= set(ALL)
+
+
 def test_the_summary_has_a_column_for_another_number_of_threads():
     two, one = record(2e-3), record(4e-3)
     for measured, name in ((two, "2"), (one, "1")):

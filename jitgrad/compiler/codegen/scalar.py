@@ -237,14 +237,14 @@ def function_name(op: OpDef) -> str:
 
 def expensive(op: OpDef) -> bool:
     """Whether one evaluation costs more than reading the operand again: a call that is no single instruction."""
-    if op.function is not None:
-        return True
-    calls = {
-        n.func.id
-        for n in ast.walk(_parsed(op.scalar or "0"))
-        if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
-    }
-    return bool(calls - _CHEAP)
+    return op.function is not None or bool(_calls(op.scalar or "0") - _CHEAP)
+
+
+@lru_cache(maxsize=2048)
+def _calls(scalar: str) -> frozenset[str]:
+    """Names of the functions that an expression calls."""
+    called = (n.func for n in ast.walk(_parsed(scalar)) if isinstance(n, ast.Call))
+    return frozenset(function.id for function in called if isinstance(function, ast.Name))
 
 
 _CHEAP = frozenset(
