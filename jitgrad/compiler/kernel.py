@@ -8,6 +8,7 @@ by the kernel's finish, which runs once.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from jitgrad.aval import Dtype
@@ -78,6 +79,19 @@ class Accumulate:
 
 
 Statement = Load | Compute | Store | Accumulate
+
+
+def read_before_written(statements: Sequence[Statement]) -> tuple[Statement, ...]:
+    """``statements`` of one scope, with stores over an input that is loaded further down moved behind that load."""
+    last = {s.access.name: k for k, s in enumerate(statements) if isinstance(s, Load)}
+    waiting: dict[int, list[Statement]] = {}
+    found: list[Statement] = []
+    for k, s in enumerate(statements):
+        if isinstance(s, Store) and last.get(s.access.name, k) > k:
+            waiting.setdefault(last[s.access.name], []).append(s)
+        else:
+            found += [s, *waiting.pop(k, ())]
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from jitgrad.compiler.kernel import (
     Statement,
     Store,
     Sweep,
+    read_before_written,
 )
 from jitgrad.compiler.layout import Buffer, Location
 from jitgrad.compiler.loops import LoopFrame, Window, Word
@@ -173,7 +174,7 @@ class _Builder:
             params=params,
             outer=frame.outer_names,
             inner=frame.inner_names,
-            prologue=tuple(self.prologue),
+            prologue=read_before_written(self.prologue),
             sweeps=sweeps,
             finish=finish[0] if finish else None,
             ops=tuple(node.op.name for node in self.nodes),
@@ -212,7 +213,7 @@ class _Builder:
                 self.keep(node.out, level, inner[key], body)
             if node.op.kind is Kind.REDUCE and self.plan.reduced_at(node) == (level, "F"):
                 self.accumulate(node, body, loop, inner)
-        return Sweep(tuple(self.before), tuple(body))
+        return Sweep(read_before_written(self.before), read_before_written(body))
 
     def reload(self, level: int, body: list[Statement], loop: dict[str, str]) -> dict[int, str]:
         """Element values of earlier sweeps that this one reads from memory."""
@@ -296,7 +297,7 @@ class _Builder:
             (inner if column else self.row_locals)[id(node.out)] = local
             if id(node.out) in frame.outputs:
                 self.store(node.out, local, into)
-        scalars = [*self.prologue, *scalars]
+        before, body = read_before_written([*self.prologue, *scalars]), read_before_written(columns)
         self.prologue, self.row_loads, self.row_locals = main_prologue, main_loads, locals_before
         frame.table.add("chunks", "i64", self.chunks)
         merges = tuple(self.merges.values())
@@ -304,8 +305,8 @@ class _Builder:
         extra = ["chunks", *(m.partial for m in merges)]
         if any(m.where == "column" for m in merges):
             extra += [*frame.inner_names, *self.plan.dense_names]
-        params, words = self.used((*scalars, *columns), extra)
-        return Finish(params, merges, tuple(scalars), tuple(columns), size), words
+        params, words = self.used((*before, *body), extra)
+        return Finish(params, merges, before, body, size), words
 
     # --- parameters that are really used -------------------------------------------------------------------------
 
