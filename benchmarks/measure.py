@@ -160,7 +160,8 @@ def _prepare(workload: Workload, name: str, peer: Peer, inputs: Arrays, expected
             function, arguments, arrays = workload.variants[name](inputs)
             running.call = _call(peer, function, arguments, carries=False)
         else:
-            function = peer.compile(workload.function(peer))
+            compiler = peer.donating if workload.carries and peer.donating else peer.compile
+            function = compiler(workload.function(peer))
             arguments = tuple(tree_map(peer.array, inputs))
             arrays = peer.arrays
             running.call = _call(peer, function, arguments, workload.carries)

@@ -19,7 +19,8 @@ class Peer:
     """One library in one mode.
 
     ``xp`` holds the array functions workloads are written with; ``value_and_grad(f, argnums)`` returns
-    ``(value, gradients)``; ``grad(f, argnum)`` nests. ``wait`` returns when results have been computed.
+    ``(value, gradients)``; ``grad(f, argnum)`` nests. ``wait`` returns when results have been computed. ``donating``
+    compiles a function whose first argument is not needed after a call, where a library can make use of that.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Peer:
     value_and_grad: Callable[..., Function] | None = None
     grad: Callable[..., Function] | None = None
     wait: Callable[[Any], Any] = lambda out: out
+    donating: Callable[[Function], Function] | None = None
 
     def arrays(self, tree: Any) -> list[np.ndarray[Any, Any]]:
         """The leaves of a result as NumPy arrays."""
@@ -79,6 +81,7 @@ def _jitgrad(mode: str, threads: int) -> Peer:
         jit if mode == "jitgrad" else lambda f: f,
         lambda f, argnums=0: jg.value_and_grad(f, argnums=argnums),
         lambda f, argnum=0: jg.grad(f, argnums=argnum),
+        donating=(lambda f: jit(f, donate=0)) if mode == "jitgrad" else None,
     )
 
 
@@ -128,6 +131,7 @@ def _jax(threads: int) -> Peer:
         lambda f, argnums=0: jax.value_and_grad(f, argnums=argnums),
         lambda f, argnum=0: jax.grad(f, argnums=argnum),
         jax.block_until_ready,
+        lambda f: jax.jit(f, donate_argnums=0),
     )
 
 

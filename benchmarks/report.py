@@ -148,7 +148,8 @@ jitgrad beside NumPy, PyTorch and JAX, the same function for all of them, measur
 * *Products alone* is the time NumPy's BLAS takes in the same run for the matrix products of the compiled step, with
   as many threads: what is left of the step is elementwise work, reductions and the call.
 * `jitgrad.module` and `torch.module` are the same work with a Module and an optimiser that change parameters in place
-  (PyTorch: `torch.compile` for the loss, `Adam(fused=True)`); other rows pass all state in and return it.
+  (PyTorch: `torch.compile` for the loss, `Adam(fused=True)`); other rows pass all state in and return it;
+  jitgrad and JAX are told that the state passed in may be overwritten (``donate``, ``donate_argnums``).
 * PyTorch's gradients come from `torch.func.grad_and_value` inside `torch.compile`, one graph for both passes: faster
   here than compiling the loss alone and calling `autograd.grad` on it.
 """

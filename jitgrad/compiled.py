@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -16,14 +16,15 @@ from jitgrad.aval import Aval
 from jitgrad.backends.base import Backend
 from jitgrad.compiler.pipeline import Watcher, ignore
 from jitgrad.compiler.trace import Source
-from jitgrad.errors import GuardError, UnguardableError
+from jitgrad.errors import ArgumentError, GuardError, UnguardableError
 from jitgrad.ir import Value
 from jitgrad.origin import Origin
-from jitgrad.runtime.pool import address_of
+from jitgrad.runtime.ownership import give_up, owns_alone
+from jitgrad.runtime.pool import POOL, address_of
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import ProgramOp, compile_graph, contiguous
 from jitgrad.specialise import Traced
-from jitgrad.tensor import Tensor
+from jitgrad.tensor import Donated, Tensor
 
 
 class Compiled:
@@ -40,6 +41,7 @@ class Compiled:
         backend: Backend,
         count: Callable[[Program], None],
         watch: Watcher = ignore,
+        donated: Sequence[int] = (),
     ) -> None:
         self.function = function
         self.origin = Origin.of_code_of(function)
@@ -48,9 +50,18 @@ class Compiled:
         self.count = count
         self.watch = watch
         self.without_launcher = False  # whether calls must take the general path
-        self.donations = {} if traced.differentiable else self._donations()
+        self.donated = self._donated(donated)
+        self.gone = Donated(f"@jit function {traced.graph.name!r} at {self.origin.full()}")
 
-    def _donations(self) -> dict[int, Value]:
+    def _donated(self, positions: Sequence[int]) -> tuple[int, ...]:
+        """Positions of the arguments that a call takes away; one that the function returns as it came stays."""
+        if positions and self.traced.differentiable:
+            raise ArgumentError(history_needs_arguments(self.traced.graph.name))
+        sources = [r.source for r in self.traced.results if r.source is not None]
+        returned = {s.key for s in sources if s.kind == "argument"}
+        return tuple(k for k in positions if k not in returned)
+
+    def _state(self) -> dict[int, Value]:
         """Outputs that become the new data of an input, and nothing else: they may be written over it."""
         by_source = dict(zip(map(id, self.traced.sources), self.traced.graph.inputs, strict=True))
         uses = Counter(map(id, self.traced.graph.outputs))
@@ -63,6 +74,19 @@ class Compiled:
             and uses[id(self.traced.graph.outputs[e.output])] == 1
         }
 
+    def _over_arguments(self, free: Sequence[Value]) -> dict[int, Value]:
+        """Results paired in order with the donated inputs ``free`` of their looks."""
+        waiting: dict[tuple[Any, Any], deque[Value]] = {}
+        for value in free:
+            waiting.setdefault((value.aval.shape, value.aval.dtype), deque()).append(value)
+        found = {}
+        for r in self.traced.results:
+            if r.kind == "new" and r.output not in found:
+                aval = self.traced.graph.outputs[r.output].aval
+                if queue := waiting.get((aval.shape, aval.dtype)):
+                    found[r.output] = queue.popleft()
+        return found
+
     @cached_property
     def op(self) -> ProgramOp:
         t = self.traced
@@ -73,7 +97,12 @@ class Compiled:
         """The program that a call runs (of a differentiable function: the forward one)."""
         if self.traced.differentiable:
             return self.op.forward
-        program = compile_graph(self.traced.graph, self.backend, self.donations, self.watch)
+        state = self._state()
+        changed = {id(v) for v in state.values()}
+        free = [self.traced.graph.inputs[k] for k in self._donated_inputs()]
+        free = [v for v in free if id(v) not in changed]
+        wanted = {**self._over_arguments(free), **state}
+        program = compile_graph(self.traced.graph, self.backend, wanted, free, self.watch)
         self.count(program)
         return program
 
@@ -83,6 +112,17 @@ class Compiled:
         plan = self.program.plan
         written = {p.location.buffer for p in plan.outputs if p.location is not None}
         return tuple(k for k, buffer in enumerate(plan.inputs) if buffer in written)
+
+    def _donated_inputs(self) -> list[int]:
+        """Positions of the inputs that are donated arguments."""
+        donated = set(self.donated)
+        return [k for k, s in enumerate(self.traced.sources) if s.kind == "argument" and s.key in donated]
+
+    @cached_property
+    def taken(self) -> tuple[int, ...]:
+        """Positions of the donated inputs whose memory the program really writes: nobody else may see it."""
+        overwritten = set(self.overwritten)
+        return tuple(k for k in self._donated_inputs() if k in overwritten)
 
     # --- inputs --------------------------------------------------------------------------------------------------
 
@@ -100,6 +140,8 @@ class Compiled:
         for source, value in zip(self.traced.sources, self.traced.graph.inputs, strict=True):
             x = self.resolve(source, leaves)
             aval = value.aval
+            if type(x) is Tensor and type(x._data) is Donated:
+                raise x._data.error(f"{self.describe(source)} of @jit function {self.traced.graph.name!r}", aval)
             if type(x) is not float and (x is None or x.shape != aval.shape or x.dtype != aval.dtype):
                 looks = "nothing" if x is None else str(Aval(x.shape, x.dtype))
                 raise GuardError(f"{self.describe(source)} was {aval} while tracing and is {looks} now")
@@ -166,16 +208,26 @@ class Compiled:
         else:
             arrays, tensors = self.run_plain(operands), ()
         self.commit(arrays, leaves)
-        return self.result(arrays, tensors, leaves)
+        result = self.result(arrays, tensors, leaves)
+        self.give_up_donated(leaves)
+        return result
 
     def run_plain(self, operands: Sequence[Any], preserve: bool = False) -> list[np.ndarray[Any, Any]]:
         """The program's outputs; with ``preserve`` the inputs that it would overwrite are copied first."""
         program = self.program
+        shared = [k for k in self.taken if not (isinstance(operands[k], Tensor) and owns_alone(operands[k]))]
         inputs = [contiguous(_array(x)) for x in operands]
         if self.overwritten and (preserve or overlapping([_span(a) for a in inputs], self.overwritten)):
-            for k in self.overwritten:
-                inputs[k] = inputs[k].copy()
+            shared = list(self.overwritten)
+        for k in shared:
+            inputs[k] = _copied(inputs[k])
         return program.run(inputs)
+
+    def give_up_donated(self, leaves: Sequence[Any]) -> None:
+        """Take the donated arguments from the caller, after a call that succeeded."""
+        if self.donated:
+            kept = {id(r.source.key) for r in self.traced.results if r.source is not None}
+            give_up((leaves[k] for k in self.donated if id(leaves[k]) not in kept), self.gone)
 
     def commit(self, arrays: Sequence[np.ndarray[Any, Any]], leaves: Sequence[Any]) -> None:
         """Make the changes of outside state that the traced function made. Runs only after the program succeeded."""
@@ -222,6 +274,20 @@ def overlapping(spans: Sequence[tuple[int, int]], written: Sequence[int]) -> boo
         if (place and ours[place - 1][1] > first) or (place < len(starts) and starts[place] < end):
             return True
     return False
+
+
+def history_needs_arguments(name: str) -> str:
+    """The message for donated arguments of a function whose result has a history."""
+    return (
+        f"@jit function {name!r} has donate=, and gradients flow from its result to its arguments, so that a later "
+        "backward() needs them. Call backward() or jg.value_and_grad inside the function, or drop donate=."
+    )
+
+
+def _copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    new = POOL.empty(array.shape, array.dtype)
+    np.copyto(new, array)
+    return new
 
 
 def _span(array: np.ndarray[Any, Any]) -> tuple[int, int]:

@@ -12,7 +12,7 @@ from jitgrad.errors import InPlaceError, LeakedTracerError, OperandError, ShapeE
 from jitgrad.op import Kind, OpDef
 from jitgrad.recorder import record
 from jitgrad.scope import current_interpreter
-from jitgrad.tensor import Tensor, check_supported
+from jitgrad.tensor import Donated, Tensor, check_supported
 
 
 def apply_op(op: OpDef, *operands: Any, **attrs: Any) -> Any:
@@ -86,7 +86,7 @@ class EagerInterpreter:
 
     def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         avals = [aval_of(op, x) for x in operands]
-        arrays = [self._array(x) for x in operands]
+        arrays = [self._array(x, op.name) for x in operands]
         result = run_eagerly(op, arrays, avals, attrs)
         if op.multiple:
             return tuple(Tensor(r) for r in result)
@@ -98,20 +98,22 @@ class EagerInterpreter:
             return Tensor(result, Aval((), result.dtype, weak=True))
         return Tensor(result)
 
-    def _array(self, x: Any) -> Any:
-        return self.current(x) if isinstance(x, Tensor) else x
-
-    def current(self, tensor: Tensor) -> Any:
-        data = tensor._data
+    def _array(self, x: Any, what: str) -> Any:
+        if not isinstance(x, Tensor):
+            return x
+        data = x._data
         if type(data) is not np.ndarray:
-            raise self.explain_missing_value(tensor, "an op")
+            raise self.explain_missing_value(x, what)
         return data
 
+    def current(self, tensor: Tensor) -> Any:
+        return self._array(tensor, "an op")
+
     def write(self, target: Tensor, value: Any) -> None:
-        data = self.current(target)
+        data = self._array(target, "in-place change")
         if not data.flags.writeable:
             raise InPlaceError(f"in-place change of a tensor {target.aval} over read-only memory: .clone() it first")
-        np.copyto(data, self._array(value))
+        np.copyto(data, self._array(value, "in-place change"))
         target._storage.bump()
 
     def constant(self, array: np.ndarray[Any, Any]) -> Tensor:
@@ -124,6 +126,8 @@ class EagerInterpreter:
         tensor._grad = grad
 
     def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
+        if type(tensor._data) is Donated:
+            return tensor._data.error(what, tensor.aval)
         return LeakedTracerError(
             f"{what}: this tensor {tensor.aval} was made while @jit traced a function and has no data. It escaped from "
             "the trace through a global, an attribute or a list; return it from the function instead."

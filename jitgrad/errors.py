@@ -71,6 +71,10 @@ class UnguardableError(TraceError):
     """The function reads or changes something whose later changes @jit could not notice."""
 
 
+class DonatedError(JitgradError, RuntimeError):
+    """A tensor was used after it had been donated to a @jit function."""
+
+
 class GuardError(JitgradError, RuntimeError):
     """A state that was valid while tracing does not hold for this call."""
 

@@ -6,7 +6,7 @@ import functools
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import TracebackType
@@ -95,11 +95,13 @@ class JitFunction:
                 raise ArgumentError(f"@jit({what}={value!r}): expected one of {', '.join(allowed)}")
         functools.update_wrapper(self, function)
         self.eager = function
-        self.donate = tuple(donate)
         self.fallback = fallback
         self.check = check
         self.name = getattr(function, "__name__", type(function).__name__)
         self._signature = Signature(function, _as_tuple(static_argnums), _as_tuple(static_argnames))
+        self.donate = self._signature.names_of(_as_tuple(donate), "donate")
+        if both := self.donate & self._signature.static_names:
+            raise ArgumentError(f"@jit: static arguments cannot be donated: {', '.join(sorted(both))}")
         self._programs: dict[Any, list[Compiled]] = {}
         self._launchers: dict[Any, Callable[[tuple[Any, ...]], Any]] = {}  # by signature; empty while switched off
         self._fast: tuple[Callable[[tuple[Any, ...]], Any], ...] = ()  # the same, for other threads to walk over
@@ -124,8 +126,7 @@ class JitFunction:
         compiled = self._find(call)
         if compiled is not None:
             if self._check_mode() == "always":
-                with disable_jit():
-                    return check_first_call(compiled, self.eager, args, kwargs, call.leaves)[0]
+                return self._checked(compiled, call, args, kwargs)[0]
             result = compiled.run(call.leaves)
             self._add_launcher(compiled, call, args, kwargs)
             return result
@@ -161,7 +162,7 @@ class JitFunction:
         return bound
 
     def _copy_for(self, function: Callable[..., Any]) -> JitFunction:
-        new = JitFunction(function, donate=self.donate, fallback=self.fallback, check=self.check)
+        new = JitFunction(function, donate=tuple(self.donate), fallback=self.fallback, check=self.check)
         new._signature = Signature(function, (), tuple(n for n in self._signature.static_names))
         return new
 
@@ -197,13 +198,19 @@ class JitFunction:
             return self.eager(*args, **kwargs)
         if self._check_mode() == "off":
             return compiled.run(call.leaves)
-        with disable_jit():  # what it is compared with is eager through and through
-            result, agrees = check_first_call(compiled, self.eager, args, kwargs, call.leaves)
+        result, agrees = self._checked(compiled, call, args, kwargs)
         if not agrees:
             self._programs[call.key].remove(compiled)
             self._eager_keys.add(call.key)
             self._info.fallbacks += 1
         return result
+
+    def _checked(self, compiled: Compiled, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
+        """(the eager result, whether ``compiled`` agrees with it)."""
+        with disable_jit():  # what it is compared with is eager through and through
+            result, agrees = check_first_call(compiled, self.eager, args, kwargs, call.leaves)
+        compiled.give_up_donated(call.leaves)
+        return result, agrees
 
     def specialise(self, call: Call) -> Compiled:
         """The program for ``call``: traced and compiled now if there is none yet."""
@@ -217,7 +224,8 @@ class JitFunction:
             folder = config.read("JITGRAD_DUMP")
             watch = dump_to(folder, f"{self.name}.{self._info.traces}") if folder else ignore
             backend = BACKENDS[config.read("JITGRAD_BACKEND")]
-            compiled = Compiled(self.eager, traced, backend, self._count, watch)
+            donated = self._signature.positions(call, self.donate)
+            compiled = Compiled(self.eager, traced, backend, self._count, watch, donated)
             log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
             kernels = compiled.program.kernels
             log("kernels", f"{self.name}: {', '.join(k.name for k in kernels) or 'none'}")
@@ -274,7 +282,7 @@ class JitFunction:
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
-    return (x,) if isinstance(x, (str, int)) else tuple(x)
+    return tuple(x) if isinstance(x, Collection) and not isinstance(x, str) else (x,)
 
 
 def _difference(new: Any, old: Any) -> str:
@@ -294,11 +302,15 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
     Args:
         static_argnames, static_argnums: arguments whose value is part of the program.
-        donate: arguments whose memory results may take.
+        donate: arguments, by name or position, that the caller gives away: results may be written over them, which
+            saves memory and time where a step returns new state. After the call their tensors hold no data, and using
+            one raises DonatedError. NumPy arrays, and tensors whose memory somebody else can see (a view, an array from
+            ``.numpy()``), are never overwritten; a call that runs eagerly, or inside another @jit function, takes nothing.
         fallback: "error" raises if the function cannot be traced; "eager" warns once and runs it eagerly.
         check: "first" also runs the first call of each specialisation eagerly and compares; "always"; "off".
 
     Raises:
+        ArgumentError: an option names no parameter; or something is donated whose gradient is wanted after the call.
         TracedValueError, UnguardableError: at the first call, naming the line and the remedy.
     """
     if function is None:

@@ -111,6 +111,7 @@ class LaunchWriter:
         }  # fmt: skip
         self.leaves: list[str] = []
         self.tensors: list[str] = []
+        self.unpacked: set[str] = set()  # lists whose arrays have a list of their own
         self.lists: dict[str, int] = {}  # lists of tensors that are handled in loops, with their lengths
 
     def line(self, text: str, depth: int = 1) -> None:
@@ -217,6 +218,20 @@ class LaunchWriter:
         if source.kind == "grad":
             return f"{self.tensor_text(source.key)}._grad"
         return self.constant("T", source.key)
+
+    def overwritten(self, k: int) -> str:
+        """An expression for the array of input ``k``, a donated argument whose memory holds a result now."""
+        source = self.compiled.traced.sources[k]
+        if k not in self.compiled.taken:
+            raise NotSupportedError
+        text = self.leaves[source.key]
+        name = text.partition("[")[0]
+        if name not in self.lists:
+            return f"{text}._data"
+        if name not in self.unpacked:
+            self.unpacked.add(name)
+            self.line(f"e{name} = [t._data for t in {name}]")
+        return f"e{text}"
 
     def pointer(self, k: int, source: Source, aval: Aval) -> str:
         text = self.tensor_text(source)

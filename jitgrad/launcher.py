@@ -16,6 +16,7 @@ from jitgrad.compiler.trace import Source
 from jitgrad.launch_source import FEW, LaunchWriter, NotSupportedError, Spans, listed, meet
 from jitgrad.origin import Origin
 from jitgrad.runtime import team
+from jitgrad.runtime.ownership import give_up, owns_alone
 from jitgrad.runtime.pool import SMALL
 from jitgrad.runtime.program import NativeFrame
 from jitgrad.signature import Call
@@ -64,6 +65,7 @@ def _emit(w: LaunchWriter, args: tuple[Any, ...], frame: NativeFrame) -> Callabl
     _emit_grads_present(w)
     pointers = _emit_pointers(w)
     _emit_overlap(w, pointers)
+    _emit_taken(w)
     _emit_run(w, pointers)
     _emit_effects(w)
     _emit_result(w)
@@ -141,6 +143,28 @@ def _emit_overlap(w: LaunchWriter, pointers: Sequence[str]) -> None:
                 continue
             other = graph.inputs[j].aval.nbytes
             w.miss_if(f"-{other} < {pointers[j]} - {pointers[k]} < {size}")
+
+
+def _emit_taken(w: LaunchWriter) -> None:
+    """A result may be written over a donated argument only if nobody else can see it: then the slow path copies."""
+    compiled = w.compiled
+    if any(r.source is not None and r.source.kind != "argument" for r in compiled.traced.results) and compiled.donated:
+        raise NotSupportedError
+    if compiled.taken:
+        w.names["owns_alone"] = owns_alone
+        texts = [w.leaves[compiled.traced.sources[k].key] for k in compiled.taken]
+        if len(texts) <= FEW:
+            w.miss_if(f"not ({' and '.join(f'owns_alone({text})' for text in texts)})")
+        else:
+            w.miss_if(f"not all(map(owns_alone, ({listed(texts)},)))")
+
+
+def _emit_donated(w: LaunchWriter) -> None:
+    """After the results have been made: what was donated is gone."""
+    if w.compiled.donated:
+        texts = [w.leaves[k] for k in w.compiled.donated]
+        w.names["give_up"] = give_up
+        w.line(f"give_up(({listed(texts)},), {w.constant('G', w.compiled.gone)})")
 
 
 def _emit_buffers(w: LaunchWriter) -> list[str]:
@@ -225,7 +249,9 @@ def _array_text(w: LaunchWriter, output: int) -> str:
     program = w.compiled.program
     place = program.plan.outputs[output]
     many = len(program.result_specs) > FEW
-    if place.location is not None and place.location.buffer.role != "input":
+    if place.location is not None and place.location.buffer.role == "input":
+        return w.overwritten(program.slots[place.location.buffer])
+    if place.location is not None:
         number = program.slots[place.location.buffer] - len(program.plan.inputs)
         if program.result_specs[number][0] == place.aval.shape and place.location.is_contiguous(place.aval.shape):
             return f"o[{number}]" if many else f"o{number}"
@@ -236,8 +262,6 @@ def _array_text(w: LaunchWriter, output: int) -> str:
 
 def _aval_of(w: LaunchWriter, output: int, weak: bool) -> Aval:
     place = w.compiled.program.plan.outputs[output]
-    if place.location is not None and place.location.buffer.role == "input":
-        raise NotSupportedError
     return Aval(place.aval.shape, place.aval.dtype, weak)
 
 
@@ -285,6 +309,7 @@ def _emit_result(w: LaunchWriter) -> None:
                 made[r.output] = f"t{k}"
                 w.line(f"t{k} = {_tensor_text(w, r.output, r.weak)}")
             names.append(made[r.output])
+    _emit_donated(w)
     tree = optree.tree_unflatten(traced.treedef, names)
     w.line(f"return {_tree_text(w, tree)}")
 

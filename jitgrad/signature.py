@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -65,25 +66,57 @@ class Signature:
     def __init__(
         self, function: Callable[..., Any], static_argnums: Sequence[int], static_argnames: Sequence[str]
     ) -> None:
-        self.static_names = frozenset(static_argnames)
-        self.static_numbers = frozenset(static_argnums)
-        if not (self.static_names or self.static_numbers):
-            return
-        try:
-            names = list(inspect.signature(function).parameters)
-        except (TypeError, ValueError):
-            names = []
-        unknown = sorted(self.static_names - set(names))
-        variadic = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(function).parameters.values())
-        if unknown and not variadic:
-            raise ArgumentError(f"@jit static_argnames {unknown} are no parameters of {function!r}; it has {names}")
-        positions = {names[k % len(names)] for k in self.static_numbers if -len(names) <= k < len(names)}
-        if len(positions) < len(self.static_numbers):
-            raise ArgumentError(
-                f"@jit static_argnums {sorted(self.static_numbers)}: the function has {len(names)} parameters"
+        self.function = function
+        self.static_names: frozenset[str] = frozenset()
+        if static_argnames or static_argnums:
+            self.static_names = self.names_of(static_argnames, "static_argnames") | self.names_of(
+                static_argnums, "static_argnums"
             )
-        self.static_names |= positions
-        self.static_numbers = frozenset(k for k, name in enumerate(names) if name in self.static_names)
+        listed = enumerate(self.parameters) if self.static_names else ()
+        self.static_numbers = frozenset(k for k, name in listed if name in self.static_names)
+
+    @cached_property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """The function's parameters by name; none for a callable without a signature."""
+        try:
+            return inspect.signature(self.function).parameters
+        except (TypeError, ValueError):
+            return {}
+
+    def names_of(self, chosen: Sequence[int | str], option: str) -> frozenset[str]:
+        """The parameters that ``option`` of @jit lists by name or position. Raises ArgumentError for one that is none."""
+        names = list(self.parameters)
+        variadic = any(p.kind is p.VAR_KEYWORD for p in self.parameters.values())
+        found = set()
+        for x in chosen:
+            if isinstance(x, int) and -len(names) <= x < len(names):
+                found.add(names[x])
+            elif isinstance(x, str) and (variadic or x in names):
+                found.add(x)
+            else:
+                raise ArgumentError(
+                    f"@jit({option}=...): {x!r} is no parameter of {self.function!r}; it has {len(names)} parameters: "
+                    f"{', '.join(names) or 'none'}"
+                )
+        return frozenset(found)
+
+    def positions(self, call: Call, names: Collection[str]) -> tuple[int, ...]:
+        """Positions among the leaves of ``call`` of the tensors in the arguments ``names``.
+
+        Of a tensor that was passed twice it is the first: there the program finds it.
+        """
+        if not names:
+            return ()
+        args, kwargs = optree.tree_unflatten(call.treedef, range(len(call.leaves)))
+        bound = inspect.Signature(list(self.parameters.values())).bind(*args, **kwargs).arguments
+        for name, parameter in self.parameters.items():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                bound.update({k: x for k, x in bound.get(name, {}).items() if k not in bound})
+        wanted = optree.tree_leaves([bound[name] for name in names if name in bound])
+        first: dict[int, int] = {}
+        for k, x in enumerate(call.leaves):
+            first.setdefault(id(x), k)
+        return tuple(sorted({first[id(call.leaves[k])] for k in wanted if isinstance(call.leaves[k], Tensor)}))
 
     def take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
         """Flatten a call and compute its key."""

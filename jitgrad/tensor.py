@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from jitgrad.aval import Aval, Dtype, Shape, is_differentiable
-from jitgrad.errors import ArgumentError, AutogradError, DtypeError
+from jitgrad.errors import ArgumentError, AutogradError, DonatedError, DtypeError
 from jitgrad.ir import Value
 from jitgrad.op import OpDef
 from jitgrad.origin import Origin
@@ -56,6 +56,32 @@ class Storage:
         """The tensors other than ``tensors`` that are still alive and lie over this memory."""
         alive = {id(t): t for ref in self._sharers if (t := ref()) is not None and t._storage is self}
         return [t for t in alive.values() if all(t is not tensor for tensor in tensors)]
+
+
+class Donated:
+    """What a tensor holds in place of data after it was donated: who took it. Any use of it as data is an error."""
+
+    __slots__ = ("_taker",)
+
+    def __init__(self, taker: str) -> None:
+        self._taker = taker
+
+    def __str__(self) -> str:
+        return f"donated to {self._taker}"
+
+    def error(self, what: str, aval: Aval | None = None) -> DonatedError:
+        """The error for ``what``, which needs the data."""
+        looks = "" if aval is None else f" {aval}"
+        return DonatedError(
+            f"{what}: this tensor{looks} was {self}, whose results may lie in its memory now. Use what that call "
+            "returned, donate a .clone(), or drop the argument from donate=."
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        raise self.error(name)
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise self.error("np.asarray()")
 
 
 _new = object.__new__
@@ -186,7 +212,14 @@ class Tensor:
     # --- its data ------------------------------------------------------------------------------------------------
 
     def concrete(self, what: str) -> np.ndarray[Any, Any]:
-        """The array, for the Python operation ``what``. Raises TracedValueError while only tracing."""
+        """The array, for the Python operation ``what``.
+
+        Raises:
+            TracedValueError: while only tracing.
+            DonatedError: a @jit function took the memory.
+        """
+        if type(self._data) is Donated:
+            raise self._data.error(what, self.aval)
         interpreter = current_interpreter.get()
         data = interpreter.current(self)
         if type(data) is Value:
@@ -273,6 +306,8 @@ class Tensor:
     # --- printing ------------------------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
+        if type(self._data) is Donated:
+            return f"tensor(<{self._data}> {self.aval})"
         data = current_interpreter.get().current(self)
         grad = f", grad_fn=<{self.grad_fn.op}>" if self.grad_fn is not None else ""
         if self._requires_grad and not grad:

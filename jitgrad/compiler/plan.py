@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -14,6 +13,7 @@ import numpy as np
 from jitgrad.aval import Aval
 from jitgrad.compiler.layout import Buffer, Location, row_major, view_location
 from jitgrad.compiler.lower import Lowered
+from jitgrad.compiler.overwrite import find_overwrites
 from jitgrad.compiler.passes.slices import ASSEMBLE, Index
 from jitgrad.compiler.structure import Structures
 from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
@@ -71,20 +71,23 @@ class Plan:
     arena_bytes: int
 
 
-def make_plan(graph: Graph, donated: Mapping[int, Value]) -> Plan:
-    """Plan ``graph``. ``donated`` maps ids of outputs to the inputs whose memory they should take, where that is safe."""
-    return _Planner(graph, donated).run()
+def make_plan(graph: Graph, donated: Mapping[int, Value], free: Sequence[Value] = ()) -> Plan:
+    """Plan ``graph``.
+
+    ``donated`` maps ids of outputs to the inputs whose memory they should take, where that is safe; an output that is
+    not in it, or cannot have what it wants, may take one of the inputs ``free``.
+    """
+    return _Planner(graph, donated, free).run()
 
 
 class _Planner:
-    def __init__(self, graph: Graph, donated: Mapping[int, Value]) -> None:
+    def __init__(self, graph: Graph, donated: Mapping[int, Value], free: Sequence[Value]) -> None:
         self.graph = graph
-        self.donated = donated
         self.where: dict[int, Location] = {}
         self.steps: list[Step] = []
-        self.in_place: dict[int, Value] = {}
-        self.buffers: list[Buffer] = []
         self.structures = Structures()
+        self.in_place = find_overwrites(graph, donated, free, self.structures)
+        self.buffers: list[Buffer] = []
         self.listed: set[int] = set()  # ids of values that are a result already
 
     def run(self) -> Plan:
@@ -93,7 +96,6 @@ class _Planner:
             buffer = Buffer("input", value.aval.nbytes, f"input {k}")
             inputs.append(buffer)
             self.where[id(value)] = Location(buffer, 0, row_major(value.aval.shape))
-        self._find_donations()
         self.slots = self._find_slots()
         for node in self.graph.nodes:
             self._place_node(node)
@@ -101,44 +103,6 @@ class _Planner:
         results, outputs = self._promote(outputs)
         offsets, total = arena(self.steps, self.buffers, results)
         return Plan(self.graph, tuple(inputs), outputs, results, tuple(self.steps), offsets, total)
-
-    # --- in place ------------------------------------------------------------------------------------------------
-
-    def _find_donations(self) -> None:
-        """Which donated inputs a kernel may overwrite: it is the last to read them, and reads where it writes."""
-        order = {id(node): k for k, node in enumerate(self.graph.nodes)}
-        made_by = {id(out): node for node in self.graph.nodes for out in node.outs}
-        roots = self._view_roots()
-        reading: dict[int, list[TraceNode]] = {}
-        for node in self.graph.nodes:
-            for root in {id(roots[id(a)]) for a in node.ins if id(a) in roots}:
-                reading.setdefault(root, []).append(node)
-        kept_roots = {id(roots[id(a)]) for a in self.graph.outputs if id(a) in roots}
-        after_failure = 1 + max((k for k, n in enumerate(self.graph.nodes) if not _cannot_fail(n)), default=-1)
-        used: set[int] = set()
-        times = Counter(map(id, self.graph.outputs))
-        for key, source in self.donated.items():
-            maker = made_by.get(key)
-            if maker is None or maker.op.kind is not Kind.FUSED or times[key] > 1:
-                continue
-            direct = not any(roots.get(id(a)) is source and a is not source for a in maker.ins)
-            late = any(order[id(n)] > order[id(maker)] for n in reading.get(id(source), ()))
-            fallible = order[id(maker)] < after_failure
-            if late or fallible or not direct or id(source) in kept_roots or id(source) in used:
-                continue
-            out = next(v for v in maker.outs if id(v) == key)
-            if self.structures.can_share(maker, source, out):
-                self.in_place[key] = source
-                used.add(id(source))
-
-    def _view_roots(self) -> dict[int, Value]:
-        """For every value: the value whose memory it shows, through views."""
-        roots: dict[int, Value] = {id(v): v for v in self.graph.inputs}
-        for node in self.graph.nodes:
-            for out in node.outs:
-                source = node.ins[0] if node.op.kind is Kind.MOVEMENT else None
-                roots[id(out)] = roots[id(source)] if isinstance(source, Value) else out
-        return roots
 
     # --- assembled values ----------------------------------------------------------------------------------------
 
@@ -249,11 +213,6 @@ class _Planner:
         """The buffers that results lie in leave the arena: callers may keep them."""
         results = {p.location.buffer: None for p in outputs if p.location and p.location.buffer.role == "temporary"}
         return tuple(results), outputs
-
-
-def _cannot_fail(node: TraceNode) -> bool:
-    """Whether ``node`` cannot raise: then state that was overwritten before it is never left half new."""
-    return node.op.kind in (Kind.FUSED, Kind.MOVEMENT) or node.op.name == "matmul"
 
 
 def _dense(place: Place) -> bool:

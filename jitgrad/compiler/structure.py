@@ -15,6 +15,8 @@ from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value, exact
 Locate = Callable[[Value], Location]
 Place = tuple[Buffer, int]
 
+UNREAD = -1  # the number of an input whose memory a group may write, and does not read
+
 
 class Structures:
     """The fused groups of one program by structure; what is found out about one of them holds for all.
@@ -38,7 +40,7 @@ class Structures:
         first: dict[tuple[int, int], int] = {}
         # two values in one place stay that: a word of the argument table stands for a place, not for a value
         pattern = tuple([first.setdefault((id(b), offset), k) for k, (b, offset) in enumerate(places)])
-        pairs = tuple([(values[out], values[id(source)]) for out, source in in_place.items()])
+        pairs = tuple([(values[out], values.get(id(source), UNREAD)) for out, source in in_place.items()])
         key = (number, pattern, tuple([at.strides for at in found]), pairs)
         known = self._lowered.get(key)
         if known is None:
@@ -51,7 +53,7 @@ class Structures:
     def can_share(self, node: TraceNode, source: Value, out: Value) -> bool:
         """What `reuse.can_share` says of ``node``, or said of a group like it."""
         number, values = self._of(node)
-        key = number, values[id(source)], values[id(out)]
+        key = number, values.get(id(source), UNREAD), values[id(out)]
         known = self._shares.get(key)
         if known is None:
             known = self._shares[key] = can_share(node, source, out)

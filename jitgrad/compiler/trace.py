@@ -20,7 +20,7 @@ from jitgrad.ops.views import WRITERS
 from jitgrad.origin import Origin
 from jitgrad.recorder import record
 from jitgrad.scope import grad_enabled
-from jitgrad.tensor import Tensor
+from jitgrad.tensor import Donated, Tensor
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -93,6 +93,8 @@ class Trace:
         known = self.lifted.get(id(x))
         if known is None:
             if isinstance(x, Tensor):
+                if type(x._data) is Donated:
+                    raise x._data.error(f"@jit function {self.name!r}", x.aval)
                 value = self.add_input(x.aval, Source(kind, x), x._requires_grad)
             else:
                 value = self.add_input(Aval(x.shape, x.dtype), Source(kind, x))

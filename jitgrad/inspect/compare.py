@@ -139,7 +139,7 @@ def _fresh(f: Callable[..., Any]) -> JitFunction:
     """``f`` as a @jit function without any programs yet, and without the first-call check."""
     if not isinstance(f, JitFunction):
         return JitFunction(f, check="off")
-    new = JitFunction(f.eager, donate=f.donate, check="off")
+    new = JitFunction(f.eager, check="off")  # donates nothing: the arguments are needed again for the next call
     new._signature = f._signature
     return new
 

@@ -94,6 +94,7 @@ class Pool:
         self._classes: dict[int, _SizeClass] = {}
         self._group_of: dict[tuple[tuple[int, ...], np.dtype[Any]], _SizeClass | None] = {}
         self._lock = RLock()
+        self._known: set[int] = set()  # ids of all blocks
         self._allocations = 0
         self._held = 0
         self._peak = 0
@@ -182,6 +183,7 @@ class Pool:
             except MemoryError:
                 self.trim()
                 block = np.empty(group.size + ALIGNMENT, np.uint8)
+            self._known.add(id(block))
             self._allocations += 1
             self._held += group.size
             self._peak = max(self._peak, self._held)
@@ -210,6 +212,7 @@ class Pool:
             block = entry[0]
             if getrefcount(block) == _IDLE_REFERENCES:
                 released += group.size
+                self._known.discard(id(block))
             else:
                 group.blocks.append(entry)
             del block, entry
@@ -225,6 +228,10 @@ class Pool:
 
     def _in_use(self) -> int:
         return sum(size for group in tuple(self._classes.values()) for size in self._busy(group))
+
+    def holds(self, base: np.ndarray[Any, Any]) -> bool:
+        """Whether ``base`` is a block of this pool."""
+        return id(base) in self._known
 
     def trim(self) -> int:
         """Give every block that nobody refers to back to the system; the bytes given back."""

@@ -24,15 +24,19 @@ from jitgrad.tensor import Tensor
 
 
 def compile_graph(
-    graph: Graph, backend: Backend, donated: Mapping[int, Value] | None = None, watch: Watcher = ignore
+    graph: Graph,
+    backend: Backend,
+    donated: Mapping[int, Value] | None = None,
+    free: Sequence[Value] = (),
+    watch: Watcher = ignore,
 ) -> Program:
     """Run the passes over ``graph``, plan it and compile its kernels.
 
-    ``donated`` maps positions of outputs to inputs whose memory they may take.
+    ``donated`` maps positions of outputs to inputs whose memory they should take; others may take inputs ``free``.
     """
     fused = run_passes(graph, watch=watch)
     wanted = {id(fused.outputs[k]): value for k, value in (donated or {}).items()}
-    return Program(make_plan(fused, wanted), backend)
+    return Program(make_plan(fused, wanted, free), backend)
 
 
 def contiguous(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -1,0 +1,49 @@
+"""Whether a tensor is the only one who can see its memory, so that a result may be written over it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from sys import getrefcount
+
+import numpy as np
+
+from jitgrad.runtime.pool import POOL
+from jitgrad.tensor import Donated, Tensor
+
+
+def _references_of_one_owner() -> tuple[int, int]:
+    """What getrefcount says, in `owns_alone`, of an array that only a tensor holds, and of a base that only it holds.
+
+    Measured, because whether arguments and local names count depends on the interpreter.
+    """
+    tensor = Tensor(np.empty(2, np.uint8)[:1])
+    data = tensor._data
+    base = data.base
+    return getrefcount(data), getrefcount(base)
+
+
+_OF_DATA, _OF_BASE = _references_of_one_owner()
+
+
+def owns_alone(tensor: Tensor) -> bool:
+    """Whether no other tensor, array or buffer can see ``tensor``'s memory, which can be written.
+
+    An array that lies over a block of the pool, or over an array, refers to that alone, however many views there were
+    between; memory of anybody else is never ours alone.
+    """
+    data = tensor._data
+    if getrefcount(data) != _OF_DATA or not data.flags.writeable:
+        return False
+    base = data.base
+    if base is None:
+        return True
+    if type(base) is not np.ndarray or base.base is not None:
+        return False
+    return getrefcount(base) == _OF_BASE + POOL.holds(base)
+
+
+def give_up(tensors: Iterable[Tensor], donated: Donated) -> None:
+    """Take their data from ``tensors``: from now on every use of it is an error."""
+    for tensor in tensors:
+        tensor._data = donated
+        tensor._address = 0
