@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -47,6 +48,12 @@ def same(tensor: Tensor, expected: Aval) -> bool:
         tensor._aval = expected
         return True
     return False
+
+
+@lru_cache(maxsize=4096)
+def interned(aval: Aval) -> Aval:
+    """One object for all Avals that are equal: a result then passes the next call's test by identity."""
+    return aval
 
 
 def plain(tensors: Sequence[Any]) -> bool:
@@ -111,6 +118,7 @@ class LaunchWriter:
         }  # fmt: skip
         self.leaves: list[str] = []
         self.tensors: list[str] = []
+        self.pointers: list[str] = []  # expressions for the addresses of the inputs
         self.unpacked: set[str] = set()  # lists whose arrays have a list of their own
         self.lists: dict[str, int] = {}  # lists of tensors that are handled in loops, with their lengths
 
@@ -159,7 +167,7 @@ class LaunchWriter:
 
     def many(self, name: str, tensors: Sequence[Tensor]) -> None:
         """Code that checks the list ``name`` of tensors like these."""
-        looks = self.constant("V", tuple(t.aval for t in tensors))
+        looks = self.constant("V", tuple(interned(t.aval) for t in tensors))
         requires = tensors[0]._requires_grad
         history = f" or t.grad_fn is {'not ' if tensors[0].grad_fn is None else ''}None" if requires else ""
         self.line(f"for t, v in zip({name}, {looks}):")
@@ -171,7 +179,7 @@ class LaunchWriter:
     def leaf(self, name: str, value: Any) -> None:
         self.leaves.append(name)
         if type(value) is Tensor:
-            looks = self.constant("V", value.aval)
+            looks = self.constant("V", interned(value.aval))
             grad = "not " if value._requires_grad else ""
             self.miss_if(
                 f"type({name}) is not Tensor or ({name}._aval is not {looks} and not same({name}, {looks})) "

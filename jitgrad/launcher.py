@@ -13,7 +13,7 @@ import optree
 from jitgrad.aval import Aval
 from jitgrad.compiled import Compiled
 from jitgrad.compiler.trace import Source
-from jitgrad.launch_source import FEW, LaunchWriter, NotSupportedError, Spans, listed, meet
+from jitgrad.launch_source import FEW, LaunchWriter, NotSupportedError, Spans, interned, listed, meet
 from jitgrad.origin import Origin
 from jitgrad.runtime import team
 from jitgrad.runtime.ownership import give_up, owns_alone
@@ -63,7 +63,7 @@ def _emit(w: LaunchWriter, args: tuple[Any, ...], frame: NativeFrame) -> Callabl
     w.names["guard"] = traced.guard.check
     w.miss_if("guard() is not None")
     _emit_grads_present(w)
-    pointers = _emit_pointers(w)
+    pointers = w.pointers = _emit_pointers(w)
     _emit_overlap(w, pointers)
     _emit_taken(w)
     _emit_run(w, pointers)
@@ -173,10 +173,10 @@ def _emit_buffers(w: LaunchWriter) -> list[str]:
     every = w.constant("S", specs)
     if max(prod(shape) * dtype.itemsize for shape, dtype in specs) < SMALL:
         w.line(f"o = [empty(s, d) for s, d in {every}]")
-        return ["*map(data_address, o)"]
-    w.line(f"taken = [take(s, d) for s, d in {every}]")
-    w.line("o = [array for array, _ in taken]")
-    return ["*[address for _, address in taken]"]
+        w.line("q = [*map(data_address, o)]")
+    else:
+        w.line(f"o, q = zip(*[take(s, d) for s, d in {every}])")
+    return ["*q"]
 
 
 def _emit_run(w: LaunchWriter, pointers: Sequence[str]) -> None:
@@ -189,10 +189,10 @@ def _emit_run(w: LaunchWriter, pointers: Sequence[str]) -> None:
         shape_text, dtype_text = w.constant("S", shape), w.constant("D", dtype)
         if prod(shape) * dtype.itemsize < SMALL:
             w.line(f"o{k} = empty({shape_text}, {dtype_text})")
-            results.append(f"data_address(o{k})")
+            w.line(f"q{k} = data_address(o{k})")
         else:
             w.line(f"o{k}, q{k} = take({shape_text}, {dtype_text})")
-            results.append(f"q{k}")
+        results.append(f"q{k}")
     words = [*pointers, *results]
     w.names["pack"] = struct.Struct(f"{len(pointers) + len(program.result_specs)}q").pack_into
     w.line("try: frame = frames.pop()")
@@ -221,7 +221,7 @@ def _emit_effects(w: LaunchWriter) -> None:
         if place.location is None or place.location.buffer.role != "input":
             target = w.tensor_text(effect.target)
             data = f"{target}._data" if effect.target.kind != "array" else target
-            w.line(f"np.copyto({data}, {_array_text(w, effect.output)})")
+            w.line(f"np.copyto({data}, {_result_texts(w, effect.output)[0]})")
         if effect.target.kind == "tensor" or type(_leaf_of(w, effect.target)) is Tensor:
             changed.append(effect.target)
     _emit_versions(w, changed)
@@ -244,29 +244,31 @@ def _leaf_of(w: LaunchWriter, source: Source) -> Any:
     return w.call.leaves[source.key] if source.kind == "argument" else source.key
 
 
-def _array_text(w: LaunchWriter, output: int) -> str:
-    """An expression for the array of output ``output``."""
+def _result_texts(w: LaunchWriter, output: int) -> tuple[str, str]:
+    """Expressions for the array of output ``output`` and for its address, "0" where kernels cannot use it as it lies."""
     program = w.compiled.program
     place = program.plan.outputs[output]
     many = len(program.result_specs) > FEW
-    if place.location is not None and place.location.buffer.role == "input":
-        return w.overwritten(program.slots[place.location.buffer])
     if place.location is not None:
-        number = program.slots[place.location.buffer] - len(program.plan.inputs)
+        slot = program.slots[place.location.buffer]
+        if place.location.buffer.role == "input":
+            return w.overwritten(slot), w.pointers[slot]
+        number = slot - len(program.plan.inputs)
         if program.result_specs[number][0] == place.aval.shape and place.location.is_contiguous(place.aval.shape):
-            return f"o[{number}]" if many else f"o{number}"
+            return (f"o[{number}]", f"q[{number}]") if many else (f"o{number}", f"q{number}")
     view = w.constant("view", program.output_views[output])
     results = "o" if many else f"({''.join(f'o{k}, ' for k in range(len(program.result_specs)))})"
-    return f"{view}((), {results})"
+    return f"{view}((), {results})", "0"
 
 
 def _aval_of(w: LaunchWriter, output: int, weak: bool) -> Aval:
     place = w.compiled.program.plan.outputs[output]
-    return Aval(place.aval.shape, place.aval.dtype, weak)
+    return interned(Aval(place.aval.shape, place.aval.dtype, weak))
 
 
 def _tensor_text(w: LaunchWriter, output: int, weak: bool = False) -> str:
-    return f"of_result({_array_text(w, output)}, {w.constant('R', _aval_of(w, output, weak))})"
+    array, address = _result_texts(w, output)
+    return f"of_result({array}, {w.constant('R', _aval_of(w, output, weak))}, {address})"
 
 
 def _emit_history(w: LaunchWriter) -> dict[int, str]:
@@ -277,7 +279,7 @@ def _emit_history(w: LaunchWriter) -> dict[int, str]:
     for k, name in made.items():
         w.line(f"{name} = {_tensor_text(w, k)}")
     operands = listed([w.tensor_text(s) for s in traced.sources])
-    saved = listed([_array_text(w, count + k) for k in range(compiled.op.split.saved)])
+    saved = listed([_result_texts(w, count + k)[0] for k in range(compiled.op.split.saved)])
     w.names["attach"] = compiled.op.attach
     w.line(f"attach(({operands}{',' if operands else ''}), ({', '.join(made.values())},), [{saved}])")
     return made
@@ -289,8 +291,8 @@ def _emit_many(w: LaunchWriter) -> dict[int, str]:
     if len(found) <= FEW:
         return {}
     looks = w.constant("R", tuple(_aval_of(w, output, weak) for output, weak in found.items()))
-    arrays = listed([_array_text(w, output) for output in found])
-    w.line(f"t = [of_result(x, v) for x, v in zip(({arrays},), {looks})]")
+    arrays, addresses = (listed(texts) for texts in zip(*[_result_texts(w, output) for output in found], strict=True))
+    w.line(f"t = [*map(of_result, ({arrays},), {looks}, ({addresses},))]")
     return {output: f"t[{k}]" for k, output in enumerate(found)}
 
 

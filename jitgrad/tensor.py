@@ -125,14 +125,18 @@ class Tensor:
         self._address = 0
 
     @staticmethod
-    def of_result(data: np.ndarray[Any, Any], aval: Aval) -> Tensor:
-        """A new leaf over ``data``, whose ``aval`` is known: what compiled programs return, made with the least work."""
+    def of_result(data: np.ndarray[Any, Any], aval: Aval, address: int = 0) -> Tensor:
+        """A new leaf over ``data``, whose ``aval`` is known: what compiled programs return, made with the least work.
+
+        ``address`` is that of the data, if it is known, and kernels can use it as it lies.
+        """
         tensor = _new(Tensor)
         tensor._data = data
         tensor._aval = aval
         tensor._requires_grad = False
         tensor._grad = tensor.grad_fn = tensor._hooks = tensor._view = tensor._memory = None
-        tensor._out_index = tensor._address = 0
+        tensor._out_index = 0
+        tensor._address = address
         return tensor
 
     @property
