@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from jitgrad import config
+from jitgrad.compiler.alike import Folded, alone, fold
 from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
 from jitgrad.compiler.passes.copies import insert_copies
 from jitgrad.compiler.passes.fuse import fuse
@@ -15,7 +16,7 @@ from jitgrad.compiler.passes.reductions import spell_reductions
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.passes.slices import assemble, split_elementwise
 from jitgrad.compiler.passes.vectors import spell_vector_products
-from jitgrad.compiler.verify import verify
+from jitgrad.compiler.verify import verify, verify_order
 from jitgrad.ir import Graph, format_graph
 
 Pass = Callable[[Graph], Graph]
@@ -44,18 +45,42 @@ def ignore(stage: str, graph: Graph) -> None:
 def run_passes(graph: Graph, passes: Sequence[Pass] = PASSES, watch: Watcher = ignore) -> Graph:
     """Apply ``passes`` in order, verifying after each and showing each result to ``watch``.
 
+    Of parts that are alike only one goes through the passes (`jitgrad.compiler.alike`); the last stage, ``unfold``, is
+    what all of them become.
+
     JITGRAD_VERIFY=0 never verifies, 1 verifies the trace and the last result, 2 verifies after every pass.
     """
     level = config.read("JITGRAD_VERIFY")
     if level >= 1:
-        verify(graph)
+        verify_order(graph)
     watch("trace", graph)
+    folded = fold(graph)
+    graphs = _run(folded, passes, watch, level)
+    result = folded.unfold(graphs)
+    if result is None:
+        folded = alone(graph)
+        (result,) = _run(folded, passes, watch, level)
+    if len(folded.graphs) > 1:
+        if level >= 1:
+            verify_order(result, after="unfold")
+        watch("unfold", result)
+    return result
+
+
+def _run(folded: Folded, passes: Sequence[Pass], watch: Watcher, level: int) -> tuple[Graph, ...]:
+    """What ``passes`` make of each graph of ``folded``."""
+    graphs = folded.graphs
+    if level >= 1:
+        for graph in graphs:
+            verify(graph)
     for k, run in enumerate(passes):
-        graph = run(graph)
+        graphs = tuple([run(graph) for graph in graphs])
         if level >= 2 or (level == 1 and k == len(passes) - 1):
-            verify(graph, after=run.__name__)
-        watch(run.__name__, graph)
-    return graph
+            for graph in graphs:
+                verify(graph, after=run.__name__)
+        if watch is not ignore:
+            watch(run.__name__, folded.shown(graphs))
+    return graphs
 
 
 def dump_to(folder: str, name: str) -> Watcher:

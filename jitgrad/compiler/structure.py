@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from jitgrad.compiler.group import Group
@@ -22,29 +22,27 @@ class Structures:
     """The fused groups of one program by structure; what is found out about one of them holds for all.
 
     Thousands of tensors that an optimiser treats alike, or the steps of a loop over time, give as many groups that
-    differ in nothing but their buffers.
+    differ in nothing but their buffers. Some of them even share their body (`jitgrad.compiler.alike`).
     """
 
     def __init__(self) -> None:
         self._numbers: dict[Hashable, int] = {}
-        self._known: dict[int, tuple[Hashable, dict[int, int]]] = {}  # by the id of a node
+        self._known: dict[int, Hashable] = {}  # by the id of a body
         self._lowered: dict[Hashable, tuple[Lowered, list[Place]]] = {}
         self._shares: dict[Hashable, bool] = {}
 
     def lowered(self, node: TraceNode, locate: Locate, in_place: Mapping[int, Value]) -> Lowered:
         """What `lower` makes of ``node``: from scratch, or the kernel of a group like it with other buffers."""
-        number, values = self._of(node)
-        body: Graph = node.attr("body")
-        found = [locate(v) for v in (*body.inputs, *body.outputs) if isinstance(v, Value)]
+        found = [locate(v) for v in (*node.ins, *node.outs) if isinstance(v, Value)]
         places = [(at.buffer, at.offset) for at in found]
         first: dict[tuple[int, int], int] = {}
         # two values in one place stay that: a word of the argument table stands for a place, not for a value
         pattern = tuple([first.setdefault((id(b), offset), k) for k, (b, offset) in enumerate(places)])
-        pairs = tuple([(values[out], values.get(id(source), UNREAD)) for out, source in in_place.items()])
-        key = (number, pattern, tuple([at.strides for at in found]), pairs)
+        pairs = tuple([(_position(node.outs, out), _position(node.ins, id(source))) for out, source in in_place.items()])
+        key = (self._number(node), pattern, tuple([at.strides for at in found]), pairs)
         known = self._lowered.get(key)
         if known is None:
-            made = lower(node, locate, dict(in_place))
+            made = _lower(node, found, pairs)
             self._lowered[key] = made, places
             return made
         twin, theirs = known
@@ -52,28 +50,45 @@ class Structures:
 
     def can_share(self, node: TraceNode, source: Value, out: Value) -> bool:
         """What `reuse.can_share` says of ``node``, or said of a group like it."""
-        number, values = self._of(node)
-        key = number, values.get(id(source), UNREAD), values[id(out)]
+        if sum(atom is source for atom in node.ins) > 1:
+            return False
+        read, written = _position(node.ins, id(source)), _position(node.outs, id(out))
+        key = self._number(node), read, written, source.aval if read == UNREAD else None
         known = self._shares.get(key)
         if known is None:
-            known = self._shares[key] = can_share(node, source, out)
+            body: Graph = node.attr("body")
+            inner = body.outputs[written]
+            assert isinstance(inner, Value)
+            known = self._shares[key] = can_share(node, source if read == UNREAD else body.inputs[read], inner)
         return known
 
-    def _of(self, node: TraceNode) -> tuple[Hashable, dict[int, int]]:
-        """(the number of ``node``'s structure, the number of each of its values by the value's id)."""
-        known = self._known.get(id(node))
+    def _number(self, node: TraceNode) -> Hashable:
+        """The number of ``node``'s structure."""
+        body: Graph = node.attr("body")
+        known = self._known.get(id(body))
         if known is None:
-            key, values = _structure(node)
             try:
-                number: Hashable = self._numbers.setdefault(key, len(self._numbers))
+                known = self._numbers.setdefault(_structure(node), len(self._numbers))
             except TypeError:  # an attribute that cannot be hashed: like no other
-                number = (id(node),)
-            known = self._known[id(node)] = number, values
+                known = (id(body),)
+            self._known[id(body)] = known
         return known
 
 
-def _structure(node: TraceNode) -> tuple[Hashable, dict[int, int]]:
-    """Everything of a fused ``node`` that its kernel depends on, values by number; and these numbers by their ids.
+def _position(values: Sequence[Atom], key: int) -> int:
+    return next((k for k, v in enumerate(values) if id(v) == key), UNREAD)
+
+
+def _lower(node: TraceNode, found: Sequence[Location], pairs: Sequence[tuple[int, int]]) -> Lowered:
+    """`lower` for values that lie where ``found`` says, inputs before outputs; ``pairs`` (output, input) share memory."""
+    body: Graph = node.attr("body")
+    inside = {id(v): at for v, at in zip((*body.inputs, *body.outputs), found, strict=True)}
+    over = {id(body.outputs[k]): Value(body.outputs[k].aval) if j == UNREAD else body.inputs[j] for k, j in pairs}
+    return lower(node, lambda v: inside[id(v)], over)
+
+
+def _structure(node: TraceNode) -> Hashable:
+    """Everything of a fused ``node`` that its kernel depends on, values by number.
 
     Left out is what only notes show: where in the user's code a node comes from.
     """
@@ -102,7 +117,7 @@ def _structure(node: TraceNode) -> tuple[Hashable, dict[int, int]]:
         tuple(sorted([outs[k] for k in schedule.late])),
     )
     looks = tuple([(v.aval.shape, v.aval.dtype, v.aval.weak) for v in body.inputs])
-    return (looks, tuple(nodes), tuple(map(atom_key, body.outputs)), group.sizes, loops), numbers
+    return looks, tuple(nodes), tuple(map(atom_key, body.outputs)), group.sizes, loops
 
 
 def _moved(twin: Lowered, group: Group, places: Mapping[Place, Place]) -> Lowered:

@@ -11,14 +11,27 @@ from jitgrad.op import Kind
 def verify(graph: Graph, after: str = "tracing") -> None:
     """Raise VerifyError, showing the node, unless ``graph`` is a well-formed straight-line program.
 
-    Checked: values are defined once and before use; every op's own shape and dtype rule agrees with the avals that
-    the graph claims; outputs are defined; fused bodies satisfy the same.
+    Checked: what `verify_order` checks; every op's own shape and dtype rule agrees with the avals that the graph claims.
     """
-    defined = {id(v) for v in graph.inputs}
+    verify_order(graph, after)
+    for node in graph.nodes:
+        if node.op.kind not in _UNRULED and (problem := _broken_rule(node)):
+            raise VerifyError(f"after {after}: {problem}\n\n{format_graph(graph, mark=node)}")
+
+
+def verify_order(graph: Graph, after: str = "tracing") -> None:
+    """Raise VerifyError, showing the node, unless values are defined once and before use, outputs at all."""
+    defined = set(map(id, graph.inputs))
     if len(defined) != len(graph.inputs):
         raise VerifyError(f"after {after}: an input is listed twice\n\n{format_graph(graph)}")
     for node in graph.nodes:
-        problem = _problem(node, defined)
+        problem = None
+        for atom in node.ins:
+            if id(atom) not in defined and isinstance(atom, Value):
+                problem = "operand used before it is defined"
+        for out in node.outs:
+            if id(out) in defined:
+                problem = "result defined twice"
         if problem:
             raise VerifyError(f"after {after}: {problem}\n\n{format_graph(graph, mark=node)}")
         defined.update(map(id, node.outs))
@@ -27,14 +40,10 @@ def verify(graph: Graph, after: str = "tracing") -> None:
             raise VerifyError(f"after {after}: an output is never defined\n\n{format_graph(graph)}")
 
 
-def _problem(node: TraceNode, defined: set[int]) -> str | None:
-    for atom in node.ins:
-        if isinstance(atom, Value) and id(atom) not in defined:
-            return "operand used before it is defined"
-    if any(id(v) in defined for v in node.outs):
-        return "result defined twice"
-    if node.op.kind in (Kind.FUSED, Kind.PROGRAM):
-        return None
+_UNRULED = (Kind.FUSED, Kind.PROGRAM)
+
+
+def _broken_rule(node: TraceNode) -> str | None:
     if not node.op.variadic and len(node.ins) != len(node.op.operands):
         return f"{node.op} takes {len(node.op.operands)} operands, got {len(node.ins)}"
     expected = node.op.abstract([a.aval for a in node.ins], dict(node.attrs))

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from jitgrad.compiled import Compiled
-from jitgrad.compiler.passes.fuse import Fuser
+from jitgrad.compiler.alike import fold
+from jitgrad.compiler.passes.fuse import Fuser, fuse
+from jitgrad.compiler.pipeline import PASSES
 from jitgrad.compiler.plan import OpStep, Step
-from jitgrad.inspect.stages import has_backward, pass_graphs, program_graph
+from jitgrad.inspect.stages import has_backward, program_graph
 from jitgrad.inspect.traffic import readable_bytes, step_traffic
 from jitgrad.ir import Graph, TraceNode, Value
 from jitgrad.op import Kind
@@ -257,22 +259,29 @@ def _step(index: int, step: Step | TraceNode) -> StepReport:
 
 def _apart(before: Graph) -> tuple[Apart, ...]:
     """Neighbours that the fuser left in different kernels, each pair of lines once."""
-    fuser = Fuser(_before_fusing(before))
-    fuser.run()
+    folded = fold(before)
     found: dict[Apart, None] = {}
-    for r in fuser.refusals:
-        homes = [fuser.find(fuser.home[id(node.outs[0])]) for node in (r.producer, r.consumer)]
-        if homes[0] is not homes[1]:  # refused at first, brought together by another merge
-            key = Apart(r.producer.op.name, r.producer.origin, r.consumer.op.name, r.consumer.origin, r.reason)
-            found[key] = None
+    for graph in folded.graphs:
+        fuser = Fuser(_before_fusing(graph))
+        fuser.run()
+        for r in fuser.refusals:
+            homes = [fuser.find(fuser.home[id(node.outs[0])]) for node in (r.producer, r.consumer)]
+            if homes[0] is not homes[1]:  # refused at first, brought together by another merge
+                found[_pair(r.producer, r.consumer, r.reason)] = None
+    for producer, consumer, count in folded.cuts():
+        found[_pair(producer, consumer, f"{count} parts that are alike read this number, each in a kernel")] = None
     return tuple(found)
+
+
+def _pair(producer: TraceNode, consumer: TraceNode, reason: str) -> Apart:
+    return Apart(producer.op.name, producer.origin, consumer.op.name, consumer.origin, reason)
 
 
 def _before_fusing(graph: Graph) -> Graph:
     """What the fusing pass is given."""
-    listed = list(pass_graphs(graph).items())
-    position = next(k for k, (name, _) in enumerate(listed) if name == "fuse")
-    return listed[position - 1][1]
+    for run in PASSES[: PASSES.index(fuse)]:
+        graph = run(graph)
+    return graph
 
 
 def _kept(forward: Graph, backward: Graph, saved: int) -> tuple[Kept, ...]:
