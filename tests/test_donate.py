@@ -371,3 +371,30 @@ def test_random_programs(seed: int) -> None:
     for _ in range(2):
         for x, y in zip(f(*map(jg.tensor, arrays)), expected, strict=True):
             np.testing.assert_allclose(x.numpy(), y, rtol=1e-9, atol=1e-9)
+
+
+def shuffled_state(seed: int) -> Callable[..., Any]:
+    """A function that makes four new tensors of four, each from some of the old ones, in an order of its own."""
+    rng = np.random.default_rng(seed)
+    steps = [(rng.choice(["add", "multiply", "maximum"]), *rng.integers(0, 4 + k, 2)) for k in range(8)]
+    results = 4 + rng.permutation(8)[:4]
+
+    def f(*xs: Any) -> Any:
+        known = list(xs)
+        for op, a, b in steps:
+            known.append(getattr(jg, op)(known[a], known[b]) * 0.5)
+        return [known[k] for k in results]
+
+    return f
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_new_state_in_any_order(seed: int) -> None:
+    """A result may lie over an argument that it does not need and another one, stored later, does."""
+    f = shuffled_state(seed)
+    arrays = [x.numpy() for x in tensors(4, 50)]
+    expected = [x.numpy() for x in f(*map(jg.tensor, arrays))]
+    g = jit(f, check="off", donate="xs")
+
+    for x, y in zip(g(*map(jg.tensor, arrays)), expected, strict=True):
+        np.testing.assert_array_equal(x.numpy(), y)
