@@ -224,3 +224,21 @@ def test_partial_rows_are_merged_a_few_in_a_loop(count: int) -> None:
     (kernel,) = kernels
     assert kernel.finish is not None
     assert kernel.finish.text.count("for k in range(1, chunks)") == -(-count // 3)
+
+
+def test_assigning_to_everything_is_one_kernel_over_the_old_values() -> None:
+    """``p[:] = p - rate * g``, with a broadcast and a cast among the values assigned."""
+    p, m, g = (jg.tensor(np.full((3, 4), value, np.float32)) for value in (1.0, 5.0, 2.0))
+
+    @jit(check="off")
+    def step(rate: float) -> None:
+        p[:] = p - rate * g
+        m[...] = np.arange(4)
+
+    step(0.25)
+
+    report = step.explain(0.25)
+    assert {s.kind for s in report.steps} == {"fused"}
+    assert report.in_place == 2
+    assert p.tolist() == [[0.5] * 4] * 3
+    assert m.tolist() == [[0.0, 1.0, 2.0, 3.0]] * 3

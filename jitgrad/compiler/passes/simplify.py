@@ -281,11 +281,19 @@ def _squeeze(r: _Rewriter, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out:
     return _movement(r, ins, attrs, out, origin)
 
 
+def _is_everything(index: Any, shape: tuple[int, ...]) -> bool:
+    return all(entry == (0, 1, n) for entry, n in zip(index, shape, strict=True))
+
+
 def _slice(r: _Rewriter, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out: Aval, origin: Origin) -> Atom | None:
-    shape = ins[0].aval.shape
-    if all(entry == (0, 1, n) for entry, n in zip(attrs["index"], shape, strict=True)):
-        return ins[0]
-    return _movement(r, ins, attrs, out, origin)
+    return ins[0] if _is_everything(attrs["index"], ins[0].aval.shape) else _movement(r, ins, attrs, out, origin)
+
+
+def _put_slice(r: _Rewriter, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out: Aval, origin: Origin) -> Atom | None:
+    """``x[:] = v``, as loops in the style of NumPy have it, is ``v``."""
+    if not _is_everything(attrs["index"], out.shape):
+        return None
+    return r.emit(REGISTRY["astype"], (ins[1],), {"dtype": out.dtype}, origin)
 
 
 def _reduce(r: _Rewriter, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out: Aval, origin: Origin) -> Atom | None:
@@ -317,6 +325,7 @@ RULES: Mapping[str, Rule] = {
     "expand_dims": _squeeze,
     "squeeze": _squeeze,
     "slice": _slice,
+    "put_slice": _put_slice,
     **dict.fromkeys(("sum", "prod", "max", "min", "any", "all"), _reduce),
 }
 
