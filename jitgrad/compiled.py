@@ -157,10 +157,10 @@ class Compiled:
 
     def kept_operands(self, leaves: Sequence[Any]) -> list[Any]:
         """`operands` as they are now, whatever a call does: those that the function may change are copies."""
-        found = self.operands(leaves)
+        found, written = self.operands(leaves), frozenset(self.written)
         for k, source in enumerate(self.traced.sources):
             x = found[k]
-            if (k in self.written or source.kind == "grad") and not isinstance(x, float):
+            if (k in written or source.kind == "grad") and not isinstance(x, float):
                 found[k] = Tensor(x._data.copy(), x._aval) if isinstance(x, Tensor) else x.copy()
         return found
 
@@ -169,7 +169,7 @@ class Compiled:
         if not self.written:
             return
         arrays = [_array(x) for x in operands]
-        if not overlapping([byte_bounds(a) for a in arrays], self.written):
+        if not overlapping([_span(a) for a in arrays], self.written):
             return
         for k in self.written:
             for j, other in enumerate(arrays):
@@ -291,6 +291,9 @@ def _copied(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _span(array: np.ndarray[Any, Any]) -> tuple[int, int]:
+    """The first byte of ``array``, and the one after its last."""
+    if not array.flags.c_contiguous:
+        return byte_bounds(array)
     first = address_of(array)
     return first, first + array.nbytes
 

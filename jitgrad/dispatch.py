@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval, aval_of_scalar, broadcast_shapes
+from jitgrad.aval import Aval, Dtype, Shape, aval_of_scalar, broadcast_shapes
 from jitgrad.errors import InPlaceError, LeakedTracerError, OperandError, ShapeError
 from jitgrad.op import Kind, OpDef
 from jitgrad.recorder import record
@@ -51,8 +52,11 @@ def aval_of(op: OpDef, x: Any) -> Aval:
 def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[str, Any]) -> Any:
     """The NumPy result of ``op``: elementwise operands converted to the loop's dtypes, results to the op's dtype."""
     if op.kind is Kind.ELEMENTWISE:
-        broadcast_shapes(op.name, avals)
-        dtypes, out = op.dtypes(avals, **attrs)
+        if attrs:
+            broadcast_shapes(op.name, avals)
+            dtypes, out = op.dtypes(avals, **attrs)
+        else:
+            dtypes, out = _loop(op, *[(a.shape, a.dtype, a.weak) for a in avals])
         arrays = [np.asarray(x, dtype) for x, dtype in zip(arrays, dtypes, strict=True)]
         with np.errstate(all="ignore"):
             result = op.eager(*arrays, **attrs)
@@ -65,6 +69,14 @@ def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[
         return tuple(_checked(op, r, a) for r, a in zip(result, expected, strict=True))
     assert isinstance(expected, Aval)
     return _checked(op, result, expected)
+
+
+@lru_cache(maxsize=4096)
+def _loop(op: OpDef, *looks: tuple[Shape, Dtype, bool]) -> tuple[tuple[Dtype, ...], Dtype]:
+    """The dtypes of the operands and of the result of an elementwise ``op`` without attributes, if the shapes fit."""
+    avals = [Aval(*look) for look in looks]
+    broadcast_shapes(op.name, avals)
+    return op.dtypes(avals)
 
 
 def run_on_arrays(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
@@ -85,7 +97,7 @@ class EagerInterpreter:
     tracing = False
 
     def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        avals = [aval_of(op, x) for x in operands]
+        avals = [x.aval if type(x) is Tensor else aval_of(op, x) for x in operands]
         arrays = [self._array(x, op.name) for x in operands]
         result = run_eagerly(op, arrays, avals, attrs)
         if op.multiple:

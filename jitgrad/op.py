@@ -7,9 +7,10 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from typing import Any
 
-from jitgrad.aval import Aval, Dtype, DtypeRule, broadcast_shapes, float_dtype
+from jitgrad.aval import Aval, Dtype, DtypeRule, Shape, broadcast_shapes, float_dtype
 from jitgrad.errors import OpDefinitionError
 
 
@@ -176,9 +177,16 @@ def elementwise(
     """Define an elementwise op: operands broadcast, dtypes follow ``dtypes``, ``scalar`` is the kernel expression."""
     name, _, attrs, _ = parse_signature(signature)
 
-    def abstract(avals: Sequence[Aval], attributes: Mapping[str, Any]) -> Aval:
-        dtype: Dtype = dtypes(avals, **attributes)[1] if attrs else dtypes(avals)[1]
+    def result(avals: Sequence[Aval], attributes: Mapping[str, Any]) -> Aval:
+        dtype: Dtype = dtypes(avals, **attributes)[1]
         return Aval(broadcast_shapes(name, avals), dtype, weak=all(a.weak for a in avals) and dtype.kind != "b")
+
+    @lru_cache(maxsize=4096)
+    def known(*looks: tuple[Shape, Dtype, bool]) -> Aval:
+        return result([Aval(*look) for look in looks], {})
+
+    def abstract(avals: Sequence[Aval], attributes: Mapping[str, Any]) -> Aval:
+        return result(avals, attributes) if attrs else known(*[(a.shape, a.dtype, a.weak) for a in avals])
 
     return define(
         signature, kind=Kind.ELEMENTWISE, scalar=scalar, eager=eager, vjp=vjp, dtypes=dtypes, abstract=abstract, **rest

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import lru_cache
 from types import CodeType
 from typing import Any
 
@@ -51,10 +52,14 @@ class Origin:
             return pinned
         frame = sys._getframe(1)
         while frame is not None:
-            if not _is_internal(frame.f_code.co_filename):
-                return Origin(frame.f_code.co_filename, frame.f_lineno)
+            filename = frame.f_code.co_filename
+            ours = _OURS.get(filename)  # asked here once more: this runs for every op, and most frames are ours
+            if ours is None:
+                ours = _is_internal(filename)
+            if not ours:
+                return _at(filename, frame.f_lineno)
             frame = frame.f_back  # type: ignore[assignment]
-        return Origin()
+        return _NOWHERE
 
     @staticmethod
     def of_code(code: CodeType) -> Origin:
@@ -68,6 +73,8 @@ class Origin:
         return Origin.of_code(code) if code is not None else Origin()
 
 
+_at = lru_cache(maxsize=4096)(Origin)  # a loop comes from few lines
+_NOWHERE = Origin()
 _pinned: ContextVar[Origin | None] = ContextVar("pinned_origin", default=None)
 
 

@@ -231,15 +231,13 @@ class _Homes:
 def _key(part: _Part, outputs: Sequence[Atom]) -> Hashable:
     """Everything of ``part`` that passes and kernels can depend on, values by number; and the lines it comes from."""
     numbers = {id(value): k for k, value in enumerate(part.inputs)}
-
-    def of(atom: Atom) -> Hashable:
-        return numbers[id(atom)] if type(atom) is Value else atom
-
+    looks = [(v.aval.shape, v.aval.dtype, v.aval.weak) for v in part.inputs]
     nodes = []
     for node in part.nodes:
-        ins = tuple([numbers[id(a)] if type(a) is Value else a for a in node.ins])
+        ins = tuple([numbers.get(id(atom), atom) for atom in node.ins])
         for out in node.outs:
-            numbers[id(out)] = len(numbers)
-        looks = tuple([out.aval for out in node.outs])
-        nodes.append((node.op, exact(node.attrs) if node.attrs else (), ins, looks, node.origin))
-    return tuple(nodes), tuple([v.aval for v in part.inputs]), tuple([of(outputs[k]) for k in part.results])
+            numbers[id(out)] = len(looks)
+            looks.append((out.aval.shape, out.aval.dtype, out.aval.weak))
+        origin = node.origin
+        nodes.append((node.op, exact(node.attrs) if node.attrs else (), ins, len(node.outs), origin.file, origin.line))
+    return tuple(nodes), tuple(looks), tuple([numbers[id(outputs[k])] for k in part.results])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from jitgrad.compiler.layout import Buffer
 from jitgrad.compiler.loops import LoopFrame
@@ -11,8 +11,7 @@ from jitgrad.compiler.loops import LoopFrame
 Place = tuple[Buffer, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """What unit ``u`` touches: ``extent`` bytes from ``place + low + u * step`` on; ``step`` 0 is the same for all."""
 
     place: Place
@@ -22,12 +21,12 @@ class Span:
     written: bool
 
     def moved(self, where: Callable[[Place], Place]) -> Span:
-        return replace(self, place=where(self.place))
+        return Span(where(self.place), self.low, self.step, self.extent, self.written)
 
     def of_rows(self, units: int) -> Span:
         """The same for rows of ``units`` units each."""
         across = (units - 1) * self.step
-        return replace(self, low=self.low + min(0, across), step=units * self.step, extent=self.extent + abs(across))
+        return self._replace(low=self.low + min(0, across), step=units * self.step, extent=self.extent + abs(across))
 
 
 def unit_spans(frame: LoopFrame) -> tuple[Span, ...] | None:

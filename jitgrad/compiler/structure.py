@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from jitgrad.compiler.group import Group
 from jitgrad.compiler.layout import Buffer, Location
-from jitgrad.compiler.loops import Word
 from jitgrad.compiler.lower import Lowered, lower
 from jitgrad.compiler.reuse import can_share
 from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value, exact
@@ -124,13 +123,10 @@ def _moved(twin: Lowered, group: Group, places: Mapping[Place, Place]) -> Lowere
     """``twin`` for a group of its structure, whose values lie in other places."""
     scratch = tuple([replace(buffer) for buffer in twin.scratch])
     moved = {**places, **{(old, 0): (new, 0) for old, new in zip(twin.scratch, scratch, strict=True)}}
-
-    def word(w: Word) -> Word:
-        return w if isinstance(w, int) else moved[w]
-
     kernel, origins = twin.kernel, tuple(dict.fromkeys([node.origin for node in group.nodes]))
     if kernel.origins != origins:
         kernel = replace(kernel, origins=origins)
-    words, finish = tuple(map(word, twin.words)), tuple(map(word, twin.finish_words))
+    words = tuple([w if isinstance(w, int) else moved[w] for w in twin.words])
+    finish = tuple([w if isinstance(w, int) else moved[w] for w in twin.finish_words])
     spans = None if twin.spans is None else tuple([span.moved(moved.__getitem__) for span in twin.spans])
     return Lowered(kernel, words, finish, twin.units, twin.grain, scratch, spans, twin)

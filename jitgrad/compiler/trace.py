@@ -119,7 +119,7 @@ class Trace:
     # --- the Interpreter protocol --------------------------------------------------------------------------------
 
     def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        expected = op.abstract([aval_of(op, x) for x in operands], attrs)
+        expected = op.abstract([x.aval if type(x) is Tensor else aval_of(op, x) for x in operands], attrs)
         atoms = tuple([self._operand(op, x) for x in operands])
         outs = tuple([Tensor(value) for value in self.emit(op, atoms, expected, attrs)])
         if op.views and isinstance(operands[0], Tensor):
@@ -136,7 +136,8 @@ class Trace:
     ) -> tuple[Value, ...]:
         """Append the node; its results."""
         avals = expected if isinstance(expected, tuple) else (expected,)
-        outs = tuple([self.own(Value(aval)) for aval in avals])
+        outs = tuple([Value(aval) for aval in avals])
+        self.owned.update([(id(out), out) for out in outs])
         listed = tuple(sorted(attrs.items())) if attrs else ()
         self.nodes.append(TraceNode(op, atoms, outs, listed, Origin.capture()))
         if op is not STOP_GRADIENT and not self.tainted.isdisjoint(map(id, atoms)):
@@ -145,7 +146,8 @@ class Trace:
 
     def _operand(self, op: OpDef, x: Any) -> Atom:
         """The atom of ``x``, cut from its history in the graph as well if it was detached or made under no_grad."""
-        atom = self.atom(op, x)
+        data = x._data if type(x) is Tensor else None
+        atom = data if id(data) in self.owned else self.atom(op, x)
         if not isinstance(x, Tensor) or x._requires_grad or id(atom) not in self.tainted or not grad_enabled.get():
             return atom
         return self.emit(STOP_GRADIENT, (atom,), atom.aval, {})[0]
