@@ -172,9 +172,9 @@ def record(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], resul
     if not any([isinstance(x, Tensor) and x._requires_grad for x in operands]):
         return
     edges = tuple([edge_of(x) for x in operands])
-    if isinstance(vjp, tuple):
-        if not any([edge is not None and f is not None for edge, f in zip(edges, vjp, strict=True)]):
-            return
+    functions = vjp if isinstance(vjp, tuple) else (vjp,) * len(edges)
+    if not any([edge is not None and f is not None for edge, f in zip(edges, functions, strict=True)]):
+        return
     outs: tuple[Tensor, ...] = tuple(result) if op.multiple else (result,)
     differentiable = [k for k, out in enumerate(outs) if is_differentiable(out.dtype)]
     if not differentiable:

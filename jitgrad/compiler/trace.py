@@ -146,8 +146,8 @@ class Trace:
 
     def _operand(self, op: OpDef, x: Any) -> Atom:
         """The atom of ``x``, cut from its history in the graph as well if it was detached or made under no_grad."""
-        data = x._data if type(x) is Tensor else None
-        atom = data if id(data) in self.owned else self.atom(op, x)
+        known = self.owned.get(id(x._data)) if type(x) is Tensor else None
+        atom = self.atom(op, x) if known is None else known
         if not isinstance(x, Tensor) or x._requires_grad or id(atom) not in self.tainted or not grad_enabled.get():
             return atom
         return self.emit(STOP_GRADIENT, (atom,), atom.aval, {})[0]
