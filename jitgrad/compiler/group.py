@@ -40,6 +40,8 @@ def why_not_fusible(node: TraceNode) -> str:
         return "it has no scalar form" if node.op.scalar is None else "kernels do not handle its dtypes"
     if node.op.kind is Kind.MOVEMENT:
         return "it is a view: nothing to compute"
+    if node.op.name == "put_slice":
+        return "it changes a part of an array, which must be complete before"
     return "it is a library call"
 
 

@@ -11,31 +11,48 @@ from jitgrad.op import Kind
 
 
 def find_overwrites(
-    graph: Graph, wanted: Mapping[int, Value], free: Sequence[Value], structures: Structures
+    graph: Graph, wanted: Mapping[int, Value], free: Sequence[Value], structures: Structures, lifetimes: Lifetimes
 ) -> dict[int, Value]:
     """For outputs, by id: the input whose memory they take.
 
     ``wanted`` maps ids of outputs to the inputs they should lie in; an output that cannot have that one, or has none,
     takes another input that its kernel reads and that is in ``free``.
     """
-    return _Search(graph, wanted, free, structures).run()
+    return _Search(graph, wanted, free, structures, lifetimes).run()
+
+
+class Lifetimes:
+    """Until when the nodes of ``graph``, in their order, read each value, also through views of it."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.made_by = {id(out): node for node in graph.nodes for out in node.outs}
+        self.order = {id(node): k for k, node in enumerate(graph.nodes)}
+        self.roots = _view_roots(graph)
+        self._last_read: dict[int, int] = {}
+        for k, node in enumerate(graph.nodes):
+            self._last_read.update({id(self.roots[id(a)]): k for a in node.ins if id(a) in self.roots})
+        self._results = {id(self.roots[id(a)]) for a in graph.outputs if id(a) in self.roots}
+
+    def die_in(self, node: TraceNode, value: Value) -> bool:
+        """Whether nobody sees ``value`` after ``node``, which reads it as it lies, if at all, and not through a view."""
+        direct = not any(self.roots.get(id(a)) is value and a is not value for a in node.ins)
+        return direct and id(value) not in self._results and self._last_read.get(id(value), -1) <= self.order[id(node)]
 
 
 class _Search:
     def __init__(
-        self, graph: Graph, wanted: Mapping[int, Value], free: Sequence[Value], structures: Structures
+        self,
+        graph: Graph,
+        wanted: Mapping[int, Value],
+        free: Sequence[Value],
+        structures: Structures,
+        lifetimes: Lifetimes,
     ) -> None:
         self.graph = graph
         self.wanted = wanted
         self.free = {id(v): v for v in free}
         self.structures = structures
-        self.made_by = {id(out): node for node in graph.nodes for out in node.outs}
-        self.order = {id(node): k for k, node in enumerate(graph.nodes)}
-        self.roots = _view_roots(graph)
-        self.last_read: dict[int, int] = {}
-        for k, node in enumerate(graph.nodes):
-            self.last_read.update({id(self.roots[id(a)]): k for a in node.ins if id(a) in self.roots})
-        self.kept = {id(self.roots[id(a)]) for a in graph.outputs if id(a) in self.roots}
+        self.lifetimes = lifetimes
         self.after_failure = 1 + max((k for k, n in enumerate(graph.nodes) if not _cannot_fail(n)), default=-1)
 
     def run(self) -> dict[int, Value]:
@@ -45,27 +62,37 @@ class _Search:
         for atom in self.graph.outputs:
             if not isinstance(atom, Value) or times[id(atom)] > 1:
                 continue
-            maker = self.made_by.get(id(atom))
-            if maker is None or maker.op.kind is not Kind.FUSED or self.order[id(maker)] < self.after_failure:
-                continue
-            for source in self._candidates(maker, atom):
-                dies = id(source) not in used and self._dies_in(maker, source)
-                if dies and self.structures.can_share(maker, source, atom):
-                    found[id(atom)] = source
+            for source in self._candidates(atom):
+                if id(source) not in used and (shown := self._written_over(atom, source)):
+                    found.update(dict.fromkeys(shown, source))
                     used.add(id(source))
                     break
         return found
 
-    def _candidates(self, maker: TraceNode, out: Value) -> Iterator[Value]:
+    def _candidates(self, out: Value) -> Iterator[Value]:
         if id(out) in self.wanted:
             yield self.wanted[id(out)]
-        if self.free:
+        maker = self.lifetimes.made_by.get(id(out))
+        if self.free and maker is not None:
             yield from (self.free[id(a)] for a in maker.ins if id(a) in self.free)
 
-    def _dies_in(self, maker: TraceNode, source: Value) -> bool:
-        """Whether nobody reads ``source`` after ``maker``, which reads it as it lies."""
-        direct = not any(self.roots.get(id(a)) is source and a is not source for a in maker.ins)
-        return direct and id(source) not in self.kept and self.last_read.get(id(source), -1) <= self.order[id(maker)]
+    def _written_over(self, out: Value, source: Value) -> list[int]:
+        """Ids of the values that lie in ``source``'s memory if ``out`` does; none if it cannot."""
+        shown, maker = [id(out)], self.lifetimes.made_by.get(id(out))
+        while maker is not None and maker.op.name == "put_slice" and maker.ins[0] is not source:
+            (base, _), made = maker.ins, maker
+            maker = self.lifetimes.made_by.get(id(base))
+            if not isinstance(base, Value) or not self.lifetimes.die_in(made, base):
+                return []
+            shown.append(id(base))
+        if maker is None or self.lifetimes.order[id(maker)] < self.after_failure:
+            return []
+        if not self.lifetimes.die_in(maker, source):
+            return []
+        if maker.op.kind is Kind.FUSED:
+            last = next(v for v in maker.outs if id(v) == shown[-1])
+            return shown if self.structures.can_share(maker, source, last) else []
+        return shown if maker.op.name == "put_slice" else []
 
 
 def _view_roots(graph: Graph) -> dict[int, Value]:
@@ -80,4 +107,4 @@ def _view_roots(graph: Graph) -> dict[int, Value]:
 
 def _cannot_fail(node: TraceNode) -> bool:
     """Whether ``node`` cannot raise: then state that was overwritten before it is never left half new."""
-    return node.op.kind in (Kind.FUSED, Kind.MOVEMENT) or node.op.name == "matmul"
+    return node.op.kind in (Kind.FUSED, Kind.MOVEMENT) or node.op.name in ("matmul", "put_slice")

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from jitgrad.aval import Aval
+from jitgrad.compiler.copying import copying, zeros
 from jitgrad.compiler.layout import Buffer, Location, row_major, view_location
 from jitgrad.compiler.lower import Lowered
-from jitgrad.compiler.overwrite import find_overwrites
+from jitgrad.compiler.overwrite import Lifetimes, find_overwrites
 from jitgrad.compiler.passes.slices import ASSEMBLE, Index
 from jitgrad.compiler.structure import Structures
 from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
@@ -33,12 +34,13 @@ class Place:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelStep:
-    """Launch a fused kernel."""
+    """Launch a fused kernel: that of ``node``, for the node ``of`` of the plan's graph (the same, or it moves its data)."""
 
     node: TraceNode
     lowered: Lowered
     reads: tuple[Place, ...]
     writes: tuple[Place, ...]
+    of: TraceNode
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -86,7 +88,8 @@ class _Planner:
         self.where: dict[int, Location] = {}
         self.steps: list[Step] = []
         self.structures = Structures()
-        self.in_place = find_overwrites(graph, donated, free, self.structures)
+        self.lifetimes = Lifetimes(graph)
+        self.in_place = find_overwrites(graph, donated, free, self.structures, self.lifetimes)
         self.buffers: list[Buffer] = []
         self.listed: set[int] = set()  # ids of values that are a result already
 
@@ -134,23 +137,66 @@ class _Planner:
             place = self.allocate(outer.out)
             covered = sum(prod(n for _, _, n in index) for index in outer.attr("indices"))
             if covered < outer.out.aval.size:
-                self.steps.append(OpStep(outer, ZERO, {"like": outer.out.aval}, (), (place,)))
+                self._clear(outer, place)
         return self.where[id(inner.out)]
 
     def _window(self, node: TraceNode, index: Index, aval: Aval) -> Location:
-        whole = self._assembled(node)
-        view = TraceNode(REGISTRY["slice"], (node.out,), (Value(aval),), (("index", index),))
-        found = view_location(view, whole, node.out.aval)
-        assert found is not None
-        return found
+        return _part(self._assembled(node), node.out.aval, index, aval)
 
     def _place_assembly(self, node: TraceNode) -> None:
         """Copy the parts that were not written in place already."""
         for atom, index in zip(node.ins, node.attr("indices"), strict=True):
             slot = self.slots.get(id(atom))
             if slot is None or slot[0] is not node or slot[1] is not index:
-                target = Place(atom.aval, self._window(node, index, atom.aval))
-                self.steps.append(OpStep(node, COPY, {}, (self.place(atom),), (target,)))
+                self._copy(atom, Place(atom.aval, self._window(node, index, atom.aval)), node)
+
+    # --- data that moves -----------------------------------------------------------------------------------------
+
+    def _copy(self, atom: Atom, target: Place, node: TraceNode) -> None:
+        """Write ``atom`` to ``target`` as well, for ``node``: by a kernel, or by NumPy for dtypes that kernels have not."""
+        if not atom.aval.size:
+            return
+        made = copying(atom, node.origin)
+        if made is None:
+            self.steps.append(OpStep(node, COPY, {}, (self.place(atom),), (target,)))
+        else:
+            self._launch(made, target, node)
+
+    def _clear(self, node: TraceNode, target: Place) -> None:
+        made = zeros(target.aval, node.origin)
+        if made is None:
+            self.steps.append(OpStep(node, ZERO, {"like": target.aval}, (), (target,)))
+        else:
+            self._launch(made, target, node)
+
+    def _launch(self, node: TraceNode, target: Place, of: TraceNode) -> None:
+        assert target.location is not None
+        self.where[id(node.out)] = target.location
+        self._fused(node, (target,), of)
+
+    def _fused(self, node: TraceNode, writes: tuple[Place, ...], of: TraceNode) -> None:
+        in_place = {id(v): self.in_place[id(v)] for v in node.outs if id(v) in self.in_place}
+        lowered = self.structures.lowered(node, lambda v: self.where[id(v)], in_place)
+        self.buffers += lowered.scratch
+        self.steps.append(KernelStep(node, lowered, tuple(map(self.place, node.ins)), writes, of))
+
+    def _update(self, node: TraceNode) -> None:
+        """``put_slice(x, v)``: over ``x``, if nobody sees that afterwards, else over a copy of it."""
+        base, new = node.ins
+        if isinstance(base, Value) and self._is_ours(base) and self.lifetimes.die_in(node, base):
+            self.where[id(node.out)] = self.where[id(base)]
+        else:
+            target = self.allocate(node.out)
+            if not (isinstance(base, Value) and self.where[id(base)] is target.location):
+                self._copy(base, target, node)
+        whole = self.where[id(node.out)]
+        self._copy(new, Place(new.aval, _part(whole, node.out.aval, node.attr("index"), new.aval)), node)
+
+    def _is_ours(self, value: Value) -> bool:
+        """Whether ``value`` has a buffer to itself that is no input."""
+        location = self.where[id(value)]
+        whole = location.is_contiguous(value.aval.shape) and location.buffer.nbytes == value.aval.nbytes
+        return whole and location.buffer.role == "temporary" and self.lifetimes.roots[id(value)] is value
 
     # --- places --------------------------------------------------------------------------------------------------
 
@@ -183,16 +229,13 @@ class _Planner:
         if node.op is ASSEMBLE:
             self._assembled(node)
             self._place_assembly(node)
-            return
-        reads = tuple(map(self.place, node.ins))
-        writes = tuple(map(self.allocate, node.outs))
-        if node.op.kind is Kind.FUSED:
-            in_place = {id(v): self.in_place[id(v)] for v in node.outs if id(v) in self.in_place}
-            lowered = self.structures.lowered(node, lambda v: self.where[id(v)], in_place)
-            self.buffers += lowered.scratch
-            self.steps.append(KernelStep(node, lowered, reads, writes))
+        elif node.op.name == "put_slice" and node.ins[0].aval.dtype == node.ins[1].aval.dtype:
+            self._update(node)
+        elif node.op.kind is Kind.FUSED:
+            self._fused(node, tuple(map(self.allocate, node.outs)), node)
         else:
-            self.steps.append(OpStep(node, node.op, dict(node.attrs), reads, writes))
+            reads = tuple(map(self.place, node.ins))
+            self.steps.append(OpStep(node, node.op, dict(node.attrs), reads, tuple(map(self.allocate, node.outs))))
 
     def _output(self, atom: Atom) -> Place:
         """Where a result lies; one that shows an input's memory, repeats elements or is listed twice gets its own."""
@@ -204,15 +247,22 @@ class _Planner:
         if location is None or overwrites or location.buffer.role == "temporary" and _dense(place) and not again:
             return place
         copied = Value(place.aval)
-        node = TraceNode(COPY, (atom,), (copied,))
         written = self.allocate(copied)
-        self.steps.append(OpStep(node, COPY, {}, (place,), (written,)))
+        self._copy(atom, written, TraceNode(COPY, (atom,), (copied,)))
         return written
 
     def _promote(self, outputs: tuple[Place, ...]) -> tuple[tuple[Buffer, ...], tuple[Place, ...]]:
         """The buffers that results lie in leave the arena: callers may keep them."""
         results = {p.location.buffer: None for p in outputs if p.location and p.location.buffer.role == "temporary"}
         return tuple(results), outputs
+
+
+def _part(whole: Location, aval: Aval, index: Index, part: Aval) -> Location:
+    """Where the part ``index`` of a value ``aval`` at ``whole`` lies."""
+    view = TraceNode(REGISTRY["slice"], (Value(aval),), (Value(part),), (("index", index),))
+    found = view_location(view, whole, aval)
+    assert found is not None
+    return found
 
 
 def _dense(place: Place) -> bool:

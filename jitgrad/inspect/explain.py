@@ -9,7 +9,7 @@ from jitgrad.compiled import Compiled
 from jitgrad.compiler.alike import fold
 from jitgrad.compiler.passes.fuse import Fuser, fuse
 from jitgrad.compiler.pipeline import PASSES
-from jitgrad.compiler.plan import OpStep, Step
+from jitgrad.compiler.plan import KernelStep, OpStep, Step
 from jitgrad.inspect.stages import has_backward, program_graph
 from jitgrad.inspect.traffic import readable_bytes, step_traffic
 from jitgrad.ir import Graph, TraceNode, Value
@@ -229,16 +229,18 @@ def explain_program(name: str, program: Program, before: Graph, op_count: int) -
     """The explanation of one ``program``, compiled from the graph ``before``."""
     plan = program.plan
     steps = tuple(_step(k, s) for k, s in enumerate(_steps_and_views(plan.graph, plan.steps)))
-    places = [p.location.buffer for s in plan.steps for p in s.writes if p.location is not None]
-    in_place = sum(buffer.role == "input" for buffer in places)
+    written = {p.location.buffer for s in plan.steps for p in s.writes if p.location is not None}
+    in_place = sum(buffer.role == "input" for buffer in written)
     return Explanation(name, op_count, steps, _apart(before), plan.arena_bytes, in_place)
 
 
 def _steps_and_views(graph: Graph, steps: Sequence[Step]) -> list[Step | TraceNode]:
     """The plan's steps with the views between them, in the order of the fused graph; copies of results come last."""
-    by_node = {id(step.node): step for step in steps}
-    found: list[Step | TraceNode] = [by_node.pop(id(node), node) for node in graph.nodes]
-    return [*found, *by_node.values()]
+    by_node: dict[int, list[Step | TraceNode]] = {}
+    for step in steps:
+        by_node.setdefault(id(step.of if isinstance(step, KernelStep) else step.node), []).append(step)
+    found = [by_node.pop(id(node), [node]) for node in graph.nodes]
+    return [step for listed in (*found, *by_node.values()) for step in listed]
 
 
 def _step(index: int, step: Step | TraceNode) -> StepReport:
