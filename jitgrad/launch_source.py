@@ -119,6 +119,7 @@ class LaunchWriter:
         self.leaves: list[str] = []
         self.tensors: list[str] = []
         self.pointers: list[str] = []  # expressions for the addresses of the inputs
+        self.numbers: dict[int, str] = {}  # inputs that are floats: each frame has memory for them
         self.unpacked: set[str] = set()  # lists whose arrays have a list of their own
         self.lists: dict[str, int] = {}  # lists of tensors that are handled in loops, with their lengths
 
@@ -241,13 +242,20 @@ class LaunchWriter:
             self.line(f"e{name} = [t._data for t in {name}]")
         return f"e{text}"
 
+    def array_text(self, k: int, source: Source) -> str:
+        """An expression for the array of input ``k``."""
+        if k in self.numbers:
+            return f"frame.numbers[{k}, ...]"
+        text = self.tensor_text(source)
+        leaf = self.call.leaves[source.key] if source.kind == "argument" else None
+        return text if source.kind in ("array", "constant") or type(leaf) is np.ndarray else f"{text}._data"
+
     def pointer(self, k: int, source: Source, aval: Aval) -> str:
         text = self.tensor_text(source)
         name = f"p{k}"
         if source.kind == "argument" and type(self.call.leaves[source.key]) is float:
-            cell = self.constant("F", np.zeros((), np.float64))
-            self.line(f"{cell}[()] = {text}")
-            return str(address_of(self.names[cell]))
+            self.numbers[k] = text
+            return f"frame.numbers_at + {8 * k}"
         if source.kind == "grad":
             self.line(f"g{k} = {text}")
             looks = self.constant("V", aval)
@@ -274,14 +282,15 @@ class Spans:
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.sizes = sizes
-        self.starts: list[int] = []
-        self.known: list[int] = []
-        self.ends: list[int] = []
+        # starts, sorted starts, and ends in that order; replaced as one, because several threads may ask
+        self.known: tuple[list[int], list[int], list[int]] = ([], [], [])
 
     def meet(self, written: list[int], first: int, size: int) -> bool:
         """Whether ``size`` bytes from ``first`` on share memory with what is written at ``written``."""
-        if written != self.known:
+        known, starts, ends = self.known
+        if written != known:
             spans = sorted(zip(written, self.sizes, strict=True))
-            self.known, self.starts, self.ends = written, [a for a, _ in spans], [a + n for a, n in spans]
-        place = bisect_left(self.starts, first + size)
-        return place > 0 and self.ends[place - 1] > first
+            starts, ends = [a for a, _ in spans], [a + n for a, n in spans]
+            self.known = written, starts, ends
+        place = bisect_left(starts, first + size)
+        return place > 0 and ends[place - 1] > first

@@ -28,15 +28,12 @@ MAX_LEAVES = 400  # arguments outside of long lists; beyond, the text would take
 def make_launcher(compiled: Compiled, call: Call, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
     """A function ``args -> result``, or MISS where ``compiled`` does not apply; None if there can be no fast path.
 
-    There is one for programs of native code alone whose arguments are tensors, arrays, numbers, and lists, tuples and
-    dicts of them.
+    There is one if the arguments are tensors, arrays, numbers, and lists, tuples and dicts of them.
     """
     program = compiled.program
     if not program.backend.native or call.key[3]:
         return None
     frame = NativeFrame(program)
-    if not frame.count:
-        return None
     writer = LaunchWriter(compiled, call)
     try:
         return _emit(writer, args, frame)
@@ -66,7 +63,11 @@ def _emit(w: LaunchWriter, args: tuple[Any, ...], frame: NativeFrame) -> Callabl
     pointers = w.pointers = _emit_pointers(w)
     _emit_overlap(w, pointers)
     _emit_taken(w)
-    _emit_run(w, pointers)
+    results = _emit_memory(w)
+    if frame.count:
+        _emit_native_run(w, pointers, results)
+    else:
+        _emit_run(w)
     _emit_effects(w)
     _emit_result(w)
     text = "def launch(args):\n" + "\n".join(w.lines) + "\n"
@@ -122,7 +123,7 @@ def _emit_overlap(w: LaunchWriter, pointers: Sequence[str]) -> None:
     """Memory that the program writes must not be seen through an argument too: then the slow path copies."""
     written = w.compiled.written
     graph, sources = w.compiled.traced.graph, w.compiled.traced.sources
-    arguments = [j for j, s in enumerate(sources) if s.kind == "argument" and not pointers[j].isdigit()]
+    arguments = [j for j, s in enumerate(sources) if s.kind == "argument" and j not in w.numbers]
     if not written or not arguments:
         return
     if len(written) * len(arguments) > FEW and not any(sources[k].kind == "argument" for k in written):
@@ -134,12 +135,13 @@ def _emit_overlap(w: LaunchWriter, pointers: Sequence[str]) -> None:
     if len(written) * len(sources) > FEW * FEW:
         w.names["meet"] = meet
         sizes = w.constant("N", tuple(v.aval.nbytes for v in graph.inputs))
-        w.miss_if(f"meet(({listed(pointers)},), {sizes}, {w.constant('N', written)})")
+        places = listed(["0" if k in w.numbers else text for k, text in enumerate(pointers)])  # nothing lies at 0
+        w.miss_if(f"meet(({places},), {sizes}, {w.constant('N', written)})")
         return
     for k in written:
         size = graph.inputs[k].aval.nbytes
         for j, source in enumerate(sources):
-            if j == k or (source.kind != "argument" and sources[k].kind != "argument") or pointers[j].isdigit():
+            if j == k or (source.kind != "argument" and sources[k].kind != "argument") or j in w.numbers:
                 continue
             other = graph.inputs[j].aval.nbytes
             w.miss_if(f"-{other} < {pointers[j]} - {pointers[k]} < {size}")
@@ -179,26 +181,48 @@ def _emit_buffers(w: LaunchWriter) -> list[str]:
     return ["*q"]
 
 
-def _emit_run(w: LaunchWriter, pointers: Sequence[str]) -> None:
+def _emit_memory(w: LaunchWriter) -> list[str]:
+    """The arrays that results are written to; expressions for their addresses."""
     program = w.compiled.program
-    results = []
-    specs = program.result_specs if len(program.result_specs) <= FEW else ()
     if len(program.result_specs) > FEW:
-        results = _emit_buffers(w)
-    for k, (shape, dtype) in enumerate(specs):
+        return _emit_buffers(w)
+    for k, (shape, dtype) in enumerate(program.result_specs):
         shape_text, dtype_text = w.constant("S", shape), w.constant("D", dtype)
         if prod(shape) * dtype.itemsize < SMALL:
             w.line(f"o{k} = empty({shape_text}, {dtype_text})")
             w.line(f"q{k} = data_address(o{k})")
         else:
             w.line(f"o{k}, q{k} = take({shape_text}, {dtype_text})")
-        results.append(f"q{k}")
-    words = [*pointers, *results]
-    w.names["pack"] = struct.Struct(f"{len(pointers) + len(program.result_specs)}q").pack_into
+    return [f"q{k}" for k in range(len(program.result_specs))]
+
+
+def _emit_frame(w: LaunchWriter) -> None:
+    """A frame of this call's own, with the arguments that are floats."""
     w.line("try: frame = frames.pop()")
     w.line("except IndexError: frame = new_frame()")
+    for k, text in w.numbers.items():
+        w.line(f"frame.numbers[{k}] = {text}")
+
+
+def _emit_native_run(w: LaunchWriter, pointers: Sequence[str], results: Sequence[str]) -> None:
+    """A program of native code alone: addresses are written to the frame, and its table is run."""
+    words = [*pointers, *results]
+    w.names["pack"] = struct.Struct(f"{len(pointers) + len(w.compiled.program.result_specs)}q").pack_into
+    _emit_frame(w)
     w.line(f"pack(frame.bases, 0{', ' if words else ''}{listed(words)})")
     w.line("(team.team or current_team()).run(frame.address, frame.count)")
+    w.line("frames.append(frame)")
+
+
+def _emit_run(w: LaunchWriter) -> None:
+    """A program with library calls, which take arrays and leave theirs in ``r``."""
+    program = w.compiled.program
+    made = ["None"] * len(program.plan.made)
+    memory = ["*o"] if len(program.result_specs) > FEW else [f"o{k}" for k in range(len(program.result_specs))]
+    w.line(f"r = [{', '.join([*memory, *made])}]")
+    _emit_frame(w)
+    inputs = listed([w.array_text(k, s) for k, s in enumerate(w.compiled.traced.sources)])
+    w.line(f"frame.run(({inputs}{',' if inputs else ''}), r)")
     w.line("frames.append(frame)")
 
 
@@ -254,11 +278,12 @@ def _result_texts(w: LaunchWriter, output: int) -> tuple[str, str]:
         if place.location.buffer.role == "input":
             return w.overwritten(slot), w.pointers[slot]
         number = slot - len(program.plan.inputs)
-        if program.result_specs[number][0] == place.aval.shape and place.location.is_contiguous(place.aval.shape):
+        whole = place.location.is_contiguous(place.aval.shape)
+        if number < len(program.result_specs) and whole and program.result_specs[number][0] == place.aval.shape:
             return (f"o[{number}]", f"q[{number}]") if many else (f"o{number}", f"q{number}")
     view = w.constant("view", program.output_views[output])
     results = "o" if many else f"({''.join(f'o{k}, ' for k in range(len(program.result_specs)))})"
-    return f"{view}((), {results})", "0"
+    return f"{view}((), {'r' if program.plan.made else results})", "0"
 
 
 def _aval_of(w: LaunchWriter, output: int, weak: bool) -> Aval:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import optree
 import pytest
 
 import jitgrad as jg
@@ -207,3 +209,85 @@ def test_expressions_in_a_row_are_written_as_a_slice() -> None:
     assert listed(texts) == f"p, *a[2:{2 + MANY}], a[0], b[1]"
     assert listed(["a[1]", "a[0]"]) == "a[1], a[0]"
     assert listed([]) == ""
+
+
+def test_threads_that_call_with_numbers_of_their_own() -> None:
+    """The numbers of all calls were written to one place, where the kernels of another thread's call read them."""
+    x = jg.ones(300_000)
+    f = warm(lambda x, s: x * s, x, 1.0)
+    wrong: list[float] = []
+
+    def work(s: float) -> None:
+        for _ in range(100):
+            if not (f(x, s).numpy() == np.float32(s)).all():
+                wrong.append(s)
+
+    threads = [threading.Thread(target=work, args=(float(k),)) for k in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert not wrong
+
+
+CALLS: dict[str, tuple[Callable[..., Any], Callable[[], tuple[Any, ...]]]] = {
+    "sorted": (lambda x: jg.sort(x) * 2.0, lambda: (numbers(50),)),
+    "two calls and a number": (lambda x, s: (jg.cumsum(jg.sort(x)) * s, x + s), lambda: (numbers(50), 0.5)),
+    "rows of a table": (lambda table, k: jg.tanh(table[k]), lambda: (numbers(9, 4), jg.tensor([1, 8, 1]))),
+    "an array": (lambda x, k: x[k].sum(), lambda: (numbers(9), np.array([3, 1]))),
+    "a view of a result": (lambda x: jg.sort(x).reshape(5, 2).T, lambda: (numbers(10),)),
+    "twice": (lambda x: (s := jg.sort(x), s), lambda: (numbers(10),)),
+    "of one element": (lambda x: jg.argmax(x), lambda: (numbers(10),)),
+    "of nothing": (lambda x: jg.sort(x) + 1.0, lambda: (numbers(0),)),
+    "assembled": (lambda x: jg.concat([jg.sort(x), x]), lambda: (numbers(10),)),
+    "changed": (lambda x: changed(jg.sort(x)), lambda: (numbers(10),)),
+}
+
+
+def numbers(*shape: int) -> jg.Tensor:
+    return jg.tensor(np.random.default_rng(1).standard_normal(shape).astype(np.float32))
+
+
+def changed(x: Any) -> Any:
+    x[2:4] = 7.0
+    return x
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_library_calls_on_the_fast_path(name: str) -> None:
+    """Their results are the arrays that they return: nobody copies them, and no two calls share them."""
+    function, make = CALLS[name]
+    args = make()
+    f = warm(function, *args)
+    expected = function(*args)
+
+    first, second = f(*args), f(*args)
+
+    for found in (first, second):
+        for x, y in zip(leaves(found), leaves(expected), strict=True):
+            np.testing.assert_allclose(x.numpy(), y.numpy(), rtol=1e-6)
+    for x, y in zip(leaves(first), leaves(second), strict=True):
+        assert not np.may_share_memory(x.numpy(), y.numpy())
+    for x in leaves(first):
+        assert not any(np.may_share_memory(x.numpy(), a) for a in args if isinstance(a, np.ndarray))
+
+
+def leaves(tree: Any) -> list[Any]:
+    return list(optree.tree_leaves(tree))
+
+
+def test_a_library_call_that_fails_leaves_the_state_alone() -> None:
+    state, table = jg.zeros(3), numbers(4, 3)
+
+    def step(k: Any) -> Any:
+        state.__iadd__(1.0)
+        return table[k]
+
+    f = warm(step, jg.tensor([1, 2]))
+    with pytest.raises(IndexError):
+        f(jg.tensor([1, 9]))
+
+    assert state.tolist() == [2.0] * 3
+    f(jg.tensor([0, 3]))
+    assert state.tolist() == [3.0] * 3

@@ -11,7 +11,7 @@ from jitgrad.ir import TraceNode
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Buffer:
-    """Memory of ``nbytes`` bytes. ``role`` is "input", "output", "temporary" or "constant"; it is its own identity."""
+    """Memory of ``nbytes`` bytes; it is its own identity. ``role``: "input", "temporary", or "made" by a library call."""
 
     role: str
     nbytes: int

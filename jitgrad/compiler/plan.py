@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.aval import Aval
+from jitgrad.compiler.arena import arena
 from jitgrad.compiler.copying import copying, zeros
 from jitgrad.compiler.layout import Buffer, Location, row_major, view_location
 from jitgrad.compiler.lower import Lowered
@@ -19,8 +19,6 @@ from jitgrad.compiler.passes.slices import ASSEMBLE, Index
 from jitgrad.compiler.structure import Structures
 from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.op import REGISTRY, Kind, OpDef
-
-ALIGNMENT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +59,8 @@ Step = KernelStep | OpStep
 class Plan:
     """The steps of a program over its buffers.
 
-    ``outputs`` says for every result where it lies; ``offsets`` places the temporaries in one arena.
+    ``outputs`` says for every result where it lies; ``offsets`` places the temporaries in one arena. ``made`` are the
+    buffers that library calls bring along: the arrays that they return.
     """
 
     graph: Graph
@@ -71,6 +70,7 @@ class Plan:
     steps: tuple[Step, ...]
     offsets: Mapping[Buffer, int]
     arena_bytes: int
+    made: tuple[Buffer, ...] = ()
 
 
 def make_plan(graph: Graph, donated: Mapping[int, Value], free: Sequence[Value] = ()) -> Plan:
@@ -91,6 +91,7 @@ class _Planner:
         self.lifetimes = Lifetimes(graph)
         self.in_place = find_overwrites(graph, donated, free, self.structures, self.lifetimes)
         self.buffers: list[Buffer] = []
+        self.made: list[Buffer] = []
         self.listed: set[int] = set()  # ids of values that are a result already
 
     def run(self) -> Plan:
@@ -104,8 +105,9 @@ class _Planner:
             self._place_node(node)
         outputs = tuple(self._output(atom) for atom in self.graph.outputs)
         results, outputs = self._promote(outputs)
-        offsets, total = arena(self.steps, self.buffers, results)
-        return Plan(self.graph, tuple(inputs), outputs, results, tuple(self.steps), offsets, total)
+        offsets, total = arena(list(map(_touched, self.steps)), set(self.buffers) - set(results))
+        made = tuple(self.made)
+        return Plan(self.graph, tuple(inputs), outputs, results, tuple(self.steps), offsets, total, made)
 
     # --- assembled values ----------------------------------------------------------------------------------------
 
@@ -234,8 +236,19 @@ class _Planner:
         elif node.op.kind is Kind.FUSED:
             self._fused(node, tuple(map(self.allocate, node.outs)), node)
         else:
-            reads = tuple(map(self.place, node.ins))
-            self.steps.append(OpStep(node, node.op, dict(node.attrs), reads, tuple(map(self.allocate, node.outs))))
+            self._call(node)
+
+    def _call(self, node: TraceNode) -> None:
+        """A library call: its results stay the arrays that it returns, but for products, which are written in place."""
+        reads = tuple(map(self.place, node.ins))
+        for value in node.outs:
+            if node.op.name == "matmul" or id(value) in self.slots or id(value) in self.in_place:
+                self.allocate(value)
+            else:
+                buffer = Buffer("made", value.aval.nbytes, str(value.aval))
+                self.made.append(buffer)
+                self.where[id(value)] = Location(buffer, 0, row_major(value.aval.shape))
+        self.steps.append(OpStep(node, node.op, dict(node.attrs), reads, tuple(map(self.place, node.outs))))
 
     def _output(self, atom: Atom) -> Place:
         """Where a result lies; one that shows an input's memory, repeats elements or is listed twice gets its own."""
@@ -244,7 +257,7 @@ class _Planner:
         overwrites = isinstance(atom, Value) and id(atom) in self.in_place
         again = id(atom) in self.listed
         self.listed.add(id(atom))
-        if location is None or overwrites or location.buffer.role == "temporary" and _dense(place) and not again:
+        if location is None or overwrites or location.buffer.role != "input" and _dense(place) and not again:
             return place
         copied = Value(place.aval)
         written = self.allocate(copied)
@@ -287,59 +300,6 @@ ZERO = OpDef(
 COPY = OpDef("copy", Kind.OPAQUE, ("x",), eager=_copy, abstract=lambda avals, attrs: replace(avals[0], weak=False))
 
 
-def arena(steps: Sequence[Step], buffers: Sequence[Buffer], results: Sequence[Buffer]) -> tuple[dict[Buffer, int], int]:
-    """First-fit offsets for the temporaries, by the steps between which they live; (offsets, bytes)."""
-    placed = set(buffers) - set(results)
-    last: dict[Buffer, int] = {}
-    for k, step in enumerate(steps):
-        last.update(dict.fromkeys(_touched(step), k))
-    memory = _FreeList()
-    offsets: dict[Buffer, int] = {}
-    for k, step in enumerate(steps):
-        touched = [b for b in dict.fromkeys(_touched(step)) if b in placed]
-        for buffer in touched:
-            if buffer not in offsets:
-                offsets[buffer] = memory.take(_padded(buffer))
-        for buffer in touched:
-            if last[buffer] == k:
-                memory.give(offsets[buffer], _padded(buffer))
-    return offsets, memory.end
-
-
 def _touched(step: Step) -> list[Buffer]:
     found = [p.location.buffer for p in (*step.reads, *step.writes) if p.location is not None]
     return [*found, *step.lowered.scratch] if isinstance(step, KernelStep) else found
-
-
-def _padded(buffer: Buffer) -> int:
-    return -(-max(1, buffer.nbytes) // ALIGNMENT) * ALIGNMENT
-
-
-class _FreeList:
-    """Free ranges below ``end``, by offset; neighbours are joined."""
-
-    def __init__(self) -> None:
-        self.ranges: list[tuple[int, int]] = []  # (offset, size)
-        self.end = 0
-
-    def take(self, size: int) -> int:
-        for k, (offset, free) in enumerate(self.ranges):
-            if free >= size:
-                self.ranges[k : k + 1] = [(offset + size, free - size)] if free > size else []
-                return offset
-        if self.ranges and sum(self.ranges[-1]) == self.end:  # grow the last free range
-            offset, _ = self.ranges.pop()
-        else:
-            offset = self.end
-        self.end = offset + size
-        return offset
-
-    def give(self, offset: int, size: int) -> None:
-        k = bisect_left(self.ranges, (offset, 0))
-        if k < len(self.ranges) and self.ranges[k][0] == offset + size:
-            size += self.ranges.pop(k)[1]
-        if k and sum(self.ranges[k - 1]) == offset:
-            offset, before = self.ranges[k - 1]
-            self.ranges[k - 1] = (offset, before + size)
-        else:
-            self.ranges.insert(k, (offset, size))

@@ -94,7 +94,7 @@ def step_seconds(program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> li
         touched = _buffers(step)
         for buffer in touched:
             memory.setdefault(buffer, np.zeros(buffer.nbytes, np.uint8))
-        alone = replace(plan, inputs=touched, outputs=(), results=(), steps=(step,), offsets={}, arena_bytes=0)
+        alone = replace(plan, inputs=touched, outputs=(), results=(), steps=(step,), offsets={}, arena_bytes=0, made=())
         single = Program(alone, program.backend)
         arrays = [memory[buffer] for buffer in touched]
         samples = []

@@ -77,7 +77,7 @@ class Program:
         self.steps: list[Launch | OpStep] = [self._compile(step, found) for step in plan.steps]
         self.kernels = tuple(dict.fromkeys(s.kernel for s in self.steps if isinstance(s, Launch)))
         self.slots: dict[Buffer, int] = {}
-        for buffer in (*plan.inputs, *plan.results):
+        for buffer in (*plan.inputs, *plan.results, *plan.made):
             self.slots.setdefault(buffer, len(self.slots))
         self.result_specs = self._result_specs()
         self.output_views = tuple(self._output_view(p) for p in plan.outputs)
@@ -147,7 +147,7 @@ class Program:
         if buffer.role == "input":
             return lambda inputs, results: inputs[number]
         number -= len(self.plan.inputs)
-        spec_shape, _ = self.result_specs[number]
+        spec_shape = self.result_specs[number][0] if number < len(self.result_specs) else None
         if place.location.is_contiguous(shape):
             if spec_shape == shape:
                 return lambda inputs, results: results[number]
@@ -161,7 +161,8 @@ class Program:
             frame = self._frames.pop() if self._frames else None
         if frame is None:
             frame = NativeFrame(self) if self.backend.native else PythonFrame(self)
-        results = [POOL.empty(shape, dtype) for shape, dtype in self.result_specs]
+        results: list[Any] = [POOL.empty(shape, dtype) for shape, dtype in self.result_specs]
+        results += [None] * len(self.plan.made)  # library calls fill these in
         try:
             frame.run(inputs, results)
         finally:
@@ -193,29 +194,49 @@ class _Frame:
         if place.location is None:
             return place.number
         aval, location = place.aval, place.location
+        slot = self.program.slots.get(location.buffer)
+        if slot is not None and location.offset == 0 and location.is_contiguous(aval.shape):
+            whole = inputs[slot] if slot < len(inputs) else results[slot - len(inputs)]
+            if whole.shape == aval.shape and whole.dtype == aval.dtype:
+                return whole
         memory = self.bytes_of(location.buffer, inputs, results)
         strides = tuple(s * aval.dtype.itemsize for s in location.strides)
         return np.ndarray(aval.shape, aval.dtype, memory, location.offset, strides)
 
-    def call(self, step: OpStep, inputs: Sequence[Any], results: Sequence[Any]) -> None:
-        """Run one op eagerly and put its results where the plan wants them."""
+    def call(self, step: OpStep, inputs: Sequence[Any], results: list[Any]) -> None:
+        """Run one op eagerly; keep the arrays that it returns, or put its results where the plan wants them."""
         operands = [self.view(p, inputs, results) for p in step.reads]
-        targets = [self.view(p, inputs, results) for p in step.writes]
-        if step.op.name == "matmul" and targets[0].ndim >= 2:
-            np.matmul(operands[0], operands[1], out=targets[0])
+        if step.op.name == "matmul" and len(step.writes[0].aval.shape) >= 2:
+            np.matmul(operands[0], operands[1], out=self.view(step.writes[0], inputs, results))
             return
         if step.op.kind in (Kind.OPAQUE, Kind.MOVEMENT, Kind.REDUCE, Kind.INDEX, Kind.ELEMENTWISE):
             found = run_eagerly(step.op, operands, [p.aval for p in step.reads], step.attrs)
         else:
             found = step.op.eager(*operands, **step.attrs)
-        for target, result in zip(targets, found if step.op.multiple else (found,), strict=True):
-            np.copyto(target, result)
+        for place, result in zip(step.writes, found if step.op.multiple else (found,), strict=True):
+            assert place.location is not None
+            if place.location.buffer in self.program.plan.made:
+                self.keep(self.program.slots[place.location.buffer], _own(result, operands), inputs, results)
+            else:
+                np.copyto(self.view(place, inputs, results), result)
+
+    def keep(self, slot: int, array: np.ndarray[Any, Any], inputs: Sequence[Any], results: list[Any]) -> None:
+        """``array`` is the memory of ``slot`` in this call."""
+        results[slot - len(inputs)] = array
+
+
+def _own(result: np.ndarray[Any, Any], operands: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """``result`` as kernels and callers may have it: C-contiguous, not to be seen through an operand, writeable."""
+    shown = any(isinstance(x, np.ndarray) and np.may_share_memory(result, x) for x in operands)
+    if shown or not (result.flags.c_contiguous and result.flags.aligned and result.flags.writeable):
+        return result.copy("C")
+    return result
 
 
 class PythonFrame(_Frame):
     """Runs kernels as Python functions, chunk by chunk as the native loop does."""
 
-    def run(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+    def run(self, inputs: Sequence[Any], results: list[Any]) -> None:
         for step in self.program.steps:
             if isinstance(step, OpStep):
                 self.call(step, inputs, results)
@@ -250,6 +271,8 @@ class NativeFrame(_Frame):
         super().__init__(program)
         self.bases = np.zeros(len(program.slots) + 1, np.int64)
         self.bases[-1] = address_of(self.arena) + self.shift
+        self.numbers = np.zeros(len(program.plan.inputs) + 1)  # for inputs that are floats, at their positions
+        self.numbers_at = address_of(self.numbers)
         self.parts = [self._segment(p) if isinstance(p, Table) else p for p in program.native_parts]
         only = self.parts[0] if len(self.parts) == 1 else None
         # where the table of a program of native code alone lies, for callers that run it themselves
@@ -267,13 +290,17 @@ class NativeFrame(_Frame):
         rows = np.concatenate([first, table.rows(address_of(words))])
         return _Segment(rows, len(rows), [*arrays, relocation, code])
 
-    def run(self, inputs: Sequence[Any], results: Sequence[Any]) -> None:
+    def keep(self, slot: int, array: np.ndarray[Any, Any], inputs: Sequence[Any], results: list[Any]) -> None:
+        results[slot - len(inputs)] = array
+        self.bases[slot] = address_of(array)  # the table after this call is relocated by it
+
+    def run(self, inputs: Sequence[Any], results: list[Any]) -> None:
         bases = self.bases
         k = 0
         for array in inputs:
             bases[k] = address_of(array)
             k += 1
-        for array in results:
+        for array in results[: len(self.program.result_specs)]:
             bases[k] = address_of(array)
             k += 1
         for part in self.parts:
