@@ -224,6 +224,8 @@ class Guard:
                 return explain()
             return None
 
+    What is asked of many tensors alike is one comparison of lists: text for each would take long to compile.
+
     ``explain`` compares by value. What is equal without being identical it remembers, so that the next call is fast.
     """
 
@@ -241,11 +243,19 @@ class Guard:
     def _emit(self) -> str:
         names: dict[int, str] = {}
         tests: list[str] = []
+        slots: dict[str, list[Check]] = {}
         for k, check in enumerate(self.checks):
+            self._namespace[f"E{k}"] = check.expected
+            if (slot := _slot(check)) is not None:
+                slots.setdefault(slot, []).append(check)
+                continue
             holder = names.setdefault(id(check.holder), f"H{len(names)}")
             self._namespace[holder] = check.holder
-            self._namespace[f"E{k}"] = check.expected
             tests.append(_suspect(check, holder, f"E{k}", self._namespace))
+        for slot, checks in slots.items():
+            self._namespace[f"H{slot}"] = [check.holder for check in checks]
+            self._namespace[f"E{slot}"] = [check.expected for check in checks]
+            tests.append(f"[h.{slot} for h in H{slot}] != E{slot}")
         if not tests:
             return "def check():\n    return None\n"
         condition = "\n            or ".join(tests)
@@ -266,6 +276,14 @@ class Guard:
             if _may_replace(now, check):
                 self._namespace[f"E{k}"] = now
         return None
+
+
+def _slot(check: Check) -> str | None:
+    """The attribute of a tensor that ``check`` compares; of these, equal is as good as identical."""
+    if check.kind == "aval":
+        return "_aval"
+    flag = check.kind == "attribute" and check.key == "_requires_grad" and isinstance(check.holder, Tensor)
+    return "_requires_grad" if flag else None
 
 
 def _may_replace(now: Any, check: Check) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 import optree
 
 from jitgrad.aval import Aval
+from jitgrad.compiler.collector import collector_paused
 from jitgrad.compiler.trace import Source, Trace
 from jitgrad.errors import UnguardableError
 from jitgrad.guards import Guard
@@ -62,6 +63,7 @@ class Traced:
     names: dict[int, str]
 
 
+@collector_paused()
 def trace_call(function: Callable[..., Any], name: str, call: Call) -> Traced:
     """Run ``function`` once on tensors without data and collect what it did.
 

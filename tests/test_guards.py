@@ -370,6 +370,21 @@ def test_one_comparison_per_read():
     assert guard.source.count("is not") == 4
 
 
+def test_what_is_asked_of_many_tensors_is_one_comparison():
+    tensors = [jg.ones(3) for _ in range(100)]
+    guard = guard_of(lambda: sum(t.sum() for t in tensors))
+
+    assert guard.source.count("_requires_grad") == guard.source.count("_aval") == 1
+    tensors[7].requires_grad_()
+    assert "tensors[7].requires_grad changed from False to True" in (guard.check() or "").replace("`", "")
+    tensors[7].requires_grad_(False)
+    assert guard.check() is None
+    tensors[70]._aval = None
+    assert guard.check() is None and guard.check() is None
+    tensors[70]._data, tensors[70]._aval = np.ones(4), None
+    assert "tensors[70]" in (guard.check() or "")
+
+
 def test_a_hundred_thousand_nested_lists_need_no_recursion():
     nested: list[Any] = []
     for _ in range(20_000):

@@ -6,10 +6,8 @@ Import this module only when a kernel is compiled: it imports numba.
 from __future__ import annotations
 
 import ast
-import contextlib
-import gc
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from inspect import Parameter, Signature, signature
 from types import FunctionType
@@ -26,6 +24,7 @@ from numba.core.target_extension import target_override
 
 from jitgrad.backends import atomics, intrinsics, lanes
 from jitgrad.backends.target import kernel_target
+from jitgrad.compiler.collector import collector_paused
 from jitgrad.errors import BackendError
 
 
@@ -130,19 +129,6 @@ def _flags() -> Any:
     flags.noalias = True
     flags.error_model = "numpy"
     return flags
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """numba's many small objects trigger full collections, each longer (50 ms) than the compilation."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def numba_type(name: str) -> Any:
@@ -269,7 +255,7 @@ def lower(
     names = _define(target, source, entry, namespace)
     kinds = [numba_type(name) for name in params] + [types.int64, types.int64]
     try:
-        with global_compiler_lock, _collector_paused(), target_override(target.target_context.target_name):
+        with global_compiler_lock, collector_paused(), target_override(target.target_context.target_name):
             target.target_context.refresh()
             result, library = _compile(target, names[entry], kinds, types.void)
     except Exception as error:  # numba lets its own TypeErrors and AssertionErrors through

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from jitgrad.aval import Aval, Shape
 from jitgrad.ir import TraceNode
@@ -18,8 +19,7 @@ class Buffer:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(NamedTuple):
     """A strided window into a buffer: ``offset`` in bytes, ``strides`` in elements, as many as the value has axes."""
 
     buffer: Buffer

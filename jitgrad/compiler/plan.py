@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,7 @@ from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.op import REGISTRY, Kind, OpDef
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A value of known shape somewhere in memory, as a step reads or writes it; or a number."""
 
     aval: Aval

@@ -75,7 +75,10 @@ class Structures:
 
 
 def _position(values: Sequence[Atom], key: int) -> int:
-    return next((k for k, v in enumerate(values) if id(v) == key), UNREAD)
+    for k, value in enumerate(values):
+        if id(value) == key:
+            return k
+    return UNREAD
 
 
 def _lower(node: TraceNode, found: Sequence[Location], pairs: Sequence[tuple[int, int]]) -> Lowered:

@@ -10,6 +10,7 @@ import numpy as np
 
 from jitgrad.aval import Aval
 from jitgrad.backends.base import Backend
+from jitgrad.compiler.collector import collector_paused
 from jitgrad.compiler.differentiate import Joint, Split, differentiate, split
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.compiler.pipeline import Watcher, ignore, run_passes
@@ -23,6 +24,7 @@ from jitgrad.scope import current_interpreter, grad_enabled, open_tapes
 from jitgrad.tensor import Tensor
 
 
+@collector_paused()
 def compile_graph(
     graph: Graph,
     backend: Backend,
