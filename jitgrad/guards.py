@@ -255,7 +255,8 @@ class Guard:
         for slot, checks in slots.items():
             self._namespace[f"H{slot}"] = [check.holder for check in checks]
             self._namespace[f"E{slot}"] = [check.expected for check in checks]
-            tests.append(f"[h.{slot} for h in H{slot}] != E{slot}")
+            read = "h._aval or h.aval" if slot == "_aval" else f"h.{slot}"
+            tests.append(f"[{read} for h in H{slot}] != E{slot}")
         if not tests:
             return "def check():\n    return None\n"
         condition = "\n            or ".join(tests)

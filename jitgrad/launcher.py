@@ -12,6 +12,7 @@ import optree
 
 from jitgrad.aval import Aval
 from jitgrad.compiled import Compiled
+from jitgrad.compiler.collector import collector_paused
 from jitgrad.compiler.trace import Source
 from jitgrad.launch_source import FEW, LaunchWriter, NotSupportedError, Spans, interned, listed, meet
 from jitgrad.origin import Origin
@@ -25,6 +26,7 @@ from jitgrad.tensor import Tensor
 MAX_LEAVES = 400  # arguments outside of long lists; beyond, the text would take longer to compile than it saves
 
 
+@collector_paused()
 def make_launcher(compiled: Compiled, call: Call, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
     """A function ``args -> result``, or MISS where ``compiled`` does not apply; None if there can be no fast path.
 
@@ -103,7 +105,7 @@ def _emit_pointers(w: LaunchWriter) -> list[str]:
         if kind == "grad":
             looks = w.constant("V", tuple(inputs[k][1].aval for k, _ in chosen))
             w.line(f"gs = [t._grad for t in {objects}]")
-            w.miss_if("None in gs")
+            w.miss_if("any([g is None for g in gs])")  # `in` would ask the tensors' ==
             w.miss_if(f"not all([g._aval is v or same(g, v) for g, v in zip(gs, {looks})])")
             objects = "gs"
         w.line(f"{letter} = [t._address or address(t) for t in {objects}]")
