@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from graphlib import CycleError, TopologicalSorter
 
 from jitgrad.compiler.axes import RENAMING, Definitions
 from jitgrad.compiler.group import Group, is_fusible, why_not_fusible
@@ -227,22 +228,20 @@ class Fuser:
     # --- the new program -----------------------------------------------------------------------------------------
 
     def ordered(self) -> list[_Cluster]:
-        """Live clusters such that each comes after those it reads, close to program order."""
-        done = 0
-        waiting = sorted(self.live.values(), key=lambda c: c.position)
-        result: list[_Cluster] = []
-        while waiting:
-            later = []
-            for cluster in waiting:
-                if cluster.ancestors & ~done:
-                    later.append(cluster)
-                else:
-                    result.append(cluster)
-                    done |= 1 << cluster.number
-            if len(later) == len(waiting):
-                raise VerifyError("fuse: the kernels depend on each other in a circle")
-            waiting = later
-        return result
+        """Live clusters such that each comes after those it reads, close to program order.
+
+        They are in the order of sweeps over the program that take what has all it reads: a cluster that comes before one
+        it reads is taken a sweep later than that.
+        """
+        before = {n: {self.find(k).number for k in cluster.before} - {n} for n, cluster in self.live.items()}
+        place = {n: cluster.position for n, cluster in self.live.items()}
+        sweep: dict[int, int] = {}
+        try:
+            for n in TopologicalSorter(before).static_order():
+                sweep[n] = max([sweep[k] + (place[k] > place[n]) for k in before[n]], default=0)
+        except CycleError:
+            raise VerifyError("fuse: the kernels depend on each other in a circle") from None
+        return sorted(self.live.values(), key=lambda cluster: (sweep[cluster.number], cluster.position))
 
 
 def fuse(graph: Graph) -> Graph:
