@@ -144,6 +144,8 @@ def agrees_closely(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any]) -> b
     if eager.dtype.kind != "f":
         return bool(np.array_equal(ours, eager))
     a, b = ours.reshape(-1), eager.reshape(-1)
+    if a.size <= _BLOCK and a.tobytes() == b.tobytes():  # most are: what eager computes, bit by bit
+        return True
     apart = largest = 0.0
     with np.errstate(all="ignore"):
         for start in range(0, a.size, _BLOCK):
