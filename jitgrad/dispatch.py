@@ -66,9 +66,9 @@ def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[
         result = op.eager(*arrays, **attrs)
     if op.multiple:
         assert isinstance(expected, tuple)
-        return tuple(_checked(op, r, a) for r, a in zip(result, expected, strict=True))
+        return tuple(checked_result(op, r, a) for r, a in zip(result, expected, strict=True))
     assert isinstance(expected, Aval)
-    return _checked(op, result, expected)
+    return checked_result(op, result, expected)
 
 
 @lru_cache(maxsize=4096)
@@ -84,7 +84,8 @@ def run_on_arrays(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]
     return run_eagerly(op, list(operands), [aval_of(op, x) for x in operands], attrs)
 
 
-def _checked(op: OpDef, result: Any, expected: Aval) -> np.ndarray[Any, Any]:
+def checked_result(op: OpDef, result: Any, expected: Aval) -> np.ndarray[Any, Any]:
+    """``result`` of ``op`` in the dtype of ``expected``. Raises ShapeError if it has not the shape."""
     array = np.asarray(result, expected.dtype)
     if array.shape != expected.shape:
         raise ShapeError(f"{op.name} returned shape {array.shape}, its shape rule says {expected.shape}")

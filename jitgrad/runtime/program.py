@@ -17,10 +17,9 @@ from jitgrad.backends.python import Pointer, passed
 from jitgrad.compiler.layout import Buffer
 from jitgrad.compiler.loops import Word
 from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
-from jitgrad.dispatch import run_eagerly
-from jitgrad.op import Kind
 from jitgrad.runtime import native, team
 from jitgrad.runtime.gemm import gemm_instructions
+from jitgrad.runtime.library_call import LibraryCall
 from jitgrad.runtime.pool import POOL, address_of
 from jitgrad.runtime.table import Table
 
@@ -73,20 +72,20 @@ class Program:
         self.backend = backend
         self.new_kernels = 0
         self.new_from_disk = 0
-        found: dict[int, Found] = {}  # by the id of what was lowered
-        self.steps: list[Launch | OpStep] = [self._compile(step, found) for step in plan.steps]
-        self.kernels = tuple(dict.fromkeys(s.kernel for s in self.steps if isinstance(s, Launch)))
         self.slots: dict[Buffer, int] = {}
         for buffer in (*plan.inputs, *plan.results, *plan.made):
             self.slots.setdefault(buffer, len(self.slots))
+        found: dict[int, Found] = {}  # by the id of what was lowered
+        self.steps: list[Launch | LibraryCall] = [self._prepare(step, found) for step in plan.steps]
+        self.kernels = tuple(dict.fromkeys(s.kernel for s in self.steps if isinstance(s, Launch)))
         self.result_specs = self._result_specs()
         self.output_views = tuple(self._output_view(p) for p in plan.outputs)
         self._frames: list[Any] = []
         self._lock = threading.Lock()
 
-    def _compile(self, step: KernelStep | OpStep, known: dict[int, Found]) -> Launch | OpStep:
+    def _prepare(self, step: KernelStep | OpStep, known: dict[int, Found]) -> Launch | LibraryCall:
         if isinstance(step, OpStep):
-            return step
+            return LibraryCall(step, self.slots, len(self.plan.inputs), self.plan.made)
         first = step.lowered.twin or step.lowered  # which is not here when a step is run alone, to measure it
         found = known.get(id(first))
         if found is None:
@@ -96,13 +95,13 @@ class Program:
         return Launch.of(step, found)
 
     @cached_property
-    def native_parts(self) -> list[Table | OpStep]:
+    def native_parts(self) -> list[Table | LibraryCall]:
         """The steps for the native loop: tables of what it runs without Python, and the steps between them."""
-        parts: list[Table | OpStep] = []
+        parts: list[Table | LibraryCall] = []
         table: Table | None = None
         for step in self.steps:
-            calls = gemm_instructions(step) if isinstance(step, OpStep) else None
-            if isinstance(step, OpStep) and calls is None:
+            calls = gemm_instructions(step.step) if isinstance(step, LibraryCall) else None
+            if isinstance(step, LibraryCall) and calls is None:
                 parts.append(step)
                 table = None
                 continue
@@ -194,61 +193,34 @@ class _Frame:
         if place.location is None:
             return place.number
         aval, location = place.aval, place.location
-        slot = self.program.slots.get(location.buffer)
-        if slot is not None and location.offset == 0 and location.is_contiguous(aval.shape):
-            whole = inputs[slot] if slot < len(inputs) else results[slot - len(inputs)]
-            if whole.shape == aval.shape and whole.dtype == aval.dtype:
-                return whole
         memory = self.bytes_of(location.buffer, inputs, results)
         strides = tuple(s * aval.dtype.itemsize for s in location.strides)
         return np.ndarray(aval.shape, aval.dtype, memory, location.offset, strides)
-
-    def call(self, step: OpStep, inputs: Sequence[Any], results: list[Any]) -> None:
-        """Run one op eagerly; keep the arrays that it returns, or put its results where the plan wants them."""
-        operands = [self.view(p, inputs, results) for p in step.reads]
-        if step.op.name == "matmul" and len(step.writes[0].aval.shape) >= 2:
-            np.matmul(operands[0], operands[1], out=self.view(step.writes[0], inputs, results))
-            return
-        if step.op.kind in (Kind.OPAQUE, Kind.MOVEMENT, Kind.REDUCE, Kind.INDEX, Kind.ELEMENTWISE):
-            found = run_eagerly(step.op, operands, [p.aval for p in step.reads], step.attrs)
-        else:
-            found = step.op.eager(*operands, **step.attrs)
-        for place, result in zip(step.writes, found if step.op.multiple else (found,), strict=True):
-            assert place.location is not None
-            if place.location.buffer in self.program.plan.made:
-                self.keep(self.program.slots[place.location.buffer], _own(result, operands), inputs, results)
-            else:
-                np.copyto(self.view(place, inputs, results), result)
 
     def keep(self, slot: int, array: np.ndarray[Any, Any], inputs: Sequence[Any], results: list[Any]) -> None:
         """``array`` is the memory of ``slot`` in this call."""
         results[slot - len(inputs)] = array
 
 
-def _own(result: np.ndarray[Any, Any], operands: Sequence[Any]) -> np.ndarray[Any, Any]:
-    """``result`` as kernels and callers may have it: C-contiguous, not to be seen through an operand, writeable."""
-    shown = any(isinstance(x, np.ndarray) and np.may_share_memory(result, x) for x in operands)
-    if shown or not (result.flags.c_contiguous and result.flags.aligned and result.flags.writeable):
-        return result.copy("C")
-    return result
-
-
 class PythonFrame(_Frame):
     """Runs kernels as Python functions, chunk by chunk as the native loop does."""
 
     def run(self, inputs: Sequence[Any], results: list[Any]) -> None:
-        for step in self.program.steps:
-            if isinstance(step, OpStep):
-                self.call(step, inputs, results)
-                continue
-            lowered, kernel = step.step.lowered, step.kernel
-            main = [self.word(w, p, inputs, results) for w, p in zip(step.words, kernel.main.params, strict=True)]
-            with np.errstate(all="ignore"):
-                for start in range(0, lowered.units, lowered.grain):
-                    kernel.main_code(*main, start, min(start + lowered.grain, lowered.units))
-                if kernel.finish is not None:
-                    words = zip(step.finish_words, kernel.finish.params, strict=True)
-                    kernel.finish_code(*[self.word(w, p, inputs, results) for w, p in words], 0, 1)
+        with np.errstate(all="ignore"):
+            for step in self.program.steps:
+                if isinstance(step, LibraryCall):
+                    step.run(self, inputs, results)
+                else:
+                    self.launch(step, inputs, results)
+
+    def launch(self, step: Launch, inputs: Sequence[Any], results: list[Any]) -> None:
+        lowered, kernel = step.step.lowered, step.kernel
+        main = [self.word(w, p, inputs, results) for w, p in zip(step.words, kernel.main.params, strict=True)]
+        for start in range(0, lowered.units, lowered.grain):
+            kernel.main_code(*main, start, min(start + lowered.grain, lowered.units))
+        if kernel.finish is not None:
+            words = zip(step.finish_words, kernel.finish.params, strict=True)
+            kernel.finish_code(*[self.word(w, p, inputs, results) for w, p in words], 0, 1)
 
     def word(self, word: Word, kind: str, inputs: Sequence[Any], results: Sequence[Any]) -> Any:
         if isinstance(word, int):
@@ -274,6 +246,7 @@ class NativeFrame(_Frame):
         self.numbers = np.zeros(len(program.plan.inputs) + 1)  # for inputs that are floats, at their positions
         self.numbers_at = address_of(self.numbers)
         self.parts = [self._segment(p) if isinstance(p, Table) else p for p in program.native_parts]
+        self.native = any(isinstance(p, _Segment) for p in self.parts)
         only = self.parts[0] if len(self.parts) == 1 else None
         # where the table of a program of native code alone lies, for callers that run it themselves
         self.address, self.count = (only.address, only.count) if isinstance(only, _Segment) else (0, 0)
@@ -295,16 +268,18 @@ class NativeFrame(_Frame):
         self.bases[slot] = address_of(array)  # the table after this call is relocated by it
 
     def run(self, inputs: Sequence[Any], results: list[Any]) -> None:
-        bases = self.bases
-        k = 0
-        for array in inputs:
-            bases[k] = address_of(array)
-            k += 1
-        for array in results[: len(self.program.result_specs)]:
-            bases[k] = address_of(array)
-            k += 1
-        for part in self.parts:
-            if isinstance(part, _Segment):
-                team.run(part.address, part.count)
-            else:
-                self.call(part, inputs, results)
+        if self.native:
+            bases = self.bases
+            k = 0
+            for array in inputs:
+                bases[k] = address_of(array)
+                k += 1
+            for array in results[: len(self.program.result_specs)]:
+                bases[k] = address_of(array)
+                k += 1
+        with np.errstate(all="ignore"):
+            for part in self.parts:
+                if isinstance(part, _Segment):
+                    team.run(part.address, part.count)
+                else:
+                    part.run(self, inputs, results)
