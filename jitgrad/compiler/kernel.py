@@ -8,7 +8,7 @@ by the kernel's finish, which runs once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from jitgrad.aval import Dtype
@@ -92,6 +92,15 @@ def read_before_written(statements: Sequence[Statement]) -> tuple[Statement, ...
         else:
             found += [s, *waiting.pop(k, ())]
     return tuple(found)
+
+
+def overwritten(statements: Iterable[Statement]) -> frozenset[str]:
+    """Names of the buffers that ``statements``, of one loop, both read and write."""
+    names: tuple[set[str], set[str]] = set(), set()
+    for s in statements:
+        if isinstance(s, (Load, Store)):
+            names[isinstance(s, Store)].add(s.access.name)
+    return frozenset(names[0] & names[1])
 
 
 @dataclass(frozen=True, slots=True)

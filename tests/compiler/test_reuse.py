@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -41,3 +43,27 @@ def test_what_lies_under_a_result_is_read_before_the_result_is_stored():
     assert len(step.kernels()) == 1
     assert a.tolist() == [20.0] * 100
     assert c.tolist() == [110.0] * 100
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("name", ["relu", "where, old", "where, new", "column maximum", "column minimum"])
+def test_what_memory_holds_is_never_chosen_by_a_masked_store(name: str) -> None:
+    """On AMD's CPUs such a store takes as long as eight vectors of arithmetic: a maximum over columns took 8 times NumPy's."""
+    x, y = jg.ones((40, 100)), jg.zeros((40, 100))
+
+    def over_old(f: Any) -> Any:
+        def step() -> None:
+            y[:] = f(y)
+
+        return step
+
+    function = {
+        "relu": over_old(jg.relu),
+        "where, old": over_old(lambda y: jg.where(x > 0.5, y, x)),
+        "where, new": over_old(lambda y: jg.where(x > 0.5, x, y)),
+        "column maximum": lambda: x.max(axis=0),
+        "column minimum": lambda: x.min(axis=0),
+    }[name]
+
+    (kernel,) = jit(function, check="off").kernels()
+    assert "vmaskmov" not in kernel.asm

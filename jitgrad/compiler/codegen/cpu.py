@@ -20,7 +20,7 @@ from jitgrad.compiler.codegen.statements import (
     lane_name,
     total_name,
 )
-from jitgrad.compiler.kernel import Access, Accumulate, Kernel, Load, Parameter, Statement, Store, Sweep
+from jitgrad.compiler.kernel import Access, Accumulate, Kernel, Load, Parameter, Statement, Store, Sweep, overwritten
 
 # Float sums are cut into blocks: each is summed in vector lanes in the values' own dtype, and the blocks in f64.
 BLOCK = 256
@@ -157,7 +157,7 @@ class _Main:
             with self.out.block(f"for {self.columns[depth]} in range({self.kernel.inner[depth]}):"):
                 self.nest(sweep, sums, first, last, ahead, depth + 1)
             return
-        place = Body(self.out, self.rows, self.columns, bool(self.kernel.outer))
+        place = Body(self.out, self.rows, self.columns, bool(self.kernel.outer), overwritten(sweep.body))
         if not sums:
             with self.out.block(f"for {self.columns[-1]} in range({'' if first == '0' else first + ', '}{last}):"):
                 for s in sweep.body:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -31,7 +31,8 @@ def fold(monoid: str, dtype: Dtype, accumulator: str, value: str, *, reorder: bo
     """``accumulator`` combined with ``value``; ``reorder`` lets a float sum run in vector lanes."""
     name = dtype_name(dtype)
     if monoid in ("max", "min"):
-        return f"f{monoid}({accumulator}, {value})"
+        # in this order: LLVM makes "keep the old value where it is NaN" a masked store, eight times slower on AMD
+        return f"f{monoid}({value}, {accumulator})"
     if monoid == "any":
         return f"to_bool({accumulator} | {value})"
     if monoid == "all":
@@ -54,8 +55,16 @@ def index(strides: Sequence[str], variables: Sequence[str]) -> str:
 class Body:
     """Writes statements for one place, given the loop variables there."""
 
-    def __init__(self, out: Emitter, rows: Sequence[str], columns: Sequence[str], row_pointers: bool) -> None:
+    def __init__(
+        self,
+        out: Emitter,
+        rows: Sequence[str],
+        columns: Sequence[str],
+        row_pointers: bool,
+        overwritten: Collection[str] = (),
+    ) -> None:
         self.out = out
+        self.overwritten = overwritten  # buffers that the loop both reads and writes
         self.rows = rows
         self.columns = columns
         self.row_pointers = row_pointers
@@ -72,6 +81,8 @@ class Body:
             terms = [index(access.outer, self.rows) if self.rows else "", index(access.inner, self.columns)]
             return f"to_{dtype_name(access.dtype)}({' + '.join(t for t in terms if t) or 0})"
         text = self.address(access)
+        if access.name in self.overwritten:
+            text = f"old({text})"
         return f"to_bool({text})" if access.dtype.kind == "b" else text
 
     def statement(self, s: Statement) -> None:
