@@ -13,6 +13,7 @@ from jitgrad.compiler.passes.fuse import fuse
 from jitgrad.compiler.passes.isolate import isolate
 from jitgrad.compiler.passes.products import batch_products
 from jitgrad.compiler.passes.reductions import spell_reductions
+from jitgrad.compiler.passes.short_reductions import unroll_short_reductions
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.passes.slices import assemble, split_elementwise
 from jitgrad.compiler.passes.vectors import spell_vector_products
@@ -27,6 +28,7 @@ PASSES: tuple[Pass, ...] = (
     simplify,
     spell_vector_products,
     spell_reductions,
+    unroll_short_reductions,
     eliminate_common,
     split_elementwise,
     assemble,

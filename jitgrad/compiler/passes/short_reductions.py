@@ -1,0 +1,73 @@
+"""Reductions of a few long rows into one, element by element: nothing is gained by sharing rows among threads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+from jitgrad.aval import Aval
+from jitgrad.compiler.group import is_fusible
+from jitgrad.ir import Atom, Graph, TraceNode, Value
+from jitgrad.op import REGISTRY, Kind
+
+# Each chunk of rows has a row of partial results, which costs as much as reading a row of the operand; with more rows, or
+# shorter ones, that does not count.
+MAX_ROWS = 16
+MIN_COLUMNS = 4096
+
+_STEPS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+
+
+def unroll_short_reductions(graph: Graph) -> Graph:
+    """``sum(x, axis=0)`` of a few long rows in memory becomes ``x[0] + x[1] + ...``, in eager's order.
+
+    Only where ``x`` is not computed by a kernel: that one reduces what it computes while it has it.
+    """
+    made_by = {id(out): node for node in graph.nodes for out in node.outs}
+    nodes: list[TraceNode] = []
+    for node in graph.nodes:
+        short = node.op.kind is Kind.REDUCE and _is_short(node)
+        if short and _in_memory(node.ins[0], made_by):
+            nodes += _unrolled(node)
+        else:
+            nodes.append(node)
+    return graph if len(nodes) == len(graph.nodes) else replace(graph, nodes=tuple(nodes))
+
+
+def _is_short(node: TraceNode) -> bool:
+    looks = node.ins[0].aval
+    if node.op.monoid not in _STEPS or node.attr("axis") != (0,) or node.out.aval.dtype.kind == "b":
+        return False
+    few = looks.ndim > 1 and 1 < looks.shape[0] <= MAX_ROWS
+    return few and prod(looks.shape[1:]) >= MIN_COLUMNS and is_fusible(node)
+
+
+def _in_memory(atom: Atom, made_by: dict[int, TraceNode]) -> bool:
+    """Whether ``atom`` is no result of an op that kernels compute."""
+    while isinstance(atom, Value) and (maker := made_by.get(id(atom))) is not None:
+        if maker.op.kind is not Kind.MOVEMENT:
+            return not is_fusible(maker)
+        atom = maker.ins[0]
+    return isinstance(atom, Value)
+
+
+def _unrolled(node: TraceNode) -> list[TraceNode]:
+    (x,), out, origin = node.ins, node.out.aval, node.origin
+    assert node.op.monoid is not None
+    step = REGISTRY[_STEPS[node.op.monoid]]
+    nodes: list[TraceNode] = []
+    total: Value | None = None
+    for k in range(x.aval.shape[0]):
+        index = ((k, 1, 1), *((0, 1, n) for n in out.shape))
+        part, row = (Value(Aval(shape, x.aval.dtype)) for shape in ((1, *out.shape), out.shape))
+        nodes.append(TraceNode(REGISTRY["slice"], (x,), (part,), (("index", index),), origin))
+        nodes.append(TraceNode(REGISTRY["squeeze"], (part,), (row,), (("axis", (0,)),), origin))
+        if out.dtype != x.aval.dtype:
+            same, row = row, Value(Aval(out.shape, out.dtype))
+            nodes.append(TraceNode(REGISTRY["astype"], (same,), (row,), (("dtype", out.dtype),), origin))
+        if total is not None:
+            result = node.out if k == x.aval.shape[0] - 1 else Value(Aval(out.shape, out.dtype))
+            nodes.append(TraceNode(step, (total, row), (result,), (), origin))
+            row = result
+        total = row
+    return nodes
