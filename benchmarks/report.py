@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -32,14 +32,15 @@ def others(outcome: Outcome, in_place: bool) -> list[Row]:
     return [r for r in found if r.peer.endswith(".module") == in_place] or found
 
 
-def best_other(outcome: Outcome, in_place: bool = False) -> Row | None:
-    """The fastest of `others`."""
-    return min(others(outcome, in_place), key=lambda r: r.median, default=None)
+def best_other(outcome: Outcome, in_place: bool = False, among: Sequence[str] = ()) -> Row | None:
+    """The fastest of `others`, if given of those in ``among``."""
+    found = [r for r in others(outcome, in_place) if not among or r.peer in among]
+    return min(found, key=lambda r: r.median, default=None)
 
 
-def ratio(outcome: Outcome, row: Row) -> float:
-    """How many times faster ``row`` is than the fastest library that is not jitgrad and does the same work."""
-    best = best_other(outcome, row.peer.endswith(".module"))
+def ratio(outcome: Outcome, row: Row, among: Sequence[str] = ()) -> float:
+    """How many times faster ``row`` is than the fastest library, if given of ``among``, that does the same work."""
+    best = best_other(outcome, row.peer.endswith(".module"), among)
     return best.median / row.median if best is not None else math.nan
 
 
@@ -160,13 +161,18 @@ _HEADER = (
 )
 
 
+COMPILERS = ("torch.compile", "jax")
+
 # workloads whose ratios are averaged
 GROUPS = {
     "elementwise, normalisation, softmax, 1M elements and more": (
         "gelu_chain", "bias_layers", "residual_norm_gelu", "dropout_residual_norm", "rms_norm", "batch_norm",
         "cross_entropy", "swiglu",
     ),
-    "small steps": ("small_chain", "gru", "mlp_step_32", "deep_mlp_step", "adam_mixed"),
+    "small steps (under 64k elements, small batches, many tensors)": (
+        "small_chain", "gru", "mlp_step_32", "deep_mlp_step", "adam_mixed", "adam_many", "size_1e1", "size_1e2", "size_1e3",
+        "size_1e4",
+    ),
     "matrix products": (
         "mlp", "lstm_cell", "pinn", "transformer", "mlp_step_128", "mlp_step_1024",
     ),
@@ -220,16 +226,17 @@ def _summary(record: Record, beside: Record | None) -> str:
 
 
 def _means(record: Record, beside: Record | None) -> Iterator[str]:
-    """Geometric means of *faster* over groups of workloads."""
+    """Geometric means of *faster* over groups of workloads: beside all libraries, and beside compilers alone."""
     for title, names in GROUPS.items():
         found = []
-        for some in (record, beside):
-            ratios = {name: ratio(outcome, own) for name, outcome, own in _compared(some)} if some else {}
-            values = [ratios.get(f"{n}, in place", ratios[n]) for n in names if n in ratios]
-            plain = [ratios[n] for n in names if n in ratios]
-            if some and values:
-                text = f"{_mean(plain):.2f}" + (f" ({_mean(values):.2f} with the forms in place)" * (values != plain))
-                found.append(f"{text}, {_threads(some)}")
+        for some in filter(None, (record, beside)):
+            rows = {name: (outcome, own) for name, outcome, own in _compared(some)}
+            plain = [rows[n] for n in names if n in rows]
+            placed = [rows.get(f"{n}, in place", rows[n]) for n in names if n in rows]
+            if plain:
+                text = f"{_mean(plain):.2f}" + (f" ({_mean(placed):.2f} with the forms in place)" * (placed != plain))
+                text += f", {_mean(plain, COMPILERS):.2f} beside the faster of {' and '.join(COMPILERS)}"
+                found.append(f"{_threads(some)} {text}")
         if found:
             yield f"* Geometric mean, {title}: {'; '.join(found)}."
 
@@ -239,8 +246,10 @@ def _threads(record: Record) -> str:
     return f"{count} thread" + "s" * (count != "1")
 
 
-def _mean(ratios: list[float]) -> float:
-    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+def _mean(rows: list[tuple[Outcome, Row]], among: Sequence[str] = ()) -> float:
+    ratios = [ratio(outcome, row, among) for outcome, row in rows]
+    known = [math.log(r) for r in ratios if not math.isnan(r)]
+    return math.exp(sum(known) / len(known)) if known else math.nan
 
 
 def _rows(outcome: Outcome) -> str:
