@@ -186,7 +186,10 @@ def markdown(record: Record, beside: Record | None = None) -> str:
     m = record.machine
     versions = ", ".join(f"{name} {m[name]}" for name in ("numpy", "numba", "torch", "jax") if name in m)
     shared = "Others used it at the same time: look at the ratios, not at the times."
-    parts = [_INTRODUCTION.format(date=record.date, versions=versions, shared=shared, **_known(m)), _summary(record, beside)]
+    parts = [
+        _INTRODUCTION.format(date=record.date, versions=versions, shared=shared, **_known(m)),
+        _summary(record, beside),
+    ]
     for outcome in record.outcomes:
         limits = ALL[outcome.workload].limits if outcome.workload in ALL else ""
         about = f"{outcome.title} ({outcome.sizes}). Limit: {limits}."
@@ -235,8 +238,9 @@ def _means(record: Record, beside: Record | None) -> Iterator[str]:
             placed = [rows.get(f"{n}, in place", rows[n]) for n in names if n in rows]
             if plain:
                 text = f"{_mean(plain):.2f}" + (f" ({_mean(placed):.2f} with the forms in place)" * (placed != plain))
-                text += f", {_mean(plain, COMPILERS):.2f} beside the faster of {' and '.join(COMPILERS)}"
-                found.append(f"{_threads(some)} {text}")
+                compilers = f"{_mean(plain, COMPILERS):.2f}"
+                text += f" or {compilers} beside {' and '.join(COMPILERS)} alone" * (not text.startswith(compilers))
+                found.append(f"{text}, {_threads(some)}")
         if found:
             yield f"* Geometric mean, {title}: {'; '.join(found)}."
 
