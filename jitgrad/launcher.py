@@ -157,10 +157,7 @@ def _emit_taken(w: LaunchWriter) -> None:
     if compiled.taken:
         w.names["owns_alone"] = owns_alone
         texts = [w.leaves[compiled.traced.sources[k].key] for k in compiled.taken]
-        if len(texts) <= FEW:
-            w.miss_if(f"not ({' and '.join(f'owns_alone({text})' for text in texts)})")
-        else:
-            w.miss_if(f"not all(map(owns_alone, ({listed(texts)},)))")
+        w.miss_if(f"not all(map(owns_alone, ({listed(texts)},)))")
 
 
 def _emit_donated(w: LaunchWriter) -> None:

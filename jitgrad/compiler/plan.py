@@ -113,13 +113,12 @@ class _Planner:
     def _find_slots(self) -> dict[int, tuple[TraceNode, Index]]:
         """For values that are parts of an ``assemble``: their place in it. Kernels and products write them there."""
         slots: dict[int, tuple[TraceNode, Index]] = {}
-        made_by = {id(out): n for n in self.graph.nodes for out in n.outs}
         results = set(map(id, self.graph.outputs))
         for node in self.graph.nodes:
             if node.op is not ASSEMBLE:
                 continue
             for atom, index in zip(node.ins, node.attr("indices"), strict=True):
-                maker = made_by.get(id(atom))
+                maker = self.lifetimes.made_by.get(id(atom))
                 placed = maker is not None and (maker.op.kind is Kind.FUSED or maker.op is ASSEMBLE)
                 direct = placed and id(atom) not in results
                 if direct and id(atom) not in slots and id(atom) not in self.in_place:

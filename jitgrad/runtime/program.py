@@ -177,7 +177,6 @@ class _Frame:
         self.program = program
         self.arena = np.empty(max(64, program.plan.arena_bytes) + 64, np.uint8)
         self.shift = -address_of(self.arena) % 64  # the arena proper starts at a cache line
-        self.calls: list[Any] = []
 
     def bytes_of(self, buffer: Buffer, inputs: Sequence[Any], results: Sequence[Any]) -> np.ndarray[Any, Any]:
         """The memory of ``buffer`` as a flat array of bytes."""
@@ -277,6 +276,9 @@ class NativeFrame(_Frame):
             for array in results[: len(self.program.result_specs)]:
                 bases[k] = address_of(array)
                 k += 1
+        if self.count:
+            team.run(self.address, self.count)
+            return
         with np.errstate(all="ignore"):
             for part in self.parts:
                 if isinstance(part, _Segment):
