@@ -111,6 +111,16 @@ def poly_in_blocks(m: Algebra, x: Value, coefficients: tuple[float, ...]) -> Val
     return _polynomial_of(m, square * square, blocks)
 
 
+def poly_in_pairs(m: Algebra, x: Value, square: Value, coefficients: tuple[float, ...]) -> Value:
+    """The same for ``square = x * x``: pairs of terms, each linear in ``x``, and Horner's rule in ``square`` (Estrin).
+
+    As many operations as Horner's rule once there is a square, in half the time from ``x`` to the result.
+    """
+    terms = [m.const(c) for c in coefficients]
+    pairs = [m.mad(high, x, low) for low, high in zip(terms[::2], terms[1::2], strict=False)]
+    return _polynomial_of(m, square, pairs + terms[2 * len(pairs) :])
+
+
 def _polynomial_of(m: Algebra, x: Value, terms: Sequence[Value]) -> Value:
     total = terms[-1]
     for term in reversed(terms[:-1]):

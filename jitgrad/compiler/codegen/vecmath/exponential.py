@@ -16,6 +16,7 @@ from jitgrad.compiler.codegen.vecmath.algebra import (
     magic,
     mantissa_bits,
     poly,
+    poly_in_pairs,
     power_of_two,
     signed,
 )
@@ -59,14 +60,20 @@ def _rest(m: Algebra, x: Value, n: Value) -> Value:
     return m.fma(n, m.const(-LOG2_LOW[m.width]), m.fma(n, m.const(-LOG2_HIGH[m.width]), x))
 
 
+def _exp_slope(m: Algebra, r: Value) -> Value:
+    """``(exp(r) - 1) / r`` for ``|r| <= log(2) / 2``."""
+    return poly_in_pairs(m, r, r * r, coefficients.EXP[m.width])
+
+
 def _exp_reduced(m: Algebra, r: Value) -> Value:
     """exp(r) for ``|r| <= log(2) / 2``."""
-    return m.mad(poly(m, r, coefficients.EXP[m.width]), r, m.const(1.0))
+    return m.mad(_exp_slope(m, r), r, m.const(1.0))
 
 
 def _expm1_reduced(m: Algebra, r: Value, rest: Value | None = None) -> Value:
     """exp(r) - 1 for ``|r| <= log(2) / 2``, or ``exp(r) - 1 - r + rest``."""
-    return m.mad(r * r, poly(m, r, coefficients.EXPM1[m.width]), r if rest is None else rest)
+    square = r * r
+    return m.mad(square, poly_in_pairs(m, r, square, coefficients.EXPM1[m.width]), r if rest is None else rest)
 
 
 def exp(m: Algebra, x: Value) -> Value:
@@ -114,7 +121,7 @@ def exp2(m: Algebra, x: Value) -> Value:
     low, high = (-151.0, 129.0) if m.width == 32 else (-1076.0, 1025.0)
     x = at_most(m, at_least(m, x, low), high)
     shifted = x + magic(m)
-    return _scale(m, _exp_reduced(m, (x - (shifted - magic(m))) * _LOG_2), m.bits(shifted))
+    return _scale(m, _expm1_reduced(m, (x - (shifted - magic(m))) * _LOG_2) + 1.0, m.bits(shifted))
 
 
 def expm1(m: Algebra, x: Value) -> Value:
@@ -148,7 +155,14 @@ def sigmoid(m: Algebra, x: Value) -> Value:
     n, power = _nearest(m, limited, -_LOG2_E, -_HALFWAY[m.width])
     r = _rest(m, -limited, n)
     one = m.const(2.0 ** -_HALFWAY[m.width])
-    return one / (m.fma(r * poly(m, r, coefficients.EXP[m.width]), power, one) + power)
+    return one / (m.fma(r * _exp_slope(m, r), power, one) + power)
+
+
+def _one_minus_exp_twice(m: Algebra, s: Value, rest: Value) -> Value:
+    """``1 - exp(-2 s) - 2 s + rest`` for ``|s| <= log(2) / 4``: exp(r) - 1 with the powers of ``r = -2 s`` in the terms."""
+    square = s * s
+    terms = tuple(4.0 * (-2.0) ** k * c for k, c in enumerate(coefficients.EXPM1[m.width]))
+    return m.fma(-square, poly_in_pairs(m, s, square, terms), rest)
 
 
 def tanh(m: Algebra, x: Value) -> Value:
@@ -157,15 +171,15 @@ def tanh(m: Algebra, x: Value) -> Value:
     For small ``x``, ``n`` is 0 and ``1 - E`` the reduced function itself. The negative exponent keeps the divisor
     just below 2 there, where a rounding is relatively smaller than just above.
     """
-    a = m.abs(x)
-    twice = at_least(m, -(a + a), -20.0 if m.width == 32 else -44.0)
-    n, power = _nearest(m, twice, _LOG2_E)
+    a = at_most(m, m.abs(x), 10.0 if m.width == 32 else 22.0)
+    n, power = _nearest(m, a, -2.0 * _LOG2_E)
     if m.width == 32:  # 2**n damps the error of a log 2 in one part
-        reduced = _expm1_reduced(m, m.fma(n, m.const(-_LOG_2), twice))
+        s = m.fma(n, m.const(0.5 * _LOG_2), a)
+        lost = _one_minus_exp_twice(m, s, s + s)
     else:
-        head, low = m.fma(n, m.const(-LOG2_HIGH[64]), twice), n * LOG2_LOW[64]
-        reduced = head + _expm1_reduced(m, head - low, -low)
-    result = m.fma(-power, reduced, m.const(1.0) - power) / m.fma(power, reduced, power + 1.0)
+        head, low = m.fma(n, m.const(0.5 * LOG2_HIGH[64]), a), n * (0.5 * LOG2_LOW[64])
+        lost = (head + head) + _one_minus_exp_twice(m, head + low, low + low)
+    result = m.fma(power, lost, m.const(1.0) - power) / m.fma(-power, lost, power + 1.0)
     return signed(m, result, x)
 
 
