@@ -94,31 +94,17 @@ def poly(m: Algebra, x: Value, coefficients: tuple[float, ...]) -> Value:
 
 
 _LONG = 12
-_BLOCK = 4
 
 
 def poly_in_blocks(m: Algebra, x: Value, coefficients: tuple[float, ...]) -> Value:
-    """The same where the terms fall off, a long polynomial in blocks of four terms and the fourth power of ``x``.
+    """The same where the terms fall off, in blocks of two terms, or four if there are many (Estrin's scheme, in part).
 
-    Every step of Horner's rule waits for the one before, and after too many of them a CPU cannot look far enough ahead
-    to keep its units busy: then two multiplications more cost less than the waiting. Neighbouring terms stay together
-    because their signs often alternate. Short polynomials want the fewest operations.
+    Every step of Horner's rule waits for the one before; a CPU cannot look far enough ahead to keep its units busy
+    meanwhile, and one or two multiplications more cost less. Neighbouring terms stay together: their signs often alternate.
     """
-    if len(coefficients) <= _LONG:
-        return poly(m, x, coefficients)
-    square = x * x
-    blocks = [poly(m, x, coefficients[k : k + _BLOCK]) for k in range(0, len(coefficients), _BLOCK)]
-    return _polynomial_of(m, square * square, blocks)
-
-
-def poly_in_pairs(m: Algebra, x: Value, square: Value, coefficients: tuple[float, ...]) -> Value:
-    """The same for ``square = x * x``: pairs of terms, each linear in ``x``, and Horner's rule in ``square`` (Estrin).
-
-    As many operations as Horner's rule once there is a square, in half the time from ``x`` to the result.
-    """
-    terms = [m.const(c) for c in coefficients]
-    pairs = [m.mad(high, x, low) for low, high in zip(terms[::2], terms[1::2], strict=False)]
-    return _polynomial_of(m, square, pairs + terms[2 * len(pairs) :])
+    size, power = (2, x * x) if len(coefficients) <= _LONG else (4, (x * x) * (x * x))
+    blocks = [poly(m, x, coefficients[k : k + size]) for k in range(0, len(coefficients), size)]
+    return _polynomial_of(m, power, blocks)
 
 
 def _polynomial_of(m: Algebra, x: Value, terms: Sequence[Value]) -> Value:

@@ -16,7 +16,7 @@ from jitgrad.compiler.codegen.vecmath.algebra import (
     magic,
     mantissa_bits,
     poly,
-    poly_in_pairs,
+    poly_in_blocks,
     power_of_two,
     signed,
 )
@@ -62,7 +62,7 @@ def _rest(m: Algebra, x: Value, n: Value) -> Value:
 
 def _exp_slope(m: Algebra, r: Value) -> Value:
     """``(exp(r) - 1) / r`` for ``|r| <= log(2) / 2``."""
-    return poly_in_pairs(m, r, r * r, coefficients.EXP[m.width])
+    return poly_in_blocks(m, r, coefficients.EXP[m.width])
 
 
 def _exp_reduced(m: Algebra, r: Value) -> Value:
@@ -72,8 +72,7 @@ def _exp_reduced(m: Algebra, r: Value) -> Value:
 
 def _expm1_reduced(m: Algebra, r: Value, rest: Value | None = None) -> Value:
     """exp(r) - 1 for ``|r| <= log(2) / 2``, or ``exp(r) - 1 - r + rest``."""
-    square = r * r
-    return m.mad(square, poly_in_pairs(m, r, square, coefficients.EXPM1[m.width]), r if rest is None else rest)
+    return m.mad(r * r, poly_in_blocks(m, r, coefficients.EXPM1[m.width]), r if rest is None else rest)
 
 
 def exp(m: Algebra, x: Value) -> Value:
@@ -160,9 +159,8 @@ def sigmoid(m: Algebra, x: Value) -> Value:
 
 def _one_minus_exp_twice(m: Algebra, s: Value, rest: Value) -> Value:
     """``1 - exp(-2 s) - 2 s + rest`` for ``|s| <= log(2) / 4``: exp(r) - 1 with the powers of ``r = -2 s`` in the terms."""
-    square = s * s
     terms = tuple(4.0 * (-2.0) ** k * c for k, c in enumerate(coefficients.EXPM1[m.width]))
-    return m.fma(-square, poly_in_pairs(m, s, square, terms), rest)
+    return m.fma(-(s * s), poly_in_blocks(m, s, terms), rest)
 
 
 def tanh(m: Algebra, x: Value) -> Value:

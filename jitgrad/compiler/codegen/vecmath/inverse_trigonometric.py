@@ -7,7 +7,7 @@ Method: one polynomial per function on a reduced argument (``asin`` on [-1/2, 1/
 from __future__ import annotations
 
 from jitgrad.compiler.codegen.vecmath import coefficients
-from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, is_number, poly
+from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, is_number, poly_in_blocks
 
 # pi/2 as a head and a tail by width
 _HALF_PI = {32: (1.5707963705062866, -4.371138828673793e-08), 64: (1.5707963267948966, 6.123233995736766e-17)}
@@ -15,7 +15,7 @@ _HALF_PI = {32: (1.5707963705062866, -4.371138828673793e-08), 64: (1.57079632679
 
 def _odd_rest(m: Algebra, t: Value, z: Value, table: tuple[float, ...]) -> Value:
     """``f(t) - t`` of an odd function, with ``z = t * t``."""
-    return t * z * poly(m, z, table)
+    return t * z * poly_in_blocks(m, z, table)
 
 
 def _from_right_angles(m: Algebra, count: Value, t: Value, rest: Value) -> Value:
