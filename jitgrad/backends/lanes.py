@@ -8,12 +8,14 @@
 
 Elements have four or eight bytes; ``tile`` has room for ``NARROW`` rows of lanes. A square block of W x W elements is
 transposed in log2(W) rounds of interleaving register i with register i + W / 2 (the perfect-shuffle transpose;
-Stone, "Parallel processing with the perfect shuffle", IEEE Trans. Computers 1971). Import this module only when a
-kernel is compiled: it imports numba.
+Stone, "Parallel processing with the perfect shuffle", IEEE Trans. Computers 1971). The last block of a row ends where the
+row does, over elements of the one before: that takes no masks, which are microcode on some CPUs. Import this module only
+when a kernel is compiled: it imports numba.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
@@ -23,15 +25,18 @@ from numba.core.errors import TypingError
 from jitgrad.backends.intrinsics import intrinsic
 from jitgrad.compiler.kernel import LANES
 
-_I1, _I32, _I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
-_BLOCK_BYTES = 64  # a full AVX-512 vector; narrower machines take several registers for it
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+_BLOCK_BYTES = (
+    32,
+    16,
+)  # of a row of a block: an AVX register, half of one; rows shorter than that go element by element
 
 
-def _width(name: str, a: Any, b: Any) -> int:
-    """Elements per block row of two pointers to the same dtype."""
+def _widths(name: str, a: Any, b: Any) -> list[int]:
+    """Elements per row of the blocks that two pointers to the same dtype are transposed in, the widest first."""
     if a != b or not isinstance(a, types.CPointer) or a.dtype.bitwidth not in (32, 64):
         raise TypingError(f"{name}({a}, {b}): takes two pointers to the same dtype of 4 or 8 bytes")
-    return _BLOCK_BYTES * 8 // int(a.dtype.bitwidth)
+    return [size * 8 // int(a.dtype.bitwidth) for size in _BLOCK_BYTES]
 
 
 def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
@@ -46,68 +51,85 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
     return rows
 
 
-def _suffix(vector: Any) -> str:
-    letter = "i" if isinstance(vector.element, ir.IntType) else "f"
-    return f"v{vector.count}{letter}{_BLOCK_BYTES * 8 // vector.count}"
+class _Block:
+    """Reads and writes ``width`` neighbouring elements of ``tile`` and of the rows at ``p``; ``width`` 1: numbers."""
 
+    def __init__(self, builder: Any, element: Any, width: int, tile: Any, p: Any, stride: Any) -> None:
+        self.builder, self.width, self.tile, self.p, self.stride = builder, width, tile, p, stride
+        self.kind = element if width == 1 else ir.VectorType(element, width)
+        self.align = (
+            element.width if isinstance(element, ir.IntType) else {"float": 32, "double": 64}[str(element)]
+        ) // 8
 
-def _splat(builder: Any, x: Any, width: int) -> Any:
-    vector = ir.VectorType(x.type, width)
-    first = builder.insert_element(ir.Constant(vector, ir.Undefined), x, ir.Constant(_I32, 0))
-    zeros = ir.Constant(ir.VectorType(_I32, width), [0] * width)
-    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), zeros)
+    def in_tile(self, column: Any, i: int, lane: Any) -> Any:
+        first = self.builder.mul(self.builder.add(column, _number(i)), _number(LANES))
+        return self._place(self.tile, first, lane)
 
+    def in_row(self, row: Any, column: Any) -> Any:
+        return self._place(self.p, self.builder.mul(row, self.stride), column)
 
-def _columns_left(builder: Any, n: Any, first: Any, width: int) -> Any:
-    """Mask of the block's columns that the rows really have."""
-    numbers = ir.Constant(ir.VectorType(_I64, width), list(range(width)))
-    return builder.icmp_signed("<", numbers, _splat(builder, builder.sub(n, first), width))
+    def _place(self, pointer: Any, first: Any, more: Any) -> Any:
+        place = self.builder.gep(pointer, [self.builder.add(first, more)])
+        return self.builder.bitcast(place, self.kind.as_pointer())
 
+    def load(self, place: Any) -> Any:
+        return self.builder.load(place, align=self.align)
 
-def _masked_load(builder: Any, pointer: Any, mask: Any, vector: Any) -> Any:
-    kinds = [pointer.type, _I32, mask.type, vector]
-    signature = ir.FunctionType(vector, kinds)
-    function = builder.module.declare_intrinsic(f"llvm.masked.load.{_suffix(vector)}.p0", (), signature)
-    align = ir.Constant(_I32, _BLOCK_BYTES // vector.count)
-    return builder.call(function, [pointer, align, mask, ir.Constant(vector, None)])
+    def store(self, x: Any, place: Any) -> None:
+        self.builder.store(x, place, align=self.align)
 
-
-def _masked_store(builder: Any, x: Any, pointer: Any, mask: Any) -> None:
-    kinds = [x.type, pointer.type, _I32, mask.type]
-    signature = ir.FunctionType(ir.VoidType(), kinds)
-    function = builder.module.declare_intrinsic(f"llvm.masked.store.{_suffix(x.type)}.p0", (), signature)
-    builder.call(function, [x, pointer, ir.Constant(_I32, _BLOCK_BYTES // x.type.count), mask])
+    def transposed(self, rows: list[Any]) -> list[Any]:
+        return rows if self.width == 1 else _transposed(self.builder, rows)
 
 
 def _number(value: int) -> Any:
     return ir.Constant(_I64, value)
 
 
-def _place(builder: Any, pointer: Any, terms: tuple[Any, Any], vector: Any) -> Any:
-    return builder.bitcast(builder.gep(pointer, [builder.add(*terms)]), vector.as_pointer())
+def _minimum(builder: Any, a: Any, b: Any) -> Any:
+    return builder.select(builder.icmp_signed("<", a, b), a, b)
+
+
+def _in_blocks(builder: Any, n: Any, m: Any, widths: Sequence[int], body: Callable[[int, Any, Any], None]) -> None:
+    """``body(W, j, k)`` for blocks from column ``j`` and lane ``k`` on that cover ``n`` columns of ``m`` lanes.
+
+    W is the widest of ``widths``, or else 1, that is no more than ``n``.
+    """
+
+    def cover(width: int) -> None:
+        with cgutils.for_range_slice(builder, _number(0), n, _number(width), _I64) as (j, _):
+            first = _minimum(builder, j, builder.sub(n, _number(width)))
+            with cgutils.for_range_slice(builder, _number(0), m, _number(width), _I64) as (k, _):
+                body(width, first, k)
+
+    if not widths:
+        cover(1)
+        return
+    with builder.if_else(builder.icmp_signed(">=", n, _number(widths[0]))) as (wide, other):
+        with wide:
+            cover(widths[0])
+        with other:
+            _in_blocks(builder, n, m, widths[1:], body)
 
 
 @intrinsic
 def rows_to_lanes(typing: Any, tile: Any, p: Any, stride: Any, n: Any, m: Any) -> Any:
     """``tile[j * LANES + k] = p[min(k, m - 1) * stride + j]`` for ``j < n``."""
-    width = _width("rows_to_lanes", tile, p)
+    widths = _widths("rows_to_lanes", tile, p)
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         tile, p, stride, n, m = args
-        vector = ir.VectorType(context.get_value_type(signature.args[0].dtype), width)
+        element = context.get_value_type(signature.args[0].dtype)
         last = builder.sub(m, _number(1))
-        with cgutils.for_range_slice(builder, _number(0), n, _number(width), _I64) as (j, _):
-            mask = _columns_left(builder, n, j, width)
-            with cgutils.for_range_slice(builder, _number(0), _number(LANES), _number(width), _I64) as (k, _):
-                rows = []
-                for i in range(width):
-                    row = builder.add(k, _number(i))
-                    row = builder.select(builder.icmp_signed("<", row, last), row, last)
-                    place = _place(builder, p, (builder.mul(row, stride), j), vector)
-                    rows.append(_masked_load(builder, place, mask, vector))
-                for i, column in enumerate(_transposed(builder, rows)):
-                    start = builder.mul(builder.add(j, _number(i)), _number(LANES))
-                    builder.store(column, _place(builder, tile, (start, k), vector), align=_BLOCK_BYTES // width)
+
+        def body(width: int, j: Any, k: Any) -> None:
+            block = _Block(builder, element, width, tile, p, stride)
+            lanes = [_minimum(builder, builder.add(k, _number(i)), last) for i in range(width)]
+            rows = [block.load(block.in_row(row, j)) for row in lanes]
+            for i, column in enumerate(block.transposed(rows)):
+                block.store(column, block.in_tile(j, i, k))
+
+        _in_blocks(builder, n, _number(LANES), widths, body)
         return context.get_dummy_value()
 
     return types.void(tile, p, types.int64, types.int64, types.int64), build
@@ -116,24 +138,23 @@ def rows_to_lanes(typing: Any, tile: Any, p: Any, stride: Any, n: Any, m: Any) -
 @intrinsic
 def lanes_to_rows(typing: Any, p: Any, tile: Any, stride: Any, n: Any, m: Any) -> Any:
     """``p[k * stride + j] = tile[j * LANES + k]`` for ``j < n`` and ``k < m``."""
-    width = _width("lanes_to_rows", p, tile)
+    widths = _widths("lanes_to_rows", p, tile)
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         p, tile, stride, n, m = args
-        vector = ir.VectorType(context.get_value_type(signature.args[0].dtype), width)
-        nothing = ir.Constant(ir.VectorType(_I1, width), None)
-        with cgutils.for_range_slice(builder, _number(0), n, _number(width), _I64) as (j, _):
-            mask = _columns_left(builder, n, j, width)
-            with cgutils.for_range_slice(builder, _number(0), _number(LANES), _number(width), _I64) as (k, _):
-                columns = []
-                for i in range(width):
-                    start = builder.mul(builder.add(j, _number(i)), _number(LANES))
-                    place = _place(builder, tile, (start, k), vector)
-                    columns.append(builder.load(place, align=_BLOCK_BYTES // width))
-                for i, x in enumerate(_transposed(builder, columns)):
-                    row = builder.add(k, _number(i))
-                    present = builder.select(builder.icmp_signed("<", row, m), mask, nothing)
-                    _masked_store(builder, x, _place(builder, p, (builder.mul(row, stride), j), vector), present)
+        element = context.get_value_type(signature.args[0].dtype)
+
+        def body(width: int, j: Any, k: Any) -> None:
+            block = _Block(builder, element, width, tile, p, stride)
+            columns = [block.load(block.in_tile(j, i, k)) for i in range(width)]
+            first, *others = block.transposed(columns)
+            block.store(first, block.in_row(k, j))
+            for i, x in enumerate(others, 1):
+                row = builder.add(k, _number(i))
+                with builder.if_then(builder.icmp_signed("<", row, m), likely=True):
+                    block.store(x, block.in_row(row, j))
+
+        _in_blocks(builder, n, m, widths, body)
         return context.get_dummy_value()
 
     return types.void(p, tile, types.int64, types.int64, types.int64), build
