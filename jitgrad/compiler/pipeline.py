@@ -12,6 +12,7 @@ from jitgrad.compiler.passes.copies import insert_copies
 from jitgrad.compiler.passes.fuse import fuse
 from jitgrad.compiler.passes.isolate import isolate
 from jitgrad.compiler.passes.mean_gradients import sum_terms_apart
+from jitgrad.compiler.passes.permutations import sink_permutations
 from jitgrad.compiler.passes.products import batch_products
 from jitgrad.compiler.passes.reductions import spell_reductions
 from jitgrad.compiler.passes.short_reductions import unroll_short_reductions
@@ -27,6 +28,7 @@ Watcher = Callable[[str, Graph], None]
 PASSES: tuple[Pass, ...] = (
     eliminate_dead,
     simplify,
+    sink_permutations,
     spell_vector_products,
     sum_terms_apart,
     spell_reductions,
