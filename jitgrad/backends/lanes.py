@@ -1,16 +1,17 @@
-"""Turning short rows into vector lanes and back, for kernel source: transposes of blocks held in vector registers.
+"""Turning rows into columns, for kernel source: transposes of blocks held in vector registers.
 
-==================================  ================================================================================
-``rows_to_lanes(tile, p, s, n, m)``  ``tile[j * LANES + k] = p[k * s + j]`` for ``j < n`` and every lane ``k``; lanes
-                                     from ``m`` on repeat row ``m - 1``
-``lanes_to_rows(p, tile, s, n, m)``  ``p[k * s + j] = tile[j * LANES + k]`` for ``j < n`` and ``k < m``
-==================================  ================================================================================
+====================================  =================================================================================
+``rows_to_lanes(tile, p, s, n, m)``    ``tile[j * LANES + k] = p[k * s + j]`` for ``j < n`` and every lane ``k``; lanes
+                                       from ``m`` on repeat row ``m - 1``
+``lanes_to_rows(p, tile, s, n, m)``    ``p[k * s + j] = tile[j * LANES + k]`` for ``j < n`` and ``k < m``
+``columns_to_rows(tile, p, s, n, m)``  ``tile[k * LANES + j] = p[j * s + k]`` for ``j < n`` and ``k < m``
+====================================  =================================================================================
 
-Elements have four or eight bytes; ``tile`` has room for ``NARROW`` rows of lanes. A square block of W x W elements is
-transposed in log2(W) rounds of interleaving register i with register i + W / 2 (the perfect-shuffle transpose;
-Stone, "Parallel processing with the perfect shuffle", IEEE Trans. Computers 1971). The last block of a row ends where the
-row does, over elements of the one before: that takes no masks, which are microcode on some CPUs. Import this module only
-when a kernel is compiled: it imports numba.
+Elements of rows that become lanes have four or eight bytes; ``tile`` has room for ``NARROW`` rows of lanes, or for LANES
+rows. A square block of W x W elements is transposed in log2(W) rounds of interleaving register i with register i + W / 2
+(the perfect-shuffle transpose; Stone, "Parallel processing with the perfect shuffle", IEEE Trans. Computers 1971). The
+last blocks end where the rows and columns do, over elements of the blocks before: that takes no masks, which are microcode
+on some CPUs. Import this module only when a kernel is compiled: it imports numba.
 """
 
 from __future__ import annotations
@@ -34,9 +35,10 @@ _BLOCK_BYTES = (
 
 def _widths(name: str, a: Any, b: Any) -> list[int]:
     """Elements per row of the blocks that two pointers to the same dtype are transposed in, the widest first."""
-    if a != b or not isinstance(a, types.CPointer) or a.dtype.bitwidth not in (32, 64):
-        raise TypingError(f"{name}({a}, {b}): takes two pointers to the same dtype of 4 or 8 bytes")
-    return [size * 8 // int(a.dtype.bitwidth) for size in _BLOCK_BYTES]
+    if a != b or not isinstance(a, types.CPointer):
+        raise TypingError(f"{name}({a}, {b}): takes two pointers to the same dtype")
+    bits = int(a.dtype.bitwidth)
+    return [size * 8 // bits for size in _BLOCK_BYTES] if bits in (32, 64) else []
 
 
 def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
@@ -52,24 +54,18 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
 
 
 class _Block:
-    """Reads and writes ``width`` neighbouring elements of ``tile`` and of the rows at ``p``; ``width`` 1: numbers."""
+    """``width`` neighbouring elements, in memory of the given element type."""
 
-    def __init__(self, builder: Any, element: Any, width: int, tile: Any, p: Any, stride: Any) -> None:
-        self.builder, self.width, self.tile, self.p, self.stride = builder, width, tile, p, stride
+    def __init__(self, builder: Any, element: Any, width: int) -> None:
+        self.builder, self.width = builder, width
         self.kind = element if width == 1 else ir.VectorType(element, width)
         self.align = (
             element.width if isinstance(element, ir.IntType) else {"float": 32, "double": 64}[str(element)]
         ) // 8
 
-    def in_tile(self, column: Any, i: int, lane: Any) -> Any:
-        first = self.builder.mul(self.builder.add(column, _number(i)), _number(LANES))
-        return self._place(self.tile, first, lane)
-
-    def in_row(self, row: Any, column: Any) -> Any:
-        return self._place(self.p, self.builder.mul(row, self.stride), column)
-
-    def _place(self, pointer: Any, first: Any, more: Any) -> Any:
-        place = self.builder.gep(pointer, [self.builder.add(first, more)])
+    def at(self, pointer: Any, row: Any, stride: Any, column: Any) -> Any:
+        """Where element ``row * stride + column`` lies."""
+        place = self.builder.gep(pointer, [self.builder.add(self.builder.mul(row, stride), column)])
         return self.builder.bitcast(place, self.kind.as_pointer())
 
     def load(self, place: Any) -> Any:
@@ -78,8 +74,14 @@ class _Block:
     def store(self, x: Any, place: Any) -> None:
         self.builder.store(x, place, align=self.align)
 
-    def transposed(self, rows: list[Any]) -> list[Any]:
-        return rows if self.width == 1 else _transposed(self.builder, rows)
+    def rows(self, first: Any) -> list[Any]:
+        return [self.builder.add(first, _number(i)) for i in range(self.width)]
+
+    def move(self, places: list[Any], to: list[Any]) -> None:
+        """Load the rows of a square block from ``places`` and store its columns at ``to``."""
+        rows = [self.load(place) for place in places]
+        for x, place in zip(rows if self.width == 1 else _transposed(self.builder, rows), to, strict=True):
+            self.store(x, place)
 
 
 def _number(value: int) -> Any:
@@ -90,26 +92,35 @@ def _minimum(builder: Any, a: Any, b: Any) -> Any:
     return builder.select(builder.icmp_signed("<", a, b), a, b)
 
 
-def _in_blocks(builder: Any, n: Any, m: Any, widths: Sequence[int], body: Callable[[int, Any, Any], None]) -> None:
-    """``body(W, j, k)`` for blocks from column ``j`` and lane ``k`` on that cover ``n`` columns of ``m`` lanes.
+_Body = Callable[[_Block, Any, Any], None]
 
-    W is the widest of ``widths``, or else 1, that is no more than ``n``.
+
+def _in_blocks(builder: Any, element: Any, sizes: tuple[Any, Any], widths: Sequence[int], body: _Body) -> None:
+    """``body(block, j, k)`` for square blocks from ``(j, k)`` on that cover ``sizes``, those of one ``k`` in a row.
+
+    They are as wide as the widest of ``widths`` that fits into both sizes; single elements if none does.
     """
+    n, m = sizes
 
     def cover(width: int) -> None:
-        with cgutils.for_range_slice(builder, _number(0), n, _number(width), _I64) as (j, _):
-            first = _minimum(builder, j, builder.sub(n, _number(width)))
-            with cgutils.for_range_slice(builder, _number(0), m, _number(width), _I64) as (k, _):
-                body(width, first, k)
+        size = _number(width)
+        with cgutils.for_range_slice(builder, _number(0), m, size, _I64) as (k, _):
+            last_k = _minimum(builder, k, builder.sub(m, size))
+            with cgutils.for_range_slice(builder, _number(0), n, size, _I64) as (j, _):
+                body(_Block(builder, element, width), _minimum(builder, j, builder.sub(n, size)), last_k)
 
     if not widths:
         cover(1)
         return
-    with builder.if_else(builder.icmp_signed(">=", n, _number(widths[0]))) as (wide, other):
+    fits = [builder.icmp_signed(">=", size, _number(widths[0])) for size in sizes]
+    with builder.if_else(builder.and_(*fits)) as (wide, other):
         with wide:
             cover(widths[0])
         with other:
-            _in_blocks(builder, n, m, widths[1:], body)
+            _in_blocks(builder, element, sizes, widths[1:], body)
+
+
+_LANES = _number(LANES)
 
 
 @intrinsic
@@ -119,17 +130,15 @@ def rows_to_lanes(typing: Any, tile: Any, p: Any, stride: Any, n: Any, m: Any) -
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         tile, p, stride, n, m = args
-        element = context.get_value_type(signature.args[0].dtype)
         last = builder.sub(m, _number(1))
 
-        def body(width: int, j: Any, k: Any) -> None:
-            block = _Block(builder, element, width, tile, p, stride)
-            lanes = [_minimum(builder, builder.add(k, _number(i)), last) for i in range(width)]
-            rows = [block.load(block.in_row(row, j)) for row in lanes]
-            for i, column in enumerate(block.transposed(rows)):
-                block.store(column, block.in_tile(j, i, k))
+        def body(block: _Block, j: Any, k: Any) -> None:
+            rows = [_minimum(builder, row, last) for row in block.rows(k)]
+            block.move(
+                [block.at(p, row, stride, j) for row in rows], [block.at(tile, row, _LANES, k) for row in block.rows(j)]
+            )
 
-        _in_blocks(builder, n, _number(LANES), widths, body)
+        _in_blocks(builder, context.get_data_type(signature.args[0].dtype), (n, _LANES), widths, body)
         return context.get_dummy_value()
 
     return types.void(tile, p, types.int64, types.int64, types.int64), build
@@ -142,22 +151,37 @@ def lanes_to_rows(typing: Any, p: Any, tile: Any, stride: Any, n: Any, m: Any) -
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         p, tile, stride, n, m = args
-        element = context.get_value_type(signature.args[0].dtype)
 
-        def body(width: int, j: Any, k: Any) -> None:
-            block = _Block(builder, element, width, tile, p, stride)
-            columns = [block.load(block.in_tile(j, i, k)) for i in range(width)]
-            first, *others = block.transposed(columns)
-            block.store(first, block.in_row(k, j))
-            for i, x in enumerate(others, 1):
-                row = builder.add(k, _number(i))
-                with builder.if_then(builder.icmp_signed("<", row, m), likely=True):
-                    block.store(x, block.in_row(row, j))
+        def body(block: _Block, j: Any, k: Any) -> None:
+            block.move(
+                [block.at(tile, row, _LANES, k) for row in block.rows(j)],
+                [block.at(p, row, stride, j) for row in block.rows(k)],
+            )
 
-        _in_blocks(builder, n, m, widths, body)
+        _in_blocks(builder, context.get_data_type(signature.args[0].dtype), (n, m), widths, body)
         return context.get_dummy_value()
 
     return types.void(p, tile, types.int64, types.int64, types.int64), build
 
 
-NAMES: dict[str, Any] = {f._name: f for f in (rows_to_lanes, lanes_to_rows)}
+@intrinsic
+def columns_to_rows(typing: Any, tile: Any, p: Any, stride: Any, n: Any, m: Any) -> Any:
+    """``tile[k * LANES + j] = p[j * stride + k]`` for ``j < n`` and ``k < m``."""
+    widths = _widths("columns_to_rows", tile, p)
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        tile, p, stride, n, m = args
+
+        def body(block: _Block, k: Any, j: Any) -> None:  # all of a column first: it shares lines of the cache
+            block.move(
+                [block.at(p, row, stride, k) for row in block.rows(j)],
+                [block.at(tile, row, _LANES, j) for row in block.rows(k)],
+            )
+
+        _in_blocks(builder, context.get_data_type(signature.args[0].dtype), (m, n), widths, body)
+        return context.get_dummy_value()
+
+    return types.void(tile, p, types.int64, types.int64, types.int64), build
+
+
+NAMES: dict[str, Any] = {f._name: f for f in (rows_to_lanes, lanes_to_rows, columns_to_rows)}

@@ -73,6 +73,12 @@ def _lanes_to_rows(p: Pointer, tile: Pointer, stride: int, n: int, m: int) -> No
             p[k * stride + j] = tile[j * LANES + k]
 
 
+def _columns_to_rows(tile: Pointer, p: Pointer, stride: int, n: int, m: int) -> None:
+    for k in range(m):
+        for j in range(n):
+            tile[k * LANES + j] = p[j * stride + k]
+
+
 @cache
 def names() -> Mapping[str, Any]:
     """What kernel source can call, as Python functions on NumPy scalars."""
@@ -82,6 +88,7 @@ def names() -> Mapping[str, Any]:
     found.update(
         rows_to_lanes=_rows_to_lanes,
         lanes_to_rows=_lanes_to_rows,
+        columns_to_rows=_columns_to_rows,
         at=lambda p, n: Pointer(p.array, p.offset + int(n)),
         prefetch=lambda p, n: None,
         old=lambda x: x,

@@ -145,3 +145,4 @@ class Kernel:
     ops: tuple[str, ...] = ()
     origins: tuple[Origin, ...] = ()
     narrow: bool = False  # rows so short, and so many, that they are worth turning into vector lanes
+    turned: tuple[str, ...] = ()  # operands that lie in memory the other way round, and are turned tile by tile

@@ -27,11 +27,15 @@ MAX_COLUMN_CHUNKS = 64
 # Rows are turned into lanes up to twice this length (see LoopFrame.is_narrow), and this many arrays: tiles lie on the stack.
 VECTOR_BYTES = 64
 MAX_TILES = 12
+# Operands that lie the other way round are turned tile by tile, up to so many, where tiles are at least this long.
+MAX_TURNED = 4
+LEAST_TURNED = 8
+TURNED_ROWS = 32  # in a chunk, at least: of every line that it reads of such an operand, it should need the most
 
 Word = int | tuple[Buffer, int]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Window:
     """An access in the making: its location's strides over the group's axes."""
 
@@ -77,6 +81,7 @@ class LoopFrame:
         self.computed = {id(node.out) for node in self.group.nodes}
         self.counter = 0
         self.prepare()
+        self.turned = self.windows_to_turn()
         self.name_windows()
         self.classify()
 
@@ -184,7 +189,7 @@ class LoopFrame:
             if step == 0:
                 return "0"
             per_row = not any(window.strides[k] for k in self.inner_axes)
-            if step == 1 and (letter == "inner" or per_row):
+            if step == 1 and (letter == "inner" or per_row or window in self.turned):
                 return "1"
             if letter == "outer" and not per_row and len(self.inner_names) == 1 and step == self.inner_sizes[0]:
                 return self.inner_names[0]  # rows lie one after the other
@@ -233,6 +238,21 @@ class LoopFrame:
             return len(schedule.rows) > 1 or bool(schedule.rows and costly)
         return costly or bool(schedule.rows or schedule.merged)
 
+    def windows_to_turn(self) -> list[Window]:
+        """Operands whose elements lie side by side along the rows, not along a row, where tiles of them can be turned."""
+        schedule = self.group.schedule
+        if schedule.rows or schedule.merged or not self.outer_sizes or len(self.inner_sizes) != 1:
+            return []
+        if min(self.outer_sizes[-1], self.inner_sizes[0]) < LEAST_TURNED:
+            return []
+        row, (element,), in_place = self.outer_axes[-1], self.inner_axes, {id(v) for v in self.in_place.values()}
+        found = [
+            w for w in self.windows.values()
+            if w.location is not None and not w.written and id(w.value) not in in_place
+            and w.strides[row] == 1 and w.strides[element] not in (0, 1) and w.value.aval.dtype.itemsize >= 4
+        ]  # fmt: skip
+        return found if len(found) <= MAX_TURNED else []
+
     def units_and_grain(self) -> tuple[int, int]:
         """How many rows (or elements, without rows) there are, and how many make a chunk: by sizes and ops alone."""
         if not self.outer_sizes:
@@ -242,6 +262,8 @@ class LoopFrame:
         grain = max(1, self._chunk_elements(units * row) // row)
         if self.is_narrow():
             grain = -(-grain // LANES) * LANES
+        if self.turned:
+            grain = max(grain, TURNED_ROWS)
         if self.group.schedule.merged:
             grain = max(grain, -(-units // MAX_COLUMN_CHUNKS))
         return units, grain

@@ -180,6 +180,7 @@ class _Builder:
             ops=tuple(node.op.name for node in self.nodes),
             origins=tuple(dict.fromkeys(node.origin for node in self.nodes)),
             narrow=frame.is_narrow(),
+            turned=tuple(w.name for w in frame.turned),
         )
         scratch = tuple(self.plan.scratch)
         spans = None if finish or scratch else unit_spans(frame)

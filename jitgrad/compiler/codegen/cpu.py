@@ -20,6 +20,7 @@ from jitgrad.compiler.codegen.statements import (
     lane_name,
     total_name,
 )
+from jitgrad.compiler.codegen.turned import emit_turned
 from jitgrad.compiler.kernel import Access, Accumulate, Kernel, Load, Parameter, Statement, Store, Sweep, overwritten
 
 # Float sums are cut into blocks: each is summed in vector lanes in the values' own dtype, and the blocks in f64.
@@ -40,7 +41,10 @@ def emit_cpu(kernel: Kernel) -> tuple[Source, Source | None]:
                 t3 = (t2 * to_f32(0.5))     # multiply  demo.py:3
                 y0[i] = t3                  # f32[8]
     """
-    main = emit_narrow(kernel) if kernel.narrow else _Main(kernel).emit()
+    if kernel.turned:
+        main = emit_turned(kernel)
+    else:
+        main = emit_narrow(kernel) if kernel.narrow else _Main(kernel).emit()
     return main, _emit_finish(kernel) if kernel.finish is not None else None
 
 

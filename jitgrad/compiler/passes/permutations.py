@@ -17,8 +17,7 @@ def sink_permutations(graph: Graph) -> Graph:
     """``tanh(x.T)`` becomes ``tanh(x).T`` and ``sum(x.T, axis=1)`` becomes ``sum(x, axis=0)``.
 
     A result is in the order of its operands then, as NumPy's are, and a library call or a copy behind it sees a view. An
-    elementwise op is changed if all of its large operands are permuted alike, a reduction if what it goes over are the
-    first or the last axes of memory, or all: between kept axes, loops over the permuted ones are no worse.
+    elementwise op is changed if all of its large operands are permuted alike, a reduction always.
     """
     if not any(node.op.name == "permute_dims" for node in graph.nodes):
         return graph
@@ -50,9 +49,8 @@ class _Sink:
         elif node.op.kind is Kind.REDUCE and node.op.monoid is not None and id(node.ins[0]) in self.seen:
             source, axes = self.seen[id(node.ins[0])]
             gone = tuple(sorted(axes[k] for k in node.attr("axis")))
-            if _at_an_end(gone, source.aval.shape):
-                self.reduce(node, source, gone, tuple(a for k, a in enumerate(axes) if k not in node.attr("axis")))
-                return
+            self.reduce(node, source, gone, tuple(a for k, a in enumerate(axes) if k not in node.attr("axis")))
+            return
         self.nodes.append(node)
 
     def common(self, node: TraceNode) -> Axes:
@@ -105,10 +103,3 @@ def _moved(shape: tuple[int, ...], axes: Axes) -> tuple[int, ...]:
 
 def _inverse(axes: Axes) -> Axes:
     return tuple(axes.index(k) for k in range(len(axes)))
-
-
-def _at_an_end(axes: Axes, shape: tuple[int, ...]) -> bool:
-    """Whether ``axes`` are the first or the last of ``shape``; those of length 1 lie anywhere."""
-    real = [k for k, n in enumerate(shape) if n != 1]
-    gone = [k for k in real if k in axes]
-    return gone in (real[: len(gone)], real[len(real) - len(gone) :])

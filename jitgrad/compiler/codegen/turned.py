@@ -1,0 +1,120 @@
+"""CPU source for elementwise work on arrays that lie in memory the other way round: those are turned, tile by tile.
+
+A row of ``x.T`` takes one element from every row of ``x``: each from another line of the cache, most of which is gone
+before the next row needs it. Here a square tile of such an operand is copied, its rows made columns, to where the loop
+over the elements of a row finds them side by side; what lies in order is read and written where it is.
+"""
+
+from __future__ import annotations
+
+from jitgrad.aval import dtype_name
+from jitgrad.compiler.codegen.emit import Emitter, Source
+from jitgrad.compiler.codegen.statements import Body, index
+from jitgrad.compiler.kernel import LANES, Access, Kernel, Load, Store, Sweep, overwritten
+
+
+def emit_turned(kernel: Kernel) -> Source:
+    """Source of the chunk function of ``kernel``, which reduces nothing and has one inner axis.
+
+    For ``x.T + y`` in f32::
+
+        def kernel(x0, x1, y0, n, x0_i0, start, stop):
+            x0t = scratch_f32(4096)
+            for t in range(start, stop, 64):
+                m = min(64, stop - t)
+                for c in range(0, n, 64):
+                    w = min(64, n - c)
+                    columns_to_rows(x0t, at(x0, t + c * x0_i0), x0_i0, w, m)  # x0t[k * 64 + j] = x0[t + k + (c + j) * x0_i0]
+                    for k in range(m):
+                        r = t + k
+                        x1r = at(x1, r * n + c)
+                        y0r = at(y0, r * n + c)
+                        for j in range(w):
+                            a1 = x0t[k * 64 + j]
+                            a2 = x1r[j]
+                            t3 = (a1 + a2)
+                            y0r[j] = t3
+    """
+    return _Turned(kernel).emit()
+
+
+class _Elements(Body):
+    """Statements of a loop over the elements ``j`` of a row of a tile."""
+
+    def __init__(self, out: Emitter, rows: tuple[str, ...], sweep: Sweep, turned: tuple[str, ...]) -> None:
+        super().__init__(out, rows, ("(c + j)",), True, overwritten(sweep.body))
+        self.turned = turned
+
+    def address(self, access: Access) -> str:
+        if access.name in self.turned:
+            return f"{access.name}t[k * {LANES} + j]"
+        return f"{access.name}r[{index(access.inner, ('j',))}]"
+
+
+class _Turned:
+    """Writes the chunk function."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.out = Emitter()
+        outer = len(kernel.outer)
+        self.rows = tuple(f"o{k}" for k in range(outer)) if outer > 1 else ("r",)
+        (self.sweep,) = kernel.sweeps
+        used = [s.access for s in self.sweep.body if isinstance(s, (Load, Store)) and not s.access.index]
+        found = {a.name: a for a in used}
+        self.turned = [a for name, a in found.items() if name in kernel.turned]
+        self.others = [a for name, a in found.items() if name not in kernel.turned]
+
+    def emit(self) -> Source:
+        kernel, out = self.kernel, self.out
+        with out.block(f"def kernel({', '.join([*(p.name for p in kernel.params), 'start', 'stop'])}):"):
+            top = Body(out, (), (), False)
+            for s in kernel.prologue:
+                top.statement(s)
+            for access in self.turned:
+                out.line(f"{access.name}t = scratch_{dtype_name(access.dtype)}({LANES * LANES})")
+            if len(kernel.outer) == 1:
+                with out.block(f"for t in range(start, stop, {LANES}):"):
+                    out.line(f"m = min({LANES}, stop - t)")
+                    self.strips(("t",))
+            else:
+                self.by_last_axis()
+        return out.source(kernel.params)
+
+    def by_last_axis(self) -> None:
+        """Tiles of rows that differ in the last outer axis alone."""
+        out, sizes = self.out, self.kernel.outer
+        out.line("t = start")
+        with out.block("while t < stop:"):
+            out.line(f"q = t % {sizes[-1]}")
+            out.line(f"m = min({LANES}, min(stop - t, {sizes[-1]} - q))")
+            out.line(f"p = t // {sizes[-1]}")
+            for k in range(len(sizes) - 2, 0, -1):
+                out.line(f"o{k} = p % {sizes[k]}")
+                out.line(f"p = p // {sizes[k]}")
+            out.line("o0 = p")
+            self.strips((*self.rows[:-1], "q"))
+            out.line("t = t + m")
+
+    def strips(self, first: tuple[str, ...]) -> None:
+        """The tiles of up to LANES rows from the ``first`` on, side by side."""
+        out, size = self.out, self.kernel.inner[0]
+        with out.block(f"for c in range(0, {size}, {LANES}):"):
+            out.line(f"w = min({LANES}, {size} - c)")
+            for a in self.turned:
+                place = f"at({a.name}, {index((*a.outer, *a.inner), (*first, 'c'))})"
+                out.line(f"columns_to_rows({a.name}t, {place}, {a.inner[0]}, w, m)")
+            with out.block("for k in range(m):"):
+                out.line(f"{self.rows[-1]} = {first[-1]} + k")
+                for a in self.others:
+                    out.line(f"{a.name}r = at({a.name}, {index((*a.outer, *a.inner), (*self.rows, 'c'))})")
+                self.row()
+
+    def row(self) -> None:
+        place = Body(self.out, self.rows, (), True)
+        for s in self.sweep.before:
+            place.statement(s)
+        place = _Elements(self.out, self.rows, self.sweep, self.kernel.turned)
+        with self.out.block("for j in range(w):"):
+            for s in self.sweep.body:
+                place.statement(s)
