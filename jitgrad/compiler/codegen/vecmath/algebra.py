@@ -93,7 +93,8 @@ def poly(m: Algebra, x: Value, coefficients: tuple[float, ...]) -> Value:
     return _polynomial_of(m, x, [m.const(c) for c in coefficients])
 
 
-_LONG = 12
+_SHORT, _LONG = 6, 12
+_BLOCK = 4
 
 
 def poly_in_blocks(m: Algebra, x: Value, coefficients: tuple[float, ...]) -> Value:
@@ -101,10 +102,15 @@ def poly_in_blocks(m: Algebra, x: Value, coefficients: tuple[float, ...]) -> Val
 
     Every step of Horner's rule waits for the one before; a CPU cannot look far enough ahead to keep its units busy
     meanwhile, and one or two multiplications more cost less. Neighbouring terms stay together: their signs often alternate.
+    Two at a time, the lowest terms are added last and alone, for the rounding of a block is as large as the block.
     """
-    size, power = (2, x * x) if len(coefficients) <= _LONG else (4, (x * x) * (x * x))
-    blocks = [poly(m, x, coefficients[k : k + size]) for k in range(0, len(coefficients), size)]
-    return _polynomial_of(m, power, blocks)
+    if len(coefficients) <= _LONG:
+        alone = 1 if len(coefficients) <= _SHORT else 2
+        rest = coefficients[alone:]
+        pairs = [poly(m, x, rest[k : k + 2]) for k in range(0, len(rest), 2)]
+        return _polynomial_of(m, x, [*(m.const(c) for c in coefficients[:alone]), _polynomial_of(m, x * x, pairs)])
+    blocks = [poly(m, x, coefficients[k : k + _BLOCK]) for k in range(0, len(coefficients), _BLOCK)]
+    return _polynomial_of(m, (x * x) * (x * x), blocks)
 
 
 def _polynomial_of(m: Algebra, x: Value, terms: Sequence[Value]) -> Value:
