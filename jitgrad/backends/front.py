@@ -23,6 +23,7 @@ from numba.core.registry import cpu_target
 from numba.core.target_extension import target_override
 
 from jitgrad.backends import atomics, intrinsics, lanes
+from jitgrad.backends.interleave import USUAL, vectors_side_by_side
 from jitgrad.backends.target import kernel_target
 from jitgrad.compiler.collector import collector_paused
 from jitgrad.errors import BackendError
@@ -57,12 +58,7 @@ _PASSES = (
     typed_passes.NoPythonBackend,
 )
 
-# Vectors that a loop works on side by side. A vector's chain of dependent operations is longer than what a CPU looks
-# ahead, so one at a time leaves its units idle. Measured on a 16-register AVX2 machine with gelu forward and backward:
-# 1, 2, 3, 4 vectors take 5.1, 4.1, 4.6, 3.1 ms, and longer bodies gain more, although they spill registers.
-INTERLEAVE = 4
-_LARGE_LOOPS = (f'!"llvm.loop.interleave.count", i32 {INTERLEAVE}',)
-_SMALL_LOOPS = ('!"llvm.loop.interleave.count", i32 1', '!"llvm.loop.unroll.disable"')
+_NOT_UNROLLED = '!"llvm.loop.unroll.disable"'
 _FLOATS: dict[str, Any] = {"to_f32": np.float32, "to_f64": np.float64}
 _METADATA = 1_000_000  # IR metadata from this number on is ours; numba counts from 0
 _LABEL = re.compile(r"B(\d+)[\w.]*:$")
@@ -261,7 +257,7 @@ def lower(
     except Exception as error:  # numba lets its own TypeErrors and AssertionErrors through
         raise BackendError(f"numba cannot compile kernel {entry}: {error}\n{source}") from error
     text = _as_internal(library.text, result.fndesc.mangled_name, vector_bits)
-    text = _with_loop_hints(text, _SMALL_LOOPS if small else _LARGE_LOOPS)
+    text = _with_loop_hints(text, None if small else vectors_side_by_side(ast.parse(source)))
     return text + _table_entry(entry, result.fndesc.mangled_name, params), list(_linked(library).values())
 
 
@@ -275,22 +271,33 @@ def _as_internal(text: str, mangled: str, vector_bits: int) -> str:
     return changed
 
 
-def _with_loop_hints(text: str, hints: Sequence[str]) -> str:
-    """``text`` with ``hints`` for LLVM on every jump back to a loop's head.
+def _with_loop_hints(text: str, counts: Sequence[int] | None) -> str:
+    """``text`` with a hint for LLVM on every jump back to a loop's head: how many vectors it works on side by side.
+
+    Args:
+        counts: one for each loop, in the order in which they end; None: all loops stay small.
 
     numba names a block after the position of its first byte code, so a jump to a lower number closes a loop.
     """
     lines = text.splitlines()
-    here, number = -1, _METADATA + len(hints)
-    shared = [f"!{_METADATA + k}" for k in range(len(hints))]
+    here, closing = -1, []
     for k, line in enumerate(lines):
         if label := _LABEL.match(line):
             here = int(label[1])
         elif (jump := _JUMP.match(line)) and int(jump[1]) < here:
-            lines[k] = f"{line}, !llvm.loop !{number}"
-            lines.append(f"!{number} = distinct !{{!{number}, {', '.join(shared)}}}")
-            number += 1
-    return "\n".join([*lines, *(f"{name} = !{{{hint}}}" for name, hint in zip(shared, hints, strict=True))])
+            closing.append((here, k))
+    closing.sort()
+    if counts is not None and len(counts) != len(closing):  # other loops than ``for``
+        counts = [USUAL] * len(closing)
+    for number, (_, k) in enumerate(closing):
+        loop, hint = f"!{_METADATA + 3 * number}", f"!{_METADATA + 3 * number + 1}"
+        small = f", !{_METADATA + 3 * number + 2}" if counts is None else ""
+        lines[k] += f", !llvm.loop {loop}"
+        lines.append(f"{loop} = distinct !{{{loop}, {hint}{small}}}")
+        lines.append(f'{hint} = !{{!"llvm.loop.interleave.count", i32 {1 if counts is None else counts[number]}}}')
+        if small:
+            lines.append(f"!{_METADATA + 3 * number + 2} = !{{{_NOT_UNROLLED}}}")
+    return "\n".join(lines)
 
 
 def _table_entry(entry: str, mangled: str, params: Sequence[str]) -> str:

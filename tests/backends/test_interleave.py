@@ -1,0 +1,79 @@
+"""How many vectors loops work on side by side."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgrad as jg
+from jitgrad.backends.front import lower
+from jitgrad.backends.interleave import DEEP, USUAL, vectors_side_by_side
+from jitgrad.jit import jit
+
+
+def loop(*statements: str) -> list[int]:
+    body = "".join(f"        {s}\n" for s in ("a1 = x0[i]", *statements, "y0[i] = a1"))
+    source = f"def kernel(x0, y0, start, stop):\n    for i in range(start, stop):\n{body}"
+    return vectors_side_by_side(ast.parse(source))
+
+
+@pytest.mark.parametrize(
+    ("statements", "expected"),
+    [
+        ([], USUAL),
+        (["a1 = a1 * to_f32(2.0)"] * 8, USUAL),
+        (["a1 = a1 * to_f32(2.0)"] * 60, DEEP),
+        (["a1 = tanh(a1)"] * 2, USUAL),
+        (["a1 = tanh(a1)"] * 4, DEEP),
+        (["a1 = tanh(a1)"] * 20, USUAL),  # too long to compile twice as much of it
+        ([*[f"t{k} = tanh(x0[i])" for k in range(8)], *[f"a1 = a1 + t{k}" for k in range(8)]], USUAL),
+        (["a1 = a1 * to_f32(2.0)"] * 60 + ["t2 = exp(x0[i])"] * 8, USUAL),
+    ],
+)
+def test_deep_chains_take_more_vectors(statements: list[str], expected: int) -> None:
+    assert loop(*statements) == [expected]
+
+
+def test_loops_are_numbered_as_they_end() -> None:
+    deep = "\n".join(["            t = t * to_f32(0.5)"] * 60)
+    source = f"""
+def kernel(x0, n, start, stop):
+    for r in range(start, stop):
+        for j in range(n):
+            t = x0[j]
+{deep}
+        for j in range(n):
+            t = x0[j]
+    for k in range(n):
+        t = x0[k]
+"""
+    assert vectors_side_by_side(ast.parse(source)) == [DEEP, USUAL, USUAL, USUAL]
+    text, _ = lower(source, "kernel", ["f32*", "i64"], {}, 256)
+    assert [int(line.rsplit(" ", 1)[1][:-1]) for line in text.splitlines() if "interleave.count" in line] == [
+        DEEP, USUAL, USUAL, USUAL,
+    ]  # fmt: skip
+
+
+def test_small_code_stays_small() -> None:
+    source = "def kernel(x0, start, stop):\n    for i in range(start, stop):\n        x0[i] = x0[i]\n"
+
+    text, _ = lower(source, "kernel", ["f32*"], {}, 256, small=True)
+
+    assert 'interleave.count", i32 1}' in text
+    assert "llvm.loop.unroll.disable" in text
+
+
+@pytest.mark.parametrize("size", [1, 7, 63, 64, 65, 1000])
+def test_values_of_a_deep_chain(size: int) -> None:
+    def chain(x: Any) -> Any:
+        for _ in range(4):
+            x = jg.tanh(jg.sin(x) * 1.5)
+        return x, (x * x).sum()
+
+    x = jg.tensor(np.linspace(-3, 3, size).astype("f"))
+
+    for found, expected in zip(jit(chain, check="off")(x), chain(x), strict=True):
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
