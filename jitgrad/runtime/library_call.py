@@ -12,6 +12,7 @@ from jitgrad.compiler.layout import Buffer
 from jitgrad.compiler.plan import OpStep, Place
 from jitgrad.dispatch import checked_result, run_eagerly
 from jitgrad.op import Kind
+from jitgrad.runtime.scatter import native_meaning
 
 
 class Memory(Protocol):
@@ -28,10 +29,12 @@ class LibraryCall:
     """An `OpStep` with everything found out about it that is the same in all calls.
 
     ``slots`` are those of the program's inputs and results, ``inputs`` how many of them are inputs, and ``made`` the
-    buffers that library calls bring along.
+    buffers that library calls bring along. ``native``: machine code may stand in for NumPy.
     """
 
-    def __init__(self, step: OpStep, slots: Mapping[Buffer, int], inputs: int, made: Sequence[Buffer]) -> None:
+    def __init__(
+        self, step: OpStep, slots: Mapping[Buffer, int], inputs: int, made: Sequence[Buffer], *, native: bool
+    ) -> None:
         self.step = step
         self.op = step.op
         self.attrs = step.attrs
@@ -41,6 +44,8 @@ class LibraryCall:
         self.into = step.writes[0] if step.op.name == "matmul" and step.writes[0].aval.ndim >= 2 else None
         kept = [p.location is not None and p.location.buffer in made for p in step.writes]
         self.writes = tuple([(slots[_buffer(p)] if own else -1, p) for p, own in zip(step.writes, kept, strict=True)])
+        found = native_meaning(step.op, tuple(self.avals), dict(step.attrs)) if native else None
+        self.meaning = found or step.op.eager
         # elementwise ops convert operands first, programs look after themselves
         self.plain = step.op.kind in (Kind.OPAQUE, Kind.MOVEMENT, Kind.REDUCE, Kind.INDEX)
 
@@ -53,7 +58,7 @@ class LibraryCall:
         if self.op.kind is Kind.ELEMENTWISE:
             found = run_eagerly(self.op, operands, self.avals, self.attrs)
         else:
-            found = self.op.eager(*operands, **self.attrs)
+            found = self.meaning(*operands, **self.attrs)
         for (slot, place), result in zip(self.writes, found if self.op.multiple else (found,), strict=True):
             if self.plain:
                 result = checked_result(self.op, result, place.aval)

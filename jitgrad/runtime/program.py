@@ -85,7 +85,7 @@ class Program:
 
     def _prepare(self, step: KernelStep | OpStep, known: dict[int, Found]) -> Launch | LibraryCall:
         if isinstance(step, OpStep):
-            return LibraryCall(step, self.slots, len(self.plan.inputs), self.plan.made)
+            return LibraryCall(step, self.slots, len(self.plan.inputs), self.plan.made, native=self.backend.native)
         first = step.lowered.twin or step.lowered  # which is not here when a step is run alone, to measure it
         found = known.get(id(first))
         if found is None:
