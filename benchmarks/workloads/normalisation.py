@@ -121,7 +121,7 @@ WORKLOADS = (
         _dropout_norm,
         ROWS,
         FEW,
-        limits="three sweeps over each row, which is in cache (rows of arrays in cache take as long); then memory",
+        limits="memory: four arrays read, two written, while three sweeps work on each row in cache",
     ),
     Workload(
         "rms_norm",

@@ -29,7 +29,8 @@ _STEPS = frozenset(
     "select fmax fmin min max fma fsum fprod rint floor ceil trunc fabs abs copysign sign signbit isnan isinf isfinite "
     "minimum maximum left_shift right_shift".split()
 )
-_NAMES_ONLY = ("to_", "as_", "scratch_", "old", "at", "prefetch", "range")
+_CASTS = ("to_", "as_")
+_ADDRESSES = frozenset({"old", "at", "prefetch", "range"})
 
 
 def vectors_side_by_side(tree: ast.AST) -> list[int]:
@@ -78,7 +79,7 @@ def _own_cost(node: ast.expr) -> Cost:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return _FREE
     name = node.func.id
-    if name.startswith(_NAMES_ONLY):
+    if name.startswith(_CASTS) or name in _ADDRESSES:
         return _FREE
     if name in _ROOTS:
         return _DIVISION

@@ -27,10 +27,8 @@ from jitgrad.backends.intrinsics import intrinsic
 from jitgrad.compiler.kernel import LANES
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
-_BLOCK_BYTES = (
-    32,
-    16,
-)  # of a row of a block: an AVX register, half of one; rows shorter than that go element by element
+# Of a row of a block: an AVX register, or half of one. What is shorter goes element by element.
+_BLOCK_BYTES = (32, 16)
 
 
 def _widths(name: str, a: Any, b: Any) -> list[int]:
@@ -74,8 +72,13 @@ class _Block:
     def store(self, x: Any, place: Any) -> None:
         self.builder.store(x, place, align=self.align)
 
-    def rows(self, first: Any) -> list[Any]:
-        return [self.builder.add(first, _number(i)) for i in range(self.width)]
+    def rows(self, first: Any, count: Any = None) -> list[Any]:
+        """The numbers of the block's rows, from ``first`` on; of ``count`` rows, the last is repeated."""
+        found = [self.builder.add(first, _number(i)) for i in range(self.width)]
+        if count is None:
+            return found
+        last = self.builder.sub(count, _number(1))
+        return [_minimum(self.builder, row, last) for row in found]
 
     def move(self, places: list[Any], to: list[Any]) -> None:
         """Load the rows of a square block from ``places`` and store its columns at ``to``."""
@@ -121,67 +124,57 @@ def _in_blocks(builder: Any, element: Any, sizes: tuple[Any, Any], widths: Seque
 
 
 _LANES = _number(LANES)
+_Sizes = Callable[[Any, Any], tuple[Any, Any]]
+_From = Callable[[_Block, Any, Any, Any, Any, Any], list[Any]]
+_To = Callable[[_Block, Any, Any, Any, Any], list[Any]]
 
 
-@intrinsic
-def rows_to_lanes(typing: Any, tile: Any, p: Any, stride: Any, n: Any, m: Any) -> Any:
-    """``tile[j * LANES + k] = p[min(k, m - 1) * stride + j]`` for ``j < n``."""
-    widths = _widths("rows_to_lanes", tile, p)
+def _turning(name: str, doc: str, sizes: _Sizes, rows: _From, columns: _To) -> Any:
+    """The intrinsic ``name(to, source, stride, n, m)`` that moves the elements of ``sizes(n, m)``, block by block.
 
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        tile, p, stride, n, m = args
-        last = builder.sub(m, _number(1))
+    Args:
+        rows: ``(block, source, stride, m, j, k)`` to the places of the rows of the block from ``(j, k)`` on.
+        columns: ``(block, to, stride, j, k)`` to the places for its columns.
+    """
 
-        def body(block: _Block, j: Any, k: Any) -> None:
-            rows = [_minimum(builder, row, last) for row in block.rows(k)]
-            block.move(
-                [block.at(p, row, stride, j) for row in rows], [block.at(tile, row, _LANES, k) for row in block.rows(j)]
-            )
+    def turning(typing: Any, to: Any, source: Any, stride: Any, n: Any, m: Any) -> Any:
+        widths = _widths(name, to, source)
 
-        _in_blocks(builder, context.get_data_type(signature.args[0].dtype), (n, _LANES), widths, body)
-        return context.get_dummy_value()
+        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            to, source, stride, n, m = args
 
-    return types.void(tile, p, types.int64, types.int64, types.int64), build
+            def body(block: _Block, j: Any, k: Any) -> None:
+                block.move(rows(block, source, stride, m, j, k), columns(block, to, stride, j, k))
 
+            _in_blocks(builder, context.get_data_type(signature.args[0].dtype), sizes(n, m), widths, body)
+            return context.get_dummy_value()
 
-@intrinsic
-def lanes_to_rows(typing: Any, p: Any, tile: Any, stride: Any, n: Any, m: Any) -> Any:
-    """``p[k * stride + j] = tile[j * LANES + k]`` for ``j < n`` and ``k < m``."""
-    widths = _widths("lanes_to_rows", p, tile)
+        return types.void(to, source, types.int64, types.int64, types.int64), build
 
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        p, tile, stride, n, m = args
-
-        def body(block: _Block, j: Any, k: Any) -> None:
-            block.move(
-                [block.at(tile, row, _LANES, k) for row in block.rows(j)],
-                [block.at(p, row, stride, j) for row in block.rows(k)],
-            )
-
-        _in_blocks(builder, context.get_data_type(signature.args[0].dtype), (n, m), widths, body)
-        return context.get_dummy_value()
-
-    return types.void(p, tile, types.int64, types.int64, types.int64), build
+    turning.__name__, turning.__doc__ = name, doc
+    return intrinsic(turning)
 
 
-@intrinsic
-def columns_to_rows(typing: Any, tile: Any, p: Any, stride: Any, n: Any, m: Any) -> Any:
-    """``tile[k * LANES + j] = p[j * stride + k]`` for ``j < n`` and ``k < m``."""
-    widths = _widths("columns_to_rows", tile, p)
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        tile, p, stride, n, m = args
-
-        def body(block: _Block, k: Any, j: Any) -> None:  # all of a column first: it shares lines of the cache
-            block.move(
-                [block.at(p, row, stride, k) for row in block.rows(j)],
-                [block.at(tile, row, _LANES, j) for row in block.rows(k)],
-            )
-
-        _in_blocks(builder, context.get_data_type(signature.args[0].dtype), (m, n), widths, body)
-        return context.get_dummy_value()
-
-    return types.void(tile, p, types.int64, types.int64, types.int64), build
-
+rows_to_lanes = _turning(
+    "rows_to_lanes",
+    "``tile[j * LANES + k] = p[min(k, m - 1) * stride + j]`` for ``j < n``.",
+    lambda n, m: (n, _LANES),
+    lambda block, p, stride, m, j, k: [block.at(p, row, stride, j) for row in block.rows(k, m)],
+    lambda block, tile, stride, j, k: [block.at(tile, row, _LANES, k) for row in block.rows(j)],
+)
+lanes_to_rows = _turning(
+    "lanes_to_rows",
+    "``p[k * stride + j] = tile[j * LANES + k]`` for ``j < n`` and ``k < m``.",
+    lambda n, m: (n, m),
+    lambda block, tile, stride, m, j, k: [block.at(tile, row, _LANES, k) for row in block.rows(j)],
+    lambda block, p, stride, j, k: [block.at(p, row, stride, j) for row in block.rows(k)],
+)
+columns_to_rows = _turning(
+    "columns_to_rows",
+    "``tile[k * LANES + j] = p[j * stride + k]`` for ``j < n`` and ``k < m``.",
+    lambda n, m: (m, n),  # all of a column first: it shares lines of the cache
+    lambda block, p, stride, m, k, j: [block.at(p, row, stride, k) for row in block.rows(j)],
+    lambda block, tile, stride, k, j: [block.at(tile, row, _LANES, j) for row in block.rows(k)],
+)
 
 NAMES: dict[str, Any] = {f._name: f for f in (rows_to_lanes, lanes_to_rows, columns_to_rows)}

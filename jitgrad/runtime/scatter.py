@@ -18,7 +18,7 @@ from jitgrad.runtime.pool import address_of, empty
 
 Array = np.ndarray[Any, Any]
 
-_DTYPES = frozenset("fdil")
+_DTYPES = frozenset({"f32", "f64", "i32", "i64"})
 _BAND = 32  # columns that a thread takes at least: two lines of a cache
 
 # A thread goes through all rows with its columns: every element is added to in the order of the rows, on any number of
@@ -76,7 +76,7 @@ def _index_put_add(x: Array, v: Array, index: Array, *, axes: tuple[int, ...]) -
 def native_meaning(op: OpDef, operands: tuple[Any, ...], attrs: dict[str, Any]) -> Callable[..., Any] | None:
     """What computes ``op`` for operands that look like ``operands`` (Avals) instead of NumPy; None if nothing does."""
     x = operands[0] if operands else None
-    if x is None or x.ndim < 2 or not x.size or x.dtype.char not in _DTYPES:
+    if x is None or x.ndim < 2 or not x.size or dtype_name(x.dtype) not in _DTYPES:
         return None
     if op.name == "index_add" and attrs["axis"] == 0:
         return _index_add

@@ -28,6 +28,8 @@ def loop(*statements: str) -> list[int]:
         (["a1 = a1 * to_f32(2.0)"] * 60, DEEP),
         (["a1 = tanh(a1)"] * 2, USUAL),
         (["a1 = tanh(a1)"] * 4, DEEP),
+        (["a1 = atan(a1)"] * 4, DEEP),  # although at() is free
+        (["a1 = to_f32(a1)"] * 100, USUAL),
         (["a1 = tanh(a1)"] * 20, USUAL),  # too long to compile twice as much of it
         ([*[f"t{k} = tanh(x0[i])" for k in range(8)], *[f"a1 = a1 + t{k}" for k in range(8)]], USUAL),
         (["a1 = a1 * to_f32(2.0)"] * 60 + ["t2 = exp(x0[i])"] * 8, USUAL),
