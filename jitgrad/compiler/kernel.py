@@ -145,4 +145,5 @@ class Kernel:
     ops: tuple[str, ...] = ()
     origins: tuple[Origin, ...] = ()
     narrow: bool = False  # rows so short, and so many, that they are worth turning into vector lanes
+    lanewise: bool = False  # rows that run across memory, so that elements of neighbouring rows lie side by side
     turned: tuple[str, ...] = ()  # operands that lie in memory the other way round, and are turned tile by tile

@@ -30,6 +30,7 @@ MAX_TILES = 12
 # Operands that lie the other way round are turned tile by tile, up to so many, where tiles are at least this long.
 MAX_TURNED = 4
 LEAST_TURNED = 8
+LEAST_LANES = 4  # of rows across memory
 TURNED_ROWS = 32  # in a chunk, at least: of every line that it reads of such an operand, it should need the most
 
 Word = int | tuple[Buffer, int]
@@ -82,6 +83,7 @@ class LoopFrame:
         self.counter = 0
         self.prepare()
         self.turned = self.windows_to_turn()
+        self.lanewise = self.runs_across_memory()
         self.name_windows()
         self.classify()
 
@@ -189,7 +191,8 @@ class LoopFrame:
             if step == 0:
                 return "0"
             per_row = not any(window.strides[k] for k in self.inner_axes)
-            if step == 1 and (letter == "inner" or per_row or window in self.turned):
+            lanes = window in self.turned or (self.lanewise and axis == self.outer_axes[-1])
+            if step == 1 and (letter == "inner" or per_row or lanes):
                 return "1"
             if letter == "outer" and not per_row and len(self.inner_names) == 1 and step == self.inner_sizes[0]:
                 return self.inner_names[0]  # rows lie one after the other
@@ -226,7 +229,7 @@ class LoopFrame:
 
     def is_narrow(self) -> bool:
         """Whether the rows are short and many, and the work on them is worth turning them into vector lanes."""
-        if len(self.outer_sizes) != 1 or len(self.inner_sizes) != 1 or self.outer_sizes[0] < LANES:
+        if self.lanewise or len(self.outer_sizes) != 1 or len(self.inner_sizes) != 1 or self.outer_sizes[0] < LANES:
             return False
         (axis,), (n,), schedule = self.inner_axes, self.inner_sizes, self.group.schedule
         sizes = [w.value.aval.dtype.itemsize for w in self.windows.values() if w.strides[axis]]
@@ -253,6 +256,16 @@ class LoopFrame:
         ]  # fmt: skip
         return found if len(found) <= MAX_TURNED else []
 
+    def runs_across_memory(self) -> bool:
+        """Whether rows are reduced, and in most operands elements of neighbouring rows lie side by side, not of a row."""
+        if not self.group.schedule.rows or not self.outer_sizes or len(self.inner_sizes) != 1:
+            return False
+        row, (element,) = self.outer_axes[-1], self.inner_axes
+        wide = [w for w in self.windows.values() if w.location is not None and w.strides[element]]
+        wide = [w for w in wide if any(w.strides[k] for k in self.outer_axes)]
+        across = sum(w.strides[row] == 1 and w.strides[element] != 1 for w in wide)
+        return self.outer_sizes[-1] >= LEAST_LANES and 2 * across > len(wide)
+
     def units_and_grain(self) -> tuple[int, int]:
         """How many rows (or elements, without rows) there are, and how many make a chunk: by sizes and ops alone."""
         if not self.outer_sizes:
@@ -264,6 +277,8 @@ class LoopFrame:
             grain = -(-grain // LANES) * LANES
         if self.turned:
             grain = max(grain, TURNED_ROWS)
+        if self.lanewise:
+            grain = max(grain, LANES)
         if self.group.schedule.merged:
             grain = max(grain, -(-units // MAX_COLUMN_CHUNKS))
         return units, grain

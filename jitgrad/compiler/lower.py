@@ -180,6 +180,7 @@ class _Builder:
             ops=tuple(node.op.name for node in self.nodes),
             origins=tuple(dict.fromkeys(node.origin for node in self.nodes)),
             narrow=frame.is_narrow(),
+            lanewise=frame.lanewise,
             turned=tuple(w.name for w in frame.turned),
         )
         scratch = tuple(self.plan.scratch)

@@ -74,7 +74,8 @@ def _orders(
     """The loops that both groups' axes can be: lengths, and the number there of each of ``first``'s and ``second``'s.
 
     None if each has an axis the other lacks. Both orders of the same axes if one group reduces rows, which are such only
-    in its own order, and if both end with the same axis: the innermost loop stays the one that both were made for.
+    in its own order, and if both end with the same axis: the innermost loop stays the one that both were made for. Or if
+    ``first`` ends with the last axis of ``second``'s rows, which then are the lanes of vectors.
     """
     whole, rest = range(len(first.sizes)), range(len(second.sizes))
     back = {a: b for b, a in pairs.items()}
@@ -87,7 +88,9 @@ def _orders(
         return found
     alike = all(a == b for b, a in pairs.items())
     rows = bool(first.schedule.rows or second.schedule.rows)
-    return found if rows and not alike and back[whole[-1]] == rest[-1] else found[:1]
+    innermost, split = back[whole[-1]], second.schedule.split
+    across = bool(second.schedule.rows) and split is not None and innermost == split - 1
+    return found if rows and not alike and (innermost == rest[-1] or across) else found[:1]
 
 
 def _streams(first: Group, second: Group) -> int:

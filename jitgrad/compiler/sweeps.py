@@ -70,8 +70,8 @@ class SweepPlan:
             if frame.level[key] < level:
                 if key in frame.outputs or key in self.spills:
                     continue
-                if self.worth_keeping(key, level):
-                    self.spills[key] = self.spill_access(key, level)
+                if self.worth_keeping(key, level) and (access := self.spill_access(key, level)) is not None:
+                    self.spills[key] = access
                     continue
             needed.add(key)
             work += [id(read.root) for read, _ in self.operands(frame.definitions.by_value[key])]
@@ -91,10 +91,11 @@ class SweepPlan:
             work += [id(read.root) for read, _ in self.operands(node)]
         return False
 
-    def spill_access(self, key: int, level: int) -> Access:
+    def spill_access(self, key: int, level: int) -> Access | None:
         """Memory for one row of an element value that sweep ``level`` reads again.
 
-        The memory of a result that is written in that sweep or later serves, else scratch of one row per chunk.
+        The memory of a result that is written in that sweep or later serves, else scratch of one row per chunk. Rows
+        that go through all sweeps together have no scratch: None.
         """
         frame = self.frame
         dtype = frame.definitions.by_value[key].out.aval.dtype
@@ -106,6 +107,8 @@ class SweepPlan:
                 if "0" not in access.inner:
                     self.lent[id(out)] = frame.level[key]
                     return access
+        if frame.lanewise:
+            return None
         row = prod(frame.inner_sizes)
         name = f"s{len(self.scratch)}"
         buffer = Buffer("temporary", row * dtype.itemsize * self.chunks, "row scratch")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from jitgrad.compiler.codegen.emit import Emitter, Source
+from jitgrad.compiler.codegen.lanewise import emit_lanewise
 from jitgrad.compiler.codegen.narrow import emit_narrow
 from jitgrad.compiler.codegen.scalar import cast, typed
 from jitgrad.compiler.codegen.statements import (
@@ -41,7 +42,9 @@ def emit_cpu(kernel: Kernel) -> tuple[Source, Source | None]:
                 t3 = (t2 * to_f32(0.5))     # multiply  demo.py:3
                 y0[i] = t3                  # f32[8]
     """
-    if kernel.turned:
+    if kernel.lanewise:
+        main = emit_lanewise(kernel)
+    elif kernel.turned:
         main = emit_turned(kernel)
     else:
         main = emit_narrow(kernel) if kernel.narrow else _Main(kernel).emit()

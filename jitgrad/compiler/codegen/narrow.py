@@ -40,7 +40,7 @@ def emit_narrow(kernel: Kernel) -> Source:
                 for k in range(m):
                     y0[t + k] = y0t[k]
     """
-    return _Tiles(kernel).emit()
+    return Tiles(kernel).emit()
 
 
 def _reads(s: Statement) -> Iterable[str]:
@@ -50,11 +50,11 @@ def _reads(s: Statement) -> Iterable[str]:
     return [s.local] if isinstance(s, (Store, Accumulate)) else []
 
 
-class _Lanes(Body):
+class Lanes(Body):
     """Statements of a loop over the lanes ``k`` of a tile."""
 
-    def __init__(self, out: Emitter, columns: Sequence[str], tiles: dict[Access, str]) -> None:
-        super().__init__(out, ("(t + k)",), columns, False)
+    def __init__(self, out: Emitter, rows: Sequence[str], columns: Sequence[str], tiles: dict[Access, str]) -> None:
+        super().__init__(out, rows, columns, False)
         self.tiles = tiles
 
     def address(self, access: Access) -> str:
@@ -79,8 +79,11 @@ def as_value(text: str, dtype: Dtype) -> str:
     return f"to_bool({text})" if dtype.kind == "b" else text
 
 
-class _Tiles:
+class Tiles:
     """Writes the chunk function."""
+
+    rows: tuple[str, ...] = ("(t + k)",)  # the row of lane ``k``
+    count = str(LANES)  # of the lanes that loops run over
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -133,23 +136,29 @@ class _Tiles:
             for s in kernel.prologue:
                 top.statement(s)
             self.open_chunk()
-            with out.block(f"for t in range(start, stop, {LANES}):"):
-                out.line(f"m = min({LANES}, stop - t)")
-                for access in self.loaded:
-                    self.fill(access)
-                for s in self.of("chunk"):
-                    self.clear(s)
-                for sweep in kernel.sweeps:
-                    self.sweep(sweep)
-                for s in self.of("chunk"):
-                    with out.block("for k in range(m):"):
-                        lane = cast(as_value(f"{s.name}t[k]", s.result), s.result, s.dtype)
-                        out.line(f"{s.name} = {fold(s.monoid, s.dtype, s.name, lane)}")
-                for access in self.stored:
-                    self.empty(access)
+            self.all_tiles()
             for s in self.of("chunk"):
                 out.line(f"{s.partial}[start // grain] = {s.name}")
         return out.source(kernel.params)
+
+    def all_tiles(self) -> None:
+        with self.out.block(f"for t in range(start, stop, {LANES}):"):
+            self.out.line(f"m = min({LANES}, stop - t)")
+            self.tile()
+
+    def tile(self) -> None:
+        for access in self.loaded:
+            self.fill(access)
+        for s in self.of("chunk"):
+            self.clear(s)
+        for sweep in self.kernel.sweeps:
+            self.sweep(sweep)
+        for s in self.of("chunk"):
+            with self.out.block("for k in range(m):"):
+                lane = cast(as_value(f"{s.name}t[k]", s.result), s.result, s.dtype)
+                self.out.line(f"{s.name} = {fold(s.monoid, s.dtype, s.name, lane)}")
+        for access in self.stored:
+            self.empty(access)
 
     def of(self, where: str) -> list[Accumulate]:
         return [s for s in self.accumulators if s.where == where]
@@ -170,7 +179,7 @@ class _Tiles:
                 self.out.line(f"{s.name}[j] = {initial(s.monoid, s.dtype)}")
 
     def clear(self, s: Accumulate) -> None:
-        with self.out.block(f"for k in range({LANES}):"):
+        with self.out.block(f"for k in range({self.count}):"):
             self.out.line(f"{s.name}t[k] = {initial(s.monoid, s.result)}")
 
     def fill(self, access: Access) -> None:
@@ -201,7 +210,7 @@ class _Tiles:
 
     def empty(self, access: Access) -> None:
         """Copy a tile's rows out."""
-        tile, row = self.tiles[access], index(access.outer, ("(t + k)",))
+        tile, row = self.tiles[access], index(access.outer, self.rows)
         if self.turns(access):
             place, rest = self.rows_of(access).split("), ")
             self.out.line(f"lanes_to_rows({place}), {tile}, {rest})")
@@ -218,26 +227,31 @@ class _Tiles:
         """The row's own statements over the lanes, then its elements one after the other, each over the lanes."""
         if sweep.before:
             self.lanes(sweep.before, ())
-        folded = [s for s in sweep.body if isinstance(s, Accumulate)]
-        for s in folded:
-            if s.where == "row":
+        for s in sweep.body:
+            if isinstance(s, Accumulate) and s.where == "row":
                 self.clear(s)
-        if not sweep.body:
-            return
-        columns = [s for s in folded if s.where == "column"]
-        with self.out.block(f"for j in range({self.size}):"):
-            for s in columns:
+        if sweep.body:
+            self.elements(sweep, f"range({self.size})")
+
+    def elements(self, sweep: Sweep, columns: str) -> None:
+        """The loop over ``columns`` of the rows."""
+        sums = [s for s in sweep.body if isinstance(s, Accumulate) and s.where == "column"]
+        with self.out.block(f"for j in {columns}:"):
+            for s in sums:
                 self.out.line(f"{s.name}c = {initial(s.monoid, s.result)}")
             self.lanes(sweep.body, ("j",))
-            for s in columns:
+            for s in sums:
                 target, dtype = f"{s.name}[j]", s.result
                 total = fold(s.monoid, dtype, as_value(target, dtype), f"{s.name}c", reorder=False)
                 self.out.line(f"{target} = {total}", s.note)
 
+    def place(self, columns: tuple[str, ...]) -> Body:
+        return Lanes(self.out, self.rows, columns, self.tiles)
+
     def lanes(self, statements: Sequence[Statement], columns: tuple[str, ...]) -> None:
-        place = _Lanes(self.out, columns, self.tiles)
+        place = self.place(columns)
         own = {s.local for s in statements if isinstance(s, (Load, Compute))}
-        with self.out.block(f"for k in range({LANES}):"):
+        with self.out.block(f"for k in range({self.count}):"):
             for name in dict.fromkeys(name for s in statements for name in _reads(s)):
                 if name in self.row_locals and name not in own:
                     self.out.line(f"{name} = {as_value(f'{name}t[k]', self.row_locals[name])}")

@@ -9,7 +9,7 @@ import numpy as np
 from jitgrad.aval import Dtype, dtype_name
 from jitgrad.compiler.codegen.emit import Emitter
 from jitgrad.compiler.codegen.scalar import cast, render, typed
-from jitgrad.compiler.kernel import Access, Accumulate, Compute, Load, Statement, Store
+from jitgrad.compiler.kernel import LANES, Access, Accumulate, Compute, Load, Statement, Store
 
 
 def initial(monoid: str, dtype: Dtype) -> str:
@@ -130,3 +130,23 @@ def total_name(s: Accumulate) -> str:
 
 def lane_dtype(s: Accumulate) -> Dtype:
     return s.result if s.where != "chunk" or in_blocks(s) else s.dtype
+
+
+def tile_of_rows(out: Emitter, sizes: Sequence[str]) -> tuple[str, ...]:
+    """Write how many rows ``m``, up to LANES, from row ``t`` on differ in the last outer axis alone.
+
+    Returns:
+        The position of the first along each outer axis; the last is ``q``.
+    """
+    if len(sizes) == 1:
+        out.line("q = t")
+        out.line(f"m = min({LANES}, stop - t)")
+        return ("q",)
+    out.line(f"q = t % {sizes[-1]}")
+    out.line(f"m = min({LANES}, min(stop - t, {sizes[-1]} - q))", "rows that differ in the last axis alone")
+    out.line(f"p = t // {sizes[-1]}")
+    for k in range(len(sizes) - 2, 0, -1):
+        out.line(f"o{k} = p % {sizes[k]}")
+        out.line(f"p = p // {sizes[k]}")
+    out.line("o0 = p")
+    return (*(f"o{k}" for k in range(len(sizes) - 1)), "q")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from jitgrad.aval import dtype_name
 from jitgrad.compiler.codegen.emit import Emitter, Source
-from jitgrad.compiler.codegen.statements import Body, index
+from jitgrad.compiler.codegen.statements import Body, index, tile_of_rows
 from jitgrad.compiler.kernel import LANES, Access, Kernel, Load, Store, Sweep, overwritten
 
 
@@ -20,13 +20,15 @@ def emit_turned(kernel: Kernel) -> Source:
 
         def kernel(x0, x1, y0, n, x0_i0, start, stop):
             x0t = scratch_f32(4096)
-            for t in range(start, stop, 64):
+            t = start
+            while t < stop:
+                q = t
                 m = min(64, stop - t)
                 for c in range(0, n, 64):
                     w = min(64, n - c)
-                    columns_to_rows(x0t, at(x0, t + c * x0_i0), x0_i0, w, m)  # x0t[k * 64 + j] = x0[t + k + (c + j) * x0_i0]
+                    columns_to_rows(x0t, at(x0, q + c * x0_i0), x0_i0, w, m)  # x0t[k * 64 + j] = x0[q + k + (c + j) * x0_i0]
                     for k in range(m):
-                        r = t + k
+                        r = q + k
                         x1r = at(x1, r * n + c)
                         y0r = at(y0, r * n + c)
                         for j in range(w):
@@ -34,6 +36,7 @@ def emit_turned(kernel: Kernel) -> Source:
                             a2 = x1r[j]
                             t3 = (a1 + a2)
                             y0r[j] = t3
+                t = t + m
     """
     return _Turned(kernel).emit()
 
@@ -73,28 +76,11 @@ class _Turned:
                 top.statement(s)
             for access in self.turned:
                 out.line(f"{access.name}t = scratch_{dtype_name(access.dtype)}({LANES * LANES})")
-            if len(kernel.outer) == 1:
-                with out.block(f"for t in range(start, stop, {LANES}):"):
-                    out.line(f"m = min({LANES}, stop - t)")
-                    self.strips(("t",))
-            else:
-                self.by_last_axis()
+            out.line("t = start")
+            with out.block("while t < stop:"):
+                self.strips(tile_of_rows(out, kernel.outer))
+                out.line("t = t + m")
         return out.source(kernel.params)
-
-    def by_last_axis(self) -> None:
-        """Tiles of rows that differ in the last outer axis alone."""
-        out, sizes = self.out, self.kernel.outer
-        out.line("t = start")
-        with out.block("while t < stop:"):
-            out.line(f"q = t % {sizes[-1]}")
-            out.line(f"m = min({LANES}, min(stop - t, {sizes[-1]} - q))")
-            out.line(f"p = t // {sizes[-1]}")
-            for k in range(len(sizes) - 2, 0, -1):
-                out.line(f"o{k} = p % {sizes[k]}")
-                out.line(f"p = p // {sizes[k]}")
-            out.line("o0 = p")
-            self.strips((*self.rows[:-1], "q"))
-            out.line("t = t + m")
 
     def strips(self, first: tuple[str, ...]) -> None:
         """The tiles of up to LANES rows from the ``first`` on, side by side."""

@@ -18,6 +18,7 @@ from jitgrad.op import REGISTRY, Kind
 MIN_ROWS = 16
 MIN_RUN = 32
 MAX_ROW_BYTES = 16 << 20
+MIN_LANES = 16
 
 Form = tuple[Shape, AxisMap]  # of a reduction: its operand's shape, the axes it goes over
 
@@ -31,12 +32,15 @@ def spell_reductions(graph: Graph) -> Graph:
     reduction of rows, which fuses with what makes ``x``, and the second reads one number of each row.
     """
     around = {id(node): _trailing(node) for node in graph.nodes if _is_reduction(node)}
-    if not any(around.values()):
+    between = {_form(node) for node in graph.nodes if id(node) in around and _lies_between(node)}
+    if not any(around.values()) and not between:
         return graph
-    rows = _Rows(graph, {_form(n) for n in graph.nodes if around.get(id(n)) and _rows_pay(n, around[id(n)])})
+    rows = _Rows(graph, {_form(n) for n in graph.nodes if around.get(id(n)) and _rows_pay(n, around[id(n)])} | between)
     nodes: list[TraceNode] = []
     for node in graph.nodes:
-        if not (trailing := around.get(id(node))):
+        if id(node) in around and _form(node) in between:
+            nodes += _kept_first(node) if rows.are_alone(node) else (node,)
+        elif not (trailing := around.get(id(node))):
             nodes.append(node)
         elif rows.suit(node):
             nodes += _kept_first(node)
@@ -64,6 +68,17 @@ def _trailing(node: TraceNode) -> AxisMap:
     if not kept or not any(k in axes and k < kept[0] for k in real):
         return ()
     return tuple(k for k in axes if k > kept[-1] and shape[k] != 1)
+
+
+def _lies_between(node: TraceNode) -> bool:
+    """Whether a reduction goes over axes between kept ones, the last of which makes vectors: rows are their lanes."""
+    shape, axes = _form(node)
+    real = [k for k, n in enumerate(shape) if n != 1]
+    gone = [k for k in real if k in axes]
+    if not gone or gone == real[: len(gone)] or gone != real[real.index(gone[0]) :][: len(gone)]:
+        return False
+    behind = real[real.index(gone[-1]) + 1 :]
+    return prod(shape[k] for k in behind) >= MIN_LANES and is_fusible(node)
 
 
 def _rows_pay(node: TraceNode, trailing: AxisMap) -> bool:
@@ -127,6 +142,12 @@ class _Rows:
         if form not in self.forms or (home, form) not in self.again or not self.steps.end_is_dense(node.ins[0]):
             return False
         return all(other == form or prod(other[0]) != prod(form[0]) for other in self.found.get(home, ()))
+
+    def are_alone(self, node: TraceNode) -> bool:
+        """Whether all reductions of such elements go over the same rows, and the operand lies in order."""
+        form, home = _form(node), self.find(id(node.ins[0]))
+        same = all(other == form or prod(other[0]) != prod(form[0]) for other in self.found.get(home, ()))
+        return same and self.steps.end_is_dense(node.ins[0])
 
     def find(self, key: int) -> int:
         while (above := self.parent.get(key, key)) != key:
