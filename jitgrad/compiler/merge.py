@@ -87,10 +87,11 @@ def _orders(
     if len(found) < 2:
         return found
     alike = all(a == b for b, a in pairs.items())
-    rows = bool(first.schedule.rows or second.schedule.rows)
+    if alike or not (first.schedule.rows or second.schedule.rows):
+        return found[:1]
     innermost, split = back[whole[-1]], second.schedule.split
     across = bool(second.schedule.rows) and split is not None and innermost == split - 1
-    return found if rows and not alike and (innermost == rest[-1] or across) else found[:1]
+    return found if across or innermost == rest[-1] else found[:1]
 
 
 def _streams(first: Group, second: Group) -> int:
