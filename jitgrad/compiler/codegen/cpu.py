@@ -12,6 +12,7 @@ from jitgrad.compiler.codegen.narrow import emit_narrow
 from jitgrad.compiler.codegen.scalar import cast, typed
 from jitgrad.compiler.codegen.statements import (
     Body,
+    chunk_function,
     dense,
     fold,
     in_blocks,
@@ -68,10 +69,7 @@ class _Main:
 
     def emit(self) -> Source:
         kernel, out = self.kernel, self.out
-        with out.block(f"def kernel({', '.join([*(p.name for p in kernel.params), 'start', 'stop'])}):"):
-            top = Body(out, (), (), False)
-            for s in kernel.prologue:
-                top.statement(s)
+        with chunk_function(out, kernel):
             self.open_chunk()
             if kernel.outer:
                 with out.block("for r in range(start, stop):"):

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from jitgrad.aval import Dtype, dtype_name
 from jitgrad.compiler.codegen.emit import Emitter, Source
 from jitgrad.compiler.codegen.scalar import cast
-from jitgrad.compiler.codegen.statements import Body, fold, index, initial
+from jitgrad.compiler.codegen.statements import Body, chunk_function, fold, index, initial
 from jitgrad.compiler.kernel import LANES, NARROW, Access, Accumulate, Compute, Kernel, Load, Statement, Store, Sweep
 
 
@@ -131,10 +131,7 @@ class Tiles:
 
     def emit(self) -> Source:
         kernel, out = self.kernel, self.out
-        with out.block(f"def kernel({', '.join([*(p.name for p in kernel.params), 'start', 'stop'])}):"):
-            top = Body(out, (), (), False)
-            for s in kernel.prologue:
-                top.statement(s)
+        with chunk_function(out, kernel):
             self.open_chunk()
             self.all_tiles()
             for s in self.of("chunk"):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from jitgrad.aval import Dtype, dtype_name
 from jitgrad.compiler.codegen.emit import Emitter
 from jitgrad.compiler.codegen.scalar import cast, render, typed
-from jitgrad.compiler.kernel import LANES, Access, Accumulate, Compute, Load, Statement, Store
+from jitgrad.compiler.kernel import LANES, Access, Accumulate, Compute, Kernel, Load, Statement, Store
 
 
 def initial(monoid: str, dtype: Dtype) -> str:
@@ -130,6 +131,16 @@ def total_name(s: Accumulate) -> str:
 
 def lane_dtype(s: Accumulate) -> Dtype:
     return s.result if s.where != "chunk" or in_blocks(s) else s.dtype
+
+
+@contextmanager
+def chunk_function(out: Emitter, kernel: Kernel) -> Iterator[None]:
+    """The function of a chunk, from its first line to the numbers that all of it needs; what follows is its body."""
+    with out.block(f"def kernel({', '.join([*(p.name for p in kernel.params), 'start', 'stop'])}):"):
+        top = Body(out, (), (), False)
+        for s in kernel.prologue:
+            top.statement(s)
+        yield
 
 
 def tile_of_rows(out: Emitter, sizes: Sequence[str]) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from jitgrad.aval import dtype_name
 from jitgrad.compiler.codegen.emit import Emitter, Source
-from jitgrad.compiler.codegen.statements import Body, index, tile_of_rows
+from jitgrad.compiler.codegen.statements import Body, chunk_function, index, tile_of_rows
 from jitgrad.compiler.kernel import LANES, Access, Kernel, Load, Store, Sweep, overwritten
 
 
@@ -70,10 +70,7 @@ class _Turned:
 
     def emit(self) -> Source:
         kernel, out = self.kernel, self.out
-        with out.block(f"def kernel({', '.join([*(p.name for p in kernel.params), 'start', 'stop'])}):"):
-            top = Body(out, (), (), False)
-            for s in kernel.prologue:
-                top.statement(s)
+        with chunk_function(out, kernel):
             for access in self.turned:
                 out.line(f"{access.name}t = scratch_{dtype_name(access.dtype)}({LANES * LANES})")
             out.line("t = start")
