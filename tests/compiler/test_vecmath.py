@@ -124,6 +124,26 @@ def test_float32_on_a_prime_stride_over_all_floats(name, run):
     assert_within(name, 32, ulps(got, reference(name, x)), got, x)
 
 
+@MEANINGS
+@pytest.mark.parametrize(
+    ("name", "x"),
+    [
+        ("exp", [-16.289015, 59.294666, 4.5470138, 5.1985545, 48.86541]),
+        ("erf", [0.22121723, 0.22226499, 0.22243588]),
+        ("tanh", [8.14448, 0.5196337, 0.5193234]),
+        ("sigmoid", [8.66255, 7.6914387]),
+        ("expm1", [0.3865062, 0.38794693]),
+    ],
+)
+def test_the_worst_of_all_floats(name, x, run):
+    """Where other arrangements of the polynomials went beyond their bounds, between the floats of a prime stride."""
+    x = np.array(x, np.float32)
+
+    got = run(name, x)
+
+    assert_within(name, 32, ulps(got, reference(name, x)), got, x)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ROUNDED_UNARY)
 def test_float32_on_all_floats(name):
