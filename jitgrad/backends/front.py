@@ -6,6 +6,7 @@ Import this module only when a kernel is compiled: it imports numba.
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -58,7 +59,7 @@ _PASSES = (
     typed_passes.NoPythonBackend,
 )
 
-_NOT_UNROLLED = '!"llvm.loop.unroll.disable"'
+_SMALL_LOOP = ('!"llvm.loop.interleave.count", i32 1', '!"llvm.loop.unroll.disable"')
 _FLOATS: dict[str, Any] = {"to_f32": np.float32, "to_f64": np.float64}
 _METADATA = 1_000_000  # IR metadata from this number on is ours; numba counts from 0
 _LABEL = re.compile(r"B(\d+)[\w.]*:$")
@@ -172,10 +173,10 @@ def _target_for(namespace: Mapping[str, Any]) -> Any:
     return cpu_target if of_numba else kernel_target
 
 
-def _define(target: Any, source: str, entry: str, namespace: Mapping[str, Any]) -> dict[str, Any]:
-    """The names that ``source`` sees and defines; functions other than ``entry`` become callable from it."""
+def _define(target: Any, tree: ast.Module, entry: str, namespace: Mapping[str, Any]) -> dict[str, Any]:
+    """The names that the source of ``tree`` sees and defines; functions other than ``entry`` become callable from it."""
     names: dict[str, Any] = {**intrinsics.NAMES, **atomics.NAMES, **lanes.NAMES, **namespace}
-    exec(compile(_TypedNumbers(names).visit(ast.parse(source)), f"<{entry}>", "exec"), names)
+    exec(compile(_TypedNumbers(names).visit(tree), f"<{entry}>", "exec"), names)
     for name, value in tuple(names.items()):
         if isinstance(value, FunctionType) and name != entry:
             names[name] = _callable(target, value)
@@ -248,7 +249,9 @@ def lower(
         BackendError: if numba refuses the source; the message carries numba's.
     """
     target = _target_for(namespace)
-    names = _define(target, source, entry, namespace)
+    tree = ast.parse(source)
+    counts = None if small else vectors_side_by_side(tree)
+    names = _define(target, tree, entry, namespace)
     kinds = [numba_type(name) for name in params] + [types.int64, types.int64]
     try:
         with global_compiler_lock, collector_paused(), target_override(target.target_context.target_name):
@@ -257,7 +260,7 @@ def lower(
     except Exception as error:  # numba lets its own TypeErrors and AssertionErrors through
         raise BackendError(f"numba cannot compile kernel {entry}: {error}\n{source}") from error
     text = _as_internal(library.text, result.fndesc.mangled_name, vector_bits)
-    text = _with_loop_hints(text, None if small else vectors_side_by_side(ast.parse(source)))
+    text = _with_loop_hints(text, counts)
     return text + _table_entry(entry, result.fndesc.mangled_name, params), list(_linked(library).values())
 
 
@@ -287,16 +290,16 @@ def _with_loop_hints(text: str, counts: Sequence[int] | None) -> str:
         elif (jump := _JUMP.match(line)) and int(jump[1]) < here:
             closing.append((here, k))
     closing.sort()
-    if counts is not None and len(counts) != len(closing):  # other loops than ``for``
-        counts = [USUAL] * len(closing)
-    for number, (_, k) in enumerate(closing):
-        loop, hint = f"!{_METADATA + 3 * number}", f"!{_METADATA + 3 * number + 1}"
-        small = f", !{_METADATA + 3 * number + 2}" if counts is None else ""
+    hints: list[tuple[str, ...]] = [_SMALL_LOOP] * len(closing)
+    if counts is not None:
+        counts = counts if len(counts) == len(closing) else [USUAL] * len(closing)  # other loops than ``for``
+        hints = [(f'!"llvm.loop.interleave.count", i32 {count}',) for count in counts]
+    numbers = itertools.count(_METADATA)
+    for (_, k), texts in zip(closing, hints, strict=True):
+        loop, *names = [f"!{next(numbers)}" for _ in range(1 + len(texts))]
         lines[k] += f", !llvm.loop {loop}"
-        lines.append(f"{loop} = distinct !{{{loop}, {hint}{small}}}")
-        lines.append(f'{hint} = !{{!"llvm.loop.interleave.count", i32 {1 if counts is None else counts[number]}}}')
-        if small:
-            lines.append(f"!{_METADATA + 3 * number + 2} = !{{{_NOT_UNROLLED}}}")
+        lines.append(f"{loop} = distinct !{{{', '.join([loop, *names])}}}")
+        lines += [f"{name} = !{{{text}}}" for name, text in zip(names, texts, strict=True)]
     return "\n".join(lines)
 
 

@@ -43,15 +43,13 @@ def _vectors(loop: ast.For) -> int:
     if any(isinstance(n, (ast.For, ast.While)) for s in loop.body for n in ast.walk(s)):
         return USUAL
     ready: dict[str, float] = {}
-    work = 0.0
+    work = longest = 0.0
     for statement in loop.body:
         if isinstance(statement, ast.Assign):
             wait, busy = _cost(statement.value, ready)
             work += busy
-            for target in statement.targets:
-                name = target.id if isinstance(target, ast.Name) else ""
-                ready[name] = max(wait, 0.0 if name else ready.get("", 0.0))
-    longest = max(ready.values(), default=0.0)
+            longest = max(longest, wait)
+            ready.update({target.id: wait for target in statement.targets if isinstance(target, ast.Name)})
     return DEEP if longest > LONG_WAIT and WAIT_BY_WORK * work < longest and work <= MUCH_WORK else USUAL
 
 

@@ -248,22 +248,26 @@ class LoopFrame:
             return []
         if min(self.outer_sizes[-1], self.inner_sizes[0]) < LEAST_TURNED:
             return []
-        row, (element,), in_place = self.outer_axes[-1], self.inner_axes, {id(v) for v in self.in_place.values()}
+        in_place = {id(v) for v in self.in_place.values()}
         found = [
             w for w in self.windows.values()
             if w.location is not None and not w.written and id(w.value) not in in_place
-            and w.strides[row] == 1 and w.strides[element] not in (0, 1) and w.value.aval.dtype.itemsize >= 4
+            and self.lies_across(w) and w.value.aval.dtype.itemsize >= 4
         ]  # fmt: skip
         return found if len(found) <= MAX_TURNED else []
+
+    def lies_across(self, window: Window) -> bool:
+        """Whether elements of neighbouring rows lie side by side in memory, and those of a row do not."""
+        return window.strides[self.outer_axes[-1]] == 1 and window.strides[self.inner_axes[0]] not in (0, 1)
 
     def runs_across_memory(self) -> bool:
         """Whether rows are reduced, and in most operands elements of neighbouring rows lie side by side, not of a row."""
         if not self.group.schedule.rows or not self.outer_sizes or len(self.inner_sizes) != 1:
             return False
-        row, (element,) = self.outer_axes[-1], self.inner_axes
+        (element,) = self.inner_axes
         wide = [w for w in self.windows.values() if w.location is not None and w.strides[element]]
         wide = [w for w in wide if any(w.strides[k] for k in self.outer_axes)]
-        across = sum(w.strides[row] == 1 and w.strides[element] != 1 for w in wide)
+        across = sum(map(self.lies_across, wide))
         return self.outer_sizes[-1] >= LEAST_LANES and 2 * across > len(wide)
 
     def units_and_grain(self) -> tuple[int, int]:

@@ -20,6 +20,8 @@ from jitgrad.compiler.codegen.statements import (
     initial,
     lane_dtype,
     lane_name,
+    positions,
+    row_variables,
     total_name,
 )
 from jitgrad.compiler.codegen.turned import emit_turned
@@ -58,9 +60,7 @@ class _Main:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.out = Emitter()
-        self.rows = tuple(f"o{k}" for k in range(len(kernel.outer))) if len(kernel.outer) > 1 else ("r",)
-        if not kernel.outer:
-            self.rows = ()
+        self.rows = row_variables(kernel.outer) if kernel.outer else ()
         self.columns = ("i",) if not kernel.outer else tuple(f"j{k}" for k in range(len(kernel.inner)))
         if kernel.outer and len(kernel.inner) == 1:
             self.columns = ("j",)
@@ -121,10 +121,7 @@ class _Main:
         sizes = self.kernel.outer
         if len(sizes) > 1:
             self.out.line("q = r")
-            for k in range(len(sizes) - 1, 0, -1):
-                self.out.line(f"o{k} = q % {sizes[k]}")
-                self.out.line(f"q = q // {sizes[k]}")
-            self.out.line("o0 = q")
+            positions(self.out, "q", sizes)
         for access in self.accesses():
             if access.outer != ("chunk",) and set(access.outer) != {"0"}:
                 self.out.line(f"{access.name}r = at({access.name}, {index(access.outer, self.rows)})")

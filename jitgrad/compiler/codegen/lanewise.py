@@ -12,7 +12,7 @@ from jitgrad.aval import dtype_name
 from jitgrad.compiler.codegen.emit import Source
 from jitgrad.compiler.codegen.narrow import Lanes, Tiles
 from jitgrad.compiler.codegen.scalar import cast, typed
-from jitgrad.compiler.codegen.statements import Body, fold, in_blocks, index, lane_dtype, tile_of_rows
+from jitgrad.compiler.codegen.statements import Body, fold, in_blocks, index, lane_dtype, row_variables, tile_of_rows
 from jitgrad.compiler.kernel import LANES, Access, Accumulate, Kernel, Sweep, overwritten
 
 # A lane adds so many numbers in their own dtype before the sum goes to its float64 total.
@@ -31,7 +31,8 @@ def emit_lanewise(kernel: Kernel) -> Source:
             while t < stop:
                 q = t % m1
                 m = min(64, min(stop - t, m1 - q))    # rows that differ in the last outer axis alone
-                o0 = t // m1
+                p = t // m1
+                o0 = p
                 x0r = at(x0, o0 * x0_o0 + q)
                 for k in range(m):
                     r2t[k] = to_f32(-INF)
@@ -72,17 +73,14 @@ class _Lanewise(Tiles):
 
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(kernel)
-        self.rows = (*(f"o{k}" for k in range(len(kernel.outer) - 1)), "(q + k)")
-        for access in self.wide:
-            self.tiles.pop(access, None)
-        self.loaded = [a for a in self.loaded if a not in self.wide]
-        self.stored = [a for a in self.stored if a not in self.wide]
+        self.rows = (*row_variables(kernel.outer)[:-1], "(q + k)")
         self.overwritten = overwritten(s for sweep in kernel.sweeps for s in sweep.body)
 
+    def tiled(self, access: Access) -> bool:
+        return access not in self.wide
+
     def place(self, columns: tuple[str, ...]) -> Body:
-        place = _Lanes(self.out, self.rows, columns, self.tiles)
-        place.overwritten = self.overwritten
-        return place
+        return _Lanes(self.out, self.rows, columns, self.tiles, self.overwritten)
 
     def open_chunk(self) -> None:
         super().open_chunk()

@@ -7,7 +7,7 @@ and scatters do this without tiles, and slower: on current x86 they take several
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from jitgrad.aval import Dtype, dtype_name
 from jitgrad.compiler.codegen.emit import Emitter, Source
@@ -53,8 +53,15 @@ def _reads(s: Statement) -> Iterable[str]:
 class Lanes(Body):
     """Statements of a loop over the lanes ``k`` of a tile."""
 
-    def __init__(self, out: Emitter, rows: Sequence[str], columns: Sequence[str], tiles: dict[Access, str]) -> None:
-        super().__init__(out, rows, columns, False)
+    def __init__(
+        self,
+        out: Emitter,
+        rows: Sequence[str],
+        columns: Sequence[str],
+        tiles: dict[Access, str],
+        overwritten: Collection[str] = (),
+    ) -> None:
+        super().__init__(out, rows, columns, False, overwritten)
         self.tiles = tiles
 
     def address(self, access: Access) -> str:
@@ -103,6 +110,8 @@ class Tiles:
     def see(self, s: Load | Store) -> None:
         """Note the tile of an access, and whether it must be filled before or emptied after."""
         access = s.access
+        if not self.tiled(access):
+            return
         first = access not in self.tiles
         if first:
             self.tiles[access] = f"{access.name}t{len(self.tiles)}"
@@ -112,6 +121,10 @@ class Tiles:
             self.loaded.append(access)
         if isinstance(s, Store) and access not in self.stored:
             self.stored.append(access)
+
+    def tiled(self, access: Access) -> bool:
+        """Whether statements work on a copy of what ``access`` shows."""
+        return True
 
     def find_row_locals(self) -> dict[str, Dtype]:
         """Locals of the row that another loop reads, with their dtypes: those need lanes of their own."""

@@ -143,6 +143,19 @@ def chunk_function(out: Emitter, kernel: Kernel) -> Iterator[None]:
         yield
 
 
+def row_variables(sizes: Sequence[str]) -> tuple[str, ...]:
+    """Names for the position of a row along outer axes of these sizes."""
+    return tuple(f"o{k}" for k in range(len(sizes))) if len(sizes) > 1 else ("r",)
+
+
+def positions(out: Emitter, rest: str, sizes: Sequence[str]) -> None:
+    """Write ``o0``, ``o1``, ... for the row whose number is in the variable ``rest``, which is used up."""
+    for k in range(len(sizes) - 1, 0, -1):
+        out.line(f"o{k} = {rest} % {sizes[k]}")
+        out.line(f"{rest} = {rest} // {sizes[k]}")
+    out.line(f"o0 = {rest}")
+
+
 def tile_of_rows(out: Emitter, sizes: Sequence[str]) -> tuple[str, ...]:
     """Write how many rows ``m``, up to LANES, from row ``t`` on differ in the last outer axis alone.
 
@@ -156,8 +169,5 @@ def tile_of_rows(out: Emitter, sizes: Sequence[str]) -> tuple[str, ...]:
     out.line(f"q = t % {sizes[-1]}")
     out.line(f"m = min({LANES}, min(stop - t, {sizes[-1]} - q))", "rows that differ in the last axis alone")
     out.line(f"p = t // {sizes[-1]}")
-    for k in range(len(sizes) - 2, 0, -1):
-        out.line(f"o{k} = p % {sizes[k]}")
-        out.line(f"p = p // {sizes[k]}")
-    out.line("o0 = p")
-    return (*(f"o{k}" for k in range(len(sizes) - 1)), "q")
+    positions(out, "p", sizes[:-1])
+    return (*row_variables(sizes)[:-1], "q")

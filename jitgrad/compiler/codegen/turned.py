@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from jitgrad.aval import dtype_name
 from jitgrad.compiler.codegen.emit import Emitter, Source
-from jitgrad.compiler.codegen.statements import Body, chunk_function, index, tile_of_rows
+from jitgrad.compiler.codegen.statements import Body, chunk_function, index, row_variables, tile_of_rows
 from jitgrad.compiler.kernel import LANES, Access, Kernel, Load, Store, Sweep, overwritten
 
 
@@ -60,8 +60,7 @@ class _Turned:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.out = Emitter()
-        outer = len(kernel.outer)
-        self.rows = tuple(f"o{k}" for k in range(outer)) if outer > 1 else ("r",)
+        self.rows = row_variables(kernel.outer)
         (self.sweep,) = kernel.sweeps
         used = [s.access for s in self.sweep.body if isinstance(s, (Load, Store)) and not s.access.index]
         found = {a.name: a for a in used}

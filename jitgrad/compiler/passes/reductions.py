@@ -139,9 +139,7 @@ class _Rows:
 
     def suit(self, node: TraceNode) -> bool:
         form, home = _form(node), self.find(id(node.ins[0]))
-        if form not in self.forms or (home, form) not in self.again or not self.steps.end_is_dense(node.ins[0]):
-            return False
-        return all(other == form or prod(other[0]) != prod(form[0]) for other in self.found.get(home, ()))
+        return form in self.forms and (home, form) in self.again and self.are_alone(node)
 
     def are_alone(self, node: TraceNode) -> bool:
         """Whether all reductions of such elements go over the same rows, and the operand lies in order."""
