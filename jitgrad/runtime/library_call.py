@@ -12,7 +12,7 @@ from jitgrad.compiler.layout import Buffer
 from jitgrad.compiler.plan import OpStep, Place
 from jitgrad.dispatch import checked_result, run_eagerly
 from jitgrad.op import Kind
-from jitgrad.runtime.scatter import native_meaning
+from jitgrad.runtime.substitutes import substitute
 
 
 class Memory(Protocol):
@@ -44,7 +44,7 @@ class LibraryCall:
         self.into = step.writes[0] if step.op.name == "matmul" and step.writes[0].aval.ndim >= 2 else None
         kept = [p.location is not None and p.location.buffer in made for p in step.writes]
         self.writes = tuple([(slots[_buffer(p)] if own else -1, p) for p, own in zip(step.writes, kept, strict=True)])
-        found = native_meaning(step.op, tuple(self.avals), dict(step.attrs)) if native else None
+        found = substitute(step.op, self.avals, dict(step.attrs)) if native else None
         self.meaning = found or step.op.eager
         # elementwise ops convert operands first, programs look after themselves
         self.plain = step.op.kind in (Kind.OPAQUE, Kind.MOVEMENT, Kind.REDUCE, Kind.INDEX)

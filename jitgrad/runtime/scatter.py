@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import dtype_name
+from jitgrad.aval import Aval, dtype_name
 from jitgrad.backends.machine import MachineCode, compile_entry
 from jitgrad.errors import IndexingError
-from jitgrad.op import OpDef
-from jitgrad.runtime import native, team
+from jitgrad.runtime.parallel import run_shared
 from jitgrad.runtime.pool import address_of, empty
 
 Array = np.ndarray[Any, Any]
@@ -41,11 +40,8 @@ def _code(dtype: str) -> MachineCode:
 def _add_rows(out: Array, places: Array, rows: Array) -> None:
     """``out[places[r]] += rows[r]`` for all ``r`` in turn; all C-contiguous, places in range."""
     width = rows.shape[1]
-    words = np.array([address_of(out), address_of(rows), address_of(places), len(rows), width], np.int64)
-    code = _code(dtype_name(out.dtype))
-    table = np.zeros((1, native.INSTRUCTION_WORDS), np.int64)
-    table[0, :5] = native.KERNEL, code.address, address_of(words), width, max(_BAND, -(-width // 8))
-    team.run(address_of(table), 1)
+    words = [address_of(out), address_of(rows), address_of(places), len(rows), width]
+    run_shared(_code(dtype_name(out.dtype)), words, width, max(_BAND, -(-width // 8)))
 
 
 def _added(what: str, x: Array, index: Array, rows: Array) -> Array:
@@ -73,13 +69,15 @@ def _index_put_add(x: Array, v: Array, index: Array, *, axes: tuple[int, ...]) -
     return _added("indexing", x, index, v)
 
 
-def native_meaning(op: OpDef, operands: tuple[Any, ...], attrs: dict[str, Any]) -> Callable[..., Any] | None:
-    """What computes ``op`` for operands that look like ``operands`` (Avals) instead of NumPy; None if nothing does."""
-    x = operands[0] if operands else None
-    if x is None or x.ndim < 2 or not x.size or dtype_name(x.dtype) not in _DTYPES:
-        return None
-    if op.name == "index_add" and attrs["axis"] == 0:
-        return _index_add
-    if op.name == "index_put_add" and tuple(attrs["axes"]) == (0,):
-        return _index_put_add
-    return None
+def _has_rows(x: Aval) -> bool:
+    return x.ndim >= 2 and x.size > 0 and dtype_name(x.dtype) in _DTYPES
+
+
+def find_index_add(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
+    """For `jitgrad.runtime.substitutes`."""
+    return _index_add if _has_rows(operands[0]) and attrs["axis"] == 0 else None
+
+
+def find_index_put_add(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
+    """For `jitgrad.runtime.substitutes`."""
+    return _index_put_add if _has_rows(operands[0]) and tuple(attrs["axes"]) == (0,) else None
