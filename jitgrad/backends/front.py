@@ -23,7 +23,7 @@ from numba.core.funcdesc import PythonFunctionDescriptor
 from numba.core.registry import cpu_target
 from numba.core.target_extension import target_override
 
-from jitgrad.backends import atomics, intrinsics, lanes
+from jitgrad.backends import atomics, intrinsics, lanes, streams
 from jitgrad.backends.interleave import USUAL, vectors_side_by_side
 from jitgrad.backends.target import kernel_target
 from jitgrad.compiler.collector import collector_paused
@@ -261,7 +261,9 @@ def lower(
         raise BackendError(f"numba cannot compile kernel {entry}: {error}\n{source}") from error
     text = _as_internal(library.text, result.fndesc.mangled_name, vector_bits)
     text = _with_loop_hints(text, counts)
-    return text + _table_entry(entry, result.fndesc.mangled_name, params), list(_linked(library).values())
+    at_end = streams.FENCE if streams.streams(text, vector_bits) else ""
+    text = streams.marked(text, vector_bits) + _table_entry(entry, result.fndesc.mangled_name, params, at_end)
+    return text, list(_linked(library).values())
 
 
 def _as_internal(text: str, mangled: str, vector_bits: int) -> str:
@@ -303,8 +305,8 @@ def _with_loop_hints(text: str, counts: Sequence[int] | None) -> str:
     return "\n".join(lines)
 
 
-def _table_entry(entry: str, mangled: str, params: Sequence[str]) -> str:
-    """IR of ``void entry(i64* args, i64 start, i64 stop)``: unpacks the table and calls the kernel.
+def _table_entry(entry: str, mangled: str, params: Sequence[str], at_end: str) -> str:
+    """IR of ``void entry(i64* args, i64 start, i64 stop)``: unpacks the table, calls the kernel, and does ``at_end``.
 
     For ``("f32*", "f32")`` it writes::
 
@@ -325,7 +327,7 @@ def _table_entry(entry: str, mangled: str, params: Sequence[str]) -> str:
         lines += _decode(k, name)
         passed.append(f"{_llvm_name(name)} %a{k}")
     lines.append(f'%s = call i32 @"{mangled}"({", ".join(passed)}, i64 %start, i64 %stop)')
-    return "\n".join(["", *lines, "ret void", "}", ""])
+    return "\n".join(["", *lines, at_end, "ret void", "}", ""])
 
 
 def _llvm_name(name: str) -> str:

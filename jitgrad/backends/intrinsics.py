@@ -5,6 +5,7 @@ kernel is compiled: it imports numba. ``NAMES`` is the namespace every kernel so
 
 ========================  =====================================================================
 ``at(p, n)``              pointer to element ``n`` of ``p``
+``stream(p, n, x)``       ``p[n] = x``, past the caches where the CPU can: see `jitgrad.backends.streams`
 ``prefetch(p, n)``        start loading the cache line of element ``n`` of ``p``, which need not exist
 ``scratch_f32(64)`` ...   pointer to so many elements on the stack (a literal), every dtype
 ``old(x)``                ``x``, read where a result will be stored
@@ -69,6 +70,21 @@ def at(typing: Any, pointer: Any, index: Any) -> Any:
         return builder.gep(args[0], [args[1]])
 
     return pointer(pointer, types.int64), build
+
+
+@intrinsic
+def stream(typing: Any, pointer: Any, index: Any, value: Any) -> Any:
+    """``pointer[index] = value``, which nobody reads soon; ``pointer[0]`` lies at the start of a cache line."""
+    kind = _plain(value)
+    if pointer.dtype != (types.uint8 if kind == types.boolean else kind):
+        raise TypingError(f"stream({pointer}, {index}, {value}): cast the value first")
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        store = builder.store(context.cast(builder, args[2], kind, pointer.dtype), builder.gep(args[0], [args[1]]))
+        store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
+        return context.get_dummy_value()
+
+    return types.void(pointer, types.int64, kind), build
 
 
 @intrinsic
@@ -296,7 +312,7 @@ def _scratch(name: str, kind: Any) -> Any:
 
 SCRATCH: dict[str, Any] = {f"scratch_{name}": _scratch(f"scratch_{name}", kind) for name, kind in DTYPES.items()}
 
-_FUNCTIONS = (at, prefetch, old, select, fsum, fprod, fmax, fmin, fma, copysign, rint, sqrt, fabs, floor, ceil, trunc)
+_FUNCTIONS = (at, stream, prefetch, old, select, fsum, fprod, fmax, fmin, fma, copysign, rint, sqrt, fabs, floor, ceil, trunc)
 _BIT_CASTS = (as_i32, as_f32, as_i64, as_f64)
 
 _BUILT_IN = {"min": fmin, "max": fmax}  # numba's are general, and compiled on their own

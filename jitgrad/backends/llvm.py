@@ -19,6 +19,7 @@ from typing import Any
 
 from llvmlite import binding
 
+from jitgrad.backends import streams
 from jitgrad.errors import BackendError
 
 LOCK = RLock()  # LLVM's global context, which llvmlite uses for every module, is not thread safe
@@ -145,7 +146,7 @@ def optimize(text: str, linked: Sequence[str], keep: str) -> Any:
         options.inlining_threshold = _INLINE_EVERYTHING
         builder = binding.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
-        return module
+        return binding.parse_assembly(streams.made(str(module))) if streams.has_marks(text) else module
 
 
 def compile_aside(text: str, linked: Sequence[str], keep: str) -> Future[Made]:

@@ -90,6 +90,7 @@ def names() -> Mapping[str, Any]:
         lanes_to_rows=_lanes_to_rows,
         columns_to_rows=_columns_to_rows,
         at=lambda p, n: Pointer(p.array, p.offset + int(n)),
+        stream=Pointer.__setitem__,
         prefetch=lambda p, n: None,
         old=lambda x: x,
         select=lambda c, a, b: a if c else b,

@@ -54,10 +54,13 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Store:
+    """``streamed``: past the caches (see `jitgrad.compiler.streamed`)."""
+
     access: Access
     local: str
     dtype: Dtype
     note: str = ""
+    streamed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

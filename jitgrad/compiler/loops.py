@@ -223,6 +223,11 @@ class LoopFrame:
             self.kind[key] = self.axes_kind(self.group.out_map(node))
             self.level[key] = level + (id(node) in schedule.rows)
 
+    def bytes_moved(self) -> int:
+        """Bytes of everything that is read and written, each buffer once."""
+        seen = {(w.location.buffer, w.location.offset): w.value.aval.nbytes for w in self.windows.values() if w.location}
+        return sum(seen.values())
+
     def new_local(self, letter: str) -> str:
         self.counter += 1
         return f"{letter}{self.counter}"

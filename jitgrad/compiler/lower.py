@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from math import prod
 
@@ -26,6 +26,7 @@ from jitgrad.compiler.kernel import (
 from jitgrad.compiler.layout import Buffer, Location
 from jitgrad.compiler.loops import LoopFrame, Window, Word
 from jitgrad.compiler.spans import Span, unit_spans
+from jitgrad.compiler.streamed import leaving, streaming
 from jitgrad.compiler.sweeps import SweepPlan
 from jitgrad.ir import Literal, TraceNode, Value
 from jitgrad.op import Kind
@@ -49,9 +50,12 @@ class Lowered:
     twin: Lowered | None = None
 
 
-def lower(node: TraceNode, locate: Callable[[Value], Location], in_place: dict[int, Value]) -> Lowered:
-    """Lower the fused ``node``; ``locate`` says where its operands and results lie."""
-    return _Builder(LoopFrame(node, locate, in_place)).build()
+def lower(
+    node: TraceNode, locate: Callable[[Value], Location], in_place: dict[int, Value], unread: Collection[int] = ()
+) -> Lowered:
+    """Lower the fused ``node``; ``locate`` says where its operands and results lie, nothing reads ``unread`` after it."""
+    frame = LoopFrame(node, locate, in_place)
+    return _Builder(frame, leaving(frame, unread)).build()
 
 
 def accumulator_dtype(dtype: Dtype, monoid: str) -> Dtype:
@@ -69,15 +73,16 @@ def bits(number: bool | int | float, dtype: Dtype) -> int:
 class _Builder:
     """Places statements; ``scope`` says which locals exist where."""
 
-    def __init__(self, frame: LoopFrame) -> None:
+    def __init__(self, frame: LoopFrame, leaving: frozenset[int]) -> None:
         self.frame = frame
+        self.leaving = leaving
         self.nodes = frame.group.nodes
         self.row_locals: dict[int, str] = {}  # of "S" and "R" values
         self.row_loads: dict[str, str] = {}  # access name -> local, for reads outside the inner loop
         self.prologue: list[Statement] = []
         self.units, self.grain = frame.units_and_grain()
         self.chunks = max(1, -(-self.units // self.grain))
-        self.plan = SweepPlan(frame, self.chunks)
+        self.plan = SweepPlan(frame, self.chunks, leaving)
         self.merges: dict[int, Accumulate] = {}
         self.counts: dict[int, str] = {}  # parameters of numbers that follow from shapes
 
@@ -164,6 +169,8 @@ class _Builder:
                 self.place_number(node)
         sweeps = tuple(self.sweep(level) for level in range(self.plan.last + 1))
         sweeps = tuple(s for s in sweeps if s.before or s.body)
+        if self.leaving:
+            sweeps = streaming(sweeps, [w.name for w in frame.windows.values() if w.written and id(w.value) in self.leaving])
         finish = self.finish()
         names = "_".join(dict.fromkeys(node.op.name for node in self.nodes))
         main = (*self.prologue, *(x for s in sweeps for x in (*s.before, *s.body)))

@@ -33,6 +33,10 @@ class Lifetimes:
             self._last_read.update({id(self.roots[id(a)]): k for a in node.ins if id(a) in self.roots})
         self._results = {id(self.roots[id(a)]) for a in graph.outputs if id(a) in self.roots}
 
+    def is_read(self, value: Value) -> bool:
+        """Whether a node reads ``value``, also through a view."""
+        return id(value) in self._last_read
+
     def die_in(self, node: TraceNode, value: Value) -> bool:
         """Whether nobody sees ``value`` after ``node``, which reads it as it lies, if at all, and not through a view."""
         direct = not any(self.roots.get(id(a)) is value and a is not value for a in node.ins)

@@ -176,7 +176,8 @@ class _Planner:
 
     def _fused(self, node: TraceNode, writes: tuple[Place, ...], of: TraceNode) -> None:
         in_place = {id(v): self.in_place[id(v)] for v in node.outs if id(v) in self.in_place}
-        lowered = self.structures.lowered(node, lambda v: self.where[id(v)], in_place)
+        unread = {id(v) for v in node.outs if not self.lifetimes.is_read(v)}
+        lowered = self.structures.lowered(node, lambda v: self.where[id(v)], in_place, unread)
         self.buffers += lowered.scratch
         self.steps.append(KernelStep(node, lowered, tuple(map(self.place, node.ins)), writes, of))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from jitgrad.compiler.group import Group
@@ -30,7 +30,9 @@ class Structures:
         self._lowered: dict[Hashable, tuple[Lowered, list[Place]]] = {}
         self._shares: dict[Hashable, bool] = {}
 
-    def lowered(self, node: TraceNode, locate: Locate, in_place: Mapping[int, Value]) -> Lowered:
+    def lowered(
+        self, node: TraceNode, locate: Locate, in_place: Mapping[int, Value], unread: Collection[int] = ()
+    ) -> Lowered:
         """What `lower` makes of ``node``: from scratch, or the kernel of a group like it with other buffers."""
         found = [locate(v) for v in (*node.ins, *node.outs) if isinstance(v, Value)]
         places = [(at.buffer, at.offset) for at in found]
@@ -38,10 +40,11 @@ class Structures:
         # two values in one place stay that: a word of the argument table stands for a place, not for a value
         pattern = tuple([first.setdefault((id(b), offset), k) for k, (b, offset) in enumerate(places)])
         pairs = tuple([(_position(node.outs, out), _position(node.ins, id(source))) for out, source in in_place.items()])
-        key = (self._number(node), pattern, tuple([at.strides for at in found]), pairs)
+        unread_outs = tuple([k for k, out in enumerate(node.outs) if id(out) in unread])
+        key = (self._number(node), pattern, tuple([at.strides for at in found]), pairs, unread_outs)
         known = self._lowered.get(key)
         if known is None:
-            made = _lower(node, found, pairs)
+            made = _lower(node, found, pairs, unread_outs)
             self._lowered[key] = made, places
             return made
         twin, theirs = known
@@ -81,12 +84,14 @@ def _position(values: Sequence[Atom], key: int) -> int:
     return UNREAD
 
 
-def _lower(node: TraceNode, found: Sequence[Location], pairs: Sequence[tuple[int, int]]) -> Lowered:
+def _lower(
+    node: TraceNode, found: Sequence[Location], pairs: Sequence[tuple[int, int]], unread_outs: Sequence[int]
+) -> Lowered:
     """`lower` for values that lie where ``found`` says, inputs before outputs; ``pairs`` (output, input) share memory."""
     body: Graph = node.attr("body")
     inside = {id(v): at for v, at in zip((*body.inputs, *body.outputs), found, strict=True)}
     over = {id(body.outputs[k]): Value(body.outputs[k].aval) if j == UNREAD else body.inputs[j] for k, j in pairs}
-    return lower(node, lambda v: inside[id(v)], over)
+    return lower(node, lambda v: inside[id(v)], over, {id(body.outputs[k]) for k in unread_outs})
 
 
 def _structure(node: TraceNode) -> Hashable:

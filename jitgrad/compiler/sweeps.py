@@ -24,10 +24,11 @@ class SweepPlan:
     sweep reads again, ``scratch`` the memory this takes.
     """
 
-    def __init__(self, frame: LoopFrame, chunks: int) -> None:
+    def __init__(self, frame: LoopFrame, chunks: int, leaving: frozenset[int] = frozenset()) -> None:
         self.frame = frame
         self.nodes = frame.group.nodes
         self.chunks = chunks
+        self.leaving = leaving  # results that go past the caches: their memory holds nothing else
         self.scratch: list[Buffer] = []
         self.spills: dict[int, Access] = {}
         self.lent: dict[int, int] = {}  # results whose memory holds spilled values: the sweep that writes the first
@@ -101,7 +102,7 @@ class SweepPlan:
         dtype = frame.definitions.by_value[key].out.aval.dtype
         for out in frame.outputs.values():
             free = frame.kind[id(out)] == "F" and self.free_until(out) >= level and id(out) not in frame.in_place
-            if free and out.aval.dtype == dtype:
+            if free and id(out) not in self.leaving and out.aval.dtype == dtype:
                 access = frame.windows[id(out), self.out_map(out)].access
                 assert access is not None
                 if "0" not in access.inner:

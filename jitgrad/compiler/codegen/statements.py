@@ -92,7 +92,9 @@ class Body:
         elif isinstance(s, Compute):
             self.out.line(f"{s.local} = {render(s.node, s.args)}", f"{s.node.op}  {s.node.origin}".rstrip())
         elif isinstance(s, Store):
-            self.out.line(f"{self.address(s.access)} = {s.local}", s.note)
+            place = self.address(s.access)
+            name, _, at = place.removesuffix("]").partition("[")
+            self.out.line(f"stream({name}, {at}, {s.local})" if s.streamed else f"{place} = {s.local}", s.note)
         else:
             self.accumulate(s)
 
