@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
+from jitgrad.compiler.codegen.vecmath import coefficients
+
 Value: TypeAlias = Any
 """A NumPy array or scalar under :class:`NumpyAlgebra`, an ``LlvmValue`` under :class:`LlvmAlgebra`."""
 
@@ -56,6 +58,9 @@ class Algebra(Protocol):
 
     def copysign(self, x: Value, sign: Value) -> Value:
         """Magnitude of ``x``, sign bit of ``sign``."""
+
+    def quotient(self, a: Value, b: Value) -> Value:
+        """``a / b`` for ``2**-125 < |b| < 2**125``, correctly rounded or off by one ulp in rare cases, if that is faster."""
 
     def sqrt(self, x: Value) -> Value:
         """Correctly rounded square root."""
@@ -118,6 +123,20 @@ def _polynomial_of(m: Algebra, x: Value, terms: Sequence[Value]) -> Value:
     for term in reversed(terms[:-1]):
         total = m.mad(total, x, term)
     return total
+
+
+_GUESS = 0x7F000000  # 1 / 2**k has the bits of twice 1.0 less those of 2**k; between powers of two, by interpolation
+
+
+def newton_quotient(m: Algebra, a: Value, b: Value) -> Value:
+    """``a / b`` in float32 by a reciprocal within 2**-19 and one step of Newton's method on the remainder.
+
+    For CPUs that divide vectors slowly: 16 floats take 16 cycles on Intel's, these nine operations five.
+    """
+    guess = m.from_bits(-m.bits(b) + _GUESS)
+    reciprocal = guess * poly(m, b * guess, coefficients.RECIPROCAL[32])
+    first = a * reciprocal
+    return m.fma(m.fma(-b, first, a), reciprocal, first)
 
 
 def magic(m: Algebra) -> float:

@@ -7,7 +7,7 @@ vectoriser takes the loop around it. llvmlite and numba are imported with this m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, exact_multiply_add
+from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, exact_multiply_add, newton_quotient
 
 _FLOATS = {32: ir.FloatType(), 64: ir.DoubleType()}
 _INTS = {32: ir.IntType(32), 64: ir.IntType(64)}
@@ -136,14 +136,15 @@ class LlvmValue:
 
 @dataclass(frozen=True, slots=True)
 class LlvmAlgebra:
-    """Operations emitted at the position of ``builder``; ``fused`` says that the target has fma."""
+    """Operations emitted at the position of ``builder``; the target has fma (``fused``), or AVX-512 (``wide_vectors``)."""
 
     builder: Any
     width: int
     fused: bool
+    wide_vectors: bool
 
     def wide(self) -> Algebra:
-        return LlvmAlgebra(self.builder, 64, self.fused)
+        return replace(self, width=64)
 
     def _wrap(self, instruction: Any) -> LlvmValue:
         return LlvmValue(self.builder, instruction)
@@ -183,6 +184,9 @@ class LlvmAlgebra:
 
     def mad(self, a: Value, b: Value, c: Value) -> Value:
         return self._call("llvm.fma" if self.fused else "llvm.fmuladd", a, b, c)
+
+    def quotient(self, a: Value, b: Value) -> Value:
+        return newton_quotient(self, a, b) if self.wide_vectors and self.width == 32 else a / b
 
     def rint(self, x: Value) -> Value:
         return self._call("llvm.rint", x)
@@ -286,7 +290,7 @@ def _define_scalar_form(function: Any, algebra: LlvmAlgebra, bound: float, slow:
     """``f(x, usual) = slow(x) if |x| > bound else usual``, with a branch."""
     _keep_pure(function)
     builder = ir.IRBuilder(function.append_basic_block())
-    inside = LlvmAlgebra(builder, algebra.width, algebra.fused)
+    inside = replace(algebra, builder=builder)
     x = LlvmValue(builder, function.args[0])
     with builder.if_then((inside.abs(x) > bound).ir, likely=False):
         builder.ret(slow(inside, x).ir)
@@ -329,11 +333,15 @@ def _lane_by_lane(builder: Any, scalar: Any, x: Any, usual: Any) -> Any:
 
 
 @cache
-def _has_fma(context: Any) -> bool:
-    """Whether the machine that numba compiles for has a fused multiply-add. Asked once: LLVM may be busy elsewhere."""
+def _machine(context: Any) -> tuple[bool, bool]:
+    """Whether the machine that numba compiles for has a fused multiply-add, and AVX-512.
+
+    Asked once: LLVM may be busy elsewhere.
+    """
     if not binding.get_process_triple().startswith(("x86_64", "i686", "amd64")):
-        return True  # AArch64, POWER and RISC-V with D have it in the base set
-    return "+fma," in f"{context.codegen()._tm_features},"
+        return True, False  # AArch64, POWER and RISC-V with D have the former in the base set
+    features = f"{context.codegen()._tm_features},"
+    return "+fma," in features, "+avx512f," in features
 
 
 
@@ -350,7 +358,7 @@ def numba_intrinsic(name: str, arity: int, definition: Callable[..., Value], boo
         width = operands[0].bitwidth
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            algebra = LlvmAlgebra(builder, width, _has_fma(context))
+            algebra = LlvmAlgebra(builder, width, *_machine(context))
             return definition(algebra, *(LlvmValue(builder, a) for a in args)).ir
 
         return (types.boolean if boolean else operands[0])(*operands), codegen

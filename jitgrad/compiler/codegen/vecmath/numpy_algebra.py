@@ -69,6 +69,9 @@ class NumpyAlgebra:
     def copysign(self, x: Value, sign: Value) -> Value:
         return np.copysign(x, sign)
 
+    def quotient(self, a: Value, b: Value) -> Value:
+        return a / b
+
     def sqrt(self, x: Value) -> Value:
         return np.sqrt(x)
 
