@@ -11,8 +11,8 @@ import numpy as np
 
 from jitgrad.aval import Aval, dtype_name
 from jitgrad.backends.machine import MachineCode, compile_entry
-from jitgrad.op import REGISTRY
-from jitgrad.runtime.parallel import run_shared
+from jitgrad.ops.movement import accumulator_dtype
+from jitgrad.runtime.parallel import run_shared, side_by_side
 from jitgrad.runtime.pool import address_of, empty
 
 Array = np.ndarray[Any, Any]
@@ -68,12 +68,6 @@ def scan_rows(y, x, length, first, step, start, stop):
 """
 
 
-def _each_row(source: str) -> str:
-    """``source`` with every line that speaks of row ``{k}`` written once for each row of a group."""
-    lines = [[line.replace("{k}", str(k)) for k in range(_ROWS)] if "{k}" in line else [line] for line in source.splitlines()]
-    return "\n".join(sum(lines, []))
-
-
 @cache
 def _columns(dtype: str, total: str) -> MachineCode:
     params = (f"{total}*", f"{dtype}*", "i64", "i64", "i64", "i64")
@@ -83,14 +77,14 @@ def _columns(dtype: str, total: str) -> MachineCode:
 @cache
 def _rows(dtype: str, total: str) -> MachineCode:
     params = (f"{total}*", f"{dtype}*", "i64", "i64", "i64")
-    source = _each_row(_LINES).format(cast=f"to_{total}", rows=_ROWS)
+    source = side_by_side(_LINES, _ROWS).format(cast=f"to_{total}", rows=_ROWS)
     return compile_entry(source, "scan_rows", {}, params=params, key="")
 
 
 def _cumulative_sum(x: Array, *, axis: int, reverse: bool) -> Array:
     x = np.ascontiguousarray(x)
     length, width = x.shape[axis], prod(x.shape[axis + 1 :])
-    dtype = REGISTRY["cumulative_sum"].abstract([Aval(x.shape, x.dtype)], {"axis": axis, "reverse": reverse}).dtype
+    dtype = accumulator_dtype(x.dtype)
     out = empty(x.shape, dtype)
     first, step = ((length - 1) * width, -width) if reverse else (0, width)
     names = dtype_name(x.dtype), dtype_name(dtype)

@@ -1,0 +1,110 @@
+"""Positions of the largest elements as machine code: the least of them is found by counting, only they are sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from jitgrad.aval import Aval, dtype_name
+from jitgrad.backends.machine import MachineCode, compile_entry
+from jitgrad.runtime.parallel import run_shared
+from jitgrad.runtime.pool import address_of, empty
+
+Array = np.ndarray[Any, Any]
+
+# An element's key is an i32 that is larger for larger elements: the same for 0.0 and -0.0, and the largest for any NaN.
+_KEYS = {
+    "i32": ("row[j]", "value"),
+    "f32": (
+        "as_i32(row[j] + to_f32(0.0))",
+        "select(row[j] != row[j], to_i32(2147483647), to_i32(value ^ ((value >> 31) & 2147483647)))",
+    ),
+}
+_SMALL = 1 << 11  # elements: with fewer NumPy has sorted them all before threads and tables are set up
+_SHORT = 32  # elements of a row: shorter ones are sorted before their keys are made and counted
+_PIECE = 1 << 12  # elements that are looked at again and again: their keys stay in the first-level cache
+_MANY = 4  # the part of a row, or of a piece, that is asked for from which on sorting it all is as fast
+_BLOCK = 64  # keys that are compared at once
+_SHIFT = 32  # bits of a position: rows are shorter than that, as keys have the other half of a word
+_NOTHING = np.iinfo(np.int64).max  # comes after every candidate
+
+# Bit by bit this finds the largest key that ``count`` keys of a piece or more are not below, by counting those: no branch
+# depends on a single element. Of equals the first ones are taken. A candidate is one word, its key turned round and its
+# position: the smaller, the better, and no two are equal. Keys behind the last element are the least, so never taken.
+_SOURCE = """
+def find_largest(y, x, length, count, parts, piece, start, stop):
+    keys = scratch_i32({piece})
+    for k in range(start, stop):
+        first = k % parts * piece
+        size = min(piece, length - first)
+        padded = (size + {block} - 1) // {block} * {block}
+        wanted = min(count, size)
+        row = at(x, k // parts * length + first)
+        for j in range(size):
+            value = {bits}
+            keys[j] = {key}
+        for j in range(size, padded):
+            keys[j] = to_i32(-2147483648)
+        least = to_i32(-2147483648)
+        above = padded
+        bit = to_i64(31)
+        while bit >= 0 and above != wanted:
+            trial = to_i32(to_i64(least) + (1 << bit))
+            hits = to_i32(0)
+            for j in range(padded):
+                hits = to_i32(hits + to_i32(keys[j] >= trial))
+            if hits >= wanted:
+                least = trial
+                above = to_i64(hits)
+            bit = bit - 1
+        spare = to_i64(0)
+        for j in range(padded):
+            spare = spare + to_i64(keys[j] == least)
+        spare = spare - above + wanted
+        held = k * count
+        for block in range(0, padded, {block}):
+            hits = to_i32(0)
+            for j in range(block, block + {block}):
+                hits = to_i32(hits + to_i32(keys[j] >= least))
+            if hits > 0:
+                for j in range(block, block + {block}):
+                    if keys[j] > least or (keys[j] == least and spare > 0):
+                        y[held] = (~to_i64(keys[j]) << {shift}) | (first + j)
+                        held = held + 1
+                        spare = spare - to_i64(keys[j] == least)
+        for j in range(held, (k + 1) * count):
+            y[j] = to_i64({nothing})
+"""
+
+
+@cache
+def _code(dtype: str) -> MachineCode:
+    bits, key = _KEYS[dtype]
+    text = _SOURCE.format(bits=bits, key=key, piece=_PIECE, block=_BLOCK, shift=_SHIFT, nothing=_NOTHING)
+    params = ("i64*", f"{dtype}*", "i64", "i64", "i64", "i64")
+    return compile_entry(text, "find_largest", {}, params=params, key="")
+
+
+def _argtopk(x: Array, *, axis: int, count: int) -> Array:
+    rows = np.ascontiguousarray(np.moveaxis(x, axis, -1))
+    length = rows.shape[-1]
+    lines, parts = rows.size // length, -(-length // _PIECE)
+    piece = -(-length // parts)
+    best = empty((lines, parts * count), np.dtype(np.int64))
+    words = [address_of(best), address_of(rows), length, count, parts, piece]
+    run_shared(_code(dtype_name(x.dtype)), words, lines * parts, -(-lines * parts // 16))
+    best.sort(axis=1)
+    places = best[:, :count] & ((1 << _SHIFT) - 1)
+    return np.moveaxis(places.reshape(*rows.shape[:-1], count), -1, axis)
+
+
+def find_argtopk(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
+    """For `jitgrad.runtime.substitutes`."""
+    (x,), count = operands, attrs["count"]
+    length = x.shape[attrs["axis"]]
+    if dtype_name(x.dtype) not in _KEYS or x.size < _SMALL or not _SHORT <= length < 1 << (_SHIFT - 1):
+        return None
+    return _argtopk if 0 < count <= min(_PIECE, length) // _MANY else None
