@@ -7,7 +7,7 @@ from typing import Any
 
 from jitgrad.aval import Aval
 from jitgrad.op import OpDef
-from jitgrad.runtime import extremes, largest, scan, scatter
+from jitgrad.runtime import extremes, largest, scan, scatter, searching
 
 # Each looks at operands (their Avals) and attributes, and gives what computes the op for such operands, or None. What it
 # gives takes the same arrays and attributes as the op's eager function and must return the same bits.
@@ -20,6 +20,7 @@ _FINDERS: dict[str, Find] = {
     "cumulative_sum": scan.find_cumulative_sum,
     "index_add": scatter.find_index_add,
     "index_put_add": scatter.find_index_put_add,
+    "searchsorted": searching.find_searchsorted,
 }
 
 
