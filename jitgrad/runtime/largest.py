@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,10 @@ Array = np.ndarray[Any, Any]
 
 # An element's key is an i32 that is larger for larger elements: the same for 0.0 and -0.0, and the largest for any NaN.
 _KEYS = {
-    "i32": ("row[j]", "value"),
+    "i32": ("row[{step}]", "value"),
     "f32": (
-        "as_i32(row[j] + to_f32(0.0))",
-        "select(row[j] != row[j], to_i32(2147483647), to_i32(value ^ ((value >> 31) & 2147483647)))",
+        "as_i32(row[{step}] + to_f32(0.0))",
+        "select(row[{step}] != row[{step}], to_i32(2147483647), to_i32(value ^ ((value >> 31) & 2147483647)))",
     ),
 }
 _SMALL = 1 << 11  # elements: with fewer NumPy has sorted them all before threads and tables are set up
@@ -35,14 +36,17 @@ _NOTHING = np.iinfo(np.int64).max  # comes after every candidate
 # depends on a single element. Of equals the first ones are taken. A candidate is one word, its key turned round and its
 # position: the smaller, the better, and no two are equal. Keys behind the last element are the least, so never taken.
 _SOURCE = """
-def find_largest(y, x, length, count, parts, piece, start, stop):
+def find_largest(y, x, length, width, count, parts, piece, start, stop):
     keys = scratch_i32({piece})
     for k in range(start, stop):
-        first = k % parts * piece
+        matrix = k // (parts * width)
+        part = k // width % parts
+        column = k % width
+        first = part * piece
         size = min(piece, length - first)
         padded = (size + {block} - 1) // {block} * {block}
         wanted = min(count, size)
-        row = at(x, k // parts * length + first)
+        row = at(x, (matrix * length + first) * width + column)
         for j in range(size):
             value = {bits}
             keys[j] = {key}
@@ -64,7 +68,8 @@ def find_largest(y, x, length, count, parts, piece, start, stop):
         for j in range(padded):
             spare = spare + to_i64(keys[j] == least)
         spare = spare - above + wanted
-        held = k * count
+        held = ((matrix * width + column) * parts + part) * count
+        behind = held + count
         for block in range(0, padded, {block}):
             hits = to_i32(0)
             for j in range(block, block + {block}):
@@ -75,30 +80,31 @@ def find_largest(y, x, length, count, parts, piece, start, stop):
                         y[held] = (~to_i64(keys[j]) << {shift}) | (first + j)
                         held = held + 1
                         spare = spare - to_i64(keys[j] == least)
-        for j in range(held, (k + 1) * count):
+        for j in range(held, behind):
             y[j] = to_i64({nothing})
 """
 
 
 @cache
-def _code(dtype: str) -> MachineCode:
-    bits, key = _KEYS[dtype]
+def _code(dtype: str, step: str) -> MachineCode:
+    bits, key = [text.format(step=step) for text in _KEYS[dtype]]
     text = _SOURCE.format(bits=bits, key=key, piece=_PIECE, block=_BLOCK, shift=_SHIFT, nothing=_NOTHING)
-    params = ("i64*", f"{dtype}*", "i64", "i64", "i64", "i64")
+    params = ("i64*", f"{dtype}*", "i64", "i64", "i64", "i64", "i64")
     return compile_entry(text, "find_largest", {}, params=params, key="")
 
 
 def _argtopk(x: Array, *, axis: int, count: int) -> Array:
-    rows = np.ascontiguousarray(np.moveaxis(x, axis, -1))
-    length = rows.shape[-1]
-    lines, parts = rows.size // length, -(-length // _PIECE)
+    x = np.ascontiguousarray(x)
+    length, width = x.shape[axis], prod(x.shape[axis + 1 :])
+    lines, parts = x.size // length, -(-length // _PIECE)
     piece = -(-length // parts)
     best = empty((lines, parts * count), np.dtype(np.int64))
-    words = [address_of(best), address_of(rows), length, count, parts, piece]
-    run_shared(_code(dtype_name(x.dtype)), words, lines * parts, -(-lines * parts // 16))
+    words = [address_of(best), address_of(x), length, width, count, parts, piece]
+    code = _code(dtype_name(x.dtype), "j" if width == 1 else "j * width")
+    run_shared(code, words, lines * parts, -(-lines * parts // 16))
     best.sort(axis=1)
     places = best[:, :count] & ((1 << _SHIFT) - 1)
-    return np.moveaxis(places.reshape(*rows.shape[:-1], count), -1, axis)
+    return np.moveaxis(places.reshape(*x.shape[:axis], *x.shape[axis + 1 :], count), -1, axis)
 
 
 def find_argtopk(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
