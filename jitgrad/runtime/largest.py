@@ -25,7 +25,7 @@ _KEYS = {
     ),
 }
 _SMALL = 1 << 11  # elements: with fewer NumPy has sorted them all before threads and tables are set up
-_SHORT = 32  # elements of a row: shorter ones are sorted before their keys are made and counted
+_SHORT = 32  # elements of a row up to which comparing each with each is the least work
 _PIECE = 1 << 12  # elements that are looked at again and again: their keys stay in the first-level cache
 _MANY = 4  # the part of a row, or of a piece, that is asked for from which on sorting it all is as fast
 _BLOCK = 64  # keys that are compared at once
@@ -84,33 +84,63 @@ def find_largest(y, x, length, width, count, parts, piece, start, stop):
             y[j] = to_i64({nothing})
 """
 
+# An element's place in the order is the number of those before it: the larger ones, and its equals further in front.
+_RANKS = """
+def rank(y, x, length, width, count, start, stop):
+    keys = scratch_i32({short})
+    ranks = scratch_i32({short})
+    order = scratch_i64({short})
+    for j in range({short}):
+        keys[j] = to_i32(0)
+    for k in range(start, stop):
+        row = at(x, k // width * length * width + k % width)
+        for j in range(length):
+            value = {bits}
+            keys[j] = {key}
+        for j in range({short}):
+            ranks[j] = to_i32(0)
+        for i in range(length):
+            other = keys[i]
+            for j in range({short}):
+                before = (other > keys[j]) | ((other == keys[j]) & (to_i32(i) < to_i32(j)))
+                ranks[j] = to_i32(ranks[j] + to_i32(before))
+        for j in range(length):
+            order[ranks[j]] = j
+        for j in range(count):
+            y[k * count + j] = order[j]
+"""
+
 
 @cache
-def _code(dtype: str, step: str) -> MachineCode:
+def _code(entry: str, dtype: str, step: str) -> MachineCode:
     bits, key = [text.format(step=step) for text in _KEYS[dtype]]
-    text = _SOURCE.format(bits=bits, key=key, piece=_PIECE, block=_BLOCK, shift=_SHIFT, nothing=_NOTHING)
-    params = ("i64*", f"{dtype}*", "i64", "i64", "i64", "i64", "i64")
-    return compile_entry(text, "find_largest", {}, params=params, key="")
+    source, sizes = {"find_largest": (_SOURCE, 5), "rank": (_RANKS, 3)}[entry]
+    sizes_of = {"piece": _PIECE, "block": _BLOCK, "shift": _SHIFT, "nothing": _NOTHING, "short": _SHORT}
+    text = source.format(bits=bits, key=key, **sizes_of)
+    return compile_entry(text, entry, {}, params=("i64*", f"{dtype}*", *["i64"] * sizes), key="")
 
 
 def _argtopk(x: Array, *, axis: int, count: int) -> Array:
     x = np.ascontiguousarray(x)
     length, width = x.shape[axis], prod(x.shape[axis + 1 :])
+    how = dtype_name(x.dtype), "j" if width == 1 else "j * width"
     lines, parts = x.size // length, -(-length // _PIECE)
-    piece = -(-length // parts)
     best = empty((lines, parts * count), np.dtype(np.int64))
-    words = [address_of(best), address_of(x), length, width, count, parts, piece]
-    code = _code(dtype_name(x.dtype), "j" if width == 1 else "j * width")
-    run_shared(code, words, lines * parts, -(-lines * parts // 16))
-    best.sort(axis=1)
-    places = best[:, :count] & ((1 << _SHIFT) - 1)
-    return np.moveaxis(places.reshape(*x.shape[:axis], *x.shape[axis + 1 :], count), -1, axis)
+    words = [address_of(best), address_of(x), length, width, count]
+    if length <= _SHORT:
+        run_shared(_code("rank", *how), words, lines, -(-lines // 16))
+    else:
+        run_shared(_code("find_largest", *how), [*words, parts, -(-length // parts)], lines * parts, -(-lines * parts // 16))
+        best.sort(axis=1)
+        best = best[:, :count] & ((1 << _SHIFT) - 1)
+    return np.moveaxis(best.reshape(*x.shape[:axis], *x.shape[axis + 1 :], count), -1, axis)
 
 
 def find_argtopk(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
     """For `jitgrad.runtime.substitutes`."""
     (x,), count = operands, attrs["count"]
     length = x.shape[attrs["axis"]]
-    if dtype_name(x.dtype) not in _KEYS or x.size < _SMALL or not _SHORT <= length < 1 << (_SHIFT - 1):
+    if dtype_name(x.dtype) not in _KEYS or x.size < _SMALL or length >= 1 << (_SHIFT - 1):
         return None
-    return _argtopk if 0 < count <= min(_PIECE, length) // _MANY else None
+    most = length if length <= _SHORT else min(_PIECE, length) // _MANY
+    return _argtopk if 0 < count <= most else None

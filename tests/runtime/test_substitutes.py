@@ -85,9 +85,11 @@ def test_positions_of_extremes(name: str, dtype: str, kind: str) -> None:
 @pytest.mark.parametrize("dtype", ["f", "i"])
 def test_the_largest(dtype: str, kind: str) -> None:
     for shape, axis in AXES:
-        for count in (1, 5, min(shape[axis] // 5, 1000)):
-            if 4 * count <= shape[axis] >= 32:
-                assert_eager("argtopk", values(shape, dtype, kind), axis=axis, count=count)
+        for count in {1, 2, shape[axis]} if shape[axis] <= 32 else {1, 5, min(shape[axis] // 5, 1000)}:
+            assert_eager("argtopk", values(shape, dtype, kind), axis=axis, count=min(count, shape[axis]))
+    for length in (1, 8, 31, 32):
+        for shape, axis in (((3000, length), 1), ((length, 3000), 0), ((100, length, 30), 1)):
+            assert_eager("argtopk", values(shape, dtype, kind), axis=axis, count=(length + 1) // 2)
 
 
 @pytest.mark.parametrize("ending", [1, 64, 4096])
@@ -167,7 +169,7 @@ def test_any_number_of_threads(threads: int) -> None:
         ("argtopk", (300, 300), "f", {"axis": 0, "count": 100}),  # many
         ("argtopk", (300, 300), "f", {"axis": 0, "count": 0}),
         ("argtopk", (300, 300), "d", {"axis": 0, "count": 3}),
-        ("argtopk", (3000, 16), "f", {"axis": 1, "count": 2}),  # short
+        ("argtopk", (100, 16), "f", {"axis": 1, "count": 2}),  # small
     ],
 )
 def test_where_numpys_function_stays(name: str, shape: tuple[int, ...], dtype: str, attrs: dict[str, Any]) -> None:
