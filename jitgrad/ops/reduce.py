@@ -21,7 +21,6 @@ from jitgrad.ops.movement import (
     accumulate_dtypes,
     accumulator_dtype,
     expand_dims,
-    flip,
     place,
     reduced_shape,
     reshape,
@@ -29,6 +28,8 @@ from jitgrad.ops.movement import (
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.product import product_gradient
 from jitgrad.tensor import Tensor, check_supported
+
+Array = np.ndarray[Any, Any]
 
 
 def _accumulated_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
@@ -89,8 +90,15 @@ def _prod_vjp(g: Tensor, _out: Any, x: Tensor, *, axis: tuple[int, ...]) -> Tens
     return product_gradient(g, x, axis)
 
 
-def _cumulative_sum_vjp(g: Tensor, _out: Tensor, _x: Any, *, axis: int) -> Tensor:
-    return flip(apply(CUMULATIVE_SUM, flip(g, axis), axis=axis), axis)
+def _cumulative_sum(x: Array, *, axis: int, reverse: bool) -> Array:
+    dtype = accumulator_dtype(np.asarray(x).dtype)
+    if not reverse:
+        return np.cumsum(x, axis=axis, dtype=dtype)
+    return np.flip(np.cumsum(np.flip(x, axis), axis=axis, dtype=dtype), axis)
+
+
+def _cumulative_sum_vjp(g: Tensor, _out: Tensor, _x: Any, *, axis: int, reverse: bool) -> Tensor:
+    return apply(CUMULATIVE_SUM, g, axis=axis, reverse=not reverse)
 
 
 PROD = _reduce(
@@ -133,13 +141,13 @@ ARGMIN = define(
     sample_attrs={"axis": 0},
 )
 CUMULATIVE_SUM = define(
-    "cumulative_sum(x, *, axis)",
+    "cumulative_sum(x, *, axis, reverse)",
     kind=Kind.OPAQUE,
-    eager=lambda x, *, axis: np.cumsum(x, axis=axis, dtype=accumulator_dtype(np.asarray(x).dtype)),
+    eager=_cumulative_sum,
     abstract=lambda avals, _attrs: Aval(avals[0].shape, accumulator_dtype(avals[0].dtype)),
     vjp=(_cumulative_sum_vjp,),
     domain=("real",),
-    sample_attrs={"axis": 0},
+    sample_attrs={"axis": 0, "reverse": True},
 )
 
 
@@ -225,7 +233,7 @@ def cumulative_sum(x: Operand, axis: int | None = None, *, dtype: Any = None, in
     k = normalize_axis("cumulative_sum", 0 if axis is None else axis, aval.ndim)
     if aval.ndim == 0:
         raise ArgumentError("cumulative_sum of a 0-d array: there is no axis to run along")
-    out = apply(CUMULATIVE_SUM, _converted("cumulative_sum", x, dtype), axis=k)
+    out = apply(CUMULATIVE_SUM, _converted("cumulative_sum", x, dtype), axis=k, reverse=False)
     if not include_initial:
         return out
     shape = tuple(n + (j == k) for j, n in enumerate(out.shape))

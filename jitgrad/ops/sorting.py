@@ -13,11 +13,14 @@ from jitgrad.dispatch import aval_of
 from jitgrad.errors import ArgumentError, ShapeError
 from jitgrad.op import Kind, define
 from jitgrad.ops.indexing import as_constant, take, take_along_axis
-from jitgrad.ops.movement import cut, flatten
+from jitgrad.ops.movement import flatten
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
+
+_FEW = 1 << 12  # elements: fewer are sorted before anything better has been set up
+_MANY = 16  # the part of a row that is asked for from which on sorting it all is as fast
 
 
 class TopK(NamedTuple):
@@ -36,6 +39,28 @@ def _argsort(x: Array, *, axis: int, descending: bool, stable: bool) -> Array:
     return last - np.flip(np.argsort(np.flip(x, axis), axis=axis, kind=kind), axis)
 
 
+def _argtopk(x: Array, *, axis: int, count: int) -> Array:
+    """The positions of the ``count`` largest along ``axis`` of ``x``, those of equals in order."""
+    length = x.shape[axis]
+    if x.size < _FEW or not 0 < count <= length // _MANY:
+        order = _argsort(x, axis=axis, descending=True, stable=True)
+        return order[(*[slice(None)] * axis, slice(count))]
+    kept = np.moveaxis(x, axis, -1)
+    lines = kept.reshape(-1, length)
+    least = np.partition(lines, length - count, axis=1)[:, length - count, None]
+    row, place = np.nonzero(~(lines < least))  # as many as asked for, or more: equals of the least, and NaN
+    order = _argsort(lines[row, place], axis=0, descending=True, stable=True)
+    order = order[np.argsort(row[order], kind="stable")]
+    first = np.searchsorted(row, np.arange(len(lines)))
+    found = place[order[first[:, None] + np.arange(count)]]
+    return np.moveaxis(found.reshape(*kept.shape[:-1], count), -1, axis)
+
+
+def _argtopk_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+    shape, axis = avals[0].shape, attrs["axis"]
+    return Aval((*shape[:axis], attrs["count"], *shape[axis + 1 :]), np.dtype(np.int64))
+
+
 def _searchsorted_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     ordered, values = avals
     if ordered.ndim != 1:
@@ -50,6 +75,14 @@ ARGSORT = define(
     abstract=lambda avals, _attrs: Aval(avals[0].shape, np.dtype(np.int64)),
     domain=("real",),
     sample_attrs={"axis": 0, "descending": True, "stable": True},
+)
+ARGTOPK = define(
+    "argtopk(x, *, axis, count)",
+    kind=Kind.OPAQUE,
+    eager=_argtopk,
+    abstract=_argtopk_aval,
+    domain=("real",),
+    sample_attrs={"axis": 0, "count": 2},
 )
 SEARCHSORTED = define(
     "searchsorted(ordered, values, *, side)",
@@ -88,7 +121,7 @@ def topk(x: Operand, k: int, axis: int = -1) -> TopK:
     length = aval.shape[a] if aval.ndim else 0
     if not 0 <= count <= length:
         raise ArgumentError(f"topk: k={count} of axis {axis} of {aval}; it must be between 0 and {length}")
-    indices = cut(argsort(x, a, descending=True), a, 0, count)
+    indices = apply(ARGTOPK, x, axis=a, count=count)
     return TopK(take_along_axis(x, indices, a), indices)
 
 

@@ -1,4 +1,4 @@
-"""Machine code outside compiled programs, its items shared among the team's threads."""
+"""Machine code outside compiled programs: items side by side in a loop, and shared among the team's threads."""
 
 from __future__ import annotations
 
@@ -22,3 +22,9 @@ def run_shared(code: MachineCode, words: Sequence[int], items: int, chunk: int) 
     instruction = np.zeros((1, native.INSTRUCTION_WORDS), np.int64)
     instruction[0, :5] = native.KERNEL, code.address, address_of(table), items, chunk
     team.run(address_of(instruction), 1)
+
+
+def side_by_side(source: str, count: int) -> str:
+    """``source`` with every line that speaks of item ``{k}`` written for items 0 to ``count - 1``, one after the other."""
+    lines = [line.replace("{k}", str(k)) for line in source.splitlines() for k in range(count if "{k}" in line else 1)]
+    return "\n".join(lines)

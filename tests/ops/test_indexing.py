@@ -220,6 +220,31 @@ def test_topk():
     check_grads(lambda t: jg.topk(t, 2).values ** 2, (X,), order=2)
 
 
+@pytest.mark.parametrize("kind", ["different", "equal", "nan"])
+@pytest.mark.parametrize("dtype", ["f", "d", "e", "i", "q", "B", "?"])
+@pytest.mark.parametrize(("shape", "axis"), [((30, 200), 1), ((200, 30), 0), ((5, 300, 4), 1), ((5000,), 0)])
+def test_topk_of_many_is_the_head_of_a_stable_sort(shape, axis, dtype, kind):
+    rng = np.random.default_rng(0)
+    x = (rng.normal(size=shape) * 50 if kind != "equal" else rng.integers(0, 3, shape)).astype(dtype)
+    if kind == "nan" and np.dtype(dtype).kind == "f":
+        x[rng.random(shape) < 0.1] = np.nan  # in some rows more than are asked for, in others fewer
+        x[rng.random(shape) < 0.1] = -0.0
+
+    values, indices = jg.topk(jg.asarray(x), 12, axis)
+
+    expected = jg.argsort(jg.asarray(x), axis, descending=True).numpy()
+    expected = np.take(expected, np.arange(12), axis)
+    np.testing.assert_array_equal(indices.numpy(), expected)
+    np.testing.assert_array_equal(values.numpy(), np.take_along_axis(x, expected, axis))
+
+
+@pytest.mark.parametrize("shape", [(0, 5000), (5000, 0), (70, 70)])
+def test_topk_of_none(shape):
+    values, indices = jg.topk(jg.zeros(shape), 0, 1)
+
+    assert values.shape == indices.shape == (shape[0], 0)
+
+
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_searchsorted(side):
     ordered, values = np.array([1.0, 2.0, 2.0, 5.0]), np.array([[2.0, 0.0], [9.0, 5.0]])

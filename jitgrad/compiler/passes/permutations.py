@@ -12,12 +12,16 @@ from jitgrad.op import REGISTRY, Kind
 
 Axes = tuple[int, ...]
 
+_ALONG = frozenset({"argsort", "argtopk", "cumulative_sum"})  # go along one axis, which stays: each line on its own
+_OVER = frozenset({"argmax", "argmin"})  # reduce one axis, each line on its own; without an axis the order counts
+
 
 def sink_permutations(graph: Graph) -> Graph:
     """``tanh(x.T)`` becomes ``tanh(x).T`` and ``sum(x.T, axis=1)`` becomes ``sum(x, axis=0)``.
 
-    A result is in the order of its operands then, as NumPy's are, and a library call or a copy behind it sees a view. An
-    elementwise op is changed if all of its large operands are permuted alike, a reduction always.
+    So do library calls that go along one axis, such as ``cumulative_sum``. A result is in the order of its operands then,
+    as NumPy's are, and a library call or a copy behind it sees a view. An elementwise op is changed if all of its large
+    operands are permuted alike, all others always.
     """
     if not any(node.op.name == "permute_dims" for node in graph.nodes):
         return graph
@@ -48,8 +52,14 @@ class _Sink:
             return
         elif node.op.kind is Kind.REDUCE and node.op.monoid is not None and id(node.ins[0]) in self.seen:
             source, axes = self.seen[id(node.ins[0])]
-            gone = tuple(sorted(axes[k] for k in node.attr("axis")))
-            self.reduce(node, source, gone, tuple(a for k, a in enumerate(axes) if k not in node.attr("axis")))
+            self.reduce(node, source, axes, tuple(sorted(axes[k] for k in node.attr("axis"))))
+            return
+        elif node.op.name in _OVER and node.attr("axis") is not None and id(node.ins[0]) in self.seen:
+            source, axes = self.seen[id(node.ins[0])]
+            self.reduce(node, source, axes, axes[node.attr("axis")])
+            return
+        elif node.op.name in _ALONG and id(node.ins[0]) in self.seen:
+            self.go_along(node, *self.seen[id(node.ins[0])])
             return
         self.nodes.append(node)
 
@@ -73,8 +83,9 @@ class _Sink:
             atom = self.emit(node, "expand_dims", atom, {"axis": missing})
         return self.emit(node, "permute_dims", atom, {"axes": _inverse(axes)})
 
-    def reduce(self, node: TraceNode, source: Value, gone: Axes, kept: Axes) -> None:
-        """``kept``: the axes of ``source`` that are left, in the order of the result."""
+    def reduce(self, node: TraceNode, source: Value, axes: Axes, gone: Axes | int) -> None:
+        """``gone``: what the reduction's attribute ``axis`` is for ``source``, whose axes the operand has in order ``axes``."""
+        kept = tuple(k for k in axes if k != gone and not (isinstance(gone, tuple) and k in gone))
         order = sorted(kept)
         if list(kept) == order:
             self.nodes.append(replace(node, ins=(source,), attrs=(("axis", gone),)))
@@ -83,6 +94,11 @@ class _Sink:
         result = Value(Aval(shape, node.out.aval.dtype))
         self.nodes.append(replace(node, ins=(source,), outs=(result,), attrs=(("axis", gone),)))
         self.permute(node, result, tuple(order.index(k) for k in kept))
+
+    def go_along(self, node: TraceNode, source: Value, axes: Axes) -> None:
+        """``node``, whose operand is ``source`` with its axes in the order ``axes``, for ``source`` itself."""
+        attrs = {**dict(node.attrs), "axis": axes[node.attr("axis")]}
+        self.permute(node, self.emit(node, node.op.name, source, attrs), axes)
 
     def permute(self, node: TraceNode, source: Value, axes: Axes) -> None:
         """The result of ``node`` as a permutation of ``source``."""
