@@ -17,8 +17,9 @@ from jitgrad.compiler.codegen.cpu import emit_cpu
 from jitgrad.compiler.codegen.emit import Source
 from jitgrad.compiler.codegen.vecmath import numpy_namespace
 from jitgrad.compiler.kernel import LANES, Kernel
+from jitgrad.half import held
 
-_DTYPES = {dtype_name(np.dtype(c)): np.dtype(c) for c in "?bhilBHILfd"}
+_DTYPES = {dtype_name(np.dtype(c)): np.dtype(c) for c in "?bhilBHILefd"}
 
 
 class Pointer:
@@ -47,12 +48,13 @@ def passed(word: int, kind: str) -> Any:
     """What a kernel parameter of ``kind`` gets for ``word``: the integer, or the float whose bit pattern it is."""
     if kind[0] != "f":
         return word
-    return np.array(word, np.int64).astype(f"i{int(kind[1:]) // 8}").view(_DTYPES[kind])[()]
+    number = np.array(word, np.int64).astype(f"i{int(kind[1:]) // 8}").view(_DTYPES[kind])
+    return number.astype(held(_DTYPES[kind]))[()]
 
 
 def _to(dtype: np.dtype[Any]) -> Callable[[Any], Any]:
     def convert(x: Any) -> Any:
-        return np.asarray(x).astype(dtype)[()]
+        return np.asarray(x).astype(dtype).astype(held(dtype))[()]
 
     return convert
 
@@ -92,6 +94,8 @@ def names() -> Mapping[str, Any]:
         at=lambda p, n: Pointer(p.array, p.offset + int(n)),
         prefetch=lambda p, n: None,
         old=lambda x: x,
+        as_half=np.float32,
+        as_bits=np.float16,
         select=lambda c, a, b: a if c else b,
         fsum=lambda a, x: a + x,
         fprod=lambda a, x: a * x,

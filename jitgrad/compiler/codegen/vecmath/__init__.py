@@ -30,6 +30,9 @@ def numba_namespace() -> dict[str, Any]:
     return dict(_numba_functions())
 
 
-def numpy_namespace() -> dict[str, Any]:
-    """Name -> callable on float32 or float64 NumPy arrays and scalars, same dtype out; TypeError for other dtypes."""
-    return {f.name: numpy_callable(f.definition) for f in FUNCTIONS.values()}
+def numpy_namespace(fused: bool = False) -> dict[str, Any]:
+    """Name -> callable on float32 or float64 NumPy arrays and scalars, same dtype out; TypeError for other dtypes.
+
+    ``fused``: round as kernels do on a CPU with fma, which takes longer.
+    """
+    return {f.name: numpy_callable(f.definition, fused) for f in FUNCTIONS.values()}

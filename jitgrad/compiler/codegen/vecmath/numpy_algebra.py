@@ -19,9 +19,10 @@ def _fma64(a: Value, b: Value, c: Value) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class NumpyAlgebra:
-    """Operations on arrays or scalars of one float format."""
+    """Operations on arrays or scalars of one float format; ``fused``: `mad` rounds once in float32, as with fma."""
 
     width: int
+    fused: bool = False
 
     @property
     def _float(self) -> Any:
@@ -49,7 +50,7 @@ class NumpyAlgebra:
         return (np.float64(a) * b + c).astype(np.float32)
 
     def mad(self, a: Value, b: Value, c: Value) -> Value:
-        return a * b + c
+        return self.fma(a, b, c) if self.fused and self.width == 32 else a * b + c
 
     def rint(self, x: Value) -> Value:
         return np.rint(x)
@@ -98,7 +99,7 @@ class NumpyAlgebra:
         return np.asarray(table, self._float)[index]
 
 
-def numpy_callable(definition: Callable[..., Value]) -> Callable[..., Any]:
+def numpy_callable(definition: Callable[..., Value], fused: bool = False) -> Callable[..., Any]:
     """``definition`` on arrays or scalars, all float32 or all float64; the shape is their broadcast shape.
 
     Raises:
@@ -111,7 +112,7 @@ def numpy_callable(definition: Callable[..., Value]) -> Callable[..., Any]:
             raise TypeError(f"{definition.__name__}: operands must all be float32 or all float64, "
                             f"got {', '.join(str(a.dtype) for a in arrays)}")
         with np.errstate(all="ignore"):
-            out = definition(NumpyAlgebra(arrays[0].itemsize * 8), *arrays)
+            out = definition(NumpyAlgebra(arrays[0].itemsize * 8, fused), *arrays)
         return np.asarray(out)[()]
 
     function.__name__ = definition.__name__
