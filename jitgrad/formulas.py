@@ -27,6 +27,9 @@ _PLAIN: dict[str, Any] = {
     "fmod": np.fmod,
     "left_shift": np.left_shift,
     "right_shift": np.right_shift,
+    "logical_and": np.logical_and,
+    "logical_or": np.logical_or,
+    "logical_not": np.logical_not,
     "logical_xor": np.logical_xor,
 }
 
@@ -96,6 +99,10 @@ def _code(scalar: str, dtype: Dtype) -> CodeType:
     return compile(ast.fix_missing_locations(tree), f"<{scalar}>", "eval")
 
 
+def _call(function: str, *operands: ast.expr) -> ast.Call:
+    return ast.Call(ast.Name(function, ast.Load()), list(operands), [])
+
+
 class _Vectorised(ast.NodeTransformer):
     """``a if c else b`` as a selection between arrays, numbers as typed 0-d arrays."""
 
@@ -103,8 +110,26 @@ class _Vectorised(ast.NodeTransformer):
         self.dtype = dtype
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
-        arguments = [self.visit(node.test), self.visit(node.body), self.visit(node.orelse)]
-        return ast.Call(ast.Name("_select", ast.Load()), arguments, [])
+        return _call("_select", self.visit(node.test), self.visit(node.body), self.visit(node.orelse))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
+        found, *rest = [self.visit(value) for value in node.values]
+        for part in rest:
+            found = _call(name, found, part)
+        return found  # type: ignore[no-any-return]
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        operand = self.visit(node.operand)
+        if isinstance(node.op, ast.Not):
+            return _call("logical_not", operand)
+        return ast.UnaryOp(node.op, operand)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        left, right = self.visit(node.left), self.visit(node.right)
+        if isinstance(node.op, ast.Pow):
+            return _call("pow", left, right)
+        return ast.BinOp(left, node.op, right)
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        return ast.Call(ast.Name("_typed", ast.Load()), [node, ast.Constant(self.dtype.str)], [])
+        return _call("_typed", node, ast.Constant(self.dtype.str))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import platform
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -42,20 +42,21 @@ def held(dtype: Dtype) -> Dtype:
 
 @cache
 def _parts(scalar: str) -> tuple[frozenset[str], int, bool]:
-    """(functions that ``scalar`` calls, number of its arithmetic operations, whether its constants are exact in float16)."""
+    """(functions that ``scalar`` calls, number of its operators, whether its constants are exact in float16)."""
     nodes = list(ast.walk(ast.parse(scalar, mode="eval")))
-    called = frozenset(n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
+    called = {n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    called |= {"pow" for n in nodes if isinstance(n, ast.Pow)}
     numbers = [n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, (int, float))]
     with np.errstate(over="ignore"):
         exact = all(float(np.float16(n)) == n for n in numbers)
-    return called, sum(isinstance(n, ast.BinOp) for n in nodes), exact
+    return frozenset(called), sum(isinstance(n, ast.BinOp) for n in nodes), exact
 
 
 @cache
 def is_exact(scalar: str) -> bool:
     """Whether the expression takes float16 numbers to one of the same format without any rounding."""
-    called, arithmetic, exact_constants = _parts(scalar)
-    return called <= _EXACT and arithmetic == 0 and exact_constants
+    called, operators, exact_constants = _parts(scalar)
+    return called <= _EXACT and operators == 0 and exact_constants
 
 
 def has_kernel_form(op: OpDef) -> bool:
@@ -65,9 +66,9 @@ def has_kernel_form(op: OpDef) -> bool:
 
 @cache
 def _rounds_once(scalar: str) -> bool:
-    """Whether NumPy's loops for float16 compute the whole expression in float32."""
-    called, arithmetic, _ = _parts(scalar)
-    return called <= _EXACT | _ROUNDING and arithmetic + len(called & _ROUNDING) <= 1
+    """Whether NumPy's loops for float16, which round every result, round as often as float32 with one rounding does."""
+    called, operators, exact_constants = _parts(scalar)
+    return called <= _EXACT | _ROUNDING and operators + len(called & _ROUNDING) <= 1 and exact_constants
 
 
 def meaning(op: OpDef, dtypes: Sequence[Dtype]) -> Callable[..., Any]:
@@ -75,10 +76,11 @@ def meaning(op: OpDef, dtypes: Sequence[Dtype]) -> Callable[..., Any]:
     if HALF not in dtypes or not has_kernel_form(op):
         return op.eager
     assert op.scalar is not None
-    return op.eager if _rounds_once(op.scalar) else _in_single(op)
+    as_numpy = is_exact(op.scalar) or (_rounds_once(op.scalar) and not op.attrs)  # attributes are not rounded
+    return op.eager if as_numpy else _in_single(op)
 
 
-@cache
+@lru_cache(maxsize=256)
 def _in_single(op: OpDef) -> Callable[..., Any]:
     """``op`` by the functions that kernels call, rounded at the end.
 
@@ -87,7 +89,8 @@ def _in_single(op: OpDef) -> Callable[..., Any]:
 
     def compute(*arrays: np.ndarray[Any, Any], **attrs: Any) -> Any:
         wide = [x.astype(SINGLE) if x.dtype == HALF else x for x in arrays]
-        return evaluate_with(scalar_functions(bool(FEATURES.get("FMA3", True))), op, wide, attrs).astype(HALF)
+        numbers = {name: SINGLE.type(value) for name, value in attrs.items()}
+        return evaluate_with(scalar_functions(bool(FEATURES.get("FMA3", True))), op, wide, numbers).astype(HALF)
 
     @cache
     def table() -> np.ndarray[Any, Any]:

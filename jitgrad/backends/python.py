@@ -19,7 +19,7 @@ from jitgrad.compiler.codegen.vecmath import numpy_namespace
 from jitgrad.compiler.kernel import LANES, Kernel
 from jitgrad.half import held
 
-_DTYPES = {dtype_name(np.dtype(c)): np.dtype(c) for c in "?bhilBHILefd"}
+DTYPES = {dtype_name(np.dtype(c)): np.dtype(c) for c in "?bhilBHILefd"}
 
 
 class Pointer:
@@ -48,8 +48,8 @@ def passed(word: int, kind: str) -> Any:
     """What a kernel parameter of ``kind`` gets for ``word``: the integer, or the float whose bit pattern it is."""
     if kind[0] != "f":
         return word
-    number = np.array(word, np.int64).astype(f"i{int(kind[1:]) // 8}").view(_DTYPES[kind])
-    return number.astype(held(_DTYPES[kind]))[()]
+    number = np.array(word, np.int64).astype(f"i{int(kind[1:]) // 8}").view(DTYPES[kind])
+    return number.astype(held(DTYPES[kind]))[()]
 
 
 def _to(dtype: np.dtype[Any]) -> Callable[[Any], Any]:
@@ -85,8 +85,8 @@ def _columns_to_rows(tile: Pointer, p: Pointer, stride: int, n: int, m: int) -> 
 def names() -> Mapping[str, Any]:
     """What kernel source can call, as Python functions on NumPy scalars."""
     found: dict[str, Any] = {**numpy_namespace(), **FUNCTIONS}
-    found.update({f"to_{name}": _to(dtype) for name, dtype in _DTYPES.items()})
-    found.update({f"scratch_{name}": _scratch(dtype) for name, dtype in _DTYPES.items()})
+    found.update({f"to_{name}": _to(dtype) for name, dtype in DTYPES.items()})
+    found.update({f"scratch_{name}": _scratch(dtype) for name, dtype in DTYPES.items()})
     found.update(
         rows_to_lanes=_rows_to_lanes,
         lanes_to_rows=_lanes_to_rows,

@@ -76,7 +76,7 @@ def everything(x: Any, y: Any, row: Any, column: Any) -> Any:
 
 
 @pytest.mark.numba
-@pytest.mark.parametrize("dtype", ["f", "d", "i", "l"])
+@pytest.mark.parametrize("dtype", ["e", "f", "d", "h", "i", "l"])
 @pytest.mark.parametrize("shape", [(LEAST_TURNED, 64), (9, 9), (64, 64), (65, 130), (200, 67), (1000, 33)])
 def test_turned_operands(shape: tuple[int, int], dtype: str, same: Any) -> None:
     n, m = shape

@@ -13,7 +13,19 @@ from jitgrad.aval import Dtype, dtype_name
 from jitgrad.compiler.codegen.emit import Emitter, Source
 from jitgrad.compiler.codegen.scalar import cast
 from jitgrad.compiler.codegen.statements import Body, as_value, chunk_function, fold, index, initial
-from jitgrad.compiler.kernel import LANES, NARROW, Access, Accumulate, Compute, Kernel, Load, Statement, Store, Sweep
+from jitgrad.compiler.kernel import (
+    LANES,
+    LEAST_BYTES,
+    NARROW,
+    Access,
+    Accumulate,
+    Compute,
+    Kernel,
+    Load,
+    Statement,
+    Store,
+    Sweep,
+)
 from jitgrad.half import held
 
 
@@ -200,7 +212,7 @@ class Tiles:
 
     def turns(self, access: Access) -> bool:
         """Whether blocks of the access can be transposed in registers."""
-        return access in self.wide and access.inner == ("1",) and access.dtype.itemsize >= 4
+        return access in self.wide and access.inner == ("1",) and access.dtype.itemsize >= LEAST_BYTES
 
     def rows_of(self, access: Access) -> str:
         """The first row of the tile in memory, the stride of the rows, their length and their number, as arguments."""
