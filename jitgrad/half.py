@@ -1,8 +1,8 @@
 """float16: what elementwise ops mean on it, and whether kernels compute with it.
 
 An op computes in float32 and rounds its result once. For ``+ - * /`` and square roots that is the correctly rounded
-float16 result (S. A. Figueroa, "When is double rounding innocuous?", SIGNUM Newsletter 30, 1995: float32 has more than
-2 * 11 + 2 bits), and what NumPy's own loops do.
+float16 result, for float32 has the 2 * 11 + 2 bits that it takes (S. A. Figueroa, "When is double rounding innocuous?",
+SIGNUM Newsletter 30, 1995), and what NumPy's own loops do.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from jitgrad.aval import Dtype
 from jitgrad.formulas import blockwise, evaluate_with, scalar_functions
 from jitgrad.op import OpDef
 
+# FEATURES is what np.show_runtime() prints: LLVM would say the same, but takes longer to import.
 HALF: Dtype = np.dtype(np.float16)
 SINGLE: Dtype = np.dtype(np.float32)
 
