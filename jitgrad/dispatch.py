@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from jitgrad.aval import Aval, Dtype, Shape, aval_of_scalar, broadcast_shapes
 from jitgrad.errors import InPlaceError, LeakedTracerError, OperandError, ShapeError
+from jitgrad.half import meaning
 from jitgrad.op import Kind, OpDef
 from jitgrad.recorder import record
 from jitgrad.scope import current_interpreter
@@ -55,11 +56,12 @@ def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[
         if attrs:
             broadcast_shapes(op.name, avals)
             dtypes, out = op.dtypes(avals, **attrs)
+            function = meaning(op, dtypes)
         else:
-            dtypes, out = _loop(op, *[(a.shape, a.dtype, a.weak) for a in avals])
+            dtypes, out, function = _loop(op, *[(a.shape, a.dtype, a.weak) for a in avals])
         arrays = [np.asarray(x, dtype) for x, dtype in zip(arrays, dtypes, strict=True)]
         with np.errstate(all="ignore"):
-            result = op.eager(*arrays, **attrs)
+            result = function(*arrays, **attrs)
         return np.asarray(result, out)
     expected = op.abstract(avals, attrs)
     with np.errstate(all="ignore"):
@@ -72,11 +74,15 @@ def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[
 
 
 @lru_cache(maxsize=4096)
-def _loop(op: OpDef, *looks: tuple[Shape, Dtype, bool]) -> tuple[tuple[Dtype, ...], Dtype]:
-    """The dtypes of the operands and of the result of an elementwise ``op`` without attributes, if the shapes fit."""
+def _loop(
+    op: OpDef, *looks: tuple[Shape, Dtype, bool]
+) -> tuple[tuple[Dtype, ...], Dtype, Callable[..., Any]]:
+    """The dtypes of the operands and of the result of an elementwise ``op`` without attributes, if the shapes fit, and
+    the function that computes it."""
     avals = [Aval(*look) for look in looks]
     broadcast_shapes(op.name, avals)
-    return op.dtypes(avals)
+    dtypes, out = op.dtypes(avals)
+    return dtypes, out, meaning(op, dtypes)
 
 
 def run_on_arrays(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import dtype_name
 from jitgrad.backends.cpu import numba_names, user_functions
 from jitgrad.backends.machine import compile_entry
-from jitgrad.backends.python import Pointer, names, passed
+from jitgrad.backends.python import DTYPES, Pointer, names, passed
 from jitgrad.compiler.codegen.cpu import emit_cpu
 from jitgrad.compiler.layout import Buffer
 from jitgrad.compiler.loops import Word
@@ -233,7 +232,7 @@ def _pointer(word: RecordedWord, kind: str, memory: Mapping[str, np.ndarray[Any,
     if isinstance(word, int):
         return passed(word, kind)
     name, offset = word
-    dtype = next(d for d in map(np.dtype, "?bhilBHILfd") if dtype_name(d) == kind.rstrip("*"))
+    dtype = DTYPES[kind.rstrip("*")]
     memory_bytes = memory[name]
     whole = memory_bytes[: memory_bytes.size // dtype.itemsize * dtype.itemsize]
     return Pointer(whole.view(dtype), offset // dtype.itemsize)

@@ -23,6 +23,8 @@ ROOMS = (
     "jitgrad.aval",
     "jitgrad.origin",
     "jitgrad.op",
+    "jitgrad.formulas",
+    "jitgrad.half",
     "jitgrad.ir",
     "jitgrad.scope",
     "jitgrad.tensor",

@@ -60,7 +60,14 @@ _PASSES = (
 )
 
 _SMALL_LOOP = ('!"llvm.loop.interleave.count", i32 1', '!"llvm.loop.unroll.disable"')
-_FLOATS: dict[str, Any] = {"to_f32": np.float32, "to_f64": np.float64}
+
+
+def float16(number: float) -> np.float32:
+    """``number`` rounded to float16, as kernels hold it."""
+    return np.float32(np.float16(number))
+
+
+_FLOATS: dict[str, Any] = {"to_f16": float16, "to_f32": np.float32, "to_f64": np.float64}
 _METADATA = 1_000_000  # IR metadata from this number on is ours; numba counts from 0
 _LABEL = re.compile(r"B(\d+)[\w.]*:$")
 _JUMP = re.compile(r"\s+br label %\"B(\d+)\"$")
@@ -134,12 +141,10 @@ def numba_type(name: str) -> Any:
     Raises:
         BackendError: for any other name.
     """
-    dtype = intrinsics.DTYPES.get(name.removesuffix("*"))
+    dtype = intrinsics.IN_MEMORY.get(name.removesuffix("*")) if name.endswith("*") else intrinsics.DTYPES.get(name)
     if dtype is None:
         allowed = ", ".join(intrinsics.DTYPES)
         raise BackendError(f"kernel parameter type {name!r}: expected one of {allowed}, or one of them with *")
-    if name == "bool*":
-        return types.CPointer(types.uint8)  # numba 0.68 cannot store through a pointer to booleans
     return types.CPointer(dtype) if name.endswith("*") else dtype
 
 
@@ -335,13 +340,16 @@ def _llvm_name(name: str) -> str:
         return "ptr"
     if name == "bool":
         return "i1"
-    return {"f32": "float", "f64": "double"}.get(name, f"i{name[1:]}")
+    return {"f16": "float", "f32": "float", "f64": "double"}.get(name, f"i{name[1:]}")
 
 
 def _decode(k: int, name: str) -> list[str]:
     """IR lines that turn word ``%w{k}`` into the argument ``%a{k}``."""
     if name.endswith("*"):
         return [f"%a{k} = inttoptr i64 %w{k} to ptr"]
+    if name == "f16":
+        bits = [f"%t{k} = trunc i64 %w{k} to i16", f"%h{k} = bitcast i16 %t{k} to half"]
+        return [*bits, f"%a{k} = fpext half %h{k} to float"]
     if name == "f32":
         return [f"%t{k} = trunc i64 %w{k} to i32", f"%a{k} = bitcast i32 %t{k} to float"]
     if name == "f64":

@@ -15,6 +15,8 @@ kernel is compiled: it imports numba. ``NAMES`` is the namespace every kernel so
 ``fmax(a, b) fmin(a, b)`` NaN wins, of zeros either (as in NumPy); signed, unsigned and bool too
 ``to_f32(x)`` ...         C casts to every dtype; what C leaves undefined gives what x86 gives
 ``as_i32(x)`` ...         bit casts f32 <-> i32, f64 <-> i64
+``to_f16(x)``             ``x`` rounded to float16, as an f32: kernels hold float16 so
+``as_half(b) as_bits(x)`` such an f32 from the 16 bits in memory, and back
 ``min(a, b) max(a, b)``   the same two, for indices
 ``fma rint sqrt ...``     LLVM's intrinsics of that name on f32 and f64
 ========================  =====================================================================
@@ -32,6 +34,7 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
 DTYPES: dict[str, Any] = {
+    "f16": types.float32,  # the float32 that equals it
     "f32": types.float32,
     "f64": types.float64,
     "i8": types.int8,
@@ -44,6 +47,9 @@ DTYPES: dict[str, Any] = {
     "u64": types.uint64,
     "bool": types.boolean,
 }
+
+# numba 0.68 cannot store through a pointer to booleans, and has no float16 on CPUs
+IN_MEMORY: dict[str, Any] = {**DTYPES, "bool": types.uint8, "f16": types.uint16}
 
 
 def intrinsic(typed: Callable[..., Any]) -> Any:
@@ -292,10 +298,66 @@ def _cast(name: str, target: Any) -> Any:
 
 CASTS: dict[str, Any] = {f"to_{name}": _cast(f"to_{name}", kind) for name, kind in DTYPES.items()}
 
-def _scratch(name: str, kind: Any) -> Any:
-    """Memory of the running chunk, on the stack; ``count`` is a literal number of elements."""
-    element = types.uint8 if kind == types.boolean else kind
+_HALF, _SINGLE = ir.HalfType(), ir.FloatType()
 
+
+def _to_odd(builder: Any, x: Any) -> Any:
+    """The double ``x`` as a float, inexact ones rounded to the neighbour whose last bit is set.
+
+    A second rounding, to float16, then gives what a single one would (S. Boldo, G. Melquiond, "Emulation of FMA and
+    correctly rounded sums: proved algorithms using rounding to odd", IEEE Trans. Computers 2008).
+    """
+    word = ir.IntType(32)
+    near = builder.fptrunc(x, _SINGLE)
+    back = builder.fpext(near, x.type)
+    size = ir.FunctionType(x.type, [x.type])
+    absolute = builder.module.declare_intrinsic("llvm.fabs.f64", (), size)
+    beyond = builder.fcmp_ordered(">", builder.call(absolute, [back]), builder.call(absolute, [x]))
+    bits = builder.sub(builder.bitcast(near, word), builder.zext(beyond, word))
+    odd = builder.or_(bits, builder.zext(builder.fcmp_ordered("!=", back, x), word))
+    return builder.bitcast(odd, _SINGLE)
+
+
+@intrinsic
+def to_f16(typing: Any, x: Any) -> Any:
+    """``x`` rounded to float16, as the float32 that equals it; integers go through float32, as in NumPy."""
+    source = _plain(x)
+    if not isinstance(source, (types.Float, types.Integer, types.Boolean)):
+        raise TypingError(f"to_f16({x}): takes a number")
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        wide = source == types.float64
+        single = _to_odd(builder, args[0]) if wide else _convert(builder, args[0], source, types.float32, _SINGLE)
+        return builder.fpext(builder.fptrunc(single, _HALF), _SINGLE)
+
+    return types.float32(source), build
+
+
+@intrinsic
+def as_half(typing: Any, bits: Any) -> Any:
+    """The float32 that equals the float16 of these bits."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.fpext(builder.bitcast(args[0], _HALF), _SINGLE)
+
+    return types.float32(types.uint16), build
+
+
+@intrinsic
+def as_bits(typing: Any, x: Any) -> Any:
+    """The bits of ``x``, a float32 that equals a float16, as one."""
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.bitcast(builder.fptrunc(args[0], _HALF), ir.IntType(16))
+
+    return types.uint16(types.float32), build
+
+
+CASTS["to_f16"] = to_f16
+
+
+def _scratch(name: str, element: Any) -> Any:
+    """Memory of the running chunk, on the stack; ``count`` is a literal number of elements."""
     def typed(typing: Any, count: Any) -> Any:
         if not isinstance(count, types.IntegerLiteral):
             raise TypingError(f"{name}({count}): takes a literal number of elements")
@@ -310,10 +372,10 @@ def _scratch(name: str, kind: Any) -> Any:
     return extending.intrinsic(prefer_literal=True)(typed)
 
 
-SCRATCH: dict[str, Any] = {f"scratch_{name}": _scratch(f"scratch_{name}", kind) for name, kind in DTYPES.items()}
+SCRATCH: dict[str, Any] = {f"scratch_{name}": _scratch(f"scratch_{name}", kind) for name, kind in IN_MEMORY.items()}
 
 _FUNCTIONS = (at, stream, prefetch, old, select, fsum, fprod, fmax, fmin, fma, copysign, rint, sqrt, fabs, floor, ceil, trunc)
-_BIT_CASTS = (as_i32, as_f32, as_i64, as_f64)
+_BIT_CASTS = (as_i32, as_f32, as_i64, as_f64, as_half, as_bits)
 
 _BUILT_IN = {"min": fmin, "max": fmax}  # numba's are general, and compiled on their own
 

@@ -7,7 +7,7 @@
 ``columns_to_rows(tile, p, s, n, m)``  ``tile[k * LANES + j] = p[j * s + k]`` for ``j < n`` and ``k < m``
 ====================================  =================================================================================
 
-Elements of rows that become lanes have four or eight bytes; ``tile`` has room for ``NARROW`` rows of lanes, or for LANES
+Elements of rows that become lanes have two, four or eight bytes; ``tile`` has room for ``NARROW`` rows of lanes, or for LANES
 rows. A square block of W x W elements is transposed in log2(W) rounds of interleaving register i with register i + W / 2
 (the perfect-shuffle transpose; Stone, "Parallel processing with the perfect shuffle", IEEE Trans. Computers 1971). The
 last blocks end where the rows and columns do, over elements of the blocks before: that takes no masks, which are microcode
@@ -24,7 +24,7 @@ from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
 from jitgrad.backends.intrinsics import intrinsic
-from jitgrad.compiler.kernel import LANES
+from jitgrad.compiler.kernel import LANES, LEAST_BYTES
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 # Of a row of a block: an AVX register, or half of one. What is shorter goes element by element.
@@ -36,7 +36,7 @@ def _widths(name: str, a: Any, b: Any) -> list[int]:
     if a != b or not isinstance(a, types.CPointer):
         raise TypingError(f"{name}({a}, {b}): takes two pointers to the same dtype")
     bits = int(a.dtype.bitwidth)
-    return [size * 8 // bits for size in _BLOCK_BYTES] if bits in (32, 64) else []
+    return [size * 8 // bits for size in _BLOCK_BYTES] if bits >= 8 * LEAST_BYTES else []
 
 
 def _transposed(builder: Any, rows: list[Any]) -> list[Any]:

@@ -145,7 +145,7 @@ def compile_entry(
     Args:
         source: Python text; defines ``entry(*params, start, stop)`` (see the module docstring).
         namespace: names the source uses besides `jitgrad.backends.intrinsics.NAMES`.
-        params: the type of each word of the table: ``"f32" "f64" "i8" ... "u64" "bool"``, or one with
+        params: the type of each word of the table: ``"f16" "f32" "f64" "i8" ... "u64" "bool"``, or one with
             ``*`` for a pointer to it.
         key: text that stands for the contents of ``namespace`` in the disk cache (empty if it says nothing
             that the source does not); None keeps this kernel off the disk.

@@ -15,10 +15,11 @@ from jitgrad.backends.cpu import user_functions
 from jitgrad.backends.kernel_library import FUNCTIONS
 from jitgrad.compiler.codegen.cpu import emit_cpu
 from jitgrad.compiler.codegen.emit import Source
-from jitgrad.compiler.codegen.vecmath import numpy_namespace
+from jitgrad.compiler.codegen.vecmath import host, numpy_namespace
 from jitgrad.compiler.kernel import LANES, Kernel
+from jitgrad.half import held
 
-_DTYPES = {dtype_name(np.dtype(c)): np.dtype(c) for c in "?bhilBHILfd"}
+DTYPES = {dtype_name(np.dtype(c)): np.dtype(c) for c in "?bhilBHILefd"}
 
 
 class Pointer:
@@ -47,12 +48,13 @@ def passed(word: int, kind: str) -> Any:
     """What a kernel parameter of ``kind`` gets for ``word``: the integer, or the float whose bit pattern it is."""
     if kind[0] != "f":
         return word
-    return np.array(word, np.int64).astype(f"i{int(kind[1:]) // 8}").view(_DTYPES[kind])[()]
+    number = np.array(word, np.int64).astype(f"i{int(kind[1:]) // 8}").view(DTYPES[kind])
+    return number.astype(held(DTYPES[kind]))[()]
 
 
 def _to(dtype: np.dtype[Any]) -> Callable[[Any], Any]:
     def convert(x: Any) -> Any:
-        return np.asarray(x).astype(dtype)[()]
+        return np.asarray(x).astype(dtype).astype(held(dtype))[()]
 
     return convert
 
@@ -82,9 +84,9 @@ def _columns_to_rows(tile: Pointer, p: Pointer, stride: int, n: int, m: int) -> 
 @cache
 def names() -> Mapping[str, Any]:
     """What kernel source can call, as Python functions on NumPy scalars."""
-    found: dict[str, Any] = {**numpy_namespace(), **FUNCTIONS}
-    found.update({f"to_{name}": _to(dtype) for name, dtype in _DTYPES.items()})
-    found.update({f"scratch_{name}": _scratch(dtype) for name, dtype in _DTYPES.items()})
+    found: dict[str, Any] = {**numpy_namespace(host()), **FUNCTIONS}
+    found.update({f"to_{name}": _to(dtype) for name, dtype in DTYPES.items()})
+    found.update({f"scratch_{name}": _scratch(dtype) for name, dtype in DTYPES.items()})
     found.update(
         rows_to_lanes=_rows_to_lanes,
         lanes_to_rows=_lanes_to_rows,
@@ -93,6 +95,8 @@ def names() -> Mapping[str, Any]:
         stream=Pointer.__setitem__,
         prefetch=lambda p, n: None,
         old=lambda x: x,
+        as_half=np.float32,
+        as_bits=np.float16,
         select=lambda c, a, b: a if c else b,
         fsum=lambda a, x: a + x,
         fprod=lambda a, x: a * x,

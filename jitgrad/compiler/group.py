@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from jitgrad.compiler.axes import AxisMap, Definitions, Read, compose
+from jitgrad.half import HALF, has_kernel_form, in_kernels
 from jitgrad.ir import TraceNode, Value
 from jitgrad.op import Kind
 
@@ -25,12 +26,14 @@ def is_fusible(node: TraceNode) -> bool:
             return False
         avals = [a.aval for a in node.ins]
         computed_in = op.dtypes(avals, **dict(node.attrs))[0] if node.attrs else op.dtypes(avals)[0]
-        return _KERNEL_DTYPES.issuperset(computed_in) and _KERNEL_DTYPES.issuperset(
-            [node.outs[0].aval.dtype, *[a.dtype for a in avals]]
-        )
+        used = {*computed_in, node.outs[0].aval.dtype, *[a.dtype for a in avals]}
+        if HALF in used:
+            return in_kernels() and has_kernel_form(op) and _KERNEL_DTYPES.issuperset(used - {HALF})
+        return _KERNEL_DTYPES.issuperset(used)
     if op.kind is Kind.REDUCE:
-        aval = node.ins[0].aval
-        return op.monoid in MONOIDS and aval.dtype in _KERNEL_DTYPES and aval.size > 0
+        aval = node.ins[0].aval  # of float16 only truth: `widen_reductions` has put the others in float32
+        known = aval.dtype in _KERNEL_DTYPES or (aval.dtype == HALF != node.out.aval.dtype and in_kernels())
+        return op.monoid in MONOIDS and known and aval.size > 0
     return op.kind is Kind.INDEX
 
 

@@ -18,6 +18,8 @@ from jitgrad.origin import Origin
 # Rows of at most NARROW elements run LANES at a time, one row per vector lane.
 NARROW = 32
 LANES = 64
+# Blocks of elements of fewer bytes are not transposed in registers (`jitgrad.backends.lanes`).
+LEAST_BYTES = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from jitgrad.aval import dtype_name
 from jitgrad.compiler.axes import NONE, AxisMap, Definitions
 from jitgrad.compiler.codegen.scalar import expensive
 from jitgrad.compiler.group import Group
-from jitgrad.compiler.kernel import LANES, NARROW, Access, Parameter
+from jitgrad.compiler.kernel import LANES, LEAST_BYTES, NARROW, Access, Parameter
 from jitgrad.compiler.layout import Buffer, Location, row_major
 from jitgrad.ir import Graph, TraceNode, Value
 from jitgrad.op import Kind
@@ -257,7 +257,7 @@ class LoopFrame:
         found = [
             w for w in self.windows.values()
             if w.location is not None and not w.written and id(w.value) not in in_place
-            and self.lies_across(w) and w.value.aval.dtype.itemsize >= 4
+            and self.lies_across(w) and w.value.aval.dtype.itemsize >= LEAST_BYTES
         ]  # fmt: skip
         return found if len(found) <= MAX_TURNED else []
 

@@ -8,11 +8,12 @@ import numpy as np
 
 from jitgrad.aval import same_dtype
 from jitgrad.errors import ArgumentError, ShapeError
+from jitgrad.formulas import blockwise
 from jitgrad.op import elementwise
 from jitgrad.ops.arithmetic import abs, add, divide, multiply, negative, square, subtract
 from jitgrad.ops.comparison import greater, less, less_equal, logical_and, where
 from jitgrad.ops.movement import reshape
-from jitgrad.ops.operand import Operand, apply, blockwise, is_number
+from jitgrad.ops.operand import Operand, apply, is_number
 from jitgrad.ops.special import erf, on_floats
 from jitgrad.ops.transcendental import SIGMOID, exp, expm1, sigmoid
 from jitgrad.ops.trigonometric import tanh

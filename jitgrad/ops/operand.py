@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -35,28 +34,3 @@ def is_integral(x: Any) -> bool:
     """Whether ``x`` holds integers or bools, for which rounding is the identity."""
     dtype = dtype_of(x)
     return dtype is not None and dtype.kind in "biu"
-
-
-BLOCK = 8192  # elements: the temporaries of a formula stay in the L1 and L2 caches
-
-
-def blockwise(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, a formula on arrays of one float dtype, applied block by block.
-
-    Over whole arrays each of its temporaries would be memory fresh from the system, and its page faults would cost
-    several times the arithmetic.
-    """
-
-    def call(*arrays: np.ndarray[Any, Any]) -> Any:
-        shape = np.broadcast_shapes(*(x.shape for x in arrays))
-        count = math.prod(shape)
-        if count <= BLOCK:
-            return function(*arrays)
-        flat = [x if x.ndim == 0 else np.ascontiguousarray(np.broadcast_to(x, shape)).reshape(-1) for x in arrays]
-        out = np.empty(count, arrays[0].dtype)
-        for start in range(0, count, BLOCK):
-            stop = start + BLOCK
-            out[start:stop] = function(*(x if x.ndim == 0 else x[start:stop] for x in flat))
-        return out.reshape(shape)
-
-    return call

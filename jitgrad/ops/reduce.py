@@ -19,6 +19,7 @@ from jitgrad.ops.movement import (
     SUM,
     Axis,
     accumulate_dtypes,
+    accumulated_by,
     accumulator_dtype,
     expand_dims,
     place,
@@ -103,7 +104,7 @@ def _cumulative_sum_vjp(g: Tensor, _out: Tensor, _x: Any, *, axis: int, reverse:
 
 PROD = _reduce(
     "prod",
-    lambda x, *, axis: np.multiply.reduce(x, axis=axis, dtype=accumulator_dtype(np.asarray(x).dtype)),
+    accumulated_by(np.multiply),
     abstract=_accumulated_aval,
     dtypes=accumulate_dtypes,
     vjp=(_prod_vjp,),

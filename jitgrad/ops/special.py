@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from jitgrad.compiler.codegen.vecmath import numpy_namespace
+from jitgrad.formulas import blockwise
 from jitgrad.op import elementwise
 from jitgrad.ops.arithmetic import multiply, negative, square
-from jitgrad.ops.operand import Operand, apply, blockwise
+from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.transcendental import exp
 from jitgrad.tensor import Tensor
 
@@ -19,15 +18,8 @@ TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 
 
 def on_floats(name: str) -> Callable[..., Any]:
-    """The NumPy meaning of the kernel function ``name``; float16 goes through float32."""
-    function = numpy_namespace()[name]
-
-    def call(*arrays: np.ndarray[Any, Any]) -> Any:
-        if arrays[0].dtype == np.float16:
-            return np.asarray(function(*(x.astype(np.float32) for x in arrays))).astype(np.float16)
-        return function(*arrays)
-
-    return blockwise(call)
+    """The NumPy meaning of the kernel function ``name``, on float32 or float64."""
+    return blockwise(numpy_namespace()[name])
 
 
 ERF = elementwise(

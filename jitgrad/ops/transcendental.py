@@ -9,6 +9,7 @@ import numpy as np
 
 from jitgrad.aval import float_dtype, like_ufunc
 from jitgrad.errors import ArgumentError
+from jitgrad.formulas import blockwise
 from jitgrad.op import elementwise
 from jitgrad.ops.arithmetic import (
     add,
@@ -21,7 +22,7 @@ from jitgrad.ops.arithmetic import (
     subtract,
 )
 from jitgrad.ops.comparison import equal, greater_equal, isinf, logical_and, where, zero_gradient
-from jitgrad.ops.operand import Operand, apply, blockwise, dtype_of, is_number
+from jitgrad.ops.operand import Operand, apply, dtype_of, is_number
 from jitgrad.tensor import Tensor
 
 LN2 = math.log(2.0)

@@ -13,7 +13,7 @@ import numpy as np
 from jitgrad.aval import Dtype
 from jitgrad.backends.base import Backend, CompiledKernel, Found
 from jitgrad.backends.machine import MachineCode, compile_entry
-from jitgrad.backends.python import Pointer, passed
+from jitgrad.backends.python import DTYPES, Pointer, passed
 from jitgrad.compiler.layout import Buffer
 from jitgrad.compiler.loops import Word
 from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
@@ -225,14 +225,8 @@ class PythonFrame(_Frame):
         if isinstance(word, int):
             return passed(word, kind)
         buffer, offset = word
-        dtype = _POINTER_DTYPES[kind.rstrip("*")]
+        dtype = DTYPES[kind.rstrip("*")]
         return Pointer(self.bytes_of(buffer, inputs, results).view(dtype), offset // dtype.itemsize)
-
-
-_POINTER_DTYPES: dict[str, Dtype] = {
-    "bool": np.dtype(np.bool_),
-    **{f"{k}{8 * n}": np.dtype(f"{k}{n}") for k in "iuf" for n in (1, 2, 4, 8) if not (k == "f" and n < 4)},
-}
 
 
 class NativeFrame(_Frame):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from jitgrad.formulas import evaluate_scalar
 from jitgrad.testing.gradients import check_grads
 from jitgrad.testing.programs import RandomProgram, random_program
 from jitgrad.testing.samples import DOMAINS, sample_operands
-from jitgrad.testing.scalars import evaluate_scalar
 
 __all__ = ["DOMAINS", "RandomProgram", "check_grads", "evaluate_scalar", "random_program", "sample_operands"]

@@ -65,7 +65,7 @@ def test_machine_code(shape: tuple[int, ...], dtype: str, same: Any) -> None:
 
 
 @pytest.mark.numba
-@pytest.mark.parametrize("dtype", ["?", "b", "h", "i", "l", "B", "f"])
+@pytest.mark.parametrize("dtype", ["?", "b", "h", "i", "l", "B", "e", "f"])
 def test_every_reduction_of_every_dtype(dtype: str, same: Any) -> None:
     x = jg.tensor(RNG.integers(0, 2 if dtype == "?" else 4, (3, 7, 50)).astype(dtype))
 

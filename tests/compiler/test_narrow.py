@@ -48,7 +48,7 @@ def test_every_width_in_machine_code(n: int, same: Any) -> None:
 
 
 @pytest.mark.numba
-@pytest.mark.parametrize("dtype", ["?", "b", "h", "i", "l", "B", "L", "f", "d"])
+@pytest.mark.parametrize("dtype", ["?", "b", "h", "i", "l", "B", "L", "e", "f", "d"])
 def test_dtypes_of_row_results(dtype: str, same: Any) -> None:
     x = jg.tensor(RNG.integers(0, 2 if dtype == "?" else 4, (150, 5)).astype(dtype))
 

@@ -53,7 +53,7 @@ def test_results_and_gradients_are_streamed(rng):
     assert streams(jg.jit(rows), x, x) == 1
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.uint8, np.bool_])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.uint8, np.bool_, np.float16])
 @pytest.mark.parametrize("n", [4096, 16384 + 7, 70_001])
 def test_flat_results_equal_those_of_eager(rng, dtype, n):
     x = jg.tensor((rng.standard_normal(n) * 50).astype(dtype))

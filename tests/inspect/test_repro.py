@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad import half
 from jitgrad.repro import write_repro
 from jitgrad.testing import random_program
 
@@ -54,6 +55,15 @@ def test_scripts_of_random_programs_agree(seed: int, tmp_path, monkeypatch):
     program = random_program(seed, 14)
 
     assert run(script(tmp_path, program.function, *program.operands()), monkeypatch) == 0
+
+
+@pytest.mark.skipif(not half.in_kernels(), reason="kernels have no float16 on this CPU")
+@pytest.mark.parametrize("flags", [(), ("--native",)])
+def test_the_script_of_a_float16_kernel_agrees(flags: tuple[str, ...], tmp_path, monkeypatch, capsys):
+    path = script(tmp_path, lambda x, w: jg.tanh(x * 0.3 + w).sum(axis=0), array(4, 5).astype("e"), array(5).astype("e"))
+
+    assert run(path, monkeypatch, *flags) == 0
+    assert "ok" in capsys.readouterr().out
 
 
 def test_a_wrong_kernel_is_named(tmp_path, monkeypatch, capsys):

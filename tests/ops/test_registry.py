@@ -40,8 +40,8 @@ def pairs(ops: list[OpDef], dtypes: Sequence[str]) -> list[Any]:
     return [pytest.param(op, d, id=f"{op}-{d}") for op in ops for d in dtypes if accepts(op, d)]
 
 
-def in_kernel_dtypes(op: OpDef, dtype: str) -> bool:
-    """Whether ``op`` on ``dtype`` computes in a dtype that kernels have: all but float16."""
+def in_dtypes_of_functions(op: OpDef, dtype: str) -> bool:
+    """Whether ``op`` on ``dtype`` computes in a dtype that the functions of kernels have: all but float16."""
     avals = [Aval((), np.dtype(dtype))] * len(op.operands)
     return all(d.char != "e" for d in op.dtypes(avals, **op.sample_attrs)[0])
 
@@ -87,7 +87,7 @@ def test_scalar_expression_and_eager_agree_on_special_values(op: OpDef, dtype: s
     assert_close(found, expected, max(ulp_of(op), 4.0) if ulp_of(op) else 0.0)
 
 
-@pytest.mark.parametrize(("op", "dtype"), [p for p in pairs(SCALAR, EXACT_DTYPES) if in_kernel_dtypes(*p.values)])
+@pytest.mark.parametrize(("op", "dtype"), [p for p in pairs(SCALAR, EXACT_DTYPES) if in_dtypes_of_functions(*p.values)])
 def test_scalar_expression_on_integers_and_bools(op: OpDef, dtype: str) -> None:
     rng = np.random.default_rng(2)
     shape = (40,)

@@ -12,8 +12,21 @@ from collections.abc import Collection, Iterable, Sequence
 from jitgrad.aval import Dtype, dtype_name
 from jitgrad.compiler.codegen.emit import Emitter, Source
 from jitgrad.compiler.codegen.scalar import cast
-from jitgrad.compiler.codegen.statements import Body, chunk_function, fold, index, initial
-from jitgrad.compiler.kernel import LANES, NARROW, Access, Accumulate, Compute, Kernel, Load, Statement, Store, Sweep
+from jitgrad.compiler.codegen.statements import Body, as_value, chunk_function, fold, index, initial
+from jitgrad.compiler.kernel import (
+    LANES,
+    LEAST_BYTES,
+    NARROW,
+    Access,
+    Accumulate,
+    Compute,
+    Kernel,
+    Load,
+    Statement,
+    Store,
+    Sweep,
+)
+from jitgrad.half import held
 
 
 def emit_narrow(kernel: Kernel) -> Source:
@@ -79,11 +92,6 @@ class Lanes(Body):
             return
         lane = f"{s.name}t[k]"
         self.out.line(f"{lane} = {fold(s.monoid, dtype, as_value(lane, dtype), value, reorder=False)}", s.note)
-
-
-def as_value(text: str, dtype: Dtype) -> str:
-    """``text`` read from memory: a bool lies there as a byte."""
-    return f"to_bool({text})" if dtype.kind == "b" else text
 
 
 class Tiles:
@@ -180,7 +188,7 @@ class Tiles:
             self.out.line(f"{tile} = scratch_{dtype_name(access.dtype)}({size})")
         lanes = {**self.row_locals, **{s.name: s.result for s in self.of("chunk")}}
         for name, dtype in lanes.items():
-            self.out.line(f"{name}t = scratch_{dtype_name(dtype)}({LANES})")
+            self.out.line(f"{name}t = scratch_{dtype_name(held(dtype))}({LANES})")
         for s in self.of("chunk"):
             self.out.line(f"{s.name} = {initial(s.monoid, s.dtype)}")
         for s in self.of("column"):
@@ -204,7 +212,7 @@ class Tiles:
 
     def turns(self, access: Access) -> bool:
         """Whether blocks of the access can be transposed in registers."""
-        return access in self.wide and access.inner == ("1",) and access.dtype.itemsize >= 4
+        return access in self.wide and access.inner == ("1",) and access.dtype.itemsize >= LEAST_BYTES
 
     def rows_of(self, access: Access) -> str:
         """The first row of the tile in memory, the stride of the rows, their length and their number, as arguments."""
@@ -264,7 +272,7 @@ class Tiles:
         with self.out.block(f"for k in range({self.count}):"):
             for name in dict.fromkeys(name for s in statements for name in _reads(s)):
                 if name in self.row_locals and name not in own:
-                    self.out.line(f"{name} = {as_value(f'{name}t[k]', self.row_locals[name])}")
+                    self.out.line(f"{name} = {as_value(f'{name}t[k]', held(self.row_locals[name]))}")
             for s in statements:
                 place.statement(s)
             for name in self.row_locals:

@@ -13,6 +13,7 @@ import numpy as np
 from jitgrad.aval import Dtype, dtype_name
 from jitgrad.compiler.codegen.emit import marked
 from jitgrad.errors import CodegenError
+from jitgrad.half import HALF, held, is_exact
 from jitgrad.ir import TraceNode
 from jitgrad.op import OpDef
 
@@ -55,8 +56,11 @@ def given(number: bool | int | float, dtype: Dtype, operand: str = "") -> str:
 
 
 def cast(text: str, found: Dtype, wanted: Dtype) -> str:
-    """``text``, of dtype ``found``, converted to ``wanted`` as NumPy does."""
-    if found == wanted:
+    """``text``, of dtype ``found``, converted to ``wanted`` as NumPy does.
+
+    A float16 is held as the float32 that equals it; ``to_f16`` rounds to such a number.
+    """
+    if found == wanted or held(found) == wanted:
         return text
     if wanted.kind == "b":
         return f"({text} != {typed(0, found)})"
@@ -199,7 +203,8 @@ def render(node: TraceNode, args: Sequence[Arg]) -> str:
     """The right-hand side for ``node`` applied to locals and literals, in the dtype of its result.
 
     For ``leaky_relu`` in f32 on the local ``t0`` and the literal 0.1 it writes
-    ``select((t0 > to_f32(0.0)), t0, (to_f32(0.1) * t0))``.
+    ``select((t0 > to_f32(0.0)), t0, (to_f32(0.1) * t0))``, and in f16 ``to_f16(select((t0 > to_f32(0.0)), t0,
+    (to_f16(0.1) * t0)))``.
     """
     op, out = node.op, node.out.aval.dtype
     attrs: dict[str, Any] = dict(node.attrs)
@@ -209,11 +214,14 @@ def render(node: TraceNode, args: Sequence[Arg]) -> str:
         texts[name] = cast(value, found, wanted) if isinstance(value, str) else given(value, wanted, name)
     if op.function is not None:
         return cast(f"{function_name(op)}({', '.join(texts.values())})", computed, out)
+    wide, inner = tuple(map(held, dtypes)), held(computed)
     for name, value in attrs.items():
         if isinstance(value, (bool, int, float)):
-            texts[name] = given(value, computed, name) if isinstance(value, float) else typed(value, computed)
+            texts[name] = given(value, inner, name) if isinstance(value, float) else typed(value, inner)
     assert op.scalar is not None
-    parts = _template(op, op.scalar, dtypes, computed, out, tuple(texts))
+    if HALF in dtypes and is_exact(op.scalar):
+        out = held(out)
+    parts = _template(op, op.scalar, wide, inner, out, tuple(texts))
     return "".join([texts[part] if k % 2 else part for k, part in enumerate(parts)])
 
 

@@ -11,6 +11,7 @@ from jitgrad.aval import Dtype, dtype_name
 from jitgrad.compiler.codegen.emit import Emitter
 from jitgrad.compiler.codegen.scalar import cast, render, typed
 from jitgrad.compiler.kernel import LANES, Access, Accumulate, Compute, Kernel, Load, Statement, Store
+from jitgrad.half import HALF
 
 
 def initial(monoid: str, dtype: Dtype) -> str:
@@ -53,6 +54,18 @@ def index(strides: Sequence[str], variables: Sequence[str]) -> str:
     return " + ".join(terms)
 
 
+def as_value(text: str, dtype: Dtype) -> str:
+    """``text`` read from memory: a bool lies there as a byte, a float16 as its bits."""
+    if dtype == HALF:
+        return f"as_half({text})"
+    return f"to_bool({text})" if dtype.kind == "b" else text
+
+
+def as_stored(local: str, dtype: Dtype) -> str:
+    """``local`` as it is written to memory of ``dtype``."""
+    return f"as_bits({local})" if dtype == HALF else local
+
+
 class Body:
     """Writes statements for one place, given the loop variables there."""
 
@@ -84,7 +97,7 @@ class Body:
         text = self.address(access)
         if access.name in self.overwritten:
             text = f"old({text})"
-        return f"to_bool({text})" if access.dtype.kind == "b" else text
+        return as_value(text, access.dtype)
 
     def statement(self, s: Statement) -> None:
         if isinstance(s, Load):
@@ -92,9 +105,9 @@ class Body:
         elif isinstance(s, Compute):
             self.out.line(f"{s.local} = {render(s.node, s.args)}", f"{s.node.op}  {s.node.origin}".rstrip())
         elif isinstance(s, Store):
-            place = self.address(s.access)
+            place, value = self.address(s.access), as_stored(s.local, s.access.dtype)
             name, _, at = place.removesuffix("]").partition("[")
-            self.out.line(f"stream({name}, {at}, {s.local})" if s.streamed else f"{place} = {s.local}", s.note)
+            self.out.line(f"stream({name}, {at}, {value})" if s.streamed else f"{place} = {value}", s.note)
         else:
             self.accumulate(s)
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from jitgrad.aval import Aval
+from jitgrad.aval import Aval, Dtype
+from jitgrad.half import HALF, held, in_kernels
 from jitgrad.ir import Atom, Graph, TraceNode, Value
 from jitgrad.op import REGISTRY
 from jitgrad.origin import Origin
@@ -57,7 +58,8 @@ class _Speller:
         column = y.aval.ndim == 2 and y.aval.shape[1] == 1
         if x.aval.ndim != 2 or not (y.aval.ndim == 1 or column) or 0 in x.aval.shape or 1 in x.aval.shape:
             return None
-        if x.aval.dtype.kind != "f" or not x.aval.dtype == y.aval.dtype == node.out.aval.dtype:
+        dtype = node.out.aval.dtype
+        if dtype.kind != "f" or not x.aval.dtype == y.aval.dtype == dtype or (dtype == HALF and not in_kernels()):
             return None
         maker = self.made_by.get(id(x))
         transposed = maker is not None and maker.op.name == "permute_dims"
@@ -68,6 +70,12 @@ class _Speller:
         else:
             matrix = x
             rows = self.emit("squeeze", (y,), {"axis": (1,)}, node.origin) if column else y
-        product = self.emit("multiply", (matrix, rows), {}, node.origin)
+        # NumPy's product of float16 matrices adds up float32 products
+        factors = tuple(self.converted(atom, held(dtype), node.origin) for atom in (matrix, rows))
+        product = self.emit("multiply", factors, {}, node.origin)
         total = self.emit("sum", (product,), {"axis": (0,) if transposed else (1,)}, node.origin)
+        total = self.converted(total, dtype, node.origin)
         return self.emit("expand_dims", (total,), {"axis": (1,)}, node.origin) if column else total
+
+    def converted(self, atom: Atom, dtype: Dtype, origin: Origin) -> Atom:
+        return atom if atom.aval.dtype == dtype else self.emit("astype", (atom,), {"dtype": dtype}, origin)

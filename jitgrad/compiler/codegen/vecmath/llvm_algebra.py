@@ -17,7 +17,7 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, exact_multiply_add, newton_quotient
+from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Machine, Value, exact_multiply_add, newton_quotient
 
 _FLOATS = {32: ir.FloatType(), 64: ir.DoubleType()}
 _INTS = {32: ir.IntType(32), 64: ir.IntType(64)}
@@ -136,12 +136,11 @@ class LlvmValue:
 
 @dataclass(frozen=True, slots=True)
 class LlvmAlgebra:
-    """Operations emitted at the position of ``builder``; the target has fma (``fused``), or AVX-512 (``wide_vectors``)."""
+    """Operations emitted at the position of ``builder``, for ``machine``."""
 
     builder: Any
     width: int
-    fused: bool
-    wide_vectors: bool
+    machine: Machine
 
     def wide(self) -> Algebra:
         return replace(self, width=64)
@@ -169,7 +168,7 @@ class LlvmAlgebra:
         return self._wrap(self.builder.fptrunc(x.ir, _FLOATS[32]))
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
-        if self.fused:
+        if self.machine.fused:
             return self._call("llvm.fma", a, b, c)
         if self.width == 32:
             a, b, c = (self.widen(self._wrap(self._float(x))) for x in (a, b, c))
@@ -183,10 +182,10 @@ class LlvmAlgebra:
         return self.select(exact - exact == 0.0, exact, total)
 
     def mad(self, a: Value, b: Value, c: Value) -> Value:
-        return self._call("llvm.fma" if self.fused else "llvm.fmuladd", a, b, c)
+        return self._call("llvm.fma" if self.machine.fused else "llvm.fmuladd", a, b, c)
 
     def quotient(self, a: Value, b: Value) -> Value:
-        return newton_quotient(self, a, b) if self.wide_vectors and self.width == 32 else a / b
+        return newton_quotient(self, a, b) if self.machine.wide_vectors and self.width == 32 else a / b
 
     def rint(self, x: Value) -> Value:
         return self._call("llvm.rint", x)
@@ -333,15 +332,12 @@ def _lane_by_lane(builder: Any, scalar: Any, x: Any, usual: Any) -> Any:
 
 
 @cache
-def _machine(context: Any) -> tuple[bool, bool]:
-    """Whether the machine that numba compiles for has a fused multiply-add, and AVX-512.
-
-    Asked once: LLVM may be busy elsewhere.
-    """
+def _machine(context: Any) -> Machine:
+    """The machine that numba compiles for. Asked once: LLVM may be busy elsewhere."""
     if not binding.get_process_triple().startswith(("x86_64", "i686", "amd64")):
-        return True, False  # AArch64, POWER and RISC-V with D have the former in the base set
+        return Machine(fused=True)  # AArch64, POWER and RISC-V with D have it in the base set
     features = f"{context.codegen()._tm_features},"
-    return "+fma," in features, "+avx512f," in features
+    return Machine("+fma," in features, "+avx512f," in features)
 
 
 
@@ -358,7 +354,7 @@ def numba_intrinsic(name: str, arity: int, definition: Callable[..., Value], boo
         width = operands[0].bitwidth
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            algebra = LlvmAlgebra(builder, width, *_machine(context))
+            algebra = LlvmAlgebra(builder, width, _machine(context))
             return definition(algebra, *(LlvmValue(builder, a) for a in args)).ir
 
         return (types.boolean if boolean else operands[0])(*operands), codegen
