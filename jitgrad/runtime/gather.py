@@ -8,11 +8,11 @@ from typing import Any
 from jitgrad.aval import Aval, Shape
 from jitgrad.op import OpDef
 from jitgrad.ops.indexing import GATHER, INDEX_GET, TAKE
-from jitgrad.runtime.places import Array, Walk, along, at_axes, for_each, handles, run
+from jitgrad.runtime.places import Array, Walk, along, at_axes, for_each, handles, pays, run
 from jitgrad.runtime.pool import empty
 
-_WORK = 6000  # below, in elements but for long rows, NumPy has done it before machine code is called
-_ROW = 32  # elements that NumPy copies of a row while it finds the next
+# ns that NumPy takes for a row, a little less than measured
+_TAKE, _GATHER, _INDEX_GET = 1, 8, 4
 
 
 def _reader(op: OpDef, shape: Shape, walk: Walk) -> Callable[..., Array]:
@@ -30,30 +30,28 @@ def _reader(op: OpDef, shape: Shape, walk: Walk) -> Callable[..., Array]:
 
 
 def _found(
-    op: OpDef, operands: Sequence[Aval], attrs: Mapping[str, Any], walk: Walk | None
+    op: OpDef, operands: Sequence[Aval], attrs: Mapping[str, Any], walk: Walk | None, row: int
 ) -> Callable[..., Array] | None:
+    if walk is None or not handles(operands[0], operands[1:]) or not pays(walk, row):
+        return None
     result = op.abstract(operands, attrs)
     assert isinstance(result, Aval)
-    if walk is None or not handles(operands[0], operands[1:]):
-        return None
-    rows = walk.outer * walk.count
-    pays = rows + rows * walk.width // (1 if walk.single else _ROW) >= _WORK
-    return _reader(op, result.shape, walk) if pays else None
+    return _reader(op, result.shape, walk)
 
 
 def find_take(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
     """For `jitgrad.runtime.substitutes`."""
     x, index = operands
-    return _found(TAKE, operands, attrs, along(x.shape, attrs["axis"], index))
+    return _found(TAKE, operands, attrs, along(x.shape, attrs["axis"], index), _TAKE)
 
 
 def find_gather(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
     """For `jitgrad.runtime.substitutes`."""
     x, index = operands
-    return _found(GATHER, operands, attrs, for_each(x.shape, attrs["axis"], index))
+    return _found(GATHER, operands, attrs, for_each(x.shape, attrs["axis"], index), _GATHER)
 
 
 def find_index_get(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
     """For `jitgrad.runtime.substitutes`."""
     x, *indices = operands
-    return _found(INDEX_GET, operands, attrs, at_axes(x.shape, attrs["axes"], indices))
+    return _found(INDEX_GET, operands, attrs, at_axes(x.shape, attrs["axes"], indices), _INDEX_GET)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import prod
@@ -17,6 +17,8 @@ from jitgrad.runtime.pool import address_of
 
 Array = np.ndarray[Any, Any]
 
+CALL = 16_000  # ns of NumPy's work, as `pays` counts it, from which on machine code is faster: a call takes 10 us
+_COPIED = 32  # elements of a row that NumPy copies in 1 ns
 _CHUNKS = 16  # of a launch, at most: an even load on as many threads as share memory well
 _LEAST = 4096  # elements of a chunk, some 2 us: below, sharing costs more than it saves
 _BANDS = 4  # of columns, at most: parts of a row that lies a power of two from the next share lines of a cache
@@ -74,6 +76,13 @@ def handles(x: Aval, indices: Sequence[Aval]) -> bool:
     )
 
 
+def pays(walk: Walk, row: int, element: int = 0) -> bool:
+    """Whether `run` is faster than a function of NumPy's that takes ``row`` and ``element`` ns for one of them."""
+    rows = walk.outer * walk.count * (walk.width if walk.single else 1)
+    elements = walk.outer * walk.count * walk.width
+    return rows * row + elements * element + elements // _COPIED >= CALL
+
+
 # --- source --------------------------------------------------------------------------------------------------------
 
 # Reading is shared by rows. A place is found and read in one go: with an element a row, that is in vectors.
@@ -109,19 +118,13 @@ _CHANGE = """
             last = min(first + 256, count)
             for p in range(first, last):
                 k = o * own + p
-            {place}
+                {place}
                 places[p - first] = place
-{ahead}
+            {ahead}
             for p in range(first, last):
                 to = at(y, (o * {length} + places[p - first]) * width)
                 row = at(x, (o * count + p) * width)
-                for j in range(left, right):
-                    to[j] = {value}
-"""
-# An addition loads what it changes, many at a time. Stores do not: they wait for one line after the other.
-_AHEAD = """
-            for p in range(first, last):
-                prefetch(y, (o * {length} + places[p - first]) * width + left)
+                {change}
 """
 _CHANGE_SINGLE = """
     bands = (width - 1) // band + 1
@@ -133,10 +136,16 @@ _CHANGE_SINGLE = """
             row = at(x, (o * count + p) * width)
             for j in range(left, right):
                 k = (o * count + p) * width + j
-            {place}
+                {place}
                 to = at(y, (o * {length} + place) * width)
                 to[j] = {value}
 """
+
+# An addition loads what it changes, many at a time. Stores do not: they wait for one line after the other.
+_AHEAD = [
+    "for p in range(first, last):",
+    "    prefetch(y, (o * {length} + places[p - first]) * width + left)",
+]
 
 
 def _place(arrays: int) -> list[str]:
@@ -150,6 +159,15 @@ def _place(arrays: int) -> list[str]:
     return [*lines, f"inside = {inside}", noted, f"place = select(inside, {number}, to_i64(0))"]
 
 
+def _filled(form: str, blocks: Mapping[str, Sequence[str]]) -> list[str]:
+    """The lines of ``form``; in place of a line that names a block, those of the block, as far in."""
+    lines = []
+    for line in form.strip("\n").splitlines():
+        margin = line[: len(line) - len(line.lstrip())]
+        lines += [margin + text for text in blocks[line.strip()]] if line.strip() in blocks else [line]
+    return lines
+
+
 @cache
 def _code(move: str, single: bool, fixed: int, dtype: str, indices: tuple[str, ...]) -> MachineCode:
     """``fixed``: a width that the code is for, 0 if it is for any; ``indices``: their dtypes."""
@@ -158,15 +176,17 @@ def _code(move: str, single: bool, fixed: int, dtype: str, indices: tuple[str, .
     else:
         form = _CHANGE_SINGLE if single else _CHANGE
     arrays, lengths = [f"a{n}" for n in range(len(indices))], [f"n{n}" for n in range(len(indices))]
-    gap = " " * (12 if move == "read" else 16)
-    text = form.replace(" " * 12 + "{place}", "\n".join(gap + line for line in _place(len(indices))))
-    text = text.replace("{ahead}", _AHEAD.strip("\n") if move == "write" else "")
     value = f"to_{dtype}(to[j] + row[j])" if move == "add" else "row[j]"
+    change = ["for j in range(left, right):", f"    to[j] = {value}"]
+    if move == "add" and fixed > 1:
+        change = [f"add_row(to, row, {fixed})"]
+    ahead = _AHEAD if move == "write" else []
+    text = "\n".join(_filled(form, {"{place}": _place(len(indices)), "{change}": change, "{ahead}": ahead}))
     lines = [
         f"def move(y, x, wrong, {', '.join([*arrays, *lengths])}, count, width, own, band, start, stop):",
         "    outside = to_i64(0)",
         *([f"    width = {fixed}", f"    band = {fixed}"] if fixed else []),
-        text.format(length="(" + " * ".join(lengths) + ")", value=value).strip("\n"),
+        text.format(length="(" + " * ".join(lengths) + ")", value=value),
         "    if outside != 0:",
         "        wrong[0] = 1",
     ]
@@ -193,7 +213,9 @@ def run(move: str, walk: Walk, y: Array, x: Array, indices: Sequence[Array]) -> 
         band = -(-width // bands // 16) * 16 if bands > 1 else width
         items = walk.outer * -(-width // band)
         least = _LEAST // (walk.count * band) + 1
-    arrays = [np.ascontiguousarray(i, _INDEX.get(i.dtype, np.int64)) for i in np.broadcast_arrays(*indices)]
+    if len(indices) > 1:
+        indices = np.broadcast_arrays(*indices)
+    arrays = [np.ascontiguousarray(i, _INDEX.get(i.dtype, np.int64)) for i in map(np.asarray, indices)]
     fixed = width if width <= _FIXED and not walk.single else 0
     code = _code(move, walk.single, fixed, dtype, tuple([dtype_name(a.dtype) for a in arrays]))
     wrong = np.zeros(1, np.int64)
