@@ -23,7 +23,7 @@ _CHUNKS = 16  # of a launch, at most: an even load on as many threads as share m
 _LEAST = 4096  # elements of a chunk, some 2 us: below, sharing costs more than it saves
 _BANDS = 4  # of columns, at most: parts of a row that lies a power of two from the next share lines of a cache
 _BAND = 32  # columns of a band, at least: two lines of a cache
-_FIXED = 16  # rows up to so long have a loop of their own: one for any length takes longer to start than they take
+_FIXED = 32  # rows up to so long have a loop of their own: one for any length takes longer to start than they take
 _WIDE = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # what is only moved is moved as words
 
 _INDEX = {np.dtype(np.int32): np.int32}  # dtypes that indices keep

@@ -66,6 +66,7 @@ CHANGES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "long rows": (index_add(0), (values("f", 20, 300), below(20, 900), values("f", 900, 300))),
     "rows of 64": (index_add(0), (values("d", 9, 64), below(9, 300), values("d", 300, 64))),
     "rows of 16": (index_add(0), (values("d", 9, 16), below(9, 300), values("d", 300, 16))),
+    "rows of 32": (index_add(0), (values("f", 9, 32), below(9, 300), values("f", 300, 32))),
     "elements": (index_add(0), (values("f", 50), below(50, 3000), values("f", 3000))),
     "last axis": (index_add(1), (values("f", 30, 50), below(50, 300), values("f", 30, 300))),
     "middle axis": (index_add(1), (values("f", 4, 5, 6), below(5, 300), values("f", 4, 300, 6))),
