@@ -8,6 +8,7 @@ kernel is compiled: it imports numba. ``NAMES`` is the namespace every kernel so
 ``stream(p, n, x)``       ``p[n] = x``, past the caches where the CPU can: see `jitgrad.backends.streams`
 ``prefetch(p, n)``        start loading the cache line of element ``n`` of ``p``, which need not exist
 ``scratch_f32(64)`` ...   pointer to so many elements on the stack (a literal), every dtype
+``add_row(p, q, 8)``      ``p[k] = p[k] + q[k]`` for the first 8 elements (a literal number of them), as one vector
 ``old(x)``                ``x``, read where a result will be stored
 ``select(c, a, b)``       ``a`` where ``c``, else ``b``; both are evaluated; same type
 ``fsum(acc, x)``          ``acc + x`` that LLVM may reorder (``reassoc`` only): sums over a loop
@@ -372,11 +373,33 @@ def _scratch(name: str, element: Any) -> Any:
     return extending.intrinsic(prefer_literal=True)(typed)
 
 
+def _add_row(typing: Any, to: Any, row: Any, count: Any) -> Any:
+    """LLVM takes short loops apart before it looks for vectors in them, and adds their elements one by one."""
+    if to != row or not isinstance(to, types.CPointer) or not isinstance(count, types.IntegerLiteral):
+        raise TypingError(f"add_row({to}, {row}, {count}): takes two pointers to one dtype and a literal number")
+    element, size = to.dtype, count.literal_value
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.VectorType(context.get_value_type(element), size).as_pointer()
+        target, source = (builder.bitcast(p, kind) for p in args[:2])
+        align = element.bitwidth // 8
+        a, b = builder.load(target, align=align), builder.load(source, align=align)
+        total = builder.fadd(a, b) if isinstance(element, types.Float) else builder.add(a, b)
+        builder.store(total, target, align=align)
+        return context.get_dummy_value()
+
+    return types.void(to, row, count), build
+
+
+_add_row.__name__ = "add_row"
+add_row = extending.intrinsic(prefer_literal=True)(_add_row)
+
 SCRATCH: dict[str, Any] = {f"scratch_{name}": _scratch(f"scratch_{name}", kind) for name, kind in IN_MEMORY.items()}
 
-_FUNCTIONS = (at, stream, prefetch, old, select, fsum, fprod, fmax, fmin, fma, copysign, rint, sqrt, fabs, floor, ceil, trunc)
+_MEMORY = (at, stream, prefetch, add_row)
+_FUNCTIONS = (old, select, fsum, fprod, fmax, fmin, fma, copysign, rint, sqrt, fabs, floor, ceil, trunc)
 _BIT_CASTS = (as_i32, as_f32, as_i64, as_f64, as_half, as_bits)
 
 _BUILT_IN = {"min": fmin, "max": fmax}  # numba's are general, and compiled on their own
 
-NAMES: dict[str, Any] = {**CASTS, **SCRATCH, **{f._name: f for f in (*_FUNCTIONS, *_BIT_CASTS)}, **_BUILT_IN}
+NAMES: dict[str, Any] = {**CASTS, **SCRATCH, **{f._name: f for f in (*_MEMORY, *_FUNCTIONS, *_BIT_CASTS)}, **_BUILT_IN}

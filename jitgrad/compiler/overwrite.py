@@ -9,6 +9,9 @@ from jitgrad.compiler.structure import Structures
 from jitgrad.ir import Graph, TraceNode, Value
 from jitgrad.op import Kind
 
+# Library ops whose result is their first operand but for some elements: it takes that one's memory if nobody sees it later.
+UPDATES = frozenset({"index_add", "index_put", "index_put_add", "scatter_add"})
+
 
 def find_overwrites(
     graph: Graph, wanted: Mapping[int, Value], free: Sequence[Value], structures: Structures, lifetimes: Lifetimes

@@ -14,7 +14,7 @@ from jitgrad.compiler.arena import arena
 from jitgrad.compiler.copying import copying, zeros
 from jitgrad.compiler.layout import Buffer, Location, row_major, view_location
 from jitgrad.compiler.lower import Lowered
-from jitgrad.compiler.overwrite import Lifetimes, find_overwrites
+from jitgrad.compiler.overwrite import UPDATES, Lifetimes, find_overwrites
 from jitgrad.compiler.passes.slices import ASSEMBLE, Index
 from jitgrad.compiler.structure import Structures
 from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
@@ -193,6 +193,14 @@ class _Planner:
         whole = self.where[id(node.out)]
         self._copy(new, Place(new.aval, _part(whole, node.out.aval, node.attr("index"), new.aval)), node)
 
+    def _may_update(self, node: TraceNode) -> bool:
+        """Whether ``node`` changes its first operand, which nobody else sees, and it reads that as no other operand."""
+        if node.op.name not in UPDATES:
+            return False
+        base, *others = node.ins
+        ours = isinstance(base, Value) and self._is_ours(base) and self.lifetimes.die_in(node, base)
+        return ours and not any(x is base for x in others)
+
     def _is_ours(self, value: Value) -> bool:
         """Whether ``value`` has a buffer to itself that is no input."""
         location = self.where[id(value)]
@@ -238,10 +246,12 @@ class _Planner:
             self._call(node)
 
     def _call(self, node: TraceNode) -> None:
-        """A library call: its results stay the arrays that it returns, but for products, which are written in place."""
+        """A library call: its results stay the arrays that it returns, but for products and updates, written in place."""
         reads = tuple(map(self.place, node.ins))
         for value in node.outs:
-            if node.op.name == "matmul" or id(value) in self.slots or id(value) in self.in_place:
+            if self._may_update(node) and id(value) not in self.slots and id(value) not in self.in_place:
+                self.where[id(value)] = self.where[id(node.ins[0])]
+            elif node.op.name == "matmul" or id(value) in self.slots or id(value) in self.in_place:
                 self.allocate(value)
             else:
                 buffer = Buffer("made", value.aval.nbytes, str(value.aval))

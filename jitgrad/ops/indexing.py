@@ -20,6 +20,8 @@ from jitgrad.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 
+_FEW = 8  # one of so many elements: numbering all of them costs as much as NumPy's adding by a key loses
+
 
 def _check_integers(what: str, *avals: Aval) -> None:
     for a in avals:
@@ -63,23 +65,28 @@ def _index_add_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     return Aval(x.shape, x.dtype)
 
 
+def _added(x: Array, v: Array, axes: Sequence[int], indices: Sequence[Any]) -> Array:
+    """``x`` with ``v`` added where ``indices`` along ``axes`` say, in the order of its elements as C counts them."""
+    out = np.array(x, copy=True, order="C")
+    indices = [np.asarray(i, order="C") for i in indices]  # NumPy goes through the elements as the indices lie
+    key = key_of(out.ndim, axes, indices)
+    if out.ndim > 1 and _FEW * v.size < out.size:
+        np.add.at(out, key, np.asarray(v, order="C"))
+        return out
+    if out.ndim == 1:
+        places = indices[0]
+    else:
+        numbers = np.arange(out.size).reshape(out.shape)
+        places = np.take(numbers, indices[0], axes[0]) if len(axes) == 1 else numbers[key]
+    np.add.at(out.reshape(-1), places.reshape(-1), np.asarray(v).reshape(-1))
+    return out
+
+
 def _index_add(x: Array, index: Array, src: Array, *, axis: int) -> Array:
-    """Sums the rows for one place in one segment: ``np.add.at`` would go through a matrix one element at a time."""
-    out = np.array(x, copy=True)
-    n = out.shape[axis]
-    index = np.asarray(index)
+    index, n = np.asarray(index), x.shape[axis]
     if index.size and not (-n <= index.min() and index.max() < n):
         raise IndexingError(f"index_add: an index is out of bounds for axis {axis} of length {n}")
-    if out.ndim == 1 or not src.size:
-        np.add.at(out, key_of(out.ndim, (axis,), (index,)), src)
-        return out
-    places = index % n if n else index
-    order = np.argsort(places, kind="stable")
-    ordered = places[order]
-    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    sums = np.add.reduceat(np.take(src, order, axis), starts, axis=axis)
-    out[key_of(out.ndim, (axis,), (ordered[starts],))] += sums
-    return out
+    return _added(x, src, (axis,), (index,))
 
 
 def _gather_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
@@ -108,9 +115,7 @@ def _scatter_add_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
 
 
 def _scatter_add(x: Array, index: Array, src: Array, *, axis: int) -> Array:
-    out = np.array(x, copy=True)
-    np.add.at(out, _mesh(np.asarray(index), axis), src)
-    return out
+    return _added(x, src, range(x.ndim), _mesh(np.asarray(index), axis))
 
 
 def _index_get_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
@@ -133,15 +138,14 @@ def _index_put_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
 
 
 def _index_put(x: Array, v: Array, *indices: Array, axes: tuple[int, ...]) -> Array:
+    """Of values for one place the last one stays: NumPy goes through them as the indices lie, so these lie as C has them."""
     out = np.array(x, copy=True)
-    out[key_of(out.ndim, axes, indices)] = v
+    out[key_of(out.ndim, axes, [np.asarray(i, order="C") for i in indices])] = v
     return out
 
 
 def _index_put_add(x: Array, v: Array, *indices: Array, axes: tuple[int, ...]) -> Array:
-    out = np.array(x, copy=True)
-    np.add.at(out, key_of(out.ndim, axes, indices), v)
-    return out
+    return _added(x, v, axes, indices)
 
 
 def _put_slice_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:

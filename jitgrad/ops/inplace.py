@@ -173,6 +173,8 @@ def _write_item(target: Tensor, index: Any, value: Any) -> None:
     if not data.flags.writeable:
         raise InPlaceError(f"in-place change of a tensor {target.aval} over read-only memory: .clone() it first")
     concrete = [entry.concrete("indexing") if isinstance(entry, Tensor) else entry for entry in entries_of(index)]
+    # of several values for one place the last one as C counts them stays: NumPy goes by how the indices lie
+    concrete = [np.asarray(entry, order="C") if isinstance(entry, np.ndarray) else entry for entry in concrete]
     given = value.concrete("in-place change") if isinstance(value, Tensor) else value
     try:
         with np.errstate(all="ignore"):

@@ -46,6 +46,8 @@ class LibraryCall:
         self.writes = tuple([(slots[_buffer(p)] if own else -1, p) for p, own in zip(step.writes, kept, strict=True)])
         found = substitute(step.op, self.avals, dict(step.attrs)) if native else None
         self.meaning = found or step.op.eager
+        at = step.writes[0].location
+        self.over = found is not None and at is not None and any(p.location is at for p in step.reads[:1])
         # elementwise ops convert operands first, programs look after themselves
         self.plain = step.op.kind in (Kind.OPAQUE, Kind.MOVEMENT, Kind.REDUCE, Kind.INDEX)
 
@@ -54,6 +56,9 @@ class LibraryCall:
         operands = [self.operand(read, memory, inputs, results) for read in self.reads]
         if self.into is not None:
             np.matmul(operands[0], operands[1], out=memory.view(self.into, inputs, results))
+            return
+        if self.over:  # the result is where the first operand was
+            self.meaning(*operands, into=operands[0], **self.attrs)
             return
         if self.op.kind is Kind.ELEMENTWISE:
             found = run_eagerly(self.op, operands, self.avals, self.attrs)

@@ -7,10 +7,11 @@ from typing import Any
 
 from jitgrad.aval import Aval
 from jitgrad.op import OpDef
-from jitgrad.runtime import extremes, largest, scan, scatter, searching
+from jitgrad.runtime import extremes, gather, largest, scan, scatter, searching
 
 # Each looks at operands (their Avals) and attributes, and gives what computes the op for such operands, or None. What it
-# gives takes the same arrays and attributes as the op's eager function and must return the same bits.
+# gives takes the same arrays and attributes as the op's eager function and must return the same bits. What stands in for an
+# op of `jitgrad.compiler.overwrite.UPDATES` also takes ``into``, the first operand, if it may be changed and returned.
 Find = Callable[[Sequence[Aval], Mapping[str, Any]], Callable[..., Any] | None]
 
 _FINDERS: dict[str, Find] = {
@@ -18,9 +19,14 @@ _FINDERS: dict[str, Find] = {
     "argmin": extremes.find_argmin,
     "argtopk": largest.find_argtopk,
     "cumulative_sum": scan.find_cumulative_sum,
+    "gather": gather.find_gather,
     "index_add": scatter.find_index_add,
+    "index_get": gather.find_index_get,
+    "index_put": scatter.find_index_put,
     "index_put_add": scatter.find_index_put_add,
     "searchsorted": searching.find_searchsorted,
+    "scatter_add": scatter.find_scatter_add,
+    "take": gather.find_take,
 }
 
 

@@ -347,6 +347,22 @@ def test_functions_of_the_source_are_inlined():
     np.testing.assert_array_equal(y, 4 * x)
 
 
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i8", "u64"])
+@pytest.mark.parametrize("n", [1, 3, 8, 16])
+def test_rows_are_added_as_one_vector(dtype, n):
+    text = f"def kernel(y, x, start, stop):\n    for k in range(start, stop):\n        add_row(y, at(x, k * {n}), {n})\n"
+    code = compile_entry(text, "kernel", {}, params=(dtype + "*", dtype + "*"), key=None)
+    kind = np.dtype(dtype[0] + str(int(dtype[1:]) // 8))
+    x = np.random.default_rng(n).integers(0, 100, (5, n)).astype(kind)
+    y = np.ones(n + 1, kind)
+
+    run(code, table(y, x), 0, 5)
+
+    np.testing.assert_array_equal(y, np.append(x.sum(0, dtype=kind) + kind.type(1), kind.type(1)))
+    if dtype[0] == "f" and n == 8:
+        assert "fadd <8 x" in code.llvm
+
+
 def test_source_that_can_raise_is_refused():
     text = "def kernel(y0, n, start, stop):\n    for i in range(start, stop, n):\n        y0[i] = i\n"
 
@@ -359,6 +375,9 @@ def test_mistyped_source_is_an_error():
 
     with pytest.raises(BackendError, match="one dtype"):
         compile_entry(text, "kernel", {}, params=("f32*",), key=None)
+    row = "def kernel(y0, start, stop):\n    add_row(y0, y0, stop)\n"
+    with pytest.raises(BackendError, match="a literal number"):
+        compile_entry(row, "kernel", {}, params=("f32*",), key=None)
     with pytest.raises(BackendError, match="parameter type 'f128"):
         compile_entry(text, "kernel", {}, params=("f128*",), key=None)
 

@@ -116,6 +116,33 @@ def test_of_several_values_for_one_place_the_last_stays_and_gets_the_gradient():
     assert v.grad.tolist() == [0.0, 10.0, 100.0]
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_the_last_value_and_the_order_of_a_sum_do_not_depend_on_how_indices_lie(order):
+    index = np.ones((3, 4), int, order=order)
+    index[0, 3] = index[2, 0] = index[1, 1] = 0
+    v = np.zeros((3, 4), np.float32, order=order)
+    v[0, 3], v[1, 1], v[2, 0] = 1.0, 1e9, -1e9
+    x = jg.zeros(2)
+    x[jg.asarray(index)] = jg.asarray(v)
+    wide = jg.zeros((2, 2), requires_grad=True)
+    (wide[jg.asarray(index), jg.asarray(index)] * jg.asarray(v)).sum().backward()
+
+    assert x.tolist()[0] == -1e9
+    assert wide.grad.tolist()[0][0] == 0.0  # (1 + 1e9) - 1e9; another order gives 1
+    assert jg.scatter_add(jg.zeros(2), 0, index.ravel(), v.ravel()).tolist()[0] == 0.0
+
+
+@pytest.mark.parametrize("rows", [3, 60])
+def test_few_additions_and_many_are_in_the_order_of_rows(rows):
+    """NumPy's pairwise sums of rows for one place would be closer, and another result than a compiled program's."""
+    src = np.full((rows, 5), 1e-8, np.float32)
+    src[0] = 1.0
+
+    found = jg.index_add(jg.zeros((10, 5)), 0, np.full(rows, 7), src).numpy()
+
+    np.testing.assert_array_equal(found, np.eye(10, dtype=np.float32)[7][:, None] * np.ones(5, np.float32))
+
+
 def written(index, v):
     y = jg.tensor(X)
     y[index] = v

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jitgrad.compiler.layout import Buffer, Location, row_major, view_location
+from jitgrad.compiler.overwrite import UPDATES
 from jitgrad.ir import Atom, Graph, TraceNode, Value
 from jitgrad.op import Kind
 from jitgrad.ops.identity import IDENTITY
@@ -50,7 +51,8 @@ class _Copies:
     def placed(self, node: TraceNode) -> TraceNode:
         source = node.ins[0] if node.ins else None
         if node.op.kind is Kind.OPAQUE:
-            node = replace(node, ins=tuple(map(self.in_memory, node.ins)))
+            changed = node.ins[0] if node.op.name in UPDATES else None
+            node = replace(node, ins=tuple([self.in_memory(a, own=a is changed) for a in node.ins]))
         if node.op.kind is not Kind.MOVEMENT or not isinstance(source, Value):
             if node.op.kind is Kind.MOVEMENT:
                 self.numbers.add(id(node.out))
@@ -64,10 +66,12 @@ class _Copies:
         self.where[id(node.out)] = seen
         return node
 
-    def in_memory(self, atom: Atom) -> Atom:
-        """``atom`` as an operand of a library call: a repeated number is written out, once."""
+    def in_memory(self, atom: Atom, own: bool) -> Atom:
+        """``atom`` as an operand of a library call: a repeated number is written out, once but for those who change it."""
         if not isinstance(atom, Value) or id(atom) not in self.numbers:
             return atom
+        if own:
+            return self.copy(atom, None)
         if id(atom) not in self.spread:
             self.spread[id(atom)] = self.copy(atom, None)
         return self.spread[id(atom)]
