@@ -15,6 +15,7 @@ from jitgrad.compiler.passes.mean_gradients import sum_terms_apart
 from jitgrad.compiler.passes.permutations import sink_permutations
 from jitgrad.compiler.passes.products import batch_products
 from jitgrad.compiler.passes.reductions import spell_reductions
+from jitgrad.compiler.passes.short_axes import unroll_short_axes
 from jitgrad.compiler.passes.short_reductions import unroll_short_reductions
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.passes.slices import assemble, split_elementwise
@@ -31,6 +32,7 @@ PASSES: tuple[Pass, ...] = (
     sink_permutations,
     spell_vector_products,
     sum_terms_apart,
+    unroll_short_axes,
     spell_reductions,
     unroll_short_reductions,
     eliminate_common,

@@ -1,0 +1,200 @@
+"""Values piece by piece along short axes: one op per position there, all of them in the loops over what is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+from jitgrad.aval import Aval, Shape
+from jitgrad.compiler.axes import NONE, RENAMING, align, rename
+from jitgrad.compiler.group import is_fusible
+from jitgrad.compiler.passes.short_reductions import STEPS, fold
+from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
+from jitgrad.op import REGISTRY, Kind
+from jitgrad.ops.identity import IDENTITY
+
+Position = tuple[int | None, ...]  # per axis of a value: where a piece of length 1 lies; None: it has all of that axis
+
+
+def is_divisible(node: TraceNode) -> bool:
+    """Whether pieces of ``node``'s result can be computed from pieces of its operands."""
+    if node.op.name in RENAMING:
+        return True
+    if node.op.kind is Kind.REDUCE:
+        boolean = node.out.aval.dtype.kind == "b" and node.op.monoid in ("max", "min")
+        return node.op.monoid in STEPS and not boolean and is_fusible(node)
+    return node.op.kind is Kind.ELEMENTWISE and is_fusible(node)
+
+
+def aligned(node: TraceNode, k: int) -> tuple[int, ...]:
+    """For each axis of operand ``k`` of a divisible ``node`` that is no reduction: the result's axis, or NONE."""
+    if node.op.name in RENAMING:
+        return rename(node)
+    own, shape = node.ins[k].aval.shape, node.out.aval.shape
+    return tuple(NONE if own[d] == 1 else axis for d, axis in enumerate(align(own, shape)))
+
+
+class Divider:
+    """Rewrites a graph so that values are computed in pieces along the axes for which ``is_cut(value, axis)`` holds.
+
+    A piece keeps all axes, the cut ones with length 1, so its op has the attributes it had. What cannot be divided
+    reads the concatenation of the pieces.
+    """
+
+    def __init__(
+        self,
+        is_cut: Callable[[Value, int], bool],
+        is_cut_in: Callable[[TraceNode, int], bool],
+        repeated: Container[int],
+    ) -> None:
+        self.is_cut = is_cut
+        self.is_cut_in = is_cut_in  # (reduction, axis of its operand)
+        self.repeated = repeated  # ids of arrays that are read many times over: their pieces are worth a copy in order
+        self.nodes: list[TraceNode] = []
+        self.pieces: dict[int, dict[Position, Value]] = {}  # of values that are computed in pieces
+        self.taken: dict[tuple[int, Position], Value] = {}  # pieces of other values
+        self.wholes: dict[int, Value] = {}
+        self.made_by: dict[int, TraceNode] = {}
+
+    def run(self, graph: Graph) -> Graph:
+        for node in graph.nodes:
+            self.made_by.update({id(out): node for out in node.outs})
+            if is_divisible(node) and node.op.kind is Kind.REDUCE and self.reduce(node):
+                continue
+            if is_divisible(node) and node.op.kind is not Kind.REDUCE and self.divide(node):
+                continue
+            self.nodes.append(replace(node, ins=tuple(self.whole(a) for a in node.ins)))
+        outputs = tuple(self.whole(a) for a in graph.outputs)
+        return replace(graph, nodes=tuple(self.nodes), outputs=outputs)
+
+    # --- nodes in pieces -----------------------------------------------------------------------------------------
+
+    def positions(self, shape: Shape, cut: Callable[[int], bool]) -> Iterator[Position]:
+        return product(*[range(n) if n > 1 and cut(k) else (None,) for k, n in enumerate(shape)])
+
+    def divide(self, node: TraceNode) -> bool:
+        """Compute ``node`` in pieces, if its result is cut."""
+        out = node.out
+        found = list(self.positions(out.aval.shape, lambda k: self.is_cut(out, k)))
+        if len(found) == 1:
+            return False
+        maps = [() if isinstance(a, Literal) else aligned(node, k) for k, a in enumerate(node.ins)]
+        pieces = self.pieces[id(out)] = {}
+        for at in found:
+            ins = [
+                self.piece(a, tuple(None if k == NONE else at[k] for k in axes), node)
+                for a, axes in zip(node.ins, maps, strict=True)
+            ]
+            pieces[at] = self.again(node, ins, _cut_shape(out.aval.shape, at))
+        return True
+
+    def reduce(self, node: TraceNode) -> bool:
+        """Compute a reduction in pieces, if its operand is cut: over cut axes by an op on all pieces."""
+        (x,), gone = node.ins, set(node.attr("axis"))
+        found = list(self.positions(x.aval.shape, lambda k: self.is_cut_in(node, k)))
+        if len(found) == 1:
+            return False
+        parts: dict[Position, list[Atom]] = {}
+        for at in found:
+            parts.setdefault(tuple(p for k, p in enumerate(at) if k not in gone), []).append(self.piece(x, at, node))
+        rest = tuple(k for k in sorted(gone) if found[0][k] is None and x.aval.shape[k] > 1)
+        results = {at: self.reduced(node, some, rest) for at, some in parts.items()}
+        if len(results) > 1:
+            self.pieces[id(node.out)] = results
+        else:
+            self.wholes[id(node.out)] = next(iter(results.values()))
+        return True
+
+    def reduced(self, node: TraceNode, parts: list[Atom], rest: tuple[int, ...]) -> Value:
+        """One piece of a reduction: of all ``parts``, then over the axes ``rest``, the other reduced ones being 1 long."""
+        total = parts[0]
+        if len(parts) > 1 or not rest:
+            nodes, total = fold(node, parts)
+            self.nodes += nodes
+        assert isinstance(total, Value)
+        if rest:
+            total = self.emit(node, "", total, {"axis": rest})
+        dropped, removed = [], 0
+        for k in sorted(node.attr("axis")):
+            if k in rest:
+                removed += 1
+            else:
+                dropped.append(k - removed)
+        return self.emit(node, "squeeze", total, {"axis": tuple(dropped)}) if dropped else total
+
+    def again(self, node: TraceNode, ins: list[Atom], shape: Shape) -> Value:
+        """``node`` on other operands, with a result of ``shape``."""
+        aval = replace(node.out.aval, shape=shape)
+        attrs = (("shape", shape),) if node.op.name == "broadcast_to" else node.attrs
+        self.nodes.append(TraceNode(node.op, tuple(ins), (Value(aval),), attrs, node.origin))
+        return self.nodes[-1].out
+
+    def emit(self, node: TraceNode, name: str, x: Value, attrs: dict[str, Any]) -> Value:
+        """The result of the op ``name`` (of ``node``'s own, if empty) on ``x``, for ``node``."""
+        op = REGISTRY[name] if name else node.op
+        aval = op.abstract([x.aval], attrs)
+        assert isinstance(aval, Aval)
+        self.nodes.append(TraceNode(op, (x,), (Value(aval),), tuple(attrs.items()), node.origin))
+        return self.nodes[-1].out
+
+    # --- operands ------------------------------------------------------------------------------------------------
+
+    def piece(self, atom: Atom, at: Position, node: TraceNode) -> Atom:
+        """The piece of ``atom`` at a position, for ``node``; ``atom`` itself where it is not cut."""
+        if isinstance(atom, Literal) or all(p is None for p in at):
+            return self.whole(atom)
+        if id(atom) in self.pieces:
+            return self.pieces[id(atom)][at]
+        key = id(atom), at
+        if key not in self.taken:
+            whole = self.whole(atom)
+            assert isinstance(whole, Value)
+            index = tuple((0, 1, n) if p is None else (p, 1, 1) for p, n in zip(at, atom.aval.shape, strict=True))
+            aval = Aval(_cut_shape(atom.aval.shape, at), atom.aval.dtype)
+            self.nodes.append(TraceNode(REGISTRY["slice"], (whole,), (Value(aval),), (("index", index),), node.origin))
+            if id(atom) in self.repeated and _last_is_cut(atom.aval.shape, at):
+                self.nodes.append(TraceNode(IDENTITY, self.nodes[-1].outs, (Value(aval),), (), node.origin))
+            self.taken[key] = self.nodes[-1].out
+        return self.taken[key]
+
+    def whole(self, atom: Atom) -> Atom:
+        """``atom`` in the new graph in one piece."""
+        if isinstance(atom, Literal) or (id(atom) not in self.pieces and id(atom) not in self.wholes):
+            return atom
+        if id(atom) not in self.wholes:
+            maker = self.made_by[id(atom)]
+            if maker.op.name in RENAMING:
+                made = self.again(maker, [self.whole(maker.ins[0])], atom.aval.shape)
+            else:
+                made = self.joined(self.pieces[id(atom)], maker)
+            self.wholes[id(atom)] = made
+        return self.wholes[id(atom)]
+
+    def joined(self, pieces: dict[Position, Value], node: TraceNode) -> Value:
+        """The pieces put together again, one axis after the other."""
+        axes = [k for k, p in enumerate(next(iter(pieces))) if p is not None]
+        for axis in reversed(axes):
+            rows: dict[Position, list[Value]] = {}
+            for at, piece in pieces.items():
+                rows.setdefault((*at[:axis], None, *at[axis + 1 :]), []).append(piece)
+            pieces = {at: self.concat(row, axis, node) for at, row in rows.items()}
+        (whole,) = pieces.values()
+        return whole
+
+    def concat(self, row: list[Value], axis: int, node: TraceNode) -> Value:
+        op = REGISTRY["concat"]
+        aval = op.abstract([v.aval for v in row], {"axis": axis})
+        assert isinstance(aval, Aval)
+        self.nodes.append(TraceNode(op, tuple(row), (Value(aval),), (("axis", axis),), node.origin))
+        return self.nodes[-1].out
+
+
+def _cut_shape(shape: Shape, at: Position) -> Shape:
+    return tuple(n if p is None else 1 for n, p in zip(shape, at, strict=True))
+
+
+def _last_is_cut(shape: Shape, at: Position) -> bool:
+    """Whether a piece's elements lie apart in memory, in an array in order."""
+    return next((p for n, p in zip(reversed(shape), reversed(at), strict=True) if n != 1), None) is not None
