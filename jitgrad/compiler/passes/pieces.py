@@ -127,7 +127,7 @@ class Divider:
     def again(self, node: TraceNode, ins: list[Atom], shape: Shape) -> Value:
         """``node`` on other operands, with a result of ``shape``."""
         aval = replace(node.out.aval, shape=shape)
-        attrs = (("shape", shape),) if node.op.name == "broadcast_to" else node.attrs
+        attrs = (("shape", shape),) if node.op.name == "broadcast_to" else () if node.op is IDENTITY else node.attrs
         self.nodes.append(TraceNode(node.op, tuple(ins), (Value(aval),), attrs, node.origin))
         return self.nodes[-1].out
 
@@ -164,16 +164,19 @@ class Divider:
         if isinstance(atom, Literal) or (id(atom) not in self.pieces and id(atom) not in self.wholes):
             return atom
         if id(atom) not in self.wholes:
-            maker = self.made_by[id(atom)]
-            if maker.op.name in RENAMING:
+            maker, pieces = self.made_by[id(atom)], self.pieces[id(atom)]
+            repeats = maker.op.name == "broadcast_to" and self.pieces.get(id(maker.ins[0]), {}).keys() != pieces.keys()
+            if maker.op.name in RENAMING and not repeats:
                 made = self.again(maker, [self.whole(maker.ins[0])], atom.aval.shape)
             else:
-                made = self.joined(self.pieces[id(atom)], maker)
+                made = self.joined(pieces, maker)
             self.wholes[id(atom)] = made
         return self.wholes[id(atom)]
 
     def joined(self, pieces: dict[Position, Value], node: TraceNode) -> Value:
         """The pieces put together again, one axis after the other."""
+        if node.op.name in RENAMING:
+            pieces = {at: self.again(replace(node, op=IDENTITY), [v], v.aval.shape) for at, v in pieces.items()}
         axes = [k for k, p in enumerate(next(iter(pieces))) if p is not None]
         for axis in reversed(axes):
             rows: dict[Position, list[Value]] = {}

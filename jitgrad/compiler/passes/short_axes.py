@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import prod
 
 from jitgrad.aval import Shape
-from jitgrad.compiler.axes import NONE, AxisMap, Definitions
+from jitgrad.compiler.axes import NONE, RENAMING, AxisMap, Definitions
 from jitgrad.compiler.passes.pieces import Divider, aligned, is_divisible
 from jitgrad.compiler.passes.reductions import MIN_LANES
-from jitgrad.ir import Graph, Literal, TraceNode, Value
+from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.op import Kind
 
 # At most so many pieces of one value (a window of 3x3x3), each of at least so many elements, and so many ops in all.
@@ -28,7 +28,7 @@ def unroll_short_axes(graph: Graph) -> Graph:
     Likewise ``sum(d * d, axis=2)`` of ``d[n,n,3]``, with all that runs along this axis, if it is summed over one of the
     others, too: no loop nest has reductions over several of its axes. The loops are over the other axes then.
     """
-    if not any(node.op.kind is Kind.REDUCE for node in graph.nodes):
+    if not any(node.op.kind is Kind.REDUCE or node.op.name == "broadcast_to" for node in graph.nodes):
         return graph
     axes = _Axes(graph)
     if not (cut := axes.chosen()):
@@ -40,19 +40,7 @@ def unroll_short_axes(graph: Graph) -> Graph:
     def is_cut_in(node: TraceNode, k: int) -> bool:
         return axes.find((id(node), k)) in cut
 
-    return Divider(is_cut, is_cut_in, _repeated(graph)).run(graph)
-
-
-def _repeated(graph: Graph) -> set[int]:
-    """Ids of the arrays of which every element is read for many elements of some result."""
-    definitions = Definitions(graph)
-    return {
-        id(read.root)
-        for node in graph.nodes
-        if node.op.kind is Kind.ELEMENTWISE
-        for read in definitions.reads(node)
-        if isinstance(read.root, Value) and read.root.aval.size * REPEATED <= node.out.aval.size
-    }
+    return Divider(is_cut, is_cut_in, axes.repeated).run(graph)
 
 
 class _Axes:
@@ -64,6 +52,14 @@ class _Axes:
         self.parent: dict[Axis, Axis] = {}
         for node in self.nodes:
             self.connect(node)
+        self.graph, self.definitions = graph, Definitions(graph)
+        self.repeated = {  # ids of arrays of which every element is read for many elements of some result
+            id(read.root)
+            for node in self.nodes
+            if node.op.kind is Kind.ELEMENTWISE
+            for read in self.definitions.reads(node)
+            if read.root.aval.size * REPEATED <= node.out.aval.size
+        }
 
     def find(self, key: Axis) -> Axis:
         while (above := self.parent.get(key, key)) != key:
@@ -83,7 +79,7 @@ class _Axes:
             maps = [tuple(range(node.ins[0].aval.ndim))]
         else:
             maps = [() if isinstance(a, Literal) else aligned(node, k) for k, a in enumerate(node.ins)]
-        loop = id(node) if node.op.kind is Kind.REDUCE else id(out)
+        loop, _ = self.loop(node)
         for atom, axes in zip(node.ins, maps, strict=True):
             if id(atom) in self.computed:
                 for k, axis in enumerate(axes):
@@ -92,7 +88,7 @@ class _Axes:
 
     def chosen(self) -> set[Axis]:
         """The axes to cut."""
-        found = set[Axis]()
+        found, streamed = set[Axis](), self.streamed()
         behind: dict[int, frozenset[int]] = {}  # per value: which reductions of short rows it depends on
         rows: dict[int, TraceNode] = {}
         for node in self.nodes:
@@ -103,11 +99,65 @@ class _Axes:
                     if self.splits(node, rows[key]):
                         found |= self.reduced(rows[key])
                 if _is_short_row(node):
+                    if self.reduced(node).isdisjoint(streamed):
+                        found |= self.reduced(node)
                     rows[id(node)] = node
                     before |= {id(node)}
             if before:
                 behind[id(node.out)] = before
-        return self.affordable(found) if found else found
+        for atom in self.laid_out():
+            found |= self.repeating(atom)
+        return self.affordable(found - self.counted()) if found else found
+
+    def counted(self) -> set[Axis]:
+        """The axes along which large arrays of positions run, which would have to lie in memory to be read in pieces."""
+        found = set[Axis]()
+        for node in self.nodes:
+            for read in self.definitions.reads(node) if node.op.name not in RENAMING else ():
+                maker = self.definitions.by_value.get(id(read.root))
+                if maker is not None and maker.op.kind is Kind.INDEX and id(read.root) not in self.repeated:
+                    found |= {self.find((self.loop(node)[0], k)) for k in read.dims if k != NONE}
+        return found
+
+    def laid_out(self) -> list[Atom]:
+        """What has to lie in memory element by element: results, and what is reshaped."""
+        return [*self.graph.outputs, *(node.ins[0] for node in self.graph.nodes if node.op.name == "reshape")]
+
+    def repeating(self, atom: Atom) -> set[Axis]:
+        """The short axes along which ``atom`` repeats elements, if the last axis is one: one is read, several are written."""
+        shape, dims = atom.aval.shape, self.definitions.resolve(atom).dims
+        gone = tuple(k for k, n in enumerate(shape) if k not in dims and n != 1)
+        real = [k for k, n in enumerate(shape) if n != 1]
+        if not gone or gone[-1] != real[-1] or not _are_few(shape, gone):
+            return set()
+        return {self.find((id(atom), k)) for k in gone}
+
+    def streamed(self) -> set[Axis]:
+        """The axes along which large arrays are read or written: in pieces their elements lie apart in memory.
+
+        Vectors are made of such one element at a time; rows of them are better turned into lanes as a whole.
+        """
+        largest: dict[Axis, int] = {}
+        seen: list[tuple[Axis, int]] = []
+        for node in self.nodes:
+            loop, shape = self.loop(node)
+            for k in range(len(shape)):
+                axis = self.find((loop, k))
+                largest[axis] = max(largest.get(axis, 0), prod(shape))
+            if node.op.name not in RENAMING:
+                for root, dims in self.definitions.reads(node):
+                    if id(root) not in self.computed:
+                        seen += [(self.find((loop, k)), root.aval.size) for k in dims if k != NONE]
+        needed: list[Atom] = [a for node in self.graph.nodes if not is_divisible(node) for a in node.ins]
+        for atom in (*needed, *self.graph.outputs):
+            seen += [(self.find((id(atom), k)), atom.aval.size) for k in range(atom.aval.ndim)]
+        return {axis for axis, size in seen if size * REPEATED > largest.get(axis, 0)}
+
+    def loop(self, node: TraceNode) -> tuple[int, Shape]:
+        """What the axes of ``node``'s loop are known by, and their lengths."""
+        if node.op.kind is Kind.REDUCE:
+            return id(node), node.ins[0].aval.shape
+        return id(node.out), node.out.aval.shape
 
     def reduced(self, node: TraceNode) -> set[Axis]:
         return {self.find((id(node), k)) for k in _gone(node)}
@@ -117,10 +167,10 @@ class _Axes:
         shape, gone = node.ins[0].aval.shape, _gone(node)
         if _has_loops(shape, gone):
             return set()
-        if _are_few(shape, gone):
-            return self.reduced(node)
-        behind = range(gone[-1] + 1, len(shape))
-        return {self.find((id(node), k)) for k in behind} if prod(shape[gone[-1] + 1 :]) < MIN_LANES else set()
+        behind = tuple(range(gone[-1] + 1, len(shape)))
+        if prod(shape[k] for k in gone) > MAX_PIECES and prod(shape[k] for k in behind) < MIN_LANES:
+            gone = behind
+        return {self.find((id(node), k)) for k in gone} if _are_few(shape, gone) else set()
 
     def splits(self, node: TraceNode, row: TraceNode) -> bool:
         """Whether ``node`` reduces some of the axes that the reduction ``row`` keeps, but not all of them."""
@@ -132,8 +182,7 @@ class _Axes:
         """``cut`` without axes along which values would fall into too many pieces, or too small ones."""
         total = 0
         for node in self.nodes:
-            reduces = node.op.kind is Kind.REDUCE
-            shape, key = (node.ins[0].aval.shape, id(node)) if reduces else (node.out.aval.shape, id(node.out))
+            key, shape = self.loop(node)
             own = [k for k in range(len(shape)) if shape[k] != 1 and self.find((key, k)) in cut]
             pieces = prod(shape[k] for k in own)
             total += pieces if own else 0

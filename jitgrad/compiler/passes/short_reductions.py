@@ -70,7 +70,7 @@ def _unrolled(node: TraceNode) -> list[TraceNode]:
         nodes.append(TraceNode(REGISTRY["slice"], (x,), (part,), (("index", index),), node.origin))
         nodes.append(TraceNode(REGISTRY["squeeze"], (part,), (row,), (("axis", (0,)),), node.origin))
         rows.append(row)
-    steps, total = fold(node, rows)
+    steps, _ = fold(node, rows)
     return [*nodes, *steps[:-1], replace(steps[-1], outs=node.outs)]
 
 
