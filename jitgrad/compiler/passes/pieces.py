@@ -36,6 +36,14 @@ def aligned(node: TraceNode, k: int) -> tuple[int, ...]:
     return tuple(NONE if own[d] == 1 else axis for d, axis in enumerate(align(own, shape)))
 
 
+def is_disjoint_fold(node: TraceNode) -> bool:
+    """Whether ``node`` puts windows back into an image in which no two of them overlap."""
+    if node.op.name != "fold":
+        return False
+    sizes = zip(node.attr("kernel"), node.attr("stride"), node.attr("dilation"), strict=True)
+    return all(size == 1 or (apart == 1 and size <= by) for size, by, apart in sizes)
+
+
 class Divider:
     """Rewrites a graph so that values are computed in pieces along the axes for which ``is_cut(value, axis)`` holds.
 
@@ -64,6 +72,8 @@ class Divider:
             if is_divisible(node) and node.op.kind is Kind.REDUCE and self.reduce(node):
                 continue
             if is_divisible(node) and node.op.kind is not Kind.REDUCE and self.divide(node):
+                continue
+            if is_disjoint_fold(node) and id(node.ins[0]) in self.pieces and self.fold(node):
                 continue
             self.nodes.append(replace(node, ins=tuple(self.whole(a) for a in node.ins)))
         outputs = tuple(self.whole(a) for a in graph.outputs)
@@ -131,13 +141,44 @@ class Divider:
         self.nodes.append(TraceNode(node.op, tuple(ins), (Value(aval),), attrs, node.origin))
         return self.nodes[-1].out
 
-    def emit(self, node: TraceNode, name: str, x: Value, attrs: dict[str, Any]) -> Value:
+    def emit(self, node: TraceNode, name: str, x: Atom, attrs: dict[str, Any]) -> Value:
         """The result of the op ``name`` (of ``node``'s own, if empty) on ``x``, for ``node``."""
         op = REGISTRY[name] if name else node.op
         aval = op.abstract([x.aval], attrs)
         assert isinstance(aval, Aval)
         self.nodes.append(TraceNode(op, (x,), (Value(aval),), tuple(attrs.items()), node.origin))
         return self.nodes[-1].out
+
+    # --- windows -------------------------------------------------------------------------------------------------
+
+    def unfolded(self, node: TraceNode, at: Position) -> Value:
+        """The elements at one place of all windows of an image: a slice of it."""
+        x, steps = node.ins[0], zip(node.attr("stride"), node.attr("dilation"), strict=True)
+        counts = node.out.aval.shape[-2:]
+        inside = tuple(((p or 0) * apart, by, n) for p, (by, apart), n in zip(at[-4:-2], steps, counts, strict=True))
+        index = (*((0, 1, n) for n in x.aval.shape[:-2]), *inside)
+        part = self.emit(node, "slice", self.whole(x), {"index": index})
+        return self.emit(node, "expand_dims", part, {"axis": (part.aval.ndim - 2, part.aval.ndim - 1)})
+
+    def fold(self, node: TraceNode) -> bool:
+        """Windows that do not overlap, put back into an image: every piece has elements of its own there."""
+        pieces = self.pieces[id(node.ins[0])]
+        if not all(map(_is_one_window, pieces)):
+            return False
+        shape, images = node.out.aval.shape, list[Value]()
+        for at, piece in pieces.items():
+            part = self.emit(node, "squeeze", piece, {"axis": (piece.aval.ndim - 4, piece.aval.ndim - 3)})
+            part = self.again(replace(node, op=IDENTITY), [part], part.aval.shape)
+            inside = tuple(
+                (p or 0, by, n) for p, by, n in zip(at[-4:-2], node.attr("stride"), part.aval.shape[-2:], strict=True)
+            )
+            index = (*((0, 1, n) for n in shape[:-2]), *inside)
+            images.append(self.emit(node, "place", part, {"shape": shape, "index": index}))
+        total = images[0]
+        for image in images[1:]:
+            total = self.again(replace(node, op=REGISTRY["add"], attrs=()), [total, image], shape)
+        self.wholes[id(node.out)] = total
+        return True
 
     # --- operands ------------------------------------------------------------------------------------------------
 
@@ -149,8 +190,11 @@ class Divider:
             return self.pieces[id(atom)][at]
         key = id(atom), at
         if key not in self.taken:
+            maker = self.made_by.get(id(atom))
+            if maker is not None and maker.op.name == "unfold" and _is_one_window(at):
+                self.taken[key] = self.unfolded(maker, at)
+                return self.taken[key]
             whole = self.whole(atom)
-            assert isinstance(whole, Value)
             index = tuple((0, 1, n) if p is None else (p, 1, 1) for p, n in zip(at, atom.aval.shape, strict=True))
             aval = Aval(_cut_shape(atom.aval.shape, at), atom.aval.dtype)
             self.nodes.append(TraceNode(REGISTRY["slice"], (whole,), (Value(aval),), (("index", index),), node.origin))
@@ -201,3 +245,8 @@ def _cut_shape(shape: Shape, at: Position) -> Shape:
 def _last_is_cut(shape: Shape, at: Position) -> bool:
     """Whether a piece's elements lie apart in memory, in an array in order."""
     return next((p for n, p in zip(reversed(shape), reversed(at), strict=True) if n != 1), None) is not None
+
+
+def _is_one_window(at: Position) -> bool:
+    """Whether ``at``, of windows [..., kh, kw, oh, ow], is a place in a window and nothing else."""
+    return all(p is None for k, p in enumerate(at) if k not in (len(at) - 4, len(at) - 3))

@@ -6,7 +6,7 @@ from math import prod
 
 from jitgrad.aval import Shape
 from jitgrad.compiler.axes import NONE, RENAMING, AxisMap, Definitions
-from jitgrad.compiler.passes.pieces import Divider, aligned, is_divisible
+from jitgrad.compiler.passes.pieces import Divider, aligned, is_disjoint_fold, is_divisible
 from jitgrad.compiler.passes.reductions import MIN_LANES
 from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.op import Kind
@@ -49,9 +49,12 @@ class _Axes:
     def __init__(self, graph: Graph) -> None:
         self.nodes = [node for node in graph.nodes if is_divisible(node)]
         self.computed = {id(node.out) for node in self.nodes}
+        unfolded = [node.out for node in graph.nodes if node.op.name == "unfold"]
+        self.computed |= set(map(id, unfolded))
         self.parent: dict[Axis, Axis] = {}
         for node in self.nodes:
             self.connect(node)
+        self.windows = {self.find((id(v), k)) for v in unfolded for k in (v.aval.ndim - 4, v.aval.ndim - 3)}
         self.graph, self.definitions = graph, Definitions(graph)
         self.repeated = {  # ids of arrays of which every element is read for many elements of some result
             id(read.root)
@@ -107,6 +110,10 @@ class _Axes:
                 behind[id(node.out)] = before
         for atom in self.laid_out():
             found |= self.repeating(atom)
+        for node in self.graph.nodes:
+            if is_disjoint_fold(node):
+                (x,) = node.ins
+                found |= {self.find((id(x), k)) for k in (x.aval.ndim - 4, x.aval.ndim - 3)}
         return self.affordable(found - self.counted()) if found else found
 
     def counted(self) -> set[Axis]:
@@ -165,7 +172,7 @@ class _Axes:
     def wanted(self, node: TraceNode) -> set[Axis]:
         """The axes to cut because no loop nest reduces as ``node`` does, or none that makes vectors."""
         shape, gone = node.ins[0].aval.shape, _gone(node)
-        if _has_loops(shape, gone):
+        if _has_loops(shape, gone) and not (gone and self.reduced(node) <= self.windows):
             return set()
         behind = tuple(range(gone[-1] + 1, len(shape)))
         if prod(shape[k] for k in gone) > MAX_PIECES and prod(shape[k] for k in behind) < MIN_LANES:

@@ -151,8 +151,13 @@ def _side_by_side(node: TraceNode) -> list[Index]:
 
 
 def _disjoint(a: Index, b: Index) -> bool:
-    """Whether two regions certainly share no element: on some axis their spans do not meet."""
-    return any(_span(x)[1] < _span(y)[0] or _span(y)[1] < _span(x)[0] for x, y in zip(a, b, strict=True))
+    """Whether two regions certainly share no element: on some axis their spans do not meet, or they take turns."""
+    return any(_apart(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _apart(x: tuple[int, int, int], y: tuple[int, int, int]) -> bool:
+    take_turns = x[1] == y[1] and (x[0] - y[0]) % x[1] != 0
+    return take_turns or _span(x)[1] < _span(y)[0] or _span(y)[1] < _span(x)[0]
 
 
 def _span(entry: tuple[int, int, int]) -> tuple[int, int]:
