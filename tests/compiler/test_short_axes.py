@@ -199,6 +199,7 @@ def test_repeated_elements_are_written_side_by_side(steps_of: Any, same: Any) ->
 
     assert pieces(lambda x: jg.repeat(x, 3), (40,))
     assert not pieces(lambda x: jg.tile(x, (4,)), (40,))
+    assert not pieces(lambda x: jg.repeat(jg.tanh(x * 2.0) + 1.0, 3), (40,))  # the rows are lanes, and tanh is in vectors
     assert steps_of(function, values((20, 5)))[0] == "kernel"
 
 

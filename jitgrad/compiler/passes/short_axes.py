@@ -6,6 +6,7 @@ from math import prod
 
 from jitgrad.aval import Shape
 from jitgrad.compiler.axes import NONE, RENAMING, AxisMap, Definitions
+from jitgrad.compiler.codegen.scalar import expensive
 from jitgrad.compiler.passes.pieces import Divider, aligned, is_disjoint_fold, is_divisible
 from jitgrad.compiler.passes.reductions import MIN_LANES
 from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
@@ -132,10 +133,13 @@ class _Axes:
 
     def repeating(self, atom: Atom) -> set[Axis]:
         """The short axes along which ``atom`` repeats elements, if the last axis is one: one is read, several are written."""
-        shape, dims = atom.aval.shape, self.definitions.resolve(atom).dims
+        root, dims = self.definitions.resolve(atom)
+        shape = atom.aval.shape
         gone = tuple(k for k, n in enumerate(shape) if k not in dims and n != 1)
         real = [k for k, n in enumerate(shape) if n != 1]
         if not gone or gone[-1] != real[-1] or not _are_few(shape, gone):
+            return set()
+        if list(gone) == real[len(real) - len(gone) :] and self.is_costly(root):
             return set()
         return {self.find((id(atom), k)) for k in gone}
 
@@ -165,6 +169,18 @@ class _Axes:
         if node.op.kind is Kind.REDUCE:
             return id(node), node.ins[0].aval.shape
         return id(node.out), node.out.aval.shape
+
+    def is_costly(self, atom: Atom) -> bool:
+        """Whether costly functions make ``atom``: stores of elements that lie apart would keep them out of vectors."""
+        work, seen = [atom], set[int]()
+        while work:
+            maker = self.definitions.by_value.get(id(work[-1]))
+            seen.add(id(work.pop()))
+            if maker is not None and (maker.op.name in RENAMING or maker.op.kind is Kind.ELEMENTWISE):
+                if maker.op.kind is Kind.ELEMENTWISE and expensive(maker.op):
+                    return True
+                work += [a for a in maker.ins if id(a) not in seen]
+        return False
 
     def reduced(self, node: TraceNode) -> set[Axis]:
         return {self.find((id(node), k)) for k in _gone(node)}
