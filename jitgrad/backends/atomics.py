@@ -12,7 +12,7 @@ from typing import Any
 from llvmlite import binding, ir
 from numba.core import types
 
-from jitgrad.backends.intrinsics import intrinsic
+from jitgrad.backends.memory import intrinsic
 
 _WORD = ir.IntType(64)
 _INT = ir.IntType(32)

@@ -23,7 +23,7 @@ from numba.core.funcdesc import PythonFunctionDescriptor
 from numba.core.registry import cpu_target
 from numba.core.target_extension import target_override
 
-from jitgrad.backends import atomics, intrinsics, lanes, streams
+from jitgrad.backends import atomics, intrinsics, lanes, memory, streams
 from jitgrad.backends.interleave import USUAL, vectors_side_by_side
 from jitgrad.backends.target import kernel_target
 from jitgrad.compiler.collector import collector_paused
@@ -141,9 +141,9 @@ def numba_type(name: str) -> Any:
     Raises:
         BackendError: for any other name.
     """
-    dtype = intrinsics.IN_MEMORY.get(name.removesuffix("*")) if name.endswith("*") else intrinsics.DTYPES.get(name)
+    dtype = memory.IN_MEMORY.get(name.removesuffix("*")) if name.endswith("*") else memory.DTYPES.get(name)
     if dtype is None:
-        allowed = ", ".join(intrinsics.DTYPES)
+        allowed = ", ".join(memory.DTYPES)
         raise BackendError(f"kernel parameter type {name!r}: expected one of {allowed}, or one of them with *")
     return types.CPointer(dtype) if name.endswith("*") else dtype
 
@@ -219,7 +219,7 @@ def _callable(target: Any, function: FunctionType) -> Any:
     parameters = [Parameter("typing", Parameter.POSITIONAL_ONLY), *signature(function).parameters.values()]
     typed.__name__ = function.__name__
     typed.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # numba asks for it
-    return intrinsics.intrinsic(typed)
+    return memory.intrinsic(typed)
 
 
 def _linked(library: _Texts) -> dict[int, str]:

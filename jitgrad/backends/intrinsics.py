@@ -30,37 +30,10 @@ from typing import Any
 
 from llvmlite import binding as llvm
 from llvmlite import ir
-from numba import extending
-from numba.core import cgutils, types
+from numba.core import types
 from numba.core.errors import TypingError
 
-DTYPES: dict[str, Any] = {
-    "f16": types.float32,  # the float32 that equals it
-    "f32": types.float32,
-    "f64": types.float64,
-    "i8": types.int8,
-    "i16": types.int16,
-    "i32": types.int32,
-    "i64": types.int64,
-    "u8": types.uint8,
-    "u16": types.uint16,
-    "u32": types.uint32,
-    "u64": types.uint64,
-    "bool": types.boolean,
-}
-
-# numba 0.68 cannot store through a pointer to booleans, and has no float16 on CPUs
-IN_MEMORY: dict[str, Any] = {**DTYPES, "bool": types.uint8, "f16": types.uint16}
-
-
-def intrinsic(typed: Callable[..., Any]) -> Any:
-    """``numba.extending.intrinsic``, with a type that mypy can see."""
-    return extending.intrinsic(typed)
-
-
-def _plain(kind: Any) -> Any:
-    """The type without numba's literal wrapping (``Literal[int](3)`` is an int64)."""
-    return types.unliteral(kind)
+from jitgrad.backends.memory import DTYPES, MEMORY, SCRATCH, intrinsic, plain
 
 
 def _llvm_function(builder: Any, name: str, kind: Any, arity: int) -> Any:
@@ -70,53 +43,12 @@ def _llvm_function(builder: Any, name: str, kind: Any, arity: int) -> Any:
 
 
 @intrinsic
-def at(typing: Any, pointer: Any, index: Any) -> Any:
-    """``pointer + index`` in elements."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.gep(args[0], [args[1]])
-
-    return pointer(pointer, types.int64), build
-
-
-@intrinsic
-def stream(typing: Any, pointer: Any, index: Any, value: Any) -> Any:
-    """``pointer[index] = value``, which nobody reads soon; ``pointer[0]`` lies at the start of a cache line."""
-    kind = _plain(value)
-    if pointer.dtype != (types.uint8 if kind == types.boolean else kind):
-        raise TypingError(f"stream({pointer}, {index}, {value}): cast the value first")
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        store = builder.store(context.cast(builder, args[2], kind, pointer.dtype), builder.gep(args[0], [args[1]]))
-        store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
-        return context.get_dummy_value()
-
-    return types.void(pointer, types.int64, kind), build
-
-
-@intrinsic
-def prefetch(typing: Any, pointer: Any, index: Any) -> Any:
-    """Start loading the cache line of ``pointer[index]`` into the second-level cache."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-        function = builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind)
-        place = builder.bitcast(builder.gep(args[0], [args[1]]), byte)
-        read, locality, data = (ir.Constant(word, k) for k in (0, 2, 1))
-        builder.call(function, [place, read, locality, data])
-        return context.get_dummy_value()
-
-    return types.void(pointer, types.int64), build
-
-
-@intrinsic
 def old(typing: Any, x: Any) -> Any:
     """``x``, of which LLVM does not know that it was loaded from where a result will be stored.
 
     Otherwise "store this, or what is there" becomes a masked store, eight times slower than a store on AMD's CPUs.
     """
-    kind = _plain(x)
+    kind = plain(x)
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         frozen = ir.instructions.Instruction(builder.block, args[0].type, "freeze", [args[0]])
@@ -129,8 +61,8 @@ def old(typing: Any, x: Any) -> Any:
 @intrinsic
 def select(typing: Any, condition: Any, yes: Any, no: Any) -> Any:
     """``yes`` where ``condition``, else ``no``."""
-    kind = _plain(yes)
-    if kind != _plain(no):
+    kind = plain(yes)
+    if kind != plain(no):
         raise TypingError(f"select({condition}, {yes}, {no}): cast both arms to one dtype first")
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -143,8 +75,8 @@ def _reassociated(name: str, float_op: str, int_op: str) -> Any:
     """``acc op x`` in which only ``acc`` and ``x`` of the same loop may be reordered."""
 
     def typed(typing: Any, acc: Any, x: Any) -> Any:
-        kind = _plain(acc)
-        if kind != _plain(x):
+        kind = plain(acc)
+        if kind != plain(x):
             raise TypingError(f"{name}({acc}, {x}): cast x to the accumulator's dtype first")
 
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -164,8 +96,8 @@ fprod = _reassociated("fprod", "fmul", "mul")
 
 def _extremum(name: str, float_name: str, signed: str, unsigned: str) -> Any:
     def typed(typing: Any, a: Any, b: Any) -> Any:
-        kind = _plain(a)
-        if kind != _plain(b):
+        kind = plain(a)
+        if kind != plain(b):
             raise TypingError(f"{name}({a}, {b}): cast both to one dtype first")
 
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -192,8 +124,8 @@ def _float_function(name: str, arity: int, lowered: Callable[[], str]) -> Any:
         return builder.call(_llvm_function(builder, lowered(), args[0].type, arity), args)
 
     def sign(*kinds: Any) -> Any:
-        kind = _plain(kinds[0])
-        if not isinstance(kind, types.Float) or any(_plain(other) != kind for other in kinds):
+        kind = plain(kinds[0])
+        if not isinstance(kind, types.Float) or any(plain(other) != kind for other in kinds):
             raise TypingError(f"{name}{kinds}: takes floats of one dtype")
         return kind(*[kind] * arity), build
 
@@ -223,7 +155,7 @@ rint, sqrt, fabs, floor, ceil, trunc = (
 
 def _bit_cast(name: str, source: Any, target: Any) -> Any:
     def typed(typing: Any, x: Any) -> Any:
-        if _plain(x) != source:
+        if plain(x) != source:
             raise TypingError(f"{name}({x}): takes {source}")
 
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -284,7 +216,7 @@ def _convert(builder: Any, x: Any, source: Any, target: Any, kind: Any) -> Any:
 
 def _cast(name: str, target: Any) -> Any:
     def typed(typing: Any, x: Any) -> Any:
-        source = _plain(x)
+        source = plain(x)
         if not isinstance(source, (types.Float, types.Integer, types.Boolean)):
             raise TypingError(f"{name}({x}): takes a number")
 
@@ -322,7 +254,7 @@ def _to_odd(builder: Any, x: Any) -> Any:
 @intrinsic
 def to_f16(typing: Any, x: Any) -> Any:
     """``x`` rounded to float16, as the float32 that equals it; integers go through float32, as in NumPy."""
-    source = _plain(x)
+    source = plain(x)
     if not isinstance(source, (types.Float, types.Integer, types.Boolean)):
         raise TypingError(f"to_f16({x}): takes a number")
 
@@ -357,49 +289,9 @@ def as_bits(typing: Any, x: Any) -> Any:
 CASTS["to_f16"] = to_f16
 
 
-def _scratch(name: str, element: Any) -> Any:
-    """Memory of the running chunk, on the stack; ``count`` is a literal number of elements."""
-    def typed(typing: Any, count: Any) -> Any:
-        if not isinstance(count, types.IntegerLiteral):
-            raise TypingError(f"{name}({count}): takes a literal number of elements")
-        size = count.literal_value
-
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return cgutils.alloca_once(builder, context.get_value_type(element), size)
-
-        return types.CPointer(element)(count), build
-
-    typed.__name__ = name
-    return extending.intrinsic(prefer_literal=True)(typed)
-
-
-def _add_row(typing: Any, to: Any, row: Any, count: Any) -> Any:
-    """LLVM takes short loops apart before it looks for vectors in them, and adds their elements one by one."""
-    if to != row or not isinstance(to, types.CPointer) or not isinstance(count, types.IntegerLiteral):
-        raise TypingError(f"add_row({to}, {row}, {count}): takes two pointers to one dtype and a literal number")
-    element, size = to.dtype, count.literal_value
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.VectorType(context.get_value_type(element), size).as_pointer()
-        target, source = (builder.bitcast(p, kind) for p in args[:2])
-        align = element.bitwidth // 8
-        a, b = builder.load(target, align=align), builder.load(source, align=align)
-        total = builder.fadd(a, b) if isinstance(element, types.Float) else builder.add(a, b)
-        builder.store(total, target, align=align)
-        return context.get_dummy_value()
-
-    return types.void(to, row, count), build
-
-
-_add_row.__name__ = "add_row"
-add_row = extending.intrinsic(prefer_literal=True)(_add_row)
-
-SCRATCH: dict[str, Any] = {f"scratch_{name}": _scratch(f"scratch_{name}", kind) for name, kind in IN_MEMORY.items()}
-
-_MEMORY = (at, stream, prefetch, add_row)
 _FUNCTIONS = (old, select, fsum, fprod, fmax, fmin, fma, copysign, rint, sqrt, fabs, floor, ceil, trunc)
 _BIT_CASTS = (as_i32, as_f32, as_i64, as_f64, as_half, as_bits)
 
 _BUILT_IN = {"min": fmin, "max": fmax}  # numba's are general, and compiled on their own
 
-NAMES: dict[str, Any] = {**CASTS, **SCRATCH, **{f._name: f for f in (*_MEMORY, *_FUNCTIONS, *_BIT_CASTS)}, **_BUILT_IN}
+NAMES: dict[str, Any] = {**CASTS, **SCRATCH, **{f._name: f for f in (*MEMORY, *_FUNCTIONS, *_BIT_CASTS)}, **_BUILT_IN}

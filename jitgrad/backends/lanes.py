@@ -23,7 +23,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
-from jitgrad.backends.intrinsics import intrinsic
+from jitgrad.backends.memory import intrinsic
 from jitgrad.compiler.kernel import LANES, LEAST_BYTES
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)

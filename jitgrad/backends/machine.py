@@ -124,7 +124,7 @@ def fingerprint() -> str:
     """Everything besides the source that decides what machine code comes out."""
     llvm = _llvm()
     room = Path(__file__).parent
-    names = ("machine", "front", "streams", "target", "ranges", "intrinsics", "atomics", "lanes", "llvm")
+    names = ("machine", "front", "streams", "target", "ranges", "memory", "intrinsics", "atomics", "lanes", "llvm")
     texts = [(room / f"{name}.py").read_text() for name in names]
     versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
     return str(llvm.digest(*texts, *versions, platform.python_version(), llvm.cpu(), llvm.features()))

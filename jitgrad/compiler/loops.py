@@ -122,7 +122,7 @@ class LoopFrame:
         for k, axis in enumerate(axes):
             if axis != NONE:
                 strides[axis] += own[k]
-        self.windows[id(node.out), axes] = Window("", node.out, None, tuple(strides))
+        self.windows[id(node), axes] = Window("", node.out, None, tuple(strides))  # its result may have one, too
 
     def collapse(self) -> None:
         """Join neighbouring axes that every window walks as one; then decide which run outside."""

@@ -102,7 +102,7 @@ class _Builder:
             else:
                 args.append((self.local(read, axes, into, loop, inner), read.root.aval.dtype))
         if node.op.kind is Kind.INDEX:
-            return self.load(self.frame.windows[id(node.out), self.frame.group.out_map(node)], into, loop, node)
+            return self.load(self.frame.windows[id(node), self.frame.group.out_map(node)], into, loop, node)
         name = self.frame.new_local("t")
         into.append(Compute(name, node, tuple(args)))
         return name

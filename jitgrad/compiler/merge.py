@@ -192,9 +192,10 @@ def _pair_axes(first: Group, second: Group) -> dict[int, int] | str:
     for b in reversed(range(len(second.sizes))):
         if b in pairs:
             continue
-        taken = set(pairs.values())
         for a in reversed(range(len(first.sizes))):
-            if a not in taken and first.sizes[a] == second.sizes[b]:
+            # the same order of axes: by length alone, [1023, 1024] and [1024, 1023] would be walked against each other
+            in_order = all(a != a2 and (a < a2) == (b < b2) for b2, a2 in pairs.items())
+            if in_order and first.sizes[a] == second.sizes[b]:
                 pairs[b] = a
                 break
     return pairs

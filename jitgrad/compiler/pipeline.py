@@ -16,9 +16,10 @@ from jitgrad.compiler.passes.mean_gradients import sum_terms_apart
 from jitgrad.compiler.passes.permutations import sink_permutations
 from jitgrad.compiler.passes.products import batch_products
 from jitgrad.compiler.passes.reductions import spell_reductions
+from jitgrad.compiler.passes.short_axes import unroll_short_axes
 from jitgrad.compiler.passes.short_reductions import unroll_short_reductions
 from jitgrad.compiler.passes.simplify import simplify
-from jitgrad.compiler.passes.slices import assemble, split_elementwise
+from jitgrad.compiler.passes.slices import assemble, share_places, split_elementwise
 from jitgrad.compiler.passes.vectors import spell_vector_products
 from jitgrad.compiler.verify import verify, verify_order
 from jitgrad.ir import Graph, format_graph
@@ -33,10 +34,12 @@ PASSES: tuple[Pass, ...] = (
     sink_permutations,
     spell_vector_products,
     sum_terms_apart,
+    unroll_short_axes,
     spell_reductions,
     unroll_short_reductions,
     eliminate_common,
     split_elementwise,
+    share_places,
     assemble,
     batch_products,
     isolate,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from jitgrad.compiler.copying import copying, zeros
 from jitgrad.compiler.layout import Buffer, Location, row_major, view_location
 from jitgrad.compiler.lower import Lowered
 from jitgrad.compiler.overwrite import UPDATES, Lifetimes, find_overwrites
-from jitgrad.compiler.passes.slices import ASSEMBLE, Index
+from jitgrad.compiler.passes.slices import ASSEMBLE, Index, uncovered
 from jitgrad.compiler.structure import Structures
 from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.op import REGISTRY, Kind, OpDef
@@ -135,9 +134,10 @@ class _Planner:
             node = self.slots[id(node.out)][0]
         for outer in reversed(waiting):
             place = self.allocate(outer.out)
-            covered = sum(prod(n for _, _, n in index) for index in outer.attr("indices"))
-            if covered < outer.out.aval.size:
-                self._clear(outer, place)
+            for border in uncovered(outer.out.aval.shape, outer.attr("indices")):
+                aval = Aval(tuple(n for _, _, n in border), outer.out.aval.dtype)
+                assert place.location is not None
+                self._clear(outer, Place(aval, _part(place.location, outer.out.aval, border, aval)))
         return self.where[id(inner.out)]
 
     def _window(self, node: TraceNode, index: Index, aval: Aval) -> Location:

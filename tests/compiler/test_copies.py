@@ -56,6 +56,9 @@ WRITTEN_OUT = {
     "repeated elements": lambda x: jg.broadcast_to(x.sum(axis=1, keepdims=True), (2, 12)),
     "repeated number": lambda x: jg.full((3,), 2.0) + 0.0 * x[0, 0],
     "an input, computed": lambda x: x * 1.0,
+    "positions": lambda x: jg.arange(12),
+    "positions, not all": lambda x: jg.arange(24)[::2] + x[0],
+    "positions in another shape": lambda x: jg.arange(24).reshape((2, 12)) + x,
     "numbers in a product": lambda x: jg.ones((3, 2)) @ x,
 }
 

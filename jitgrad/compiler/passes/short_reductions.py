@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 
 from jitgrad.aval import Aval
 from jitgrad.compiler.group import is_fusible
-from jitgrad.ir import Atom, Graph, TraceNode, Value
-from jitgrad.op import REGISTRY, Kind
+from jitgrad.ir import Atom, Attrs, Graph, TraceNode, Value
+from jitgrad.op import REGISTRY, Kind, OpDef
 
 # Each chunk of rows has a row of partial results, which costs as much as reading a row of the operand; with more rows, or
 # shorter ones, that does not count.
 MAX_ROWS = 16
 MIN_COLUMNS = 4096
 
-_STEPS = {"sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum"}
+# The op on two operands that repeats to a reduction.
+STEPS = {
+    "sum": "add",
+    "prod": "multiply",
+    "max": "maximum",
+    "min": "minimum",
+    "any": "logical_or",
+    "all": "logical_and",
+}
 
 
 def unroll_short_reductions(graph: Graph) -> Graph:
@@ -36,7 +45,7 @@ def unroll_short_reductions(graph: Graph) -> Graph:
 
 def _is_short(node: TraceNode) -> bool:
     looks = node.ins[0].aval
-    if node.op.monoid not in _STEPS or node.attr("axis") != (0,) or node.out.aval.dtype.kind == "b":
+    if node.op.monoid not in STEPS or node.attr("axis") != (0,) or node.out.aval.dtype.kind == "b":
         return False
     few = looks.ndim > 1 and 1 < looks.shape[0] <= MAX_ROWS
     return few and prod(looks.shape[1:]) >= MIN_COLUMNS and is_fusible(node)
@@ -52,22 +61,35 @@ def _in_memory(atom: Atom, made_by: dict[int, TraceNode]) -> bool:
 
 
 def _unrolled(node: TraceNode) -> list[TraceNode]:
-    (x,), out, origin = node.ins, node.out.aval, node.origin
-    assert node.op.monoid is not None
-    step = REGISTRY[_STEPS[node.op.monoid]]
+    (x,), shape = node.ins, node.out.aval.shape
     nodes: list[TraceNode] = []
-    total: Value | None = None
+    rows: list[Atom] = []
     for k in range(x.aval.shape[0]):
-        index = ((k, 1, 1), *((0, 1, n) for n in out.shape))
-        part, row = (Value(Aval(shape, x.aval.dtype)) for shape in ((1, *out.shape), out.shape))
-        nodes.append(TraceNode(REGISTRY["slice"], (x,), (part,), (("index", index),), origin))
-        nodes.append(TraceNode(REGISTRY["squeeze"], (part,), (row,), (("axis", (0,)),), origin))
-        if out.dtype != x.aval.dtype:
-            same, row = row, Value(Aval(out.shape, out.dtype))
-            nodes.append(TraceNode(REGISTRY["astype"], (same,), (row,), (("dtype", out.dtype),), origin))
-        if total is not None:
-            result = node.out if k == x.aval.shape[0] - 1 else Value(Aval(out.shape, out.dtype))
-            nodes.append(TraceNode(step, (total, row), (result,), (), origin))
-            row = result
-        total = row
-    return nodes
+        index = ((k, 1, 1), *((0, 1, n) for n in shape))
+        part, row = (Value(Aval(own, x.aval.dtype)) for own in ((1, *shape), shape))
+        nodes.append(TraceNode(REGISTRY["slice"], (x,), (part,), (("index", index),), node.origin))
+        nodes.append(TraceNode(REGISTRY["squeeze"], (part,), (row,), (("axis", (0,)),), node.origin))
+        rows.append(row)
+    steps, _ = fold(node, rows)
+    return [*nodes, *steps[:-1], replace(steps[-1], outs=node.outs)]
+
+
+def fold(node: TraceNode, parts: Sequence[Atom]) -> tuple[list[TraceNode], Value]:
+    """What combines ``parts``, of one shape, as the reduction ``node`` does, one after the other, in its result's dtype.
+
+    At least one node; the last one makes the value that is returned.
+    """
+    assert node.op.monoid is not None
+    step, dtype, nodes = REGISTRY[STEPS[node.op.monoid]], node.out.aval.dtype, list[TraceNode]()
+
+    def emit(op: OpDef, ins: tuple[Atom, ...], attrs: Attrs = ()) -> Value:
+        nodes.append(TraceNode(op, ins, (Value(Aval(parts[0].aval.shape, dtype)),), attrs, node.origin))
+        return nodes[-1].out
+
+    total: Atom | None = None
+    for part in parts:
+        if part.aval.dtype != dtype:
+            part = emit(REGISTRY["astype"], (part,), (("dtype", dtype),))
+        total = part if total is None else emit(step, (total, part))
+    assert isinstance(total, Value)
+    return nodes, total

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,11 @@ from jitgrad.op import REGISTRY, Kind, OpDef, define
 from jitgrad.ops.identity import IDENTITY
 
 Index = tuple[tuple[int, int, int], ...]  # (start, step, length) per axis
+
+# A border is zeroed by itself if the whole is at least so large: it takes several steps.
+LEAST_WHOLE = 1 << 14
+# One value at several places is put into zeros once, if that takes at most this part more memory than one place.
+MOST_ROOM = 0.25
 
 # Slices move up through at most this many elementwise ops.
 MAX_STEPS = 8
@@ -150,9 +156,69 @@ def _side_by_side(node: TraceNode) -> list[Index]:
     return found
 
 
+def uncovered(shape: Shape, indices: Sequence[Index]) -> list[Index]:
+    """What must be zero of a whole of ``shape`` whose parts at ``indices`` do not overlap: its border, or all of it."""
+    covered = sum(prod(n for _, _, n in index) for index in indices)
+    everything: Index = tuple((0, 1, n) for n in shape)
+    if covered >= prod(shape):
+        return []
+    spans = [[_span(entry) for entry in index] for index in indices if all(n for _, _, n in index)]
+    low = [min(s[0] for s in column) for column in zip(*spans, strict=True)]
+    high = [max(s[1] for s in column) + 1 for column in zip(*spans, strict=True)]
+    inner = prod(b - a for a, b in zip(low, high, strict=True)) if spans else 0
+    if covered < inner or 2 * inner < prod(shape) or prod(shape) < LEAST_WHOLE:
+        return [everything]
+    borders: list[Index] = []
+    for k, n in enumerate(shape):
+        inside = tuple((a, 1, b - a) for a, b in zip(low[:k], high[:k], strict=True))
+        for start, stop in ((0, low[k]), (high[k], n)):
+            if stop > start:
+                borders.append((*inside, (start, 1, stop - start), *everything[k + 1 :]))
+    return borders
+
+
+def share_places(graph: Graph) -> Graph:
+    """``place(x, i) + place(x, j)`` become ``y[a] + y[b]`` of one ``y``, which is ``x`` among as many zeros as all need.
+
+    The gradient of a stencil puts one array into zeros at every place from which it was read.
+    """
+    groups: dict[tuple[int, Shape], list[TraceNode]] = {}
+    for node in graph.nodes:
+        if node.op.name == "place" and all(step == 1 for _, step, _ in node.attr("index")):
+            groups.setdefault((id(node.ins[0]), node.attr("shape")), []).append(node)
+    shared: dict[int, list[TraceNode]] = {}
+    for (_, shape), places in groups.items():
+        starts = list(zip(*[[start for start, _, _ in node.attr("index")] for node in places], strict=True))
+        room = tuple(n + max(own) - min(own) for n, own in zip(shape, starts, strict=True))
+        if len(places) > 1 and prod(room) <= (1 + MOST_ROOM) * prod(shape):
+            shared.update({id(node): made for node, made in zip(places, _windows(places, starts, room), strict=True)})
+    if not shared:
+        return graph
+    return replace(graph, nodes=tuple(new for node in graph.nodes for new in shared.get(id(node), [node])))
+
+
+def _windows(places: Sequence[TraceNode], starts: Sequence[Sequence[int]], room: Shape) -> list[list[TraceNode]]:
+    """For each of ``places`` of one value: the slice of one array of zeros and that value; with the first one, that array."""
+    first = places[0]
+    whole = Value(replace(first.out.aval, shape=room))
+    most = tuple(map(max, starts))
+    index = tuple((start, 1, n) for start, n in zip(most, first.ins[0].aval.shape, strict=True))
+    attrs = (("index", index), ("shape", room))
+    found: list[list[TraceNode]] = [[replace(first, outs=(whole,), attrs=attrs)]]
+    for node, own in zip(places, zip(*starts, strict=True), strict=True):
+        part = tuple((a - b, 1, n) for a, b, n in zip(most, own, node.out.aval.shape, strict=True))
+        found.append([TraceNode(REGISTRY["slice"], (whole,), node.outs, (("index", part),), node.origin)])
+    return [[*found[0], *found[1]], *found[2:]]
+
+
 def _disjoint(a: Index, b: Index) -> bool:
-    """Whether two regions certainly share no element: on some axis their spans do not meet."""
-    return any(_span(x)[1] < _span(y)[0] or _span(y)[1] < _span(x)[0] for x, y in zip(a, b, strict=True))
+    """Whether two regions certainly share no element: on some axis their spans do not meet, or they take turns."""
+    return any(_apart(x, y) for x, y in zip(a, b, strict=True))
+
+
+def _apart(x: tuple[int, int, int], y: tuple[int, int, int]) -> bool:
+    take_turns = x[1] == y[1] and (x[0] - y[0]) % x[1] != 0
+    return take_turns or _span(x)[1] < _span(y)[0] or _span(y)[1] < _span(x)[0]
 
 
 def _span(entry: tuple[int, int, int]) -> tuple[int, int]:
