@@ -113,6 +113,13 @@ class Program:
                 table.product(call)
         return parts
 
+    @cached_property
+    def read(self) -> frozenset[int]:
+        """Positions of the inputs whose data the program looks at, or hands out."""
+        places = [*self.plan.outputs, *(p for step in self.plan.steps for p in (*step.reads, *step.writes))]
+        found = {self.slots[p.location.buffer] for p in places if p.location is not None and p.location.buffer in self.slots}
+        return frozenset(k for k in found if k < len(self.plan.inputs))
+
     def _base(self, word: tuple[Buffer, int]) -> tuple[int, int]:
         """(region, offset) of a place: inputs and results are regions by their slots, the arena is the last."""
         buffer, offset = word
