@@ -28,8 +28,8 @@ Watcher = Callable[[str, Graph], None]
 PASSES: tuple[Pass, ...] = (
     eliminate_dead,
     simplify,
-    sink_permutations,
     spell_vector_products,
+    sink_permutations,
     sum_terms_apart,
     spell_reductions,
     unroll_short_reductions,
