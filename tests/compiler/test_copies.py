@@ -58,3 +58,19 @@ def test_what_repeats_or_shows_an_input_is_written_out_by_a_kernel(name):
     np.testing.assert_array_equal(f(x).numpy(), f.eager(x).numpy())
     assert set(f.explain(x).unfused_ops) <= {"matmul"}
     assert not np.shares_memory(f(x).numpy(), x.numpy())
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("name", ["x.T", "permuted", "cut"])
+def test_a_copy_of_what_is_transposed_lies_as_eagers(name):
+    f = {
+        "x.T": lambda x: x.T * 1.0,
+        "permuted": lambda x: jg.permute_dims(x.reshape(2, 3, 4), (2, 0, 1)) * 1.0,
+        "cut": lambda x: x[:, 1:].T.clone(),
+    }[name]
+    compiled, x = jg.jit(f, check="off"), array(2, 12)
+
+    found, eager = compiled(x).numpy(), f(x).numpy()
+
+    assert found.strides == eager.strides and not np.shares_memory(found, x.numpy())
+    np.testing.assert_array_equal(found, eager)
