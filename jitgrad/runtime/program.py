@@ -21,6 +21,7 @@ from jitgrad.runtime import native, team
 from jitgrad.runtime.gemm import gemm_instructions
 from jitgrad.runtime.library_call import LibraryCall
 from jitgrad.runtime.pool import POOL, address_of
+from jitgrad.runtime.small_products import small_products
 from jitgrad.runtime.table import Table
 
 _RELOCATE = """
@@ -100,8 +101,9 @@ class Program:
         parts: list[Table | LibraryCall] = []
         table: Table | None = None
         for step in self.steps:
-            calls = gemm_instructions(step.step) if isinstance(step, LibraryCall) else None
-            if isinstance(step, LibraryCall) and calls is None:
+            small = small_products(step.step) if isinstance(step, LibraryCall) else None
+            calls = gemm_instructions(step.step) if isinstance(step, LibraryCall) and small is None else None
+            if isinstance(step, LibraryCall) and small is None and calls is None:
                 parts.append(step)
                 table = None
                 continue
@@ -111,6 +113,8 @@ class Program:
                 table.kernel(step.step.lowered, step.kernel, step.words, step.finish_words)
             for call in calls or ():
                 table.product(call)
+            if small is not None:
+                table.small_products(*small)
         return parts
 
     @cached_property
