@@ -53,7 +53,8 @@ def source(dtype: str, sizes: tuple[int, int, int], left: Operand, right: Operan
     lines = ["def products(x, y, z, x_step, y_step, z_step, start, stop):"]
     if right[0]:
         # vectors reach beyond the end of a row, and what is there by chance may be denormal: slow, though nobody uses it
-        lines += [f"    yb = scratch_{dtype}({k * LANES})", f"    for e in range({k * LANES}):", f"        yb[e] = to_{dtype}(0.0)"]
+        lines.append(f"    yb = scratch_{dtype}({k * LANES})")
+        lines += [f"    for e in range({k * LANES}):", f"        yb[e] = to_{dtype}(0.0)"]
     lines.append("    for b in range(start, stop):")
     turn = f"columns_to_rows(yb, at(y, b * y_step), {right[1]}, {n}, {k})"
     body = ["xb = at(x, b * x_step)", turn if right[0] else "yb = at(y, b * y_step)", "zb = at(z, b * z_step)"]
