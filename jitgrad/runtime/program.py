@@ -275,7 +275,8 @@ class NativeFrame(_Frame):
 
     def keep(self, slot: int, array: np.ndarray[Any, Any], inputs: Sequence[Any], results: list[Any]) -> None:
         results[slot - len(inputs)] = array
-        self.bases[slot] = address_of(array)  # the table after this call is relocated by it
+        if self.native:
+            self.bases[slot] = address_of(array)  # the table after this call is relocated by it
 
     def run(self, inputs: Sequence[Any], results: list[Any]) -> None:
         if self.native:
