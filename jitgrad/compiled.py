@@ -216,7 +216,7 @@ class Compiled:
         """The program's outputs; with ``preserve`` the inputs that it would overwrite are copied first."""
         program = self.program
         shared = [k for k in self.taken if not (isinstance(operands[k], Tensor) and owns_alone(operands[k]))]
-        inputs = [contiguous(_array(x)) for x in operands]
+        inputs = [contiguous(_array(x)) if k in program.read else _array(x) for k, x in enumerate(operands)]
         if self.overwritten and (preserve or overlapping([_span(a) for a in inputs], self.overwritten)):
             shared = list(self.overwritten)
         for k in shared:
@@ -252,6 +252,9 @@ class Compiled:
             elif r.kind == "source":
                 assert r.source is not None
                 found.append(self.resolve(r.source, leaves))
+            elif r.kind == "view":
+                assert r.source is not None and r.view is not None
+                found.append(r.view.of(self.resolve(r.source, leaves)))
             elif tensors:
                 found.append(tensors[r.output])
             else:

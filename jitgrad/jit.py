@@ -220,11 +220,11 @@ class JitFunction:
                 return compiled
             self._note_new_signature(call)
             self._info.traces += 1
-            traced = trace_call(self.eager, self.name, call)
+            donated = self._signature.positions(call, self.donate)
+            traced = trace_call(self.eager, self.name, call, donated)
             folder = config.read("JITGRAD_DUMP")
             watch = dump_to(folder, f"{self.name}.{self._info.traces}") if folder else ignore
             backend = BACKENDS[config.read("JITGRAD_BACKEND")]
-            donated = self._signature.positions(call, self.donate)
             compiled = Compiled(self.eager, traced, backend, self._count, watch, donated)
             log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
             kernels = compiled.program.kernels

@@ -68,7 +68,7 @@ def _emit(w: LaunchWriter, args: tuple[Any, ...], frame: NativeFrame) -> Callabl
     results = _emit_memory(w)
     if frame.count:
         _emit_native_run(w, pointers, results)
-    else:
+    elif program.steps:
         _emit_run(w)
     _emit_effects(w)
     _emit_result(w)
@@ -118,6 +118,8 @@ def _emit_pointers(w: LaunchWriter) -> list[str]:
         text = w.leaves[source.key] if source.kind == "argument" else ""
         if text.partition("[")[0] in w.lists:
             bulk[k] = f"b{text}"
+        elif source.kind in ("argument", "tensor") and k not in w.compiled.program.read and not w.compiled.written:
+            bulk[k] = "0"  # it may lie as it likes: results may be views of it, but nothing is computed from it
     return [bulk.get(k) or w.pointer(k, s, v.aval) for k, (s, v) in enumerate(inputs)]
 
 
@@ -330,6 +332,9 @@ def _emit_result(w: LaunchWriter) -> None:
         elif r.kind == "source":
             assert r.source is not None
             names.append(w.tensor_text(r.source))
+        elif r.kind == "view":
+            assert r.source is not None and r.view is not None
+            names.append(f"{w.constant('W', r.view.of)}({w.tensor_text(r.source)})")
         else:
             if r.output not in made:
                 made[r.output] = f"t{k}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from jitgrad.guards import Guard
 from jitgrad.ir import Atom, Graph, Value
 from jitgrad.ops.random import default_generator
 from jitgrad.origin import Origin
+from jitgrad.result_views import ResultView, find_view
 from jitgrad.scope import current_interpreter
 from jitgrad.signature import FLOAT_AVAL, Call, Static
 from jitgrad.surroundings import Surroundings
@@ -37,13 +38,14 @@ class Effect:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Result:
-    """One leaf of the function's result: a new tensor from output ``output``, or something passed through."""
+    """One leaf of the function's result: a new tensor from output ``output``, something passed through, or a view of it."""
 
-    kind: str  # "new", "source", "static"
+    kind: str  # "new", "source", "view", "static"
     output: int = -1
     source: Source | None = None
-    value: Any = None
+    value: Any = None  # of what is static
     weak: bool = False
+    view: ResultView | None = None  # of ``source``
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -64,8 +66,8 @@ class Traced:
 
 
 @collector_paused()
-def trace_call(function: Callable[..., Any], name: str, call: Call) -> Traced:
-    """Run ``function`` once on tensors without data and collect what it did.
+def trace_call(function: Callable[..., Any], name: str, call: Call, donated: Sequence[int] = ()) -> Traced:
+    """Run ``function`` once on tensors without data and collect what it did; of arguments ``donated`` no views remain.
 
     Raises:
         TracedValueError, UnguardableError, LeakedTracerError: the function cannot be traced; the message says why.
@@ -77,7 +79,7 @@ def trace_call(function: Callable[..., Any], name: str, call: Call) -> Traced:
         leaves, tensors = _traced_leaves(trace, call)
         args, kwargs = optree.tree_unflatten(call.treedef, leaves)
         result = function(*(_unbox(a) for a in args), **{k: _unbox(v) for k, v in kwargs.items()})
-        return _finish(trace, surroundings, call, tensors, result, name)
+        return _finish(trace, surroundings, call, tensors, result, name, donated)
     except BaseException:
         surroundings.restore()
         raise
@@ -110,7 +112,13 @@ def _traced_leaves(trace: Trace, call: Call) -> tuple[list[Any], dict[int, Tenso
 
 
 def _finish(
-    trace: Trace, surroundings: Surroundings, call: Call, tensors: dict[int, Tensor], result: Any, name: str
+    trace: Trace,
+    surroundings: Surroundings,
+    call: Call,
+    tensors: dict[int, Tensor],
+    result: Any,
+    name: str,
+    donated: Sequence[int],
 ) -> Traced:
     changes = surroundings.changes()
     if changes:
@@ -122,8 +130,8 @@ def _finish(
     leaves, treedef = optree.tree_flatten(result, none_is_leaf=True)
     outputs: list[Atom] = []
     differentiable: list[int] = []
-    known: dict[tuple[int, bool], int] = {}  # by (id of an atom, whether gradients flow to it): its output
-    results = tuple(_result(trace, x, outputs, differentiable, known) for x in leaves)
+    arrays = {k for k, x in enumerate(call.leaves) if not isinstance(x, Tensor)}
+    results = _results(trace, leaves, outputs, differentiable, arrays.union(donated))
     effects = _effects(trace, tensors, outputs)
     _check_leaves(effects, call, name)
     lifted = [s.key for s in trace.sources if s.kind == "array"]
@@ -143,15 +151,29 @@ def _finish(
     )
 
 
-def _result(
-    trace: Trace, x: Any, outputs: list[Atom], differentiable: list[int], known: dict[tuple[int, bool], int]
+def _results(
+    trace: Trace, leaves: Sequence[Any], outputs: list[Atom], differentiable: list[int], copied: Collection[int]
+) -> tuple[Result, ...]:
+    """One for each of ``leaves``; what is new is appended to ``outputs``. Views of arguments ``copied`` are new, too."""
+    known: dict[tuple[int, bool], int] = {}  # by (id of an atom, whether gradients flow to it): its output
+    results = []
+    for x in leaves:
+        if isinstance(x, np.ndarray):
+            x = trace.constant(x)
+        if not isinstance(x, Tensor):
+            results.append(Result("static", value=x))
+        elif id(x) in trace.lifted or type(x._data) is not Value:
+            results.append(Result("source", source=trace.source_of(x)))
+        elif (found := find_view(trace, x, copied)) is not None:
+            results.append(Result("view", source=found[0], view=found[1]))
+        else:
+            results.append(_new(trace, x, outputs, differentiable, known))
+    return tuple(results)
+
+
+def _new(
+    trace: Trace, x: Tensor, outputs: list[Atom], differentiable: list[int], known: dict[tuple[int, bool], int]
 ) -> Result:
-    if isinstance(x, np.ndarray):
-        x = trace.constant(x)
-    if not isinstance(x, Tensor):
-        return Result("static", value=x)
-    if id(x) in trace.lifted or type(x._data) is not Value:
-        return Result("source", source=trace.source_of(x))
     atom = trace.current(x)
     flows = x._requires_grad and _alive(x)
     position = known.setdefault((id(atom), flows), len(outputs))

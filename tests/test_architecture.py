@@ -46,6 +46,7 @@ ROOMS = (
     "jitgrad.reach",
     "jitgrad.surroundings",
     "jitgrad.signature",
+    "jitgrad.result_views",
     "jitgrad.specialise",
     "jitgrad.compiled",
     "jitgrad.launch_source",

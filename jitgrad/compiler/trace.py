@@ -249,7 +249,7 @@ class Trace:
         if not family:
             return
         child = changed
-        while (view := next((v for v in family if v.tensor() is child), None)) is not None:
+        while (view := self.view_of(child)) is not None:
             writer = WRITERS.get(view.op.name, _same if view.op is STOP_GRADIENT else None)
             if writer is None:
                 raise TraceError(
@@ -264,6 +264,16 @@ class Trace:
             if tensor is not None and tensor is not changed:
                 parent = self.current(view.parent)
                 tensor._data = self.emit(view.op, (parent,), tensor.aval, view.attrs)[0]
+
+    def view_of(self, tensor: Tensor) -> View | None:
+        """What ``tensor`` was made a view of by an op of this trace."""
+        family = self.views.get(id(tensor._memory), ())
+        return next((v for v in family if v.tensor() is tensor), None)
+
+    def outside(self, tensor: Tensor) -> tuple[Source, bool] | None:
+        """Where ``tensor`` comes from, if that is outside of the trace, and whether it was changed in place since."""
+        known = self.lifted.get(id(tensor))
+        return None if known is None else (known[1], self.current(tensor) is not known[2])
 
     # --- the result ----------------------------------------------------------------------------------------------
 

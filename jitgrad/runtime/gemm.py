@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 
 import numpy as np
 
+from jitgrad.aval import Dtype
+from jitgrad.compiler.layout import Location
 from jitgrad.compiler.loops import Word
 from jitgrad.compiler.plan import OpStep
 from jitgrad.compiler.spans import Span
@@ -59,7 +62,7 @@ def _batch_axes(shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, 
     return axes
 
 
-def _as_rows(m: int, axes: list[Axis], left: tuple[int, int], right: tuple[int, int], ldc: int) -> int:
+def as_rows(m: int, axes: list[Axis], left: tuple[int, int], right: tuple[int, int], ldc: int) -> int:
     """Rows of one product that does the innermost axis of the batch, too; the axis is removed. ``m`` if it cannot.
 
     It can where all matrices of the axis are multiplied by the same one and lie like more rows of a single matrix.
@@ -85,14 +88,25 @@ def row_spans(words: Sequence[Word], item: int) -> tuple[Span, ...] | None:
     return Span(a, 0, lda * item, k * item, written=False), whole, Span(c, 0, ldc * item, n * item, written=True)
 
 
-def gemm_instructions(step: OpStep) -> list[Instruction] | None:
-    """(kind, function, table words) of the BLAS calls for a matmul of matrices as they lie; None: use NumPy.
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A ``matmul`` of matrices ``m x k`` and ``k x n`` (``sizes``: m, k, n) that BLAS can read where they lie.
 
-    A batch is one instruction if its matrices follow each other at one distance; otherwise one for each index of the
-    other axes (attention heads that are slices of a row, say: NumPy has no BLAS call for those).
+    ``left``, ``right``, ``out``: (transposed, leading dimension); ``axes`` are those of the batch.
     """
-    blas = find_blas()
-    if step.op.name != "matmul" or blas is None:
+
+    dtype: Dtype
+    sizes: tuple[int, int, int]
+    left: tuple[int, int]
+    right: tuple[int, int]
+    out: tuple[int, int]
+    axes: list[Axis]
+    locations: list[Location]
+
+
+def product_of(step: OpStep) -> Product | None:
+    """What ``step`` multiplies; None if it is no product of float matrices, or one that only NumPy can read."""
+    if step.op.name != "matmul":
         return None
     places = (*step.reads, *step.writes)
     locations = [p.location for p in places if p.location is not None]
@@ -106,19 +120,31 @@ def gemm_instructions(step: OpStep) -> list[Instruction] | None:
     left, right, out = _operand(strides[0], m, k), _operand(strides[1], k, n), _operand(strides[2], m, n)
     if not prod((m, n, k, *shapes[2][:-2])) or left is None or right is None or out is None or out[0]:
         return None
-    axes = _batch_axes(shapes, strides)
-    m = _as_rows(m, axes, left, right, out[1])
+    return Product(dtype, (m, k, n), left, right, out, _batch_axes(shapes, strides), locations)
+
+
+def gemm_instructions(step: OpStep) -> list[Instruction] | None:
+    """(kind, function, table words) of the BLAS calls for a matmul of matrices as they lie; None: use NumPy.
+
+    A batch is one instruction if its matrices follow each other at one distance; otherwise one for each index of the
+    other axes (attention heads that are slices of a row, say: NumPy has no BLAS call for those).
+    """
+    blas, p = find_blas(), product_of(step)
+    if blas is None or p is None:
+        return None
+    (m, k, n), left, right, out, axes = p.sizes, p.left, p.right, p.out, list(p.axes)
+    m = as_rows(m, axes, left, right, out[1])
     inner = max(axes, key=lambda axis: axis[0], default=(1, (0, 0, 0)))
     others = [axis for axis in axes if axis is not inner]
     if prod(axis[0] for axis in others) > MAX_CALLS:
         return None
-    single, size = dtype == np.float32, dtype.itemsize
+    single, size = p.dtype == np.float32, p.dtype.itemsize
     kind, function = (native.SGEMM, blas.sgemm) if single else (native.DGEMM, blas.dgemm)
     calls: list[Instruction] = []
     for index in product(*(range(axis[0]) for axis in others)):
         a, b, c = (
             (at.buffer, at.offset + size * sum(i * axis[1][j] for i, axis in zip(index, others, strict=True)))
-            for j, at in enumerate(locations)
+            for j, at in enumerate(p.locations)
         )
         words: list[Word] = [m, n, k, left[0], right[0], _bits(1.0, single), a, left[1], b, right[1]]
         words += [_bits(0.0, single), c, out[1], inner[0], *(s * size for s in inner[1])]

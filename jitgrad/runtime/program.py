@@ -21,6 +21,7 @@ from jitgrad.runtime import native, team
 from jitgrad.runtime.gemm import gemm_instructions
 from jitgrad.runtime.library_call import LibraryCall
 from jitgrad.runtime.pool import POOL, address_of
+from jitgrad.runtime.small_products import small_products
 from jitgrad.runtime.table import Table
 
 _RELOCATE = """
@@ -100,8 +101,9 @@ class Program:
         parts: list[Table | LibraryCall] = []
         table: Table | None = None
         for step in self.steps:
-            calls = gemm_instructions(step.step) if isinstance(step, LibraryCall) else None
-            if isinstance(step, LibraryCall) and calls is None:
+            small = small_products(step.step) if isinstance(step, LibraryCall) else None
+            calls = gemm_instructions(step.step) if isinstance(step, LibraryCall) and small is None else None
+            if isinstance(step, LibraryCall) and small is None and calls is None:
                 parts.append(step)
                 table = None
                 continue
@@ -111,7 +113,16 @@ class Program:
                 table.kernel(step.step.lowered, step.kernel, step.words, step.finish_words)
             for call in calls or ():
                 table.product(call)
+            if small is not None:
+                table.small_products(*small)
         return parts
+
+    @cached_property
+    def read(self) -> frozenset[int]:
+        """Positions of the inputs whose data the program looks at, or hands out."""
+        places = [*self.plan.outputs, *(p for step in self.plan.steps for p in (*step.reads, *step.writes))]
+        found = {self.slots[p.location.buffer] for p in places if p.location is not None and p.location.buffer in self.slots}
+        return frozenset(k for k in found if k < len(self.plan.inputs))
 
     def _base(self, word: tuple[Buffer, int]) -> tuple[int, int]:
         """(region, offset) of a place: inputs and results are regions by their slots, the arena is the last."""
@@ -258,7 +269,8 @@ class NativeFrame(_Frame):
 
     def keep(self, slot: int, array: np.ndarray[Any, Any], inputs: Sequence[Any], results: list[Any]) -> None:
         results[slot - len(inputs)] = array
-        self.bases[slot] = address_of(array)  # the table after this call is relocated by it
+        if self.native:
+            self.bases[slot] = address_of(array)  # the table after this call is relocated by it
 
     def run(self, inputs: Sequence[Any], results: list[Any]) -> None:
         if self.native:

@@ -53,6 +53,10 @@ class Table:
         spans = row_spans(words, item) if m * n * k <= MOST_WORK else None
         self._add(kind, function, words, 1, 1, Native(m, spans, product=True))
 
+    def small_products(self, address: int, words: Sequence[Word], matrices: int, grain: int) -> None:
+        """Multiply many small matrices, ``grain`` of them at a time."""
+        self._add(native.KERNEL, address, words, matrices, grain, Native(matrices, None))
+
     def _add(self, kind: int, function: int, words: Sequence[Word], n: int, grain: int, entry: Native) -> None:
         self._instructions.append((kind, function, len(self.words), n, grain))
         self._natives.append(entry)

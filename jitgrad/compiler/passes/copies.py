@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from jitgrad.aval import Aval
 from jitgrad.compiler.layout import Buffer, Location, row_major, view_location
 from jitgrad.compiler.overwrite import UPDATES
 from jitgrad.ir import Atom, Graph, TraceNode, Value
-from jitgrad.op import Kind
+from jitgrad.op import REGISTRY, Kind
 from jitgrad.ops.identity import IDENTITY
 from jitgrad.origin import Origin
 
@@ -87,5 +88,20 @@ class _Copies:
             return atom
         location, shape = self.at(atom), atom.aval.shape
         repeats = any(step == 0 and n > 1 for step, n in zip(location.strides, shape, strict=True))
-        shown = location.buffer in self.inputs or repeats or id(atom) in self.numbers
-        return self.copy(atom, None) if shown else atom
+        if repeats or id(atom) in self.numbers:
+            return self.copy(atom, None)
+        return self.copy_in_order(atom, location) if location.buffer in self.inputs else atom
+
+    def copy_in_order(self, value: Value, location: Location) -> Value:
+        """A copy of ``value`` whose axes lie in the order of those of ``value``, as NumPy's copies do."""
+        order = tuple(sorted(range(value.aval.ndim), key=lambda k: (-abs(location.strides[k]), k)))
+        if order == tuple(range(value.aval.ndim)) or min(location.strides) <= 0:
+            return self.copy(value, None)
+        new = self.copy(self.permuted(value, order), None)
+        return self.permuted(new, tuple(order.index(k) for k in range(len(order))))
+
+    def permuted(self, value: Value, axes: tuple[int, ...]) -> Value:
+        out = Value(Aval(tuple(value.aval.shape[k] for k in axes), value.aval.dtype))
+        node = TraceNode(REGISTRY["permute_dims"], (value,), (out,), (("axes", axes),))
+        self.nodes.append(self.placed(node))
+        return node.out

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import factorial
+
 from jitgrad.compiler.codegen.vecmath import coefficients
 from jitgrad.compiler.codegen.vecmath.algebra import (
     Algebra,
@@ -9,6 +11,7 @@ from jitgrad.compiler.codegen.vecmath.algebra import (
     exponent_bias,
     from_int,
     is_number,
+    magic,
     mantissa_bits,
     poly,
     power_of_two,
@@ -17,11 +20,15 @@ from jitgrad.compiler.codegen.vecmath.algebra import (
     two_product,
     two_sum,
 )
-from jitgrad.compiler.codegen.vecmath.exponential import exp, exp_sum
-from jitgrad.compiler.codegen.vecmath.logarithm import log, split_any
+from jitgrad.compiler.codegen.vecmath.exponential import at_least, at_most, exp_sum
+from jitgrad.compiler.codegen.vecmath.logarithm import split, split_any
 
 _LOG2_PAIR = (0.6931471805599453, 2.3190468138462996e-17)
 _TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
+# log2(u) = 2 / log(2) (s + s**3 / 3 + ...) with s = (u - 1) / (u + 1) < 0.172: what is left out is below 2**-34 of it, and
+# 2**r for |r| <= 1/2: below 2**-32
+_LOG2_SERIES = tuple(2.0 / _LOG2_PAIR[0] / (2 * i + 1) for i in range(6))
+_EXP2_SERIES = tuple(_LOG2_PAIR[0] ** i / factorial(i) for i in range(9))
 _INFINITY = float("inf")
 
 
@@ -62,9 +69,16 @@ def _magnitude64(m: Algebra, a: Value, y: Value) -> Value:
 
 
 def _magnitude32(m: Algebra, a: Value, y: Value) -> Value:
-    """The same for float32: float64 has bits enough for a plain product."""
+    """The same for float32: ``2 ** (y log2(a))`` in float64, by series that are cut where float32 sees no more of them."""
     wide = m.wide()
-    return m.narrow(exp(wide, m.widen(y) * log(wide, m.widen(a))))
+    k, u = split(wide, m.widen(a))
+    s = (u - 1.0) / (u + 1.0)
+    exponent = m.widen(y) * wide.mad(s, poly(wide, s * s, _LOG2_SERIES), from_int(wide, k))
+    exponent = at_most(wide, at_least(wide, exponent, -1000.0), 1000.0)
+    middle = magic(wide) + exponent_bias(wide)
+    shifted = exponent + middle
+    power = wide.from_bits(wide.bits(shifted) << mantissa_bits(wide))
+    return m.narrow(poly(wide, exponent - (shifted - middle), _EXP2_SERIES) * power)
 
 
 def pow(m: Algebra, x: Value, y: Value) -> Value:
