@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,11 +53,24 @@ def _seen(x: Tensor, op: OpDef, attrs: Mapping[str, Any], aval: Aval) -> Tensor:
     return out
 
 
+def _repeats(tensor: Tensor, steps: Sequence[Step]) -> bool:
+    """Whether ``steps`` write elements out more than once: kernels are faster at that, and eager makes no view either."""
+    if all(op.name != "broadcast_to" for op, _, _ in steps):
+        return False
+    array = np.empty(tensor.shape, tensor.dtype)
+    seen = array
+    for op, attrs, _ in steps:
+        if op is not STOP_GRADIENT:
+            seen = op.eager(seen, **attrs)
+    return not np.may_share_memory(seen, array)
+
+
 def find_view(trace: Trace, x: Tensor, copied: Collection[int]) -> tuple[Source, ResultView] | None:
     """Where the memory lies that the result ``x`` shows, and how; None if the program has to make the result.
 
-    That is so for views of arrays that are not Tensors, of the arguments at the positions ``copied``, and for those with
-    a history that a call could not repeat: of what the function changes, or other than the caller's grad mode says.
+    That is so for what repeats elements in memory, for views of arrays that are not Tensors, of the arguments at the
+    positions ``copied``, and for those with a history that a call could not repeat: of what the function changes, or other
+    than the caller's grad mode says.
     """
     steps: list[Step] = []
     tensor = x
@@ -69,6 +82,8 @@ def find_view(trace: Trace, x: Tensor, copied: Collection[int]) -> tuple[Source,
         return None
     source, changed = found
     if x._requires_grad and (changed or not grad_enabled.get()):
+        return None
+    if _repeats(tensor, steps):
         return None
     shared = source.kind == "tensor" or (source.kind == "argument" and source.key not in copied)
     return (source, ResultView(tuple(steps), x._requires_grad)) if shared else None
