@@ -13,7 +13,6 @@ import numpy as np
 
 from jitgrad.aval import Aval, Dtype
 from jitgrad.compiler.codegen.vecmath import numpy_namespace
-from jitgrad.compiler.codegen.vecmath.algebra import PLAIN, Machine
 from jitgrad.errors import ArgumentError
 from jitgrad.op import OpDef
 
@@ -61,9 +60,9 @@ def blockwise(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @cache
-def scalar_functions(machine: Machine = PLAIN) -> Mapping[str, Any]:
-    """What scalar expressions can call, on arrays; ``machine`` as of `numpy_namespace`."""
-    return {**numpy_namespace(machine), **_PLAIN}
+def scalar_functions(fused: bool = False) -> Mapping[str, Any]:
+    """What scalar expressions can call, on arrays; ``fused`` as of `numpy_namespace`."""
+    return {**numpy_namespace(fused), **_PLAIN}
 
 
 def evaluate_scalar(op: OpDef, *arrays: Any, **attrs: Any) -> np.ndarray[Any, Any]:

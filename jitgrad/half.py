@@ -17,7 +17,6 @@ import numpy as np
 from numpy._core._multiarray_umath import __cpu_features__ as FEATURES  # type: ignore[import-not-found]
 
 from jitgrad.aval import Dtype
-from jitgrad.compiler.codegen.vecmath import host
 from jitgrad.formulas import blockwise, evaluate_with, scalar_functions
 from jitgrad.op import OpDef
 
@@ -92,7 +91,7 @@ def _in_single(op: OpDef) -> Callable[..., Any]:
     def compute(*arrays: np.ndarray[Any, Any], **attrs: Any) -> Any:
         wide = [x.astype(SINGLE) if x.dtype == HALF else x for x in arrays]
         numbers = {name: SINGLE.type(value) for name, value in attrs.items()}
-        return evaluate_with(scalar_functions(host()), op, wide, numbers).astype(HALF)
+        return evaluate_with(scalar_functions(bool(FEATURES.get("FMA3", True))), op, wide, numbers).astype(HALF)
 
     @cache
     def table() -> np.ndarray[Any, Any]:

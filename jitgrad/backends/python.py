@@ -15,7 +15,7 @@ from jitgrad.backends.cpu import user_functions
 from jitgrad.backends.kernel_library import FUNCTIONS
 from jitgrad.compiler.codegen.cpu import emit_cpu
 from jitgrad.compiler.codegen.emit import Source
-from jitgrad.compiler.codegen.vecmath import host, numpy_namespace
+from jitgrad.compiler.codegen.vecmath import numpy_namespace
 from jitgrad.compiler.kernel import LANES, Kernel
 from jitgrad.half import held
 
@@ -84,7 +84,7 @@ def _columns_to_rows(tile: Pointer, p: Pointer, stride: int, n: int, m: int) -> 
 @cache
 def names() -> Mapping[str, Any]:
     """What kernel source can call, as Python functions on NumPy scalars."""
-    found: dict[str, Any] = {**numpy_namespace(host()), **FUNCTIONS}
+    found: dict[str, Any] = {**numpy_namespace(), **FUNCTIONS}
     found.update({f"to_{name}": _to(dtype) for name, dtype in DTYPES.items()})
     found.update({f"scratch_{name}": _scratch(dtype) for name, dtype in DTYPES.items()})
     found.update(

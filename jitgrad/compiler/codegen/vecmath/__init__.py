@@ -8,11 +8,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from jitgrad.compiler.codegen.vecmath.algebra import PLAIN, Machine
 from jitgrad.compiler.codegen.vecmath.functions import FUNCTIONS, MathFunction
-from jitgrad.compiler.codegen.vecmath.numpy_algebra import host, numpy_callable
+from jitgrad.compiler.codegen.vecmath.numpy_algebra import numpy_callable
 
-__all__ = ["FUNCTIONS", "MathFunction", "host", "numba_namespace", "numpy_namespace"]
+__all__ = ["FUNCTIONS", "MathFunction", "numba_namespace", "numpy_namespace"]
 
 
 @cache
@@ -31,9 +30,9 @@ def numba_namespace() -> dict[str, Any]:
     return dict(_numba_functions())
 
 
-def numpy_namespace(machine: Machine = PLAIN) -> dict[str, Any]:
+def numpy_namespace(fused: bool = False) -> dict[str, Any]:
     """Name -> callable on float32 or float64 NumPy arrays and scalars, same dtype out; TypeError for other dtypes.
 
-    In float32 they round as kernels do on ``machine``; on one with more instructions that takes longer here.
+    ``fused``: round as kernels do on a CPU with fma, which takes longer.
     """
-    return {f.name: numpy_callable(f.definition, machine) for f in FUNCTIONS.values()}
+    return {f.name: numpy_callable(f.definition, fused) for f in FUNCTIONS.values()}

@@ -8,22 +8,10 @@ and comparisons, with Python numbers as constants of the value's own type. Compa
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
-
-from jitgrad.compiler.codegen.vecmath import coefficients
+from typing import Any, Protocol, TypeAlias
 
 Value: TypeAlias = Any
 """A NumPy array or scalar under :class:`NumpyAlgebra`, an ``LlvmValue`` under :class:`LlvmAlgebra`."""
-
-
-class Machine(NamedTuple):
-    """What machine code is made for: a CPU with fused multiply-add, and with AVX-512."""
-
-    fused: bool = False
-    wide_vectors: bool = False
-
-
-PLAIN = Machine()
 
 
 class Algebra(Protocol):
@@ -68,9 +56,6 @@ class Algebra(Protocol):
 
     def copysign(self, x: Value, sign: Value) -> Value:
         """Magnitude of ``x``, sign bit of ``sign``."""
-
-    def quotient(self, a: Value, b: Value) -> Value:
-        """``a / b`` for ``2**-125 < |b| < 2**125``, correctly rounded or off by one ulp in rare cases, if that is faster."""
 
     def sqrt(self, x: Value) -> Value:
         """Correctly rounded square root."""
@@ -133,22 +118,6 @@ def _polynomial_of(m: Algebra, x: Value, terms: Sequence[Value]) -> Value:
     for term in reversed(terms[:-1]):
         total = m.mad(total, x, term)
     return total
-
-
-_GUESS = 0x7F000000  # 1 / 2**k has the bits of twice 1.0 less those of 2**k; between powers of two, by interpolation
-
-
-def newton_quotient(m: Algebra, a: Value, b: Value) -> Value:
-    """``a / b`` in float32 by Newton's method: a reciprocal within 2**-14, then within 0.54 ulp, then the remainder.
-
-    For CPUs that divide vectors slowly: 16 floats take 16 cycles on Intel's, these ten operations five. It is rounded as a
-    division is, but for divisors whose significand is all ones (Markstein, IBM Journal of Research and Development 34, 1990).
-    """
-    guess = m.from_bits(-m.bits(b) + _GUESS)
-    near = guess * poly(m, b * guess, coefficients.RECIPROCAL[32])
-    reciprocal = m.fma(m.fma(-b, near, m.const(1.0)), near, near)
-    first = a * reciprocal
-    return m.fma(m.fma(-b, first, a), reciprocal, first)
 
 
 def magic(m: Algebra) -> float:

@@ -149,7 +149,7 @@ def sigmoid(m: Algebra, x: Value) -> Value:
     n, power = _nearest(m, limited, -_LOG2_E, -_HALFWAY[m.width])
     r = _rest(m, -limited, n)
     one = m.const(2.0 ** -_HALFWAY[m.width])
-    return m.quotient(one, m.fma(r * poly_in_blocks(m, r, coefficients.EXP[m.width]), power, one) + power)
+    return one / (m.fma(r * poly_in_blocks(m, r, coefficients.EXP[m.width]), power, one) + power)
 
 
 def _one_minus_exp_twice(m: Algebra, s: Value, rest: Value) -> Value:
@@ -172,7 +172,7 @@ def tanh(m: Algebra, x: Value) -> Value:
     else:
         head, low = m.fma(n, m.const(0.5 * LOG2_HIGH[64]), a), n * (0.5 * LOG2_LOW[64])
         lost = (head + head) + _one_minus_exp_twice(m, head + low, low + low)
-    result = m.quotient(m.fma(power, lost, m.const(1.0) - power), m.fma(-power, lost, power + 1.0))
+    result = m.fma(power, lost, m.const(1.0) - power) / m.fma(-power, lost, power + 1.0)
     return signed(m, result, x)
 
 

@@ -89,8 +89,6 @@ def _erfinv_ratio(w: Any) -> Any:
 def targets() -> Iterator[Target]:
     """Every fit, with its degree in float32 and float64."""
     yield from _exponential()
-    # b times the guess of `algebra.newton_quotient` is m (3 - m) / 2 for the significand m of b
-    yield Target("RECIPROCAL", lambda t: 1 / t, mp.mpf(1), mp.mpf("1.125"), (2,), lambda t: t, (32,))
     yield from _logarithms_and_angles()
     yield from _gaussian()
 

@@ -7,7 +7,7 @@ vectoriser takes the loop around it. llvmlite and numba are imported with this m
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
-from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Machine, Value, exact_multiply_add, newton_quotient
+from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, exact_multiply_add
 
 _FLOATS = {32: ir.FloatType(), 64: ir.DoubleType()}
 _INTS = {32: ir.IntType(32), 64: ir.IntType(64)}
@@ -136,14 +136,14 @@ class LlvmValue:
 
 @dataclass(frozen=True, slots=True)
 class LlvmAlgebra:
-    """Operations emitted at the position of ``builder``, for ``machine``."""
+    """Operations emitted at the position of ``builder``; ``fused`` says that the target has fma."""
 
     builder: Any
     width: int
-    machine: Machine
+    fused: bool
 
     def wide(self) -> Algebra:
-        return replace(self, width=64)
+        return LlvmAlgebra(self.builder, 64, self.fused)
 
     def _wrap(self, instruction: Any) -> LlvmValue:
         return LlvmValue(self.builder, instruction)
@@ -168,7 +168,7 @@ class LlvmAlgebra:
         return self._wrap(self.builder.fptrunc(x.ir, _FLOATS[32]))
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
-        if self.machine.fused:
+        if self.fused:
             return self._call("llvm.fma", a, b, c)
         if self.width == 32:
             a, b, c = (self.widen(self._wrap(self._float(x))) for x in (a, b, c))
@@ -182,10 +182,7 @@ class LlvmAlgebra:
         return self.select(exact - exact == 0.0, exact, total)
 
     def mad(self, a: Value, b: Value, c: Value) -> Value:
-        return self._call("llvm.fma" if self.machine.fused else "llvm.fmuladd", a, b, c)
-
-    def quotient(self, a: Value, b: Value) -> Value:
-        return newton_quotient(self, a, b) if self.machine.wide_vectors and self.width == 32 else a / b
+        return self._call("llvm.fma" if self.fused else "llvm.fmuladd", a, b, c)
 
     def rint(self, x: Value) -> Value:
         return self._call("llvm.rint", x)
@@ -289,7 +286,7 @@ def _define_scalar_form(function: Any, algebra: LlvmAlgebra, bound: float, slow:
     """``f(x, usual) = slow(x) if |x| > bound else usual``, with a branch."""
     _keep_pure(function)
     builder = ir.IRBuilder(function.append_basic_block())
-    inside = replace(algebra, builder=builder)
+    inside = LlvmAlgebra(builder, algebra.width, algebra.fused)
     x = LlvmValue(builder, function.args[0])
     with builder.if_then((inside.abs(x) > bound).ir, likely=False):
         builder.ret(slow(inside, x).ir)
@@ -332,12 +329,11 @@ def _lane_by_lane(builder: Any, scalar: Any, x: Any, usual: Any) -> Any:
 
 
 @cache
-def _machine(context: Any) -> Machine:
-    """The machine that numba compiles for. Asked once: LLVM may be busy elsewhere."""
+def _has_fma(context: Any) -> bool:
+    """Whether the machine that numba compiles for has a fused multiply-add. Asked once: LLVM may be busy elsewhere."""
     if not binding.get_process_triple().startswith(("x86_64", "i686", "amd64")):
-        return Machine(fused=True)  # AArch64, POWER and RISC-V with D have it in the base set
-    features = f"{context.codegen()._tm_features},"
-    return Machine("+fma," in features, "+avx512f," in features)
+        return True  # AArch64, POWER and RISC-V with D have it in the base set
+    return "+fma," in f"{context.codegen()._tm_features},"
 
 
 
@@ -354,7 +350,7 @@ def numba_intrinsic(name: str, arity: int, definition: Callable[..., Value], boo
         width = operands[0].bitwidth
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            algebra = LlvmAlgebra(builder, width, _machine(context))
+            algebra = LlvmAlgebra(builder, width, _has_fma(context))
             return definition(algebra, *(LlvmValue(builder, a) for a in args)).ir
 
         return (types.boolean if boolean else operands[0])(*operands), codegen

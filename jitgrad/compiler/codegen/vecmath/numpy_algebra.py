@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy._core._multiarray_umath import __cpu_features__ as FEATURES  # type: ignore[import-not-found]
 
-from jitgrad.compiler.codegen.vecmath.algebra import PLAIN, Algebra, Machine, Value, exact_multiply_add, newton_quotient
-
-
-@cache
-def host() -> Machine:
-    """The machine that this process runs on."""
-    if platform.machine() in ("aarch64", "arm64"):
-        return Machine(fused=True)
-    return Machine(bool(FEATURES.get("FMA3", False)), bool(FEATURES.get("AVX512F", False)))
+from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, exact_multiply_add
 
 
 def _fma64(a: Value, b: Value, c: Value) -> Value:
@@ -30,10 +19,10 @@ def _fma64(a: Value, b: Value, c: Value) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class NumpyAlgebra:
-    """Operations on arrays or scalars of one float format, in float32 with the roundings of ``machine``."""
+    """Operations on arrays or scalars of one float format; ``fused``: `mad` rounds once in float32, as with fma."""
 
     width: int
-    machine: Machine = PLAIN
+    fused: bool = False
 
     @property
     def _float(self) -> Any:
@@ -61,7 +50,7 @@ class NumpyAlgebra:
         return (np.float64(a) * b + c).astype(np.float32)
 
     def mad(self, a: Value, b: Value, c: Value) -> Value:
-        return self.fma(a, b, c) if self.machine.fused and self.width == 32 else a * b + c
+        return self.fma(a, b, c) if self.fused and self.width == 32 else a * b + c
 
     def rint(self, x: Value) -> Value:
         return np.rint(x)
@@ -80,9 +69,6 @@ class NumpyAlgebra:
 
     def copysign(self, x: Value, sign: Value) -> Value:
         return np.copysign(x, sign)
-
-    def quotient(self, a: Value, b: Value) -> Value:
-        return newton_quotient(self, a, b) if self.machine.wide_vectors and self.width == 32 else a / b
 
     def sqrt(self, x: Value) -> Value:
         return np.sqrt(x)
@@ -113,7 +99,7 @@ class NumpyAlgebra:
         return np.asarray(table, self._float)[index]
 
 
-def numpy_callable(definition: Callable[..., Value], machine: Machine = PLAIN) -> Callable[..., Any]:
+def numpy_callable(definition: Callable[..., Value], fused: bool = False) -> Callable[..., Any]:
     """``definition`` on arrays or scalars, all float32 or all float64; the shape is their broadcast shape.
 
     Raises:
@@ -126,7 +112,7 @@ def numpy_callable(definition: Callable[..., Value], machine: Machine = PLAIN) -
             raise TypeError(f"{definition.__name__}: operands must all be float32 or all float64, "
                             f"got {', '.join(str(a.dtype) for a in arrays)}")
         with np.errstate(all="ignore"):
-            out = definition(NumpyAlgebra(arrays[0].itemsize * 8, machine), *arrays)
+            out = definition(NumpyAlgebra(arrays[0].itemsize * 8, fused), *arrays)
         return np.asarray(out)[()]
 
     function.__name__ = definition.__name__
