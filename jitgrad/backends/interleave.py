@@ -30,7 +30,7 @@ _STEPS = frozenset(
     "minimum maximum left_shift right_shift".split()
 )
 _CASTS = ("to_", "as_")
-_ADDRESSES = frozenset({"old", "at", "prefetch", "range"})
+_ADDRESSES = frozenset({"old", "at", "prefetch", "prefetch_beside", "range"})
 
 
 def vectors_side_by_side(tree: ast.AST) -> list[int]:

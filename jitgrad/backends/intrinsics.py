@@ -7,6 +7,7 @@ kernel is compiled: it imports numba. ``NAMES`` is the namespace every kernel so
 ``at(p, n)``              pointer to element ``n`` of ``p``
 ``stream(p, n, x)``       ``p[n] = x``, past the caches where the CPU can: see `jitgrad.backends.streams`
 ``prefetch(p, n)``        start loading the cache line of element ``n`` of ``p``, which need not exist
+``prefetch_beside(p, n)`` the same in a loop that streams, where the CPU can
 ``scratch_f32(64)`` ...   pointer to so many elements on the stack (a literal), every dtype
 ``add_row(p, q, 8)``      ``p[k] = p[k] + q[k]`` for the first 8 elements (a literal number of them), as one vector
 ``old(x)``                ``x``, read where a result will be stored

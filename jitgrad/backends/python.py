@@ -94,6 +94,7 @@ def names() -> Mapping[str, Any]:
         at=lambda p, n: Pointer(p.array, p.offset + int(n)),
         stream=Pointer.__setitem__,
         prefetch=lambda p, n: None,
+        prefetch_beside=lambda p, n: None,
         old=lambda x: x,
         as_half=np.float32,
         as_bits=np.float16,

@@ -82,6 +82,17 @@ def test_rows_do_not_depend_on_it(rng, monkeypatch, shape, threads):
         assert np.array_equal(a.numpy(), b.numpy())
 
 
+def test_flat_loops_that_stream_fetch_what_they_read(rng, monkeypatch):
+    x = normal(rng, 64, 256)
+    f = jg.jit(jg.value_and_grad(lambda x, y: jg.sum(gelu(x) * y), argnums=(0, 1)))
+    (kernel,) = f.kernels(x, x * 2.0)
+    assert kernel.source.count("prefetch_beside(") == 2
+    assert ("prefetcht1" in kernel.asm) == LINES
+    monkeypatch.setattr(streamed, "LEAST_BYTES", 1 << 60)
+    f.clear()
+    assert "prefetch" not in f.kernels(x, x * 2.0)[0].source
+
+
 def test_small_kernels_stream_nothing(rng, monkeypatch):
     monkeypatch.setattr(streamed, "LEAST_BYTES", 1 << 20)
     assert streams(jg.jit(gelu), normal(rng, 1000, 100)) == 0
