@@ -266,9 +266,9 @@ def lower(
         raise BackendError(f"numba cannot compile kernel {entry}: {error}\n{source}") from error
     text = _as_internal(library.text, result.fndesc.mangled_name, vector_bits)
     text = _with_loop_hints(text, counts)
-    at_end = streams.FENCE if streams.streams(text, vector_bits) else ""
-    text = streams.marked(text, vector_bits) + _table_entry(entry, result.fndesc.mangled_name, params, at_end)
-    return text, list(_linked(library).values())
+    text = streams.marked(text, vector_bits)
+    at_end = streams.FENCE if streams.has_marks(text) else ""
+    return text + _table_entry(entry, result.fndesc.mangled_name, params, at_end), list(_linked(library).values())
 
 
 def _as_internal(text: str, mangled: str, vector_bits: int) -> str:

@@ -22,14 +22,9 @@ _BITS = {"half": 16, "float": 32, "double": 64}
 FENCE = "call void @llvm.x86.sse.sfence()"  # other threads see what came before it
 
 
-def streams(text: str, vector_bits: int) -> bool:
-    """Whether IR ``text``, of a kernel as lowered, will have streaming stores."""
-    return vector_bits >= LINE_BITS and _ASKED.search(text) is not None
-
-
 def marked(text: str, vector_bits: int) -> str:
-    """``text``, not yet optimised, with ordinary stores for streaming ones: marked where vectors are lines."""
-    if not streams(text, vector_bits):
+    """IR ``text``, not yet optimised, with ordinary stores for streaming ones: marked where vectors are lines."""
+    if vector_bits < LINE_BITS or not _ASKED.search(text):
         return _ASKED.sub("", text)
     return f"{_ASKED.sub(_MARK, text)}\n!{_GROUP} = distinct !{{}}\n"
 

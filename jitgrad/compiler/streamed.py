@@ -45,12 +45,10 @@ def leaving(frame: LoopFrame, unread: Collection[int]) -> frozenset[int]:
 
 def streaming(sweeps: Collection[Sweep], names: Collection[str]) -> tuple[Sweep, ...]:
     """``sweeps`` with the stores into the buffers ``names`` streamed, but for those that they read again."""
-    read = {s.access.name for sweep in sweeps for s in sweep.body if isinstance(s, Load)}
-    last = [s for sweep in sweeps for s in sweep.body if isinstance(s, Store) and s.access.name in set(names) - read]
-    once = {s.access.name for s in last if sum(t.access.name == s.access.name for t in last) == 1}
+    gone = set(names) - {s.access.name for sweep in sweeps for s in sweep.body if isinstance(s, Load)}
     return tuple(
         replace(sweep, body=tuple(
-            replace(s, streamed=True) if isinstance(s, Store) and s.access.name in once else s for s in sweep.body
+            replace(s, streamed=True) if isinstance(s, Store) and s.access.name in gone else s for s in sweep.body
         ))
         for sweep in sweeps
     )  # fmt: skip

@@ -135,7 +135,8 @@ def test_memory_that_sweeps_share_is_not_streamed(rng):
     source = f.kernels(x)[0].source
     assert streams(f, x) == 1
     assert "s0r[j] =" in source
-    assert np.array_equal(f(x).numpy(), f(x).numpy())
+    f(x)
+    assert np.allclose(f(x).numpy(), f.eager(x).numpy(), rtol=1e-5, atol=0.0)
     long = normal(rng, 2, 1 << 15)
     assert streams(f, long) == 0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,14 +35,6 @@ def values(shape: tuple[int, ...], dtype: str, kind: str) -> Any:
     else:
         choice = [np.iinfo(dtype).min, np.iinfo(dtype).max, 0, 1]
     return RNG.choice(np.array(choice, dtype), shape)
-
-
-@pytest.fixture(params=[1, 2, 3])
-def threads(request: pytest.FixtureRequest) -> Iterator[int]:
-    before = jg.get_num_threads()
-    jg.set_num_threads(request.param)
-    yield request.param
-    jg.set_num_threads(before)
 
 
 def assert_eager(name: str, *operands: Any, **attrs: Any) -> None:

@@ -53,11 +53,11 @@ def emit_lanewise(kernel: Kernel) -> Source:
 class _Lanes(Lanes):
     """Statements of a loop over the lanes, whose elements lie in memory."""
 
-    def address(self, access: Access) -> str:
+    def place(self, access: Access) -> tuple[str, str]:
         if not self.columns or access in self.tiles or set(access.outer) <= {"0"}:
-            return super().address(access)
+            return super().place(access)
         inner, lane = index(access.inner, self.columns), index(access.outer[-1:], ("k",))
-        return f"{access.name}r[{inner}{' + ' + lane if lane else ''}]"
+        return f"{access.name}r", f"{inner}{' + ' + lane if lane else ''}"
 
     def accumulate(self, s: Accumulate) -> None:
         if not in_blocks(s) or not self.columns:  # of numbers of the row there is one for each lane

@@ -77,11 +77,11 @@ class Lanes(Body):
         super().__init__(out, rows, columns, False, overwritten)
         self.tiles = tiles
 
-    def address(self, access: Access) -> str:
+    def place(self, access: Access) -> tuple[str, str]:
         tile = self.tiles.get(access)
         if tile is None:
-            return super().address(access)
-        return f"{tile}[{'j * ' + str(LANES) + ' + ' if self.columns else ''}k]"
+            return super().place(access)
+        return tile, f"{'j * ' + str(LANES) + ' + ' if self.columns else ''}k"
 
     def accumulate(self, s: Accumulate) -> None:
         dtype = s.result  # also of a float sum: a lane adds few numbers before they go to its f64 total

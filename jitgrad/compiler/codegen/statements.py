@@ -83,12 +83,17 @@ class Body:
         self.columns = columns
         self.row_pointers = row_pointers
 
-    def address(self, access: Access) -> str:
+    def place(self, access: Access) -> tuple[str, str]:
+        """The pointer and the index of the element that ``access`` stands for here."""
         inner = index(access.inner, self.columns) if self.columns else ""
         if self.row_pointers and (access.outer != () and set(access.outer) != {"0"}) and self.columns:
-            return f"{access.name}r[{inner or 0}]"
+            return f"{access.name}r", inner or "0"
         outer = index(access.outer, self.rows) if access.outer and access.outer != ("chunk",) else ""
-        return f"{access.name}[{' + '.join(t for t in (outer, inner) if t) or 0}]"
+        return access.name, " + ".join(t for t in (outer, inner) if t) or "0"
+
+    def address(self, access: Access) -> str:
+        pointer, at = self.place(access)
+        return f"{pointer}[{at}]"
 
     def value(self, access: Access) -> str:
         if access.index:
@@ -105,9 +110,8 @@ class Body:
         elif isinstance(s, Compute):
             self.out.line(f"{s.local} = {render(s.node, s.args)}", f"{s.node.op}  {s.node.origin}".rstrip())
         elif isinstance(s, Store):
-            place, value = self.address(s.access), as_stored(s.local, s.access.dtype)
-            name, _, at = place.removesuffix("]").partition("[")
-            self.out.line(f"stream({name}, {at}, {value})" if s.streamed else f"{place} = {value}", s.note)
+            (pointer, at), value = self.place(s.access), as_stored(s.local, s.access.dtype)
+            self.out.line(f"stream({pointer}, {at}, {value})" if s.streamed else f"{pointer}[{at}] = {value}", s.note)
         else:
             self.accumulate(s)
 

@@ -48,10 +48,10 @@ class _Elements(Body):
         super().__init__(out, rows, ("(c + j)",), True, overwritten(sweep.body))
         self.turned = turned
 
-    def address(self, access: Access) -> str:
+    def place(self, access: Access) -> tuple[str, str]:
         if access.name in self.turned:
-            return f"{access.name}t[k * {LANES} + j]"
-        return f"{access.name}r[{index(access.inner, ('j',))}]"
+            return f"{access.name}t", f"k * {LANES} + j"
+        return f"{access.name}r", index(access.inner, ("j",))
 
 
 class _Turned:
