@@ -27,7 +27,8 @@ virtual machines most of all, where a CPU that sleeps counts as taken), and the 
 one thread.
 
 A product is shared in the same way, with BLAS on one thread in each chunk: bands of rows or columns, or
-matrices of a batch, cut by its sizes alone. BLAS's own threads were measured up to ten times slower where
+matrices of a batch, cut by its sizes and by how many CPUs the machine has, never by the number of threads
+(OpenBLAS rounds differently at the edges of what it is given). BLAS's own threads were measured up to ten times slower where
 other processes want the cores too, because the fastest waits for the slowest.
 """
 
@@ -48,6 +49,7 @@ KIND, FUNCTION, ARGS, UNITS, GRAIN, CHUNKS = 96, 97, 98, 99, 100, 101
 LOCK, UNLOCK, WAIT, SIGNAL, YIELD = range(112, 117)  # addresses of C functions
 BLAS_THREADS, SET_BLAS_THREADS, BLAS_STATE = 117, 118, 119  # two functions; where words of all teams are
 CPU, SET_AFFINITY, CALLER_CPU = 120, 121, 122  # two functions (zeros where there are none); where workers do not go
+CPUS = 123  # of the machine
 MUTEX, CONDITION = 128, 144  # 128 bytes each, more than any C library needs
 ALLOWED, OTHERS, THREADS = 160, 176, 192  # CPUs of the process; these but the caller's; the system's ids of the workers
 MASK_WORDS, MAX_PLACED = 16, 15  # 1,024 CPUs; further workers find their place without help, which costs 1 us each
@@ -57,7 +59,8 @@ _SPINS = 400  # pauses of about 50 ns: longer than the gap between two kernels, 
 _FAN_OUT = 2  # how many sleepers the caller wakes, and each of them in turn: a system call (2 us) each
 _YIELD_AFTER = 2000  # spins of the caller, before it suspects that a worker has lost its core
 _GEMM_WORK = 1 << 17  # multiplications of a chunk of a product, some 4 us: below, sharing costs more than it saves
-_GEMM_BAND = 128  # rows of a chunk, at least: each chunk packs the other operand again
+# rows of a chunk: each chunk packs the other operand again (1024 x 512 x 784 by bands of 128 takes up to 1.3 of the time)
+_GEMM_LEAST, _GEMM_MOST = 128, 512
 _GEMM_NARROW = 255  # products up to here have no two such bands, and are cut in halves (bands of 16 run at 2/3 speed)
 _GEMM_CHUNKS = 32  # at most: enough for an even load on many cores
 
@@ -241,7 +244,7 @@ def multiply(c, owned, kind, fn, args):
     if n == 1:
         n = max(t[0], t[1])
         work = min(t[0], t[1]) * t[2]
-        band = {_GEMM_BAND}
+        band = min(max((n - 1) // c[{CPUS}] + 1, {_GEMM_LEAST}), {_GEMM_MOST})
         if n <= {_GEMM_NARROW}:
             band = max(16, (n + 1) // 2)
     grain = max(max(band, {_GEMM_WORK} // max(work, 1) + 1), (n - 1) // {_GEMM_CHUNKS} + 1)

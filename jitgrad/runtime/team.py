@@ -44,6 +44,7 @@ class Team:
         self._binding = (ctypes.c_int64 * 2)(0, ctypes.addressof(self._table))
         self._words[native.BLAS_THREADS], self._words[native.SET_BLAS_THREADS] = blas.thread_functions()
         self._words[native.BLAS_STATE] = ctypes.addressof(blas.STATE)
+        self._words[native.CPUS] = os.cpu_count() or 1
         self._workers: list[Thread] = []
         self._loop = native.loop()
         # a call of a team that was replaced meanwhile still uses all of this

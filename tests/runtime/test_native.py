@@ -133,6 +133,24 @@ def test_shared_gemm_has_the_same_bits_on_any_team(shape, ta, tb):
     assert results[0].tobytes() == results[1].tobytes() == results[2].tobytes()
 
 
+@pytest.mark.parametrize(
+    ("rows", "cpus", "chunks"),
+    [(1024, 2, 2), (1024, 4, 4), (1024, 64, 8), (2048, 1, 4), (784, 2, 2), (256, 16, 2), (200, 2, 2), (200, 64, 2)],
+)
+def test_a_product_is_cut_no_smaller_than_the_machine_needs(rows, cpus, chunks):
+    found = blas.find_blas()
+    if found is None:
+        pytest.skip("this NumPy brings no OpenBLAS")
+    a, b, c = (np.ones((1, *shape), np.float32) for shape in ((rows, 300), (300, 190), (rows, 190)))
+    team = Team(2)
+    team._words[native.CPUS] = cpus
+    execute(team, instruction(native.SGEMM, found.sgemm, gemm_table(a, b, c, 1, 0, False, False), 0, 0))
+    team.stop()
+
+    assert team._words[native.CHUNKS] == chunks
+    assert (c == 300).all()
+
+
 def test_gemm_leaves_the_number_of_blas_threads(team):
     found = blas.find_blas()
     if found is None:
