@@ -23,6 +23,7 @@ from jitgrad.errors import ArgumentError, FallbackWarning, RetraceWarning, Trace
 from jitgrad.launch_source import MISS
 from jitgrad.launcher import make_launcher
 from jitgrad.origin import Origin
+from jitgrad.runtime import native
 from jitgrad.runtime.program import Program
 from jitgrad.scope import current_interpreter
 from jitgrad.signature import Call, Signature
@@ -220,11 +221,13 @@ class JitFunction:
                 return compiled
             self._note_new_signature(call)
             self._info.traces += 1
+            backend = BACKENDS[config.read("JITGRAD_BACKEND")]
+            if backend.native:
+                native.loop()  # which LLVM compiles while the function is traced
             donated = self._signature.positions(call, self.donate)
             traced = trace_call(self.eager, self.name, call, donated)
             folder = config.read("JITGRAD_DUMP")
             watch = dump_to(folder, f"{self.name}.{self._info.traces}") if folder else ignore
-            backend = BACKENDS[config.read("JITGRAD_BACKEND")]
             compiled = Compiled(self.eager, traced, backend, self._count, watch, donated)
             log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
             kernels = compiled.program.kernels

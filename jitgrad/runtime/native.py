@@ -308,6 +308,7 @@ def source() -> str:
 def loop() -> MachineCode:
     """``void (int64_t **control, int64_t table, int64_t count)``: run ``count`` instructions at ``table``.
 
-    With `WORKER` for ``count``: take part in the jobs of others until the control block says stop.
+    With `WORKER` for ``count``: take part in the jobs of others until the control block says stop. LLVM may still be at
+    work on it; who asks for the address waits.
     """
-    return compile_entry(source(), "loop", {}, params=("i64*",), key="", small=True)
+    return compile_entry(source(), "loop", {}, params=("i64*",), key="", small=True, wait=False)

@@ -31,6 +31,8 @@ def unroll_short_axes(graph: Graph) -> Graph:
     """
     if not any(node.op.kind is Kind.REDUCE or node.op.name == "broadcast_to" for node in graph.nodes):
         return graph
+    if not any(1 < n <= MAX_PIECES for node in graph.nodes for v in (*node.ins, node.out) for n in v.aval.shape):
+        return graph
     axes = _Axes(graph)
     if not (cut := axes.chosen()):
         return graph
