@@ -341,18 +341,21 @@ def _emit_result(w: LaunchWriter) -> None:
                 w.line(f"t{k} = {_tensor_text(w, r.output, r.weak)}")
             names.append(made[r.output])
     _emit_donated(w)
-    tree = optree.tree_unflatten(traced.treedef, names)
-    w.line(f"return {_tree_text(w, tree)}")
+    plain = _tree_text(optree.tree_unflatten(traced.treedef, names), w)
+    w.line(f"return {plain}" if plain else f"return {w.constant('T', traced.treedef.unflatten)}([{listed(names)}])")
 
 
-def _tree_text(w: LaunchWriter, tree: Any) -> str:
-    """An expression that builds the result: leaves are expressions already."""
+def _tree_text(tree: Any, w: LaunchWriter) -> str:
+    """An expression that builds a result of tuples, lists and dicts, whose leaves are expressions; "" for one of others."""
     kind = type(tree)
     if kind is str:
-        return tree  # type: ignore[no-any-return]
-    if kind in (tuple, list):
-        inner = listed([_tree_text(w, x) for x in tree])
-        return f"({inner}{',' if inner else ''})" if kind is tuple else f"[{inner}]"
+        return str(tree)
+    if kind not in (tuple, list, dict):
+        return ""
+    parts = [_tree_text(x, w) for x in (tree.values() if kind is dict else tree)]
+    if "" in parts:
+        return ""
     if kind is dict:
-        return "{" + ", ".join(f"{w.constant('K', k)}: {_tree_text(w, v)}" for k, v in tree.items()) + "}"
-    raise NotSupportedError
+        return "{" + ", ".join(f"{w.constant('K', k)}: {text}" for k, text in zip(tree, parts, strict=True)) + "}"
+    inner = listed(parts)
+    return f"({inner}{',' if inner else ''})" if kind is tuple else f"[{inner}]"
