@@ -21,7 +21,7 @@ from jitgrad.compiled import Compiled
 from jitgrad.compiler.pipeline import dump_to, ignore
 from jitgrad.errors import ArgumentError, FallbackWarning, RetraceWarning, TraceError
 from jitgrad.launch_source import MISS
-from jitgrad.launcher import make_launcher
+from jitgrad.launcher import Launch, make_launcher
 from jitgrad.origin import Origin
 from jitgrad.runtime import native
 from jitgrad.runtime.program import Program
@@ -104,8 +104,8 @@ class JitFunction:
         if both := self.donate & self._signature.static_names:
             raise ArgumentError(f"@jit: static arguments cannot be donated: {', '.join(sorted(both))}")
         self._programs: dict[Any, list[Compiled]] = {}
-        self._launchers: dict[Any, Callable[[tuple[Any, ...]], Any]] = {}  # by signature; empty while switched off
-        self._fast: tuple[Callable[[tuple[Any, ...]], Any], ...] = ()  # the same, for other threads to walk over
+        self._launchers: dict[Any, Launch] = {}  # by signature; empty while switched off
+        self._fast: tuple[Launch, ...] = ()  # the same, for other threads to walk over
         self._switched_off = config.read("JITGRAD_DISABLE")
         self._eager_keys: set[Any] = set()
         self._warned: set[Any] = set()  # signatures that are traced again and again, and were told so
@@ -114,9 +114,9 @@ class JitFunction:
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not kwargs and not _disabled.get():
+        if not _disabled.get():
             for launch in self._fast:
-                result = launch(args)
+                result = launch(args, kwargs)
                 if result is not MISS:
                     self._info.calls += 1
                     return result
@@ -129,18 +129,18 @@ class JitFunction:
             if self._check_mode() == "always":
                 return self._checked(compiled, call, args, kwargs)[0]
             result = compiled.run(call.leaves)
-            self._add_launcher(compiled, call, args, kwargs)
+            self._add_launcher(compiled, call)
             return result
         if call.key in self._eager_keys:
             return self.eager(*args, **kwargs)
         return self._first_call(call, args, kwargs)
 
-    def _add_launcher(self, compiled: Compiled, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def _add_launcher(self, compiled: Compiled, call: Call) -> None:
         """From the second use of a program on, calls go through a function generated for it, where that is possible."""
         with self._lock:
             known = self._launchers.pop(call.key, None)
-            if not (kwargs or self._signature.static_names or compiled.without_launcher):
-                launch = make_launcher(compiled, call, args)
+            if not compiled.without_launcher:
+                launch = make_launcher(compiled, call)
                 compiled.without_launcher = launch is None or known is not None
                 if launch is not None:
                     if len(self._launchers) >= MANY_LAUNCHERS:

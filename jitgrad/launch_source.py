@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+import optree
 
 from jitgrad import config
 from jitgrad.aval import Aval
@@ -18,10 +19,13 @@ from jitgrad.compiler.trace import Source
 from jitgrad.runtime.builtin import data_address
 from jitgrad.runtime.pool import POOL, address_of
 from jitgrad.scope import current_interpreter, grad_enabled
-from jitgrad.signature import Call
+from jitgrad.signature import Call, Static, static_key
 from jitgrad.tensor import Tensor
 
 MISS = object()
+
+_SIMPLE = (int, str, bytes, bool, type(None))  # static values that are compared as they are
+_ARRAYS = (np.ndarray, np.generic)
 
 FEW = 24  # tensors are handled one by one up to this number, in loops beyond
 
@@ -90,9 +94,9 @@ class LaunchWriter:
 
     For ``f(x, w)`` with one result it is about::
 
-        def launch(args):
-            if len(args) != 2: return MISS
-            a0, a1 = args
+        def launch(args, kwargs):
+            if len(args) != 2 or len(kwargs) != 0: return MISS
+            a0 = args[0]
             if type(a0) is not Tensor or (a0._aval is not V0 and not same(a0, V0)) or a0._requires_grad: return MISS
             ...
             p0 = a0._address or address(a0)
@@ -114,10 +118,12 @@ class LaunchWriter:
             "MISS": MISS, "Tensor": Tensor, "same": same, "address": address, "address_of": address_of,
             "ndarray": np.ndarray, "take": POOL.take, "of_result": Tensor.of_result, "grad_enabled": grad_enabled,
             "interpreter": current_interpreter._variable, "defaults": config._Defaults, "np": np,
-            "empty": np.empty, "data_address": data_address(),
+            "empty": np.empty, "data_address": data_address(), "asarray": np.asarray,
+            "static_key": static_key, "flatten": partial(optree.tree_flatten, none_is_leaf=True),
         }  # fmt: skip
         self.leaves: list[str] = []
         self.tensors: list[str] = []
+        self.passed: dict[int, str] = {}  # tensors and arrays by id: where each was first passed
         self.pointers: list[str] = []  # expressions for the addresses of the inputs
         self.numbers: dict[int, str] = {}  # inputs that are floats: each frame has memory for them
         self.unpacked: set[str] = set()  # lists whose arrays have a list of their own
@@ -135,6 +141,16 @@ class LaunchWriter:
         self.line(f"if {condition}: return MISS")
 
     # --- arguments -----------------------------------------------------------------------------------------------
+
+    def argument(self, name: str, value: Any, called: str) -> None:
+        """Code that checks the argument ``called``, a static one or one to take apart."""
+        if type(value) is not Static:
+            self.destructure(name, value)
+        elif type(value.value) in _SIMPLE:
+            self.leaf(name, value.value)
+        else:
+            self.leaves.append(name)
+            self.miss_if(f"static_key({called!r}, {name}) != {self.constant('K', static_key(called, value.value))}")
 
     def destructure(self, name: str, value: Any) -> None:
         """Code that takes ``name`` apart as ``value`` is built, checking every type on the way."""
@@ -164,10 +180,20 @@ class LaunchWriter:
                 self.line(f"{name}_{k} = {name}[{text}]")
                 self.destructure(f"{name}_{k}", value[key])
         else:
-            self.leaf(name, value)
+            leaves, tree = optree.tree_flatten(value, none_is_leaf=True)
+            if tree.is_leaf():
+                self.leaf(name, value)
+                return
+            self.miss_if(f"type({name}) is not {self.constant('Y', kind)}")
+            self.line(f"{name}, tree = flatten({name})")
+            self.miss_if(f"tree != {self.constant('Y', tree)}")
+            self.destructure(name, leaves)
 
     def many(self, name: str, tensors: Sequence[Tensor]) -> None:
         """Code that checks the list ``name`` of tensors like these."""
+        if len({id(t) for t in tensors} - self.passed.keys()) < len(tensors):
+            raise NotSupportedError
+        self.passed.update((id(t), f"{name}[{k}]") for k, t in enumerate(tensors))
         looks = self.constant("V", tuple(interned(t.aval) for t in tensors))
         requires = tensors[0]._requires_grad
         history = f" or t.grad_fn is {'not ' if tensors[0].grad_fn is None else ''}None" if requires else ""
@@ -179,36 +205,45 @@ class LaunchWriter:
 
     def leaf(self, name: str, value: Any) -> None:
         self.leaves.append(name)
-        if type(value) is Tensor:
-            looks = self.constant("V", interned(value.aval))
-            grad = "not " if value._requires_grad else ""
-            self.miss_if(
-                f"type({name}) is not Tensor or ({name}._aval is not {looks} and not same({name}, {looks})) "
-                f"or {grad}{name}._requires_grad"
-            )
-            if value._requires_grad:
-                self.miss_if(f"{name}.grad_fn is {'not ' if value.grad_fn is None else ''}None")
+        kind = type(value)
+        if kind in (Tensor, np.ndarray):
+            if (first := self.passed.setdefault(id(value), name)) is not name:
+                self.miss_if(f"{name} is not {first}")
+                return
             self.tensors.append(name)
-        elif type(value) is float:
+        if kind is Tensor:
+            self.tensor(name, value)
+        elif kind is float:
             self.miss_if(f"type({name}) is not float")
-        elif type(value) is np.ndarray:
+        elif isinstance(value, np.generic):
+            self.miss_if(f"type({name}) is not {self.constant('Y', kind)}")
+            self.line(f"{name} = asarray({name})")
+        elif kind is np.ndarray:
             shape, dtype = self.constant("S", value.shape), self.constant("D", value.dtype)
             self.miss_if(
                 f"type({name}) is not ndarray or {name}.shape != {shape} or {name}.dtype != {dtype} "
                 f"or not {name}.flags.c_contiguous or not {name}.flags.aligned"
             )
-            self.tensors.append(name)
-        elif isinstance(value, (int, str, bytes, bool, type(None))):
-            self.miss_if(
-                f"type({name}) is not {type(value).__name__} or {name} != {self.constant('C', value)}"
-                if value is not None
-                else f"{name} is not None"
-            )
+        elif isinstance(value, (Tensor, np.ndarray)):
+            raise NotSupportedError  # of a class of its own, which may look after its data in its own way
+        elif value is None or kind not in _SIMPLE:
+            self.miss_if(f"{name} is not {self.constant('C', value)}")
         else:
-            raise NotSupportedError
+            self.miss_if(f"type({name}) is not {kind.__name__} or {name} != {self.constant('C', value)}")
+
+    def tensor(self, name: str, value: Tensor) -> None:
+        """Code that checks what ``name`` looks like, and whether gradients flow to it."""
+        looks = self.constant("V", interned(value.aval))
+        grad = "not " if value._requires_grad else ""
+        self.miss_if(
+            f"type({name}) is not Tensor or ({name}._aval is not {looks} and not same({name}, {looks})) "
+            f"or {grad}{name}._requires_grad"
+        )
+        if value._requires_grad:
+            self.miss_if(f"{name}.grad_fn is {'not ' if value.grad_fn is None else ''}None")
 
     def distinct(self) -> None:
-        """No array may be passed twice: such calls have a signature of their own."""
+        """No other array may be passed twice than were: such calls have a signature of their own."""
         names = self.tensors
         if self.lists:
             ids = [f"id({n})" for n in names] + [f"*map(id, {n})" for n in self.lists]
@@ -248,7 +283,7 @@ class LaunchWriter:
             return f"frame.numbers[{k}, ...]"
         text = self.tensor_text(source)
         leaf = self.call.leaves[source.key] if source.kind == "argument" else None
-        return text if source.kind in ("array", "constant") or type(leaf) is np.ndarray else f"{text}._data"
+        return text if source.kind in ("array", "constant") or isinstance(leaf, _ARRAYS) else f"{text}._data"
 
     def pointer(self, k: int, source: Source, aval: Aval) -> str:
         text = self.tensor_text(source)
@@ -262,7 +297,7 @@ class LaunchWriter:
             self.miss_if(f"g{k} is None or (g{k}._aval is not {looks} and not same(g{k}, {looks}))")
             self.line(f"{name} = g{k}._address or address(g{k})")
         elif source.kind in ("array", "constant") or (
-            source.kind == "argument" and type(self.call.leaves[source.key]) is np.ndarray
+            source.kind == "argument" and isinstance(self.call.leaves[source.key], _ARRAYS)
         ):
             self.line(f"{name} = address_of({text})")
             return name

@@ -23,42 +23,54 @@ from jitgrad.runtime.program import NativeFrame
 from jitgrad.signature import Call
 from jitgrad.tensor import Tensor
 
+Launch = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+
 MAX_LEAVES = 400  # arguments outside of long lists; beyond, the text would take longer to compile than it saves
 
 
 @collector_paused()
-def make_launcher(compiled: Compiled, call: Call, args: tuple[Any, ...]) -> Callable[[tuple[Any, ...]], Any] | None:
-    """A function ``args -> result``, or MISS where ``compiled`` does not apply; None if there can be no fast path.
+def make_launcher(compiled: Compiled, call: Call) -> Launch | None:
+    """A function ``args, kwargs -> result``, or MISS where ``compiled`` does not apply; None if there can be no fast path.
 
-    There is one if the arguments are tensors, arrays, numbers, and lists, tuples and dicts of them.
+    There is one unless the arguments are very many, or one tensor is at several places of a long list.
     """
     program = compiled.program
-    if not program.backend.native or call.key[3]:
+    if not program.backend.native:
         return None
     frame = NativeFrame(program)
     writer = LaunchWriter(compiled, call)
     try:
-        return _emit(writer, args, frame)
+        return _emit(writer, frame)
     except NotSupportedError:
         return None
 
 
-def _emit(w: LaunchWriter, args: tuple[Any, ...], frame: NativeFrame) -> Callable[[tuple[Any, ...]], Any]:
+def _emit_arguments(w: LaunchWriter) -> None:
+    """Code that takes the arguments apart, in the order of `Call.leaves`."""
+    args, kwargs = optree.tree_unflatten(w.call.treedef, w.call.leaves)
+    w.line(f"if len(args) != {len(args)} or len(kwargs) != {len(kwargs)} or interpreter.get() is not None: return MISS")
+    w.miss_if(f"grad_enabled.get() is not {w.call.key[4]}")
+    w.miss_if(f"defaults.float_dtype is not {w.constant('D', w.call.key[5])}")
+    for k, value in enumerate(args):
+        w.line(f"a{k} = args[{k}]")
+        w.argument(f"a{k}", value, str(k))
+    for k, key in enumerate(sorted(kwargs)):
+        w.miss_if(f"{key!r} not in kwargs")
+        w.line(f"b{k} = kwargs[{key!r}]")
+        w.argument(f"b{k}", kwargs[key], key)
+    if len(w.leaves) - sum(w.lists.values()) > MAX_LEAVES:
+        raise NotSupportedError
+    w.distinct()
+
+
+def _emit(w: LaunchWriter, frame: NativeFrame) -> Launch:
     compiled = w.compiled
     traced, program = compiled.traced, compiled.program
     frames: deque[NativeFrame] = deque([frame])
     w.names.update(
         frames=frames, new_frame=lambda: NativeFrame(program), team=team._Current, current_team=team.current_team
     )
-    w.line(f"if len(args) != {len(args)} or interpreter.get() is not None: return MISS")
-    w.miss_if(f"grad_enabled.get() is not {w.call.key[4]}")
-    w.miss_if(f"defaults.float_dtype is not {w.constant('D', w.call.key[5])}")
-    for k, value in enumerate(args):
-        w.line(f"a{k} = args[{k}]")
-        w.destructure(f"a{k}", value)
-    if len(w.leaves) - sum(w.lists.values()) > MAX_LEAVES:
-        raise NotSupportedError
-    w.distinct()
+    _emit_arguments(w)
     w.names["guard"] = traced.guard.check
     w.miss_if("guard() is not None")
     _emit_grads_present(w)
@@ -72,9 +84,9 @@ def _emit(w: LaunchWriter, args: tuple[Any, ...], frame: NativeFrame) -> Callabl
         _emit_run(w)
     _emit_effects(w)
     _emit_result(w)
-    text = "def launch(args):\n" + "\n".join(w.lines) + "\n"
+    text = "def launch(args, kwargs):\n" + "\n".join(w.lines) + "\n"
     exec(compile(text, f"<jitgrad launcher {traced.graph.name}>", "exec"), w.names)
-    launch: Callable[[tuple[Any, ...]], Any] = w.names["launch"]
+    launch: Launch = w.names["launch"]
     return launch
 
 

@@ -175,7 +175,19 @@ def static_key(name: str, value: Any) -> Any:
         raise UnguardableError(
             f"@jit static argument {name!r} of type {type(value).__name__} is not hashable: use a tuple, or a frozen dataclass"
         ) from None
-    return type(value), value if not hasattr(value, "__dict__") or callable(value) is False else id(value)
+    return _exactly(value)
+
+
+def _exactly(value: Any) -> Any:
+    """What is equal only for values that are the same in every operation: ``0.0 == -0.0`` and ``(1,) == (True,)`` are not."""
+    kind = type(value)
+    if kind in (float, complex) or isinstance(value, np.generic):
+        return kind, repr(value)
+    if isinstance(value, tuple):
+        return kind, tuple([_exactly(x) for x in value])
+    if kind is frozenset:
+        return kind, frozenset([_exactly(x) for x in value])
+    return kind, value if not hasattr(value, "__dict__") or callable(value) is False else id(value)
 
 
 def _repeats(leaves: Sequence[Any]) -> tuple[tuple[int, int], ...]:
