@@ -23,9 +23,10 @@ ENOUGH_CHUNKS = 16
 CHUNK_OPERATIONS = 1 << 16
 COSTLY_OPERATIONS = 12
 LEAST_CHUNK = 1024
-# Column sums keep one partial row per chunk; more chunks than this would make merging them, one thread's work, the main
-# work. Half of the rows lie in other cores' caches: where 16 chunks are enough for all CPUs, 64 take up to 1.2 of the time.
-MAX_COLUMN_CHUNKS = min(64, max(16, 8 * (os.cpu_count() or 1)))
+# Sums over rows keep partial results for each chunk, and merging them is one thread's work.
+MAX_MERGED_CHUNKS = 64
+# Those of columns keep a row, half of which lie in other cores' caches: 64 where 16 do for all CPUs take up to 1.2 of the time.
+MAX_COLUMN_CHUNKS = min(MAX_MERGED_CHUNKS, max(16, 8 * (os.cpu_count() or 1)))
 # Rows are turned into lanes up to twice this length (see LoopFrame.is_narrow), and this many arrays: tiles lie on the stack.
 VECTOR_BYTES = 64
 MAX_TILES = 12
@@ -290,8 +291,9 @@ class LoopFrame:
             grain = max(grain, TURNED_ROWS)
         if self.lanewise:
             grain = max(grain, LANES)
-        if self.group.schedule.merged:
-            grain = max(grain, -(-units // MAX_COLUMN_CHUNKS))
+        if merged := self.group.schedule.merged:
+            columns = any(id(node) in merged and node.out.aval.size > 1 for node in self.group.nodes)
+            grain = max(grain, -(-units // (MAX_COLUMN_CHUNKS if columns else MAX_MERGED_CHUNKS)))
         return units, grain
 
     def _chunk_elements(self, elements: int) -> int:
