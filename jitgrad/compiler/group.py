@@ -31,7 +31,7 @@ def is_fusible(node: TraceNode) -> bool:
             return in_kernels() and has_kernel_form(op) and _KERNEL_DTYPES.issuperset(used - {HALF})
         return _KERNEL_DTYPES.issuperset(used)
     if op.kind is Kind.REDUCE:
-        aval = node.ins[0].aval  # of float16 only truth: `widen_reductions` has put the others in float32
+        aval = node.ins[0].aval  # of float16 only truth: `widen_halves` has put the others in float32
         known = aval.dtype in _KERNEL_DTYPES or (aval.dtype == HALF != node.out.aval.dtype and in_kernels())
         return op.monoid in MONOIDS and known and aval.size > 0
     return op.kind is Kind.INDEX

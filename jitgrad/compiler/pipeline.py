@@ -10,7 +10,7 @@ from jitgrad.compiler.alike import Folded, alone, fold
 from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
 from jitgrad.compiler.passes.copies import insert_copies
 from jitgrad.compiler.passes.fuse import fuse
-from jitgrad.compiler.passes.halves import widen_reductions
+from jitgrad.compiler.passes.halves import widen_halves
 from jitgrad.compiler.passes.isolate import isolate
 from jitgrad.compiler.passes.mean_gradients import sum_terms_apart
 from jitgrad.compiler.passes.permutations import sink_permutations
@@ -30,7 +30,7 @@ Watcher = Callable[[str, Graph], None]
 PASSES: tuple[Pass, ...] = (
     eliminate_dead,
     simplify,
-    widen_reductions,
+    widen_halves,
     spell_vector_products,
     sink_permutations,
     sum_terms_apart,

@@ -11,6 +11,7 @@ import numpy as np
 from jitgrad.aval import Aval, broadcast_shapes, normalize_axes, normalize_axis, promote
 from jitgrad.dispatch import apply_op
 from jitgrad.errors import ArgumentError, ShapeError
+from jitgrad.half import HALF, SINGLE
 from jitgrad.op import Kind, OpDef, define
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.elementwise import add, astype, multiply
@@ -20,6 +21,8 @@ from jitgrad.tensor import Tensor
 
 
 def _matmul_eager(x: Any, y: Any) -> Any:
+    if np.result_type(x.dtype, y.dtype) == HALF:  # NumPy's loop for it accumulates in float32, too, and takes sixty times as long
+        return _matmul_eager(x.astype(SINGLE), y.astype(SINGLE)).astype(HALF)
     if x.ndim > 2 and y.ndim == 2 and x.flags.c_contiguous:
         # one large product instead of NumPy's loop of small ones
         return np.matmul(x.reshape(prod(x.shape[:-1]), x.shape[-1]), y).reshape(*x.shape[:-1], y.shape[-1])

@@ -11,6 +11,7 @@ from jitgrad.aval import Aval
 from jitgrad.compiler.layout import Buffer
 from jitgrad.compiler.plan import OpStep, Place
 from jitgrad.dispatch import checked_result, run_eagerly
+from jitgrad.half import HALF
 from jitgrad.op import Kind
 from jitgrad.runtime.substitutes import substitute
 
@@ -41,7 +42,8 @@ class LibraryCall:
         self.reads = tuple([(_whole(p, slots), p, p.aval.shape, p.aval.dtype) for p in step.reads])
         self.inputs = inputs
         self.avals: list[Aval] = [p.aval for p in step.reads]
-        self.into = step.writes[0] if step.op.name == "matmul" and step.writes[0].aval.ndim >= 2 else None
+        first = step.writes[0]
+        self.into = first if step.op.name == "matmul" and first.aval.ndim >= 2 and first.aval.dtype != HALF else None
         kept = [p.location is not None and p.location.buffer in made for p in step.writes]
         self.writes = tuple([(slots[_buffer(p)] if own else -1, p) for p, own in zip(step.writes, kept, strict=True)])
         found = substitute(step.op, self.avals, dict(step.attrs)) if native else None

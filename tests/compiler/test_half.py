@@ -240,6 +240,43 @@ def test_elementwise_gradients_have_the_bits_of_eager(op: OpDef, same: Any) -> N
     same(jg.grad(lambda *xs: applied(op)(*xs).astype("float32").sum(), argnums=floating), *xs)
 
 
+SHAPES = [
+    ((30, 40), (40, 20)), ((3, 30, 40), (40, 20)), ((2, 1, 5, 6), (3, 6, 4)), ((40,), (40, 5)), ((5, 0), (0, 3)), ((9,), (9,)),
+]  # fmt: skip
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("shapes", SHAPES)
+def test_matrix_products_are_float32s_rounded_once(shapes: tuple[tuple[int, ...], ...], same: Any) -> None:
+    """Of small whole numbers all sums are exact, and more than float16 can hold."""
+    rng = np.random.default_rng(1)
+    x, y = (jg.tensor(rng.integers(-40, 40, shape).astype(half.HALF)) for shape in shapes)
+    exact = (x.numpy().astype(np.float64) @ y.numpy().astype(np.float64)).astype(half.HALF)
+
+    for f in (lambda x, y: x @ y, lambda x, y: jg.astype(x, "int8") @ y):
+        same(f, x, y)
+        assert f(x, y).dtype == half.HALF
+        np.testing.assert_array_equal(f(x, y).numpy(), exact)
+    same(jg.grad(lambda x, y: (x @ y).astype("float32").sum(), argnums=(0, 1)), x, y)
+
+
+@F16C
+@pytest.mark.numba
+def test_conversions_around_a_matrix_product_are_parts_of_kernels(same: Any, steps_of: Any) -> None:
+    def f(x: Any, y: Any) -> Any:
+        return jg.relu(jg.relu(x) @ jg.relu(y) + 0.5)
+
+    x, y = array(30, 40), array(40, 20)
+
+    compiled = same(f, x, y, rtol=1e-3, atol=1e-3)
+    assert [s for s in steps_of(compiled, x, y) if s != "kernel"] == ["matmul"]
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_a_product_beyond_float16_is_infinite(same: Any) -> None:
+    same(lambda x: x @ x.T, jg.full((3, 4), 300.0, dtype="float16"))
+
+
 @F16C
 @pytest.mark.numba
 @pytest.mark.filterwarnings("ignore:overflow")
