@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.peers import Peer
-from benchmarks.workload import Arrays, Variant, Workload
+from benchmarks.workload import Arrays, Variant, Workload, f32
 from benchmarks.workloads.networks import dense, mlp_inputs
 from benchmarks.workloads.optimisers import adam
 
@@ -30,9 +30,14 @@ def _step(peer: Peer) -> Callable[..., Any]:
 
 
 def _inputs(rng: Any, sizes: Any) -> Arrays:
+    """Moments as in the middle of a training: the first step of all divides every gradient by its own size.
+
+    Where a gradient is next to nothing, that quotient is a matter of rounding, in any library.
+    """
     parameters, x, labels = mlp_inputs(rng, sizes)
-    zeros = [[0 * p for p in parameters] for _ in range(2)]
-    return (parameters, *zeros), x, labels
+    first = [1e-3 * f32(rng, *p.shape) for p in parameters]
+    second = [1e-6 * (1 + f32(rng, *p.shape) ** 2) for p in parameters]
+    return (parameters, first, second), x, labels
 
 
 def _in_place(inputs: Arrays) -> Variant:
