@@ -10,6 +10,7 @@ from jitgrad.ir import Graph, TraceNode, Value
 from jitgrad.op import Kind
 
 # Library ops whose result is their first operand but for some elements: it takes that one's memory if nobody sees it later.
+# They look at all indices before they change what is not the program's own.
 UPDATES = frozenset({"index_add", "index_put", "index_put_add", "scatter_add"})
 
 
@@ -92,14 +93,16 @@ class _Search:
             if not isinstance(base, Value) or not self.lifetimes.die_in(made, base):
                 return []
             shown.append(id(base))
-        if maker is None or self.lifetimes.order[id(maker)] < self.after_failure:
+        if maker is None or not self.lifetimes.die_in(maker, source):
             return []
-        if not self.lifetimes.die_in(maker, source):
+        updates = maker.op.name in UPDATES  # and may fail, but before it has changed anything
+        if self.lifetimes.order[id(maker)] < self.after_failure - updates:
             return []
         if maker.op.kind is Kind.FUSED:
             last = next(v for v in maker.outs if id(v) == shown[-1])
             return shown if self.structures.can_share(maker, source, last) else []
-        return shown if maker.op.name == "put_slice" else []
+        first = maker.ins[0] is source and not any(a is source for a in maker.ins[1:])
+        return shown if maker.op.name == "put_slice" or (updates and first) else []
 
 
 def _view_roots(graph: Graph) -> dict[int, Value]:

@@ -65,9 +65,13 @@ def _index_add_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     return Aval(x.shape, x.dtype)
 
 
-def _added(x: Array, v: Array, axes: Sequence[int], indices: Sequence[Any]) -> Array:
-    """``x`` with ``v`` added where ``indices`` along ``axes`` say, in the order of its elements as C counts them."""
-    out = np.array(x, copy=True, order="C")
+def _added(x: Array, v: Array, axes: Sequence[int], indices: Sequence[Any], into: Array | None) -> Array:
+    """``x`` with ``v`` added where ``indices`` along ``axes`` say, in the order of its elements as C counts them.
+
+    Like the other changes, it may be given ``x`` (C-contiguous) to change and return. NumPy looks at all indices before it
+    changes anything.
+    """
+    out = np.array(x, copy=True, order="C") if into is None else into
     indices = [np.asarray(i, order="C") for i in indices]  # NumPy goes through the elements as the indices lie
     key = key_of(out.ndim, axes, indices)
     if out.ndim > 1 and _FEW * v.size < out.size:
@@ -82,11 +86,11 @@ def _added(x: Array, v: Array, axes: Sequence[int], indices: Sequence[Any]) -> A
     return out
 
 
-def _index_add(x: Array, index: Array, src: Array, *, axis: int) -> Array:
+def _index_add(x: Array, index: Array, src: Array, *, axis: int, into: Array | None = None) -> Array:
     index, n = np.asarray(index), x.shape[axis]
     if index.size and not (-n <= index.min() and index.max() < n):
         raise IndexingError(f"index_add: an index is out of bounds for axis {axis} of length {n}")
-    return _added(x, src, (axis,), (index,))
+    return _added(x, src, (axis,), (index,), into)
 
 
 def _gather_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
@@ -114,8 +118,8 @@ def _scatter_add_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     return Aval(x.shape, x.dtype)
 
 
-def _scatter_add(x: Array, index: Array, src: Array, *, axis: int) -> Array:
-    return _added(x, src, range(x.ndim), _mesh(np.asarray(index), axis))
+def _scatter_add(x: Array, index: Array, src: Array, *, axis: int, into: Array | None = None) -> Array:
+    return _added(x, src, range(x.ndim), _mesh(np.asarray(index), axis), into)
 
 
 def _index_get_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
@@ -137,15 +141,15 @@ def _index_put_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     return Aval(x.shape, x.dtype)
 
 
-def _index_put(x: Array, v: Array, *indices: Array, axes: tuple[int, ...]) -> Array:
+def _index_put(x: Array, v: Array, *indices: Array, axes: tuple[int, ...], into: Array | None = None) -> Array:
     """Of values for one place the last one stays: NumPy goes through them as the indices lie, so these lie as C has them."""
-    out = np.array(x, copy=True)
+    out = np.array(x, copy=True) if into is None else into
     out[key_of(out.ndim, axes, [np.asarray(i, order="C") for i in indices])] = v
     return out
 
 
-def _index_put_add(x: Array, v: Array, *indices: Array, axes: tuple[int, ...]) -> Array:
-    return _added(x, v, axes, indices)
+def _index_put_add(x: Array, v: Array, *indices: Array, axes: tuple[int, ...], into: Array | None = None) -> Array:
+    return _added(x, v, axes, indices, into)
 
 
 def _put_slice_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:

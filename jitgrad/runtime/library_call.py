@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
 from jitgrad.aval import Aval
 from jitgrad.compiler.layout import Buffer
+from jitgrad.compiler.overwrite import UPDATES
 from jitgrad.compiler.plan import OpStep, Place
 from jitgrad.dispatch import checked_result, run_eagerly
 from jitgrad.half import HALF
@@ -47,9 +49,11 @@ class LibraryCall:
         kept = [p.location is not None and p.location.buffer in made for p in step.writes]
         self.writes = tuple([(slots[_buffer(p)] if own else -1, p) for p, own in zip(step.writes, kept, strict=True)])
         found = substitute(step.op, self.avals, dict(step.attrs)) if native else None
-        self.meaning = found or step.op.eager
         at = step.writes[0].location
-        self.over = found is not None and at is not None and any(p.location is at for p in step.reads[:1])
+        self.over = step.op.name in UPDATES and at is not None and step.reads[0].location is at
+        theirs = self.over and at is not None and at.buffer.role == "input"
+        # state that a call cannot change must stay as it is; NumPy's functions see to that by themselves
+        self.meaning = partial(found, whole=True) if found and theirs else found or step.op.eager
         # elementwise ops convert operands first, programs look after themselves
         self.plain = step.op.kind in (Kind.OPAQUE, Kind.MOVEMENT, Kind.REDUCE, Kind.INDEX)
 

@@ -76,6 +76,11 @@ def handles(x: Aval, indices: Sequence[Aval]) -> bool:
     )
 
 
+def within(walk: Walk, indices: Sequence[Array]) -> bool:
+    """Whether all ``indices`` are within bounds."""
+    return all(bool(-n <= i.min() and i.max() < n) for i, n in zip(indices, walk.lengths, strict=True))
+
+
 def pays(walk: Walk, row: int, element: int = 0) -> bool:
     """Whether `run` is faster than a function of NumPy's that takes ``row`` and ``element`` ns for one of them."""
     rows = walk.outer * walk.count * (walk.width if walk.single else 1)

@@ -11,7 +11,7 @@ from jitgrad.aval import Aval, dtype_name
 from jitgrad.errors import IndexingError
 from jitgrad.op import OpDef
 from jitgrad.ops.indexing import INDEX_ADD, INDEX_PUT, INDEX_PUT_ADD, SCATTER_ADD
-from jitgrad.runtime.places import Array, Walk, along, at_axes, for_each, handles, pays, run
+from jitgrad.runtime.places import Array, Walk, along, at_axes, for_each, handles, pays, run, within
 from jitgrad.runtime.pool import empty
 
 # ns that NumPy takes to add an element or to write a row, a little less than measured; more dimensions take it longer
@@ -20,16 +20,19 @@ _ADDED = frozenset({"f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32",
 
 
 def _changer(op: OpDef, move: str, walk: Walk, values_at: int) -> Callable[..., Array]:
-    """What does ``move`` for ``op``, whose values to move are its operand number ``values_at``; others are indices."""
+    """What does ``move`` for ``op``, whose values to move are its operand number ``values_at``; others are indices.
 
-    def change(x: Array, *rest: Array, into: Array | None = None, **attrs: Any) -> Array:
+    With ``whole``, ``into`` stays as it is if an index is out of bounds.
+    """
+
+    def change(x: Array, *rest: Array, into: Array | None = None, whole: bool = False, **attrs: Any) -> Array:
         out = into
         if out is None:
             out = empty(x.shape, x.dtype)
             np.copyto(out, x)
         values = np.ascontiguousarray(rest[values_at - 1], x.dtype)
         indices = [a for k, a in enumerate(rest) if k != values_at - 1]
-        if not run(move, walk, out, values, indices):
+        if (whole and not within(walk, indices)) or not run(move, walk, out, values, indices):
             op.eager(x, *rest, **attrs)  # says which index it is
             raise IndexingError(f"{op}: an index is out of bounds")
         return out
