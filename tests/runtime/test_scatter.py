@@ -132,7 +132,7 @@ def test_gradients_of_lookups_are_added_where_zeros_were(
     np.testing.assert_array_equal(jit(gradient, check="off")(*args).numpy(), gradient(*args).numpy())
     *_, last = calls(gradient, *args)
     assert last.step.reads[0].location is last.step.writes[0].location
-    assert (native(last), last.over) == (backend == "cpu",) * 2
+    assert (native(last), last.over) == (backend == "cpu", True)  # NumPy changes it where it lies, too
 
 
 @pytest.mark.usefixtures("always")
