@@ -95,11 +95,11 @@ class LaunchWriter:
     For ``f(x, w)`` with one result it is about::
 
         def launch(args, kwargs):
-            if len(args) != 2 or len(kwargs) != 0: return MISS
-            a0 = args[0]
-            if type(a0) is not Tensor or (a0._aval is not V0 and not same(a0, V0)) or a0._requires_grad: return MISS
+            if type(args) is not tuple or len(args) != 2: return MISS
+            args_0, args_1, = args
+            if type(args_0) is not Tensor or (args_0._aval is not V0 and not same(args_0, V0)) or ...: return MISS
             ...
-            p0 = a0._address or address(a0)
+            p0 = args_0._address or address(args_0)
             ...
             if guard() is not None: return MISS
             frame = frames.pop() if frames else new_frame()
@@ -141,16 +141,6 @@ class LaunchWriter:
         self.line(f"if {condition}: return MISS")
 
     # --- arguments -----------------------------------------------------------------------------------------------
-
-    def argument(self, name: str, value: Any, called: str) -> None:
-        """Code that checks the argument ``called``, a static one or one to take apart."""
-        if type(value) is not Static:
-            self.destructure(name, value)
-        elif type(value.value) in _SIMPLE:
-            self.leaf(name, value.value)
-        else:
-            self.leaves.append(name)
-            self.miss_if(f"static_key({called!r}, {name}) != {self.constant('K', static_key(called, value.value))}")
 
     def destructure(self, name: str, value: Any) -> None:
         """Code that takes ``name`` apart as ``value`` is built, checking every type on the way."""
@@ -205,7 +195,12 @@ class LaunchWriter:
 
     def leaf(self, name: str, value: Any) -> None:
         self.leaves.append(name)
+        if type(value) is Static and type(value.value) in _SIMPLE:
+            value = value.value
         kind = type(value)
+        if kind is Static:
+            self.miss_if(f"static_key({value.name!r}, {name}) != {self.constant('K', static_key(value.name, value.value))}")
+            return
         if kind in (Tensor, np.ndarray):
             if (first := self.passed.setdefault(id(value), name)) is not name:
                 self.miss_if(f"{name} is not {first}")

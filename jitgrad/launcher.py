@@ -48,16 +48,11 @@ def make_launcher(compiled: Compiled, call: Call) -> Launch | None:
 def _emit_arguments(w: LaunchWriter) -> None:
     """Code that takes the arguments apart, in the order of `Call.leaves`."""
     args, kwargs = optree.tree_unflatten(w.call.treedef, w.call.leaves)
-    w.line(f"if len(args) != {len(args)} or len(kwargs) != {len(kwargs)} or interpreter.get() is not None: return MISS")
+    w.miss_if("interpreter.get() is not None")
     w.miss_if(f"grad_enabled.get() is not {w.call.key[4]}")
     w.miss_if(f"defaults.float_dtype is not {w.constant('D', w.call.key[5])}")
-    for k, value in enumerate(args):
-        w.line(f"a{k} = args[{k}]")
-        w.argument(f"a{k}", value, str(k))
-    for k, key in enumerate(sorted(kwargs)):
-        w.miss_if(f"{key!r} not in kwargs")
-        w.line(f"b{k} = kwargs[{key!r}]")
-        w.argument(f"b{k}", kwargs[key], key)
+    w.destructure("args", args)
+    w.destructure("kwargs", kwargs)
     if len(w.leaves) - sum(w.lists.values()) > MAX_LEAVES:
         raise NotSupportedError
     w.distinct()
@@ -353,18 +348,18 @@ def _emit_result(w: LaunchWriter) -> None:
                 w.line(f"t{k} = {_tensor_text(w, r.output, r.weak)}")
             names.append(made[r.output])
     _emit_donated(w)
-    plain = _tree_text(optree.tree_unflatten(traced.treedef, names), w)
+    plain = _tree_text(w, optree.tree_unflatten(traced.treedef, names))
     w.line(f"return {plain}" if plain else f"return {w.constant('T', traced.treedef.unflatten)}([{listed(names)}])")
 
 
-def _tree_text(tree: Any, w: LaunchWriter) -> str:
+def _tree_text(w: LaunchWriter, tree: Any) -> str:
     """An expression that builds a result of tuples, lists and dicts, whose leaves are expressions; "" for one of others."""
     kind = type(tree)
     if kind is str:
         return str(tree)
     if kind not in (tuple, list, dict):
         return ""
-    parts = [_tree_text(x, w) for x in (tree.values() if kind is dict else tree)]
+    parts = [_tree_text(w, x) for x in (tree.values() if kind is dict else tree)]
     if "" in parts:
         return ""
     if kind is dict:

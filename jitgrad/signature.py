@@ -143,12 +143,12 @@ class Signature:
         for k in self.static_numbers:
             if k < len(args):
                 static[str(k)] = args[k]
-                new_args[k] = Static(args[k])
+                new_args[k] = Static(str(k), args[k])
         new_kwargs = dict(kwargs)
         for name in self.static_names:
             if name in kwargs:
                 static[name] = kwargs[name]
-                new_kwargs[name] = Static(kwargs[name])
+                new_kwargs[name] = Static(name, kwargs[name])
         return tuple(new_args), new_kwargs, static
 
 
@@ -156,6 +156,7 @@ class Signature:
 class Static:
     """A static argument in its place among the others; equal to every other one, because the key holds its value."""
 
+    name: str
     value: Any
 
     def __eq__(self, other: object) -> bool:

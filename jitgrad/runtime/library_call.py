@@ -49,7 +49,7 @@ class LibraryCall:
         kept = [p.location is not None and p.location.buffer in made for p in step.writes]
         self.writes = tuple([(slots[_buffer(p)] if own else -1, p) for p, own in zip(step.writes, kept, strict=True)])
         found = substitute(step.op, self.avals, dict(step.attrs)) if native else None
-        at = step.writes[0].location
+        at = first.location
         self.over = step.op.name in UPDATES and at is not None and step.reads[0].location is at
         theirs = self.over and at is not None and at.buffer.role == "input"
         # state that a call cannot change must stay as it is; NumPy's functions see to that by themselves

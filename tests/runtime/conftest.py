@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 import jitgrad as jg
+from jitgrad.errors import JitgradError
+from jitgrad.jit import jit
 from jitgrad.runtime import places
 
 
@@ -22,3 +25,18 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Machine code for reads and changes at places of arrays of every size."""
     monkeypatch.setattr(places, "CALL", 0)
+
+
+@pytest.fixture
+def fails_as_eager() -> Callable[..., None]:
+    """Asserts that ``f(*args)`` raises the same IndexError eager and compiled."""
+
+    def check(f: Callable[..., Any], *args: Any) -> None:
+        with pytest.raises(IndexError) as eager:
+            f(*args)
+        with pytest.raises(IndexError) as compiled:
+            jit(f, check="off")(*args)
+        assert str(compiled.value) == str(eager.value)
+        assert isinstance(compiled.value, JitgradError) == isinstance(eager.value, JitgradError)
+
+    return check
