@@ -124,7 +124,7 @@ def fingerprint() -> str:
     """Everything besides the source that decides what machine code comes out."""
     llvm = _llvm()
     room = Path(__file__).parent
-    names = ("machine", "front", "streams", "target", "ranges", "memory", "intrinsics", "atomics", "lanes", "llvm")
+    names = ("machine", "front", "streams", "target", "ranges", "memory", "intrinsics", "atomics", "lanes", "tiles", "llvm")
     texts = [(room / f"{name}.py").read_text() for name in names]
     versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
     return str(llvm.digest(*texts, *versions, platform.python_version(), llvm.cpu(), llvm.features()))
@@ -156,7 +156,7 @@ def compile_entry(
         BackendError: if the source does not compile, or could raise an exception while running.
     """
     def lower() -> tuple[str, list[str]]:
-        lowered: tuple[str, list[str]] = _front().lower(source, entry, params, namespace, _llvm().vector_bits(), small)
+        lowered: tuple[str, list[str]] = _front().lower(source, entry, params, namespace, vector_bits(), small)
         return lowered
 
     kinds = " ".join([*params, "small" if small else ""])
@@ -171,6 +171,11 @@ def compile_ir(text: str, entry: str, *, key: str | None) -> MachineCode:
     """
     identity = None if key is None else ("IR", key)
     return _cached_or_built(text, entry, identity, lambda: (text, []), True)
+
+
+def vector_bits() -> int:
+    """The preferred vector width of kernels in bits; 0 where it is LLVM's own choice."""
+    return int(_llvm().vector_bits())
 
 
 def exports(names: Sequence[str]) -> bool:

@@ -20,6 +20,9 @@ NARROW = 32
 LANES = 64
 # Blocks of elements of fewer bytes are not transposed in registers (`jitgrad.backends.lanes`).
 LEAST_BYTES = 2
+# Products: bytes of a panel's rows, and rows of the tiles, largest first (`jitgrad.backends.tiles`).
+PANEL = 256
+TILE_ROWS = (6, 4, 2, 1)
 
 
 @dataclass(frozen=True, slots=True)

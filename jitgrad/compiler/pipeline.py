@@ -16,6 +16,7 @@ from jitgrad.compiler.passes.mean_gradients import sum_terms_apart
 from jitgrad.compiler.passes.permutations import sink_permutations
 from jitgrad.compiler.passes.products import batch_products
 from jitgrad.compiler.passes.reductions import spell_reductions
+from jitgrad.compiler.passes.shared_factors import turn_shared_factors
 from jitgrad.compiler.passes.short_axes import unroll_short_axes
 from jitgrad.compiler.passes.short_reductions import unroll_short_reductions
 from jitgrad.compiler.passes.simplify import simplify
@@ -42,6 +43,7 @@ PASSES: tuple[Pass, ...] = (
     share_places,
     assemble,
     batch_products,
+    turn_shared_factors,
     isolate,
     eliminate_dead,
     insert_copies,

@@ -15,6 +15,7 @@ from jitgrad.inspect.traffic import readable_bytes, step_traffic
 from jitgrad.ir import Graph, TraceNode, Value
 from jitgrad.op import Kind
 from jitgrad.origin import Origin
+from jitgrad.runtime.library_call import LibraryCall
 from jitgrad.runtime.program import Program
 
 SHOWN_OPS = 16  # a step's line names so many of its ops; `StepReport.ops` has all
@@ -35,6 +36,8 @@ class StepReport:
         origins: the user's lines.
         bytes_read, bytes_written: every distinct array once.
         seconds: median time of this step alone, if it was measured.
+        by: of a matrix product that is a library call: "BLAS", "tiles" (machine code of ours for products with few rows,
+            columns or terms), "small matrices" (the same for many small ones) or "NumPy".
     """
 
     index: int
@@ -48,6 +51,7 @@ class StepReport:
     bytes_read: int
     bytes_written: int
     seconds: float | None = None
+    by: str = ""
 
     @property
     def gigabytes_per_second(self) -> float | None:
@@ -58,7 +62,7 @@ class StepReport:
         looks = ", ".join(self.outs[:2]) + (f" +{len(self.outs) - 2}" if len(self.outs) > 2 else "")
         ops = " ".join(self.ops[:SHOWN_OPS]) + (f" +{len(self.ops) - SHOWN_OPS}" if len(self.ops) > SHOWN_OPS else "")
         counts = f"{self.inputs} in, {self.outputs} out   " if self.kind == "fused" else ""
-        line = f"{self.index:4}  {looks:<12} {self.kind:<7} {counts}{ops}"
+        line = f"{self.index:4}  {looks:<12} {self.kind:<7} {counts}{ops}" + (f" by {self.by}" if self.by else "")
         if self.kind != "view":
             line += f"   {readable_bytes(self.bytes_read + self.bytes_written)}"
         if self.seconds is not None:
@@ -228,7 +232,8 @@ def explain(compiled: Compiled) -> Explanation:
 def explain_program(name: str, program: Program, before: Graph, op_count: int) -> Explanation:
     """The explanation of one ``program``, compiled from the graph ``before``."""
     plan = program.plan
-    steps = tuple(_step(k, s) for k, s in enumerate(_steps_and_views(plan.graph, plan.steps)))
+    by = {id(call.step): call.by for call in program.steps if isinstance(call, LibraryCall)}
+    steps = tuple(_step(k, s, by.get(id(s), "")) for k, s in enumerate(_steps_and_views(plan.graph, plan.steps)))
     written = {p.location.buffer for s in plan.steps for p in s.writes if p.location is not None}
     in_place = sum(buffer.role == "input" for buffer in written)
     return Explanation(name, op_count, steps, _apart(before), plan.arena_bytes, in_place)
@@ -243,7 +248,7 @@ def _steps_and_views(graph: Graph, steps: Sequence[Step]) -> list[Step | TraceNo
     return [step for listed in (*found, *by_node.values()) for step in listed]
 
 
-def _step(index: int, step: Step | TraceNode) -> StepReport:
+def _step(index: int, step: Step | TraceNode, by: str) -> StepReport:
     if isinstance(step, TraceNode):
         names, looks = (step.op.name,), tuple(str(v.aval) for v in step.outs)
         return StepReport(index, "view", step.op.name, names, looks, 1, 1, (step.origin,), 0, 0)
@@ -252,7 +257,7 @@ def _step(index: int, step: Step | TraceNode) -> StepReport:
     inputs, outputs = len({id(a) for a in step.node.ins if isinstance(a, Value)}), len(step.writes)
     if isinstance(step, OpStep):
         name, origin = step.op.name, step.node.origin
-        return StepReport(index, "unfused", name, (name,), looks, inputs, outputs, (origin,), read, written)
+        return StepReport(index, "unfused", name, (name,), looks, inputs, outputs, (origin,), read, written, by=by)
     kernel = step.lowered.kernel
     return StepReport(
         index, "fused", kernel.name, kernel.ops, looks, inputs, outputs, kernel.origins, read, written

@@ -1,4 +1,4 @@
-"""Matrix products as native instructions: when a matmul step can go to BLAS by address, and with which words."""
+"""Matrix products without Python: which of them a matmul step consists of, and the words that BLAS takes by address."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from jitgrad.aval import Dtype
 from jitgrad.compiler.layout import Location
 from jitgrad.compiler.loops import Word
 from jitgrad.compiler.plan import OpStep
-from jitgrad.compiler.spans import Span
+from jitgrad.compiler.spans import Place, Span
 from jitgrad.runtime import native
 from jitgrad.runtime.blas import find_blas
 
@@ -75,19 +76,6 @@ def as_rows(m: int, axes: list[Axis], left: tuple[int, int], right: tuple[int, i
     return m
 
 
-def row_spans(words: Sequence[Word], item: int) -> tuple[Span, ...] | None:
-    """What a row of the product that ``words`` describe touches; None for a batch, or where A's rows are its columns."""
-    m, n, k, transposed_a, transposed_b, _, a, lda, b, ldb, _, c, ldc, batch = words[:14]
-    assert not isinstance(a, int) and not isinstance(b, int) and not isinstance(c, int)
-    sizes = [m, n, k, transposed_a, transposed_b, lda, ldb, ldc, batch]
-    m, n, k, ta, tb, lda, ldb, ldc, batch = [size for size in sizes if isinstance(size, int)]
-    if batch != 1 or ta:
-        return None
-    rows, columns = (n, k) if tb else (k, n)
-    whole = Span(b, 0, 0, ((rows - 1) * ldb + columns) * item, written=False)
-    return Span(a, 0, lda * item, k * item, written=False), whole, Span(c, 0, ldc * item, n * item, written=True)
-
-
 @dataclass(frozen=True, slots=True)
 class Product:
     """A ``matmul`` of matrices ``m x k`` and ``k x n`` (``sizes``: m, k, n) that BLAS can read where they lie.
@@ -123,30 +111,63 @@ def product_of(step: OpStep) -> Product | None:
     return Product(dtype, (m, k, n), left, right, out, _batch_axes(shapes, strides), locations)
 
 
-def gemm_instructions(step: OpStep) -> list[Instruction] | None:
-    """(kind, function, table words) of the BLAS calls for a matmul of matrices as they lie; None: use NumPy.
+class Call(NamedTuple):
+    """One product of matrices ``m x k`` and ``k x n`` (``sizes``: m, k, n), or of a batch of them.
 
-    A batch is one instruction if its matrices follow each other at one distance; otherwise one for each index of the
+    ``left``, ``right``, ``out``: (transposed, leading dimension); ``places``: where the first of the matrices lie;
+    ``batch``: how many there are, and the elements from one to the next in a, b, c.
+    """
+
+    dtype: Dtype
+    sizes: tuple[int, int, int]
+    left: tuple[int, int]
+    right: tuple[int, int]
+    out: tuple[int, int]
+    places: tuple[Place, ...]
+    batch: Axis
+
+    def row_spans(self) -> tuple[Span, ...] | None:
+        """What a row of the product touches; None for a batch, or where a's rows are its columns."""
+        if self.batch[0] != 1 or self.left[0]:
+            return None
+        (_, k, n), item, (a, b, c) = self.sizes, self.dtype.itemsize, self.places
+        rows, columns = (n, k) if self.right[0] else (k, n)
+        whole = Span(b, 0, 0, ((rows - 1) * self.right[1] + columns) * item, written=False)
+        read = Span(a, 0, self.left[1] * item, k * item, written=False)
+        return read, whole, Span(c, 0, self.out[1] * item, n * item, written=True)
+
+
+def calls_of(step: OpStep) -> list[Call] | None:
+    """The products that a matmul of matrices as they lie takes; None: use NumPy.
+
+    A batch is one if its matrices follow each other at one distance; otherwise one for each index of the
     other axes (attention heads that are slices of a row, say: NumPy has no BLAS call for those).
     """
-    blas, p = find_blas(), product_of(step)
-    if blas is None or p is None:
+    p = product_of(step)
+    if p is None:
         return None
-    (m, k, n), left, right, out, axes = p.sizes, p.left, p.right, p.out, list(p.axes)
-    m = as_rows(m, axes, left, right, out[1])
+    (m, k, n), axes = p.sizes, list(p.axes)
+    m = as_rows(m, axes, p.left, p.right, p.out[1])
     inner = max(axes, key=lambda axis: axis[0], default=(1, (0, 0, 0)))
     others = [axis for axis in axes if axis is not inner]
     if prod(axis[0] for axis in others) > MAX_CALLS:
         return None
-    single, size = p.dtype == np.float32, p.dtype.itemsize
-    kind, function = (native.SGEMM, blas.sgemm) if single else (native.DGEMM, blas.dgemm)
-    calls: list[Instruction] = []
+    calls = []
     for index in product(*(range(axis[0]) for axis in others)):
-        a, b, c = (
-            (at.buffer, at.offset + size * sum(i * axis[1][j] for i, axis in zip(index, others, strict=True)))
+        places = tuple(
+            (at.buffer, at.offset + p.dtype.itemsize * sum(i * axis[1][j] for i, axis in zip(index, others, strict=True)))
             for j, at in enumerate(p.locations)
         )
-        words: list[Word] = [m, n, k, left[0], right[0], _bits(1.0, single), a, left[1], b, right[1]]
-        words += [_bits(0.0, single), c, out[1], inner[0], *(s * size for s in inner[1])]
-        calls.append((kind, function, words))
+        calls.append(Call(p.dtype, (m, k, n), p.left, p.right, p.out, places, inner))
     return calls
+
+
+def blas_instruction(call: Call) -> Instruction:
+    """(kind, function, table words) for NumPy's BLAS, which there has to be."""
+    single, blas = call.dtype == np.float32, find_blas()
+    assert blas is not None
+    kind, function = (native.SGEMM, blas.sgemm) if single else (native.DGEMM, blas.dgemm)
+    (m, k, n), (a, b, c), (count, steps) = call.sizes, call.places, call.batch
+    words: list[Word] = [m, n, k, call.left[0], call.right[0], _bits(1.0, single), a, call.left[1], b, call.right[1]]
+    words += [_bits(0.0, single), c, call.out[1], count, *(s * call.dtype.itemsize for s in steps)]
+    return kind, function, words

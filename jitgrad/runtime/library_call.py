@@ -8,14 +8,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from jitgrad.aval import Aval
+from jitgrad.aval import Aval, dtype_name
 from jitgrad.compiler.layout import Buffer
 from jitgrad.compiler.overwrite import UPDATES
 from jitgrad.compiler.plan import OpStep, Place
 from jitgrad.dispatch import checked_result, run_eagerly
 from jitgrad.half import HALF
 from jitgrad.op import Kind
+from jitgrad.runtime.blas import find_blas
+from jitgrad.runtime.gemm import Call, calls_of
+from jitgrad.runtime.small_products import small_products
 from jitgrad.runtime.substitutes import substitute
+from jitgrad.runtime.tiled_products import tiled_product, tiles_pay
 
 
 class Memory(Protocol):
@@ -33,6 +37,9 @@ class LibraryCall:
 
     ``slots`` are those of the program's inputs and results, ``inputs`` how many of them are inputs, and ``made`` the
     buffers that library calls bring along. ``native``: machine code may stand in for NumPy.
+
+    Attributes:
+        small, products: the step as machine code, if it is a product of matrices that can be.
     """
 
     def __init__(
@@ -54,8 +61,20 @@ class LibraryCall:
         theirs = self.over and at is not None and at.buffer.role == "input"
         # state that a call cannot change must stay as it is; NumPy's functions see to that by themselves
         self.meaning = partial(found, whole=True) if found and theirs else found or step.op.eager
+        self.small = small_products(step) if native else None
+        self.products = _products(step) if native and self.small is None else None
         # elementwise ops convert operands first, programs look after themselves
         self.plain = step.op.kind in (Kind.OPAQUE, Kind.MOVEMENT, Kind.REDUCE, Kind.INDEX)
+
+    @property
+    def by(self) -> str:
+        """Who multiplies matrices; "" of other steps."""
+        if self.op.name != "matmul":
+            return ""
+        if self.small is not None:
+            return "small matrices"
+        ways = sorted({"tiles" if tiles_pay(call) else "BLAS" for call in self.products or ()})
+        return " and ".join(ways) or "NumPy"
 
     def run(self, memory: Memory, inputs: Sequence[Any], results: list[Any]) -> None:
         """Call the op; NumPy's warnings about values are the caller's to switch off."""
@@ -92,6 +111,19 @@ class LibraryCall:
 def _buffer(place: Place) -> Buffer:
     assert place.location is not None
     return place.location.buffer
+
+
+def _products(step: OpStep) -> list[Call] | None:
+    """The products that ``step`` consists of, if they need no Python; LLVM begins with the code that they take."""
+    calls = calls_of(step)
+    if calls is None:
+        return None
+    tiled = [call for call in calls if tiles_pay(call)]
+    if len(tiled) < len(calls) and find_blas() is None:
+        return None
+    for dtype in {dtype_name(call.dtype) for call in tiled}:
+        tiled_product(dtype)
+    return calls
 
 
 def _whole(place: Place, slots: Mapping[Buffer, int]) -> int:

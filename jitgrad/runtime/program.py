@@ -18,10 +18,8 @@ from jitgrad.compiler.layout import Buffer
 from jitgrad.compiler.loops import Word
 from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
 from jitgrad.runtime import native, team
-from jitgrad.runtime.gemm import gemm_instructions
 from jitgrad.runtime.library_call import LibraryCall
 from jitgrad.runtime.pool import POOL, address_of
-from jitgrad.runtime.small_products import small_products
 from jitgrad.runtime.table import Table
 
 _RELOCATE = """
@@ -101,9 +99,7 @@ class Program:
         parts: list[Table | LibraryCall] = []
         table: Table | None = None
         for step in self.steps:
-            small = small_products(step.step) if isinstance(step, LibraryCall) else None
-            calls = gemm_instructions(step.step) if isinstance(step, LibraryCall) and small is None else None
-            if isinstance(step, LibraryCall) and small is None and calls is None:
+            if isinstance(step, LibraryCall) and step.small is None and step.products is None:
                 parts.append(step)
                 table = None
                 continue
@@ -111,10 +107,11 @@ class Program:
                 parts.append(table := Table(self._base))
             if isinstance(step, Launch):
                 table.kernel(step.step.lowered, step.kernel, step.words, step.finish_words)
-            for call in calls or ():
-                table.product(call)
-            if small is not None:
-                table.small_products(*small)
+            elif step.small is not None:
+                table.small_products(*step.small)
+            else:
+                for call in step.products or ():
+                    table.product(call)
         return parts
 
     @cached_property

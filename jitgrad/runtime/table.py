@@ -16,8 +16,9 @@ from jitgrad.compiler.layout import Buffer
 from jitgrad.compiler.loops import Word
 from jitgrad.compiler.lower import Lowered
 from jitgrad.runtime import native
-from jitgrad.runtime.gemm import Instruction, row_spans
+from jitgrad.runtime.gemm import Call, blas_instruction
 from jitgrad.runtime.strips import MOST_CHUNKS, MOST_WORK, Native, rows_of_chunk, strips
+from jitgrad.runtime.tiled_products import tiled_instruction, tiles_pay
 
 Base = Callable[[tuple[Buffer, int]], tuple[int, int]]
 _REGION = 1 << 48  # apart: memory that is not the same arena, result or input
@@ -45,13 +46,16 @@ class Table:
         if kernel.finish is not None:
             self._add(native.CALL, kernel.finish_code.address, finish_words, 1, 1, Native(1, None))
 
-    def product(self, instruction: Instruction) -> None:
-        """Call BLAS."""
-        kind, function, words = instruction
-        m, n, k = (size for size in words[:3] if isinstance(size, int))
-        item = 4 if kind == native.SGEMM else 8
-        spans = row_spans(words, item) if m * n * k <= MOST_WORK else None
-        self._add(kind, function, words, 1, 1, Native(m, spans, product=True))
+    def product(self, call: Call) -> None:
+        """Multiply matrices: by tiles where that is faster than BLAS."""
+        m, k, n = call.sizes
+        spans = call.row_spans() if m * n * k <= MOST_WORK else None
+        if tiles_pay(call):
+            address, words, units, grain = tiled_instruction(call)
+            self._add(native.KERNEL, address, words, units, grain, Native(units, spans, product=True))
+        else:
+            kind, address, words = blas_instruction(call)
+            self._add(kind, address, words, 1, 1, Native(m, spans, product=True))
 
     def small_products(self, address: int, words: Sequence[Word], matrices: int, grain: int) -> None:
         """Multiply many small matrices, ``grain`` of them at a time."""

@@ -9,7 +9,7 @@ import jitgrad as jg
 from jitgrad.compiler.plan import OpStep
 from jitgrad.jit import jit
 from jitgrad.runtime.blas import find_blas
-from jitgrad.runtime.gemm import gemm_instructions
+from jitgrad.runtime.gemm import calls_of as products_of
 
 pytestmark = [pytest.mark.numba, pytest.mark.skipif(find_blas() is None, reason="no BLAS by address")]
 
@@ -20,14 +20,14 @@ def calls_of(function, *arrays: np.ndarray) -> list[int | None]:
     found = compiled(*arrays)
     np.testing.assert_allclose(found.numpy(), compiled.eager(*map(jg.tensor, arrays)).numpy(), rtol=2e-5, atol=1e-5)
     steps = [s for s in compiled.lookup(*arrays).program.plan.steps if isinstance(s, OpStep)]
-    calls = [gemm_instructions(s) for s in steps if s.op.name == "matmul"]
+    calls = [products_of(s) for s in steps if s.op.name == "matmul"]
     return [None if c is None else len(c) for c in calls]
 
 
 def rows_of(function, *arrays: np.ndarray) -> int:
     (step,) = (s for s in jit(function, check="off").lookup(*arrays).program.plan.steps if isinstance(s, OpStep))
-    (call,) = gemm_instructions(step) or ()
-    return call[2][0]
+    (call,) = products_of(step) or ()
+    return call.sizes[0]
 
 
 def normal(*shape: int) -> np.ndarray:

@@ -65,7 +65,7 @@ def _batch_rows(graph: Graph) -> Graph:
     made_by = {id(out): node for node in graph.nodes for out in node.outs}
     found: dict[tuple[int, int], list[tuple[_Block, TraceNode]]] = {}
     for node in graph.nodes:
-        if _is_product(node) and node.ins[0].aval.shape[0] <= MAX_ROWS:
+        if is_product(node) and node.ins[0].aval.shape[0] <= MAX_ROWS:
             block = _block(node.ins[0], made_by)
             if block is not None:
                 found.setdefault((id(block.base), id(node.ins[1])), []).append((block, node))
@@ -91,7 +91,7 @@ def _batch_rows(graph: Graph) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
-def _is_product(node: TraceNode) -> bool:
+def is_product(node: TraceNode) -> bool:
     """Whether ``node`` is a product of two matrices that BLAS makes."""
     if node.op.name != "matmul" or any(a.aval.ndim != 2 or 0 in a.aval.shape for a in node.ins):
         return False
@@ -236,7 +236,7 @@ class _Sums:
             return False
         if node.out.aval.dtype != root.out.aval.dtype:
             return False
-        if _is_product(node):
+        if is_product(node):
             return node.ins[1].aval.shape[0] <= MAX_ROWS and self._transposed(node) is not None
         x = node.ins[0].aval if node.ins else None
         return (
