@@ -23,7 +23,7 @@ from numba.core.funcdesc import PythonFunctionDescriptor
 from numba.core.registry import cpu_target
 from numba.core.target_extension import target_override
 
-from jitgrad.backends import atomics, intrinsics, lanes, memory, streams, tiles
+from jitgrad.backends import intrinsics, lanes, memory, streams
 from jitgrad.backends.interleave import USUAL, vectors_side_by_side
 from jitgrad.backends.target import kernel_target
 from jitgrad.compiler.collector import collector_paused
@@ -180,7 +180,7 @@ def _target_for(namespace: Mapping[str, Any]) -> Any:
 
 def _define(target: Any, tree: ast.Module, entry: str, namespace: Mapping[str, Any]) -> dict[str, Any]:
     """The names that the source of ``tree`` sees and defines; functions other than ``entry`` become callable from it."""
-    names: dict[str, Any] = {**intrinsics.NAMES, **atomics.NAMES, **lanes.NAMES, **tiles.NAMES, **namespace}
+    names: dict[str, Any] = {**intrinsics.NAMES, **lanes.NAMES, **namespace}
     exec(compile(_TypedNumbers(names).visit(tree), f"<{entry}>", "exec"), names)
     for name, value in tuple(names.items()):
         if isinstance(value, FunctionType) and name != entry:

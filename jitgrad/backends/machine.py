@@ -124,8 +124,8 @@ def fingerprint() -> str:
     """Everything besides the source that decides what machine code comes out."""
     llvm = _llvm()
     room = Path(__file__).parent
-    names = ("machine", "front", "streams", "target", "ranges", "memory", "intrinsics", "atomics", "lanes", "tiles", "llvm")
-    texts = [(room / f"{name}.py").read_text() for name in names]
+    names = "machine front streams target ranges memory intrinsics lanes words atomics tiles llvm"
+    texts = [(room / f"{name}.py").read_text() for name in names.split()]
     versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
     return str(llvm.digest(*texts, *versions, platform.python_version(), llvm.cpu(), llvm.features()))
 
@@ -161,6 +161,24 @@ def compile_entry(
 
     kinds = " ".join([*params, "small" if small else ""])
     return _cached_or_built(source, entry, None if key is None else (kinds, key), lower, wait)
+
+
+def compile_words(source: str, entry: str, dialect: str, *, wait: bool = True) -> MachineCode:
+    """Machine code of control code (`jitgrad.backends.words`), which is called like a kernel.
+
+    Args:
+        dialect: "team" for what `jitgrad.backends.atomics` lists, "f32" or "f64" for what `jitgrad.backends.tiles` does.
+        wait: as for `compile_entry`.
+
+    Raises:
+        BackendError: if the source is no control code.
+    """
+    def lower() -> tuple[str, list[str]]:
+        words = importlib.import_module("jitgrad.backends.words")
+        room = importlib.import_module("jitgrad.backends." + ("atomics" if dialect == "team" else "tiles"))
+        return words.translate(source, entry, room.FUNCTIONS if dialect == "team" else room.functions(dialect)), []
+
+    return _cached_or_built(source, entry, ("words", dialect), lower, wait)
 
 
 def compile_ir(text: str, entry: str, *, key: str | None) -> MachineCode:

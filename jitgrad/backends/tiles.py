@@ -1,4 +1,4 @@
-"""What source of matrix products needs: panels of one matrix, and tiles of the result that stay in registers.
+"""What control code of matrix products needs: panels of one matrix, and tiles of the result that stay in registers.
 
 A panel is ``PANEL`` bytes of each of some rows, one after the other: ``width`` elements (64 of f32, 32 of f64). It starts
 where a line of the cache does.
@@ -10,27 +10,29 @@ where a line of the cache does.
 ``tile(c, s, a, row, step, panel, m, more, rows)``    for ``r < rows`` and ``j < width``, with x the sum over ``k < m`` of
                                                       ``a[r * row + k * step] * panel[k * width + j]``: ``c[r * s + j]``
                                                       becomes x, or if ``more``, ``c[r * s + j] + x``
+``scratch(n)``                                        memory for n elements, a literal, from a line of the cache on
+``at(p, n)``                                          where element n lies
 ====================================================  ==================================================================
 
 ``rows`` is one of ``TILE_ROWS``. Sums run in order, each product added without rounding it first. A panel's columns from
-``n`` to ``width`` are zeros. Each of these is a function of its own in the machine code: inlined where it is used, it
-would take LLVM three times as long. Import this module only when a kernel is compiled: it imports numba.
+``n`` to ``width`` are zeros. Each of the first four is a function of its own in the machine code: inlined where it is used,
+it would take LLVM three times as long. Import this module only when something is compiled: it imports llvmlite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.errors import TypingError
 
-from jitgrad.backends.memory import intrinsic
+from jitgrad.backends.words import WORD, Function, counted, number
 from jitgrad.compiler.kernel import PANEL, TILE_ROWS
 
-_I32, _I64 = ir.IntType(32), ir.IntType(64)
+_I32 = ir.IntType(32)
+_REALS = {"f32": ir.FloatType(), "f64": ir.DoubleType()}
+_ITEMS = {"f32": 4, "f64": 8}
 _REGISTER = 64  # bytes: a panel's row is four of them, and six rows of a tile take 24 of 32
 _PIECE = 16  # bytes of a row that are transposed together
 
@@ -38,10 +40,9 @@ _PIECE = 16  # bytes of a row that are transposed together
 class _Shape:
     """The vectors that rows of a panel consist of, and how they are moved."""
 
-    def __init__(self, builder: Any, element: Any) -> None:
+    def __init__(self, builder: Any, dtype: str) -> None:
         self.builder = builder
-        self.item = element.bitwidth // 8
-        self.real = {4: ir.FloatType(), 8: ir.DoubleType()}[self.item]
+        self.real, self.item = _REALS[dtype], _ITEMS[dtype]
         self.lanes, self.width, self.piece = (size // self.item for size in (_REGISTER, PANEL, _PIECE))
         self.vector = ir.VectorType(self.real, self.lanes)
         self.zeros = ir.Constant(self.vector, None)
@@ -49,7 +50,7 @@ class _Shape:
     def at(self, pointer: Any, *terms: Any) -> Any:
         """Where element ``sum of terms`` lies; a pair of terms is a product."""
         for term in terms:
-            index = self.builder.mul(*map(_number, term)) if isinstance(term, tuple) else _number(term)
+            index = self.builder.mul(*map(number, term)) if isinstance(term, tuple) else number(term)
             pointer = self.builder.gep(pointer, [index])
         return pointer
 
@@ -76,7 +77,14 @@ class _Shape:
 
     def loop(self, start: Any, stop: Any, step: int = 1) -> Any:
         """``for i in range(start, stop, step)``, as a context that gives i."""
-        return _counted(cgutils.for_range_slice(self.builder, *map(_number, (start, stop, step)), _I64))
+        return counted(self.builder, start, stop, step)
+
+    def variable(self) -> Any:
+        """Where a vector of zeros lies, which becomes a register."""
+        with self.builder.goto_entry_block():
+            place = self.builder.alloca(self.vector)
+        self.builder.store(self.zeros, place)
+        return place
 
     def splat(self, x: Any, lanes: int) -> Any:
         """A vector of ``lanes`` times ``x``."""
@@ -86,45 +94,28 @@ class _Shape:
         return self.builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), order)
 
 
-def _number(value: Any) -> Any:
-    return ir.Constant(_I64, value) if isinstance(value, int) else value
-
-
-@contextmanager
-def _counted(loop: Any) -> Iterator[Any]:
-    with loop as (index, _):
-        yield index
-
-
 _Body = Callable[..., None]
 
 
-def _called(body: _Body, pointer: Any) -> Callable[..., Any]:
-    """How numba lowers a call of the function that ``body(shape, *arguments)`` writes, once for every module."""
-    name = body.__name__.strip("_")
-    if not isinstance(pointer, types.CPointer) or pointer.dtype not in (types.float32, types.float64):
-        raise TypingError(f"{name}: takes pointers to float32 or float64, not {pointer}")
+def _called(name: str, body: _Body, pointers: Sequence[int], dtype: str, builder: Any, *args: Any) -> None:
+    """Call the function that ``body(shape, *arguments)`` writes, once for every module.
 
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function = builder.module.globals.get(name)
-        if function is None:
-            kind = ir.FunctionType(ir.VoidType(), [x.type for x in args])
-            function = ir.Function(builder.module, kind, name)
-            function.linkage = "internal"
-            function.attributes.add("noinline")
-            own = ir.IRBuilder(function.append_basic_block())
-            body(_Shape(own, pointer.dtype), *function.args)
-            own.ret_void()
-        builder.call(function, args)
-        return context.get_dummy_value()
-
-    return build
-
-
-@intrinsic
-def rows_to_panel(typing: Any, panel: Any, p: Any, stride: Any, n: Any, m: Any) -> Any:
-    """``panel[k * width + j] = p[k * stride + j]`` for ``j < n`` and ``k < m``; zeros for the other j."""
-    return types.void(panel, panel, types.int64, types.int64, types.int64), _called(_rows_to_panel, panel)
+    Args:
+        pointers: which arguments are addresses; what they point to does not overlap.
+    """
+    pointer = _REALS[dtype].as_pointer()
+    args = tuple([builder.inttoptr(x, pointer) if k in pointers else x for k, x in enumerate(args)])
+    function = builder.module.globals.get(name)
+    if function is None:
+        function = ir.Function(builder.module, ir.FunctionType(ir.VoidType(), [x.type for x in args]), name)
+        function.linkage = "internal"
+        function.attributes.add("noinline")
+        for k in pointers:
+            function.args[k].add_attribute("noalias")
+        own = ir.IRBuilder(function.append_basic_block())
+        body(_Shape(own, dtype), *function.args)
+        own.ret_void()
+    builder.call(function, args)
 
 
 def _rows_to_panel(s: _Shape, panel: Any, p: Any, stride: Any, n: Any, m: Any) -> None:
@@ -139,15 +130,9 @@ def _rows_to_panel(s: _Shape, panel: Any, p: Any, stride: Any, n: Any, m: Any) -
             s.store(x, target)
 
 
-@intrinsic
-def columns_to_panel(typing: Any, panel: Any, p: Any, stride: Any, n: Any, m: Any) -> Any:
-    """``panel[k * width + j] = p[j * stride + k]`` for ``j < n`` and ``k < m``; zeros for the other j."""
-    return types.void(panel, panel, types.int64, types.int64, types.int64), _called(_columns_to_panel, panel)
-
-
 def _columns_to_panel(s: _Shape, panel: Any, p: Any, stride: Any, n: Any, m: Any) -> None:
-    whole = s.builder.icmp_signed("==", n, _number(s.width))
-    even = s.builder.select(whole, s.builder.and_(m, _number(-s.piece)), _number(0))
+    whole = s.builder.icmp_signed("==", n, number(s.width))
+    even = s.builder.select(whole, s.builder.and_(m, number(-s.piece)), number(0))
     with s.loop(0, s.width, s.lanes) as j, s.loop(0, even, s.piece) as k:  # neighbours in a row share lines of the cache
         _turn(s, s.at(panel, (k, s.width), j), s.at(p, k, (j, stride)), stride)
     with s.loop(even, m) as k:
@@ -199,33 +184,20 @@ def _shuffled(s: _Shape, a: Any, b: Any, order: list[int]) -> Any:
     return s.builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(_I32, len(order)), order))
 
 
-@intrinsic
-def copy_rows(typing: Any, to: Any, to_stride: Any, p: Any, stride: Any, n: Any, m: Any) -> Any:
-    """``to[k * to_stride + j] = p[k * stride + j]`` for ``j < n`` and ``k < m``."""
-    return types.void(to, types.int64, to, types.int64, types.int64, types.int64), _called(_copy_rows, to)
-
-
 def _copy_rows(s: _Shape, to: Any, to_stride: Any, p: Any, stride: Any, n: Any, m: Any) -> None:
     with s.loop(0, m) as k, s.loop(0, n) as j:
         s.store(s.load(s.at(p, (k, stride), j)), s.at(to, (k, to_stride), j))
 
 
-@intrinsic
-def tile(typing: Any, c: Any, s: Any, a: Any, row: Any, step: Any, panel: Any, m: Any, more: Any, rows: Any) -> Any:
-    """Add to (``more``) or write ``rows`` rows of a result (see the module docstring)."""
-    i64 = types.int64
-    return types.void(c, i64, c, i64, i64, c, i64, types.boolean, i64), _called(_tile, c)
-
-
 def _tile(s: _Shape, c: Any, stride: Any, a: Any, row: Any, step: Any, panel: Any, m: Any, more: Any, rows: Any) -> None:
     for count in TILE_ROWS:
-        with s.builder.if_then(s.builder.icmp_signed("==", rows, _number(count))):
+        with s.builder.if_then(s.builder.icmp_signed("==", rows, number(count))):
             lines = [s.vectors(s.at(c, (r, stride))) for r in range(count)]
             for line in lines:
                 _prefetch_to_write(s, line)
             sums = _sums(s, [s.at(a, (r, row)) for r in range(count)], step, panel, m)
             places = [pair for line, own in zip(lines, sums, strict=True) for pair in zip(line, own, strict=True)]
-            with s.builder.if_then(more):
+            with s.builder.if_then(s.builder.icmp_signed("!=", more, number(0))):
                 for place, own in places:
                     s.builder.store(s.builder.fadd(s.load(place), s.builder.load(own)), own)
             for place, own in places:
@@ -234,7 +206,7 @@ def _tile(s: _Shape, c: Any, stride: Any, a: Any, row: Any, step: Any, panel: An
 
 def _sums(s: _Shape, lefts: Sequence[Any], step: Any, panel: Any, m: Any) -> list[list[Any]]:
     """Where the sums over ``k < m`` of ``lefts[r][k * step] * panel[k]`` are, for each r: variables, which become registers."""
-    sums = [[cgutils.alloca_once_value(s.builder, s.zeros) for _ in range(0, s.width, s.lanes)] for _ in lefts]
+    sums = [[s.variable() for _ in range(0, s.width, s.lanes)] for _ in lefts]
     with s.loop(0, m) as k:
         right = [s.load_line(place) for place in s.vectors(s.at(panel, (k, s.width)))]
         for left, own in zip(lefts, sums, strict=True):
@@ -254,4 +226,23 @@ def _prefetch_to_write(s: _Shape, line: Sequence[Any]) -> None:
         s.builder.call(s.builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind), arguments)
 
 
-NAMES: dict[str, Any] = {f._name: f for f in (rows_to_panel, columns_to_panel, copy_rows, tile)}
+def _scratch(dtype: str, builder: Any, count: Any) -> Any:
+    with builder.goto_entry_block():
+        place = builder.alloca(_REALS[dtype], count.constant)
+    place.align = _REGISTER
+    return builder.ptrtoint(place, WORD)
+
+
+def functions(dtype: str) -> dict[str, Function]:
+    """The functions of the module's docstring for elements of ``dtype``, "f32" or "f64"."""
+    bodies: dict[str, tuple[_Body, Sequence[int]]] = {
+        "rows_to_panel": (_rows_to_panel, (0, 1)),
+        "columns_to_panel": (_columns_to_panel, (0, 1)),
+        "copy_rows": (_copy_rows, (0, 2)),
+        "tile": (_tile, (0, 2, 5)),
+    }
+    found: dict[str, Function] = {name: partial(_called, name, *body, dtype) for name, body in bodies.items()}
+    item = number(_ITEMS[dtype])
+    found["at"] = lambda builder, p, n: builder.add(p, builder.mul(n, item))
+    found["scratch"] = partial(_scratch, dtype)
+    return found

@@ -14,6 +14,8 @@ kind  meaning
 4     the following ``function`` instructions (kernels and products of no batch) for ``n`` rows, in
       chunks of ``grain`` rows: all of them for the rows of a chunk, then for those of the next; a
       kernel's sixth word says how many of its units are a row
+5     ``n`` words are made places: ``args`` is a table of five addresses, of arrays words, bases, where,
+      buffer and offset, and ``words[where[k]]`` becomes ``bases[buffer[k]] + offset[k]``
 ====  =======================================================================================
 
 How the team shares a kernel: one word, the ticket, holds the number of the job (high half) and the next
@@ -36,9 +38,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from jitgrad.backends.machine import MachineCode, compile_entry
+from jitgrad.backends.machine import MachineCode, compile_words
 
-KERNEL, SGEMM, DGEMM, CALL, STRIP = range(5)
+KERNEL, SGEMM, DGEMM, CALL, STRIP, RELOCATE = range(6)
 INSTRUCTION_WORDS = 8
 GEMM_WORDS = 17
 WORKER = -1  # in place of a number of instructions
@@ -88,7 +90,7 @@ def rows(kind, fn, t, start, stop):
 
 
 def part(kind, fn, args, start, stop):
-    t = words(args)
+    t = args
     item = 8
     if kind == {SGEMM}:
         item = 4
@@ -106,11 +108,11 @@ def part(kind, fn, args, start, stop):
 
 def strip(count, table, start, stop):
     for k in range(count):
-        t = words(table + k * 64)
+        t = table + k * 64
         if t[0] == {KERNEL}:
             call_kernel(t[1], t[2], start * t[5], stop * t[5])
         else:
-            rows(t[0], t[1], words(t[2]), start, stop)
+            rows(t[0], t[1], t[2], start, stop)
 
 
 def chunk(kind, fn, args, n, grain, k):
@@ -142,11 +144,11 @@ def claim(c):
 
 
 def park(c, ticket):
-    mutex = address(c, {MUTEX})
+    mutex = c + 8 * {MUTEX}
     call_c(c[{LOCK}], mutex, 0, 0)
     atomic_add(c, {SLEEPERS}, 1)
     while atomic_load(c, {TICKET}) == ticket and atomic_load(c, {STOPPED}) == 0:
-        call_c(c[{WAIT}], address(c, {CONDITION}), mutex, 0)
+        call_c(c[{WAIT}], c + 8 * {CONDITION}, mutex, 0)
     atomic_add(c, {SLEEPERS}, -1)
     call_c(c[{UNLOCK}], mutex, 0, 0)
 
@@ -157,10 +159,10 @@ def wake(c):
     if wanted > {_FAN_OUT}:
         wanted = {_FAN_OUT}
     if wanted > 0 and atomic_load(c, {SLEEPERS}) > 0:
-        mutex = address(c, {MUTEX})
+        mutex = c + 8 * {MUTEX}
         call_c(c[{LOCK}], mutex, 0, 0)
         for k in range(wanted):
-            call_c(c[{SIGNAL}], address(c, {CONDITION}), 0, 0)
+            call_c(c[{SIGNAL}], c + 8 * {CONDITION}, 0, 0)
         call_c(c[{UNLOCK}], mutex, 0, 0)
 
 
@@ -174,7 +176,7 @@ def keep_clear(c):
         for k in range(min(c[{WORKERS}], {MAX_PLACED})):
             thread = atomic_load(c, {THREADS} + k)
             if thread != 0:
-                call_c(c[{SET_AFFINITY}], thread, {MASK_WORDS} * 8, address(c, {OTHERS}))
+                call_c(c[{SET_AFFINITY}], thread, {MASK_WORDS} * 8, c + 8 * {OTHERS})
 
 
 def share(c, kind, fn, args, n, grain, chunks):
@@ -220,7 +222,7 @@ def lock_blas(b):
 
 
 def enter_blas(c):
-    b = words(c[{BLAS_STATE}])
+    b = c[{BLAS_STATE}]
     lock_blas(b)
     if atomic_add(b, {BLAS_USERS}, 1) == 0 and c[{SET_BLAS_THREADS}] != 0:
         atomic_store(b, {BLAS_BEFORE}, call_c(c[{BLAS_THREADS}], 0, 0, 0))
@@ -229,7 +231,7 @@ def enter_blas(c):
 
 
 def leave_blas(c):
-    b = words(c[{BLAS_STATE}])
+    b = c[{BLAS_STATE}]
     lock_blas(b)
     if atomic_add(b, {BLAS_USERS}, -1) == 1 and c[{SET_BLAS_THREADS}] != 0:
         call_c(c[{SET_BLAS_THREADS}], atomic_load(b, {BLAS_BEFORE}), 0, 0)
@@ -237,7 +239,7 @@ def leave_blas(c):
 
 
 def multiply(c, owned, kind, fn, args):
-    t = words(args)
+    t = args
     n = t[13]
     work = t[0] * t[1] * t[2]
     band = 1
@@ -255,11 +257,16 @@ def multiply(c, owned, kind, fn, args):
     leave_blas(c)
 
 
+def relocate(words, bases, where, buffer, offset, n):
+    for k in range(n):
+        words[where[k]] = bases[buffer[k]] + offset[k]
+
+
 def run(c, table, count):
     owned = c[{WORKERS}] > 0 and atomic_replace(c, {OWNED}, 0, 1)
     k = 0
     while k < count:
-        t = words(table + k * 64)
+        t = table + k * 64
         k += 1
         if t[0] == {KERNEL}:
             launch(c, owned, {KERNEL}, t[1], t[2], t[3], t[4])
@@ -270,6 +277,9 @@ def run(c, table, count):
             launch(c, owned, {STRIP}, t[1], table + k * 64, t[3], t[4])
             leave_blas(c)
             k += t[1]
+        elif t[0] == {RELOCATE}:
+            p = t[2]
+            relocate(p[0], p[1], p[2], p[3], p[4], t[3])
         else:
             multiply(c, owned, t[0], t[1], t[2])
     if owned:
@@ -300,7 +310,7 @@ def loop(c, table, count):
 
 
 def source() -> str:
-    """The Python source of the loops, with the control block's layout filled in."""
+    """The control code of the loops, with the control block's layout filled in."""
     return _SOURCE.format_map(_LAYOUT)
 
 
@@ -311,4 +321,4 @@ def loop() -> MachineCode:
     With `WORKER` for ``count``: take part in the jobs of others until the control block says stop. LLVM may still be at
     work on it; who asks for the address waits.
     """
-    return compile_entry(source(), "loop", {}, params=("i64*",), key="", small=True, wait=False)
+    return compile_words(source(), "loop", "team", wait=False)

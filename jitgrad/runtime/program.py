@@ -5,15 +5,15 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from jitgrad.aval import Dtype
 from jitgrad.backends.base import Backend, CompiledKernel, Found
-from jitgrad.backends.machine import MachineCode, compile_entry
 from jitgrad.backends.python import DTYPES, Pointer, passed
+from jitgrad.compiler.collector import collector_paused
 from jitgrad.compiler.layout import Buffer
 from jitgrad.compiler.loops import Word
 from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
@@ -21,18 +21,6 @@ from jitgrad.runtime import native, team
 from jitgrad.runtime.library_call import LibraryCall
 from jitgrad.runtime.pool import POOL, address_of
 from jitgrad.runtime.table import Table
-
-_RELOCATE = """
-def relocate(table, bases, where, buffer, offset, start, stop):
-    for k in range(start, stop):
-        table[where[k]] = bases[buffer[k]] + offset[k]
-"""
-
-
-@cache
-def _relocate() -> MachineCode:
-    params = ("i64*", "i64*", "i64*", "i64*", "i64*")
-    return compile_entry(_RELOCATE, "relocate", {}, params=params, key="")
 
 
 @dataclass(eq=False, slots=True)
@@ -167,7 +155,8 @@ class Program:
         with self._lock:
             frame = self._frames.pop() if self._frames else None
         if frame is None:
-            frame = NativeFrame(self) if self.backend.native else PythonFrame(self)
+            with collector_paused():
+                frame = NativeFrame(self) if self.backend.native else PythonFrame(self)
         results: list[Any] = [POOL.empty(shape, dtype) for shape, dtype in self.result_specs]
         results += [None] * len(self.plan.made)  # library calls fill these in
         try:
@@ -259,10 +248,9 @@ class NativeFrame(_Frame):
         arrays = (words, self.bases, where, buffer, offset)
         relocation = np.array([address_of(a) for a in arrays], np.int64)
         first = np.zeros((1, native.INSTRUCTION_WORDS), np.int64)
-        code = _relocate()  # kept here: of two threads that ask first at the same time, one gets a copy of its own
-        first[0, :4] = native.CALL, code.address, address_of(relocation), len(where)
+        first[0, :4] = native.RELOCATE, 0, address_of(relocation), len(where)
         rows = np.concatenate([first, table.rows(address_of(words))])
-        return _Segment(rows, len(rows), [*arrays, relocation, code])
+        return _Segment(rows, len(rows), [*arrays, relocation])
 
     def keep(self, slot: int, array: np.ndarray[Any, Any], inputs: Sequence[Any], results: list[Any]) -> None:
         results[slot - len(inputs)] = array

@@ -20,6 +20,7 @@ from jitgrad.ir import Graph, Value, evaluate
 from jitgrad.op import Kind, OpDef
 from jitgrad.recorder import Node, edge_of
 from jitgrad.runtime.program import Program
+from jitgrad.runtime.tiled_products import expect_products
 from jitgrad.scope import current_interpreter, grad_enabled, open_tapes
 from jitgrad.tensor import Tensor
 
@@ -36,6 +37,8 @@ def compile_graph(
 
     ``donated`` maps positions of outputs to inputs whose memory they should take; others may take inputs ``free``.
     """
+    if backend.native:
+        expect_products(graph)
     fused = run_passes(graph, watch=watch)
     wanted = {id(fused.outputs[k]): value for k, value in (donated or {}).items()}
     return Program(make_plan(fused, wanted, free), backend)

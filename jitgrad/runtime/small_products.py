@@ -24,7 +24,7 @@ Operand = tuple[int, int]  # transposed, leading dimension
 @cache
 def _code(dtype: str, sizes: tuple[int, int, int], left: Operand, right: Operand, step: int) -> MachineCode:
     params = (f"{dtype}*", f"{dtype}*", f"{dtype}*", "i64", "i64", "i64")
-    return compile_entry(source(dtype, sizes, left, right, step), "products", {}, params=params, key="", small=True)
+    return compile_entry(source(dtype, sizes, left, right, step), "products", {}, params=params, key="", small=True, wait=False)
 
 
 def source(dtype: str, sizes: tuple[int, int, int], left: Operand, right: Operand, step: int) -> str:
@@ -82,8 +82,8 @@ def _rows(sizes: tuple[int, int, int], left: Operand, step: int, rows: range) ->
     return [f"for i in range({rows.start}, {rows.stop}, {rows.step}):", *("    " + line for line in lines)]
 
 
-def small_products(step: OpStep) -> tuple[int, list[Word], int, int] | None:
-    """(address of code, its words, number of matrices, how many to take at a time) for a ``matmul`` of small matrices.
+def small_products(step: OpStep) -> tuple[MachineCode, list[Word], int, int] | None:
+    """(code, its words, number of matrices, how many to take at a time) for a ``matmul`` of small matrices.
 
     None for other products.
     """
@@ -95,4 +95,4 @@ def small_products(step: OpStep) -> tuple[int, list[Word], int, int] | None:
         return None  # one product of many rows, which is as fast
     code = _code(dtype_name(p.dtype), p.sizes, p.left, p.right, p.out[1])
     words: list[Word] = [*((at.buffer, at.offset) for at in p.locations), *steps]
-    return code.address, words, matrices, max(1, CHUNK_WORK // (m * k * n))
+    return code, words, matrices, max(1, CHUNK_WORK // (m * k * n))

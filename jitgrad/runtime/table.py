@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.base import CompiledKernel
+from jitgrad.backends.machine import MachineCode
 from jitgrad.compiler.layout import Buffer
 from jitgrad.compiler.loops import Word
 from jitgrad.compiler.lower import Lowered
@@ -21,6 +22,7 @@ from jitgrad.runtime.strips import MOST_CHUNKS, MOST_WORK, Native, rows_of_chunk
 from jitgrad.runtime.tiled_products import tiled_instruction, tiles_pay
 
 Base = Callable[[tuple[Buffer, int]], tuple[int, int]]
+Code = int | MachineCode
 _REGION = 1 << 48  # apart: memory that is not the same arena, result or input
 
 
@@ -33,7 +35,7 @@ class Table:
     def __init__(self, base: Base) -> None:
         self.words: list[Word] = []
         self._base = base
-        self._instructions: list[tuple[int, int, int, int, int]] = []  # kind, function, first word, n, grain
+        self._instructions: list[tuple[int, Code, int, int, int]] = []  # kind, function, first word, n, grain
         self._natives: list[Native] = []
 
     def kernel(
@@ -42,26 +44,26 @@ class Table:
         """Launch a kernel, then its finish."""
         small = lowered.units <= MOST_CHUNKS * lowered.grain
         entry = Native(lowered.units, lowered.spans if small else None)
-        self._add(native.KERNEL, kernel.main_code.address, words, lowered.units, lowered.grain, entry)
+        self._add(native.KERNEL, kernel.main_code, words, lowered.units, lowered.grain, entry)
         if kernel.finish is not None:
-            self._add(native.CALL, kernel.finish_code.address, finish_words, 1, 1, Native(1, None))
+            self._add(native.CALL, kernel.finish_code, finish_words, 1, 1, Native(1, None))
 
     def product(self, call: Call) -> None:
         """Multiply matrices: by tiles where that is faster than BLAS."""
         m, k, n = call.sizes
         spans = call.row_spans() if m * n * k <= MOST_WORK else None
         if tiles_pay(call):
-            address, words, units, grain = tiled_instruction(call)
-            self._add(native.KERNEL, address, words, units, grain, Native(units, spans, product=True))
+            code, words, units, grain = tiled_instruction(call)
+            self._add(native.KERNEL, code, words, units, grain, Native(units, spans, product=True))
         else:
             kind, address, words = blas_instruction(call)
             self._add(kind, address, words, 1, 1, Native(m, spans, product=True))
 
-    def small_products(self, address: int, words: Sequence[Word], matrices: int, grain: int) -> None:
+    def small_products(self, code: MachineCode, words: Sequence[Word], matrices: int, grain: int) -> None:
         """Multiply many small matrices, ``grain`` of them at a time."""
-        self._add(native.KERNEL, address, words, matrices, grain, Native(matrices, None))
+        self._add(native.KERNEL, code, words, matrices, grain, Native(matrices, None))
 
-    def _add(self, kind: int, function: int, words: Sequence[Word], n: int, grain: int, entry: Native) -> None:
+    def _add(self, kind: int, function: Code, words: Sequence[Word], n: int, grain: int, entry: Native) -> None:
         self._instructions.append((kind, function, len(self.words), n, grain))
         self._natives.append(entry)
         self.words += words
@@ -75,6 +77,7 @@ class Table:
     @cached_property
     def _lines(self) -> np.ndarray[Any, Any]:
         """The table, with the number of its first word where the address of the words will stand."""
+        # LLVM may still be at work on the code, so its addresses come last
         runs = {first: (last, rows) for first, last, rows in strips(self._natives, self._addresses())}
         lines: list[tuple[int, ...]] = []
         last = rows = 0
@@ -83,7 +86,7 @@ class Table:
                 last, rows = runs[k]
                 lines.append((native.STRIP, last - k, 0, rows, rows_of_chunk(rows), 0))
             units = n // rows if k < last and kind == native.KERNEL else 0
-            lines.append((kind, function, first, n, grain, units))
+            lines.append((kind, function if isinstance(function, int) else function.address, first, n, grain, units))
         table = np.zeros((len(lines), native.INSTRUCTION_WORDS), np.int64)
         table[:, :6] = lines
         return table

@@ -13,23 +13,28 @@ and addition: its bits depend neither on where it lies nor on how the product is
 from __future__ import annotations
 
 import os
+from collections import Counter
 from functools import cache
 
+import numpy as np
+
 from jitgrad.aval import dtype_name
-from jitgrad.backends.machine import MachineCode, compile_entry, vector_bits
+from jitgrad.backends.machine import MachineCode, compile_words, vector_bits
 from jitgrad.compiler.kernel import PANEL, TILE_ROWS
 from jitgrad.compiler.loops import Word
+from jitgrad.ir import Graph
 from jitgrad.runtime.gemm import Call
 from jitgrad.runtime.strips import MOST_WORK, rows_of_chunk
 
 _DEPTH = 128
 _SCRATCH = 1 << 17
 
-# Measured on one thread against OpenBLAS 0.3.30 for AVX-512, with matrices in cache and not. It has kernels that copy
+# Measured on one thread against OpenBLAS 0.3.31 for AVX-512, with matrices in cache and not. It has kernels that copy
 # nothing for small products, fewer of them with a transposed right matrix, and is as fast for large ones. With AVX2 (its
 # kernels for Haswell) the two are level, and BLAS has all products.
 _BITS = 512
 _LEAST_WORK, _LEAST_WORK_TRANSPOSED, _MOST_WORK = 1 << 20, 1 << 18, 1 << 29  # multiplications
+_MUCH_WORK = 1 << 23  # of a program
 _MOST_SHORT, _MOST_SHORT_TRANSPOSED = 512, 128  # the shortest of the three sizes
 _LEAST_ROWS = 8
 _MOST_WASTE = 1.15  # columns of panels for each column of the result
@@ -41,10 +46,8 @@ _BY_ROWS, _BY_COLUMNS, _BY_MATRICES = range(3)
 _WORDS = "m n k row step ldb turned ldc by a_step b_step c_step".split()
 _SOURCE = """
 def product(a, b, c, {words}, start, stop):
-    panels = scratch_{dtype}({SCRATCH})
-    edge = scratch_{dtype}({EDGE})
-    for e in range({EDGE}):
-        edge[e] = to_{dtype}(0.0)
+    panels = scratch({SCRATCH})
+    edge = scratch({EDGE})
     down = select(turned != 0, 1, ldb)
     across = select(turned != 0, ldb, 1)
     rows = select(by == {BY_ROWS}, stop - start, m)
@@ -92,22 +95,20 @@ def product(a, b, c, {words}, start, stop):
 
 
 def source(dtype: str) -> str:
-    """Kernel source of products in ``dtype``, by rows, columns or matrices of a batch from ``start`` to ``stop``."""
-    item = {"f32": 4, "f64": 8}[dtype]
-    width = PANEL // item
+    """Control code of products in ``dtype``, by rows, columns or matrices of a batch from ``start`` to ``stop``."""
+    width = PANEL // (item := {"f32": 4, "f64": 8}[dtype])
     names = {"WIDTH": width, "SCRATCH": _SCRATCH // item, "PANELS": _SCRATCH // PANEL, "DEPTH": _DEPTH}
     names |= {"EDGE": TILE_ROWS[0] * width, "BY_ROWS": _BY_ROWS, "BY_COLUMNS": _BY_COLUMNS, "BY_MATRICES": _BY_MATRICES}
     *larger, height = (str(rows) for rows in TILE_ROWS)
     for rows in reversed(larger):
         height = f"select(rows - i >= {rows}, {rows}, {height})"
-    return _SOURCE.format(dtype=dtype, words=", ".join(_WORDS), height=height, **names)
+    return _SOURCE.format(words=", ".join(_WORDS), height=height, **names)
 
 
 @cache
 def tiled_product(dtype: str) -> MachineCode:
     """The code of `source`; LLVM may still be at work on it, and who asks for the address waits."""
-    params = (*[f"{dtype}*"] * 3, *["i64"] * len(_WORDS))
-    return compile_entry(source(dtype), "product", {}, params=params, key="", small=True, wait=False)
+    return compile_words(source(dtype), "product", dtype, wait=False)
 
 
 def tiles_pay(call: Call) -> bool:
@@ -121,13 +122,24 @@ def tiles_pay(call: Call) -> bool:
     return fits and least <= m * k * n <= _MOST_WORK and min(m, k, n) <= short and vector_bits() == _BITS
 
 
-def tiled_instruction(call: Call) -> tuple[int, list[Word], int, int]:
-    """(address of code, its words, units, how many of them to take at a time): units are rows, columns or matrices."""
+def expect_products(graph: Graph) -> None:
+    """Let LLVM begin with the code if ``graph`` multiplies much, while it goes through the passes: they change products."""
+    work: Counter[str] = Counter()
+    for node in graph.nodes:
+        if node.op.name == "matmul" and node.out.aval.dtype in (np.float32, np.float64):
+            work[dtype_name(node.out.aval.dtype)] += node.out.aval.size * node.ins[0].aval.shape[-1]
+    for dtype, multiplications in work.items():
+        if multiplications >= _MUCH_WORK and vector_bits() == _BITS:
+            tiled_product(dtype)
+
+
+def tiled_instruction(call: Call) -> tuple[MachineCode, list[Word], int, int]:
+    """(code, its words, units, how many of them to take at a time): units are rows, columns or matrices."""
     (m, k, n), (_, steps) = call.sizes, call.batch
     row, step = (1, call.left[1]) if call.left[0] else (call.left[1], 1)
     by, units, grain = _cut(call)
     words: list[Word] = [*call.places, m, n, k, row, step, call.right[1], call.right[0], call.out[1], by, *steps]
-    return tiled_product(dtype_name(call.dtype)).address, words, units, grain
+    return tiled_product(dtype_name(call.dtype)), words, units, grain
 
 
 def _cut(call: Call) -> tuple[int, int, int]:

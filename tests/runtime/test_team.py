@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from jitgrad.backends.machine import compile_entry
+from jitgrad.backends.machine import compile_entry, compile_words
 from jitgrad.errors import ArgumentError
 from jitgrad.runtime import blas, native, team
 
@@ -99,7 +99,7 @@ def kernel(seen, start, stop):
         patience -= 1
     seen[1 + start] = patience
 """
-    kernel = compile_entry(source, "kernel", {}, params=("i64*",), key="")
+    kernel = compile_words(source, "kernel", "team")
     seen = np.zeros(3, np.int64)
     args = np.array([seen.ctypes.data])
     table = np.array([[native.KERNEL, kernel.address, args.ctypes.data, 2, 1, 0, 0, 0]])

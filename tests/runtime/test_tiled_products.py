@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.runtime import tiled_products
+from jitgrad.compiler.pipeline import run_passes
+from jitgrad.runtime import program_op, tiled_products
 from jitgrad.runtime.gemm import Call
 from jitgrad.runtime.tiled_products import tiled_instruction, tiled_product, tiles_pay
 
@@ -42,9 +44,9 @@ def multiply(x: np.ndarray, y: np.ndarray, forms: tuple[int, int], grain: int | 
     out = np.full((count, m + 1, n + 2), 7, x.dtype)
     batch = count, tuple(a.strides[0] // item for a in (x, y, out))
     call = Call(x.dtype, (m, k, n), layout(x, forms[0]), layout(y, forms[1]), (0, n + 2), (None,) * 3, batch)
-    address, words, units, usual = tiled_instruction(call)
+    code, words, units, usual = tiled_instruction(call)
     table = np.array([a.ctypes.data for a in (x, y, out)] + words[3:], np.int64)
-    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(address)
+    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)
     for start in range(0, units, grain or usual):
         run(table.ctypes.data, start, min(units, start + (grain or usual)))
     assert (out[:, m:] == 7).all() and (out[:, :, n:] == 7).all()
@@ -165,6 +167,29 @@ def test_gradients_and_any_number_of_threads() -> None:
     assert tiled(f, x, y) == [True] * 3 and found[0] == found[1] == found[2]
     for compiled, eager in zip(f(x, y), g(x, y), strict=True):
         np.testing.assert_allclose(compiled.numpy(), eager.numpy(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.usefixtures("wide")
+def test_a_program_keeps_the_code_that_it_runs() -> None:
+    f, x, y = jg.jit(lambda x, y: x @ y, check="off"), tensor(40, 200), tensor(200, 256)
+    expected = f(x, y).numpy()
+
+    tiled_product.cache_clear()
+    gc.collect()
+
+    np.testing.assert_array_equal(f(x, y).numpy(), expected)
+
+
+@pytest.mark.usefixtures("wide")
+def test_llvm_begins_with_the_code_before_the_passes_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(tiled_products, "tiled_product", lambda dtype: asked.append(dtype) or tiled_product(dtype))
+    monkeypatch.setattr(program_op, "run_passes", lambda graph, **_: asked.append("passes") or run_passes(graph))
+    for rows in (200, 4):
+        x, y = tensor(rows, 300, dtype=np.float64), tensor(300, 256, dtype=np.float64)
+        jg.jit(lambda x, y: jg.tanh(x @ y), check="off")(x, y)
+
+    assert asked == ["f64", "passes", "f64", "passes"]  # the third when the program is put together
 
 
 @pytest.mark.usefixtures("wide")
