@@ -190,7 +190,7 @@ def _warm_up(running: _Running) -> None:
     running.repeats = max(1, min(MAX_REPEATS, math.ceil(SLICE / max(seconds, 1e-9))))
 
 
-def _until_idle() -> None:
+def until_idle() -> None:
     """Sleep until no thread of this process runs: those of OpenMP and BLAS libraries spin for a while after their last
     work (OpenBLAS's for 0.11 s), on cores that the next library needs."""
     end = time.perf_counter() + LONGEST_PAUSE
@@ -204,7 +204,7 @@ def _until_idle() -> None:
 def _round(running: _Running) -> None:
     """One timed batch, after a pause."""
     call, repeats = running.call, running.repeats
-    _until_idle()
+    until_idle()
     call()  # not timed: the caches belong to whoever ran before
     faults, allocations = system.faults(), system.allocations()
     start = time.perf_counter()

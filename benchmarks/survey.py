@@ -10,20 +10,19 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 from statistics import median
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 import jitgrad as jg
+from benchmarks.measure import until_idle
 
 SIZES = (64, 10_000, 1_000_000)
 SECONDS = 0.15  # of timing for each function, size and way to run it
 ROUNDS = 9
 NOISE = 1.05  # a ratio below is no finding
-# The threads of OpenBLAS, which eager's products wake, spin on for as long as this. Calls of less than some 0.2 ms wake none.
-PAUSE = 0.04
-LONG = 100  # calls in a batch
+SHORT = 100  # calls in a batch: so short ones wake no threads of BLAS
 
 Function = Callable[..., Any]
 
@@ -96,8 +95,8 @@ def _times(ways: list[Callable[[], Any]]) -> list[float]:
     found: list[list[float]] = [[] for _ in ways]
     for _ in range(ROUNDS):
         for k in random.sample(range(len(ways)), len(ways)):
-            if repeats[k] < LONG:
-                sleep(PAUSE)
+            if repeats[k] < SHORT:
+                until_idle()
                 ways[k]()
             start = perf_counter()
             for _ in range(repeats[k]):
