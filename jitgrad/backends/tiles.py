@@ -6,6 +6,8 @@ where a line of the cache does.
 ====================================================  ==================================================================
 ``rows_to_panel(panel, p, s, n, m)``                  ``panel[k * width + j] = p[k * s + j]`` for ``j < n`` and ``k < m``
 ``columns_to_panel(panel, p, s, n, m)``               ``panel[k * width + j] = p[j * s + k]`` for ``j < n`` and ``k < m``
+``prefetch_rows(p, row, step, n, m)``                 start loading ``p[r * row + k * step]`` for ``r < m`` and ``k < n``; if
+                                                      ``step`` is not 1, then ``row`` is
 ``copy_rows(to, t, p, s, n, m)``                      ``to[k * t + j] = p[k * s + j]`` for ``j < n`` and ``k < m``
 ``tile(c, s, a, row, step, panel, m, more, rows)``    for ``r < rows`` and ``j < width``, with x the sum over ``k < m`` of
                                                       ``a[r * row + k * step] * panel[k * width + j]``: ``c[r * s + j]``
@@ -15,7 +17,7 @@ where a line of the cache does.
 ====================================================  ==================================================================
 
 ``rows`` is one of ``TILE_ROWS``. Sums run in order, each product added without rounding it first. A panel's columns from
-``n`` to ``width`` are zeros. Each of the first four is a function of its own in the machine code: inlined where it is used,
+``n`` to ``width`` are zeros. Each but the last two is a function of its own in the machine code: inlined where it is used,
 it would take LLVM three times as long. Import this module only when something is compiled: it imports llvmlite.
 """
 
@@ -184,6 +186,15 @@ def _shuffled(s: _Shape, a: Any, b: Any, order: list[int]) -> Any:
     return s.builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(_I32, len(order)), order))
 
 
+def _prefetch_rows(s: _Shape, p: Any, row: Any, step: Any, n: Any, m: Any) -> None:
+    one = s.builder.icmp_signed("==", step, number(1))
+    with s.builder.if_else(one) as (along, across):
+        with along, s.loop(0, m) as r, s.loop(0, n, s.lanes) as k:
+            _prefetch(s, s.at(p, (r, row), k), write=False)
+        with across, s.loop(0, n) as k:
+            _prefetch(s, s.at(p, (k, step)), write=False)
+
+
 def _copy_rows(s: _Shape, to: Any, to_stride: Any, p: Any, stride: Any, n: Any, m: Any) -> None:
     with s.loop(0, m) as k, s.loop(0, n) as j:
         s.store(s.load(s.at(p, (k, stride), j)), s.at(to, (k, to_stride), j))
@@ -218,12 +229,16 @@ def _sums(s: _Shape, lefts: Sequence[Any], step: Any, panel: Any, m: Any) -> lis
 
 def _prefetch_to_write(s: _Shape, line: Sequence[Any]) -> None:
     """The line of a result comes while its sum is added up: 1.1 times the speed for matrices that are not in cache."""
-    write, locality, data = (ir.Constant(_I32, k) for k in (1, 3, 1))
     end = s.builder.gep(line[-1], [ir.Constant(_I32, 1)])  # where the row's last line of the cache begins, or ends
     for place in (*line, end):
-        arguments = [place, write, locality, data]
-        kind = ir.FunctionType(ir.VoidType(), [x.type for x in arguments])
-        s.builder.call(s.builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind), arguments)
+        _prefetch(s, place, write=True)
+
+
+def _prefetch(s: _Shape, place: Any, write: bool) -> None:
+    place = s.builder.bitcast(place, ir.IntType(8).as_pointer())
+    arguments = [place, *(ir.Constant(_I32, k) for k in (int(write), 3, 1))]
+    kind = ir.FunctionType(ir.VoidType(), [x.type for x in arguments])
+    s.builder.call(s.builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind), arguments)
 
 
 def _scratch(dtype: str, builder: Any, count: Any) -> Any:
@@ -238,6 +253,7 @@ def functions(dtype: str) -> dict[str, Function]:
     bodies: dict[str, tuple[_Body, Sequence[int]]] = {
         "rows_to_panel": (_rows_to_panel, (0, 1)),
         "columns_to_panel": (_columns_to_panel, (0, 1)),
+        "prefetch_rows": (_prefetch_rows, (0,)),
         "copy_rows": (_copy_rows, (0, 2)),
         "tile": (_tile, (0, 2, 5)),
     }

@@ -89,8 +89,7 @@ def rows(kind, fn, t, start, stop):
     gemm(kind, fn, t, stop - start, t[1], t[6] + start * step, t[8], t[11] + start * item * t[12])
 
 
-def part(kind, fn, args, start, stop):
-    t = args
+def part(kind, fn, t, start, stop):
     item = 8
     if kind == {SGEMM}:
         item = 4
@@ -238,8 +237,7 @@ def leave_blas(c):
     atomic_store(b, {BLAS_LOCK}, 0)
 
 
-def multiply(c, owned, kind, fn, args):
-    t = args
+def multiply(c, owned, kind, fn, t):
     n = t[13]
     work = t[0] * t[1] * t[2]
     band = 1
@@ -253,7 +251,7 @@ def multiply(c, owned, kind, fn, args):
     even = (n - 1) // ((n - 1) // grain + 1) + 1
     grain = (even + min(band, 16) - 1) // min(band, 16) * min(band, 16)
     enter_blas(c)
-    launch(c, owned, kind, fn, args, n, grain)
+    launch(c, owned, kind, fn, t, n, grain)
     leave_blas(c)
 
 

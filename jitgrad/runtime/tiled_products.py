@@ -28,6 +28,9 @@ from jitgrad.runtime.strips import MOST_WORK, rows_of_chunk
 
 _DEPTH = 128
 _SCRATCH = 1 << 17
+# Tiles fetch the rows that the next ones read ahead, 1.04 times the speed; where these are columns in memory, neighbours are
+# in the same lines of the cache, and it pays from so many on.
+_MANY = 128
 
 # Measured on one thread against OpenBLAS 0.3.31 for AVX-512, with matrices in cache and not. It has kernels that copy
 # nothing for small products, fewer of them with a transposed right matrix, and is as fast for large ones. With AVX2 (its
@@ -35,7 +38,7 @@ _SCRATCH = 1 << 17
 _BITS = 512
 _LEAST_WORK, _LEAST_WORK_TRANSPOSED, _MOST_WORK = 1 << 20, 1 << 18, 1 << 29  # multiplications
 _MUCH_WORK = 1 << 23  # of a program
-_MOST_SHORT, _MOST_SHORT_TRANSPOSED = 512, 128  # the shortest of the three sizes
+_MOST_SHORT = 512  # the shortest of the three sizes
 _LEAST_ROWS = 8
 _MOST_WASTE = 1.15  # columns of panels for each column of the result
 
@@ -74,6 +77,8 @@ def product(a, b, c, {words}, start, stop):
                 i = 0
                 while i < rows:
                     height = {height}
+                    if step == 1 or rows >= {MANY}:
+                        prefetch_rows(at(x, (i + height) * row + q * step), row, step, depth, height)
                     for first in range(j, end, {WIDTH}):
                         out = at(z, i * ldc + first)
                         stride = ldc
@@ -97,7 +102,7 @@ def product(a, b, c, {words}, start, stop):
 def source(dtype: str) -> str:
     """Control code of products in ``dtype``, by rows, columns or matrices of a batch from ``start`` to ``stop``."""
     width = PANEL // (item := {"f32": 4, "f64": 8}[dtype])
-    names = {"WIDTH": width, "SCRATCH": _SCRATCH // item, "PANELS": _SCRATCH // PANEL, "DEPTH": _DEPTH}
+    names = {"WIDTH": width, "SCRATCH": _SCRATCH // item, "PANELS": _SCRATCH // PANEL, "DEPTH": _DEPTH, "MANY": _MANY}
     names |= {"EDGE": TILE_ROWS[0] * width, "BY_ROWS": _BY_ROWS, "BY_COLUMNS": _BY_COLUMNS, "BY_MATRICES": _BY_MATRICES}
     *larger, height = (str(rows) for rows in TILE_ROWS)
     for rows in reversed(larger):
@@ -117,9 +122,9 @@ def tiles_pay(call: Call) -> bool:
     if call.row_spans() and m * k * n <= MOST_WORK:
         m = rows_of_chunk(m)  # it may become part of a strip
     width = PANEL // call.dtype.itemsize
-    least, short = (_LEAST_WORK_TRANSPOSED, _MOST_SHORT_TRANSPOSED) if transposed else (_LEAST_WORK, _MOST_SHORT)
+    least = _LEAST_WORK_TRANSPOSED if transposed else _LEAST_WORK
     fits = -(-n // width) * width <= _MOST_WASTE * n and m >= _LEAST_ROWS
-    return fits and least <= m * k * n <= _MOST_WORK and min(m, k, n) <= short and vector_bits() == _BITS
+    return fits and least <= m * k * n <= _MOST_WORK and min(m, k, n) <= _MOST_SHORT and vector_bits() == _BITS
 
 
 def expect_products(graph: Graph) -> None:

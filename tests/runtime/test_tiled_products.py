@@ -199,7 +199,7 @@ def test_llvm_begins_with_the_code_before_the_passes_do(monkeypatch: pytest.Monk
         ((32, 64, 192), 0),  # little work, for which BLAS copies nothing
         ((16, 100, 64), 1),
         ((2000, 600, 640), 0),  # much work in every direction
-        ((300, 300, 256), 1),
+        ((600, 520, 576), 1),
         ((256, 256, 10), 0),  # hardly a panel's columns
         ((4, 1000, 1024), 0),  # hardly a row for the panels
     ],
