@@ -14,10 +14,11 @@ where a line of the cache does.
                                                       becomes x, or if ``more``, ``c[r * s + j] + x``
 ``scratch(n)``                                        memory for n elements, a literal, from a line of the cache on
 ``at(p, n)``                                          where element n lies
+``malloc(n)``, ``free(p)``, ``abort()``               C's
 ====================================================  ==================================================================
 
 ``rows`` is one of ``TILE_ROWS``. Sums run in order, each product added without rounding it first. A panel's columns from
-``n`` to ``width`` are zeros. Each but the last two is a function of its own in the machine code: inlined where it is used,
+``n`` to ``width`` are zeros. Each of the first five is a function of its own in the machine code: inlined where it is used,
 it would take LLVM three times as long. Import this module only when something is compiled: it imports llvmlite.
 """
 
@@ -248,6 +249,12 @@ def _scratch(dtype: str, builder: Any, count: Any) -> Any:
     return builder.ptrtoint(place, WORD)
 
 
+def _c(name: str, kind: Any, builder: Any, *args: Any) -> Any:
+    """A call of a function of C's library."""
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    return builder.call(function, args)
+
+
 def functions(dtype: str) -> dict[str, Function]:
     """The functions of the module's docstring for elements of ``dtype``, "f32" or "f64"."""
     bodies: dict[str, tuple[_Body, Sequence[int]]] = {
@@ -261,4 +268,7 @@ def functions(dtype: str) -> dict[str, Function]:
     item = number(_ITEMS[dtype])
     found["at"] = lambda builder, p, n: builder.add(p, builder.mul(n, item))
     found["scratch"] = partial(_scratch, dtype)
+    found["malloc"] = partial(_c, "malloc", ir.FunctionType(WORD, [WORD]))  # addresses are words on every CPU we know
+    found["free"] = partial(_c, "free", ir.FunctionType(ir.VoidType(), [WORD]))
+    found["abort"] = partial(_c, "abort", ir.FunctionType(ir.VoidType(), []))
     return found

@@ -27,7 +27,8 @@ from jitgrad.runtime.gemm import Call
 from jitgrad.runtime.strips import MOST_WORK, rows_of_chunk
 
 _DEPTH = 128
-_SCRATCH = 1 << 17
+_SCRATCH = 3 << 15  # not on the stack, of which a thread may have as little; C's library keeps smaller blocks than 128 kB
+_LINE = 64
 # Tiles fetch the rows that the next ones read ahead, 1.04 times the speed; where these are columns in memory, neighbours are
 # in the same lines of the cache, and it pays from so many on.
 _MANY = 128
@@ -49,7 +50,10 @@ _BY_ROWS, _BY_COLUMNS, _BY_MATRICES = range(3)
 _WORDS = "m n k row step ldb turned ldc by a_step b_step c_step".split()
 _SOURCE = """
 def product(a, b, c, {words}, start, stop):
-    panels = scratch({SCRATCH})
+    memory = malloc({SCRATCH} + {LINE})
+    if memory == 0:
+        abort()
+    panels = (memory + {LINE} - 1) & -{LINE}
     edge = scratch({EDGE})
     down = select(turned != 0, 1, ldb)
     across = select(turned != 0, ldb, 1)
@@ -96,13 +100,14 @@ def product(a, b, c, {words}, start, stop):
         x = at(x, a_step)
         y = at(y, b_step)
         z = at(z, c_step)
+    free(memory)
 """
 
 
 def source(dtype: str) -> str:
     """Control code of products in ``dtype``, by rows, columns or matrices of a batch from ``start`` to ``stop``."""
-    width = PANEL // (item := {"f32": 4, "f64": 8}[dtype])
-    names = {"WIDTH": width, "SCRATCH": _SCRATCH // item, "PANELS": _SCRATCH // PANEL, "DEPTH": _DEPTH, "MANY": _MANY}
+    width = PANEL // {"f32": 4, "f64": 8}[dtype]
+    names = {"WIDTH": width, "SCRATCH": _SCRATCH, "LINE": _LINE, "PANELS": _SCRATCH // PANEL, "DEPTH": _DEPTH, "MANY": _MANY}
     names |= {"EDGE": TILE_ROWS[0] * width, "BY_ROWS": _BY_ROWS, "BY_COLUMNS": _BY_COLUMNS, "BY_MATRICES": _BY_MATRICES}
     *larger, height = (str(rows) for rows in TILE_ROWS)
     for rows in reversed(larger):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -178,6 +180,27 @@ def test_a_program_keeps_the_code_that_it_runs() -> None:
     gc.collect()
 
     np.testing.assert_array_equal(f(x, y).numpy(), expected)
+
+
+SMALL_STACKS = """
+import threading
+import numpy as np, jitgrad as jg
+from jitgrad.runtime import tiled_products
+tiled_products.vector_bits = lambda: 512
+threading.stack_size(65536)
+x, y = jg.ones((300, 200)), jg.ones((200, 256))
+f = jg.jit(lambda x, y: x @ y, check="off")
+f(x, y)
+thread = threading.Thread(target=lambda: print(f(x, y).numpy().sum()))
+thread.start()
+thread.join()
+"""
+
+
+def test_threads_with_small_stacks() -> None:
+    done = subprocess.run([sys.executable, "-c", SMALL_STACKS], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout.strip()) == (0, str(np.float32(300 * 200 * 256))), done.stderr
 
 
 @pytest.mark.usefixtures("wide")
