@@ -24,30 +24,26 @@ from typing import Any
 
 from llvmlite import binding, ir
 
-from jitgrad.backends.words import WORD, Function, number
+from jitgrad.backends.words import WORD, Function, number, word_at
 
 _INT = ir.IntType(32)
 _ORDER = "seq_cst"
 
 
-def _place(builder: Any, pointer: Any, index: Any) -> Any:
-    return builder.inttoptr(builder.add(pointer, builder.mul(number(8), index)), WORD.as_pointer())
-
-
 def _load(builder: Any, pointer: Any, index: Any) -> Any:
-    return builder.load_atomic(_place(builder, pointer, index), _ORDER, 8)
+    return builder.load_atomic(word_at(builder, pointer, index), _ORDER, 8)
 
 
 def _store(builder: Any, pointer: Any, index: Any, value: Any) -> None:
-    builder.store_atomic(value, _place(builder, pointer, index), _ORDER, 8)
+    builder.store_atomic(value, word_at(builder, pointer, index), _ORDER, 8)
 
 
 def _add(builder: Any, pointer: Any, index: Any, value: Any) -> Any:
-    return builder.atomic_rmw("add", _place(builder, pointer, index), value, _ORDER)
+    return builder.atomic_rmw("add", word_at(builder, pointer, index), value, _ORDER)
 
 
 def _replace(builder: Any, pointer: Any, index: Any, old: Any, new: Any) -> Any:
-    found = builder.cmpxchg(_place(builder, pointer, index), old, new, _ORDER, _ORDER)
+    found = builder.cmpxchg(word_at(builder, pointer, index), old, new, _ORDER, _ORDER)
     return builder.zext(builder.extract_value(found, 1), WORD)
 
 
@@ -78,7 +74,7 @@ def _call_gemm(
     real: Any, bits: int, builder: Any, function: Any, table: Any, m: Any, n: Any, a: Any, b: Any, c: Any
 ) -> None:
     def word(k: int) -> Any:
-        return builder.load(_place(builder, table, number(k)))
+        return builder.load(word_at(builder, table, k))
 
     def scalar(k: int) -> Any:
         return builder.bitcast(builder.trunc(word(k), ir.IntType(bits)), real)

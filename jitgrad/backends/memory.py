@@ -106,16 +106,14 @@ def prefetch_beside(typing: Any, pointer: Any, index: Any) -> Any:
 
 
 def _scratch(name: str, element: Any) -> Any:
-    """Memory of the running chunk, on the stack, from a line of the cache on; ``count`` is a literal number of elements."""
+    """Memory of the running chunk, on the stack; ``count`` is a literal number of elements."""
     def typed(typing: Any, count: Any) -> Any:
         if not isinstance(count, types.IntegerLiteral):
             raise TypingError(f"{name}({count}): takes a literal number of elements")
         size = count.literal_value
 
         def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            place = cgutils.alloca_once(builder, context.get_value_type(element), size)
-            place.align = LINE_BITS // 8
-            return place
+            return cgutils.alloca_once(builder, context.get_value_type(element), size)
 
         return types.CPointer(element)(count), build
 

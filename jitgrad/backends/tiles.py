@@ -12,7 +12,6 @@ where a line of the cache does.
 ``tile(c, s, a, row, step, panel, m, more, rows)``    for ``r < rows`` and ``j < width``, with x the sum over ``k < m`` of
                                                       ``a[r * row + k * step] * panel[k * width + j]``: ``c[r * s + j]``
                                                       becomes x, or if ``more``, ``c[r * s + j] + x``
-``scratch(n)``                                        memory for n elements, a literal, from a line of the cache on
 ``at(p, n)``                                          where element n lies
 ``malloc(n)``, ``free(p)``, ``abort()``               C's
 ====================================================  ==================================================================
@@ -242,13 +241,6 @@ def _prefetch(s: _Shape, place: Any, write: bool) -> None:
     s.builder.call(s.builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind), arguments)
 
 
-def _scratch(dtype: str, builder: Any, count: Any) -> Any:
-    with builder.goto_entry_block():
-        place = builder.alloca(_REALS[dtype], count.constant)
-    place.align = _REGISTER
-    return builder.ptrtoint(place, WORD)
-
-
 def _c(name: str, kind: Any, builder: Any, *args: Any) -> Any:
     """A call of a function of C's library."""
     function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
@@ -267,7 +259,6 @@ def functions(dtype: str) -> dict[str, Function]:
     found: dict[str, Function] = {name: partial(_called, name, *body, dtype) for name, body in bodies.items()}
     item = number(_ITEMS[dtype])
     found["at"] = lambda builder, p, n: builder.add(p, builder.mul(n, item))
-    found["scratch"] = partial(_scratch, dtype)
     found["malloc"] = partial(_c, "malloc", ir.FunctionType(WORD, [WORD]))  # addresses are words on every CPU we know
     found["free"] = partial(_c, "free", ir.FunctionType(ir.VoidType(), [WORD]))
     found["abort"] = partial(_c, "abort", ir.FunctionType(ir.VoidType(), []))

@@ -42,6 +42,11 @@ def number(value: Any) -> Any:
     return ir.Constant(WORD, value) if isinstance(value, int) else value
 
 
+def word_at(builder: Any, pointer: Any, index: Any) -> Any:
+    """Where the word ``pointer[index]`` lies."""
+    return builder.inttoptr(builder.add(pointer, builder.mul(number(8), number(index))), WORD.as_pointer())
+
+
 @contextmanager
 def counted(builder: Any, start: Any, stop: Any, step: Any = 1) -> Iterator[Any]:
     """``for i in range(start, stop, step)`` for ``step > 0``; gives i."""
@@ -135,8 +140,7 @@ class _Body:
         self.builder.store(value, self.variables[name])
 
     def place(self, node: ast.Subscript) -> Any:
-        address = self.builder.add(self.value(node.value), self.builder.mul(number(8), self.value(node.slice)))
-        return self.builder.inttoptr(address, WORD.as_pointer())
+        return word_at(self.builder, self.value(node.value), self.value(node.slice))
 
     # --- statements ------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from jitgrad.compiler.plan import OpStep
 from jitgrad.compiler.spans import Place, Span
 from jitgrad.runtime import native
 from jitgrad.runtime.blas import find_blas
+from jitgrad.runtime.strips import MOST_WORK
 
 Instruction = tuple[int, int, list[Word]]
 Axis = tuple[int, tuple[int, ...]]
@@ -111,7 +112,8 @@ def product_of(step: OpStep) -> Product | None:
     return Product(dtype, (m, k, n), left, right, out, _batch_axes(shapes, strides), locations)
 
 
-class Call(NamedTuple):
+@dataclass(frozen=True)
+class Call:
     """One product of matrices ``m x k`` and ``k x n`` (``sizes``: m, k, n), or of a batch of them.
 
     ``left``, ``right``, ``out``: (transposed, leading dimension); ``places``: where the first of the matrices lie;
@@ -126,9 +128,13 @@ class Call(NamedTuple):
     places: tuple[Place, ...]
     batch: Axis
 
-    def row_spans(self) -> tuple[Span, ...] | None:
-        """What a row of the product touches; None for a batch, or where a's rows are its columns."""
-        if self.batch[0] != 1 or self.left[0]:
+    @cached_property
+    def strip_spans(self) -> tuple[Span, ...] | None:
+        """What a row of the product touches, if it may go by rows together with others (`jitgrad.runtime.strips`).
+
+        None for a batch, where a's rows are its columns, and if it is work enough by itself.
+        """
+        if self.batch[0] != 1 or self.left[0] or prod(self.sizes) > MOST_WORK:
             return None
         (_, k, n), item, (a, b, c) = self.sizes, self.dtype.itemsize, self.places
         rows, columns = (n, k) if self.right[0] else (k, n)

@@ -18,7 +18,7 @@ from jitgrad.compiler.loops import Word
 from jitgrad.compiler.lower import Lowered
 from jitgrad.runtime import native
 from jitgrad.runtime.gemm import Call, blas_instruction
-from jitgrad.runtime.strips import MOST_CHUNKS, MOST_WORK, Native, rows_of_chunk, strips
+from jitgrad.runtime.strips import MOST_CHUNKS, Native, rows_of_chunk, strips
 from jitgrad.runtime.tiled_products import tiled_instruction, tiles_pay
 
 Base = Callable[[tuple[Buffer, int]], tuple[int, int]]
@@ -50,14 +50,12 @@ class Table:
 
     def product(self, call: Call) -> None:
         """Multiply matrices: by tiles where that is faster than BLAS."""
-        m, k, n = call.sizes
-        spans = call.row_spans() if m * n * k <= MOST_WORK else None
         if tiles_pay(call):
             code, words, units, grain = tiled_instruction(call)
-            self._add(native.KERNEL, code, words, units, grain, Native(units, spans, product=True))
+            self._add(native.KERNEL, code, words, units, grain, Native(units, call.strip_spans, product=True))
         else:
             kind, address, words = blas_instruction(call)
-            self._add(kind, address, words, 1, 1, Native(m, spans, product=True))
+            self._add(kind, address, words, 1, 1, Native(call.sizes[0], call.strip_spans, product=True))
 
     def small_products(self, code: MachineCode, words: Sequence[Word], matrices: int, grain: int) -> None:
         """Multiply many small matrices, ``grain`` of them at a time."""

@@ -24,7 +24,7 @@ from jitgrad.compiler.kernel import PANEL, TILE_ROWS
 from jitgrad.compiler.loops import Word
 from jitgrad.ir import Graph
 from jitgrad.runtime.gemm import Call
-from jitgrad.runtime.strips import MOST_WORK, rows_of_chunk
+from jitgrad.runtime.strips import rows_of_chunk
 
 _DEPTH = 128
 _SCRATCH = 3 << 15  # not on the stack, of which a thread may have as little; C's library keeps smaller blocks than 128 kB
@@ -50,11 +50,11 @@ _BY_ROWS, _BY_COLUMNS, _BY_MATRICES = range(3)
 _WORDS = "m n k row step ldb turned ldc by a_step b_step c_step".split()
 _SOURCE = """
 def product(a, b, c, {words}, start, stop):
-    memory = malloc({SCRATCH} + {LINE})
+    memory = malloc({SCRATCH} + {EDGE} + {LINE})
     if memory == 0:
         abort()
     panels = (memory + {LINE} - 1) & -{LINE}
-    edge = scratch({EDGE})
+    edge = panels + {SCRATCH}
     down = select(turned != 0, 1, ldb)
     across = select(turned != 0, ldb, 1)
     rows = select(by == {BY_ROWS}, stop - start, m)
@@ -108,7 +108,7 @@ def source(dtype: str) -> str:
     """Control code of products in ``dtype``, by rows, columns or matrices of a batch from ``start`` to ``stop``."""
     width = PANEL // {"f32": 4, "f64": 8}[dtype]
     names = {"WIDTH": width, "SCRATCH": _SCRATCH, "LINE": _LINE, "PANELS": _SCRATCH // PANEL, "DEPTH": _DEPTH, "MANY": _MANY}
-    names |= {"EDGE": TILE_ROWS[0] * width, "BY_ROWS": _BY_ROWS, "BY_COLUMNS": _BY_COLUMNS, "BY_MATRICES": _BY_MATRICES}
+    names |= {"EDGE": TILE_ROWS[0] * PANEL, "BY_ROWS": _BY_ROWS, "BY_COLUMNS": _BY_COLUMNS, "BY_MATRICES": _BY_MATRICES}
     *larger, height = (str(rows) for rows in TILE_ROWS)
     for rows in reversed(larger):
         height = f"select(rows - i >= {rows}, {rows}, {height})"
@@ -124,22 +124,26 @@ def tiled_product(dtype: str) -> MachineCode:
 def tiles_pay(call: Call) -> bool:
     """Whether the code here is faster than BLAS for ``call``."""
     (m, k, n), transposed = call.sizes, call.right[0]
-    if call.row_spans() and m * k * n <= MOST_WORK:
-        m = rows_of_chunk(m)  # it may become part of a strip
+    if vector_bits() != _BITS:
+        return False
+    if call.strip_spans is not None:
+        m = rows_of_chunk(m)
     width = PANEL // call.dtype.itemsize
     least = _LEAST_WORK_TRANSPOSED if transposed else _LEAST_WORK
     fits = -(-n // width) * width <= _MOST_WASTE * n and m >= _LEAST_ROWS
-    return fits and least <= m * k * n <= _MOST_WORK and min(m, k, n) <= _MOST_SHORT and vector_bits() == _BITS
+    return fits and least <= m * k * n <= _MOST_WORK and min(m, k, n) <= _MOST_SHORT
 
 
 def expect_products(graph: Graph) -> None:
     """Let LLVM begin with the code if ``graph`` multiplies much, while it goes through the passes: they change products."""
+    if vector_bits() != _BITS:
+        return
     work: Counter[str] = Counter()
     for node in graph.nodes:
         if node.op.name == "matmul" and node.out.aval.dtype in (np.float32, np.float64):
             work[dtype_name(node.out.aval.dtype)] += node.out.aval.size * node.ins[0].aval.shape[-1]
     for dtype, multiplications in work.items():
-        if multiplications >= _MUCH_WORK and vector_bits() == _BITS:
+        if multiplications >= _MUCH_WORK:
             tiled_product(dtype)
 
 
@@ -164,6 +168,6 @@ def _cut(call: Call) -> tuple[int, int, int]:
     width, parts = PANEL // call.dtype.itemsize, min(max(os.cpu_count() or 1, 2), m * k * n // _CHUNK_WORK + 1)
     rows, columns = max(-(-m // parts), _LEAST_ROWS), -(-n // width // parts) * width
     by_rows = (rows + _PACKING) * n <= (columns + _READING) * m
-    if by_rows or call.row_spans() and m * k * n <= MOST_WORK:
+    if by_rows or call.strip_spans is not None:
         return _BY_ROWS, m, rows
     return _BY_COLUMNS, n, columns
