@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.backends.cpu import numba_names, user_functions
+from jitgrad.backends.cpu import native_names, user_functions
 from jitgrad.backends.machine import compile_entry
 from jitgrad.backends.python import DTYPES, Pointer, names, passed
 from jitgrad.compiler.codegen.cpu import emit_cpu
@@ -250,7 +250,7 @@ def _run_native(
         calls.append((finish, record.finish_params, record.finish_words, 1, 1))
     for function, params, words, units, grain in calls:
         source = inspect.getsource(function)
-        code = compile_entry(source, function.__name__, numba_names(), params=params, key=None)
+        code = compile_entry(source, function.__name__, native_names(), params=params, key=None)
         run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)
         table = np.array([w if isinstance(w, int) else memory[w[0]].ctypes.data + w[1] for w in words], np.int64)
         for start in range(0, units, grain):

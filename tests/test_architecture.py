@@ -62,12 +62,8 @@ ROOMS = (
 )
 RANK = {room: k for k, room in enumerate(ROOMS)}
 
-# What may be imported inside functions: heavy or optional packages, and the one file that needs numba to be imported.
+# What may be imported inside functions: heavy or optional packages.
 LAZY = re.compile(r"(numba|llvmlite|cupy|cuda|safetensors|rich|jinja2|pygments|click|sklearn)(\.|$)")
-LAZY_FILES = {
-    "jitgrad.backends.kernel_library",  # defines numba intrinsics
-    "jitgrad.compiler.codegen.vecmath.llvm_algebra",  # builds LLVM instructions
-}
 
 
 def module_of(path: Path) -> str:
@@ -124,7 +120,7 @@ def test_imports_are_at_the_top(module: str):
     hidden = [
         f"line {node.lineno}: {name}"
         for node, name, top in imports(FILES[module])
-        if not top and name not in LAZY_FILES and (own(name) or not LAZY.match(name))
+        if not top and (own(name) or not LAZY.match(name))
     ]
 
     assert not hidden, f"{module}: imports inside functions hide a wrong direction"

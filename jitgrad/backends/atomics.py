@@ -24,7 +24,8 @@ from typing import Any
 
 from llvmlite import binding, ir
 
-from jitgrad.backends.words import WORD, Function, number, word_at
+from jitgrad.backends.blocks import WORD, word
+from jitgrad.backends.words import OnWords, word_at
 
 _INT = ir.IntType(32)
 _ORDER = "seq_cst"
@@ -73,22 +74,22 @@ def _call_c(builder: Any, function: Any, first: Any, second: Any, third: Any) ->
 def _call_gemm(
     real: Any, bits: int, builder: Any, function: Any, table: Any, m: Any, n: Any, a: Any, b: Any, c: Any
 ) -> None:
-    def word(k: int) -> Any:
+    def entry(k: int) -> Any:
         return builder.load(word_at(builder, table, k))
 
     def scalar(k: int) -> Any:
-        return builder.bitcast(builder.trunc(word(k), ir.IntType(bits)), real)
+        return builder.bitcast(builder.trunc(entry(k), ir.IntType(bits)), real)
 
     def transposed(k: int) -> Any:
-        yes = builder.icmp_unsigned("!=", word(k), number(0))
+        yes = builder.icmp_unsigned("!=", entry(k), word(0))
         return builder.select(yes, ir.Constant(_INT, 112), ir.Constant(_INT, 111))
 
-    sizes = [ir.Constant(_INT, 101), transposed(3), transposed(4), m, n, word(2)]  # 101: row-major
-    operands = [scalar(5), a, word(7), b, word(9), scalar(10), c, word(12)]
+    sizes = [ir.Constant(_INT, 101), transposed(3), transposed(4), m, n, entry(2)]  # 101: row-major
+    operands = [scalar(5), a, entry(7), b, entry(9), scalar(10), c, entry(12)]
     _call(builder, function, ir.VoidType(), sizes + operands)
 
 
-FUNCTIONS: dict[str, Function] = {
+FUNCTIONS: dict[str, OnWords] = {
     "atomic_load": _load,
     "atomic_store": _store,
     "atomic_add": _add,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib
 import math
 from collections.abc import Mapping
 from functools import cache
@@ -31,21 +32,25 @@ def library_key() -> str:
 
 
 @cache
-def numba_names() -> Mapping[str, Any]:
-    """The vector mathematics as numba functions, and the integer forms."""
-    return {**vecmath.numba_namespace(), **FUNCTIONS, "INF": math.inf, "NAN": math.nan}
+def native_names() -> Mapping[str, Any]:
+    """What kernel source can call besides `jitgrad.backends.intrinsics`: vector mathematics, and integer forms."""
+    mathematics = importlib.import_module("jitgrad.backends.mathematics")
+    front = importlib.import_module("jitgrad.backends.front")
+    integers = {name: front.written(function) for name, function in FUNCTIONS.items()}
+    return {**mathematics.NAMES, **integers, "INF": math.inf, "NAN": math.nan}
 
 
 class _Names(Mapping[str, Any]):
-    """The namespace of kernel source, made (and numba imported) only when something is really compiled."""
+    """The namespace of kernel source, made (and llvmlite imported) only when something is really compiled."""
 
     def __init__(self, functions: Mapping[str, Any]) -> None:
         self._functions = functions
 
     def _all(self) -> Mapping[str, Any]:
-        from numba import njit
-
-        return {**numba_names(), **{k: njit(f, error_model="numpy") for k, f in self._functions.items()}}
+        if not self._functions:
+            return native_names()
+        compiled = importlib.import_module("jitgrad.backends.numba_function").numba_function
+        return {**native_names(), **{name: compiled(function) for name, function in self._functions.items()}}
 
     def __getitem__(self, key: str) -> Any:
         return self._all()[key]
@@ -68,7 +73,7 @@ def user_functions(kernel: Kernel) -> dict[str, Any]:
 
 
 class CpuBackend:
-    """Compiles kernels with numba, at most twice per structure (see `Structures`)."""
+    """Compiles kernels with LLVM, at most twice per structure (see `Structures`)."""
 
     name = "cpu"
     native = True

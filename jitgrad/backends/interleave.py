@@ -33,10 +33,11 @@ _CASTS = ("to_", "as_")
 _ADDRESSES = frozenset({"old", "at", "prefetch", "prefetch_beside", "range"})
 
 
-def vectors_side_by_side(tree: ast.AST) -> list[int]:
-    """For every ``for`` loop of kernel source, in the order in which they end: how many vectors it should work on."""
-    loops = sorted((n for n in ast.walk(tree) if isinstance(n, ast.For)), key=lambda n: (n.end_lineno or 0, -n.lineno))
-    return [_vectors(loop) for loop in loops]
+def vectors_side_by_side(tree: ast.AST) -> dict[ast.For, int]:
+    """For every ``for`` loop of kernel source: how many vectors it should work on."""
+    nodes = list(ast.walk(tree))
+    usual = any(isinstance(n, ast.While) for n in nodes)  # rows in tiles: their loops are short
+    return {n: USUAL if usual else _vectors(n) for n in nodes if isinstance(n, ast.For)}
 
 
 def _vectors(loop: ast.For) -> int:

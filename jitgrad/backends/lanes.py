@@ -11,7 +11,7 @@ Elements of rows that become lanes have two, four or eight bytes; ``tile`` has r
 rows. A square block of W x W elements is transposed in log2(W) rounds of interleaving register i with register i + W / 2
 (the perfect-shuffle transpose; Stone, "Parallel processing with the perfect shuffle", IEEE Trans. Computers 1971). The
 last blocks end where the rows and columns do, over elements of the blocks before: that takes no masks, which are microcode
-on some CPUs. Import this module only when a kernel is compiled: it imports numba.
+on some CPUs. Import this module only when a kernel is compiled: it imports llvmlite.
 """
 
 from __future__ import annotations
@@ -20,23 +20,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from llvmlite import ir
-from numba.core import cgutils, types
-from numba.core.errors import TypingError
 
-from jitgrad.backends.memory import intrinsic
+from jitgrad.backends.blocks import counted, word
+from jitgrad.backends.conversions import as_index
+from jitgrad.backends.kinds import Function, KindError, Number, Value, element
 from jitgrad.compiler.kernel import LANES, LEAST_BYTES
 
-_I32, _I64 = ir.IntType(32), ir.IntType(64)
+_I32 = ir.IntType(32)
 # Of a row of a block: an AVX register, or half of one. What is shorter goes element by element.
 _BLOCK_BYTES = (32, 16)
 
 
-def _widths(name: str, a: Any, b: Any) -> list[int]:
-    """Elements per row of the blocks that two pointers to the same dtype are transposed in, the widest first."""
-    if a != b or not isinstance(a, types.CPointer):
-        raise TypingError(f"{name}({a}, {b}): takes two pointers to the same dtype")
-    bits = int(a.dtype.bitwidth)
-    return [size * 8 // bits for size in _BLOCK_BYTES] if bits >= 8 * LEAST_BYTES else []
+def _widths(kind: Number) -> list[int]:
+    """Elements per row of the blocks that numbers of ``kind`` are transposed in, the widest first."""
+    return [size * 8 // kind.bits for size in _BLOCK_BYTES] if kind.bits >= 8 * LEAST_BYTES else []
 
 
 def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
@@ -52,14 +49,12 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
 
 
 class _Block:
-    """``width`` neighbouring elements, in memory of the given element type."""
+    """``width`` neighbouring numbers of ``kind``."""
 
-    def __init__(self, builder: Any, element: Any, width: int) -> None:
+    def __init__(self, builder: Any, kind: Number, width: int) -> None:
         self.builder, self.width = builder, width
-        self.kind = element if width == 1 else ir.VectorType(element, width)
-        self.align = (
-            element.width if isinstance(element, ir.IntType) else {"float": 32, "double": 64}[str(element)]
-        ) // 8
+        self.kind = kind.llvm if width == 1 else ir.VectorType(kind.llvm, width)
+        self.align = kind.bits // 8
 
     def at(self, pointer: Any, row: Any, stride: Any, column: Any) -> Any:
         """Where element ``row * stride + column`` lies."""
@@ -74,10 +69,10 @@ class _Block:
 
     def rows(self, first: Any, count: Any = None) -> list[Any]:
         """The numbers of the block's rows, from ``first`` on; of ``count`` rows, the last is repeated."""
-        found = [self.builder.add(first, _number(i)) for i in range(self.width)]
+        found = [self.builder.add(first, word(i)) for i in range(self.width)]
         if count is None:
             return found
-        last = self.builder.sub(count, _number(1))
+        last = self.builder.sub(count, word(1))
         return [_minimum(self.builder, row, last) for row in found]
 
     def move(self, places: list[Any], to: list[Any]) -> None:
@@ -87,10 +82,6 @@ class _Block:
             self.store(x, place)
 
 
-def _number(value: int) -> Any:
-    return ir.Constant(_I64, value)
-
-
 def _minimum(builder: Any, a: Any, b: Any) -> Any:
     return builder.select(builder.icmp_signed("<", a, b), a, b)
 
@@ -98,7 +89,7 @@ def _minimum(builder: Any, a: Any, b: Any) -> Any:
 _Body = Callable[[_Block, Any, Any], None]
 
 
-def _in_blocks(builder: Any, element: Any, sizes: tuple[Any, Any], widths: Sequence[int], body: _Body) -> None:
+def _in_blocks(builder: Any, kind: Number, sizes: tuple[Any, Any], widths: Sequence[int], body: _Body) -> None:
     """``body(block, j, k)`` for square blocks from ``(j, k)`` on that cover ``sizes``, those of one ``k`` in a row.
 
     They are as wide as the widest of ``widths`` that fits into both sizes; single elements if none does.
@@ -106,75 +97,73 @@ def _in_blocks(builder: Any, element: Any, sizes: tuple[Any, Any], widths: Seque
     n, m = sizes
 
     def cover(width: int) -> None:
-        size = _number(width)
-        with cgutils.for_range_slice(builder, _number(0), m, size, _I64) as (k, _):
+        size = word(width)
+        with counted(builder, 0, m, size) as k:
             last_k = _minimum(builder, k, builder.sub(m, size))
-            with cgutils.for_range_slice(builder, _number(0), n, size, _I64) as (j, _):
-                body(_Block(builder, element, width), _minimum(builder, j, builder.sub(n, size)), last_k)
+            with counted(builder, 0, n, size) as j:
+                body(_Block(builder, kind, width), _minimum(builder, j, builder.sub(n, size)), last_k)
 
     if not widths:
         cover(1)
         return
-    fits = [builder.icmp_signed(">=", size, _number(widths[0])) for size in sizes]
+    fits = [builder.icmp_signed(">=", size, word(widths[0])) for size in sizes]
     with builder.if_else(builder.and_(*fits)) as (wide, other):
         with wide:
             cover(widths[0])
         with other:
-            _in_blocks(builder, element, sizes, widths[1:], body)
+            _in_blocks(builder, kind, sizes, widths[1:], body)
 
 
-_LANES = _number(LANES)
+_LANES = word(LANES)
 _Sizes = Callable[[Any, Any], tuple[Any, Any]]
 _From = Callable[[_Block, Any, Any, Any, Any, Any], list[Any]]
 _To = Callable[[_Block, Any, Any, Any, Any], list[Any]]
 
 
-def _turning(name: str, doc: str, sizes: _Sizes, rows: _From, columns: _To) -> Any:
-    """The intrinsic ``name(to, source, stride, n, m)`` that moves the elements of ``sizes(n, m)``, block by block.
+def _turning(doc: str, sizes: _Sizes, rows: _From, columns: _To) -> Function:
+    """The function ``(to, source, stride, n, m)`` that moves the elements of ``sizes(n, m)``, block by block.
 
     Args:
         rows: ``(block, source, stride, m, j, k)`` to the places of the rows of the block from ``(j, k)`` on.
         columns: ``(block, to, stride, j, k)`` to the places for its columns.
     """
 
-    def turning(typing: Any, to: Any, source: Any, stride: Any, n: Any, m: Any) -> Any:
-        widths = _widths(name, to, source)
+    def turning(builder: Any, to: Value, source: Value, *sizes_given: Value) -> None:
+        kind = element(to)
+        if element(source) != kind:
+            raise KindError(f"takes two pointers to the same dtype, found {to.kind} and {source.kind}")
+        stride, n, m = (as_index(builder, size) for size in sizes_given)
 
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            to, source, stride, n, m = args
+        def body(block: _Block, j: Any, k: Any) -> None:
+            block.move(rows(block, source.ir, stride, m, j, k), columns(block, to.ir, stride, j, k))
 
-            def body(block: _Block, j: Any, k: Any) -> None:
-                block.move(rows(block, source, stride, m, j, k), columns(block, to, stride, j, k))
+        _in_blocks(builder, kind, sizes(n, m), _widths(kind), body)
 
-            _in_blocks(builder, context.get_data_type(signature.args[0].dtype), sizes(n, m), widths, body)
-            return context.get_dummy_value()
-
-        return types.void(to, source, types.int64, types.int64, types.int64), build
-
-    turning.__name__, turning.__doc__ = name, doc
-    return intrinsic(turning)
+    turning.__doc__ = doc
+    return turning
 
 
 rows_to_lanes = _turning(
-    "rows_to_lanes",
     "``tile[j * LANES + k] = p[min(k, m - 1) * stride + j]`` for ``j < n``.",
     lambda n, m: (n, _LANES),
     lambda block, p, stride, m, j, k: [block.at(p, row, stride, j) for row in block.rows(k, m)],
     lambda block, tile, stride, j, k: [block.at(tile, row, _LANES, k) for row in block.rows(j)],
 )
 lanes_to_rows = _turning(
-    "lanes_to_rows",
     "``p[k * stride + j] = tile[j * LANES + k]`` for ``j < n`` and ``k < m``.",
     lambda n, m: (n, m),
     lambda block, tile, stride, m, j, k: [block.at(tile, row, _LANES, k) for row in block.rows(j)],
     lambda block, p, stride, j, k: [block.at(p, row, stride, j) for row in block.rows(k)],
 )
 columns_to_rows = _turning(
-    "columns_to_rows",
     "``tile[k * LANES + j] = p[j * stride + k]`` for ``j < n`` and ``k < m``.",
     lambda n, m: (m, n),  # all of a column first: it shares lines of the cache
     lambda block, p, stride, m, k, j: [block.at(p, row, stride, k) for row in block.rows(j)],
     lambda block, tile, stride, k, j: [block.at(tile, row, _LANES, j) for row in block.rows(k)],
 )
 
-NAMES: dict[str, Any] = {f._name: f for f in (rows_to_lanes, lanes_to_rows, columns_to_rows)}
+NAMES: dict[str, Function] = {
+    "rows_to_lanes": rows_to_lanes,
+    "lanes_to_rows": lanes_to_rows,
+    "columns_to_rows": columns_to_rows,
+}

@@ -1,4 +1,4 @@
-"""LLVM IR to machine code and back into a process, through llvmlite alone (no numba).
+"""LLVM IR to machine code and back into a process, through llvmlite.
 
 Import this module only when a kernel is compiled or loaded: it imports llvmlite.
 """
@@ -93,6 +93,21 @@ def cpu() -> str:
 
 
 @cache
+def has_fma() -> bool:
+    """Whether the host has a fused multiply-add."""
+    if not binding.get_process_triple().startswith(("x86_64", "i686", "amd64")):
+        return True  # AArch64, POWER and RISC-V with D have it in the base set
+    return "+fma," in f"{features()},"
+
+
+@cache
+def platform() -> tuple[str, str]:
+    """Triple and data layout of modules."""
+    with LOCK:
+        return str(binding.get_process_triple()), str(target_machine().target_data)
+
+
+@cache
 def vector_bits() -> int:
     """The preferred vector width for kernels in bits; 0 leaves it to LLVM.
 
@@ -151,6 +166,8 @@ def optimize(text: str, linked: Sequence[str], keep: str) -> Any:
 
 def compile_aside(text: str, linked: Sequence[str], keep: str) -> Future[Made]:
     """`optimize` and `emit` in the thread for LLVM; BackendError comes with the result."""
+    for answer in (platform, cpu, features, vector_bits, has_fma):
+        answer()  # later LLVM has to finish this kernel before it answers
     return _Aside.submit(text, linked, keep)
 
 

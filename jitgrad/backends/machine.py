@@ -1,4 +1,4 @@
-"""Kernel source text to machine code in memory, compiled by numba and kept on disk between processes.
+"""Kernel source text to machine code in memory, compiled by LLVM and kept on disk between processes.
 
 A kernel is machine code ``void kernel(int64_t *args, int64_t start, int64_t stop)``. Its source is a plain
 Python function whose parameters are the words of the table, then ``start`` and ``stop``::
@@ -19,12 +19,11 @@ How to write source that vectorises (each form is tested in tests/backends/test_
   ``row = at(p, r * n)`` then ``row[i]`` for addresses; indices are i64 and never wrap around.
 * ``select(c, a, b)`` instead of ``if``; ``fsum``, ``fprod``, ``fmax``, ``fmin`` for what is carried from
   one iteration to the next; plain operators for everything the user wrote.
-* every constant and every result is cast (``to_f32(0.5)``): a bare literal makes numba compute in f64, and
-  numba's integer arithmetic is 64-bit.
+* every constant and every result is cast (``to_f32(0.5)``): a bare literal is an f64, which meets no f32, and
+  integer arithmetic is 64 bits wide.
 * nothing that can raise: `compile_entry` refuses such source. ``range`` with a step that is no literal can.
 
-Source may define further functions and call them from ``entry``; they are inlined, but each costs 50 ms of
-compile time, so a generator better writes their statements out.
+Source may define further functions and call them from ``entry``; they are translated wherever they are called.
 """
 
 from __future__ import annotations
@@ -115,7 +114,7 @@ def _llvm() -> Any:
 
 
 def _front() -> Any:
-    """`jitgrad.backends.front`, imported at first use: it imports numba (0.3 s)."""
+    """`jitgrad.backends.front`, imported at first use: it imports llvmlite."""
     return importlib.import_module("jitgrad.backends.front")
 
 
@@ -124,9 +123,12 @@ def fingerprint() -> str:
     """Everything besides the source that decides what machine code comes out."""
     llvm = _llvm()
     room = Path(__file__).parent
-    names = "machine front streams target ranges memory intrinsics lanes words atomics tiles llvm"
+    names = (
+        "machine front translation kinds conversions operators blocks memory intrinsics lanes mathematics interleave streams "
+        "words atomics tiles llvm"
+    )
     texts = [(room / f"{name}.py").read_text() for name in names.split()]
-    versions = [version(name) for name in ("numba", "llvmlite", "numpy")]
+    versions = [version(name) for name in ("llvmlite", "numpy")]
     return str(llvm.digest(*texts, *versions, platform.python_version(), llvm.cpu(), llvm.features()))
 
 

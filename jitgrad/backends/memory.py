@@ -1,147 +1,95 @@
-"""Scalar functions of kernel source that deal with addresses: `jitgrad.backends.intrinsics` lists them.
+"""Functions of kernel source that deal with addresses: `jitgrad.backends.intrinsics` lists them.
 
-Import this module only when a kernel is compiled: it imports numba.
+Import this module only when a kernel is compiled: it imports llvmlite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
-from numba import extending
-from numba.core import cgutils, types
-from numba.core.errors import TypingError
 
+from jitgrad.backends import blocks
+from jitgrad.backends.conversions import as_index, cast
+from jitgrad.backends.kinds import BOOL, IN_MEMORY, U8, Function, KindError, Number, Pointer, Value, element, literal
 from jitgrad.backends.llvm import vector_bits
 from jitgrad.backends.streams import LINE_BITS
 
-DTYPES: dict[str, Any] = {
-    "f16": types.float32,  # the float32 that equals it
-    "f32": types.float32,
-    "f64": types.float64,
-    "i8": types.int8,
-    "i16": types.int16,
-    "i32": types.int32,
-    "i64": types.int64,
-    "u8": types.uint8,
-    "u16": types.uint16,
-    "u32": types.uint32,
-    "u64": types.uint64,
-    "bool": types.boolean,
-}
 
-# numba 0.68 cannot store through a pointer to booleans, and has no float16 on CPUs
-IN_MEMORY: dict[str, Any] = {**DTYPES, "bool": types.uint8, "f16": types.uint16}
+def address(builder: Any, pointer: Value, index: Value) -> Any:
+    """Where element ``index`` lies."""
+    element(pointer)
+    return builder.gep(pointer.ir, [as_index(builder, index)])
 
 
-def intrinsic(typed: Callable[..., Any]) -> Any:
-    """``numba.extending.intrinsic``, with a type that mypy can see."""
-    return extending.intrinsic(typed)
+def load(builder: Any, pointer: Value, index: Value) -> Value:
+    """``pointer[index]``; a bool comes as a u8, a float16 as its bits."""
+    return Value(element(pointer), builder.load(address(builder, pointer, index)))
 
 
-def plain(kind: Any) -> Any:
-    """The type without numba's literal wrapping (``Literal[int](3)`` is an int64)."""
-    return types.unliteral(kind)
+def as_element(builder: Any, value: Value, kind: Number) -> Any:
+    """``value`` as it is stored: an integer is cut to its memory's size, a float has to be of its dtype."""
+    if value.kind == kind:
+        return value.ir
+    whole = isinstance(value.kind, Number) and value.kind.sort != "f" and kind.sort != "f"
+    if not whole or (value.kind == BOOL and kind != U8):
+        raise KindError(f"{value.kind} is stored in memory of {kind}: cast it first")
+    return cast(builder, value, kind).ir
 
 
-@intrinsic
-def at(typing: Any, pointer: Any, index: Any) -> Any:
+def store(builder: Any, pointer: Value, index: Value, value: Value) -> Any:
+    """``pointer[index] = value``; the instruction."""
+    return builder.store(as_element(builder, value, element(pointer)), address(builder, pointer, index))
+
+
+def at(builder: Any, pointer: Value, index: Value) -> Value:
     """``pointer + index`` in elements."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.gep(args[0], [args[1]])
-
-    return pointer(pointer, types.int64), build
+    return Value(pointer.kind, address(builder, pointer, index))
 
 
-@intrinsic
-def stream(typing: Any, pointer: Any, index: Any, value: Any) -> Any:
+def stream(builder: Any, pointer: Value, index: Value, value: Value) -> None:
     """``pointer[index] = value``, which nobody reads soon; ``pointer[0]`` lies at the start of a cache line."""
-    kind = plain(value)
-    if pointer.dtype != (types.uint8 if kind == types.boolean else kind):
-        raise TypingError(f"stream({pointer}, {index}, {value}): cast the value first")
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        store = builder.store(context.cast(builder, args[2], kind, pointer.dtype), builder.gep(args[0], [args[1]]))
-        store.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
-        return context.get_dummy_value()
-
-    return types.void(pointer, types.int64, kind), build
+    done = store(builder, pointer, index, value)
+    done.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
 
 
-def _prefetch(builder: Any, pointer: Any, index: Any) -> None:
-    byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-    kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-    function = builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind)
-    place = builder.bitcast(builder.gep(pointer, [index]), byte)
-    read, locality, data = (ir.Constant(word, k) for k in (0, 2, 1))
-    builder.call(function, [place, read, locality, data])
-
-
-@intrinsic
-def prefetch(typing: Any, pointer: Any, index: Any) -> Any:
+def prefetch(builder: Any, pointer: Value, index: Value) -> None:
     """Start loading the cache line of ``pointer[index]`` into the second-level cache."""
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        _prefetch(builder, *args)
-        return context.get_dummy_value()
-
-    return types.void(pointer, types.int64), build
+    blocks.prefetch(builder, address(builder, pointer, index), blocks.SECOND)
 
 
-@intrinsic
-def prefetch_beside(typing: Any, pointer: Any, index: Any) -> Any:
+def prefetch_beside(builder: Any, pointer: Value, index: Value) -> None:
     """`prefetch` for a loop with streaming stores: nothing where they are ordinary ones.
 
     With AVX-512 (Sapphire Rapids) SwiGLU takes 0.7 of the time, other loops the same; with AVX2 (Zen 3) up to 1.2.
     """
-
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if vector_bits() >= LINE_BITS:
-            _prefetch(builder, *args)
-        return context.get_dummy_value()
-
-    return types.void(pointer, types.int64), build
+    if vector_bits() >= LINE_BITS:
+        prefetch(builder, pointer, index)
 
 
-def _scratch(name: str, element: Any) -> Any:
+def _scratch(builder: Any, count: Value, *, kind: Number) -> Value:
     """Memory of the running chunk, on the stack; ``count`` is a literal number of elements."""
-    def typed(typing: Any, count: Any) -> Any:
-        if not isinstance(count, types.IntegerLiteral):
-            raise TypingError(f"{name}({count}): takes a literal number of elements")
-        size = count.literal_value
-
-        def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return cgutils.alloca_once(builder, context.get_value_type(element), size)
-
-        return types.CPointer(element)(count), build
-
-    typed.__name__ = name
-    return extending.intrinsic(prefer_literal=True)(typed)
+    return Value(Pointer(kind), blocks.place(builder, kind.llvm, size=literal(count)))
 
 
-def _add_row(typing: Any, to: Any, row: Any, count: Any) -> Any:
-    """LLVM takes short loops apart before it looks for vectors in them, and adds their elements one by one."""
-    if to != row or not isinstance(to, types.CPointer) or not isinstance(count, types.IntegerLiteral):
-        raise TypingError(f"add_row({to}, {row}, {count}): takes two pointers to one dtype and a literal number")
-    element, size = to.dtype, count.literal_value
+def add_row(builder: Any, to: Value, row: Value, count: Value) -> None:
+    """``to[j] += row[j]`` for ``j < count``, a literal, in one vector.
 
-    def build(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        kind = ir.VectorType(context.get_value_type(element), size).as_pointer()
-        target, source = (builder.bitcast(p, kind) for p in args[:2])
-        align = element.bitwidth // 8
-        a, b = builder.load(target, align=align), builder.load(source, align=align)
-        total = builder.fadd(a, b) if isinstance(element, types.Float) else builder.add(a, b)
-        builder.store(total, target, align=align)
-        return context.get_dummy_value()
-
-    return types.void(to, row, count), build
+    LLVM takes short loops apart before it looks for vectors in them, and adds their elements one by one.
+    """
+    kind, size = element(to), literal(count)
+    if element(row) != kind:
+        raise KindError(f"takes two pointers to one dtype, found {to.kind} and {row.kind}")
+    vector = ir.VectorType(kind.llvm, size).as_pointer()
+    target, source = (builder.bitcast(p.ir, vector) for p in (to, row))
+    align = kind.bits // 8
+    a, b = builder.load(target, align=align), builder.load(source, align=align)
+    total = builder.fadd(a, b) if kind.sort == "f" else builder.add(a, b)
+    builder.store(total, target, align=align)
 
 
-_add_row.__name__ = "add_row"
-add_row = extending.intrinsic(prefer_literal=True)(_add_row)
-
-SCRATCH: dict[str, Any] = {f"scratch_{name}": _scratch(f"scratch_{name}", kind) for name, kind in IN_MEMORY.items()}
-
-MEMORY = (at, stream, prefetch, prefetch_beside, add_row)
+MEMORY: dict[str, Function] = {
+    **{f.__name__: f for f in (at, stream, prefetch, prefetch_beside, add_row)},
+    **{f"scratch_{name}": partial(_scratch, kind=kind) for name, kind in IN_MEMORY.items()},
+}

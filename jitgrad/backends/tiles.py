@@ -29,7 +29,8 @@ from typing import Any
 
 from llvmlite import ir
 
-from jitgrad.backends.words import WORD, Function, counted, number
+from jitgrad.backends.blocks import FIRST, WORD, counted, prefetch, word
+from jitgrad.backends.words import OnWords
 from jitgrad.compiler.kernel import PANEL, TILE_ROWS
 
 _I32 = ir.IntType(32)
@@ -52,7 +53,7 @@ class _Shape:
     def at(self, pointer: Any, *terms: Any) -> Any:
         """Where element ``sum of terms`` lies; a pair of terms is a product."""
         for term in terms:
-            index = self.builder.mul(*map(number, term)) if isinstance(term, tuple) else number(term)
+            index = self.builder.mul(*map(word, term)) if isinstance(term, tuple) else word(term)
             pointer = self.builder.gep(pointer, [index])
         return pointer
 
@@ -133,8 +134,8 @@ def _rows_to_panel(s: _Shape, panel: Any, p: Any, stride: Any, n: Any, m: Any) -
 
 
 def _columns_to_panel(s: _Shape, panel: Any, p: Any, stride: Any, n: Any, m: Any) -> None:
-    whole = s.builder.icmp_signed("==", n, number(s.width))
-    even = s.builder.select(whole, s.builder.and_(m, number(-s.piece)), number(0))
+    whole = s.builder.icmp_signed("==", n, word(s.width))
+    even = s.builder.select(whole, s.builder.and_(m, word(-s.piece)), word(0))
     with s.loop(0, s.width, s.lanes) as j, s.loop(0, even, s.piece) as k:  # neighbours in a row share lines of the cache
         _turn(s, s.at(panel, (k, s.width), j), s.at(p, k, (j, stride)), stride)
     with s.loop(even, m) as k:
@@ -187,12 +188,12 @@ def _shuffled(s: _Shape, a: Any, b: Any, order: list[int]) -> Any:
 
 
 def _prefetch_rows(s: _Shape, p: Any, row: Any, step: Any, n: Any, m: Any) -> None:
-    one = s.builder.icmp_signed("==", step, number(1))
+    one = s.builder.icmp_signed("==", step, word(1))
     with s.builder.if_else(one) as (along, across):
         with along, s.loop(0, m) as r, s.loop(0, n, s.lanes) as k:
-            _prefetch(s, s.at(p, (r, row), k), write=False)
+            prefetch(s.builder, s.at(p, (r, row), k), FIRST)
         with across, s.loop(0, n) as k:
-            _prefetch(s, s.at(p, (k, step)), write=False)
+            prefetch(s.builder, s.at(p, (k, step)), FIRST)
 
 
 def _copy_rows(s: _Shape, to: Any, to_stride: Any, p: Any, stride: Any, n: Any, m: Any) -> None:
@@ -202,13 +203,13 @@ def _copy_rows(s: _Shape, to: Any, to_stride: Any, p: Any, stride: Any, n: Any, 
 
 def _tile(s: _Shape, c: Any, stride: Any, a: Any, row: Any, step: Any, panel: Any, m: Any, more: Any, rows: Any) -> None:
     for count in TILE_ROWS:
-        with s.builder.if_then(s.builder.icmp_signed("==", rows, number(count))):
+        with s.builder.if_then(s.builder.icmp_signed("==", rows, word(count))):
             lines = [s.vectors(s.at(c, (r, stride))) for r in range(count)]
             for line in lines:
                 _prefetch_to_write(s, line)
             sums = _sums(s, [s.at(a, (r, row)) for r in range(count)], step, panel, m)
             places = [pair for line, own in zip(lines, sums, strict=True) for pair in zip(line, own, strict=True)]
-            with s.builder.if_then(s.builder.icmp_signed("!=", more, number(0))):
+            with s.builder.if_then(s.builder.icmp_signed("!=", more, word(0))):
                 for place, own in places:
                     s.builder.store(s.builder.fadd(s.load(place), s.builder.load(own)), own)
             for place, own in places:
@@ -231,14 +232,7 @@ def _prefetch_to_write(s: _Shape, line: Sequence[Any]) -> None:
     """The line of a result comes while its sum is added up: 1.1 times the speed for matrices that are not in cache."""
     end = s.builder.gep(line[-1], [ir.Constant(_I32, 1)])  # where the row's last line of the cache begins, or ends
     for place in (*line, end):
-        _prefetch(s, place, write=True)
-
-
-def _prefetch(s: _Shape, place: Any, write: bool) -> None:
-    place = s.builder.bitcast(place, ir.IntType(8).as_pointer())
-    arguments = [place, *(ir.Constant(_I32, k) for k in (int(write), 3, 1))]
-    kind = ir.FunctionType(ir.VoidType(), [x.type for x in arguments])
-    s.builder.call(s.builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind), arguments)
+        prefetch(s.builder, place, FIRST, write=True)
 
 
 def _c(name: str, kind: Any, builder: Any, *args: Any) -> Any:
@@ -247,7 +241,7 @@ def _c(name: str, kind: Any, builder: Any, *args: Any) -> Any:
     return builder.call(function, args)
 
 
-def functions(dtype: str) -> dict[str, Function]:
+def functions(dtype: str) -> dict[str, OnWords]:
     """The functions of the module's docstring for elements of ``dtype``, "f32" or "f64"."""
     bodies: dict[str, tuple[_Body, Sequence[int]]] = {
         "rows_to_panel": (_rows_to_panel, (0, 1)),
@@ -256,8 +250,8 @@ def functions(dtype: str) -> dict[str, Function]:
         "copy_rows": (_copy_rows, (0, 2)),
         "tile": (_tile, (0, 2, 5)),
     }
-    found: dict[str, Function] = {name: partial(_called, name, *body, dtype) for name, body in bodies.items()}
-    item = number(_ITEMS[dtype])
+    found: dict[str, OnWords] = {name: partial(_called, name, *body, dtype) for name, body in bodies.items()}
+    item = word(_ITEMS[dtype])
     found["at"] = lambda builder, p, n: builder.add(p, builder.mul(n, item))
     found["malloc"] = partial(_c, "malloc", ir.FunctionType(WORD, [WORD]))  # addresses are words on every CPU we know
     found["free"] = partial(_c, "free", ir.FunctionType(ir.VoidType(), [WORD]))

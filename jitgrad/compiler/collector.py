@@ -11,7 +11,7 @@ from collections.abc import Iterator
 def collector_paused() -> Iterator[None]:
     """Within it, no collection of cycles starts by itself.
 
-    The many small objects of numba, of a trace and of a plan set off full collections that find nothing: a single one
+    The many small objects of a translation, of a trace and of a plan set off full collections that find nothing: a single one
     takes longer (50 ms) than the compilation of a kernel, and a seventh of the first call over thousands of tensors.
     """
     if not gc.isenabled():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from jitgrad.jit import jit
 def loop(*statements: str) -> list[int]:
     body = "".join(f"        {s}\n" for s in ("a1 = x0[i]", *statements, "y0[i] = a1"))
     source = f"def kernel(x0, y0, start, stop):\n    for i in range(start, stop):\n{body}"
-    return vectors_side_by_side(ast.parse(source))
+    return list(vectors_side_by_side(ast.parse(source)).values())
 
 
 @pytest.mark.parametrize(
@@ -39,7 +40,7 @@ def test_deep_chains_take_more_vectors(statements: list[str], expected: int) -> 
     assert loop(*statements) == [expected]
 
 
-def test_loops_are_numbered_as_they_end() -> None:
+def test_every_loop_says_how_wide_it_is() -> None:
     deep = "\n".join(["            t = t * to_f32(0.5)"] * 60)
     source = f"""
 def kernel(x0, n, start, stop):
@@ -52,10 +53,14 @@ def kernel(x0, n, start, stop):
     for k in range(n):
         t = x0[k]
 """
-    assert vectors_side_by_side(ast.parse(source)) == [DEEP, USUAL, USUAL, USUAL]
+    widths = vectors_side_by_side(ast.parse(source))
+    assert {loop.lineno: width for loop, width in widths.items()} == {3: USUAL, 4: DEEP, 66: USUAL, 68: USUAL}
     text, _ = lower(source, "kernel", ["f32*", "i64"], {}, 256)
-    assert [int(line.rsplit(" ", 1)[1][:-1]) for line in text.splitlines() if "interleave.count" in line] == [
-        DEEP, USUAL, USUAL, USUAL,
+    loops = re.findall(r", !llvm.loop (!\d+)", text)
+    hints = [re.search(rf"^{loop} = distinct !{{ {loop}, (!\d+) }}$", text, re.MULTILINE)[1] for loop in loops]
+    assert len(set(loops)) == 4
+    assert [re.search(rf"^{h} = .*interleave.count\", i32 (\d)", text, re.MULTILINE)[1] for h in hints] == [
+        str(DEEP), str(USUAL), str(USUAL), str(USUAL),
     ]  # fmt: skip
 
 
@@ -64,7 +69,7 @@ def test_small_code_stays_small() -> None:
 
     text, _ = lower(source, "kernel", ["f32*"], {}, 256, small=True)
 
-    assert 'interleave.count", i32 1}' in text
+    assert 'interleave.count", i32 1 }' in text
     assert "llvm.loop.unroll.disable" in text
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from jitgrad.backends.cpu import native_names
 from jitgrad.backends.kernel_library import FUNCTIONS
 from jitgrad.backends.machine import compile_entry
 
@@ -18,7 +19,7 @@ NUMPY = {
     "left_shift_int": np.left_shift,
     "right_shift_int": np.right_shift,
 }
-DTYPES = ["l", "L"]  # what numba computes integers in
+DTYPES = ["l", "L"]  # what kernels compute integers in
 
 
 def corners(name: str, dtype: str) -> list[tuple[Any, Any]]:
@@ -45,7 +46,7 @@ def test_compiled_form(name: str, dtype: str) -> None:
     x, y, out = *pairs, np.empty(pairs.shape[1], pairs.dtype)
     text = f"def kernel(x, y, out, start, stop):\n    for i in range(start, stop):\n        out[i] = {name}(x[i], y[i])\n"
     kind = "i64*" if dtype == "l" else "u64*"
-    code = compile_entry(text, "kernel", FUNCTIONS, params=(kind, kind, kind), key=None)
+    code = compile_entry(text, "kernel", native_names(), params=(kind, kind, kind), key=None)
 
     words = np.array([array.ctypes.data for array in (x, y, out)], np.int64)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)(words.ctypes.data, 0, x.size)

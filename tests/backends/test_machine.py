@@ -323,13 +323,12 @@ def test_memory_of_dropped_kernels_is_freed():
     assert int(path.read_text().split()[0]) - before < 400  # pages of 4 kB
 
 
-def test_called_functions_are_inlined():
-    import numba
+def test_functions_that_numba_compiled_are_inlined():
+    from jitgrad.backends.numba_function import numba_function
 
-    square = numba.njit(error_model="numpy")(lambda x: x * x)
     text = LOOP + "        y0[i] = square(x0[i])\n"
 
-    code = compile_entry(text, "kernel", {"square": square}, params=("f32*", "f32*"), key=None)
+    code = compile_entry(text, "kernel", {"square": numba_function(lambda x: x * x)}, params=("f32*", "f32*"), key=None)
 
     assert "vector.body" in code.llvm
 

@@ -75,18 +75,13 @@ def test_damaged_entry_is_compiled_again(folder):
 
 
 def test_absolute_addresses_stay_off_the_disk():
-    from numba.core import types
-    from numba.extending import intrinsic
+    from llvmlite import ir
 
-    pointer = types.CPointer(types.float32)
+    from jitgrad.backends.kinds import F32, Pointer, Value
 
-    @intrinsic
-    def here(typing):
-        def build(context, builder, signature, args):
-            number = context.get_constant(types.int64, 0x7F0000001000)
-            return number.inttoptr(context.get_value_type(pointer))
-
-        return pointer(), build
+    def here(builder):
+        kind = Pointer(F32)
+        return Value(kind, ir.Constant(ir.IntType(64), 0x7F0000001000).inttoptr(kind.llvm))
 
     text = "def kernel(y0, start, stop):\n    y0[0] = here()[start]\n"
     compile_entry(text, "kernel", {"here": here}, params=("f32*",), key="")

@@ -12,7 +12,9 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from jitgrad.compiler.codegen.vecmath import FUNCTIONS, numba_namespace, numpy_namespace
+from jitgrad.backends.cpu import native_names
+from jitgrad.backends.machine import MachineCode, compile_entry
+from jitgrad.compiler.codegen.vecmath import FUNCTIONS, numpy_namespace
 
 WIDTHS = (32, 64)
 DTYPES: dict[int, Any] = {32: np.float32, 64: np.float64}
@@ -23,38 +25,23 @@ ROUNDED_BINARY = [name for name in ROUNDED if FUNCTIONS[name].arity == 2]
 NAN, INF = float("nan"), float("inf")
 
 
-def compile_loop(function: Any, name: str, width: int) -> Any:
-    """``y[i] = function(x[i])`` or ``function(a[i], b[i])`` over pointers, as kernels call it."""
-    import numba
-    from numba import types
-
-    element = types.float32 if width == 32 else types.float64
-    result = types.uint8 if FUNCTIONS[name].boolean else element  # numba stores no boolean through a pointer
-    pointer = types.CPointer(element)
-
-    def unary(x, y, n):
-        for i in range(n):
-            y[i] = function(x[i])
-
-    def binary(a, b, y, n):
-        for i in range(n):
-            y[i] = function(a[i], b[i])
-
-    arity = FUNCTIONS[name].arity
-    signature = types.void(*[pointer] * arity, types.CPointer(result), types.intp)
-    return numba.cfunc(signature, error_model="numpy")(unary if arity == 1 else binary)
+def compile_loop(name: str, width: int) -> MachineCode:
+    """``y[i] = name(x[i])`` or ``name(a[i], b[i])``, as kernels call it."""
+    names = ["a", "b"][: FUNCTIONS[name].arity]
+    text = f"def kernel({', '.join(names)}, y, start, stop):\n    for i in range(start, stop):\n"
+    text += f"        y[i] = {name}({', '.join(f'{x}[i]' for x in names)})\n"
+    params = (*[f"f{width}*"] * len(names), "bool*" if FUNCTIONS[name].boolean else f"f{width}*")
+    return compile_entry(text, "kernel", native_names(), params=params, key=None)
 
 
-@cache
-def loop_of(name: str, width: int) -> Any:
-    return compile_loop(numba_namespace()[name], name, width)
+loop_of = cache(compile_loop)
 
 
 def call(function: Any, name: str, *operands: np.ndarray) -> np.ndarray:
     arrays = [np.ascontiguousarray(x) for x in operands]
     out = np.empty(arrays[0].shape, np.bool_ if FUNCTIONS[name].boolean else arrays[0].dtype)
-    prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (len(arrays) + 1), ctypes.c_ssize_t)
-    prototype(function.address)(*[x.ctypes.data for x in arrays], out.ctypes.data, out.size)
+    table = np.array([x.ctypes.data for x in (*arrays, out)], np.int64)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(function.address)(table.ctypes.data, 0, out.size)
     return out
 
 
@@ -317,12 +304,12 @@ def test_powers_of_two_and_ten_are_exact(run):
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", ["exp", "log2", "tan", "pow", "erfc"])
 def test_machines_without_fused_multiply_add_get_the_same_accuracy(name, width, monkeypatch):
-    from jitgrad.compiler.codegen.vecmath import llvm_algebra
+    from jitgrad.backends import mathematics
 
-    monkeypatch.setattr(llvm_algebra, "_has_fma", lambda context: False)
-    entry, operands = FUNCTIONS[name], pairs(name, DTYPES[width], 50)[: FUNCTIONS[name].arity]
+    monkeypatch.setattr(mathematics, "has_fma", lambda: False)
+    operands = pairs(name, DTYPES[width], 50)[: FUNCTIONS[name].arity]
     operands = tuple(np.abs(x) for x in operands) if name == "log2" else operands
-    function = compile_loop(llvm_algebra.numba_intrinsic(name, entry.arity, entry.definition, False), name, width)
+    function = compile_loop(name, width)
     got = call(function, name, *operands)
     precise = PRECISE.get(name) or getattr(mp, name)
     with mp.workprec(400):

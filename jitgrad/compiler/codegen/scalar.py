@@ -36,7 +36,7 @@ _INTEGER_FORMS: Mapping[str, str] = {
 
 
 def typed(number: bool | int | float, dtype: Dtype) -> str:
-    """A literal of ``dtype``: bare ones would make numba compute in f64 or i64."""
+    """A literal of ``dtype``: a bare one is an f64 or an i64."""
     if dtype.kind == "b":
         return "True" if number else "False"
     if dtype.kind == "f":
@@ -169,7 +169,7 @@ class _Renderer:
             form = _INTEGER_FORMS.get(name)
             if form is None:
                 raise CodegenError(f"op {self.op}: {name} has no integer form")
-            to = f"to_{dtype_name(dtype)}"  # numba negates in 64 bits, and select wants arms of one dtype
+            to = f"to_{dtype_name(dtype)}"  # kernels negate in 64 bits, and select wants arms of one dtype
             return self.wrapped(form.format(*parts, z=typed(0, dtype), o=typed(1, dtype), to=to), dtype)
         if name == "sign":  # NaN stays NaN, and both zeros give 0.0
             zero, one = typed(0, dtype), typed(1, dtype)
@@ -181,7 +181,7 @@ class _Renderer:
         return f"{name}({', '.join(parts)})", dtype
 
     def wrapped(self, text: str, dtype: Dtype) -> tuple[str, Dtype]:
-        """Integer arithmetic is 64 bits wide in numba: cut it back."""
+        """Integer arithmetic is 64 bits wide in kernels: cut it back."""
         if dtype.kind in "iu" and dtype != np.dtype(np.int64):
             return f"to_{dtype_name(dtype)}({text})", dtype
         return text, dtype

@@ -1,21 +1,17 @@
-"""The meaning of the definitions as LLVM instructions, emitted where a numba-compiled function calls them.
+"""The meaning of the definitions as LLVM instructions, emitted where kernel source calls them.
 
-No instruction carries a fastmath flag, whatever the flags of the caller; all is branch-free, so that LLVM's loop
-vectoriser takes the loop around it. llvmlite and numba are imported with this module, never with the package.
+No instruction carries a fastmath flag; all is branch-free, so that LLVM's loop vectoriser takes the loop around it.
+llvmlite is imported with this module, never with the package.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
-from llvmlite import binding, ir
-from numba import types
-from numba.core.errors import TypingError
-from numba.extending import intrinsic
+from llvmlite import ir
 
 from jitgrad.compiler.codegen.vecmath.algebra import Algebra, Value, exact_multiply_add
 
@@ -25,23 +21,6 @@ _INTS = {32: ir.IntType(32), 64: ir.IntType(64)}
 
 def _float_constant(kind: Any, number: float) -> Any:
     return ir.Constant(kind, float(np.float32(number)) if kind == _FLOATS[32] else float(number))
-
-
-class _NoFlags(ir.instructions.FastMathFlags):  # type: ignore[misc]
-    """A set of fastmath flags that stays empty."""
-
-    def add(self, name: str) -> None:
-        """Ignore ``name``."""
-
-
-def _strict(instruction: Any) -> Any:
-    """``instruction``, safe from ``fastmath=True``: numba adds flags to every float instruction of a module that has
-    none, hence one empty flag, and to every call, hence a set that refuses."""
-    if isinstance(instruction, ir.CallInstr):
-        instruction.fastmath = _NoFlags()
-    else:
-        instruction.flags = [""]
-    return instruction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,14 +41,14 @@ class LlvmValue:
 
     def _arithmetic(self, left: Any, right: Any, integer: str, floating: str) -> LlvmValue:
         emit = getattr(self.builder, integer if isinstance(self.ir.type, ir.IntType) else floating)
-        return LlvmValue(self.builder, _strict(emit(left, right)))
+        return LlvmValue(self.builder, emit(left, right))
 
     def _compare(self, operator: str, other: Any) -> LlvmValue:
         right = self.coerce(other)
         if isinstance(self.ir.type, ir.IntType):
             return LlvmValue(self.builder, self.builder.icmp_signed(operator, self.ir, right))
         emit = self.builder.fcmp_unordered if operator == "!=" else self.builder.fcmp_ordered
-        return LlvmValue(self.builder, _strict(emit(operator, self.ir, right)))
+        return LlvmValue(self.builder, emit(operator, self.ir, right))
 
     def __add__(self, other: Any) -> LlvmValue:
         return self._arithmetic(self.ir, self.coerce(other), "add", "fadd")
@@ -90,10 +69,10 @@ class LlvmValue:
         return self._arithmetic(self.coerce(other), self.ir, "mul", "fmul")
 
     def __truediv__(self, other: Any) -> LlvmValue:
-        return LlvmValue(self.builder, _strict(self.builder.fdiv(self.ir, self.coerce(other))))
+        return LlvmValue(self.builder, self.builder.fdiv(self.ir, self.coerce(other)))
 
     def __rtruediv__(self, other: Any) -> LlvmValue:
-        return LlvmValue(self.builder, _strict(self.builder.fdiv(self.coerce(other), self.ir)))
+        return LlvmValue(self.builder, self.builder.fdiv(self.coerce(other), self.ir))
 
     def __neg__(self) -> LlvmValue:
         if isinstance(self.ir.type, ir.IntType):
@@ -156,7 +135,7 @@ class LlvmAlgebra:
         suffix = f"f{self.width}"
         function_type = ir.FunctionType(kind, [kind] * len(operands))
         function = self.builder.module.declare_intrinsic(f"{name}.{suffix}", (), function_type)
-        return self._wrap(_strict(self.builder.call(function, [self._float(x) for x in operands])))
+        return self._wrap(self.builder.call(function, [self._float(x) for x in operands]))
 
     def const(self, number: float) -> Value:
         return self._wrap(_float_constant(_FLOATS[self.width], number))
@@ -212,7 +191,7 @@ class LlvmAlgebra:
         return self._call("llvm.maximum", x, y)
 
     def fmod(self, x: Value, y: Value) -> Value:
-        return self._wrap(_strict(self.builder.frem(self._float(x), self._float(y))))
+        return self._wrap(self.builder.frem(self._float(x), self._float(y)))
 
     def select(self, condition: Value, yes: Value, no: Value) -> Value:
         typed = yes if isinstance(yes, LlvmValue) else no
@@ -233,7 +212,7 @@ class LlvmAlgebra:
             _define_scalar_form(function, self, bound, slow)
             for n in _VECTOR_LENGTHS[self.width]:
                 _define_vector_form(function, n, bound)
-        return self._wrap(_strict(self.builder.call(function, [x.ir, usual.ir])))
+        return self._wrap(self.builder.call(function, [x.ir, usual.ir]))
 
     def bits(self, x: Value) -> Value:
         return self._wrap(self.builder.bitcast(x.ir, _INTS[self.width]))
@@ -302,8 +281,8 @@ def _define_vector_form(scalar: Any, length: int, bound: float) -> None:
     builder = ir.IRBuilder(function.append_basic_block())
     x, usual = function.args
     limit = ir.Constant(vector, [_float_constant(kind, bound)] * length)
-    above = _strict(builder.fcmp_ordered(">", x, limit))
-    below = _strict(builder.fcmp_ordered("<", x, ir.Constant(vector, [_float_constant(kind, -bound)] * length)))
+    above = builder.fcmp_ordered(">", x, limit)
+    below = builder.fcmp_ordered("<", x, ir.Constant(vector, [_float_constant(kind, -bound)] * length))
     mask = builder.bitcast(builder.or_(above, below), ir.IntType(length))
     with builder.if_then(builder.icmp_unsigned("!=", mask, ir.Constant(mask.type, 0)), likely=False):
         builder.ret(_lane_by_lane(builder, scalar, x, usual))
@@ -317,7 +296,7 @@ def _lane_by_lane(builder: Any, scalar: Any, x: Any, usual: Any) -> Any:
     builder.branch(loop)
     builder.position_at_end(loop)
     lane, result = builder.phi(index), builder.phi(x.type)
-    value = _strict(builder.call(scalar, [builder.extract_element(v, lane) for v in (x, usual)]))
+    value = builder.call(scalar, [builder.extract_element(v, lane) for v in (x, usual)])
     updated, following = builder.insert_element(result, value, lane), builder.add(lane, index(1))
     lane.add_incoming(index(0), before)
     lane.add_incoming(following, loop)
@@ -326,41 +305,3 @@ def _lane_by_lane(builder: Any, scalar: Any, x: Any, usual: Any) -> Any:
     builder.cbranch(builder.icmp_unsigned("<", following, index(x.type.count)), loop, done)
     builder.position_at_end(done)
     return updated
-
-
-@cache
-def _has_fma(context: Any) -> bool:
-    """Whether the machine that numba compiles for has a fused multiply-add. Asked once: LLVM may be busy elsewhere."""
-    if not binding.get_process_triple().startswith(("x86_64", "i686", "amd64")):
-        return True  # AArch64, POWER and RISC-V with D have it in the base set
-    return "+fma," in f"{context.codegen()._tm_features},"
-
-
-
-def numba_intrinsic(name: str, arity: int, definition: Callable[..., Value], boolean: bool) -> Any:
-    """A numba intrinsic that emits ``definition``: float32 operands give float32, float64 float64.
-
-    numba reports a TypingError at the call for operands of another or of mixed type.
-    """
-
-    def typing(operands: tuple[Any, ...]) -> tuple[Any, Callable[..., Any]]:
-        kinds = set(operands)
-        if len(kinds) != 1 or operands[0] not in (types.float32, types.float64):
-            raise TypingError(f"{name}: operands must all be float32 or all float64, got {operands}")
-        width = operands[0].bitwidth
-
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            algebra = LlvmAlgebra(builder, width, _has_fma(context))
-            return definition(algebra, *(LlvmValue(builder, a) for a in args)).ir
-
-        return (types.boolean if boolean else operands[0])(*operands), codegen
-
-    def unary(typingctx: Any, x: Any) -> Any:
-        return typing((x,))
-
-    def binary(typingctx: Any, x: Any, y: Any) -> Any:
-        return typing((x, y))
-
-    function = unary if arity == 1 else binary
-    function.__name__ = function.__qualname__ = name
-    return intrinsic(function)

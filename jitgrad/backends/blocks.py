@@ -1,0 +1,54 @@
+"""What machine code is built of in more than one place. Import it only when something is compiled: it imports llvmlite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from llvmlite import ir
+
+WORD = ir.IntType(64)
+
+
+def word(value: Any) -> Any:
+    """A Python integer as a constant word; a word as it is."""
+    return ir.Constant(WORD, value) if isinstance(value, int) else value
+
+
+def place(builder: Any, kind: Any, name: str = "", size: int | None = None) -> Any:
+    """Memory of the running function for one value of the LLVM type ``kind``, or for ``size`` of them."""
+    with builder.goto_entry_block():
+        return builder.alloca(kind, size, name)
+
+
+@contextmanager
+def counted(builder: Any, start: Any, stop: Any, step: Any = 1, hint: Any = None) -> Iterator[Any]:
+    """``for i in range(start, stop, step)`` for ``step > 0``; gives i. ``hint``: metadata for LLVM's loop passes."""
+    counter = place(builder, WORD)
+    builder.store(word(start), counter)
+    head, body, end = (builder.append_basic_block(name) for name in ("head", "body", "end"))
+    builder.branch(head)
+    builder.position_at_end(head)
+    index = builder.load(counter)
+    builder.cbranch(builder.icmp_signed("<", index, word(stop)), body, end)
+    builder.position_at_end(body)
+    yield index
+    if not builder.block.is_terminated:
+        builder.store(builder.add(index, word(step), flags=("nsw",)), counter)
+        back = builder.branch(head)
+        if hint is not None:
+            back.set_metadata("llvm.loop", hint)
+    builder.position_at_end(end)
+
+
+FIRST, SECOND = 3, 2  # levels of the cache, as LLVM numbers them
+
+
+def prefetch(builder: Any, address: Any, level: int, *, write: bool = False) -> None:
+    """Start loading the cache line at ``address`` into ``level`` of the cache, to be written if ``write``."""
+    byte, half = ir.IntType(8).as_pointer(), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [byte, half, half, half])
+    function = builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind)
+    data = 1
+    builder.call(function, [builder.bitcast(address, byte), *(ir.Constant(half, k) for k in (int(write), level, data))])

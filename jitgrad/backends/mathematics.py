@@ -1,0 +1,26 @@
+"""The vector mathematics as functions of kernel source. Import it only when a kernel is compiled: it imports llvmlite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jitgrad.backends.kinds import BOOL, Function, KindError, Value, same_float
+from jitgrad.backends.llvm import has_fma
+from jitgrad.compiler.codegen.vecmath import FUNCTIONS, MathFunction
+from jitgrad.compiler.codegen.vecmath.llvm_algebra import LlvmAlgebra, LlvmValue
+
+
+def _emitter(function: MathFunction) -> Function:
+    def emit(builder: Any, *operands: Value) -> Value:
+        kind = same_float(*operands)
+        if len(operands) != function.arity:
+            raise KindError(f"{function.name} takes {function.arity} operands, found {len(operands)}")
+        algebra = LlvmAlgebra(builder, kind.bits, has_fma())
+        found = function.definition(algebra, *(LlvmValue(builder, x.ir) for x in operands)).ir
+        return Value(BOOL if function.boolean else kind, found)
+
+    return emit
+
+
+NAMES: dict[str, Function] = {function.name: _emitter(function) for function in FUNCTIONS.values()}
+"""``exp(x)`` is f32 for f32 and f64 for f64 (``isnan`` and its kind: bool); operands are floats of one dtype."""
