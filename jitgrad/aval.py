@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.errors import AxisError, DtypeError, ShapeError
+from jitgrad.errors import AxisError, DtypeError, ShapeError, shown
 
 Dtype = np.dtype[Any]
 Shape = tuple[int, ...]
@@ -101,7 +101,7 @@ def normalize_axis(what: str, axis: Any, ndim: int) -> int:
     try:
         k = operator.index(axis)
     except TypeError:
-        raise AxisError(f"{what}: axis must be an int, got {axis!r}") from None
+        raise AxisError(f"{what}: axis must be an int, got {shown(axis)}") from None
     if not -ndim <= k < ndim:
         raise AxisError(f"{what}: axis {k} is out of bounds for an array of {ndim} dimensions")
     return k % ndim if ndim else 0
@@ -123,7 +123,7 @@ def normalize_shape(what: str, shape: Any) -> Shape:
     try:
         return (operator.index(shape),) if not isinstance(shape, Iterable) else tuple(map(operator.index, shape))
     except TypeError:
-        raise ShapeError(f"{what}: a shape is an int or a sequence of ints, got {shape!r}") from None
+        raise ShapeError(f"{what}: a shape is an int or a sequence of ints, got {shown(shape)}") from None
 
 
 # --- dtype rules -------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import reprlib
+
 
 class JitgradError(Exception):
     """Base class of all errors that jitgrad raises on purpose."""
@@ -113,3 +115,12 @@ class RetraceWarning(JitgradWarning):
 
 class CacheWarning(JitgradWarning):
     """The disk cache could not be used for an entry."""
+
+
+class _Shortened(reprlib.Repr):
+    maxother = maxstring = 60
+
+
+def shown(value: object) -> str:
+    """``value`` as an error message shows it: a thousand numbers say no more than the first ones."""
+    return _Shortened().repr(value)

@@ -15,6 +15,7 @@ from jitgrad.aval import Aval, Dtype
 from jitgrad.compiler.codegen.vecmath import numpy_namespace
 from jitgrad.errors import ArgumentError
 from jitgrad.op import OpDef
+from jitgrad.selection import select
 
 # What the kernels provide besides their vector mathematics.
 _PLAIN: dict[str, Any] = {
@@ -89,7 +90,7 @@ def evaluate_with(
     names = {name: x.astype(d) for name, x, d in zip(op.operands, operands, dtypes, strict=True)}
     code = _code(op.scalar, dtypes[-1])
     with np.errstate(all="ignore"):
-        result = eval(code, {**functions, "_select": np.where, "_typed": np.asarray}, {**names, **attrs})
+        result = eval(code, {**functions, "_select": select, "_typed": np.asarray}, {**names, **attrs})
     return np.broadcast_to(np.asarray(result, out), np.broadcast_shapes(*(x.shape for x in operands)))
 
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from jitgrad.aval import same_dtype
-from jitgrad.errors import ArgumentError, ShapeError
+from jitgrad.errors import ArgumentError, ShapeError, shown
 from jitgrad.formulas import blockwise
 from jitgrad.op import elementwise
 from jitgrad.ops.arithmetic import abs, add, divide, multiply, negative, square, subtract
@@ -17,6 +17,7 @@ from jitgrad.ops.operand import Operand, apply, is_number
 from jitgrad.ops.special import erf, on_floats
 from jitgrad.ops.transcendental import SIGMOID, exp, expm1, sigmoid
 from jitgrad.ops.trigonometric import tanh
+from jitgrad.selection import select
 from jitgrad.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
@@ -37,7 +38,7 @@ def _not_above_zero(x: Any) -> Tensor:
 RELU = elementwise(
     "relu(x)",
     scalar="0 if x <= 0 else x",  # NaN stays NaN
-    eager=lambda x: np.where(x <= 0, 0, x),
+    eager=lambda x: np.maximum(x, 0) + 0,  # -0.0 becomes 0.0
     dtypes=same_dtype,
     # read from the result, which the next layer keeps anyway
     vjp=(lambda g, out, _x: where(less_equal(out, 0), 0.0, g),),
@@ -46,7 +47,7 @@ RELU = elementwise(
 RELU6 = elementwise(
     "relu6(x)",
     scalar="0 if x <= 0 else (6 if x >= 6 else x)",
-    eager=lambda x: np.where(x <= 0, 0, np.where(x >= 6, 6, x)),
+    eager=lambda x: select(x <= 0, 0, select(x >= 6, 6, x)),
     dtypes=same_dtype,
     vjp=(lambda g, _out, x: where(_within(x, 0, 6), g, 0.0),),
     domain=("nonzero",),
@@ -54,7 +55,7 @@ RELU6 = elementwise(
 LEAKY_RELU = elementwise(
     "leaky_relu(x, negative_slope)",
     scalar="x if x > 0 else negative_slope * x",
-    eager=lambda x, negative_slope: np.where(x > 0, x, negative_slope * x),
+    eager=lambda x, negative_slope: select(x > 0, x, negative_slope * x),
     vjp=(
         lambda g, _out, x, negative_slope: where(greater(x, 0), g, multiply(negative_slope, g)),
         lambda g, _out, x, _negative_slope: where(greater(x, 0), 0.0, multiply(g, x)),
@@ -64,7 +65,7 @@ LEAKY_RELU = elementwise(
 HARDTANH = elementwise(
     "hardtanh(x, min_val, max_val)",
     scalar="min_val if x < min_val else (max_val if x > max_val else x)",
-    eager=lambda x, min_val, max_val: np.where(x < min_val, min_val, np.where(x > max_val, max_val, x)),
+    eager=lambda x, min_val, max_val: select(x < min_val, min_val, select(x > max_val, max_val, x)),
     dtypes=same_dtype,
     vjp=(
         lambda g, _out, x, min_val, max_val: where(_within(x, min_val, max_val), g, 0.0),
@@ -153,7 +154,7 @@ def _celu_slope_gradient(g: Tensor, _out: Any, x: Any, alpha: Any) -> Tensor:
 ELU = elementwise(
     "elu(x, alpha)",
     scalar="x if x > 0 else alpha * expm1(x)",
-    eager=lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x)),
+    eager=lambda x, alpha: select(x > 0, x, alpha * np.expm1(x)),
     vjp=(
         lambda g, _out, x, alpha: where(greater(x, 0), g, multiply(g, multiply(alpha, exp(_not_above_zero(x))))),
         _elu_slope_gradient,
@@ -163,7 +164,7 @@ ELU = elementwise(
 CELU = elementwise(
     "celu(x, alpha)",
     scalar="x if x > 0 else alpha * expm1(x / alpha)",
-    eager=lambda x, alpha: np.where(x > 0, x, alpha * np.expm1(x / alpha)),
+    eager=lambda x, alpha: select(x > 0, x, alpha * np.expm1(x / alpha)),
     vjp=(
         lambda g, _out, x, alpha: where(greater(x, 0), g, multiply(g, exp(divide(_not_above_zero(x), alpha)))),
         _celu_slope_gradient,
@@ -174,7 +175,7 @@ SELU = elementwise(
     "selu(x)",
     # scale and scale * alpha of Klambauer et al., arXiv:1706.02515: mean 0 and variance 1 are a fixed point
     scalar="1.0507009873554805 * x if x > 0 else 1.7580993408473768 * expm1(x)",
-    eager=lambda x: np.where(x > 0, 1.0507009873554805 * x, 1.7580993408473768 * np.expm1(x)),
+    eager=lambda x: select(x > 0, 1.0507009873554805 * x, 1.7580993408473768 * np.expm1(x)),
     vjp=(
         lambda g, _out, x: where(
             greater(x, 0),
@@ -242,7 +243,7 @@ MISH = elementwise(
 SOFTPLUS = elementwise(
     "softplus(x, beta, threshold)",
     scalar="x if x * beta > threshold else softplus(x * beta) / beta",
-    eager=lambda x, beta, threshold: np.where(x * beta > threshold, x, _softplus_array(x * beta) / beta),
+    eager=lambda x, beta, threshold: select(x * beta > threshold, x, _softplus_array(x * beta) / beta),
     vjp=(
         lambda g, _out, x, beta, threshold: where(
             greater(multiply(x, beta), threshold), g, multiply(g, sigmoid(multiply(x, beta)))
@@ -348,7 +349,7 @@ def gelu(x: Operand, approximate: Literal["none", "tanh"] = "none") -> Tensor:
         return apply(GELU, x)
     if approximate == "tanh":
         return apply(GELU_TANH, x)
-    raise ArgumentError(f'gelu: approximate must be "none" or "tanh", got {approximate!r}')
+    raise ArgumentError(f'gelu: approximate must be "none" or "tanh", got {shown(approximate)}')
 
 
 swish = silu

@@ -21,6 +21,7 @@ from jitgrad.ops.comparison import (
     zero_gradient,
 )
 from jitgrad.ops.operand import Operand, apply, dtype_of, is_integral
+from jitgrad.selection import select
 from jitgrad.tensor import Tensor, check_supported
 
 # --- sums and products -------------------------------------------------------------------------------------------
@@ -292,7 +293,7 @@ LERP = elementwise(
     "lerp(x, y, weight)",
     # from the nearer end, so that weight 1 gives y exactly
     scalar="x + weight * (y - x) if abs(weight) < 0.5 else y - (y - x) * (1 - weight)",
-    eager=lambda x, y, weight: np.where(np.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight)),
+    eager=lambda x, y, weight: select(np.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight)),
     vjp=(
         lambda g, _out, _x, _y, weight: multiply(g, subtract(1.0, weight)),
         lambda g, _out, _x, _y, weight: multiply(g, weight),

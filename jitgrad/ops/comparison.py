@@ -10,6 +10,7 @@ import numpy as np
 from jitgrad.aval import Aval, Dtype, float_dtype, like_ufunc, select_dtype
 from jitgrad.op import OpDef, elementwise
 from jitgrad.ops.operand import Operand, apply
+from jitgrad.selection import select
 from jitgrad.tensor import Tensor
 
 # --- selection ---------------------------------------------------------------------------------------------------
@@ -17,7 +18,7 @@ from jitgrad.tensor import Tensor
 WHERE = elementwise(
     "where(condition, x, y)",
     scalar="x if condition else y",
-    eager=np.where,
+    eager=select,
     dtypes=select_dtype,
     vjp=(
         None,

@@ -9,7 +9,7 @@ import numpy as np
 
 from jitgrad.aval import Aval
 from jitgrad.dispatch import apply_op
-from jitgrad.errors import ArgumentError, ShapeError
+from jitgrad.errors import ArgumentError, ShapeError, shown
 from jitgrad.op import Kind, OpDef, define
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import asarray, full
@@ -83,7 +83,7 @@ FOLD: OpDef = define(
 def _pair(what: str, name: str, value: Any, least: int) -> Pair:
     found = (value, value) if isinstance(value, (int, np.integer)) else tuple(value)
     if len(found) != 2 or min(found) < least:
-        raise ArgumentError(f"{what}: {name} must be an int or two ints of at least {least}, got {value!r}")
+        raise ArgumentError(f"{what}: {name} must be an int or two ints of at least {least}, got {shown(value)}")
     return int(found[0]), int(found[1])
 
 

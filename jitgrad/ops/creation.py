@@ -12,7 +12,7 @@ import numpy as np
 from jitgrad.aval import Aval, Dtype, Shape, normalize_axis, normalize_shape
 from jitgrad.config import get_default_dtype
 from jitgrad.dispatch import aval_of
-from jitgrad.errors import ArgumentError, OperandError, ShapeError
+from jitgrad.errors import ArgumentError, OperandError, ShapeError, shown
 from jitgrad.op import Kind, define
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.identity import STOP_GRADIENT
@@ -354,7 +354,7 @@ def triu(x: Operand, k: int = 0) -> Tensor:
 def meshgrid(*xs: Operand, indexing: str = "xy") -> tuple[Tensor, ...]:
     """Coordinate arrays of the grid that the 1-D ``xs`` span; "xy" swaps the first two axes, as in NumPy."""
     if indexing not in ("xy", "ij"):
-        raise ArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', got {indexing!r}")
+        raise ArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', got {shown(indexing)}")
     avals = [aval_of(COPY, x) for x in xs]
     if any(a.ndim > 1 for a in avals):
         raise ShapeError(f"meshgrid needs 1-D arrays, got {', '.join(map(str, avals))}")

@@ -11,7 +11,7 @@ import numpy as np
 
 from jitgrad.aval import Aval, normalize_axes, normalize_axis, promote
 from jitgrad.dispatch import aval_of
-from jitgrad.errors import ArgumentError, AxisError, OperandError, ShapeError
+from jitgrad.errors import ArgumentError, AxisError, OperandError, ShapeError, shown
 from jitgrad.op import Kind, define
 from jitgrad.ops.creation import full
 from jitgrad.ops.movement import (
@@ -152,7 +152,7 @@ def repeat(x: Operand, repeats: int | Sequence[int] | Tensor, axis: int | None =
     k = normalize_axis("repeat", axis, len(shape))
     counts = np.asarray(repeats.concrete("repeat") if isinstance(repeats, Tensor) else repeats)
     if counts.dtype.kind not in "iu" or (counts < 0).any() or counts.size not in (1, shape[k]) or counts.ndim > 1:
-        raise ArgumentError(f"repeat: repeats must be one count or {shape[k]} counts, got {repeats!r}")
+        raise ArgumentError(f"repeat: repeats must be one count or {shape[k]} counts, got {shown(repeats)}")
     if counts.size == 1:
         times = int(counts.reshape(()))
         wide = broadcast_to(expand_dims(x, k + 1), (*shape[: k + 1], times, *shape[k + 1 :]))
@@ -169,7 +169,7 @@ def tile(x: Operand, repetitions: int | Sequence[int]) -> Tensor:
     shape = (1,) * (ndim - aval.ndim) + aval.shape
     times = (1,) * (ndim - len(times)) + tuple(map(operator.index, times))
     if any(t < 0 for t in times):
-        raise ArgumentError(f"tile: repetitions must not be negative, got {repetitions!r}")
+        raise ArgumentError(f"tile: repetitions must not be negative, got {shown(repetitions)}")
     spread = reshape(x, tuple(n for length in shape for n in (1, length)))
     wide = broadcast_to(spread, tuple(n for pair in zip(times, shape, strict=True) for n in pair))
     return reshape(wide, tuple(t * n for t, n in zip(times, shape, strict=True)))
@@ -200,11 +200,11 @@ def pad(x: Operand, pad_width: Any, mode: str = "constant", *, constant_values: 
     aval = aval_of(CONCAT, x)
     widths = _pairs("pad_width", pad_width, aval.ndim)
     if any(type(n) is not int or n < 0 for pair in widths for n in pair):
-        raise ArgumentError(f"pad: widths must be ints that are not negative, got {pad_width!r}")
+        raise ArgumentError(f"pad: widths must be ints that are not negative, got {shown(pad_width)}")
     if mode in ("edge", "reflect", "symmetric", "wrap"):
         return _pad_from_itself(x, aval, widths, mode)
     if mode != "constant":
-        raise ArgumentError(f"pad: mode must be constant, edge, reflect, symmetric or wrap, got {mode!r}")
+        raise ArgumentError(f"pad: mode must be constant, edge, reflect, symmetric or wrap, got {shown(mode)}")
     fill = _pairs("constant_values", constant_values, aval.ndim)
     if all(v == 0 for pair in fill for v in pair):
         shape = tuple(n + a + b for n, (a, b) in zip(aval.shape, widths, strict=True))

@@ -8,7 +8,7 @@ import numpy as np
 
 from jitgrad.aval import broadcast_shapes, normalize_axis
 from jitgrad.dispatch import apply_op
-from jitgrad.errors import ArgumentError, DtypeError, ShapeError
+from jitgrad.errors import ArgumentError, DtypeError, ShapeError, shown
 from jitgrad.op import elementwise
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import asarray, iota
@@ -30,7 +30,7 @@ def reduced(what: str, losses: Tensor, reduction: Reduction) -> Tensor:
         return sum_(losses)
     if reduction == "none":
         return losses
-    raise ArgumentError(f"{what}: reduction must be 'mean', 'sum' or 'none', got {reduction!r}")
+    raise ArgumentError(f"{what}: reduction must be 'mean', 'sum' or 'none', got {shown(reduction)}")
 
 
 def _pair(what: str, x: Any, target: Any) -> tuple[Any, Any]:

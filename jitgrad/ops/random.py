@@ -12,7 +12,7 @@ import numpy as np
 from jitgrad.aval import Dtype, Shape, broadcast_shapes, normalize_shape
 from jitgrad.config import get_default_dtype
 from jitgrad.dispatch import apply_op
-from jitgrad.errors import ArgumentError, DtypeError
+from jitgrad.errors import ArgumentError, DtypeError, shown
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import asarray, iota
 from jitgrad.ops.inplace import assign
@@ -97,7 +97,7 @@ def _as_key(seed: int) -> int:
     try:
         return operator.index(seed) % 2**64
     except TypeError:
-        raise ArgumentError(f"a seed is an int, got {seed!r}") from None
+        raise ArgumentError(f"a seed is an int, got {shown(seed)}") from None
 
 
 default_generator = Generator(np.random.SeedSequence().generate_state(1, np.uint64)[0])

@@ -11,7 +11,7 @@ import numpy as np
 
 from jitgrad.aval import Aval, Count, Dtype, normalize_axes, normalize_axis
 from jitgrad.dispatch import aval_of
-from jitgrad.errors import ArgumentError, DtypeError, ShapeError
+from jitgrad.errors import ArgumentError, DtypeError, ShapeError, shown
 from jitgrad.op import Kind, OpDef, define
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.identity import STOP_GRADIENT
@@ -347,7 +347,7 @@ def norm(x: Operand, ord: float | str | None = None, axis: Axis = None, keepdims
     axes = normalize_axes("norm", axis, aval_of(SUM, x).ndim)
     euclidean = ord is None or ord == "fro"
     if isinstance(ord, str) and not euclidean:
-        raise ArgumentError(f"norm: ord must be a number, None or 'fro', got {ord!r}")
+        raise ArgumentError(f"norm: ord must be a number, None or 'fro', got {shown(ord)}")
     if not euclidean and len(axes) == 2:
         raise ArgumentError(f"norm: ord={ord!r} over two axes would be a matrix norm; reshape(-1) for that of a vector")
     values = _float("norm", x)

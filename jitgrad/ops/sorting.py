@@ -10,7 +10,7 @@ import numpy as np
 
 from jitgrad.aval import Aval, normalize_axis
 from jitgrad.dispatch import aval_of
-from jitgrad.errors import ArgumentError, ShapeError
+from jitgrad.errors import ArgumentError, ShapeError, shown
 from jitgrad.op import Kind, define
 from jitgrad.ops.indexing import as_constant, take, take_along_axis
 from jitgrad.ops.movement import flatten
@@ -131,7 +131,7 @@ def searchsorted(ordered: Operand, values: Operand, side: str = "left", *, sorte
     ``sorter`` gives the order of an array that is not sorted, as argsort does.
     """
     if side not in ("left", "right"):
-        raise ArgumentError(f"searchsorted: side must be 'left' or 'right', got {side!r}")
+        raise ArgumentError(f"searchsorted: side must be 'left' or 'right', got {shown(side)}")
     return apply(SEARCHSORTED, ordered if sorter is None else take(ordered, sorter, 0), values, side=side)
 
 

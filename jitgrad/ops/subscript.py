@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.aval import Shape
-from jitgrad.errors import IndexingError
+from jitgrad.errors import IndexingError, shown
 from jitgrad.ops.indexing import INDEX_GET, TAKE, as_constant
 from jitgrad.ops.movement import EXPAND_DIMS, SLICE, SQUEEZE, SliceIndex
 from jitgrad.ops.operand import apply
@@ -67,7 +67,7 @@ def _as_array(entry: list[Any]) -> np.ndarray[Any, Any]:
     try:
         return np.asarray(entry) if entry else np.zeros(0, np.int64)
     except ValueError:
-        raise IndexingError(f"a list used as an index must be rectangular, got {entry!r}") from None
+        raise IndexingError(f"a list used as an index must be rectangular, got {shown(entry)}") from None
 
 
 def entries_of(index: Any) -> list[Any]:

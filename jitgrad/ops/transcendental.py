@@ -51,13 +51,13 @@ EXPM1 = elementwise(
 def _sigmoid(x: np.ndarray[Any, Any]) -> Any:
     """Without overflow for large negative ``x``, where ``1 / (1 + exp(-x))`` would be 0 too early."""
     small = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1, small) / (1 + small)
+    return np.maximum(small, x >= 0) / (1 + small)  # the numerator is 1 from 0 on
 
 
 SIGMOID = elementwise(
     "sigmoid(x)",
     scalar="sigmoid(x)",
-    eager=_sigmoid,
+    eager=blockwise(_sigmoid),
     vjp=(lambda g, out, _x: multiply(g, multiply(out, subtract(1.0, out))),),
     domain=("real",),
 )

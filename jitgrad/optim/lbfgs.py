@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.autograd.modes import enable_grad, no_grad
-from jitgrad.errors import ArgumentError, TraceError
+from jitgrad.errors import ArgumentError, TraceError, shown
 from jitgrad.ops.inplace import assign
 from jitgrad.optim.optimizer import Optimizer, at_least
 from jitgrad.scope import current_interpreter
@@ -42,7 +42,7 @@ class LBFGS(Optimizer):
         super().__init__(params, lr)
         at_least("LBFGS", 1, max_iter=max_iter, history_size=history_size)
         if line_search_fn not in (None, "strong_wolfe"):
-            raise ArgumentError(f"LBFGS: line_search_fn must be None or 'strong_wolfe', got {line_search_fn!r}")
+            raise ArgumentError(f"LBFGS: line_search_fn must be None or 'strong_wolfe', got {shown(line_search_fn)}")
         self.max_iter, self.max_eval = max_iter, max_eval or max_iter * 5 // 4
         self.tolerance_grad, self.tolerance_change = tolerance_grad, tolerance_change
         self.history_size, self.line_search_fn = history_size, line_search_fn

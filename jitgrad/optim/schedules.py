@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import cos, inf, pi
 from typing import Any
 
-from jitgrad.errors import ArgumentError
+from jitgrad.errors import ArgumentError, shown
 from jitgrad.optim.optimizer import Optimizer
 
 
@@ -144,7 +144,7 @@ class ReduceLROnPlateau:
         min_lr: float = 0.0,
     ) -> None:
         if mode not in ("min", "max") or not 0.0 < factor < 1.0:
-            raise ArgumentError(f"ReduceLROnPlateau: mode 'min' or 'max', factor in (0, 1); got {mode!r}, {factor}")
+            raise ArgumentError(f"ReduceLROnPlateau: mode 'min' or 'max', factor in (0, 1); got {shown(mode)}, {factor}")
         self.optimizer, self.sign = optimizer, 1.0 if mode == "min" else -1.0
         self.factor, self.patience, self.threshold, self.min_lr = factor, patience, threshold, min_lr
         self.best, self.bad = inf, 0

@@ -14,7 +14,7 @@ import sys
 from threading import Lock, Thread, get_native_id
 
 from jitgrad import config
-from jitgrad.errors import ArgumentError
+from jitgrad.errors import ArgumentError, shown
 from jitgrad.runtime import blas, builtin, native
 
 _JOIN_SECONDS = 1.0  # a worker stops within microseconds unless a kernel of another thread is still running
@@ -162,7 +162,7 @@ def set_num_threads(count: int) -> None:
         ArgumentError: if ``count`` is not a positive integer.
     """
     if not isinstance(count, int) or isinstance(count, bool) or count < 1:
-        raise ArgumentError(f"set_num_threads: expected a positive integer, got {count!r}")
+        raise ArgumentError(f"set_num_threads: expected a positive integer, got {shown(count)}")
     with _Current.lock:
         _Current.threads = count
         team, _Current.team = _Current.team, None
