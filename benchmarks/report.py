@@ -225,7 +225,7 @@ def _summary(record: Record, beside: Record | None) -> str:
         times = f"{seconds(own.median)} | {seconds(other.median)} ({other.peer})"
         ratios = f"{number(ratio(outcome, own))} | {number(fastest_ratio(outcome, own))} |"
         lines.append(f"| {name} | {times} | {ratios}" + (f" {elsewhere.get(name, '-')} |" if beside else ""))
-    return "\n".join([*lines, "", *_means(record, beside)]) + "\n"
+    return "\n".join([*lines, "", *_means(record, beside), *_first_calls(record)]) + "\n"
 
 
 def _means(record: Record, beside: Record | None) -> Iterator[str]:
@@ -245,13 +245,30 @@ def _means(record: Record, beside: Record | None) -> Iterator[str]:
             yield f"* Geometric mean, {title}: {'; '.join(found)}."
 
 
+def _first_calls(record: Record) -> Iterator[str]:
+    """The other compilers' first calls divided by jitgrad's: of all workloads, and of those that are not one in many sizes."""
+    for peer in COMPILERS:
+        ratios = {}
+        for outcome in record.outcomes:
+            first = {row.peer: row.first for row in outcome.rows if not row.failure}
+            if not math.isnan(first.get(peer, math.nan) + first.get("jitgrad", math.nan)):
+                ratios[outcome.workload] = first[peer] / first["jitgrad"]
+        if ratios:
+            apart = [r for name, r in ratios.items() if not name.startswith(("call_", "size_"))]
+            rest = f" ({_geometric(apart):.2f} without calls and sizes, which share kernels)" * (0 < len(apart) < len(ratios))
+            yield f"* Geometric mean, first call, {peer}'s time divided by jitgrad's: {_geometric([*ratios.values()]):.2f}{rest}."
+
+
 def _threads(record: Record) -> str:
     count = record.machine.get("threads", "?")
     return f"{count} thread" + "s" * (count != "1")
 
 
 def _mean(rows: list[tuple[Outcome, Row]], among: Sequence[str] = ()) -> float:
-    ratios = [ratio(outcome, row, among) for outcome, row in rows]
+    return _geometric([ratio(outcome, row, among) for outcome, row in rows])
+
+
+def _geometric(ratios: Sequence[float]) -> float:
     known = [math.log(r) for r in ratios if not math.isnan(r)]
     return math.exp(sum(known) / len(known)) if known else math.nan
 

@@ -101,7 +101,9 @@ def _body(module: Module, entry: Written, kinds: Sequence[Kind], vector_bits: in
         if isinstance(kind, Pointer):
             argument.add_attribute("noalias")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    Translation(builder, hints.of).function(entry, [Value(*pair) for pair in zip(kinds, function.args, strict=True)])
+    result = Translation(builder, hints.of).function(entry, [Value(*pair) for pair in zip(kinds, function.args, strict=True)])
+    if result is not None:
+        raise BackendError(f"{entry.definition.name} returns {result.kind}, and nobody takes it: store it through a pointer")
     builder.ret_void()
 
 

@@ -81,13 +81,13 @@ class Translation:
         for name, value in zip(parameters, operands, strict=True):
             self.assign(name, value)
         self.statements(node.body)
+        scope = self.calls.pop()
         if not self.builder.block.is_terminated:
-            if self.scope.result is not None:
+            if scope.result is not None:
                 raise KindError(f"{node.name} ends without a result on one of its ways")
-            self.builder.branch(self.scope.end)
-        self.builder.position_at_end(self.scope.end)
-        result = self.calls.pop().result
-        return None if result is None else Value(result[0], self.builder.load(result[1]))
+            self.builder.branch(scope.end)
+        self.builder.position_at_end(scope.end)
+        return None if scope.result is None else Value(scope.result[0], self.builder.load(scope.result[1]))
 
     def refusal(self, node: ast.AST, reason: str = "is nothing that kernel source can say") -> BackendError:
         name, line = self.scope.node.name, getattr(node, "lineno", self.scope.node.lineno)
@@ -116,7 +116,7 @@ class Translation:
                 pass
             case ast.If():
                 self.choose(node)
-            case ast.While():
+            case ast.While(orelse=[]):
                 self.repeat(node)
             case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=args), orelse=[]):
                 with counted(self.builder, *self.bounds(node, args), self.hint(node)) as index:

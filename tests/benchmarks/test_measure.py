@@ -106,6 +106,19 @@ def test_the_page_has_every_workload_and_says_what_failed():
     assert "failed: RuntimeError: no / compiler" in page
 
 
+def test_the_page_has_the_mean_of_first_calls():
+    some = record()
+    assert "mean, first call" not in report.markdown(some)
+    some.outcomes[0].rows[1] = replace(some.outcomes[0].rows[1], first=2.0)
+    sizes = replace(some.outcomes[0], workload="size_1e2", rows=[replace(row) for row in some.outcomes[0].rows])
+    sizes.rows[1] = replace(sizes.rows[1], first=8.0)
+    some.outcomes.append(sizes)
+
+    page = report.markdown(some)
+
+    assert "first call, jax's time divided by jitgrad's: 8.00 (4.00 without calls and sizes, which share kernels)" in page
+
+
 def test_averages_are_of_workloads_that_exist():
     assert {name for names in report.GROUPS.values() for name in names} <= set(ALL)
 
