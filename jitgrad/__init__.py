@@ -54,7 +54,7 @@ from jitgrad.ops.reduce import (
     sum, var,
 )
 from jitgrad.ops.sorting import argsort, nonzero, searchsorted, sort, topk, unique
-from jitgrad.runtime.pool import POOL as _POOL
+from jitgrad.pool import POOL as _POOL
 from jitgrad.runtime.team import get_num_threads, set_num_threads
 from jitgrad.tensor import Tensor
 

@@ -19,8 +19,8 @@ from jitgrad.compiler.trace import Source
 from jitgrad.errors import ArgumentError, GuardError, UnguardableError
 from jitgrad.ir import Value
 from jitgrad.origin import Origin
+from jitgrad.pool import POOL, address_of
 from jitgrad.runtime.ownership import give_up, owns_alone
-from jitgrad.runtime.pool import POOL, address_of
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import ProgramOp, compile_graph, contiguous
 from jitgrad.specialise import Traced

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from jitgrad import pool
 from jitgrad.aval import Aval, Dtype, Shape, aval_of_scalar, broadcast_shapes
 from jitgrad.errors import InPlaceError, LeakedTracerError, OperandError, ShapeError
 from jitgrad.half import meaning
@@ -53,14 +55,17 @@ def aval_of(op: OpDef, x: Any) -> Aval:
 def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[str, Any]) -> Any:
     """The NumPy result of ``op``: elementwise operands converted to the loop's dtypes, results to the op's dtype."""
     if op.kind is Kind.ELEMENTWISE:
+        pooled = None
         if attrs:
             broadcast_shapes(op.name, avals)
             dtypes, out = op.dtypes(avals, **attrs)
             function = meaning(op, dtypes)
         else:
-            dtypes, out, function = _loop(op, *[(a.shape, a.dtype, a.weak) for a in avals])
+            dtypes, out, function, pooled = _loop(op, *[(a.shape, a.dtype, a.weak) for a in avals])
         arrays = [np.asarray(x, dtype) for x, dtype in zip(arrays, dtypes, strict=True)]
         with np.errstate(all="ignore"):
+            if pooled is not None and all(x.flags.c_contiguous for x in arrays):  # NumPy's result would be, too
+                return function(*arrays, out=pool.empty(pooled, out))
             result = function(*arrays, **attrs)
         return np.asarray(result, out)
     expected = op.abstract(avals, attrs)
@@ -73,16 +78,22 @@ def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[
     return checked_result(op, result, expected)
 
 
+_LARGE = 1 << 20  # bytes of a result that take the system longer to provide than to fill
+
+
 @lru_cache(maxsize=4096)
 def _loop(
     op: OpDef, *looks: tuple[Shape, Dtype, bool]
-) -> tuple[tuple[Dtype, ...], Dtype, Callable[..., Any]]:
+) -> tuple[tuple[Dtype, ...], Dtype, Callable[..., Any], Shape | None]:
     """The dtypes of the operands and of the result of an elementwise ``op`` without attributes, if the shapes fit, and
-    the function that computes it."""
+    the function that computes it; the shape of the result, if it is large, and the function can write it where one likes."""
     avals = [Aval(*look) for look in looks]
-    broadcast_shapes(op.name, avals)
+    shape = broadcast_shapes(op.name, avals)
     dtypes, out = op.dtypes(avals)
-    return dtypes, out, meaning(op, dtypes)
+    function = meaning(op, dtypes)
+    if not isinstance(function, np.ufunc) or math.prod(shape) * out.itemsize < _LARGE:
+        return dtypes, out, function, None
+    return dtypes, out, function, shape if function.resolve_dtypes((*dtypes, None))[-1] == out else None
 
 
 def run_on_arrays(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad import pool
 from jitgrad.aval import Aval, Dtype
 from jitgrad.compiler.codegen.vecmath import numpy_namespace
 from jitgrad.errors import ArgumentError
@@ -51,7 +52,7 @@ def blockwise(function: Callable[..., Any]) -> Callable[..., Any]:
         if count <= BLOCK:
             return function(*arrays)
         flat = [x if x.ndim == 0 else np.ascontiguousarray(np.broadcast_to(x, shape)).reshape(-1) for x in arrays]
-        out = np.empty(count, arrays[0].dtype)
+        out = pool.empty((count,), arrays[0].dtype)
         for start in range(0, count, BLOCK):
             stop = start + BLOCK
             out[start:stop] = function(*(x if x.ndim == 0 else x[start:stop] for x in flat))

@@ -16,8 +16,8 @@ from jitgrad import config
 from jitgrad.aval import Aval
 from jitgrad.compiled import Compiled, overlapping
 from jitgrad.compiler.trace import Source
+from jitgrad.pool import POOL, address_of
 from jitgrad.runtime.builtin import data_address
-from jitgrad.runtime.pool import POOL, address_of
 from jitgrad.scope import current_interpreter, grad_enabled
 from jitgrad.signature import Call, Static, static_key
 from jitgrad.tensor import Tensor

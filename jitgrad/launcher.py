@@ -16,9 +16,9 @@ from jitgrad.compiler.collector import collector_paused
 from jitgrad.compiler.trace import Source
 from jitgrad.launch_source import FEW, LaunchWriter, NotSupportedError, Spans, interned, listed, meet
 from jitgrad.origin import Origin
+from jitgrad.pool import SMALL
 from jitgrad.runtime import team
 from jitgrad.runtime.ownership import give_up, owns_alone
-from jitgrad.runtime.pool import SMALL
 from jitgrad.runtime.program import NativeFrame
 from jitgrad.signature import Call
 from jitgrad.tensor import Tensor

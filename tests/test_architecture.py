@@ -19,6 +19,7 @@ ROOMS = (
     "jitgrad.errors",
     "jitgrad.config",
     "jitgrad.selection",
+    "jitgrad.pool",
     "jitgrad.compiler.codegen.vecmath",  # the mathematics of kernels, which eager erf uses as well: imports nothing
     "jitgrad.compiler.cache",  # files by content: imports config and errors only, and everybody who compiles uses it
     "jitgrad.aval",

@@ -12,7 +12,7 @@ import jitgrad as jg
 from jitgrad.errors import ArgumentError, DonatedError
 from jitgrad.jit import disable_jit, jit
 from jitgrad.launch_source import FEW
-from jitgrad.runtime.pool import POOL, address_of
+from jitgrad.pool import POOL, address_of
 from jitgrad.testing import random_program
 
 N = 5000  # elements: large enough for the pool

@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from jitgrad.backends.machine import MachineCode, compile_ir, exports
-from jitgrad.runtime.pool import DATA_FIELD, address_of
+from jitgrad.pool import DATA_FIELD, address_of
 
 _METH_FASTCALL = 0x80
 _NAME = b"run_instructions"

@@ -11,8 +11,8 @@ import numpy as np
 
 from jitgrad.aval import Aval, dtype_name
 from jitgrad.backends.machine import MachineCode, compile_entry
+from jitgrad.pool import address_of, empty
 from jitgrad.runtime.parallel import run_shared, side_by_side
-from jitgrad.runtime.pool import address_of, empty
 
 Array = np.ndarray[Any, Any]
 

@@ -8,8 +8,8 @@ from typing import Any
 from jitgrad.aval import Aval, Shape
 from jitgrad.op import OpDef
 from jitgrad.ops.indexing import GATHER, INDEX_GET, TAKE
+from jitgrad.pool import empty
 from jitgrad.runtime.places import Array, Walk, along, at_axes, for_each, handles, pays, run
-from jitgrad.runtime.pool import empty
 
 # ns that NumPy takes for a row, a little less than measured
 _TAKE, _GATHER, _INDEX_GET = 1, 8, 4

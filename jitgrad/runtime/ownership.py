@@ -7,7 +7,7 @@ from sys import getrefcount
 
 import numpy as np
 
-from jitgrad.runtime.pool import POOL
+from jitgrad.pool import POOL
 from jitgrad.tensor import Donated, Tensor
 
 

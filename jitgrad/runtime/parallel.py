@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from jitgrad.backends.machine import MachineCode
+from jitgrad.pool import address_of
 from jitgrad.runtime import native, team
-from jitgrad.runtime.pool import address_of
 
 
 def run_shared(code: MachineCode, words: Sequence[int], items: int, chunk: int) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 
 from jitgrad.aval import Aval, Shape, broadcast_shapes, dtype_name
 from jitgrad.backends.machine import MachineCode, compile_entry
+from jitgrad.pool import address_of
 from jitgrad.runtime.parallel import run_shared
-from jitgrad.runtime.pool import address_of
 
 Array = np.ndarray[Any, Any]
 

@@ -17,9 +17,9 @@ from jitgrad.compiler.collector import collector_paused
 from jitgrad.compiler.layout import Buffer
 from jitgrad.compiler.loops import Word
 from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
+from jitgrad.pool import POOL, address_of
 from jitgrad.runtime import native, team
 from jitgrad.runtime.library_call import LibraryCall
-from jitgrad.runtime.pool import POOL, address_of
 from jitgrad.runtime.table import Table
 
 

@@ -11,8 +11,8 @@ from jitgrad.aval import Aval, dtype_name
 from jitgrad.errors import IndexingError
 from jitgrad.op import OpDef
 from jitgrad.ops.indexing import INDEX_ADD, INDEX_PUT, INDEX_PUT_ADD, SCATTER_ADD
+from jitgrad.pool import empty
 from jitgrad.runtime.places import Array, Walk, along, at_axes, for_each, handles, pays, run, within
-from jitgrad.runtime.pool import empty
 
 # ns that NumPy takes to add an element or to write a row, a little less than measured; more dimensions take it longer
 _ADD, _WRITE, _WRITE_ROW = 6, 2, 8

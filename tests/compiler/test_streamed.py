@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad import pool
 from jitgrad.backends import llvm
 from jitgrad.backends.streams import LINE_BITS
 from jitgrad.compiler import streamed
-from jitgrad.runtime import pool
 
 pytestmark = pytest.mark.numba  # on AVX-512 a wrong address ends the process
 LINES = llvm.vector_bits() >= LINE_BITS

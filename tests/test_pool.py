@@ -2,12 +2,14 @@
 
 import sys
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
 
-from jitgrad.runtime import pool as module
-from jitgrad.runtime.pool import ALIGNMENT, Pool, address_of, size_class
+import jitgrad as jg
+from jitgrad import pool as module
+from jitgrad.pool import ALIGNMENT, Pool, address_of, size_class
 
 F32 = np.dtype(np.float32)
 
@@ -197,3 +199,45 @@ def test_threads_never_share_a_block():
 
     assert not wrong
     assert pool.stats().bytes_in_use == 0
+
+
+def large(*shape: int) -> Any:
+    return np.random.default_rng(0).standard_normal(shape).astype("f")
+
+
+def test_large_eager_results_take_memory_that_was_used_before():
+    x = jg.tensor(large(600, 1000))
+    first = (x + x).numpy()
+    place, values = module.address_of(first), first.copy()
+    del first
+
+    second = x + x
+
+    assert module.address_of(second.numpy()) == place
+    np.testing.assert_array_equal(second.numpy(), values)
+
+
+@pytest.mark.parametrize("name", ["add", "multiply", "divide", "less", "exp", "tanh", "maximum", "equal", "negative"])
+@pytest.mark.parametrize("form", ["rows", "columns", "reversed", "row", "column", "number", "both"])
+def test_eager_results_from_the_pool_are_numpys_in_values_dtype_and_layout(name: str, form: str):
+    a = large(1100, 1000)
+    forms: dict[str, Any] = {
+        "rows": (a, a + 1), "columns": (a.T, a.T + 1), "reversed": (a[::-1], a), "row": (a, a[0]), "column": (a[:, :1], a),
+        "number": (a, 2.0), "both": (a[:, :1], a[0]),
+    }  # fmt: skip
+    operands = forms[form][: 1 if name in ("exp", "tanh", "negative") else 2]
+
+    found = getattr(jg, name)(*[jg.from_numpy(x) if isinstance(x, np.ndarray) else x for x in operands]).numpy()
+
+    expected = getattr(np, name)(*operands)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+    assert found.strides == expected.strides
+
+
+def test_integers_that_become_floats_on_the_way_are_numpys():
+    a = np.arange(300_000, dtype=np.int32)
+
+    found = jg.divide(jg.tensor(a), jg.tensor(a + 1)).numpy()
+
+    np.testing.assert_array_equal(found, np.divide(a, a + 1).astype(found.dtype))
