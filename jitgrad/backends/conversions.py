@@ -8,7 +8,20 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from jitgrad.backends.kinds import BOOL, F32, F64, I64, NUMBERS, Function, KindError, Number, Value, constant, number
+from jitgrad.backends.kinds import (
+    BOOL,
+    F32,
+    F64,
+    I64,
+    NUMBERS,
+    U16,
+    Function,
+    KindError,
+    Number,
+    Value,
+    constant,
+    number,
+)
 
 _HALF, _SINGLE, _WORD = ir.HalfType(), ir.FloatType(), ir.IntType(32)
 
@@ -101,7 +114,7 @@ def to_half(builder: Any, x: Value) -> Value:
 
 def half_of_bits(builder: Any, bits: Value) -> Value:
     """The float32 that equals the float16 of these bits."""
-    if number(bits).name != "u16":
+    if bits.kind != U16:
         raise KindError(f"takes u16, found {bits.kind}")
     return Value(F32, builder.fpext(builder.bitcast(bits.ir, _HALF), _SINGLE))
 
@@ -110,7 +123,7 @@ def bits_of_half(builder: Any, x: Value) -> Value:
     """The bits of ``x``, a float32 that equals a float16, as one."""
     if x.kind != F32:
         raise KindError(f"takes f32, found {x.kind}")
-    return Value(NUMBERS["u16"], builder.bitcast(builder.fptrunc(x.ir, _HALF), ir.IntType(16)))
+    return Value(U16, builder.bitcast(builder.fptrunc(x.ir, _HALF), ir.IntType(16)))
 
 
 def as_index(builder: Any, x: Value) -> Any:
