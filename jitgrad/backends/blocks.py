@@ -16,7 +16,7 @@ def word(value: Any) -> Any:
     return ir.Constant(WORD, value) if isinstance(value, int) else value
 
 
-def place(builder: Any, kind: Any, name: str = "", size: int | None = None) -> Any:
+def local(builder: Any, kind: Any, name: str = "", size: int | None = None) -> Any:
     """Memory of the running function for one value of the LLVM type ``kind``, or for ``size`` of them."""
     with builder.goto_entry_block():
         return builder.alloca(kind, size, name)
@@ -25,7 +25,7 @@ def place(builder: Any, kind: Any, name: str = "", size: int | None = None) -> A
 @contextmanager
 def counted(builder: Any, start: Any, stop: Any, step: Any = 1, hint: Any = None) -> Iterator[Any]:
     """``for i in range(start, stop, step)`` for ``step > 0``; gives i. ``hint``: metadata for LLVM's loop passes."""
-    counter = place(builder, WORD)
+    counter = local(builder, WORD)
     builder.store(word(start), counter)
     head, body, end = (builder.append_basic_block(name) for name in ("head", "body", "end"))
     builder.branch(head)

@@ -6,7 +6,7 @@ import hashlib
 import importlib
 import math
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +22,9 @@ from jitgrad.compiler.kernel import Compute, Kernel
 
 @cache
 def library_key() -> str:
-    """A digest of everything kernel source can call: part of a kernel's identity on disk."""
+    """A digest of what kernel source can call from other rooms than this one: part of a kernel's identity on disk."""
     digest = hashlib.sha256()
-    root = Path(__file__).parent
-    folders = (Path(vecmath.__file__).parent, root)
-    for path in sorted(p for folder in folders for p in folder.glob("*.py")):
+    for path in sorted(Path(vecmath.__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -46,6 +44,7 @@ class _Names(Mapping[str, Any]):
     def __init__(self, functions: Mapping[str, Any]) -> None:
         self._functions = functions
 
+    @cached_property
     def _all(self) -> Mapping[str, Any]:
         if not self._functions:
             return native_names()
@@ -53,13 +52,13 @@ class _Names(Mapping[str, Any]):
         return {**native_names(), **{name: compiled(function) for name, function in self._functions.items()}}
 
     def __getitem__(self, key: str) -> Any:
-        return self._all()[key]
+        return self._all[key]
 
     def __iter__(self) -> Any:
-        return iter(self._all())
+        return iter(self._all)
 
     def __len__(self) -> int:
-        return len(self._all())
+        return len(self._all)
 
 
 def user_functions(kernel: Kernel) -> dict[str, Any]:

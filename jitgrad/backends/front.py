@@ -16,8 +16,9 @@ from typing import Any
 from llvmlite import ir
 
 from jitgrad.backends import intrinsics, lanes, llvm, streams
+from jitgrad.backends.entry import table_entry
 from jitgrad.backends.interleave import USUAL, vectors_side_by_side
-from jitgrad.backends.kinds import F32, I64, IN_MEMORY, NUMBERS, Kind, Pointer, Value
+from jitgrad.backends.kinds import I64, IN_MEMORY, NUMBERS, Kind, Pointer, Value
 from jitgrad.backends.translation import Translation, Written
 from jitgrad.compiler.collector import collector_paused
 from jitgrad.errors import BackendError
@@ -83,7 +84,7 @@ def lower(
             raise BackendError(f"{error}\n{source}") from error
         text = streams.marked(_LOOP.sub(r"\1 = distinct !{ \1, \2 }", str(module)), vector_bits)
     at_end = streams.FENCE if streams.has_marks(text) else ""
-    return text + _table_entry(entry, _name(entry), params, at_end), module.linked
+    return text + table_entry(entry, _name(entry), params, at_end), module.linked
 
 
 def _name(entry: str) -> str:
@@ -129,47 +130,3 @@ class _Hints:
 
     def _hint(self, name: str, *values: Any) -> Any:
         return self.module.add_metadata([name, *values])
-
-
-def _table_entry(entry: str, body: str, params: Sequence[str], at_end: str) -> str:
-    """IR of ``void entry(i64* args, i64 start, i64 stop)``: unpacks the table, calls the kernel, and does ``at_end``.
-
-    For ``("f32*", "f32")`` it writes::
-
-        %p0 = getelementptr i64, ptr %args, i64 0
-        %w0 = load i64, ptr %p0
-        %a0 = inttoptr i64 %w0 to ptr
-        %p1 = getelementptr i64, ptr %args, i64 1
-        %w1 = load i64, ptr %p1
-        %t1 = trunc i64 %w1 to i32
-        %a1 = bitcast i32 %t1 to float
-        call void @kernel.body(ptr %a0, float %a1, i64 %start, i64 %stop)
-    """
-    lines = [f"define void @{entry}(ptr %args, i64 %start, i64 %stop) nounwind {{"]
-    passed = []
-    for k, name in enumerate(params):
-        lines += [f"%p{k} = getelementptr i64, ptr %args, i64 {k}", f"%w{k} = load i64, ptr %p{k}"]
-        lines += _decode(k, name)
-        passed.append(f"{_llvm_name(name)} %a{k}")
-    lines.append(f"call void @{body}({', '.join([*passed, 'i64 %start', 'i64 %stop'])})")
-    return "\n".join(["", *lines, at_end, "ret void", "}", ""])
-
-
-def _llvm_name(name: str) -> str:
-    return "ptr" if name.endswith("*") else str(NUMBERS[name].llvm)
-
-
-def _decode(k: int, name: str) -> list[str]:
-    """IR lines that turn word ``%w{k}`` into the argument ``%a{k}``."""
-    if name.endswith("*"):
-        return [f"%a{k} = inttoptr i64 %w{k} to ptr"]
-    if name == "f16":
-        bits = [f"%t{k} = trunc i64 %w{k} to i16", f"%h{k} = bitcast i16 %t{k} to half"]
-        return [*bits, f"%a{k} = fpext half %h{k} to float"]
-    if NUMBERS[name] == F32:
-        return [f"%t{k} = trunc i64 %w{k} to i32", f"%a{k} = bitcast i32 %t{k} to float"]
-    if name == "f64":
-        return [f"%a{k} = bitcast i64 %w{k} to double"]
-    if name in ("i64", "u64"):
-        return [f"%a{k} = add i64 %w{k}, 0"]
-    return [f"%a{k} = trunc i64 %w{k} to {_llvm_name(name)}"]

@@ -83,9 +83,7 @@ def _extremum(builder: Any, a: Value, b: Value, *, which: str) -> Value:
 
 def _of_floats(builder: Any, *operands: Value, name: str, arity: int) -> Value:
     """LLVM's intrinsic ``name`` of ``arity`` floats of one dtype."""
-    kind = same_float(*operands)
-    if len(operands) != arity:
-        raise KindError(f"takes {arity} operands, found {len(operands)}")
+    kind = same_float(*operands, count=arity)
     return Value(kind, builder.call(_llvm_function(builder, name, kind, arity), [x.ir for x in operands]))
 
 

@@ -98,8 +98,10 @@ def same_number(*found: Value) -> Number:
     return number(found[0])
 
 
-def same_float(*found: Value) -> Number:
-    """The one kind of several floats."""
+def same_float(*found: Value, count: int) -> Number:
+    """The one kind of ``count`` floats."""
+    if len(found) != count:
+        raise KindError(f"takes {count} operands, found {len(found)}")
     kind = same_number(*found)
     if kind.sort != "f":
         raise KindError(f"takes floats, found {kind}")

@@ -122,12 +122,7 @@ def _front() -> Any:
 def fingerprint() -> str:
     """Everything besides the source that decides what machine code comes out."""
     llvm = _llvm()
-    room = Path(__file__).parent
-    names = (
-        "machine front translation kinds conversions operators blocks memory intrinsics lanes mathematics interleave streams "
-        "words atomics tiles llvm"
-    )
-    texts = [(room / f"{name}.py").read_text() for name in names.split()]
+    texts = [path.read_text() for path in sorted(Path(__file__).parent.glob("*.py"))]
     versions = [version(name) for name in ("llvmlite", "numpy")]
     return str(llvm.digest(*texts, *versions, platform.python_version(), llvm.cpu(), llvm.features()))
 

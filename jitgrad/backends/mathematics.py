@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from jitgrad.backends.kinds import BOOL, Function, KindError, Value, same_float
+from jitgrad.backends.kinds import BOOL, Function, Value, same_float
 from jitgrad.backends.llvm import has_fma
 from jitgrad.compiler.codegen.vecmath import FUNCTIONS, MathFunction
 from jitgrad.compiler.codegen.vecmath.llvm_algebra import LlvmAlgebra, LlvmValue
@@ -12,9 +12,7 @@ from jitgrad.compiler.codegen.vecmath.llvm_algebra import LlvmAlgebra, LlvmValue
 
 def _emitter(function: MathFunction) -> Function:
     def emit(builder: Any, *operands: Value) -> Value:
-        kind = same_float(*operands)
-        if len(operands) != function.arity:
-            raise KindError(f"{function.name} takes {function.arity} operands, found {len(operands)}")
+        kind = same_float(*operands, count=function.arity)
         algebra = LlvmAlgebra(builder, kind.bits, has_fma())
         found = function.definition(algebra, *(LlvmValue(builder, x.ir) for x in operands)).ir
         return Value(BOOL if function.boolean else kind, found)

@@ -70,7 +70,7 @@ def prefetch_beside(builder: Any, pointer: Value, index: Value) -> None:
 
 def _scratch(builder: Any, count: Value, *, kind: Number) -> Value:
     """Memory of the running chunk, on the stack; ``count`` is a literal number of elements."""
-    return Value(Pointer(kind), blocks.place(builder, kind.llvm, size=literal(count)))
+    return Value(Pointer(kind), blocks.local(builder, kind.llvm, size=literal(count)))
 
 
 def add_row(builder: Any, to: Value, row: Value, count: Value) -> None:

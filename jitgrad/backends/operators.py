@@ -12,7 +12,7 @@ from typing import Any
 from llvmlite import ir
 
 from jitgrad.backends.conversions import cast
-from jitgrad.backends.kinds import BOOL, I64, U64, KindError, Number, Value, number, same_float
+from jitgrad.backends.kinds import BOOL, I64, U64, KindError, Number, Value, number, same_number
 
 _FLOAT_OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv",
@@ -43,7 +43,7 @@ def _common(a: Value, b: Value) -> Number:
 def binary(builder: Any, op: ast.operator, a: Value, b: Value) -> Value:
     """``a op b``."""
     if number(a).sort == "f" and number(b).sort == "f" and type(op) in _FLOAT_OPERATORS:
-        return Value(same_float(a, b), getattr(builder, _FLOAT_OPERATORS[type(op)])(a.ir, b.ir))
+        return Value(same_number(a, b), getattr(builder, _FLOAT_OPERATORS[type(op)])(a.ir, b.ir))
     if a.kind == b.kind == BOOL and isinstance(op, _LOGICAL):
         return Value(BOOL, getattr(builder, _INTEGER_OPERATORS[type(op)])(a.ir, b.ir))
     kind = _common(a, b)
@@ -91,7 +91,7 @@ def compare(builder: Any, op: ast.cmpop, a: Value, b: Value) -> Any:
         raise KindError("is no comparison of numbers")
     symbol = _COMPARISONS[type(op)]
     if number(a).sort == "f" and number(b).sort == "f":
-        same_float(a, b)
+        same_number(a, b)
         emit = builder.fcmp_unordered if symbol == "!=" else builder.fcmp_ordered
         return emit(symbol, a.ir, b.ir)
     if a.kind == b.kind and (number(a).sort != "b" or symbol in ("==", "!=")):

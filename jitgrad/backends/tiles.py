@@ -29,7 +29,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from jitgrad.backends.blocks import FIRST, WORD, counted, prefetch, word
+from jitgrad.backends.blocks import FIRST, WORD, counted, local, prefetch, word
 from jitgrad.backends.words import OnWords
 from jitgrad.compiler.kernel import PANEL, TILE_ROWS
 
@@ -84,8 +84,7 @@ class _Shape:
 
     def variable(self) -> Any:
         """Where a vector of zeros lies, which becomes a register."""
-        with self.builder.goto_entry_block():
-            place = self.builder.alloca(self.vector)
+        place = local(self.builder, self.vector)
         self.builder.store(self.zeros, place)
         return place
 

@@ -18,7 +18,7 @@ from llvmlite import ir
 
 from jitgrad.aval import dtype_name
 from jitgrad.backends import memory, operators
-from jitgrad.backends.blocks import counted, place
+from jitgrad.backends.blocks import counted, local
 from jitgrad.backends.conversions import CASTS, as_index, cast
 from jitgrad.backends.kinds import BOOL, F64, I64, U64, Function, Kind, KindError, Number, Value, constant
 from jitgrad.errors import BackendError
@@ -152,7 +152,7 @@ class Translation:
 
     def assign(self, name: str, value: Value) -> None:
         if name not in self.scope.variables:
-            self.scope.variables[name] = value.kind, place(self.builder, value.kind.llvm, name)
+            self.scope.variables[name] = value.kind, local(self.builder, value.kind.llvm, name)
         self.keep(value, *self.scope.variables[name])
 
     def keep(self, value: Value, kind: Kind, where: Any) -> None:
@@ -167,7 +167,7 @@ class Translation:
         """``return value``."""
         if value is not None:
             if self.scope.result is None:
-                self.scope.result = value.kind, place(self.builder, value.kind.llvm)
+                self.scope.result = value.kind, local(self.builder, value.kind.llvm)
             self.keep(value, *self.scope.result)
         self.builder.branch(self.scope.end)
 

@@ -24,8 +24,10 @@ from llvmlite import ir
 
 from jitgrad.backends.blocks import WORD, word
 from jitgrad.backends.conversions import cast
+from jitgrad.backends.entry import table_entry
 from jitgrad.backends.kinds import I64, Function, KindError, Value, number
 from jitgrad.backends.translation import Translation, Written
+from jitgrad.errors import BackendError
 
 OnWords = Callable[..., Any]  # (builder, *words) to a word, or to None
 
@@ -88,8 +90,10 @@ def translate(source: str, entry: str, dialect: Mapping[str, OnWords]) -> str:
         builder = ir.IRBuilder(functions[name].append_basic_block("entry"))
         result = _Words(builder).function(Written(node, names), [Value(I64, x) for x in functions[name].args])
         builder.ret_void() if result is None else builder.ret(result.ir)
-    _table_entry(module, entry, functions[entry])
-    return str(module)
+    if functions[entry].function_type.return_type == WORD:
+        raise BackendError(f"{entry} returns a value, and nobody takes it: store it at an address")
+    parameters = ["i64"] * (len(functions[entry].args) - 2)
+    return str(module) + table_entry(entry, functions[entry].name, parameters)
 
 
 def _declared(module: Any, name: str, node: ast.FunctionDef, calls: int) -> Any:
@@ -111,13 +115,3 @@ def _called(function: Any, builder: Any, *words: Any) -> Any:
 def _on_words(function: OnWords, builder: Any, *values: Value) -> Value | None:
     found = function(builder, *(_as_word(builder, value).ir for value in values))
     return Value(I64, found) if isinstance(found, ir.Value) else None
-
-
-def _table_entry(module: Any, entry: str, function: Any) -> None:
-    kind = ir.FunctionType(ir.VoidType(), [WORD.as_pointer(), WORD, WORD])
-    outer = ir.Function(module, kind, entry)
-    builder = ir.IRBuilder(outer.append_basic_block())
-    table, start, stop = outer.args
-    words = [builder.load(builder.gep(table, [word(k)])) for k in range(len(function.args) - 2)]
-    builder.call(function, [*words, start, stop])
-    builder.ret_void()

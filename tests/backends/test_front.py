@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import subprocess
 import sys
 from typing import Any
@@ -14,6 +13,7 @@ from jitgrad.backends.cpu import native_names
 from jitgrad.backends.machine import compile_entry
 from jitgrad.backends.python import DTYPES as NUMPY
 from jitgrad.errors import BackendError
+from tests.machine_code import run, table
 
 pytestmark = pytest.mark.numba
 
@@ -25,11 +25,6 @@ def lowered(source: str, params: tuple[str, ...], **options: Any) -> tuple[str, 
     from jitgrad.backends import front
 
     return front.lower(source, "kernel", params, {}, 0, **options)
-
-
-def run(code: Any, array: np.ndarray[Any, Any], start: int, stop: int) -> None:
-    words = np.array([array.ctypes.data], np.int64)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)(words.ctypes.data, start, stop)
 
 
 def test_kernels_link_nothing() -> None:
@@ -59,7 +54,7 @@ def test_ranges_are_those_of_python(start: int, stop: int, step: int) -> None:
     text = f"def kernel(x, start, stop):\n    for i in range(start, stop, {step}):\n        x[i + 8] = x[i + 8] + to_i64(1)\n"
     counts = np.zeros(300, np.int64)
 
-    run(compile_entry(text, "kernel", {}, params=("i64*",), key=""), counts, start, stop)
+    run(compile_entry(text, "kernel", {}, params=("i64*",), key=""), table(counts), start, stop)
 
     expected = np.zeros(300, np.int64)
     for i in range(start, stop, step):
@@ -72,7 +67,7 @@ def test_a_range_inside_a_range_starts_again() -> None:
     text += "        for j in range(i):\n            x[j] = x[j] + to_i64(1)\n"
     counts = np.zeros(6, np.int64)
 
-    run(compile_entry(text, "kernel", {}, params=("i64*",), key=""), counts, 0, 6)
+    run(compile_entry(text, "kernel", {}, params=("i64*",), key=""), table(counts), 0, 6)
 
     assert counts.tolist() == [5, 4, 3, 2, 1, 0]
 
@@ -94,8 +89,7 @@ def result_of(expression: str, x: Any, y: Any, kinds: tuple[str, str], out: str)
     text = f"def kernel(x, y, z, start, stop):\n    z[0] = {expression}\n"
     code = compile_entry(text, "kernel", native_names(), params=(f"{kinds[0]}*", f"{kinds[1]}*", f"{out}*"), key=None)
     arrays = [np.array([x]), np.array([y]), np.zeros(1, DTYPES[out])]
-    words = np.array([array.ctypes.data for array in arrays], np.int64)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)(words.ctypes.data, 0, 1)
+    run(code, table(*arrays), 0, 1)
     return arrays[2][0]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from jitgrad.backends.cpu import native_names
 from jitgrad.backends.kernel_library import FUNCTIONS
 from jitgrad.backends.machine import compile_entry
+from tests.machine_code import run, table
 
 NUMPY = {
     "floor_divide_int": np.floor_divide,
@@ -48,8 +48,7 @@ def test_compiled_form(name: str, dtype: str) -> None:
     kind = "i64*" if dtype == "l" else "u64*"
     code = compile_entry(text, "kernel", native_names(), params=(kind, kind, kind), key=None)
 
-    words = np.array([array.ctypes.data for array in (x, y, out)], np.int64)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)(words.ctypes.data, 0, x.size)
+    run(code, table(x, y, out), 0, x.size)
 
     with np.errstate(all="ignore"):
         np.testing.assert_array_equal(out, NUMPY[name](x, y))

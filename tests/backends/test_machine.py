@@ -1,6 +1,5 @@
 """Kernel source to machine code: right values, vector code, no exceptions, and reuse from disk."""
 
-import ctypes
 import re
 import threading
 from pathlib import Path
@@ -12,6 +11,7 @@ from jitgrad.backends import llvm
 from jitgrad.backends.interleave import USUAL
 from jitgrad.backends.machine import compile_entry
 from jitgrad.errors import BackendError
+from tests.machine_code import run, table
 
 FLAT = """
 def kernel(x0, x1, y0, y1, alpha, start, stop):
@@ -74,24 +74,6 @@ NAMESPACE = {"NEG_INF": float("-inf")}
 def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("JITGRAD_CACHE_DIR", str(tmp_path))
     return tmp_path / "kernels"
-
-
-def table(*words):
-    """An argument table: addresses of arrays, bits of NumPy floats, plain integers."""
-
-    def word(value):
-        if isinstance(value, np.ndarray):
-            return value.ctypes.data
-        if isinstance(value, np.floating):
-            return int(value.view(f"u{value.itemsize}"))
-        return int(value)
-
-    return np.array([word(value) for value in words], np.int64)
-
-
-def run(code, words, start, stop):
-    kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)
-    kernel(words.ctypes.data, start, stop)
 
 
 def build(name, key=None):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Callable
 from functools import cache
@@ -15,6 +14,7 @@ import pytest
 from jitgrad.backends.cpu import native_names
 from jitgrad.backends.machine import MachineCode, compile_entry
 from jitgrad.compiler.codegen.vecmath import FUNCTIONS, numpy_namespace
+from tests import machine_code
 
 WIDTHS = (32, 64)
 DTYPES: dict[int, Any] = {32: np.float32, 64: np.float64}
@@ -40,8 +40,7 @@ loop_of = cache(compile_loop)
 def call(function: Any, name: str, *operands: np.ndarray) -> np.ndarray:
     arrays = [np.ascontiguousarray(x) for x in operands]
     out = np.empty(arrays[0].shape, np.bool_ if FUNCTIONS[name].boolean else arrays[0].dtype)
-    table = np.array([x.ctypes.data for x in (*arrays, out)], np.int64)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(function.address)(table.ctypes.data, 0, out.size)
+    machine_code.run(function, machine_code.table(*arrays, out), 0, out.size)
     return out
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import re
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from jitgrad.backends.machine import compile_entry
 from jitgrad.compiler.codegen.vecmath import FUNCTIONS, numpy_namespace
 from jitgrad.errors import BackendError
 from tests.compiler.test_vecmath import compile_loop
+from tests.machine_code import run, table
 
 SCALAR = {"floor_divide", "fmod", "remainder"}  # LLVM has no vector form of frem: a call to libm
 BRANCHING = {"sin", "cos", "tan"}
@@ -61,8 +61,7 @@ def kernel(x, y, out, start, stop):
     x = np.where(rng.random(1003) < 0.1, 1e20, 1.0) * rng.uniform(-30, 30, 1003)
     y, out = x[::-1].astype(np.float32), np.empty(1003)
     code = compile_entry(text, "kernel", native_names(), params=("f64*", "f32*", "f64*"), key=None)
-    table = np.array([array.ctypes.data for array in (x, y, out)], np.int64)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)(table.ctypes.data, 0, 1003)
+    run(code, table(x, y, out), 0, 1003)
     single = (np.cos(y.astype(np.float64)).astype(np.float32), np.tan(y.astype(np.float64)).astype(np.float32))
 
     assert np.allclose(out, 2 * np.sin(x) + np.cos(x) + single[0] + single[1], rtol=1e-6, atol=1e-6)

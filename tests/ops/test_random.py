@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Callable
 from itertools import pairwise
@@ -21,6 +20,7 @@ from jitgrad.ops.random import Generator
 from jitgrad.ops.reduce import sum as sum_
 from jitgrad.tensor import Tensor
 from jitgrad.testing import check_grads
+from tests.machine_code import run, table
 
 N = 20_000
 DRAWS: dict[str, Callable[[Generator], Tensor]] = {
@@ -77,9 +77,8 @@ def test_philox_compiles_for_kernels() -> None:
     text += f"        y[i] = philox_bits_u64(to_u64({2**63 + 5}), to_u64({2**32 - 1}), to_u64(i))\n"
     code = compile_entry(text, "kernel", native_names(), params=("u64*",), key=None)
     found = np.zeros(5, np.uint64)
-    table = np.array([found.ctypes.data], np.int64)
 
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)(table.ctypes.data, 0, 5)
+    run(code, table(found), 0, 5)
 
     assert found.tolist() == [bits_by_definition(2**63 + 5, 2**32 - 1, i) for i in range(5)]
 
