@@ -17,7 +17,7 @@ from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 from benchmarks import compile_time, report, system
 from benchmarks import peers as libraries
 from benchmarks.record import Record, load_record, save_record
-from jitgrad.runtime.team import default_threads
+from jitgrad.runtime.executor.thread_pool import default_threads
 
 WIDTH = 130  # of tables in files and pipes
 

@@ -60,7 +60,7 @@ def leaves(tree: Any) -> list[Any]:
 
 def _numpy(threads: int) -> Peer:
     from benchmarks.namespaces import numpy_namespace
-    from jitgrad.runtime.blas import set_blas_threads
+    from jitgrad.runtime.executor.blas import set_blas_threads
 
     set_blas_threads(threads)
     return Peer("numpy", numpy_namespace(), lambda x: x, np.asarray, lambda f: f)
@@ -69,8 +69,8 @@ def _numpy(threads: int) -> Peer:
 def _jitgrad(mode: str, threads: int) -> Peer:
     import jitgrad as jg
     from benchmarks.namespaces import jitgrad_namespace
-    from jitgrad.jit import jit
-    from jitgrad.runtime.team import set_num_threads
+    from jitgrad.jit.decorator import jit
+    from jitgrad.runtime.executor.thread_pool import set_num_threads
 
     set_num_threads(threads)
     return Peer(

@@ -52,10 +52,10 @@ def allocations() -> int:
     """Blocks that jitgrad's pools took from the system so far; 0 if jitgrad was never loaded."""
     if "jitgrad.runtime.program" not in sys.modules:
         return 0
-    from jitgrad import pool
+    from jitgrad.eager import buffer_pool
     from jitgrad.runtime import program
 
-    pools = {id(p): p for p in (pool.POOL, getattr(program, "POOL", pool.POOL))}
+    pools = {id(p): p for p in (buffer_pool.POOL, getattr(program, "POOL", buffer_pool.POOL))}
     return sum(p.stats().allocations for p in pools.values())
 
 

@@ -6,15 +6,18 @@ from __future__ import annotations
 
 import numpy as _np
 
+from jitgrad.eager import interpreter as _interpreter  # noqa: F401  installs the meaning that ops have outside of a trace
 from jitgrad import nn, optim
+from jitgrad.core import errors  # noqa: F401
+from jitgrad.ops.user import custom_op, elementwise
 from jitgrad.autograd import (
-    Tape, checkpoint, custom_op, detect_anomaly, elementwise, enable_grad, grad, gradcheck, gradgradcheck, hessian, hvp,
+    Tape, checkpoint, detect_anomaly, enable_grad, grad, gradcheck, gradgradcheck, hessian, hvp,
     inference_mode, is_grad_enabled, jacobian, jvp, no_grad, print_graph, set_grad_enabled, value_and_grad, vjp,
 )
-from jitgrad.config import get_default_dtype, set_default_dtype
-from jitgrad.dispatch import apply_op
+from jitgrad.core.config import get_default_dtype, set_default_dtype
+from jitgrad.core.dispatch import apply_op
 from jitgrad.inspect import compare
-from jitgrad.jit import disable_jit, jit
+from jitgrad.jit.decorator import disable_jit, jit
 from jitgrad.nn import load, save
 from jitgrad.ops.activations import (
     celu, elu, gelu, hardsigmoid, hardswish, hardtanh, leaky_relu, logsigmoid, mish, prelu, relu, relu6, selu,
@@ -54,9 +57,9 @@ from jitgrad.ops.reduce import (
     sum, var,
 )
 from jitgrad.ops.sorting import argsort, nonzero, searchsorted, sort, topk, unique
-from jitgrad.pool import POOL as _POOL
-from jitgrad.runtime.team import get_num_threads, set_num_threads
-from jitgrad.tensor import Tensor
+from jitgrad.eager.buffer_pool import POOL as _POOL
+from jitgrad.runtime.executor.thread_pool import get_num_threads, set_num_threads
+from jitgrad.core.tensor import Tensor
 
 memory_stats = _POOL.stats
 

@@ -1,6 +1,6 @@
 """``python -m jitgrad`` is the command ``jitgrad``."""
 
-from jitgrad.cli import main
+from jitgrad.cli.commands import main
 
 if __name__ == "__main__":
     main()

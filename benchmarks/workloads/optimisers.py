@@ -41,7 +41,7 @@ def _in_place(inputs: Arrays) -> Variant:
     """jitgrad's own optimiser, changing parameters in place."""
     import jitgrad as jg
     from jitgrad import optim
-    from jitgrad.jit import jit
+    from jitgrad.jit.decorator import jit
 
     (arrays, _, _), gradients = inputs
     parameters = [jg.tensor(a, requires_grad=True) for a in arrays]

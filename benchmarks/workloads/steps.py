@@ -44,7 +44,7 @@ def _in_place(inputs: Arrays) -> Variant:
     """The same step on a Module and an Adam of jitgrad; returns the loss."""
     import jitgrad as jg
     from jitgrad import nn, optim
-    from jitgrad.jit import jit
+    from jitgrad.jit.decorator import jit
 
     (parameters, _, _), *data = inputs
     blocks: list[nn.Module] = []

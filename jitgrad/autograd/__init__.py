@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from jitgrad.autograd.backward import backward, retain_grad
 from jitgrad.autograd.checkpoint import checkpoint
-from jitgrad.autograd.custom import custom_op
 from jitgrad.autograd.functional import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from jitgrad.autograd.gradcheck import gradcheck, gradgradcheck
 from jitgrad.autograd.modes import (
@@ -16,17 +15,14 @@ from jitgrad.autograd.modes import (
     set_grad_enabled,
 )
 from jitgrad.autograd.printing import print_graph
-from jitgrad.autograd.scalar_op import elementwise
 from jitgrad.autograd.tape import Tape
-from jitgrad.tensor import Tensor
+from jitgrad.core.tensor import Tensor
 
 __all__ = [
     "Tape",
     "backward",
     "checkpoint",
-    "custom_op",
     "detect_anomaly",
-    "elementwise",
     "enable_grad",
     "grad",
     "gradcheck",

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.errors import AnomalyError, AutogradError, ShapeError
+from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled
+from jitgrad.core.errors import AnomalyError, AutogradError, ShapeError
+from jitgrad.core.origin import standing_for
+from jitgrad.core.tape_node import Edge, Node, edge_of
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import ones_like, zeros
 from jitgrad.ops.elementwise import add, astype
 from jitgrad.ops.movement import sum_to
-from jitgrad.origin import standing_for
-from jitgrad.recorder import Edge, Node, edge_of
-from jitgrad.scope import anomaly_detection, current_interpreter, grad_enabled
-from jitgrad.tensor import Tensor
 
 Key = tuple[int, int]  # (id of a node, which result) or (id of a leaf, -1)
 Hook = Callable[[Tensor], Tensor | None]

@@ -15,11 +15,11 @@ import optree
 from jitgrad.autograd.backward import gradients, key_of
 from jitgrad.autograd.level import ALIAS, same_memory
 from jitgrad.autograd.modes import enable_grad
-from jitgrad.errors import AutogradError, InPlaceError
-from jitgrad.op import Kind, OpDef, define
-from jitgrad.recorder import Node, edge_of, next_sequence, record
-from jitgrad.scope import Interpreter, current_interpreter, grad_enabled, open_tapes
-from jitgrad.tensor import Storage, Tensor
+from jitgrad.core.context import Interpreter, current_interpreter, grad_enabled, open_tapes
+from jitgrad.core.errors import AutogradError, InPlaceError
+from jitgrad.core.op import Kind, OpDef, define
+from jitgrad.core.tape_node import Node, edge_of, next_sequence, record
+from jitgrad.core.tensor import Storage, Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 

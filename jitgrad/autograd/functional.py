@@ -11,13 +11,13 @@ import optree
 from jitgrad.autograd.backward import gradients
 from jitgrad.autograd.level import Level, same_memory, scalar_of, tensors_of
 from jitgrad.autograd.modes import enable_grad
-from jitgrad.errors import ArgumentError, AutogradError, ShapeError
+from jitgrad.core.context import grad_enabled
+from jitgrad.core.errors import ArgumentError, AutogradError, ShapeError
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import asarray, eye, ones_like, zeros, zeros_like
 from jitgrad.ops.elementwise import astype
 from jitgrad.ops.joining import stack
 from jitgrad.ops.movement import reshape, slice
-from jitgrad.scope import grad_enabled
-from jitgrad.tensor import Tensor
 
 Argnums = int | Sequence[int]
 

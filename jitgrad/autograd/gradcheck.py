@@ -10,10 +10,10 @@ import optree
 
 from jitgrad.autograd.functional import vjp
 from jitgrad.autograd.modes import no_grad
-from jitgrad.aval import is_differentiable
-from jitgrad.errors import AutogradError, GradcheckError
+from jitgrad.core.aval import is_differentiable
+from jitgrad.core.errors import AutogradError, GradcheckError
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import detached
-from jitgrad.tensor import Tensor
 
 # The weights that turn several results into one number are the same in every run.
 _SEED = 20240229

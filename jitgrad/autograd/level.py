@@ -10,14 +10,14 @@ import optree
 
 from jitgrad.autograd.backward import gradients, reachable_nodes
 from jitgrad.autograd.modes import enable_grad
-from jitgrad.aval import is_differentiable, same_dtype
-from jitgrad.dispatch import apply_op
-from jitgrad.errors import AutogradError, DtypeError, OperandError
-from jitgrad.op import elementwise
+from jitgrad.core.aval import is_differentiable, same_dtype
+from jitgrad.core.context import current_interpreter, grad_enabled
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import AutogradError, DtypeError, OperandError
+from jitgrad.core.op import elementwise
+from jitgrad.core.tape_node import edge_of, next_sequence, record
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import zeros_like
-from jitgrad.recorder import edge_of, next_sequence, record
-from jitgrad.scope import current_interpreter, grad_enabled
-from jitgrad.tensor import Tensor
 
 # The levels whose functions are running, outermost first.
 _running: ContextVar[tuple[Level, ...]] = ContextVar("running_levels", default=())

@@ -9,7 +9,7 @@ from functools import wraps
 from types import TracebackType
 from typing import Any, TypeVar
 
-from jitgrad.scope import anomaly_detection, grad_enabled
+from jitgrad.core.context import anomaly_detection, grad_enabled
 
 F = TypeVar("F", bound=Callable[..., Any])
 

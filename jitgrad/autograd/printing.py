@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from jitgrad.autograd.backward import reachable_nodes
-from jitgrad.aval import Aval
-from jitgrad.errors import AutogradError
-from jitgrad.ir import format_attr
-from jitgrad.origin import Origin
-from jitgrad.recorder import Edge, Node, edge_of
-from jitgrad.tensor import Tensor
+from jitgrad.core.aval import Aval
+from jitgrad.core.errors import AutogradError
+from jitgrad.core.ir import format_attr
+from jitgrad.core.origin import Origin
+from jitgrad.core.tape_node import Edge, Node, edge_of
+from jitgrad.core.tensor import Tensor
 
 
 @dataclass(frozen=True, slots=True)

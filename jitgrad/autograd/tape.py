@@ -9,10 +9,10 @@ from typing import Any, Self
 from jitgrad.autograd.backward import backward
 from jitgrad.autograd.modes import enable_grad
 from jitgrad.autograd.printing import Entry, Listing
-from jitgrad.errors import AutogradError
-from jitgrad.recorder import Node, edge_of
-from jitgrad.scope import open_tapes
-from jitgrad.tensor import Tensor
+from jitgrad.core.context import open_tapes
+from jitgrad.core.errors import AutogradError
+from jitgrad.core.tape_node import Node, edge_of
+from jitgrad.core.tensor import Tensor
 
 
 class Tape:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from jitgrad.compiler.codegen.emit import Source
-from jitgrad.compiler.kernel import Kernel
+from jitgrad.backends.codegen.source import Source
+from jitgrad.compiler.lowering.kernel_ir import Kernel
 
 
 @dataclass(eq=False, slots=True)

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import dtype_name
 from jitgrad.backends.base import CompiledKernel, Found, Structures
-from jitgrad.backends.cpu import user_functions
-from jitgrad.backends.kernel_library import FUNCTIONS
-from jitgrad.compiler.codegen.cpu import emit_cpu
-from jitgrad.compiler.codegen.emit import Source
-from jitgrad.compiler.codegen.vecmath import numpy_namespace
-from jitgrad.compiler.kernel import LANES, Kernel
-from jitgrad.half import held
+from jitgrad.backends.codegen.source import Source
+from jitgrad.backends.cpu.backend import user_functions
+from jitgrad.backends.cpu.row_loops import emit_cpu
+from jitgrad.backends.llvm.kernel_library import FUNCTIONS
+from jitgrad.compiler.lowering.kernel_ir import LANES, Kernel
+from jitgrad.core.aval import dtype_name
+from jitgrad.eager.float16 import held
+from jitgrad.vecmath import numpy_namespace
 
 DTYPES = {dtype_name(np.dtype(c)): np.dtype(c) for c in "?bhilBHILefd"}
 

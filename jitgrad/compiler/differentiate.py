@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jitgrad.autograd.backward import gradients
-from jitgrad.compiler.codegen.scalar import expensive
+from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
 from jitgrad.compiler.passes.simplify import simplify
-from jitgrad.compiler.trace import Source, Trace
-from jitgrad.ir import Graph, TraceNode, Value, evaluate
-from jitgrad.op import Kind, OpDef
-from jitgrad.origin import standing_for
-from jitgrad.scope import current_interpreter, grad_enabled
-from jitgrad.tensor import Tensor
+from jitgrad.compiler.tracer import Source, Trace
+from jitgrad.core.context import current_interpreter, grad_enabled
+from jitgrad.core.ir import Graph, TraceNode, Value, evaluate
+from jitgrad.core.op import Kind, OpDef
+from jitgrad.core.origin import standing_for
+from jitgrad.core.tensor import Tensor
 
 # An elementwise value is computed again in the backward program unless that takes more costly operations than this.
 RECOMPUTED_CALLS = 4

@@ -5,25 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from jitgrad import config
-from jitgrad.compiler.alike import Folded, alone, fold
+from jitgrad.compiler.isomorphic import Folded, alone, fold
+from jitgrad.compiler.passes.batch_products import batch_products
+from jitgrad.compiler.passes.canonicalize_reductions import spell_reductions
 from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
-from jitgrad.compiler.passes.copies import insert_copies
+from jitgrad.compiler.passes.decompose_matvec import spell_vector_products
+from jitgrad.compiler.passes.distribute_mean_gradient import sum_terms_apart
 from jitgrad.compiler.passes.fuse import fuse
-from jitgrad.compiler.passes.halves import widen_halves
-from jitgrad.compiler.passes.isolate import isolate
-from jitgrad.compiler.passes.mean_gradients import sum_terms_apart
-from jitgrad.compiler.passes.permutations import sink_permutations
-from jitgrad.compiler.passes.products import batch_products
-from jitgrad.compiler.passes.reductions import spell_reductions
-from jitgrad.compiler.passes.shared_factors import turn_shared_factors
-from jitgrad.compiler.passes.short_axes import unroll_short_axes
-from jitgrad.compiler.passes.short_reductions import unroll_short_reductions
+from jitgrad.compiler.passes.hoist_small_reductions import isolate
+from jitgrad.compiler.passes.insert_copies import insert_copies
+from jitgrad.compiler.passes.materialize_transposes import turn_shared_factors
 from jitgrad.compiler.passes.simplify import simplify
+from jitgrad.compiler.passes.sink_transposes import sink_permutations
 from jitgrad.compiler.passes.slices import assemble, share_places, split_elementwise
-from jitgrad.compiler.passes.vectors import spell_vector_products
+from jitgrad.compiler.passes.unroll_axes import unroll_short_axes
+from jitgrad.compiler.passes.unroll_reductions import unroll_short_reductions
+from jitgrad.compiler.passes.upcast_fp16 import widen_halves
 from jitgrad.compiler.verify import verify, verify_order
-from jitgrad.ir import Graph, format_graph
+from jitgrad.core import config
+from jitgrad.core.ir import Graph, format_graph
 
 Pass = Callable[[Graph], Graph]
 Watcher = Callable[[str, Graph], None]
@@ -58,7 +58,7 @@ def ignore(stage: str, graph: Graph) -> None:
 def run_passes(graph: Graph, passes: Sequence[Pass] = PASSES, watch: Watcher = ignore) -> Graph:
     """Apply ``passes`` in order, verifying after each and showing each result to ``watch``.
 
-    Of parts that are alike only one goes through the passes (`jitgrad.compiler.alike`); the last stage, ``unfold``, is
+    Of parts that are alike only one goes through the passes (`jitgrad.compiler.isomorphic`); the last stage, ``unfold``, is
     what all of them become.
 
     JITGRAD_VERIFY=0 never verifies, 1 verifies the trace and the last result, 2 verifies after every pass.

@@ -8,16 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitgrad.aval import Aval
-from jitgrad.compiler.arena import arena
-from jitgrad.compiler.copying import copying, zeros
-from jitgrad.compiler.layout import Buffer, Location, row_major, view_location
-from jitgrad.compiler.lower import Lowered
-from jitgrad.compiler.overwrite import UPDATES, Lifetimes, find_overwrites
+from jitgrad.compiler.lowering.kernel_reuse import Structures
+from jitgrad.compiler.lowering.layout import Buffer, Location, row_major, view_location
+from jitgrad.compiler.lowering.lower import Lowered
+from jitgrad.compiler.memory.arena import arena
+from jitgrad.compiler.memory.donation import UPDATES, Lifetimes, find_overwrites
+from jitgrad.compiler.passes.copy_kernels import copying, zeros
 from jitgrad.compiler.passes.slices import ASSEMBLE, Index, uncovered
-from jitgrad.compiler.structure import Structures
-from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
-from jitgrad.op import REGISTRY, Kind, OpDef
+from jitgrad.core.aval import Aval
+from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
+from jitgrad.core.op import REGISTRY, Kind, OpDef
 
 
 class Place(NamedTuple):

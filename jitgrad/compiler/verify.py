@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from jitgrad.aval import Aval
-from jitgrad.errors import VerifyError
-from jitgrad.ir import Graph, TraceNode, Value, format_graph
-from jitgrad.op import Kind
+from jitgrad.core.aval import Aval
+from jitgrad.core.errors import VerifyError
+from jitgrad.core.ir import Graph, TraceNode, Value, format_graph
+from jitgrad.core.op import Kind
 
 
 def verify(graph: Graph, after: str = "tracing") -> None:

@@ -6,13 +6,13 @@ import importlib
 from dataclasses import replace
 from typing import Any
 
+from jitgrad.core.ir import Graph
 from jitgrad.inspect.compare import Comparison, compare
 from jitgrad.inspect.explain import Explanation, explain
 from jitgrad.inspect.kernels import KernelView, kernel_views
 from jitgrad.inspect.stages import stage as stage_named
 from jitgrad.inspect.timing import backward_inputs, program_inputs, step_seconds
-from jitgrad.ir import Graph
-from jitgrad.jit import JitFunction
+from jitgrad.jit.decorator import JitFunction
 
 __all__ = ["Comparison", "Explanation", "KernelView", "compare"]
 

@@ -11,21 +11,21 @@ from typing import Any
 import numpy as np
 import optree
 
-from jitgrad import config
 from jitgrad.autograd.backward import gradients
-from jitgrad.check import in_float64, judge, named_outputs, sensitivity
-from jitgrad.compiled import Compiled
-from jitgrad.dispatch import run_eagerly
-from jitgrad.errors import ArgumentError
+from jitgrad.core import config
+from jitgrad.core.errors import ArgumentError
+from jitgrad.core.ir import Atom, Graph, Value
+from jitgrad.core.tensor import Tensor
+from jitgrad.eager.interpreter import run_eagerly
 from jitgrad.inspect.explain import Explanation, explain
 from jitgrad.inspect.snapshot import Snapshot
 from jitgrad.inspect.stages import has_backward
 from jitgrad.inspect.timing import Timing, program_inputs, time_in_turn
 from jitgrad.inspect.traffic import eager_traffic
-from jitgrad.ir import Atom, Graph, Value
-from jitgrad.jit import CacheInfo, JitFunction, disable_jit
-from jitgrad.signature import Call
-from jitgrad.tensor import Tensor
+from jitgrad.jit.decorator import CacheInfo, JitFunction, disable_jit
+from jitgrad.jit.executable import Compiled
+from jitgrad.jit.first_call_check import in_float64, judge, named_outputs, sensitivity
+from jitgrad.jit.signature import Call
 
 Named = dict[Any, tuple[str, np.ndarray[Any, Any]]]
 

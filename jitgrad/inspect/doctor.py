@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad import config
-from jitgrad.compiler import cache
+from jitgrad.backends.llvm import disk_cache
+from jitgrad.core import config
+from jitgrad.core.tensor import Tensor
 from jitgrad.inspect.traffic import readable_bytes
-from jitgrad.jit import JitFunction
+from jitgrad.jit.decorator import JitFunction
 from jitgrad.ops.elementwise import multiply, tanh
 from jitgrad.ops.reduce import sum as sum_of
-from jitgrad.runtime.blas import find_blas
-from jitgrad.runtime.team import get_num_threads
-from jitgrad.tensor import Tensor
+from jitgrad.runtime.executor.blas import find_blas
+from jitgrad.runtime.executor.thread_pool import get_num_threads
 
 PACKAGES = ("jitgrad", "numpy", "numba", "llvmlite", "optree", "rich", "click", "jinja2", "pygments")
 OPTIONAL = ("scikit-learn", "safetensors", "cupy", "numba-cuda")
@@ -61,7 +61,7 @@ def _version(name: str) -> str:
 
 
 def _processor() -> Iterator[Finding]:
-    llvm: Any = importlib.import_module("jitgrad.backends.llvm")
+    llvm: Any = importlib.import_module("jitgrad.backends.llvm.target")
     present = {feature[1:] for feature in llvm.features().split(",") if feature.startswith("+")}
     notable = [feature for feature in NOTABLE if feature in present]
     yield Finding("CPU", f"{llvm.cpu()}, {os.cpu_count()} cores")
@@ -77,7 +77,7 @@ def _libraries() -> Iterator[Finding]:
 
 
 def _cache() -> Finding:
-    info = cache.info()
+    info = disk_cache.info()
     if info.problem:
         return Finding("kernel cache", info.problem, False)
     size = f"{readable_bytes(info.size)} of {readable_bytes(info.max_size)}"

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from jitgrad.compiled import Compiled
-from jitgrad.compiler.alike import fold
+from jitgrad.compiler.isomorphic import fold
 from jitgrad.compiler.passes.fuse import Fuser, fuse
 from jitgrad.compiler.pipeline import PASSES
 from jitgrad.compiler.plan import KernelStep, OpStep, Step
+from jitgrad.core.ir import Graph, TraceNode, Value
+from jitgrad.core.op import Kind
+from jitgrad.core.origin import Origin
 from jitgrad.inspect.stages import has_backward, program_graph
 from jitgrad.inspect.traffic import readable_bytes, step_traffic
-from jitgrad.ir import Graph, TraceNode, Value
-from jitgrad.op import Kind
-from jitgrad.origin import Origin
+from jitgrad.jit.executable import Compiled
 from jitgrad.runtime.library_call import LibraryCall
 from jitgrad.runtime.program import Program
 

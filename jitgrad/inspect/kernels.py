@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitgrad.compiled import Compiled
-from jitgrad.compiler.codegen.cpu import emit_cpu
-from jitgrad.errors import BackendError
+from jitgrad.backends.cpu.row_loops import emit_cpu
+from jitgrad.core.errors import BackendError
+from jitgrad.core.origin import Origin
 from jitgrad.inspect.stages import has_backward
 from jitgrad.inspect.traffic import step_traffic
-from jitgrad.origin import Origin
+from jitgrad.jit.executable import Compiled
 from jitgrad.runtime.program import Launch, Program
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from jitgrad.compiled import Compiled
-from jitgrad.errors import FallbackWarning, MismatchWarning
-from jitgrad.jit import JitFunction, on_specialise
+from jitgrad.core.errors import FallbackWarning, MismatchWarning
+from jitgrad.jit.decorator import JitFunction, on_specialise
+from jitgrad.jit.executable import Compiled
 
 
 @dataclass(eq=False, slots=True)

@@ -13,12 +13,12 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from jitgrad.compiled import Compiled
+from jitgrad.core.origin import Origin
 from jitgrad.inspect.explain import Explanation, StepReport, lines_text, ops_by_line
 from jitgrad.inspect.kernels import KernelView, kernel_views
 from jitgrad.inspect.stages import stages
 from jitgrad.inspect.traffic import readable_bytes
-from jitgrad.origin import Origin
+from jitgrad.jit.executable import Compiled
 
 LIGHT, DARK = "friendly", "github-dark"  # colour schemes of pygments
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.origin import Origin
-from jitgrad.tensor import Tensor
+from jitgrad.core.origin import Origin
+from jitgrad.core.tensor import Tensor
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from jitgrad.compiled import Compiled
 from jitgrad.compiler.pipeline import run_passes
-from jitgrad.errors import ArgumentError
-from jitgrad.ir import Graph
+from jitgrad.core.errors import ArgumentError
+from jitgrad.core.ir import Graph
+from jitgrad.jit.executable import Compiled
 
 
 def pass_graphs(graph: Graph) -> dict[str, Graph]:

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.compiled import Compiled
-from jitgrad.compiler.layout import Buffer
+from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.compiler.plan import KernelStep, Step
+from jitgrad.core.tensor import Tensor
+from jitgrad.jit.executable import Compiled
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import contiguous
-from jitgrad.tensor import Tensor
 
 MAX_SAMPLES = 1000
 MIN_SAMPLES = 5

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from math import prod
 
 from jitgrad.compiler.plan import Place, Step
-from jitgrad.ir import Graph, TraceNode, Value
-from jitgrad.op import Kind
+from jitgrad.core.ir import Graph, TraceNode, Value
+from jitgrad.core.op import Kind
 
 
 def step_traffic(step: Step) -> tuple[int, int]:

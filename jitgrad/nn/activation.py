@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Module, Parameter
 from jitgrad.ops import activations as act
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import full
 from jitgrad.ops.reduce import log_softmax, softmax
-from jitgrad.tensor import Tensor
 
 
 class Identity(Module):

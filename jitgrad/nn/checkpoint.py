@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.errors import CheckpointError
+from jitgrad.core.errors import CheckpointError
+from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Module
 from jitgrad.ops.creation import asarray, detached
-from jitgrad.tensor import Tensor
 
 MISSING = "jg.save and jg.load need the package safetensors: pip install safetensors"
 

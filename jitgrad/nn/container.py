@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from jitgrad.errors import ArgumentError
+from jitgrad.core.errors import ArgumentError
 from jitgrad.nn.module import Module
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
+from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Parameter
 from jitgrad.ops.random import randn, uniform
-from jitgrad.tensor import Tensor
 
 
 def uniform_parameter(shape: Any, fan_in: int, dtype: Any) -> Tensor:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from jitgrad.errors import ArgumentError
+from jitgrad.core.errors import ArgumentError
+from jitgrad.core.tensor import Tensor
 from jitgrad.nn.init import normal_parameter, uniform_parameter
 from jitgrad.nn.module import Module
 from jitgrad.ops.convolution import avg_pool2d, conv2d, max_pool2d
@@ -12,7 +13,6 @@ from jitgrad.ops.linalg import linear
 from jitgrad.ops.movement import reshape
 from jitgrad.ops.neural import dropout, embedding
 from jitgrad.ops.random import Generator
-from jitgrad.tensor import Tensor
 
 
 class Linear(Module):

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from jitgrad.autograd.modes import no_grad
-from jitgrad.errors import ArgumentError, CheckpointError, TraceError
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.errors import ArgumentError, CheckpointError, TraceError
+from jitgrad.core.tensor import Storage, Tensor, check_supported
 from jitgrad.ops.creation import asarray, detached
 from jitgrad.ops.inplace import assign
-from jitgrad.scope import current_interpreter
-from jitgrad.tensor import Storage, Tensor, check_supported
 
 Self = TypeVar("Self", bound="Module")
 

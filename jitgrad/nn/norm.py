@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import normalize_shape
+from jitgrad.core.aval import normalize_shape
+from jitgrad.core.tensor import Tensor
 from jitgrad.nn.layers import check_device
 from jitgrad.nn.module import Module, Parameter
 from jitgrad.ops.creation import ones, zeros
 from jitgrad.ops.elementwise import add
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.neural import batch_norm, group_norm, layer_norm, rms_norm
-from jitgrad.tensor import Tensor
 
 
 class LayerNorm(Module):

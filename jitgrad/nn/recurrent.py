@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from jitgrad.core.tensor import Tensor
 from jitgrad.nn.init import uniform_parameter
 from jitgrad.nn.layers import check_device
 from jitgrad.nn.module import Module
@@ -11,7 +12,6 @@ from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import asarray, zeros
 from jitgrad.ops.linalg import linear
 from jitgrad.ops.movement import cut
-from jitgrad.tensor import Tensor
 
 
 class _Cell(Module):

@@ -6,10 +6,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jitgrad.aval import same_dtype
-from jitgrad.errors import ArgumentError, ShapeError, shown
-from jitgrad.formulas import blockwise
-from jitgrad.op import elementwise
+from jitgrad.core.aval import same_dtype
+from jitgrad.core.errors import ArgumentError, ShapeError, shown
+from jitgrad.core.op import elementwise
+from jitgrad.core.tensor import Tensor
+from jitgrad.eager.scalar_eval import blockwise
+from jitgrad.eager.where import select
 from jitgrad.ops.arithmetic import abs, add, divide, multiply, negative, square, subtract
 from jitgrad.ops.comparison import greater, less, less_equal, logical_and, where
 from jitgrad.ops.movement import reshape
@@ -17,8 +19,6 @@ from jitgrad.ops.operand import Operand, apply, is_number
 from jitgrad.ops.special import erf, on_floats
 from jitgrad.ops.transcendental import SIGMOID, exp, expm1, sigmoid
 from jitgrad.ops.trigonometric import tanh
-from jitgrad.selection import select
-from jitgrad.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 

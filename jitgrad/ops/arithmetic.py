@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval, Dtype, float_dtype_for, like_ufunc, same_dtype
-from jitgrad.op import elementwise
+from jitgrad.core.aval import Aval, Dtype, float_dtype_for, like_ufunc, same_dtype
+from jitgrad.core.op import elementwise
+from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.eager.where import select
 from jitgrad.ops.comparison import (
     equal,
     greater,
@@ -21,8 +23,6 @@ from jitgrad.ops.comparison import (
     zero_gradient,
 )
 from jitgrad.ops.operand import Operand, apply, dtype_of, is_integral
-from jitgrad.selection import select
-from jitgrad.tensor import Tensor, check_supported
 
 # --- sums and products -------------------------------------------------------------------------------------------
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval, Dtype, float_dtype, like_ufunc, select_dtype
-from jitgrad.op import OpDef, elementwise
+from jitgrad.core.aval import Aval, Dtype, float_dtype, like_ufunc, select_dtype
+from jitgrad.core.op import OpDef, elementwise
+from jitgrad.core.tensor import Tensor
+from jitgrad.eager.where import select
 from jitgrad.ops.operand import Operand, apply
-from jitgrad.selection import select
-from jitgrad.tensor import Tensor
 
 # --- selection ---------------------------------------------------------------------------------------------------
 

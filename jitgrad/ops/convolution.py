@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval
-from jitgrad.dispatch import apply_op
-from jitgrad.errors import ArgumentError, ShapeError, shown
-from jitgrad.op import Kind, OpDef, define
+from jitgrad.core.aval import Aval
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import ArgumentError, ShapeError, shown
+from jitgrad.core.op import Kind, OpDef, define
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import asarray, full
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.movement import expand_dims, place, reshape
 from jitgrad.ops.reduce import max as max_
 from jitgrad.ops.reduce import sum as sum_
-from jitgrad.tensor import Tensor
 
 Pair = tuple[int, int]
 

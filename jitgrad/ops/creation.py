@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval, Dtype, Shape, normalize_axis, normalize_shape
-from jitgrad.config import get_default_dtype
-from jitgrad.dispatch import aval_of
-from jitgrad.errors import ArgumentError, OperandError, ShapeError, shown
-from jitgrad.op import Kind, define
+from jitgrad.core.aval import Aval, Dtype, Shape, normalize_axis, normalize_shape
+from jitgrad.core.config import get_default_dtype
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.dispatch import aval_of
+from jitgrad.core.errors import ArgumentError, OperandError, ShapeError, shown
+from jitgrad.core.op import Kind, define
+from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.movement import SUM, broadcast_to, expand_dims, reshape
 from jitgrad.ops.operand import Operand, apply
-from jitgrad.scope import current_interpreter
-from jitgrad.tensor import Tensor, check_supported
 
 
 def _full(value: Any, *, shape: Shape, dtype: Dtype) -> np.ndarray[Any, Any]:

@@ -7,15 +7,15 @@ from math import prod
 from string import ascii_letters
 from typing import Any
 
-from jitgrad.aval import promote
-from jitgrad.errors import ArgumentError, ShapeError
+from jitgrad.core.aval import promote
+from jitgrad.core.errors import ArgumentError, ShapeError
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.elementwise import astype
 from jitgrad.ops.joining import diagonal
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.movement import permute_dims, reshape, squeeze
 from jitgrad.ops.reduce import sum as sum_
-from jitgrad.tensor import Tensor
 
 Term = tuple[Tensor, str]  # an operand and one label per axis
 

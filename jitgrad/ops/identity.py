@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from jitgrad.aval import same_dtype
-from jitgrad.op import elementwise
+from jitgrad.core.aval import same_dtype
+from jitgrad.core.op import elementwise
 
 STOP_GRADIENT = elementwise(
     "stop_gradient(x)", scalar="x", eager=lambda x: x, dtypes=same_dtype, views=True, domain=("real",)

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval, Shape, broadcast_shapes, normalize_axis
-from jitgrad.dispatch import aval_of
-from jitgrad.errors import DtypeError, IndexingError, ShapeError
-from jitgrad.op import Kind, OpDef, define
+from jitgrad.core.aval import Aval, Shape, broadcast_shapes, normalize_axis
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.dispatch import aval_of
+from jitgrad.core.errors import DtypeError, IndexingError, ShapeError
+from jitgrad.core.op import Kind, OpDef, define
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import full, iota, zeros
 from jitgrad.ops.movement import SliceIndex, as_slices, broadcast_to, cut, flatten, reshape, slice
 from jitgrad.ops.operand import Operand, apply
-from jitgrad.scope import current_interpreter
-from jitgrad.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 

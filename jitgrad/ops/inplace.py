@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Dtype, Shape
-from jitgrad.dispatch import aval_of
-from jitgrad.errors import DtypeError, IndexingError, InPlaceError, ShapeError
-from jitgrad.op import OpDef
+from jitgrad.core.aval import Dtype, Shape
+from jitgrad.core.context import current_interpreter, grad_enabled
+from jitgrad.core.dispatch import aval_of
+from jitgrad.core.errors import DtypeError, IndexingError, InPlaceError, ShapeError
+from jitgrad.core.op import OpDef
+from jitgrad.core.tensor import Lineage, Tensor
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import array_from, clone
 from jitgrad.ops.indexing import INDEX_PUT, PUT_SLICE, as_constant
@@ -18,8 +20,6 @@ from jitgrad.ops.movement import SLICE, broadcast_to, expand_dims, reshape, shap
 from jitgrad.ops.operand import Operand, apply, is_number
 from jitgrad.ops.subscript import Subscript, basic_part, check_mask, entries_of, is_array, is_mask, is_whole, parse
 from jitgrad.ops.views import WRITERS
-from jitgrad.scope import current_interpreter, grad_enabled
-from jitgrad.tensor import Lineage, Tensor
 
 Steps = tuple[tuple[OpDef | None, Mapping[str, Any]], ...]
 

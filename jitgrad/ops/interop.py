@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.errors import ArgumentError, OperandError
+from jitgrad.core.errors import ArgumentError, OperandError
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops import creation, einsum, elementwise, indexing, joining, linalg, movement, reduce, sorting
-from jitgrad.tensor import Tensor
 
 # NumPy's name -> ours, where they differ
 _RENAMED = {

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval, normalize_axes, normalize_axis, promote
-from jitgrad.dispatch import aval_of
-from jitgrad.errors import ArgumentError, AxisError, OperandError, ShapeError, shown
-from jitgrad.op import Kind, define
+from jitgrad.core.aval import Aval, normalize_axes, normalize_axis, promote
+from jitgrad.core.dispatch import aval_of
+from jitgrad.core.errors import ArgumentError, AxisError, OperandError, ShapeError, shown
+from jitgrad.core.op import Kind, define
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import full
 from jitgrad.ops.movement import (
     Axis,
@@ -27,7 +28,6 @@ from jitgrad.ops.movement import (
     squeeze,
 )
 from jitgrad.ops.operand import Operand, apply
-from jitgrad.tensor import Tensor
 
 
 def _concat_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval, broadcast_shapes, normalize_axes, normalize_axis, promote
-from jitgrad.dispatch import apply_op
-from jitgrad.errors import ArgumentError, ShapeError
-from jitgrad.half import HALF, SINGLE
-from jitgrad.op import Kind, OpDef, define
+from jitgrad.core.aval import Aval, broadcast_shapes, normalize_axes, normalize_axis, promote
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import ArgumentError, ShapeError
+from jitgrad.core.op import Kind, OpDef, define
+from jitgrad.core.tensor import Tensor
+from jitgrad.eager.float16 import HALF, SINGLE
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.elementwise import add, astype, multiply
 from jitgrad.ops.movement import expand_dims, moveaxis, permute_dims, reshape, squeeze
 from jitgrad.ops.reduce import sum as sum_
-from jitgrad.tensor import Tensor
 
 
 def _matmul_eager(x: Any, y: Any) -> Any:

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import broadcast_shapes, normalize_axis
-from jitgrad.dispatch import apply_op
-from jitgrad.errors import ArgumentError, DtypeError, ShapeError, shown
-from jitgrad.op import elementwise
+from jitgrad.core.aval import broadcast_shapes, normalize_axis
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
+from jitgrad.core.op import elementwise
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import asarray, iota
 from jitgrad.ops.movement import expand_dims
 from jitgrad.ops.operand import is_number
 from jitgrad.ops.reduce import logsumexp, mean
 from jitgrad.ops.reduce import sum as sum_
-from jitgrad.scope import current_interpreter
-from jitgrad.tensor import Tensor
 
 Reduction = str  # "mean", "sum" or "none"
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.errors import ArgumentError, AutogradError
+from jitgrad.core.errors import ArgumentError, AutogradError
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops import (
     activations,
     creation,
@@ -25,7 +26,6 @@ from jitgrad.ops.creation import check_device, clone, detached
 from jitgrad.ops.inplace import assign, copy_, fill_, set_item, update, zero_
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.subscript import get_item
-from jitgrad.tensor import Tensor
 
 Binary = Callable[[Any, Any], Tensor]
 

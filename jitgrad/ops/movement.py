@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval, Dtype, Shape, normalize_axes, normalize_axis, normalize_shape
-from jitgrad.dispatch import aval_of
-from jitgrad.errors import ArgumentError, AxisError, ShapeError
-from jitgrad.half import held
-from jitgrad.op import Kind, define
+from jitgrad.core.aval import Aval, Dtype, Shape, normalize_axes, normalize_axis, normalize_shape
+from jitgrad.core.dispatch import aval_of
+from jitgrad.core.errors import ArgumentError, AxisError, ShapeError
+from jitgrad.core.op import Kind, define
+from jitgrad.core.tensor import Tensor
+from jitgrad.eager.float16 import held
 from jitgrad.ops.operand import Operand, apply
-from jitgrad.tensor import Tensor
 
 Axis = int | Iterable[int] | None
 SliceIndex = tuple[tuple[int, int, int], ...]  # (start, step, length) for every axis

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Shape, normalize_shape
-from jitgrad.errors import ArgumentError, DtypeError, ShapeError
+from jitgrad.core.aval import Shape, normalize_shape
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
+from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import asarray, detached, iota
 from jitgrad.ops.indexing import take
@@ -16,8 +18,6 @@ from jitgrad.ops.inplace import assign
 from jitgrad.ops.movement import expand_dims, reshape
 from jitgrad.ops.random import Generator, rand
 from jitgrad.ops.reduce import mean
-from jitgrad.scope import current_interpreter
-from jitgrad.tensor import Tensor, check_supported
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None) -> Tensor:

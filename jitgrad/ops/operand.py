@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from jitgrad.aval import Dtype, aval_of_scalar
-from jitgrad.dispatch import apply_op
-from jitgrad.tensor import Tensor
+from jitgrad.core.aval import Dtype, aval_of_scalar
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.tensor import Tensor
 
 Operand: TypeAlias = "Tensor | np.ndarray[Any, Any] | np.generic | bool | int | float"
 

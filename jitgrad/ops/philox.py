@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval, Dtype
-from jitgrad.op import elementwise
+from jitgrad.core.aval import Aval, Dtype
+from jitgrad.core.op import elementwise
 
 MULTIPLIER_0, MULTIPLIER_1 = 0xD2511F53, 0xCD9E8D57
 WEYL_0, WEYL_1 = 0x9E3779B9, 0xBB67AE85  # the golden ratio and sqrt(3) - 1, added to the key at each round

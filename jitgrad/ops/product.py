@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.movement import broadcast_to, cut, expand_dims, moveaxis, place, reshape
-from jitgrad.tensor import Tensor
 
 
 def product_gradient(g: Tensor, x: Tensor, axis: tuple[int, ...]) -> Tensor:

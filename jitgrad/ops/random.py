@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Dtype, Shape, broadcast_shapes, normalize_shape
-from jitgrad.config import get_default_dtype
-from jitgrad.dispatch import apply_op
-from jitgrad.errors import ArgumentError, DtypeError, shown
+from jitgrad.core.aval import Dtype, Shape, broadcast_shapes, normalize_shape
+from jitgrad.core.config import get_default_dtype
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import ArgumentError, DtypeError, shown
+from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import asarray, iota
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.movement import slice, squeeze
 from jitgrad.ops.philox import PHILOX_BITS
 from jitgrad.ops.sorting import argsort
-from jitgrad.scope import current_interpreter
-from jitgrad.tensor import Tensor, check_supported
 
 UINT64 = np.dtype(np.uint64)
 # random bits of a uniform number: all that the dtype can hold evenly spaced in [0, 1)

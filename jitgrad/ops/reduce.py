@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval, Count, Dtype, normalize_axes, normalize_axis
-from jitgrad.dispatch import aval_of
-from jitgrad.errors import ArgumentError, DtypeError, ShapeError, shown
-from jitgrad.op import Kind, OpDef, define
+from jitgrad.core.aval import Aval, Count, Dtype, normalize_axes, normalize_axis
+from jitgrad.core.dispatch import aval_of
+from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
+from jitgrad.core.op import Kind, OpDef, define
+from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.movement import (
@@ -28,7 +29,6 @@ from jitgrad.ops.movement import (
 )
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.product import product_gradient
-from jitgrad.tensor import Tensor, check_supported
 
 Array = np.ndarray[Any, Any]
 

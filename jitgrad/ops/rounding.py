@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from jitgrad.aval import like_ufunc
-from jitgrad.op import OpDef, elementwise
+from jitgrad.core.aval import like_ufunc
+from jitgrad.core.op import OpDef, elementwise
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import astype, divide, multiply, negative, subtract
 from jitgrad.ops.comparison import zero_gradient
 from jitgrad.ops.operand import Operand, apply, dtype_of, is_integral
-from jitgrad.tensor import Tensor
 
 
 def _rounding(name: str, scalar: str, ufunc: np.ufunc) -> OpDef:

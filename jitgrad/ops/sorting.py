@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitgrad.aval import Aval, normalize_axis
-from jitgrad.dispatch import aval_of
-from jitgrad.errors import ArgumentError, ShapeError, shown
-from jitgrad.op import Kind, define
+from jitgrad.core.aval import Aval, normalize_axis
+from jitgrad.core.dispatch import aval_of
+from jitgrad.core.errors import ArgumentError, ShapeError, shown
+from jitgrad.core.op import Kind, define
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.indexing import as_constant, take, take_along_axis
 from jitgrad.ops.movement import flatten
 from jitgrad.ops.operand import Operand, apply
-from jitgrad.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 

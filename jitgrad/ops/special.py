@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from jitgrad.compiler.codegen.vecmath import numpy_namespace
-from jitgrad.formulas import blockwise
-from jitgrad.op import elementwise
+from jitgrad.core.op import elementwise
+from jitgrad.core.tensor import Tensor
+from jitgrad.eager.scalar_eval import blockwise
 from jitgrad.ops.arithmetic import multiply, negative, square
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.transcendental import exp
-from jitgrad.tensor import Tensor
+from jitgrad.vecmath import numpy_namespace
 
 TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 

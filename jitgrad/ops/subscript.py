@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Shape
-from jitgrad.errors import IndexingError, shown
+from jitgrad.core.aval import Shape
+from jitgrad.core.errors import IndexingError, shown
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.indexing import INDEX_GET, TAKE, as_constant
 from jitgrad.ops.movement import EXPAND_DIMS, SLICE, SQUEEZE, SliceIndex
 from jitgrad.ops.operand import apply
-from jitgrad.tensor import Tensor
 
 
 @dataclass(frozen=True, slots=True)

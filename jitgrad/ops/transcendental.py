@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import float_dtype, like_ufunc
-from jitgrad.errors import ArgumentError
-from jitgrad.formulas import blockwise
-from jitgrad.op import elementwise
+from jitgrad.core.aval import float_dtype, like_ufunc
+from jitgrad.core.errors import ArgumentError
+from jitgrad.core.op import elementwise
+from jitgrad.core.tensor import Tensor
+from jitgrad.eager.scalar_eval import blockwise
 from jitgrad.ops.arithmetic import (
     add,
     divide,
@@ -23,7 +24,6 @@ from jitgrad.ops.arithmetic import (
 )
 from jitgrad.ops.comparison import equal, greater_equal, isinf, logical_and, where, zero_gradient
 from jitgrad.ops.operand import Operand, apply, dtype_of, is_number
-from jitgrad.tensor import Tensor
 
 LN2 = math.log(2.0)
 LN10 = math.log(10.0)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import like_ufunc
-from jitgrad.op import elementwise
+from jitgrad.core.aval import like_ufunc
+from jitgrad.core.op import elementwise
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, divide, multiply, negative, sqrt, square, subtract
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.operand import Operand, apply
-from jitgrad.tensor import Tensor
 
 # --- circle ------------------------------------------------------------------------------------------------------
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.indexing import put_slice
 from jitgrad.ops.movement import permute_dims, reshape
-from jitgrad.tensor import Tensor
 
 # (base, new value of the view, attrs of the view op) -> new value of the base
 ViewWriter = Callable[[Tensor, Tensor, Mapping[str, Any]], Tensor]

@@ -7,12 +7,12 @@ from math import inf
 from typing import Any
 
 from jitgrad.autograd.modes import no_grad
-from jitgrad.errors import ArgumentError
+from jitgrad.core.errors import ArgumentError
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import zeros
 from jitgrad.ops.reduce import max as max_
 from jitgrad.ops.reduce import sum as sum_
-from jitgrad.tensor import Tensor
 
 
 def _with_grad(parameters: Iterable[Tensor] | Tensor) -> list[tuple[Tensor, Tensor]]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from jitgrad.errors import ArgumentError
+from jitgrad.core.errors import ArgumentError
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.inplace import assign
 from jitgrad.optim.optimizer import Optimizer, at_least
-from jitgrad.tensor import Tensor
 
 
 def _decayed(g: Tensor, p: Tensor, weight_decay: float) -> Tensor:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from jitgrad.autograd.modes import enable_grad, no_grad
-from jitgrad.errors import ArgumentError, TraceError, shown
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.errors import ArgumentError, TraceError, shown
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.inplace import assign
 from jitgrad.optim.optimizer import Optimizer, at_least
-from jitgrad.scope import current_interpreter
-from jitgrad.tensor import Tensor
 
 Vector = np.ndarray[Any, Any]
 Point = tuple[float, Vector]  # a loss and its gradient

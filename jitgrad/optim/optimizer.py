@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from jitgrad.autograd.modes import no_grad
-from jitgrad.aval import Aval
-from jitgrad.errors import ArgumentError, CheckpointError, TraceError
+from jitgrad.core.aval import Aval
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.errors import ArgumentError, CheckpointError, TraceError
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import asarray, zeros_like
 from jitgrad.ops.inplace import assign
-from jitgrad.scope import current_interpreter
-from jitgrad.tensor import Tensor
 
 FLOAT64 = np.dtype(np.float64)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from math import cos, inf, pi
 from typing import Any
 
-from jitgrad.errors import ArgumentError, shown
+from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.optim.optimizer import Optimizer
 
 

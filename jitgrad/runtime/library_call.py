@@ -8,18 +8,18 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from jitgrad.aval import Aval, dtype_name
-from jitgrad.compiler.layout import Buffer
-from jitgrad.compiler.overwrite import UPDATES
+from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.compiler.memory.donation import UPDATES
 from jitgrad.compiler.plan import OpStep, Place
-from jitgrad.dispatch import checked_result, run_eagerly
-from jitgrad.half import HALF
-from jitgrad.op import Kind
-from jitgrad.runtime.blas import find_blas
-from jitgrad.runtime.gemm import Call, calls_of
-from jitgrad.runtime.small_products import small_products
-from jitgrad.runtime.substitutes import substitute
-from jitgrad.runtime.tiled_products import tiled_product, tiles_pay
+from jitgrad.core.aval import Aval, dtype_name
+from jitgrad.core.op import Kind
+from jitgrad.eager.float16 import HALF
+from jitgrad.eager.interpreter import checked_result, run_eagerly
+from jitgrad.runtime.executor.blas import find_blas
+from jitgrad.runtime.executor.gemm import Call, calls_of
+from jitgrad.runtime.executor.tiled_products import tiled_product, tiles_pay
+from jitgrad.runtime.library.batched_gemm import small_products
+from jitgrad.runtime.library.registry import substitute
 
 
 class Memory(Protocol):

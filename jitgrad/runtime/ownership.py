@@ -7,8 +7,8 @@ from sys import getrefcount
 
 import numpy as np
 
-from jitgrad.pool import POOL
-from jitgrad.tensor import Donated, Tensor
+from jitgrad.core.tensor import Donated, Tensor
+from jitgrad.eager.buffer_pool import POOL
 
 
 def _references_of_one_owner() -> tuple[int, int]:

@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Dtype
 from jitgrad.backends.base import Backend, CompiledKernel, Found
 from jitgrad.backends.python import DTYPES, Pointer, passed
-from jitgrad.compiler.collector import collector_paused
-from jitgrad.compiler.layout import Buffer
-from jitgrad.compiler.loops import Word
+from jitgrad.compiler.gc_paused import collector_paused
+from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.compiler.lowering.loop_nest import Word
 from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
-from jitgrad.pool import POOL, address_of
-from jitgrad.runtime import native, team
+from jitgrad.core.aval import Dtype
+from jitgrad.eager.buffer_pool import POOL, address_of
+from jitgrad.runtime.executor import instruction_loop, thread_pool
+from jitgrad.runtime.executor.instructions import Table
 from jitgrad.runtime.library_call import LibraryCall
-from jitgrad.runtime.table import Table
 
 
 @dataclass(eq=False, slots=True)
@@ -247,8 +247,8 @@ class NativeFrame(_Frame):
         where, buffer, offset = table.relocations
         arrays = (words, self.bases, where, buffer, offset)
         relocation = np.array([address_of(a) for a in arrays], np.int64)
-        first = np.zeros((1, native.INSTRUCTION_WORDS), np.int64)
-        first[0, :4] = native.RELOCATE, 0, address_of(relocation), len(where)
+        first = np.zeros((1, instruction_loop.INSTRUCTION_WORDS), np.int64)
+        first[0, :4] = instruction_loop.RELOCATE, 0, address_of(relocation), len(where)
         rows = np.concatenate([first, table.rows(address_of(words))])
         return _Segment(rows, len(rows), [*arrays, relocation])
 
@@ -268,11 +268,11 @@ class NativeFrame(_Frame):
                 bases[k] = address_of(array)
                 k += 1
         if self.count:
-            team.run(self.address, self.count)
+            thread_pool.run(self.address, self.count)
             return
         with np.errstate(all="ignore"):
             for part in self.parts:
                 if isinstance(part, _Segment):
-                    team.run(part.address, part.count)
+                    thread_pool.run(part.address, part.count)
                 else:
                     part.run(self, inputs, results)

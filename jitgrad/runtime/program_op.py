@@ -8,21 +8,21 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval
 from jitgrad.backends.base import Backend
-from jitgrad.compiler.collector import collector_paused
 from jitgrad.compiler.differentiate import Joint, Split, differentiate, split
+from jitgrad.compiler.gc_paused import collector_paused
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.compiler.pipeline import Watcher, ignore, run_passes
 from jitgrad.compiler.plan import make_plan
-from jitgrad.dispatch import apply_op
-from jitgrad.ir import Graph, Value, evaluate
-from jitgrad.op import Kind, OpDef
-from jitgrad.recorder import Node, edge_of
+from jitgrad.core.aval import Aval
+from jitgrad.core.context import current_interpreter, grad_enabled, open_tapes
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.ir import Graph, Value, evaluate
+from jitgrad.core.op import Kind, OpDef
+from jitgrad.core.tape_node import Node, edge_of
+from jitgrad.core.tensor import Tensor
+from jitgrad.runtime.executor.tiled_products import expect_products
 from jitgrad.runtime.program import Program
-from jitgrad.runtime.tiled_products import expect_products
-from jitgrad.scope import current_interpreter, grad_enabled, open_tapes
-from jitgrad.tensor import Tensor
 
 
 @collector_paused()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jitgrad.formulas import evaluate_scalar
+from jitgrad.eager.scalar_eval import evaluate_scalar
 from jitgrad.testing.gradients import check_grads
 from jitgrad.testing.programs import RandomProgram, random_program
 from jitgrad.testing.samples import DOMAINS, sample_operands

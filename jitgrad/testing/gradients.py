@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from jitgrad.autograd.backward import gradients
-from jitgrad.errors import ArgumentError, GradcheckError
-from jitgrad.tensor import Tensor
+from jitgrad.core.errors import ArgumentError, GradcheckError
+from jitgrad.core.tensor import Tensor
 
 Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Shape
+from jitgrad.core.aval import Shape
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops import activations, elementwise, linalg, movement, reduce
-from jitgrad.tensor import Tensor
 
 SIZES = (1, 2, 3, 5, 7, 13, 17, 33)
 LARGEST = 4000  # elements of an intermediate value

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Dtype, Shape
-from jitgrad.errors import ArgumentError
-from jitgrad.op import OpDef
+from jitgrad.core.aval import Dtype, Shape
+from jitgrad.core.errors import ArgumentError
+from jitgrad.core.op import OpDef
 
 Array = np.ndarray[Any, Any]
 Draw = Callable[[np.random.Generator, Shape], Array]

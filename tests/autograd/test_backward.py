@@ -12,13 +12,13 @@ import pytest
 import jitgrad.ops.methods  # noqa: F401 - attaches operators to Tensor
 from jitgrad.autograd import detect_anomaly, no_grad
 from jitgrad.autograd.backward import own
-from jitgrad.dispatch import apply_op
-from jitgrad.errors import AnomalyError, AutogradError, GraphFreedError, InPlaceError, ShapeError
-from jitgrad.op import REGISTRY, elementwise
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import AnomalyError, AutogradError, GraphFreedError, InPlaceError, ShapeError
+from jitgrad.core.op import REGISTRY, elementwise
+from jitgrad.core.tape_node import record
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import tensor
 from jitgrad.ops.elementwise import exp, log, multiply, negative, sqrt, tanh
-from jitgrad.recorder import record
-from jitgrad.tensor import Tensor
 
 
 def leaf(*values, dtype="float64"):

@@ -10,7 +10,7 @@ import pytest
 
 import jitgrad.ops.methods  # noqa: F401 - attaches operators to Tensor
 from jitgrad.autograd import checkpoint, grad, gradcheck, gradgradcheck, no_grad
-from jitgrad.errors import AutogradError, InPlaceError
+from jitgrad.core.errors import AutogradError, InPlaceError
 from jitgrad.ops.creation import tensor
 from jitgrad.ops.elementwise import exp, tanh
 from jitgrad.ops.random import Generator

@@ -18,7 +18,7 @@ from jitgrad.autograd import (
     value_and_grad,
     vjp,
 )
-from jitgrad.errors import ArgumentError, AutogradError, DtypeError, OperandError, ShapeError
+from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError, OperandError, ShapeError
 from jitgrad.ops.creation import tensor
 from jitgrad.ops.elementwise import exp, sin, tanh
 

@@ -7,9 +7,9 @@ import pytest
 
 import jitgrad.ops.methods  # noqa: F401 - attaches operators to Tensor
 from jitgrad.autograd import gradcheck, gradgradcheck
-from jitgrad.dispatch import apply_op
-from jitgrad.errors import AutogradError, GradcheckError
-from jitgrad.op import elementwise
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import AutogradError, GradcheckError
+from jitgrad.core.op import elementwise
 from jitgrad.ops.creation import tensor
 from jitgrad.ops.elementwise import multiply, sin, where
 

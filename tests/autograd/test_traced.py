@@ -7,14 +7,14 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.autograd import checkpoint
-from jitgrad.aval import Aval
-from jitgrad.compiler.trace import Trace
-from jitgrad.dispatch import run_on_arrays
-from jitgrad.ir import evaluate
+from jitgrad.compiler.tracer import Trace
+from jitgrad.core.aval import Aval
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.ir import evaluate
+from jitgrad.core.tensor import Tensor
+from jitgrad.eager.interpreter import run_on_arrays
 from jitgrad.ops.creation import tensor
 from jitgrad.ops.random import Generator
-from jitgrad.scope import current_interpreter
-from jitgrad.tensor import Tensor
 
 X = np.array([0.3, -1.0, 2.0])
 V = np.array([1.0, 0.5, -2.0])

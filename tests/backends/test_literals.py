@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.backends.cpu import CpuBackend
+from jitgrad.backends.codegen.source import Emitter, marked
+from jitgrad.backends.cpu.backend import CpuBackend
 from jitgrad.backends.python import PythonBackend
-from jitgrad.compiler.codegen.emit import Emitter, marked
-from jitgrad.compiler.kernel import Parameter
-from jitgrad.errors import CodegenError, RetraceWarning
-from jitgrad.jit import BACKENDS, JitFunction, jit
+from jitgrad.compiler.lowering.kernel_ir import Parameter
+from jitgrad.core.errors import CodegenError, RetraceWarning
+from jitgrad.jit.decorator import BACKENDS, JitFunction, jit
 from jitgrad.runtime.program import Launch
 
 SPECIAL = (0.1, 0.25, 0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, 5e-324, -1e-45, 0.1 + 1e-16)

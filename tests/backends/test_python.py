@@ -11,7 +11,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.backends.python import Pointer, passed
-from jitgrad.jit import jit
+from jitgrad.jit.decorator import jit
 from jitgrad.runtime.program import Launch
 
 

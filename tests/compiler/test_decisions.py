@@ -9,12 +9,12 @@ import pytest
 
 import jitgrad as jg
 from jitgrad import nn, optim
-from jitgrad.compiled import Compiled
-from jitgrad.compiler.codegen.cpu import emit_cpu
+from jitgrad.backends.cpu.row_loops import emit_cpu
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.compiler.passes.fuse import Fuser
 from jitgrad.compiler.plan import KernelStep
-from jitgrad.jit import JitFunction, jit
+from jitgrad.jit.decorator import JitFunction, jit
+from jitgrad.jit.executable import Compiled
 from jitgrad.runtime.program import Program
 
 RNG = np.random.default_rng(0)

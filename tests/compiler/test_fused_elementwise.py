@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.aval import Aval
-from jitgrad.dispatch import apply_op
-from jitgrad.errors import DtypeError
-from jitgrad.jit import jit
-from jitgrad.op import REGISTRY, Kind, OpDef
+from jitgrad.core.aval import Aval
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import DtypeError
+from jitgrad.core.op import REGISTRY, Kind, OpDef
+from jitgrad.jit.decorator import jit
 from jitgrad.testing import sample_operands
 
 OPS = [op for op in REGISTRY.values() if op.kind is Kind.ELEMENTWISE and op.domain and not op.name.startswith("philox")]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.dispatch import apply_op
-from jitgrad.jit import jit
-from jitgrad.op import REGISTRY, OpDef
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.op import REGISTRY, OpDef
+from jitgrad.jit.decorator import jit
 from jitgrad.testing import check_grads, sample_operands
 from jitgrad.testing.samples import DOMAINS
 

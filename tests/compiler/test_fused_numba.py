@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.aval import Aval
-from jitgrad.dispatch import apply_op
-from jitgrad.errors import DtypeError
-from jitgrad.op import REGISTRY, Kind, OpDef
+from jitgrad.core.aval import Aval
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import DtypeError
+from jitgrad.core.op import REGISTRY, Kind, OpDef
 
 pytestmark = pytest.mark.numba
 

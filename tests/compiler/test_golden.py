@@ -10,8 +10,8 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.compiler.pipeline import PASSES, run_passes
-from jitgrad.ir import Graph
-from jitgrad.jit import BACKENDS, jit
+from jitgrad.core.ir import Graph
+from jitgrad.jit.decorator import BACKENDS, jit
 
 Case = tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.jit import jit
+from jitgrad.jit.decorator import jit
 from jitgrad.testing import RandomProgram, random_program
 
 TOLERANCE = {"rtol": 1e-9, "atol": 1e-9}

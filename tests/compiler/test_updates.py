@@ -10,7 +10,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.compiler.plan import KernelStep
-from jitgrad.jit import JitFunction, jit
+from jitgrad.jit.decorator import JitFunction, jit
 
 BACKENDS = pytest.mark.parametrize("backend", ["python", "cpu"])
 

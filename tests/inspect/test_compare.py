@@ -9,7 +9,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad import nn, optim
-from jitgrad.errors import ArgumentError, TracedValueError
+from jitgrad.core.errors import ArgumentError, TracedValueError
 from jitgrad.testing import random_program
 
 QUICK = 0.01  # seconds of timing

@@ -7,7 +7,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.compiler.pipeline import PASSES
-from jitgrad.errors import ArgumentError
+from jitgrad.core.errors import ArgumentError
 from jitgrad.inspect.stages import stages
 
 

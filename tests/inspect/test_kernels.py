@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.errors import BackendError
+from jitgrad.core.errors import BackendError
 
 
 def array(*shape: int, grad: bool = False) -> jg.Tensor:

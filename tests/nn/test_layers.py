@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from jitgrad import nn
-from jitgrad.errors import ArgumentError
+from jitgrad.core.errors import ArgumentError
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.random import Generator, manual_seed
-from jitgrad.tensor import Tensor
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(5, 3)).astype(np.float32)

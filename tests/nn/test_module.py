@@ -12,10 +12,10 @@ import pytest
 from jitgrad import nn
 from jitgrad.autograd.backward import backward
 from jitgrad.autograd.modes import no_grad
-from jitgrad.errors import ArgumentError, CheckpointError, DtypeError
+from jitgrad.core.errors import ArgumentError, CheckpointError, DtypeError
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.reduce import sum as sum_
-from jitgrad.tensor import Tensor
 
 
 class Block(nn.Module):

@@ -12,8 +12,8 @@ import pytest
 
 import jitgrad.ops.activations as act
 from jitgrad.autograd.backward import gradients
-from jitgrad.errors import ArgumentError, ShapeError
-from jitgrad.tensor import Tensor
+from jitgrad.core.errors import ArgumentError, ShapeError
+from jitgrad.core.tensor import Tensor
 from jitgrad.testing import check_grads
 
 X = np.array([-30.0, -8.0, -3.5, -3.0, -1.0, -0.1, 0.0, 0.1, 1.0, 2.9, 3.0, 6.0, 6.5, 25.0])

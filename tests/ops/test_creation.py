@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.errors import ArgumentError, DtypeError, OperandError, ShapeError
+from jitgrad.core.errors import ArgumentError, DtypeError, OperandError, ShapeError
 from jitgrad.ops.creation import iota
 from jitgrad.testing.gradients import check_grads
 

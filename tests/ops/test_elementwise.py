@@ -13,8 +13,8 @@ from hypothesis.extra import numpy as hnp
 
 import jitgrad.ops.elementwise as ew
 from jitgrad.autograd.backward import gradients
-from jitgrad.errors import ArgumentError, DtypeError, OperandError
-from jitgrad.tensor import Tensor
+from jitgrad.core.errors import ArgumentError, DtypeError, OperandError
+from jitgrad.core.tensor import Tensor
 from jitgrad.testing import check_grads
 
 UNARY = [

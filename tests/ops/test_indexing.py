@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.errors import ArgumentError, DtypeError, IndexingError, ShapeError
+from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
 from jitgrad.testing.gradients import check_grads
 
 X = np.random.default_rng(0).normal(size=(3, 4, 5))

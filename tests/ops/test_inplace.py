@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.errors import DtypeError, IndexingError, InPlaceError, ShapeError
+from jitgrad.core.errors import DtypeError, IndexingError, InPlaceError, ShapeError
 from jitgrad.ops.inplace import assign
 from jitgrad.testing.gradients import check_grads
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitgrad.errors import ArgumentError, AxisError, DtypeError, ShapeError
+from jitgrad.core.errors import ArgumentError, AxisError, DtypeError, ShapeError
 from jitgrad.ops.einsum import einsum
 from jitgrad.ops.linalg import dot, linear, matmul, outer, tensordot, vecdot
 from jitgrad.testing import check_grads

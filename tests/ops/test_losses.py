@@ -10,12 +10,12 @@ import pytest
 
 from jitgrad.autograd.backward import backward
 from jitgrad.compiler.pipeline import run_passes
-from jitgrad.compiler.trace import Trace
-from jitgrad.errors import ArgumentError, DtypeError, ShapeError
-from jitgrad.op import Kind
+from jitgrad.compiler.tracer import Trace
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
+from jitgrad.core.op import Kind
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops import losses as L
-from jitgrad.scope import current_interpreter
-from jitgrad.tensor import Tensor
 from jitgrad.testing import check_grads
 
 RNG = np.random.default_rng(0)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.errors import ArgumentError, AutogradError, DtypeError, OperandError, ShapeError
+from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError, OperandError, ShapeError
 from jitgrad.ops import methods
 from jitgrad.testing.gradients import check_grads
 

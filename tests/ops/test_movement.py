@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.errors import ArgumentError, AxisError, InPlaceError, OperandError, ShapeError
+from jitgrad.core.errors import ArgumentError, AxisError, InPlaceError, OperandError, ShapeError
 from jitgrad.ops.movement import place, sum_to
 from jitgrad.ops.movement import slice as slice_
 from jitgrad.testing.gradients import check_grads

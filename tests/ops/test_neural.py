@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from jitgrad.autograd.backward import backward
-from jitgrad.errors import ArgumentError, DtypeError, ShapeError
+from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.convolution import avg_pool2d, conv2d, max_pool2d
 from jitgrad.ops.neural import batch_norm, embedding, group_norm, layer_norm, one_hot, rms_norm
 from jitgrad.ops.reduce import sum as sum_
-from jitgrad.tensor import Tensor
 from jitgrad.testing import check_grads
 
 RNG = np.random.default_rng(0)

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from jitgrad.autograd.backward import backward
-from jitgrad.backends.cpu import native_names
-from jitgrad.backends.machine import compile_entry
-from jitgrad.errors import ArgumentError, DtypeError
+from jitgrad.backends.cpu.backend import native_names
+from jitgrad.backends.llvm.code_object import compile_entry
+from jitgrad.core.errors import ArgumentError, DtypeError
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops import philox, random
 from jitgrad.ops.neural import dropout
 from jitgrad.ops.random import Generator
 from jitgrad.ops.reduce import sum as sum_
-from jitgrad.tensor import Tensor
 from jitgrad.testing import check_grads
 from tests.machine_code import run, table
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.errors import ArgumentError, AxisError, ShapeError
+from jitgrad.core.errors import ArgumentError, AxisError, ShapeError
 from jitgrad.testing.gradients import check_grads
 
 DTYPES = ["bool", "int8", "int32", "uint8", "uint64", "float16", "float32", "float64"]

@@ -10,10 +10,10 @@ import pytest
 
 import jitgrad.ops.activations
 import jitgrad.ops.elementwise  # noqa: F401
-from jitgrad.aval import Aval
-from jitgrad.dispatch import apply_op
-from jitgrad.errors import DtypeError, ShapeError
-from jitgrad.op import REGISTRY, Kind, OpDef
+from jitgrad.core.aval import Aval
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import DtypeError, ShapeError
+from jitgrad.core.op import REGISTRY, Kind, OpDef
 from jitgrad.testing import evaluate_scalar, sample_operands
 
 ELEMENTWISE = [op for op in REGISTRY.values() if op.kind is Kind.ELEMENTWISE and op.domain and op.name[:6] != "philox"]

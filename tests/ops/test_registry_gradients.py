@@ -10,11 +10,11 @@ import pytest
 import jitgrad.ops.activations  # noqa: F401
 import jitgrad.ops.elementwise as ew
 from jitgrad.autograd.backward import gradients
-from jitgrad.dispatch import apply_op
-from jitgrad.errors import GradcheckError
-from jitgrad.op import REGISTRY, Kind, OpDef, elementwise
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import GradcheckError
+from jitgrad.core.op import REGISTRY, Kind, OpDef, elementwise
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.comparison import zero_gradient
-from jitgrad.tensor import Tensor
 from jitgrad.testing import check_grads, sample_operands
 from jitgrad.testing.samples import DOMAINS
 

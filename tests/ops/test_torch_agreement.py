@@ -11,7 +11,7 @@ import pytest
 import jitgrad.ops.activations as act
 import jitgrad.ops.elementwise as ew
 from jitgrad.autograd.backward import gradients
-from jitgrad.tensor import Tensor
+from jitgrad.core.tensor import Tensor
 
 pytestmark = pytest.mark.peers
 

@@ -11,11 +11,11 @@ import pytest
 
 from jitgrad import optim
 from jitgrad.autograd.backward import backward
-from jitgrad.errors import ArgumentError, CheckpointError
+from jitgrad.core.errors import ArgumentError, CheckpointError
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.reduce import sum as sum_
 from jitgrad.optim.optimizer import Optimizer
-from jitgrad.tensor import Tensor
 
 START = np.array([1.0, -2.0, 0.5])
 CASES: dict[str, tuple[str, dict[str, Any]]] = {

@@ -10,17 +10,17 @@ import pytest
 
 from jitgrad import nn, optim
 from jitgrad.autograd.backward import backward
-from jitgrad.compiler.trace import Trace
-from jitgrad.dispatch import EagerInterpreter
-from jitgrad.errors import TracedValueError, TraceError
-from jitgrad.ir import Graph, evaluate
-from jitgrad.op import Kind, OpDef
+from jitgrad.compiler.tracer import Trace
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.errors import TracedValueError, TraceError
+from jitgrad.core.ir import Graph, evaluate
+from jitgrad.core.op import Kind, OpDef
+from jitgrad.core.tensor import Tensor
+from jitgrad.eager.interpreter import EagerInterpreter
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.losses import cross_entropy
 from jitgrad.ops.random import Generator
 from jitgrad.optim.optimizer import Optimizer
-from jitgrad.scope import current_interpreter
-from jitgrad.tensor import Tensor
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(6, 2, 3, 3)).astype(np.float32)

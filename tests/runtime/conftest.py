@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import jitgrad as jg
-from jitgrad.errors import JitgradError
-from jitgrad.jit import jit
-from jitgrad.runtime import places
+from jitgrad.core.errors import JitgradError
+from jitgrad.jit.decorator import jit
+from jitgrad.runtime.library import indexed_access
 
 
 @pytest.fixture(params=[1, 2, 3])
@@ -24,7 +24,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Machine code for reads and changes at places of arrays of every size."""
-    monkeypatch.setattr(places, "CALL", 0)
+    monkeypatch.setattr(indexed_access, "CALL", 0)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.compiler.plan import KernelStep
-from jitgrad.jit import jit
+from jitgrad.jit.decorator import jit
 from jitgrad.runtime.program import Program
 
 BACKENDS = ["python", pytest.param("cpu", marks=pytest.mark.numba)]

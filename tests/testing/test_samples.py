@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jitgrad.ops.elementwise as ew
-from jitgrad.errors import ArgumentError
-from jitgrad.op import elementwise
+from jitgrad.core.errors import ArgumentError
+from jitgrad.core.op import elementwise
 from jitgrad.testing import check_grads, evaluate_scalar, sample_operands
 
 

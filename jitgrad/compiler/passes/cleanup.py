@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value, exact
+from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value, exact
 
 
 def eliminate_dead(graph: Graph) -> Graph:

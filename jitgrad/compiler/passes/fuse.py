@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
-from jitgrad.compiler.axes import RENAMING, Definitions
-from jitgrad.compiler.group import Group, is_fusible, why_not_fusible
-from jitgrad.compiler.merge import extended, merge, single
+from jitgrad.compiler.fusion.axis_maps import RENAMING, Definitions
+from jitgrad.compiler.fusion.group import Group, is_fusible, why_not_fusible
+from jitgrad.compiler.fusion.merge import extended, merge, single
 from jitgrad.compiler.passes.cleanup import eliminate_dead
-from jitgrad.dispatch import run_on_arrays
-from jitgrad.errors import VerifyError
-from jitgrad.ir import Atom, Graph, TraceNode, Value, evaluate
-from jitgrad.op import Kind, OpDef
+from jitgrad.core.errors import VerifyError
+from jitgrad.core.ir import Atom, Graph, TraceNode, Value, evaluate
+from jitgrad.core.op import Kind, OpDef
+from jitgrad.eager.interpreter import run_on_arrays
 
 FUSED = OpDef(
     name="fused",

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval
-from jitgrad.dispatch import run_eagerly
-from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value
-from jitgrad.op import REGISTRY, Kind, OpDef
-from jitgrad.origin import Origin
+from jitgrad.core.aval import Aval
+from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
+from jitgrad.core.op import REGISTRY, Kind, OpDef
+from jitgrad.core.origin import Origin
+from jitgrad.eager.interpreter import run_eagerly
 
 
 class _Rewriter:

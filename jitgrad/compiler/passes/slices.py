@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.aval import Aval, Shape
-from jitgrad.ir import Atom, Graph, Literal, TraceNode, Value, users
-from jitgrad.op import REGISTRY, Kind, OpDef, define
+from jitgrad.core.aval import Aval, Shape
+from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value, users
+from jitgrad.core.op import REGISTRY, Kind, OpDef, define
 from jitgrad.ops.identity import IDENTITY
 
 Index = tuple[tuple[int, int, int], ...]  # (start, step, length) per axis

@@ -1,0 +1,142 @@
+"""Lines of generated source with aligned notes, and the same function with its numbers as parameters.
+
+The user's float literals come in marks (`marked`). From one emission follow two texts: one with the numbers written
+out, which is fast and readable, and a general one in which each number is a parameter, for kernels that come again
+with other numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
+
+import numpy as np
+
+from jitgrad.compiler.lowering.kernel_ir import Parameter
+from jitgrad.core.errors import CodegenError
+
+_NOTE_COLUMN = 56
+_LAST = "start, stop):"  # how the first line of every function ends
+# ⟨operand:to_f32(0.1)⟩. Python has no such brackets: a mark that nobody resolved does not parse.
+_MARK = re.compile(r"⟨(\w*):(to_(f\d+)\(([^)]*)\))⟩")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Generated text of one function: as shown (with notes), as identified (without), and its parameter kinds.
+
+    Attributes:
+        general: the same function with the user's float literals as parameters, after its own; None if it has none.
+        words: of a general function, the argument words of those parameters here.
+    """
+
+    text: str
+    identity: str
+    params: tuple[str, ...]
+    general: Source | None = None
+    words: tuple[int, ...] = ()
+
+    @property
+    def generalised(self) -> Source:
+        """The general form; of a function without literals the function itself."""
+        return self.general or self
+
+
+def marked(text: str, operand: str) -> str:
+    """The typed float literal ``text`` (``to_f32(0.1)``) as a number of the user's, given for ``operand`` of an op."""
+    return f"⟨{operand}:{text}⟩"
+
+
+class Emitter:
+    """Collects the indented lines of one function, the first of which is ``def name(..., start, stop):``."""
+
+    def __init__(self) -> None:
+        self._lines: list[tuple[str, str]] = []
+        self._depth = 0
+
+    def line(self, text: str, note: str = "") -> None:
+        self._lines.append(("    " * self._depth + text, note))
+
+    @contextmanager
+    def block(self, header: str, note: str = "") -> Iterator[None]:
+        self.line(header, note)
+        self._depth += 1
+        yield
+        self._depth -= 1
+
+    def source(self, params: Sequence[Parameter]) -> Source:
+        """The function of ``params`` whose lines are complete. Raises CodegenError if it does not parse."""
+        lines = [(_MARK.sub(r"\2", line), note) if "⟨" in line else (line, note) for line, note in self._lines]
+        general, identity = self._general(params), _identity(lines)
+        _check(identity if general is None else general.identity)
+        return Source(_shown(lines), identity, tuple([p.kind for p in params]), general)
+
+    def _general(self, params: Sequence[Parameter]) -> Source | None:
+        numbers = _Numbers({p.name for p in params})
+        (header, note), *body = [numbers.named(line, note) for line, note in self._lines]
+        if not numbers.names:
+            return None
+        header = header.removesuffix(_LAST) + f"{', '.join(numbers.names)}, {_LAST}"
+        lines = [(header, note), *body]
+        kinds = (*(p.kind for p in params), *numbers.kinds)
+        return Source(_shown(lines), _identity(lines), kinds, words=tuple(numbers.words))
+
+
+@lru_cache(maxsize=256)
+def _check(source: str) -> None:
+    """Raise CodegenError if ``source`` does not parse. Sources that differ in numbers alone are one, in general form."""
+    try:
+        ast.parse(source)
+    except SyntaxError as error:
+        raise CodegenError(f"generated source does not parse: {error}\n{source}") from None
+
+
+class _Numbers:
+    """Gives marked literals names. One operand is one name; equal numbers elsewhere may differ in the next kernel."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self._free = (name for name in (f"c{k}" for k in count()) if name not in taken)
+        self.names: list[str] = []
+        self.kinds: list[str] = []
+        self.words: list[int] = []
+
+    def named(self, line: str, note: str) -> tuple[str, str]:
+        """``line`` with names for its marks, and the note with their values."""
+        operands: dict[str, str] = {}
+        values: list[str] = []
+
+        if "⟨" not in line:
+            return line, note
+
+        def name_of(match: re.Match[str]) -> str:
+            operand, _, kind, number = match.groups()
+            if operand not in operands:
+                operands[operand] = next(self._free)
+                self.names.append(operands[operand])
+                self.kinds.append(kind)
+                self.words.append(_word(float(number), kind))
+                values.append(f"{operands[operand]} = {float(number)!r}")
+            return operands[operand]
+
+        return _MARK.sub(name_of, line), "  ".join([*([note] if note else []), *values])
+
+
+def _word(value: float, kind: str) -> int:
+    """The bit pattern of ``value`` in the float dtype ``kind``, as a word of an argument table."""
+    size = int(kind[1:]) // 8
+    with np.errstate(over="ignore"):  # beyond the largest f32 lies infinity, as in a literal
+        return int(np.array(value, np.float64).astype(f"f{size}").view(f"i{size}"))
+
+
+def _shown(lines: Iterable[tuple[str, str]]) -> str:
+    return "\n".join(f"{line:<{_NOTE_COLUMN}}  # {note}" if note else line for line, note in lines) + "\n"
+
+
+def _identity(lines: Iterable[tuple[str, str]]) -> str:
+    """The text without notes: equal for structurally equal programs."""
+    return "\n".join(line for line, _ in lines) + "\n"

@@ -1,0 +1,192 @@
+"""What the forms of CPU source share: how statements of the loop IR read as lines of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+
+from jitgrad.backends.codegen.scalar import accumulated, render, typed
+from jitgrad.backends.codegen.source import Emitter
+from jitgrad.compiler.lowering.kernel_ir import LANES, Access, Accumulate, Compute, Kernel, Load, Statement, Store
+from jitgrad.core.aval import Dtype, dtype_name
+from jitgrad.eager.float16 import HALF
+
+
+def initial(monoid: str, dtype: Dtype) -> str:
+    """The neutral element of ``monoid`` as text."""
+    if monoid in ("sum", "any"):
+        return typed(0, dtype)
+    if monoid in ("prod", "all"):
+        return typed(1, dtype)
+    low = monoid == "max"
+    if dtype.kind == "f":
+        return typed(-np.inf if low else np.inf, dtype)
+    if dtype.kind == "b":
+        return "False" if low else "True"
+    info = np.iinfo(dtype)
+    return typed(info.min if low else info.max, dtype)
+
+
+def fold(monoid: str, dtype: Dtype, accumulator: str, value: str, *, reorder: bool = True) -> str:
+    """``accumulator`` combined with ``value``; ``reorder`` lets a float sum run in vector lanes."""
+    name = dtype_name(dtype)
+    if monoid in ("max", "min"):
+        # in this order: LLVM makes "keep the old value where it is NaN" a masked store, eight times slower on AMD
+        return f"f{monoid}({value}, {accumulator})"
+    if monoid == "any":
+        return f"to_bool({accumulator} | {value})"
+    if monoid == "all":
+        return f"to_bool({accumulator} & {value})"
+    if dtype.kind == "f" and reorder:
+        return f"f{monoid}({accumulator}, {value})"
+    symbol = "+" if monoid == "sum" else "*"
+    text = f"{accumulator} {symbol} {value}"
+    return text if dtype.kind == "f" else f"to_{name}({text})"
+
+
+def index(strides: Sequence[str], variables: Sequence[str]) -> str:
+    """The linear element index, ``""`` for zero."""
+    if set(strides) <= {"0"}:
+        return ""
+    terms = [v if s == "1" else f"{v} * {s}" for s, v in zip(strides, variables, strict=True) if s != "0"]
+    return " + ".join(terms)
+
+
+def as_value(text: str, dtype: Dtype) -> str:
+    """``text`` read from memory: a bool lies there as a byte, a float16 as its bits."""
+    if dtype == HALF:
+        return f"as_half({text})"
+    return f"to_bool({text})" if dtype.kind == "b" else text
+
+
+def as_stored(local: str, dtype: Dtype) -> str:
+    """``local`` as it is written to memory of ``dtype``."""
+    return f"as_bits({local})" if dtype == HALF else local
+
+
+class Body:
+    """Writes statements for one place, given the loop variables there."""
+
+    def __init__(
+        self,
+        out: Emitter,
+        rows: Sequence[str],
+        columns: Sequence[str],
+        row_pointers: bool,
+        overwritten: Collection[str] = (),
+    ) -> None:
+        self.out = out
+        self.overwritten = overwritten  # buffers that the loop both reads and writes
+        self.rows = rows
+        self.columns = columns
+        self.row_pointers = row_pointers
+
+    def place(self, access: Access) -> tuple[str, str]:
+        """The pointer and the index of the element that ``access`` stands for here."""
+        inner = index(access.inner, self.columns) if self.columns else ""
+        if self.row_pointers and (access.outer != () and set(access.outer) != {"0"}) and self.columns:
+            return f"{access.name}r", inner or "0"
+        outer = index(access.outer, self.rows) if access.outer and access.outer != ("chunk",) else ""
+        return access.name, " + ".join(t for t in (outer, inner) if t) or "0"
+
+    def address(self, access: Access) -> str:
+        pointer, at = self.place(access)
+        return f"{pointer}[{at}]"
+
+    def value(self, access: Access) -> str:
+        if access.index:
+            terms = [index(access.outer, self.rows) if self.rows else "", index(access.inner, self.columns)]
+            return f"to_{dtype_name(access.dtype)}({' + '.join(t for t in terms if t) or 0})"
+        text = self.address(access)
+        if access.name in self.overwritten:
+            text = f"old({text})"
+        return as_value(text, access.dtype)
+
+    def statement(self, s: Statement) -> None:
+        if isinstance(s, Load):
+            self.out.line(f"{s.local} = {self.value(s.access)}", s.note)
+        elif isinstance(s, Compute):
+            self.out.line(f"{s.local} = {render(s.node, s.args)}", f"{s.node.op}  {s.node.origin}".rstrip())
+        elif isinstance(s, Store):
+            (pointer, at), value = self.place(s.access), as_stored(s.local, s.access.dtype)
+            self.out.line(f"stream({pointer}, {at}, {value})" if s.streamed else f"{pointer}[{at}] = {value}", s.note)
+        else:
+            self.accumulate(s)
+
+    def accumulate(self, s: Accumulate) -> None:
+        dtype = lane_dtype(s)
+        value = accumulated(s, dtype)
+        if s.where == "column":
+            target = f"{s.name}[{index(dense(s, len(self.columns)), self.columns)}]"
+            self.out.line(f"{target} = {fold(s.monoid, dtype, target, value, reorder=False)}", s.note)
+        elif self.columns:
+            name = lane_name(s)
+            self.out.line(f"{name} = {fold(s.monoid, dtype, name, value)}", s.note)
+        else:
+            value = accumulated(s, s.dtype)
+            self.out.line(f"{s.name} = {fold(s.monoid, s.dtype, s.name, value, reorder=False)}", s.note)
+
+
+def dense(s: Accumulate, rank: int) -> tuple[str, ...]:
+    """Strides of a partial row."""
+    return (*(f"w{k}" for k in range(rank - 1)), "1")
+
+
+def in_blocks(s: Statement) -> bool:
+    """Whether ``s`` is a float sum over the inner loop, carried in blocks."""
+    return isinstance(s, Accumulate) and s.where != "column" and s.monoid == "sum" and s.result.kind == "f"
+
+
+def lane_name(s: Accumulate) -> str:
+    return f"{s.name}b" if in_blocks(s) else s.name
+
+
+def total_name(s: Accumulate) -> str:
+    """What the blocks of a row add up in; a name has one type, so it is not that of the result."""
+    return f"{s.name}s" if in_blocks(s) and s.where == "row" else s.name
+
+
+def lane_dtype(s: Accumulate) -> Dtype:
+    return s.result if s.where != "chunk" or in_blocks(s) else s.dtype
+
+
+@contextmanager
+def chunk_function(out: Emitter, kernel: Kernel) -> Iterator[None]:
+    """The function of a chunk, from its first line to the numbers that all of it needs; what follows is its body."""
+    with out.block(f"def kernel({', '.join([*(p.name for p in kernel.params), 'start', 'stop'])}):"):
+        top = Body(out, (), (), False)
+        for s in kernel.prologue:
+            top.statement(s)
+        yield
+
+
+def row_variables(sizes: Sequence[str]) -> tuple[str, ...]:
+    """Names for the position of a row along outer axes of these sizes."""
+    return tuple(f"o{k}" for k in range(len(sizes))) if len(sizes) > 1 else ("r",)
+
+
+def positions(out: Emitter, rest: str, sizes: Sequence[str]) -> None:
+    """Write ``o0``, ``o1``, ... for the row whose number is in the variable ``rest``, which is used up."""
+    for k in range(len(sizes) - 1, 0, -1):
+        out.line(f"o{k} = {rest} % {sizes[k]}")
+        out.line(f"{rest} = {rest} // {sizes[k]}")
+    out.line(f"o0 = {rest}")
+
+
+def tile_of_rows(out: Emitter, sizes: Sequence[str]) -> tuple[str, ...]:
+    """Write how many rows ``m``, up to LANES, from row ``t`` on differ in the last outer axis alone.
+
+    Returns:
+        The position of the first along each outer axis; the last is ``q``.
+    """
+    if len(sizes) == 1:
+        out.line("q = t")
+        out.line(f"m = min({LANES}, stop - t)")
+        return ("q",)
+    out.line(f"q = t % {sizes[-1]}")
+    out.line(f"m = min({LANES}, min(stop - t, {sizes[-1]} - q))", "rows that differ in the last axis alone")
+    out.line(f"p = t // {sizes[-1]}")
+    positions(out, "p", sizes[:-1])
+    return (*row_variables(sizes)[:-1], "q")

@@ -1,0 +1,102 @@
+"""CPU source for elementwise work on arrays that lie in memory the other way round: those are turned, tile by tile.
+
+A row of ``x.T`` takes one element from every row of ``x``: each from another line of the cache, most of which is gone
+before the next row needs it. Here a square tile of such an operand is copied, its rows made columns, to where the loop
+over the elements of a row finds them side by side; what lies in order is read and written where it is.
+"""
+
+from __future__ import annotations
+
+from jitgrad.backends.codegen.source import Emitter, Source
+from jitgrad.backends.codegen.statements import Body, chunk_function, index, row_variables, tile_of_rows
+from jitgrad.compiler.lowering.kernel_ir import LANES, Access, Kernel, Load, Store, Sweep, overwritten
+from jitgrad.core.aval import dtype_name
+
+
+def emit_turned(kernel: Kernel) -> Source:
+    """Source of the chunk function of ``kernel``, which reduces nothing and has one inner axis.
+
+    For ``x.T + y`` in f32::
+
+        def kernel(x0, x1, y0, n, x0_i0, start, stop):
+            x0t = scratch_f32(4096)
+            t = start
+            while t < stop:
+                q = t
+                m = min(64, stop - t)
+                for c in range(0, n, 64):
+                    w = min(64, n - c)
+                    columns_to_rows(x0t, at(x0, q + c * x0_i0), x0_i0, w, m)  # x0t[k * 64 + j] = x0[q + k + (c + j) * x0_i0]
+                    for k in range(m):
+                        r = q + k
+                        x1r = at(x1, r * n + c)
+                        y0r = at(y0, r * n + c)
+                        for j in range(w):
+                            a1 = x0t[k * 64 + j]
+                            a2 = x1r[j]
+                            t3 = (a1 + a2)
+                            y0r[j] = t3
+                t = t + m
+    """
+    return _Turned(kernel).emit()
+
+
+class _Elements(Body):
+    """Statements of a loop over the elements ``j`` of a row of a tile."""
+
+    def __init__(self, out: Emitter, rows: tuple[str, ...], sweep: Sweep, turned: tuple[str, ...]) -> None:
+        super().__init__(out, rows, ("(c + j)",), True, overwritten(sweep.body))
+        self.turned = turned
+
+    def place(self, access: Access) -> tuple[str, str]:
+        if access.name in self.turned:
+            return f"{access.name}t", f"k * {LANES} + j"
+        return f"{access.name}r", index(access.inner, ("j",))
+
+
+class _Turned:
+    """Writes the chunk function."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.out = Emitter()
+        self.rows = row_variables(kernel.outer)
+        (self.sweep,) = kernel.sweeps
+        used = [s.access for s in self.sweep.body if isinstance(s, (Load, Store)) and not s.access.index]
+        found = {a.name: a for a in used}
+        self.turned = [a for name, a in found.items() if name in kernel.turned]
+        self.others = [a for name, a in found.items() if name not in kernel.turned]
+
+    def emit(self) -> Source:
+        kernel, out = self.kernel, self.out
+        with chunk_function(out, kernel):
+            for access in self.turned:
+                out.line(f"{access.name}t = scratch_{dtype_name(access.dtype)}({LANES * LANES})")
+            out.line("t = start")
+            with out.block("while t < stop:"):
+                self.strips(tile_of_rows(out, kernel.outer))
+                out.line("t = t + m")
+        return out.source(kernel.params)
+
+    def strips(self, first: tuple[str, ...]) -> None:
+        """The tiles of up to LANES rows from the ``first`` on, side by side."""
+        out, size = self.out, self.kernel.inner[0]
+        with out.block(f"for c in range(0, {size}, {LANES}):"):
+            out.line(f"w = min({LANES}, {size} - c)")
+            for a in self.turned:
+                place = f"at({a.name}, {index((*a.outer, *a.inner), (*first, 'c'))})"
+                out.line(f"columns_to_rows({a.name}t, {place}, {a.inner[0]}, w, m)")
+            with out.block("for k in range(m):"):
+                out.line(f"{self.rows[-1]} = {first[-1]} + k")
+                for a in self.others:
+                    out.line(f"{a.name}r = at({a.name}, {index((*a.outer, *a.inner), (*self.rows, 'c'))})")
+                self.row()
+
+    def row(self) -> None:
+        place = Body(self.out, self.rows, (), True)
+        for s in self.sweep.before:
+            place.statement(s)
+        place = _Elements(self.out, self.rows, self.sweep, self.kernel.turned)
+        with self.out.block("for j in range(w):"):
+            for s in self.sweep.body:
+                place.statement(s)

@@ -1,0 +1,125 @@
+"""CPU source for rows that run across memory: elements of neighbouring rows lie side by side, and are a vector's lanes.
+
+So it is where a middle axis is reduced: the softmax over the channels of images, with the pixels as rows. Up to ``LANES``
+rows go through all sweeps together; their elements are read and written where they are.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from jitgrad.backends.codegen.scalar import accumulated, cast, typed
+from jitgrad.backends.codegen.source import Source
+from jitgrad.backends.codegen.statements import Body, fold, in_blocks, index, lane_dtype, row_variables, tile_of_rows
+from jitgrad.backends.cpu.short_rows import Lanes, Tiles
+from jitgrad.compiler.lowering.kernel_ir import LANES, Access, Accumulate, Kernel, Sweep, overwritten
+from jitgrad.core.aval import dtype_name
+
+# A lane adds so many numbers in their own dtype before the sum goes to its float64 total.
+BLOCK = 32
+
+
+def emit_lanewise(kernel: Kernel) -> Source:
+    """Source of the chunk function of ``kernel``, which reduces its one inner axis.
+
+    For ``x.max(axis=1)`` of three axes in f32::
+
+        def kernel(x0, y0, m1, n, x0_o0, x0_i0, start, stop):
+            y0t0 = scratch_f32(64)
+            r2t = scratch_f32(64)
+            t = start
+            while t < stop:
+                q = t % m1
+                m = min(64, min(stop - t, m1 - q))    # rows that differ in the last outer axis alone
+                p = t // m1
+                o0 = p
+                x0r = at(x0, o0 * x0_o0 + q)
+                for k in range(m):
+                    r2t[k] = to_f32(-INF)
+                for j in range(n):
+                    for k in range(m):
+                        a1 = x0r[j * x0_i0 + k]
+                        r2t[k] = fmax(a1, r2t[k])
+                for k in range(m):
+                    r2 = r2t[k]
+                    y0t0[k] = r2
+                for k in range(m):
+                    y0[o0 * m1 + (q + k)] = y0t0[k]
+                t = t + m
+    """
+    return _Lanewise(kernel).emit()
+
+
+class _Lanes(Lanes):
+    """Statements of a loop over the lanes, whose elements lie in memory."""
+
+    def place(self, access: Access) -> tuple[str, str]:
+        if not self.columns or access in self.tiles or set(access.outer) <= {"0"}:
+            return super().place(access)
+        inner, lane = index(access.inner, self.columns), index(access.outer[-1:], ("k",))
+        return f"{access.name}r", f"{inner}{' + ' + lane if lane else ''}"
+
+    def accumulate(self, s: Accumulate) -> None:
+        if not in_blocks(s) or not self.columns:  # of numbers of the row there is one for each lane
+            super().accumulate(s)
+            return
+        lane, dtype = f"{s.name}b[k]", lane_dtype(s)
+        value = fold(s.monoid, dtype, lane, accumulated(s, dtype), reorder=False)
+        self.out.line(f"{lane} = {value}", s.note)
+
+
+class _Lanewise(Tiles):
+    count = "m"
+
+    def __init__(self, kernel: Kernel) -> None:
+        super().__init__(kernel)
+        self.rows = (*row_variables(kernel.outer)[:-1], "(q + k)")
+        self.overwritten = overwritten(s for sweep in kernel.sweeps for s in sweep.body)
+
+    def tiled(self, access: Access) -> bool:
+        return access not in self.wide
+
+    def place(self, columns: tuple[str, ...]) -> Body:
+        return _Lanes(self.out, self.rows, columns, self.tiles, self.overwritten)
+
+    def open_chunk(self) -> None:
+        super().open_chunk()
+        for s in filter(in_blocks, self.accumulators):
+            self.out.line(f"{s.name}b = scratch_{dtype_name(lane_dtype(s))}({LANES})")
+            self.out.line(f"{s.name}w = scratch_f64({LANES})")
+
+    def all_tiles(self) -> None:
+        out = self.out
+        out.line("t = start")
+        with out.block("while t < stop:"):
+            first = tile_of_rows(out, self.kernel.outer)
+            accesses = {a.name: a for a in self.wide if not a.index and not set(a.outer) <= {"0"}}
+            for name, a in sorted(accesses.items()):
+                out.line(f"{name}r = at({name}, {index(a.outer, first)})")
+            self.tile()
+            out.line("t = t + m")
+
+    def fill(self, access: Access) -> None:
+        with self.out.block("for k in range(m):"):
+            self.out.line(f"{self.tiles[access]}[k] = {access.name}[{index(access.outer, self.rows)}]")
+
+    def elements(self, sweep: Sweep, columns: str) -> None:
+        sums = [s for s in sweep.body if isinstance(s, Accumulate) and in_blocks(s)]
+        if not sums:
+            super().elements(sweep, columns)
+            return
+        for s in sums:
+            with self.out.block("for k in range(m):"):
+                self.out.line(f"{s.name}w[k] = {typed(0, np.dtype(np.float64))}")
+        with self.out.block(f"for b in range(0, {self.size}, {BLOCK}):"):
+            with self.out.block("for k in range(m):"):
+                for s in sums:
+                    self.out.line(f"{s.name}b[k] = {typed(0, lane_dtype(s))}")
+            super().elements(sweep, f"range(b, min(b + {BLOCK}, {self.size}))")
+            with self.out.block("for k in range(m):"):
+                for s in sums:
+                    wide = cast(f"{s.name}b[k]", lane_dtype(s), np.dtype(np.float64))
+                    self.out.line(f"{s.name}w[k] = {s.name}w[k] + {wide}")
+        with self.out.block("for k in range(m):"):
+            for s in sums:
+                self.out.line(f"{s.name}t[k] = {cast(f'{s.name}w[k]', np.dtype(np.float64), s.result)}")

@@ -1,0 +1,141 @@
+"""Casts of kernel source: one for each dtype, with NumPy's meaning. Import it only when something is compiled."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from jitgrad.backends.llvm.types import (
+    BOOL,
+    F32,
+    F64,
+    I64,
+    NUMBERS,
+    U16,
+    Function,
+    KindError,
+    Number,
+    Value,
+    constant,
+    number,
+)
+
+_HALF, _SINGLE, _WORD = ir.HalfType(), ir.FloatType(), ir.IntType(32)
+
+
+def cast(builder: Any, x: Value, kind: Number) -> Value:
+    """``x`` converted to ``kind`` as C does, with x86's answer where C has none; ``bool``: whether it is not zero."""
+    found = number(x)
+    if found == kind:
+        return x
+    if isinstance(x.ir, ir.Constant) and kind != BOOL:
+        folded = _folded(x.ir.constant, found, kind)
+        if folded is not None:
+            return folded
+    return Value(kind, _converted(builder, x.ir, found, kind))
+
+
+def _folded(value: Any, found: Number, kind: Number) -> Value | None:
+    """A constant of another kind; None if that is for LLVM to find."""
+    if found.sort == "f":
+        if kind.sort != "f":
+            return None
+        with np.errstate(over="ignore"):  # beyond the largest lies infinity
+            return constant(kind, float(np.float32(value)) if kind == F32 else float(value))
+    if kind.sort == "f" or not isinstance(value, int):
+        return None
+    wrapped = value & ((1 << kind.bits) - 1)
+    return constant(kind, wrapped - (1 << kind.bits) if kind.sort == "i" and wrapped >> (kind.bits - 1) else wrapped)
+
+
+def _converted(builder: Any, x: Any, found: Number, kind: Number) -> Any:
+    if kind == BOOL:
+        zero = ir.Constant(x.type, 0.0 if found.sort == "f" else 0)
+        return builder.fcmp_unordered("!=", x, zero) if found.sort == "f" else builder.icmp_unsigned("!=", x, zero)
+    if found.sort == "f":
+        if kind.sort != "f":
+            return _to_integer(builder, x, kind)
+        return builder.fpext(x, kind.llvm) if found.bits < kind.bits else builder.fptrunc(x, kind.llvm)
+    if kind.sort == "f":
+        return builder.sitofp(x, kind.llvm) if found.sort == "i" else builder.uitofp(x, kind.llvm)
+    if found.bits >= kind.bits:
+        return x if found.bits == kind.bits else builder.trunc(x, kind.llvm)
+    return builder.sext(x, kind.llvm) if found.sort == "i" else builder.zext(x, kind.llvm)
+
+
+def _to_integer(builder: Any, x: Any, kind: Number) -> Any:
+    """C's float-to-integer cast, with x86's answer (the smallest integer) where C has none.
+
+    Narrow and unsigned targets go through a wider signed integer, as compilers for x86-64 do, so that
+    ``uint8(-1.0)`` is 255. A poison value in the arm that select does not take is harmless.
+    """
+    signed = kind.sort == "i"
+    wide = ir.IntType(32 if kind.bits <= 16 or (kind.bits == 32 and signed) else 64)
+    bound = float(2 ** (wide.width - 1))
+    low, high = ir.Constant(x.type, -bound), ir.Constant(x.type, bound)
+    smallest = ir.Constant(wide, -(2 ** (wide.width - 1)))
+    inside = builder.and_(builder.fcmp_ordered(">=", x, low), builder.fcmp_ordered("<", x, high))
+    value = builder.select(inside, builder.fptosi(x, wide), smallest)
+    if kind.bits == 64 and not signed:
+        top = builder.xor(builder.fptosi(builder.fsub(x, high), wide), smallest)
+        upper = builder.and_(
+            builder.fcmp_ordered(">=", x, high), builder.fcmp_ordered("<", x, ir.Constant(x.type, 2 * bound))
+        )
+        value = builder.select(upper, top, value)
+    return builder.trunc(value, kind.llvm) if wide.width > kind.bits else value
+
+
+def _to_odd(builder: Any, x: Any) -> Any:
+    """The double ``x`` as a float, inexact ones rounded to the neighbour whose last bit is set.
+
+    A second rounding, to float16, then gives what a single one would (S. Boldo, G. Melquiond, "Emulation of FMA and
+    correctly rounded sums: proved algorithms using rounding to odd", IEEE Trans. Computers 2008).
+    """
+    near = builder.fptrunc(x, _SINGLE)
+    back = builder.fpext(near, x.type)
+    absolute = builder.module.declare_intrinsic("llvm.fabs.f64", (), ir.FunctionType(x.type, [x.type]))
+    beyond = builder.fcmp_ordered(">", builder.call(absolute, [back]), builder.call(absolute, [x]))
+    bits = builder.sub(builder.bitcast(near, _WORD), builder.zext(beyond, _WORD))
+    odd = builder.or_(bits, builder.zext(builder.fcmp_ordered("!=", back, x), _WORD))
+    return builder.bitcast(odd, _SINGLE)
+
+
+def to_half(builder: Any, x: Value) -> Value:
+    """``x`` rounded to float16, as the float32 that equals it; integers go through float32, as in NumPy."""
+    if isinstance(x.ir, ir.Constant) and number(x).sort == "f":
+        with np.errstate(over="ignore"):
+            return constant(F32, float(np.float16(x.ir.constant)))
+    single = _to_odd(builder, x.ir) if x.kind == F64 else cast(builder, x, F32).ir
+    return Value(F32, builder.fpext(builder.fptrunc(single, _HALF), _SINGLE))
+
+
+def half_of_bits(builder: Any, bits: Value) -> Value:
+    """The float32 that equals the float16 of these bits."""
+    if bits.kind != U16:
+        raise KindError(f"takes u16, found {bits.kind}")
+    return Value(F32, builder.fpext(builder.bitcast(bits.ir, _HALF), _SINGLE))
+
+
+def bits_of_half(builder: Any, x: Value) -> Value:
+    """The bits of ``x``, a float32 that equals a float16, as one."""
+    if x.kind != F32:
+        raise KindError(f"takes f32, found {x.kind}")
+    return Value(U16, builder.bitcast(builder.fptrunc(x.ir, _HALF), ir.IntType(16)))
+
+
+def as_index(builder: Any, x: Value) -> Any:
+    """``x``, an integer, as a 64-bit number of elements."""
+    if number(x).sort not in "iu":
+        raise KindError(f"an index is an integer, found {x.kind}")
+    return cast(builder, x, I64).ir
+
+
+CASTS: dict[str, Function] = {
+    **{f"to_{name}": partial(cast, kind=kind) for name, kind in NUMBERS.items()},
+    "to_f16": to_half,
+    "as_half": half_of_bits,
+    "as_bits": bits_of_half,
+}

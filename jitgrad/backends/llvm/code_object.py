@@ -1,0 +1,231 @@
+"""Kernel source text to machine code in memory, compiled by LLVM and kept on disk between processes.
+
+A kernel is machine code ``void kernel(int64_t *args, int64_t start, int64_t stop)``. Its source is a plain
+Python function whose parameters are the words of the table, then ``start`` and ``stop``::
+
+    def kernel(x0, x1, y0, alpha, start, stop):
+        for i in range(start, stop):
+            y0[i] = x0[i] * x1[i] + alpha
+
+    code = compile_entry(source, "kernel", {}, params=("f32*", "f32*", "f32*", "f32"), key="")
+
+Word ``k`` of the table holds parameter ``k``: an address, an integer, or a float's bit pattern (f32 in the
+low 32 bits). LLVM is told that no two pointer parameters overlap in memory that the kernel writes: pass a
+buffer that is both read and written through ONE parameter.
+
+How to write source that vectorises (each form is tested in tests/backends/llvm/test_code_object.py):
+
+* ``for i in range(a, b):`` with unit step over the contiguous direction, and ``p[i]``, ``p[base + i]`` or
+  ``row = at(p, r * n)`` then ``row[i]`` for addresses; indices are i64 and never wrap around.
+* ``select(c, a, b)`` instead of ``if``; ``fsum``, ``fprod``, ``fmax``, ``fmin`` for what is carried from
+  one iteration to the next; plain operators for everything the user wrote.
+* every constant and every result is cast (``to_f32(0.5)``): a bare literal is an f64, which meets no f32, and
+  integer arithmetic is 64 bits wide.
+* nothing that can raise: `compile_entry` refuses such source. ``range`` with a step that is no literal can.
+
+Source may define further functions and call them from ``entry``; they are translated wherever they are called.
+"""
+
+from __future__ import annotations
+
+import importlib
+import platform
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from jitgrad.backends.llvm import disk_cache as disk
+from jitgrad.core.errors import BackendError
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """Object code, and how to get the optimised module it was made from."""
+
+    object_code: bytes
+    module: Callable[[], Any]
+
+
+class MachineCode:
+    """A kernel in memory; it stays there as long as this object lives.
+
+    It may still be on its way from the compiler: whoever asks for the code or its address waits, and gets the errors.
+
+    Attributes:
+        source: the Python text it was compiled from.
+        from_disk: whether it came from the disk cache, not from the compiler.
+    """
+
+    def __init__(self, source: str, symbol: str, build: Callable[[], Built], from_disk: bool):
+        self.source = source
+        self.from_disk = from_disk
+        self._symbol = symbol
+        self._build = build
+        self._lock = threading.Lock()
+        self._loaded: tuple[Built, Any, int] | None = None
+
+    def _load(self) -> tuple[Built, Any, int]:
+        """What was built, the engine that owns the memory, and the address in it: one for all threads that ask."""
+        with self._lock:
+            if self._loaded is None:
+                built = self._build()
+                self._loaded = built, *_llvm().load(built.object_code, self._symbol)
+            return self._loaded
+
+    @property
+    def object_code(self) -> bytes:
+        """Relocatable object code."""
+        return self._load()[0].object_code
+
+    @property
+    def address(self) -> int:
+        """Address of ``void (int64_t *args, int64_t start, int64_t stop)``."""
+        return self._load()[2]
+
+    @cached_property
+    def llvm(self) -> str:
+        """Optimised LLVM IR; compiled anew when the kernel came from disk."""
+        return str(self._load()[0].module())
+
+    @cached_property
+    def asm(self) -> str:
+        """Assembly text; compiled anew when the kernel came from disk."""
+        return str(_llvm().assembly(self._load()[0].module()))
+
+
+@dataclass(slots=True)
+class CompileCounters:
+    """What `compile_entry` did in this process."""
+
+    compiled: int = 0
+    from_disk: int = 0
+
+
+COUNTERS = CompileCounters()
+
+
+def _llvm() -> Any:
+    """`jitgrad.backends.llvm.target`, imported at first use: it imports llvmlite."""
+    return importlib.import_module("jitgrad.backends.llvm.target")
+
+
+def _front() -> Any:
+    """`jitgrad.backends.llvm.kernel_frontend`, imported at first use: it imports llvmlite."""
+    return importlib.import_module("jitgrad.backends.llvm.kernel_frontend")
+
+
+@cache
+def fingerprint() -> str:
+    """Everything besides the source that decides what machine code comes out."""
+    llvm = _llvm()
+    texts = [path.read_text() for path in sorted(Path(__file__).parent.glob("*.py"))]
+    versions = [version(name) for name in ("llvmlite", "numpy")]
+    return str(llvm.digest(*texts, *versions, platform.python_version(), llvm.cpu(), llvm.features()))
+
+
+def compile_entry(
+    source: str,
+    entry: str,
+    namespace: Mapping[str, Any],
+    *,
+    params: Sequence[str],
+    key: str | None,
+    small: bool = False,
+    wait: bool = True,
+) -> MachineCode:
+    """Machine code of the function ``entry`` that ``source`` defines.
+
+    Args:
+        source: Python text; defines ``entry(*params, start, stop)`` (see the module docstring).
+        namespace: names the source uses besides `jitgrad.backends.llvm.intrinsics.NAMES`.
+        params: the type of each word of the table: ``"f16" "f32" "f64" "i8" ... "u64" "bool"``, or one with
+            ``*`` for a pointer to it.
+        key: text that stands for the contents of ``namespace`` in the disk cache (empty if it says nothing
+            that the source does not); None keeps this kernel off the disk.
+        small: whether code that is small and quickly compiled is worth more than fast loops.
+        wait: False returns while LLVM is still at work; errors that it finds then come with the address.
+
+    Raises:
+        BackendError: if the source does not compile, or could raise an exception while running.
+    """
+    def lower() -> tuple[str, list[str]]:
+        lowered: tuple[str, list[str]] = _front().lower(source, entry, params, namespace, vector_bits(), small)
+        return lowered
+
+    kinds = " ".join([*params, "small" if small else ""])
+    return _cached_or_built(source, entry, None if key is None else (kinds, key), lower, wait)
+
+
+def compile_words(source: str, entry: str, dialect: str, *, wait: bool = True) -> MachineCode:
+    """Machine code of control code (`jitgrad.backends.llvm.int_dialect`), which is called like a kernel.
+
+    Args:
+        dialect: "team" for the functions of `jitgrad.backends.llvm.atomics`, "f32" or "f64" for those of
+            `jitgrad.backends.llvm.tiles`.
+        wait: as for `compile_entry`.
+
+    Raises:
+        BackendError: if the source is no control code.
+    """
+    def lower() -> tuple[str, list[str]]:
+        words = importlib.import_module("jitgrad.backends.llvm.int_dialect")
+        room = importlib.import_module("jitgrad.backends.llvm." + ("atomics" if dialect == "team" else "tiles"))
+        return words.translate(source, entry, room.FUNCTIONS if dialect == "team" else room.functions(dialect)), []
+
+    return _cached_or_built(source, entry, ("words", dialect), lower, wait)
+
+
+def compile_ir(text: str, entry: str, *, key: str | None) -> MachineCode:
+    """Machine code of the function ``entry`` of LLVM IR ``text``; ``key`` as for `compile_entry`.
+
+    Raises:
+        BackendError: if the IR is malformed.
+    """
+    identity = None if key is None else ("IR", key)
+    return _cached_or_built(text, entry, identity, lambda: (text, []), True)
+
+
+def vector_bits() -> int:
+    """The preferred vector width of kernels in bits; 0 where it is LLVM's own choice."""
+    return int(_llvm().vector_bits())
+
+
+def exports(names: Sequence[str]) -> bool:
+    """Whether machine code may refer to C functions of these names."""
+    return bool(_llvm().resolvable(names))
+
+
+def _cached_or_built(
+    source: str, entry: str, identity: tuple[str, str] | None, lower: Callable[[], tuple[str, list[str]]], wait: bool
+) -> MachineCode:
+    """The machine code stored for source and ``identity``, else that of the IR which ``lower`` makes."""
+    llvm = _llvm()
+    name = None if identity is None else llvm.digest(source, entry, *identity, fingerprint())
+    stored = disk.load(name) if name is not None else None
+    if stored is not None and stored.source == source and llvm.resolvable(stored.externals):
+        COUNTERS.from_disk += 1
+        again = cache(lambda: llvm.optimize(*lower(), entry))
+        built = Built(stored.object_code, again)
+        code = MachineCode(source, entry, lambda: built, from_disk=True)
+    else:
+        COUNTERS.compiled += 1
+        pending = llvm.compile_aside(*lower(), entry)
+        code = MachineCode(source, entry, lambda: _kept(pending.result(), source, entry, name), from_disk=False)
+    if wait:
+        _ = code.address
+    return code
+
+
+def _kept(made: Any, source: str, entry: str, name: str | None) -> Built:
+    """What the compiler made, checked, and stored under ``name``."""
+    if made.raises:
+        raise BackendError(f"kernel {entry} can raise an exception, which compiled kernels cannot:\n{source}")
+    if not _llvm().resolvable(made.externals):
+        raise BackendError(f"kernel {entry} needs {made.externals}, which this process does not export")
+    if name is not None and not made.names_absolute_address:
+        disk.store(name, disk.Stored(source, made.object_code, made.externals))
+    return Built(made.object_code, lambda: made.module)

@@ -1,0 +1,117 @@
+"""Scalar functions that kernel source calls, most of them single LLVM instructions.
+
+Every function here is branch-free, so that a loop around it vectorises. Import this module only when a
+kernel is compiled: it imports llvmlite. ``NAMES`` is the namespace every kernel source sees.
+
+========================  =====================================================================
+``at(p, n)``              pointer to element ``n`` of ``p``
+``stream(p, n, x)``       ``p[n] = x``, past the caches where the CPU can: see `jitgrad.backends.llvm.nontemporal`
+``prefetch(p, n)``        start loading the cache line of element ``n`` of ``p``, which need not exist
+``prefetch_beside(p, n)`` the same in a loop that streams, where the CPU can
+``scratch_f32(64)`` ...   pointer to so many elements on the stack (a literal), every dtype
+``add_row(p, q, 8)``      ``p[k] = p[k] + q[k]`` for the first 8 elements (a literal number of them), as one vector
+``old(x)``                ``x``, read where a result will be stored
+``select(c, a, b)``       ``a`` where ``c``, else ``b``; both are evaluated; same type
+``fsum(acc, x)``          ``acc + x`` that LLVM may reorder (``reassoc`` only): sums over a loop
+``fprod(acc, x)``         ``acc * x`` likewise
+``fmax(a, b) fmin(a, b)`` NaN wins, of zeros either (as in NumPy); signed, unsigned and bool too
+``to_f32(x)`` ...         C casts to every dtype; what C leaves undefined gives what x86 gives
+``as_i32(x)`` ...         bit casts f32 <-> i32, f64 <-> i64
+``to_f16(x)``             ``x`` rounded to float16, as an f32: kernels hold float16 so
+``as_half(b) as_bits(x)`` such an f32 from the 16 bits in memory, and back
+``min(a, b) max(a, b)``   the same two, for indices
+``abs(x)``                a float with its sign bit cleared
+``fma rint sqrt ...``     LLVM's intrinsics of that name on f32 and f64
+========================  =====================================================================
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from llvmlite import ir
+
+from jitgrad.backends.llvm.casts import CASTS
+from jitgrad.backends.llvm.memory_access import MEMORY
+from jitgrad.backends.llvm.target import has_fma
+from jitgrad.backends.llvm.types import BOOL, NUMBERS, Function, KindError, Number, Value, same_float, same_number
+
+
+def _llvm_function(builder: Any, name: str, kind: Number, arity: int) -> Any:
+    suffix = f"{'f' if kind.sort == 'f' else 'i'}{kind.bits}"
+    signature = ir.FunctionType(kind.llvm, [kind.llvm] * arity)
+    return builder.module.declare_intrinsic(f"llvm.{name}.{suffix}", (), signature)
+
+
+def old(builder: Any, x: Value) -> Value:
+    """``x``, of which LLVM does not know that it was loaded from where a result will be stored.
+
+    Otherwise "store this, or what is there" becomes a masked store, eight times slower than a store on AMD's CPUs.
+    """
+    frozen = ir.instructions.Instruction(builder.block, x.kind.llvm, "freeze", [x.ir])
+    builder._insert(frozen)
+    return Value(x.kind, frozen)
+
+
+def select(builder: Any, condition: Value, yes: Value, no: Value) -> Value:
+    """``yes`` where ``condition``, else ``no``."""
+    if condition.kind != BOOL or yes.kind != no.kind:
+        raise KindError(f"takes a bool and two values of one dtype, found {condition.kind}, {yes.kind} and {no.kind}")
+    return Value(yes.kind, builder.select(condition.ir, yes.ir, no.ir))
+
+
+def _reordered(builder: Any, acc: Value, x: Value, *, floats: str, integers: str) -> Value:
+    """``acc op x`` in which only ``acc`` and ``x`` of the same loop may be reordered."""
+    kind = same_number(acc, x)
+    if kind.sort == "f":
+        return Value(kind, getattr(builder, floats)(acc.ir, x.ir, flags=("reassoc",)))
+    return Value(kind, getattr(builder, integers)(acc.ir, x.ir))
+
+
+_FORMS = {"max": ("maximum", "smax", "umax"), "min": ("minimum", "smin", "umin")}
+
+
+def _extremum(builder: Any, a: Value, b: Value, *, which: str) -> Value:
+    kind = same_number(a, b)
+    of_floats, signed, unsigned = _FORMS[which]
+    name = of_floats if kind.sort == "f" else signed if kind.sort == "i" else unsigned
+    # x86 needs four instructions more to put -0.0 below 0.0
+    flags = ("nsz",) if kind.sort == "f" else ()
+    return Value(kind, builder.call(_llvm_function(builder, name, kind, 2), [a.ir, b.ir], fastmath=flags))
+
+
+def _of_floats(builder: Any, *operands: Value, name: str, arity: int) -> Value:
+    """LLVM's intrinsic ``name`` of ``arity`` floats of one dtype."""
+    kind = same_float(*operands, count=arity)
+    return Value(kind, builder.call(_llvm_function(builder, name, kind, arity), [x.ir for x in operands]))
+
+
+def _fma(builder: Any, a: Value, b: Value, c: Value) -> Value:
+    """llvm.fma only where the CPU has it: elsewhere it is a slow library call."""
+    return _of_floats(builder, a, b, c, name="fma" if has_fma() else "fmuladd", arity=3)
+
+
+def _bits(builder: Any, x: Value, *, found: Number, kind: Number) -> Value:
+    if x.kind != found:
+        raise KindError(f"takes {found}, found {x.kind}")
+    return Value(kind, builder.bitcast(x.ir, kind.llvm))
+
+
+_UNARY = {name: name for name in ("rint", "sqrt", "fabs", "floor", "ceil", "trunc")} | {"abs": "fabs"}
+_BIT_CASTS = {"as_i32": ("f32", "i32"), "as_f32": ("i32", "f32"), "as_i64": ("f64", "i64"), "as_f64": ("i64", "f64")}
+_EXTREMA = {"fmax": "max", "fmin": "min", "max": "max", "min": "min"}
+
+NAMES: dict[str, Function] = {
+    **MEMORY,
+    **CASTS,
+    "old": old,
+    "select": select,
+    "fsum": partial(_reordered, floats="fadd", integers="add"),
+    "fprod": partial(_reordered, floats="fmul", integers="mul"),
+    "fma": _fma,
+    "copysign": partial(_of_floats, name="copysign", arity=2),
+    **{name: partial(_extremum, which=which) for name, which in _EXTREMA.items()},
+    **{name: partial(_of_floats, name=of_llvm, arity=1) for name, of_llvm in _UNARY.items()},
+    **{name: partial(_bits, found=NUMBERS[a], kind=NUMBERS[b]) for name, (a, b) in _BIT_CASTS.items()},
+}

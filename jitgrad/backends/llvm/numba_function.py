@@ -1,0 +1,56 @@
+"""Scalar functions of users in kernels: numba compiles them, for they may say all that it understands.
+
+Import this module only when a kernel with such a function is compiled: it imports numba (0.3 s).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numba
+from numba import types
+
+from jitgrad.backends.llvm.types import NUMBERS, Function, KindError, Value
+from jitgrad.core.errors import BackendError
+
+_TYPES: dict[str, Any] = {
+    "f32": types.float32,
+    "f64": types.float64,
+    "bool": types.boolean,
+    **{f"{sort[0]}{bits}": getattr(types, f"{sort}{bits}") for sort in ("int", "uint") for bits in (8, 16, 32, 64)},
+}
+_NAMES = {kind: name for name, kind in _TYPES.items()}
+
+
+@cache
+def numba_function(function: Callable[..., Any]) -> Function:
+    """``function`` as kernel source can call it: compiled for the dtypes of its operands, linked to the kernel.
+
+    Raises:
+        BackendError: from a call, with numba's message, if numba cannot compile it.
+    """
+    dispatcher: Any = function if hasattr(function, "py_func") else numba.njit(function, error_model="numpy")
+
+    def call(builder: Any, *operands: Value) -> Value:
+        kinds = tuple([_TYPES[str(x.kind)] for x in operands])
+        try:
+            dispatcher.compile(kinds)
+        except Exception as error:  # numba lets its own TypeErrors and AssertionErrors through
+            name = getattr(function, "__name__", "function")
+            raise BackendError(f"numba cannot compile {name}({', '.join(str(x.kind) for x in operands)}): {error}") from error
+        compiled = dispatcher.overloads[kinds]
+        result = _NAMES.get(compiled.signature.return_type)
+        if result is None:
+            raise KindError(f"returns {compiled.signature.return_type}, not a number")
+        text = str(compiled.library._get_module_for_linking())
+        if text not in builder.module.linked:
+            builder.module.linked.append(text)
+        # whether it can raise is seen in what LLVM leaves of it
+        _, value = compiled.target_context.call_internal_no_propagate(
+            builder, compiled.fndesc, compiled.signature, [x.ir for x in operands]
+        )
+        return Value(NUMBERS[result], value)
+
+    return call

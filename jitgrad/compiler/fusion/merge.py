@@ -1,0 +1,230 @@
+"""Two groups as one: their axes paired, their nodes in program order, and whether one loop nest can run them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions, compose, identity
+from jitgrad.compiler.fusion.group import Group, Schedule, accesses
+from jitgrad.compiler.fusion.schedule import scheduled
+from jitgrad.core.ir import TraceNode, Value
+from jitgrad.core.op import Kind
+
+# Limits beyond which one kernel compiles slowly or spills registers; a larger group is split.
+MAX_NODES = 160
+MAX_STREAMS = 28
+
+_ANY_SPLIT, _NO_LOOP = Schedule(), Schedule(split=0)
+_NOTHING: frozenset[int] = frozenset()
+
+
+def single(node: TraceNode, definitions: Definitions) -> Group | str:
+    """The group of ``node`` alone, or why no loop nest can run it."""
+    reduction = node.op.kind is Kind.REDUCE
+    shape = node.ins[0].aval.shape if reduction else node.out.aval.shape
+    sizes, frame = shape, identity(len(shape))
+    if 1 in shape:
+        # an axis of length 1 is no loop; without it a value looks the same whether or not it has been squeezed
+        number = {k: position for position, k in enumerate(k for k, n in enumerate(shape) if n != 1)}
+        sizes, frame = tuple(n for n in shape if n != 1), tuple(number.get(k, NONE) for k in range(len(shape)))
+    if reduction:
+        return scheduled(sizes, (node,), {id(node): frame}, definitions)
+    nodes, frames = (node,), {id(node): frame}
+    computed, external = accesses(nodes, frames, definitions)
+    plain = node.op.kind is Kind.ELEMENTWISE and len(sizes) == len(shape) > 0
+    crooked = _crooked(node, definitions) if plain else None
+    return Group(sizes, nodes, frames, _ANY_SPLIT if sizes else _NO_LOOP, computed, external, crooked)
+
+
+def _crooked(node: TraceNode, definitions: Definitions) -> frozenset[int]:
+    """Ids of what the elementwise ``node`` reads by other axes than all of its own in their order."""
+    straight = identity(len(node.outs[0].aval.shape))
+    found = [id(root) for root, dims in definitions.reads(node) if dims != straight]
+    return frozenset(found) if found else _NOTHING
+
+
+def merge(first: Group, second: Group, definitions: Definitions) -> Group | str:
+    """One group for the nodes of both, in program order, or why that cannot be one loop nest."""
+    if len(first.nodes) + len(second.nodes) > MAX_NODES:
+        return f"the kernel would have more than {MAX_NODES} operations"
+    if (plain := _plain(first, second, definitions)) is not None:
+        return plain
+    if isinstance(pairs := _pair_axes(first, second), str):
+        return pairs
+    if _streams(first, second) > MAX_STREAMS:
+        return f"the kernel would touch more than {MAX_STREAMS} arrays"
+    if (simple := _with_one_more(first, second, pairs, definitions)) is not None:
+        return simple
+    if not (orders := _orders(first, second, pairs)):
+        return f"their loops differ: {list(first.sizes)} and {list(second.sizes)}"
+    nodes = tuple(sorted(first.nodes + second.nodes, key=lambda node: definitions.position[id(node)]))
+    found: Group | str = ""
+    for sizes, ours, theirs in orders:
+        frames = {key: _renamed(frame, ours) for key, frame in first.frames.items()}
+        frames.update({key: _renamed(frame, theirs) for key, frame in second.frames.items()})
+        found = scheduled(sizes, nodes, frames, definitions)
+        if isinstance(found, Group):
+            break
+    return found
+
+
+def _orders(
+    first: Group, second: Group, pairs: Mapping[int, int]
+) -> list[tuple[tuple[int, ...], Mapping[int, int], Mapping[int, int]]]:
+    """The loops that both groups' axes can be: lengths, and the number there of each of ``first``'s and ``second``'s.
+
+    None if each has an axis the other lacks. Both orders of the same axes if one group reduces rows, which are such only
+    in its own order, and if both end with the same axis: the innermost loop stays the one that both were made for. Or if
+    ``first`` ends with the last axis of ``second``'s rows, which then are the lanes of vectors.
+    """
+    whole, rest = range(len(first.sizes)), range(len(second.sizes))
+    back = {a: b for b, a in pairs.items()}
+    found: list[tuple[tuple[int, ...], Mapping[int, int], Mapping[int, int]]] = []
+    if len(pairs) == len(rest):
+        found.append((first.sizes, {k: k for k in whole}, pairs))
+    if len(back) == len(whole):
+        found.append((second.sizes, back, {k: k for k in rest}))
+    if len(found) < 2:
+        return found
+    alike = all(a == b for b, a in pairs.items())
+    if alike or not (first.schedule.rows or second.schedule.rows):
+        return found[:1]
+    innermost, split = back[whole[-1]], second.schedule.split
+    across = bool(second.schedule.rows) and split is not None and innermost == split - 1
+    return found if across or innermost == rest[-1] else found[:1]
+
+
+def _streams(first: Group, second: Group) -> int:
+    """How many arrays a kernel of both would read."""
+    more = sum(key not in first.computed and key not in first.external for key in second.external)
+    return more + sum(key not in second.computed for key in first.external)
+
+
+def _plain(first: Group, second: Group, definitions: Definitions) -> Group | None:
+    """One group for two of elementwise nodes over the same axes, which read each other's values along these."""
+    if first.crooked is None or second.crooked is None or first.sizes != second.sizes:
+        return None
+    across = first.crooked.isdisjoint(second.computed) and second.crooked.isdisjoint(first.computed)
+    if not across or not _same_axes(first, second) or _streams(first, second) > MAX_STREAMS:
+        return None
+    external = {key: seen for key, seen in first.external.items() if key not in second.computed}
+    external.update([(k, seen) for k, seen in second.external.items() if k not in first.computed and k not in external])
+    nodes = first.nodes + second.nodes
+    if definitions.position[id(first.nodes[-1])] > definitions.position[id(second.nodes[0])]:
+        nodes = tuple(sorted(nodes, key=lambda node: definitions.position[id(node)]))
+    frames, computed = {**first.frames, **second.frames}, {**first.computed, **second.computed}
+    return Group(first.sizes, nodes, frames, _ANY_SPLIT, computed, external, first.crooked | second.crooked)
+
+
+def _with_one_more(first: Group, second: Group, pairs: Mapping[int, int], definitions: Definitions) -> Group | None:
+    """``first`` and one elementwise node over all its axes that reads nothing late: the schedule stays as it is.
+
+    This is most of all merges; planning the whole group again would make long chains quadratic.
+    """
+    node = second.nodes[0]
+    if len(second.nodes) > 1 or node.op.kind is not Kind.ELEMENTWISE or len(pairs) != len(first.sizes):
+        return None
+    if len(second.sizes) != len(first.sizes):
+        return None
+    return _with(first, node, _renamed(second.frames[id(node)], pairs), definitions)
+
+
+def extended(group: Group, node: TraceNode, definitions: Definitions) -> Group | None:
+    """`merge` of ``group`` and the fusible ``node`` alone, where that is plain: an elementwise node over the group's axes.
+
+    The values that both know run along the same axes, so there is nothing to pair. None: only `merge` can say.
+    """
+    if node.op.kind is not Kind.ELEMENTWISE or node.outs[0].aval.shape != group.sizes or len(group.nodes) >= MAX_NODES:
+        return None
+    frame = identity(len(group.sizes))
+    for root, dims in definitions.reads(node):
+        known = group.external.get(id(root))
+        if known is not None and known[1] != compose(dims, frame):
+            return None
+    found = _with(group, node, frame, definitions)
+    return found if found is not None and len(found.external) <= MAX_STREAMS else None
+
+
+def _with(group: Group, node: TraceNode, frame: AxisMap, definitions: Definitions) -> Group | None:
+    """``group`` and ``node``, whose loop runs along ``frame``, all axes; None if the schedule has to be made anew."""
+    if definitions.position[id(node)] < definitions.position[id(group.nodes[-1])]:
+        return None
+    late, computed = group.schedule.late, group.computed
+    external = group.external
+    for root, dims in definitions.reads(node):
+        key = id(root)
+        if key in computed:
+            if key in late or computed[key] != compose(dims, frame):
+                return None
+        elif key not in external and isinstance(root, Value):
+            external = {**external, key: (root, compose(dims, frame))}
+    return Group(
+        group.sizes,
+        (*group.nodes, node),
+        {**group.frames, id(node): frame},
+        group.schedule,
+        {**computed, id(node.outs[0]): frame},
+        external,
+        None if group.crooked is None or frame != identity(len(frame)) else group.crooked | _crooked(node, definitions),
+    )
+
+
+def _renamed(frame: AxisMap, names: Mapping[int, int]) -> AxisMap:
+    return tuple([NONE if k == NONE else names[k] for k in frame])
+
+
+def _pair_axes(first: Group, second: Group) -> dict[int, int] | str:
+    """second's axis -> first's axis: by the values that flow between them, then by shared inputs, then by length."""
+    if first.sizes == second.sizes and _same_axes(first, second):
+        return {k: k for k in range(len(first.sizes))}
+    computed_1, external_1, computed_2, external_2 = first.computed, first.external, second.computed, second.external
+    pairs: dict[int, int] = {}
+    for key, (_, axes) in external_2.items():
+        if key in computed_1 and not _unify(pairs, computed_1[key], axes, first.sizes, second.sizes):
+            return "they index a shared value differently"
+    backward = computed_2 if len(computed_2) > 1 else ()  # a single new node is read by nobody yet
+    for key, (_, axes) in external_1.items() if backward else ():
+        if key in computed_2 and not _unify(pairs, axes, computed_2[key], first.sizes, second.sizes):
+            return "they index a shared value differently"
+    for key, (_, axes) in external_2.items():
+        if key in external_1:
+            _unify(pairs, external_1[key][1], axes, first.sizes, second.sizes)
+    for b in reversed(range(len(second.sizes))):
+        if b in pairs:
+            continue
+        for a in reversed(range(len(first.sizes))):
+            # the same order of axes: by length alone, [1023, 1024] and [1024, 1023] would be walked against each other
+            in_order = all(a != a2 and (a < a2) == (b < b2) for b2, a2 in pairs.items())
+            if in_order and first.sizes[a] == second.sizes[b]:
+                pairs[b] = a
+                break
+    return pairs
+
+
+def _same_axes(first: Group, second: Group) -> bool:
+    """Whether every value that both know runs along axes of the same numbers."""
+    computed_1, external_1, computed_2 = first.computed, first.external, second.computed
+    for key, (_, axes) in second.external.items():
+        ours = computed_1.get(key)
+        if ours is None and key in external_1:
+            ours = external_1[key][1]
+        if ours is not None and ours != axes:
+            return False
+    return len(computed_2) == 1 or all(computed_2.get(key, axes) == axes for key, (_, axes) in external_1.items())
+
+
+def _unify(
+    pairs: dict[int, int], ours: AxisMap, theirs: AxisMap, our_sizes: tuple[int, ...], their_sizes: tuple[int, ...]
+) -> bool:
+    """Add to ``pairs`` that dimension by dimension ``theirs`` is ``ours``; False, and no change, on a contradiction."""
+    trial = dict(pairs)
+    for a, b in zip(ours, theirs, strict=True):
+        if a == NONE or b == NONE:
+            continue
+        if our_sizes[a] != their_sizes[b] or trial.get(b, a) != a:
+            return False
+        if b not in trial and a in trial.values():
+            return False
+        trial[b] = a
+    pairs.update(trial)
+    return True

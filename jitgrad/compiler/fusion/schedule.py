@@ -1,0 +1,120 @@
+"""How one loop nest runs a group: which axes are rows, and where every node has its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions, Read, identity
+from jitgrad.compiler.fusion.group import Group, Schedule, accesses
+from jitgrad.core.ir import TraceNode
+from jitgrad.core.op import Kind
+
+
+def scheduled(
+    sizes: tuple[int, ...], nodes: tuple[TraceNode, ...], frames: Mapping[int, AxisMap], definitions: Definitions
+) -> Group | str:
+    """The group of ``nodes`` over axes of lengths ``sizes``, or why no loop nest can run it."""
+    computed, external = accesses(nodes, frames, definitions)
+    draft = Group(sizes, nodes, frames, Schedule(), computed, external)
+    found = _Scheduler(draft, definitions).run()
+    return found if isinstance(found, str) else Group(sizes, nodes, frames, found, computed, external)
+
+
+class _Scheduler:
+    """Finds the split of a group's axes into rows and row elements under which every node has a place.
+
+    With axes ``O + I``: values run along all axes, along ``O`` only (one per row) or along none; reductions go over
+    ``I`` (a row's result, usable by later sweeps of the row), over ``O`` (one partial row per chunk) or over all (one
+    partial number per chunk). What reads a merged partial runs once at the end.
+    """
+
+    def __init__(self, group: Group, definitions: Definitions) -> None:
+        self.group = group
+        self.rank = len(group.sizes)
+        self.everything = frozenset(range(self.rank))
+        self.splits = set(range(self.rank + 1))
+        self.finish: set[int] = set()
+        self.merged: set[int] = set()
+        self.rows: set[int] = set()
+        self.late: dict[int, frozenset[int]] = {}  # values known only at the end, with their axes
+        self.definitions = definitions
+
+    def run(self) -> Schedule | str:
+        computed = self.group.computed
+        for node in self.group.nodes:
+            operands = self.group.operand_maps(node, self.definitions)
+            late = False
+            for (root, _), axes in operands:
+                if computed.get(id(root), axes) != axes:
+                    return "a value would be read at another place than where it is computed"
+                late |= id(root) in self.late
+            if late:
+                problem = self.place_late(node, operands, computed)
+            elif node.op.kind is Kind.REDUCE:
+                problem = self.place_reduction(node)
+            elif (along := self.group.out_map(node)) == identity(self.rank):
+                continue  # along everything: anywhere
+            else:
+                problem = self.require_level(frozenset(along) - {NONE})
+            if problem:
+                return problem
+            if not self.splits:
+                return "no single loop nest fits all their axes"
+        if self.finish or self.merged:
+            for late_axes in self.late.values():
+                if late_axes and not self.pin(self.rank - len(late_axes)):
+                    return "no single loop nest fits all their axes"
+        split = min(self.splits) if len(self.splits) == 1 else None
+        return Schedule(
+            split, frozenset(self.finish), frozenset(self.merged), frozenset(self.rows), frozenset(self.late)
+        )
+
+    def pin(self, split: int) -> bool:
+        self.splits &= {split}
+        return bool(self.splits)
+
+    def require_level(self, axes: frozenset[int]) -> str | None:
+        """A value computed in the loops runs along everything, along the rows, or is one number."""
+        if axes == self.everything or not axes:
+            return None
+        if axes != frozenset(range(len(axes))):
+            return "a value would be computed again for every row"
+        return None if self.pin(len(axes)) else "no single loop nest fits all their axes"
+
+    def place_late(
+        self, node: TraceNode, operands: list[tuple[Read, AxisMap]], computed: Mapping[int, AxisMap]
+    ) -> str | None:
+        if node.op.kind is Kind.REDUCE:
+            return "it reduces a result that is complete only after all rows"
+        for read, _ in operands:
+            if id(read.root) in computed and id(read.root) not in self.late:
+                return "it needs a reduction that is complete only after all rows"
+        axes = frozenset(self.group.out_map(node)) - {NONE}
+        allowed = {self.late[id(read.root)] for read, _ in operands if id(read.root) in self.late}
+        if axes not in allowed:
+            return "it needs a reduction that is complete only after all rows"
+        self.finish.add(id(node))
+        self.late[id(node.out)] = axes
+        return None
+
+    def place_reduction(self, node: TraceNode) -> str | None:
+        frame = self.group.frames[id(node)]
+        over = frozenset(frame[k] for k in node.attr("axis")) - {NONE}
+        along = frozenset(frame) - {NONE}
+        kept = along - over
+        suffix = frozenset(range(self.rank - len(over), self.rank))
+        prefix = frozenset(range(len(over)))
+        if along == self.everything and over == suffix and kept:
+            self.rows.add(id(node))
+            return None if self.pin(self.rank - len(over)) else "no single loop nest fits all their axes"
+        if over == along and (along == self.everything or (along == prefix and self.pin(len(along)))):
+            self.merge_late(node, frozenset())
+            return None
+        if along == self.everything and over == prefix:
+            self.merge_late(node, kept)
+            return None if self.pin(len(over)) else "no single loop nest fits all their axes"
+        return "its reduced axes are neither the rows nor the columns of the loop"
+
+    def merge_late(self, node: TraceNode, axes: frozenset[int]) -> None:
+        self.merged.add(id(node))
+        self.late[id(node.out)] = axes

@@ -1,0 +1,157 @@
+"""The loop IR: one kernel as typed scalar statements in sweeps over rows, independent of the target.
+
+A kernel runs over ``outer x inner`` axes. For every row (a point of the outer axes) it runs its sweeps one after the
+other, each a loop over the inner axes; between them stand the row's own statements. What is reduced over a row is a
+scalar in the next sweep. What is reduced over the rows (or over everything) is accumulated per chunk of rows and merged
+by the kernel's finish, which runs once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from jitgrad.core.aval import Dtype
+from jitgrad.core.ir import TraceNode
+from jitgrad.core.origin import Origin
+
+# Rows of at most NARROW elements run LANES at a time, one row per vector lane.
+NARROW = 32
+LANES = 64
+# Blocks of elements of fewer bytes are not transposed in registers (`jitgrad.backends.llvm.transpose`).
+LEAST_BYTES = 2
+# Products: bytes of a panel's rows, and rows of the tiles, largest first (`jitgrad.backends.llvm.tiles`).
+PANEL = 256
+TILE_ROWS = (6, 4, 2, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A buffer as the loops walk it.
+
+    ``outer`` and ``inner`` hold, per axis, the name of the stride parameter (in elements), ``"1"`` or ``"0"``;
+    ``index`` marks an iota: no memory, the linear index itself is the value.
+    """
+
+    name: str
+    dtype: Dtype
+    outer: tuple[str, ...]
+    inner: tuple[str, ...]
+    index: bool = False
+    base: str = ""  # iota: name of the parameter that is added
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    local: str
+    access: Access
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """``local = op(*args)``; args are locals with their dtypes, or literals."""
+
+    local: str
+    node: TraceNode
+    args: tuple[tuple[str | bool | int | float, Dtype], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """``streamed``: past the caches (see `jitgrad.compiler.lowering.nontemporal`)."""
+
+    access: Access
+    local: str
+    dtype: Dtype
+    note: str = ""
+    streamed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Accumulate:
+    """Fold ``local`` into the accumulator ``name`` with ``monoid``.
+
+    ``where`` is "row" (a result per row), "chunk" (one number per chunk) or "column" (a row of numbers per chunk).
+    """
+
+    name: str
+    where: str
+    monoid: str
+    local: str | bool | int | float  # or a number
+    local_dtype: Dtype
+    dtype: Dtype  # of the accumulator
+    result: Dtype  # of the reduction's result
+    note: str
+    partial: str = ""  # parameter that receives the chunk's partial result
+
+
+Statement = Load | Compute | Store | Accumulate
+
+
+def read_before_written(statements: Sequence[Statement]) -> tuple[Statement, ...]:
+    """``statements`` of one scope, with stores over an input that is loaded further down moved behind that load."""
+    last = {s.access.name: k for k, s in enumerate(statements) if isinstance(s, Load)}
+    waiting: dict[int, list[Statement]] = {}
+    found: list[Statement] = []
+    for k, s in enumerate(statements):
+        if isinstance(s, Store) and last.get(s.access.name, k) > k:
+            waiting.setdefault(last[s.access.name], []).append(s)
+        else:
+            found += [s, *waiting.pop(k, ())]
+    return tuple(found)
+
+
+def overwritten(statements: Iterable[Statement]) -> frozenset[str]:
+    """Names of the buffers that ``statements``, of one loop, both read and write."""
+    names: tuple[set[str], set[str]] = set(), set()
+    for s in statements:
+        if isinstance(s, (Load, Store)):
+            names[isinstance(s, Store)].add(s.access.name)
+    return frozenset(names[0] & names[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Row statements, then a loop over the inner axes (none if ``body`` is empty)."""
+
+    before: tuple[Statement, ...]
+    body: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One word of the argument table: ``kind`` is a dtype name, with ``*`` for a pointer."""
+
+    name: str
+    kind: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """What runs once after all chunks: merge the partial results, then scalar and column statements."""
+
+    params: tuple[Parameter, ...]
+    merges: tuple[Accumulate, ...]
+    scalars: tuple[Statement, ...]
+    columns: tuple[Statement, ...]
+    inner: str  # name of the size parameter of a column
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One fused group, lowered. Two kernels with the same text are the same kernel."""
+
+    name: str
+    params: tuple[Parameter, ...]
+    outer: tuple[str, ...]  # names of the size parameters; empty: a flat loop over chunks of ``inner[0]``
+    inner: tuple[str, ...]
+    prologue: tuple[Statement, ...]
+    sweeps: tuple[Sweep, ...]
+    finish: Finish | None
+    ops: tuple[str, ...] = ()
+    origins: tuple[Origin, ...] = ()
+    narrow: bool = False  # rows so short, and so many, that they are worth turning into vector lanes
+    lanewise: bool = False  # rows that run across memory, so that elements of neighbouring rows lie side by side
+    turned: tuple[str, ...] = ()  # operands that lie in memory the other way round, and are turned tile by tile

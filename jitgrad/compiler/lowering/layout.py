@@ -1,0 +1,67 @@
+"""Where values live: buffers of a program, and strided windows into them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from jitgrad.core.aval import Aval, Shape
+from jitgrad.core.ir import TraceNode
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Buffer:
+    """Memory of ``nbytes`` bytes; it is its own identity. ``role``: "input", "temporary", or "made" by a library call."""
+
+    role: str
+    nbytes: int
+    label: str = ""
+
+
+class Location(NamedTuple):
+    """A strided window into a buffer: ``offset`` in bytes, ``strides`` in elements, as many as the value has axes."""
+
+    buffer: Buffer
+    offset: int
+    strides: tuple[int, ...]
+
+    def is_contiguous(self, shape: Shape) -> bool:
+        return self.strides == row_major(shape)
+
+
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides, in elements, of a C-contiguous array."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n
+    return tuple(reversed(strides))
+
+
+def view_location(node: TraceNode, source: Location, aval: Aval) -> Location | None:
+    """Where the result of a movement ``node`` lies in its operand's memory; None if it must be copied."""
+    name, strides, itemsize = node.op.name, source.strides, aval.dtype.itemsize
+    shape = node.out.aval.shape
+    if name == "broadcast_to":
+        shift = len(shape) - len(strides)
+        moved = tuple(
+            strides[k - shift] if k >= shift and aval.shape[k - shift] == n else 0 for k, n in enumerate(shape)
+        )
+        return Location(source.buffer, source.offset, moved)
+    if name == "permute_dims":
+        return Location(source.buffer, source.offset, tuple(strides[k] for k in node.attr("axes")))
+    if name == "slice":
+        index = node.attr("index")
+        offset = sum(start * s for (start, _, n), s in zip(index, strides, strict=True) if n) * itemsize
+        moved = tuple(step * s for (_, step, _), s in zip(index, strides, strict=True))
+        return Location(source.buffer, source.offset + offset, moved)
+    if name == "squeeze":
+        dropped = set(node.attr("axis"))
+        return Location(source.buffer, source.offset, tuple(s for k, s in enumerate(strides) if k not in dropped))
+    if source.is_contiguous(aval.shape):
+        return Location(source.buffer, source.offset, row_major(shape))
+    if name == "expand_dims":
+        added, kept = set(node.attr("axis")), iter(strides)
+        return Location(source.buffer, source.offset, tuple(0 if k in added else next(kept) for k in range(len(shape))))
+    return None

@@ -1,0 +1,304 @@
+"""The loops of a fused group: axes collapsed, buffers turned into accesses, values sorted into levels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import prod
+
+from jitgrad.compiler.cost import expensive
+from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions
+from jitgrad.compiler.fusion.group import Group
+from jitgrad.compiler.lowering.kernel_ir import LANES, LEAST_BYTES, NARROW, Access, Parameter
+from jitgrad.compiler.lowering.layout import Buffer, Location, row_major
+from jitgrad.core.aval import dtype_name
+from jitgrad.core.ir import Graph, TraceNode, Value
+from jitgrad.core.op import Kind
+
+# One chunk is at most about this many elements: enough to hide the cost of handing it out, small enough for L2.
+CHUNK_ELEMENTS = 16384
+# Small work is cut into smaller chunks, down to some 4 microseconds each (a tanh costs as much as 12 additions).
+ENOUGH_CHUNKS = 16
+CHUNK_OPERATIONS = 1 << 16
+COSTLY_OPERATIONS = 12
+LEAST_CHUNK = 1024
+# Sums over rows keep partial results for each chunk, and merging them is one thread's work.
+MAX_MERGED_CHUNKS = 64
+# Those of columns keep a row, half of which lie in other cores' caches: 64 where 16 do for all CPUs take up to 1.2 of the time.
+MAX_COLUMN_CHUNKS = min(MAX_MERGED_CHUNKS, max(16, 8 * (os.cpu_count() or 1)))
+# Rows are turned into lanes up to twice this length (see LoopFrame.is_narrow), and this many arrays: tiles lie on the stack.
+VECTOR_BYTES = 64
+MAX_TILES = 12
+# Operands that lie the other way round are turned tile by tile, up to so many, where tiles are at least this long.
+MAX_TURNED = 4
+LEAST_TURNED = 8
+LEAST_LANES = 4  # of rows across memory
+TURNED_ROWS = 32  # in a chunk, at least: of every line that it reads of such an operand, it should need the most
+
+Word = int | tuple[Buffer, int]
+
+
+@dataclass(slots=True, eq=False)
+class Window:
+    """An access in the making: its location's strides over the group's axes."""
+
+    name: str
+    value: Value
+    location: Location | None
+    strides: tuple[int, ...]  # per group axis, in elements
+    written: bool = False
+    access: Access | None = None
+
+
+@dataclass(slots=True)
+class Table:
+    """Parameters and the words that go with them."""
+
+    params: list[Parameter] = field(default_factory=list)
+    words: list[Word] = field(default_factory=list)
+    names: dict[str, int] = field(default_factory=dict)
+
+    def add(self, name: str, kind: str, word: Word, note: str = "") -> str:
+        if name not in self.names:
+            self.names[name] = len(self.params)
+            self.params.append(Parameter(name, kind, note))
+            self.words.append(word)
+        return name
+
+
+class LoopFrame:
+    """The loops one group runs in. Values are "S" (one number), "R" (one per row), "F" (one per element) or "L" (known late)."""
+
+    def __init__(self, node: TraceNode, locate: Callable[[Value], Location], in_place: dict[int, Value]) -> None:
+        self.group: Group = node.attr("group")
+        self.body: Graph = node.attr("body")
+        self.locate = locate
+        self.in_place = in_place  # id of an output -> the input whose memory it takes
+        self.definitions = Definitions(self.body)
+        self.outputs = {id(v): v for v in self.body.outputs if isinstance(v, Value)}
+        self.table = Table()
+        self.windows: dict[tuple[int, AxisMap], Window] = {}
+        self.level: dict[int, int] = {}
+        self.kind: dict[int, str] = {}
+        self.split = self.group.schedule.split
+        self.computed = {id(node.out) for node in self.group.nodes}
+        self.counter = 0
+        self.prepare()
+        self.turned = self.windows_to_turn()
+        self.lanewise = self.runs_across_memory()
+        self.name_windows()
+        self.classify()
+
+    # --- axes ----------------------------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Windows for everything read and written, then the collapsed loop axes."""
+        for node in self.group.nodes:
+            for read, axes in self.group.operand_maps(node, self.definitions):
+                if isinstance(read.root, Value) and id(read.root) not in self.computed:
+                    self.window(read.root, axes, self.locate(read.root))
+            if node.op.kind is Kind.INDEX:
+                self.iota(node)
+        for node in self.group.nodes:
+            if id(node.out) in self.outputs:
+                window = self.window(node.out, self.group.out_map(node), self.locate(node.out))
+                window.written = True
+        self.collapse()
+
+    def window(self, value: Value, axes: AxisMap, location: Location) -> Window:
+        key = (id(value), axes)
+        if key not in self.windows:
+            strides = [0] * len(self.group.sizes)
+            for k, axis in enumerate(axes):
+                if axis != NONE:
+                    strides[axis] += location.strides[k]
+            self.windows[key] = Window("", value, location, tuple(strides))
+        return self.windows[key]
+
+    def iota(self, node: TraceNode) -> None:
+        axes = self.group.out_map(node)
+        along = node.attr("axis")
+        shape = node.out.aval.shape
+        own = row_major(shape) if along is None else tuple(int(k == along) for k in range(len(shape)))
+        strides = [0] * len(self.group.sizes)
+        for k, axis in enumerate(axes):
+            if axis != NONE:
+                strides[axis] += own[k]
+        self.windows[id(node), axes] = Window("", node.out, None, tuple(strides))  # its result may have one, too
+
+    def collapse(self) -> None:
+        """Join neighbouring axes that every window walks as one; then decide which run outside."""
+        sizes = self.group.sizes
+        joined: list[list[int]] = []
+        for axis in range(len(sizes)):
+            if joined and axis != self.split and self._walks_on(joined[-1][-1], axis):
+                joined[-1].append(axis)
+            else:
+                joined.append([axis])
+        split = self.split
+        if split is None:
+            outer, inner = joined[:-1], joined[-1:]
+        else:
+            outer = [axes for axes in joined if axes[0] < split]
+            inner = [axes for axes in joined if axes[0] >= split]
+        self.outer_axes = [axes[-1] for axes in outer]  # the stride of a joined axis is that of its last part
+        self.inner_axes = [axes[-1] for axes in inner]
+        self.outer_sizes = [prod(sizes[k] for k in axes) for axes in outer]
+        self.inner_sizes = [prod(sizes[k] for k in axes) for axes in inner]
+        self.inner_members = {k for axes in inner for k in axes}
+        self.outer_names = tuple(f"m{k}" for k in range(len(outer)))
+        self.inner_names = tuple(f"n{k}" if len(inner) > 1 else "n" for k in range(len(inner)))
+
+    def _walks_on(self, a: int, b: int) -> bool:
+        n = self.group.sizes[b]
+        return all(w.strides[a] == w.strides[b] * n for w in self.windows.values())
+
+    # --- parameters ----------------------------------------------------------------------------------------------
+
+    def name_windows(self) -> None:
+        """Pointer parameters (one per buffer position), then sizes, then the strides that are no constant."""
+        ins = outs = 0
+        shared = {id(source): out for out, source in self._in_place_pairs()}
+        for window in self.windows.values():
+            if window.location is None:
+                self.counter += 1
+                window.name = f"i{self.counter}"
+                continue
+            if not window.written and id(window.value) in shared:
+                continue
+            kind = dtype_name(window.value.aval.dtype) + "*"
+            word = (window.location.buffer, window.location.offset)
+            if window.written:
+                window.name, outs = f"y{outs}", outs + 1
+            else:
+                window.name, ins = f"x{ins}", ins + 1
+            self.table.add(window.name, kind, word, str(window.value.aval))
+        for window in self.windows.values():
+            if not window.name:
+                out = shared[id(window.value)]
+                window.name = next(w.name for w in self.windows.values() if w.written and w.value is out)
+        for name, size in zip(self.outer_names[1:], self.outer_sizes[1:], strict=True):
+            self.table.add(name, "i64", size)
+        for name, size in zip(self.inner_names, self.inner_sizes, strict=True):
+            self.table.add(name, "i64", size)
+        for window in self.windows.values():
+            window.access = self.access(window)
+
+    def _in_place_pairs(self) -> list[tuple[Value, Value]]:
+        return [(self.outputs[key], source) for key, source in self.in_place.items() if key in self.outputs]
+
+    def access(self, window: Window) -> Access:
+        def stride(axis: int, letter: str, position: int) -> str:
+            step = window.strides[axis]
+            if step == 0:
+                return "0"
+            per_row = not any(window.strides[k] for k in self.inner_axes)
+            lanes = window in self.turned or (self.lanewise and axis == self.outer_axes[-1])
+            if step == 1 and (letter == "inner" or per_row or lanes):
+                return "1"
+            if letter == "outer" and not per_row and len(self.inner_names) == 1 and step == self.inner_sizes[0]:
+                return self.inner_names[0]  # rows lie one after the other
+            return self.table.add(f"{window.name}_{letter[0]}{position}", "i64", step)
+
+        outer = tuple(stride(axis, "outer", k) for k, axis in enumerate(self.outer_axes))
+        inner = tuple(stride(axis, "inner", k) for k, axis in enumerate(self.inner_axes))
+        return Access(window.name, window.value.aval.dtype, outer, inner, index=window.location is None)
+
+    # --- classification ------------------------------------------------------------------------------------------
+
+    def axes_kind(self, axes: AxisMap) -> str:
+        along = set(axes) - {NONE}
+        if along & self.inner_members:
+            return "F"
+        return "R" if along else "S"
+
+    def classify(self) -> None:
+        """Kind and level of every computed value. The level counts the sweeps that must be over before."""
+        schedule = self.group.schedule
+        for node in self.group.nodes:
+            key = id(node.out)
+            operands = [self.level.get(id(read.root), 0) for read, _ in self.group.operand_maps(node, self.definitions)]
+            level = max(operands, default=0)
+            if id(node) in schedule.finish or id(node) in schedule.merged:
+                self.kind[key], self.level[key] = "L", level
+                continue
+            self.kind[key] = self.axes_kind(self.group.out_map(node))
+            self.level[key] = level + (id(node) in schedule.rows)
+
+    def bytes_moved(self) -> int:
+        """Bytes of everything that is read and written, each buffer once."""
+        seen = {(w.location.buffer, w.location.offset): w.value.aval.nbytes for w in self.windows.values() if w.location}
+        return sum(seen.values())
+
+    def new_local(self, letter: str) -> str:
+        self.counter += 1
+        return f"{letter}{self.counter}"
+
+    def is_narrow(self) -> bool:
+        """Whether the rows are short and many, and the work on them is worth turning them into vector lanes."""
+        if self.lanewise or len(self.outer_sizes) != 1 or len(self.inner_sizes) != 1 or self.outer_sizes[0] < LANES:
+            return False
+        (axis,), (n,), schedule = self.inner_axes, self.inner_sizes, self.group.schedule
+        sizes = [w.value.aval.dtype.itemsize for w in self.windows.values() if w.strides[axis]]
+        row_bytes = n * max(sizes, default=1)
+        if n > NARROW or row_bytes > 2 * VECTOR_BYTES or len(self.windows) > MAX_TILES:
+            return False
+        costly = any(expensive(node.op) for node in self.group.nodes)
+        if row_bytes >= VECTOR_BYTES:  # then vectors along the row are half full at least: only much work pays
+            return len(schedule.rows) > 1 or bool(schedule.rows and costly)
+        return costly or bool(schedule.rows or schedule.merged)
+
+    def windows_to_turn(self) -> list[Window]:
+        """Operands whose elements lie side by side along the rows, not along a row, where tiles of them can be turned."""
+        schedule = self.group.schedule
+        if schedule.rows or schedule.merged or not self.outer_sizes or len(self.inner_sizes) != 1:
+            return []
+        if min(self.outer_sizes[-1], self.inner_sizes[0]) < LEAST_TURNED:
+            return []
+        in_place = {id(v) for v in self.in_place.values()}
+        found = [
+            w for w in self.windows.values()
+            if w.location is not None and not w.written and id(w.value) not in in_place
+            and self.lies_across(w) and w.value.aval.dtype.itemsize >= LEAST_BYTES
+        ]  # fmt: skip
+        return found if len(found) <= MAX_TURNED else []
+
+    def lies_across(self, window: Window) -> bool:
+        """Whether elements of neighbouring rows lie side by side in memory, and those of a row do not."""
+        return window.strides[self.outer_axes[-1]] == 1 and window.strides[self.inner_axes[0]] not in (0, 1)
+
+    def runs_across_memory(self) -> bool:
+        """Whether rows are reduced, and in most operands elements of neighbouring rows lie side by side, not of a row."""
+        if not self.group.schedule.rows or not self.outer_sizes or len(self.inner_sizes) != 1:
+            return False
+        (element,) = self.inner_axes
+        wide = [w for w in self.windows.values() if w.location is not None and w.strides[element]]
+        wide = [w for w in wide if any(w.strides[k] for k in self.outer_axes)]
+        across = sum(map(self.lies_across, wide))
+        return self.outer_sizes[-1] >= LEAST_LANES and 2 * across > len(wide)
+
+    def units_and_grain(self) -> tuple[int, int]:
+        """How many rows (or elements, without rows) there are, and how many make a chunk: by sizes, ops and the machine alone."""
+        if not self.outer_sizes:
+            units = self.inner_sizes[0] if self.inner_sizes else 1
+            return units, self._chunk_elements(units)
+        units, row = prod(self.outer_sizes), max(1, prod(self.inner_sizes))
+        grain = max(1, self._chunk_elements(units * row) // row)
+        if self.is_narrow():
+            grain = -(-grain // LANES) * LANES
+        if self.turned:
+            grain = max(grain, TURNED_ROWS)
+        if self.lanewise:
+            grain = max(grain, LANES)
+        if merged := self.group.schedule.merged:
+            columns = any(id(node) in merged and node.out.aval.size > 1 for node in self.group.nodes)
+            grain = max(grain, -(-units // (MAX_COLUMN_CHUNKS if columns else MAX_MERGED_CHUNKS)))
+        return units, grain
+
+    def _chunk_elements(self, elements: int) -> int:
+        """A power of two: more for cheap operations, and for so many elements that there are chunks enough."""
+        costly = sum(expensive(node.op) for node in self.group.nodes)
+        operations = len(self.group.nodes) + (COSTLY_OPERATIONS - 1) * costly
+        wanted = max(CHUNK_OPERATIONS // max(1, operations), elements // ENOUGH_CHUNKS, LEAST_CHUNK)
+        return min(CHUNK_ELEMENTS, 1 << wanted.bit_length() - 1)

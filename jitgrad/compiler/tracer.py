@@ -1,0 +1,286 @@
+"""Tracing: the interpreter under which ops are recorded as TraceNodes instead of run."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import Aval, Count
+from jitgrad.core.context import grad_enabled
+from jitgrad.core.dispatch import aval_of
+from jitgrad.core.errors import LeakedTracerError, TracedValueError, TraceError
+from jitgrad.core.ir import Atom, Graph, Literal, Names, TraceNode, Value, format_node
+from jitgrad.core.op import OpDef
+from jitgrad.core.origin import Origin
+from jitgrad.core.tape_node import record
+from jitgrad.core.tensor import Donated, Tensor
+from jitgrad.ops.elementwise import ASTYPE
+from jitgrad.ops.identity import STOP_GRADIENT
+from jitgrad.ops.views import WRITERS
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Source:
+    """Where a program input comes from at call time.
+
+    ``kind`` is "argument" (``key``: position among the flat arguments), "tensor" or "array" (``key``: the object that
+    was reached through a closure, a global or an attribute), "constant" (``key``: an array that the trace made), or
+    "grad" (``key``: the Source of the tensor whose ``.grad`` is read).
+    """
+
+    kind: str
+    key: Any
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class View:
+    """``tensor = op(parent, **attrs)`` shares memory with ``parent``: a write to one shows in the other."""
+
+    tensor: weakref.ref[Tensor]
+    parent: Tensor
+    op: OpDef
+    attrs: Mapping[str, Any]
+
+
+class Trace:
+    """Records every op applied under it. Touched outside Tensors become inputs; their changes are kept here."""
+
+    tracing = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.nodes: list[TraceNode] = []
+        self.inputs: list[Value] = []
+        self.sources: list[Source] = []
+        self.owned: dict[int, Value] = {}
+        self.tainted: set[int] = set()  # values that depend on something which requires grad
+        self.lifted: dict[int, tuple[Any, Source, Value]] = {}
+        self.written: dict[int, tuple[Tensor, Value]] = {}
+        self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
+        self.grads_read: dict[int, tuple[Tensor, bool]] = {}
+        self.views: dict[int, list[View]] = {}  # by the id of the root tensor's storage
+        self.alive: list[Any] = []  # keeps objects alive whose id is a key above
+
+    # --- inputs --------------------------------------------------------------------------------------------------
+
+    def add_input(self, aval: Aval, source: Source, requires_grad: bool = False) -> Value:
+        value = self.own(Value(aval))
+        self.inputs.append(value)
+        self.sources.append(source)
+        if requires_grad:
+            self.tainted.add(id(value))
+        return value
+
+    def argument(self, position: int, aval: Aval, requires_grad: bool, grad: Tensor | None = None) -> Tensor:
+        """A leaf Tensor that stands for the flat argument number ``position``, whose gradient so far is ``grad``."""
+        source = Source("argument", position)
+        tensor = Tensor(self.add_input(aval, source, requires_grad))
+        tensor._requires_grad = requires_grad
+        tensor._grad = grad
+        self.lifted[id(tensor)] = (tensor, source, tensor._data)
+        return tensor
+
+    def own(self, value: Value) -> Value:
+        self.owned[id(value)] = value
+        return value
+
+    def lift(self, x: Any, kind: str) -> Value:
+        """The input Value for an object from outside the trace."""
+        known = self.lifted.get(id(x))
+        if known is None:
+            if isinstance(x, Tensor):
+                if type(x._data) is Donated:
+                    raise x._data.error(f"@jit function {self.name!r}", x.aval)
+                value = self.add_input(x.aval, Source(kind, x), x._requires_grad)
+            else:
+                value = self.add_input(Aval(x.shape, x.dtype), Source(kind, x))
+            known = self.lifted[id(x)] = (x, self.sources[-1], value)
+        return known[2]
+
+    def source_of(self, tensor: Tensor) -> Source:
+        """Where ``tensor``, an argument or an outside tensor, comes from at call time."""
+        if id(tensor) not in self.lifted:
+            self.current(tensor)
+        return self.lifted[id(tensor)][1]
+
+    def atom(self, op: OpDef, x: Any) -> Atom:
+        if isinstance(x, Tensor):
+            return self.current(x)  # type: ignore[no-any-return]
+        if isinstance(x, np.ndarray):
+            return self.lift(x, "array")
+        if isinstance(x, np.generic):
+            return Literal(x.item(), x.dtype)
+        return Literal(int(x), sized=True) if isinstance(x, Count) else Literal(x)
+
+    # --- the Interpreter protocol --------------------------------------------------------------------------------
+
+    def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        expected = op.abstract([x.aval if type(x) is Tensor else aval_of(op, x) for x in operands], attrs)
+        atoms = tuple([self._operand(op, x) for x in operands])
+        outs = tuple([Tensor(value) for value in self.emit(op, atoms, expected, attrs)])
+        if op.views and isinstance(operands[0], Tensor):
+            self._remember_view(View(weakref.ref(outs[0]), operands[0], op, attrs))
+        return outs if op.multiple else outs[0]
+
+    def apply_recorded(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        from_apply = self.apply(op, operands, attrs)
+        record(op, operands, attrs, from_apply)
+        return from_apply
+
+    def emit(
+        self, op: OpDef, atoms: tuple[Atom, ...], expected: Aval | tuple[Aval, ...], attrs: Mapping[str, Any]
+    ) -> tuple[Value, ...]:
+        """Append the node; its results."""
+        avals = expected if isinstance(expected, tuple) else (expected,)
+        outs = tuple([Value(aval) for aval in avals])
+        self.owned.update([(id(out), out) for out in outs])
+        listed = tuple(sorted(attrs.items())) if attrs else ()
+        self.nodes.append(TraceNode(op, atoms, outs, listed, Origin.capture()))
+        if op is not STOP_GRADIENT and not self.tainted.isdisjoint(map(id, atoms)):
+            self.tainted.update(map(id, outs))
+        return outs
+
+    def _operand(self, op: OpDef, x: Any) -> Atom:
+        """The atom of ``x``, cut from its history in the graph as well if it was detached or made under no_grad."""
+        known = self.owned.get(id(x._data)) if type(x) is Tensor else None
+        atom = self.atom(op, x) if known is None else known
+        if not isinstance(x, Tensor) or x._requires_grad or id(atom) not in self.tainted or not grad_enabled.get():
+            return atom
+        return self.emit(STOP_GRADIENT, (atom,), atom.aval, {})[0]
+
+    def current(self, tensor: Tensor) -> Any:
+        data = tensor._data
+        if type(data) is Value:
+            if id(data) not in self.owned:
+                raise LeakedTracerError(
+                    f"a tensor {tensor.aval} that was made while tracing another @jit call is used while tracing "
+                    f"{self.name!r}. It escaped through a global, an attribute or a list; return it instead."
+                )
+            return data
+        written = self.written.get(id(tensor))
+        if written is not None:
+            return written[1]
+        if tensor.grad_fn is not None and tensor._requires_grad and id(tensor) not in self.lifted:
+            self.alive.append(tensor)
+        return self.lift(tensor, "tensor")
+
+    def write(self, target: Tensor, value: Any) -> None:
+        atom = self.atom(STOP_GRADIENT, value)
+        if isinstance(atom, Literal):
+            raise TraceError("in-place change to a number: pass a tensor")
+        self._rebind(target, atom)
+        target._storage.bump()
+        self._propagate(target)
+
+    def _rebind(self, target: Tensor, value: Value) -> None:
+        if type(target._data) is Value:
+            target._data = value
+        else:
+            self.current(target)  # lifts it, so that the program knows its place
+            self.written[id(target)] = (target, value)
+
+    def constant(self, array: np.ndarray[Any, Any]) -> Tensor:
+        self.alive.append(array)
+        if array.ndim == 0:
+            literal = Literal(array.item(), array.dtype)
+            return Tensor(self.emit(ASTYPE, (literal,), literal.aval, {"dtype": array.dtype})[0])
+        return Tensor(self.lift(array, "constant"))
+
+    def constant_number(self, number: Any) -> Tensor:
+        """A 0-d tensor of a Python or NumPy number."""
+        return self.constant(np.asarray(number))
+
+    def read_grad(self, tensor: Tensor) -> Tensor | None:
+        known = self.grads.get(id(tensor))
+        if known is not None:
+            return known[1]
+        if type(tensor._data) is Value and id(tensor) not in self.lifted:
+            return tensor._grad
+        before, source = tensor._grad, self.source_of(tensor)
+        self.grads_read[id(tensor)] = (tensor, before is not None)
+        result = None
+        if before is not None:
+            result = Tensor(self.add_input(before.aval, Source("grad", source)))
+        self.grads[id(tensor)] = (tensor, result)
+        return result
+
+    def write_grad(self, tensor: Tensor, grad: Tensor | None) -> None:
+        if type(tensor._data) is Value and id(tensor) not in self.lifted:
+            tensor._grad = grad
+        else:
+            self.source_of(tensor)
+            self.grads[id(tensor)] = (tensor, grad)
+
+    def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
+        value = self.current(tensor)
+        names = Names()
+        for v in self.inputs:
+            names(v)
+        line = ""
+        for node in self.nodes:
+            text = format_node(node, names)
+            if any(out is value for out in node.outs):
+                line = f"    {text}\n"
+        return TracedValueError(
+            f"{what} needs the value of an array that is only being traced: {tensor.aval}, "
+            f"at {Origin.capture().full()}\n{line}"
+            "@jit runs the function once per input shape, with no data in it. Use jitgrad.where(cond, a, b) for a choice "
+            "per element, pass Python values through static_argnames, move this line out of the @jit function, or use "
+            '@jit(fallback="eager").'
+        )
+
+    # --- views ---------------------------------------------------------------------------------------------------
+
+    def _remember_view(self, view: View) -> None:
+        tensor = view.tensor()
+        assert tensor is not None
+        tensor._storage = view.parent._storage
+        tensor._storage.share(view.parent, tensor, view.op, view.attrs)
+        self.alive.append(view.parent)
+        self.views.setdefault(id(view.parent._storage), []).append(view)
+
+    def _propagate(self, changed: Tensor) -> None:
+        """After a write to ``changed``: write through to what it is a view of, then refresh the other live views."""
+        family = self.views.get(id(changed._storage))
+        if not family:
+            return
+        child = changed
+        while (view := self.view_of(child)) is not None:
+            writer = WRITERS.get(view.op.name, _same if view.op is STOP_GRADIENT else None)
+            if writer is None:
+                raise TraceError(
+                    f"in-place change at {Origin.capture().full()} of a tensor {child.aval} that is a view made by "
+                    f"{view.op}: @jit cannot write through it. Change the base tensor with base[...] = value."
+                )
+            new = writer(Tensor(self.current(view.parent)), Tensor(self.current(child)), view.attrs)
+            self._rebind(view.parent, self.current(new))
+            child = view.parent
+        for view in family:
+            tensor = view.tensor()
+            if tensor is not None and tensor is not changed:
+                parent = self.current(view.parent)
+                tensor._data = self.emit(view.op, (parent,), tensor.aval, view.attrs)[0]
+
+    def view_of(self, tensor: Tensor) -> View | None:
+        """What ``tensor`` was made a view of by an op of this trace."""
+        family = self.views.get(id(tensor._memory), ())
+        return next((v for v in family if v.tensor() is tensor), None)
+
+    def outside(self, tensor: Tensor) -> tuple[Source, bool] | None:
+        """Where ``tensor`` comes from, if that is outside of the trace, and whether it was changed in place since."""
+        known = self.lifted.get(id(tensor))
+        return None if known is None else (known[1], self.current(tensor) is not known[2])
+
+    # --- the result ----------------------------------------------------------------------------------------------
+
+    def graph(self, outputs: tuple[Atom, ...]) -> Graph:
+        return Graph(self.name, tuple(self.inputs), tuple(self.nodes), outputs)
+
+
+def _same(_base: Tensor, new: Tensor, _attrs: Mapping[str, Any]) -> Tensor:
+    """What a write through ``detach()`` makes of the base."""
+    return new

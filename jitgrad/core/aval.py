@@ -1,0 +1,199 @@
+"""Shape and dtype arithmetic: what an array looks like, without its data."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.errors import AxisError, DtypeError, ShapeError, shown
+
+Dtype = np.dtype[Any]
+Shape = tuple[int, ...]
+
+_SHORT = {"f": "f", "i": "i", "u": "u", "c": "c"}
+
+
+def dtype_name(dtype: Dtype) -> str:
+    """``f32`` for float32, ``i64`` for int64, ``bool`` for bool."""
+    return "bool" if dtype.kind == "b" else f"{_SHORT[dtype.kind]}{dtype.itemsize * 8}"
+
+
+@dataclass(frozen=True, slots=True)
+class Aval:
+    """An abstract array: shape and dtype. ``weak`` marks what came from a Python scalar (NEP 50)."""
+
+    shape: Shape
+    dtype: Dtype
+    weak: bool = False
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        total = 1
+        for n in self.shape:
+            total *= n
+        return total
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    def __str__(self) -> str:
+        return f"{dtype_name(self.dtype)}{'*' if self.weak else ''}[{','.join(map(str, self.shape))}]"
+
+
+PYTHON_SCALAR_DTYPES: dict[type, Dtype] = {
+    bool: np.dtype(np.bool_),
+    int: np.dtype(np.int64),
+    float: np.dtype(np.float64),
+}
+
+
+@lru_cache(maxsize=1024)
+def _scalar_aval(kind: type) -> Aval:
+    # a Python bool promotes like np.bool_, so nothing is lost by calling it strong
+    return Aval((), PYTHON_SCALAR_DTYPES[kind], weak=kind is not bool)
+
+
+class Count(int):
+    """A number that follows from a shape. Kernels take it as an argument, so that other shapes need no other kernel."""
+
+
+def aval_of_scalar(x: bool | int | float) -> Aval:
+    """The weak 0-d aval of a Python number."""
+    return _scalar_aval(bool if isinstance(x, bool) else int if isinstance(x, int) else float)
+
+
+def broadcast_shapes(what: str, avals: Sequence[Aval]) -> Shape:
+    """NumPy's broadcast of the avals' shapes; ``what`` is named in the error.
+
+    Raises:
+        ShapeError: if two shapes do not broadcast.
+    """
+    first = avals[0].shape
+    for a in avals:
+        if a.shape != first:
+            break
+    else:
+        return first
+    ndim = max(a.ndim for a in avals)
+    out = [1] * ndim
+    for a in avals:
+        for k, n in enumerate(a.shape, ndim - a.ndim):
+            if n != 1 and out[k] != 1 and out[k] != n:
+                listed = " and ".join(str(b) for b in avals)
+                raise ShapeError(f"{what}: cannot broadcast {listed} together (axis {k - ndim}: {out[k]} against {n})")
+            if n != 1:
+                out[k] = n
+    return tuple(out)
+
+
+def normalize_axis(what: str, axis: Any, ndim: int) -> int:
+    """``axis`` as an int in ``[0, ndim)``. Raises AxisError if it is out of bounds."""
+    try:
+        k = operator.index(axis)
+    except TypeError:
+        raise AxisError(f"{what}: axis must be an int, got {shown(axis)}") from None
+    if not -ndim <= k < ndim:
+        raise AxisError(f"{what}: axis {k} is out of bounds for an array of {ndim} dimensions")
+    return k % ndim if ndim else 0
+
+
+def normalize_axes(what: str, axis: int | Iterable[int] | None, ndim: int) -> tuple[int, ...]:
+    """``axis`` (None: all) as a sorted tuple of distinct ints in ``[0, ndim)``."""
+    if axis is None:
+        return tuple(range(ndim))
+    listed = tuple(axis) if isinstance(axis, Iterable) else (axis,)
+    axes = tuple(sorted(normalize_axis(what, k, ndim) for k in listed))
+    if len(set(axes)) != len(axes):
+        raise AxisError(f"{what}: axis {axis!r} names the same axis twice")
+    return axes
+
+
+def normalize_shape(what: str, shape: Any) -> Shape:
+    """``shape`` (an int or a sequence of ints) as a tuple of ints."""
+    try:
+        return (operator.index(shape),) if not isinstance(shape, Iterable) else tuple(map(operator.index, shape))
+    except TypeError:
+        raise ShapeError(f"{what}: a shape is an int or a sequence of ints, got {shown(shape)}") from None
+
+
+# --- dtype rules -------------------------------------------------------------------------------------------------
+# A rule maps (operand avals, **attrs) to (dtype each operand is converted to, dtype of the result), as NumPy's ufunc loops do.
+
+DtypeRule = Callable[..., tuple[tuple[Dtype, ...], Dtype]]
+
+
+def _key(a: Aval) -> Any:
+    if a.weak:
+        return float if a.dtype.kind == "f" else int
+    return a.dtype
+
+
+@lru_cache(maxsize=4096)
+def _ufunc_dtypes(ufunc: np.ufunc, keys: tuple[Any, ...]) -> tuple[tuple[Dtype, ...], Dtype]:
+    """NumPy's own loop resolution; f16 is NumPy's answer to bool and int8 for float functions, and ours."""
+    if all(not isinstance(k, np.dtype) for k in keys):  # weak operands alone: as Python would compute
+        keys = tuple(np.dtype(np.float64 if k is float else np.int64) for k in keys)
+    resolved = ufunc.resolve_dtypes((*keys, None))
+    return tuple(resolved[: len(keys)]), resolved[-1]
+
+
+def like_ufunc(ufunc: np.ufunc) -> DtypeRule:
+    """The dtype rule of a NumPy ufunc with one result (NEP 50)."""
+
+    def rule(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
+        try:
+            return _ufunc_dtypes(ufunc, tuple(map(_key, avals)))
+        except TypeError:
+            listed = ", ".join(map(str, avals))
+            raise DtypeError(f"{ufunc.__name__} is not defined for the dtypes of {listed}") from None
+
+    return rule
+
+
+def promote(*avals: Aval) -> Dtype:
+    """The common dtype of the operands (NEP 50: weak ones only raise the kind)."""
+    return _promote_keys(tuple(map(_key, avals)))
+
+
+@lru_cache(maxsize=4096)
+def _promote_keys(keys: tuple[Any, ...]) -> Dtype:
+    return np.result_type(*(k if isinstance(k, np.dtype) else k(0) for k in keys))
+
+
+def same_dtype(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
+    """All operands and the result in the common dtype."""
+    dtype = promote(*avals)
+    return (dtype,) * len(avals), dtype
+
+
+@lru_cache(maxsize=256)
+def float_dtype_for(dtype: Dtype) -> Dtype:
+    """The dtype a float function computes in for ``dtype``, as ``np.exp`` does."""
+    return np.exp.resolve_dtypes((dtype, None))[-1]
+
+
+def float_dtype(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
+    """All operands and the result in the float dtype that the common dtype promotes to (``np.exp``'s rule)."""
+    dtype = float_dtype_for(promote(*avals))
+    return (dtype,) * len(avals), dtype
+
+
+def select_dtype(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
+    """``where``: a bool condition, both choices and the result in the choices' common dtype."""
+    dtype = promote(*avals[1:])
+    return (np.dtype(np.bool_), dtype, dtype), dtype
+
+
+def is_differentiable(dtype: Dtype) -> bool:
+    """Only floats have gradients; integers and bools never require grad."""
+    return dtype.kind == "f"

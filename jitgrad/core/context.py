@@ -1,0 +1,61 @@
+"""What holds around the current call, per thread: the interpreter, the grad mode and the open tapes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar, Token
+from typing import Any, Protocol
+
+from jitgrad.core.op import OpDef
+
+
+class Interpreter(Protocol):
+    """What gives ops their meaning: eager execution, or the recording of a trace."""
+
+    tracing: bool
+
+    def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        """The result Tensor (or tuple of Tensors) of ``op``; operands are Tensors, arrays and Python numbers."""
+
+    def write(self, target: Any, value: Any) -> None:
+        """Change what ``target`` holds, in place, to ``value`` of the same shape and dtype."""
+
+    def constant(self, array: Any) -> Any:
+        """A new Tensor that holds ``array``."""
+
+    def read_grad(self, tensor: Any) -> Any:
+        """``tensor.grad`` as the running function sees it."""
+
+    def write_grad(self, tensor: Any, grad: Any) -> None:
+        """Set ``tensor.grad`` as the running function sees it."""
+
+    def current(self, tensor: Any) -> Any:
+        """What ``tensor`` holds now: an array, or a traced Value."""
+
+    def explain_missing_value(self, tensor: Any, what: str) -> Exception:
+        """The error for Python asking (through ``what``) for data that is not there while tracing."""
+
+
+class CurrentInterpreter:
+    """A ContextVar whose default, the eager interpreter, is filled in once by ``dispatch`` (it needs Tensor)."""
+
+    __slots__ = ("_variable", "eager")
+
+    def __init__(self) -> None:
+        self._variable: ContextVar[Interpreter | None] = ContextVar("current_interpreter", default=None)
+        self.eager: Interpreter
+
+    def get(self) -> Interpreter:
+        return self._variable.get() or self.eager
+
+    def set(self, interpreter: Interpreter) -> Token[Interpreter | None]:
+        return self._variable.set(interpreter)
+
+    def reset(self, token: Token[Interpreter | None]) -> None:
+        self._variable.reset(token)
+
+
+current_interpreter = CurrentInterpreter()
+grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
+open_tapes: ContextVar[tuple[Any, ...]] = ContextVar("open_tapes", default=())
+anomaly_detection: ContextVar[bool] = ContextVar("anomaly_detection", default=False)

@@ -1,0 +1,181 @@
+"""The traced program: a straight line of immutable nodes, and how it reads as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import Aval, Dtype, aval_of_scalar, dtype_name
+from jitgrad.core.op import OpDef
+from jitgrad.core.origin import Origin
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Value:
+    """A result of a node or an input of a graph; it is its own identity and is named only when printed."""
+
+    aval: Aval
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A number known while compiling: weakly typed as Python's are, unless it has a dtype.
+
+    ``sized``: it follows from a shape, and is an argument of kernels and not part of their text.
+    """
+
+    value: bool | int | float
+    dtype: Dtype | None = None
+    sized: bool = False
+
+    @property
+    def aval(self) -> Aval:
+        return aval_of_scalar(self.value) if self.dtype is None else Aval((), self.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        # 0.0 and -0.0, 1 and 1.0 and True are different constants; NaN equals itself
+        return isinstance(other, Literal) and self.key() == other.key()
+
+    def __hash__(self) -> int:
+        return hash(self.key())
+
+    def key(self) -> tuple[type, str, Dtype | None, bool]:
+        return type(self.value), repr(self.value), self.dtype, self.sized
+
+    def __str__(self) -> str:
+        return repr(self.value) if self.dtype is None else f"{dtype_name(self.dtype)}({self.value!r})"
+
+
+Atom = Value | Literal
+Attrs = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TraceNode:
+    """``outs = op(*ins, **attrs)``: one line of a traced program."""
+
+    op: OpDef
+    ins: tuple[Atom, ...]
+    outs: tuple[Value, ...]
+    attrs: Attrs = ()
+    origin: Origin = Origin()
+
+    @property
+    def out(self) -> Value:
+        """The only result."""
+        (out,) = self.outs
+        return out
+
+    def attr(self, name: str) -> Any:
+        return dict(self.attrs)[name]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Graph:
+    """``inputs -> outputs`` through ``nodes`` in execution order; every value is defined before it is used."""
+
+    name: str
+    inputs: tuple[Value, ...]
+    nodes: tuple[TraceNode, ...]
+    outputs: tuple[Atom, ...]
+
+    def __str__(self) -> str:
+        return format_graph(self)
+
+
+def exact(value: Any) -> Any:
+    """A key for an attribute: equal only for what a kernel may not tell apart (0.0 and -0.0, 1 and True differ)."""
+    kind = type(value)
+    if kind is tuple:
+        return tuple([exact(x) for x in value])
+    if kind in (int, str):
+        return kind, value
+    if kind in (float, bool) or isinstance(value, np.generic):
+        return kind, repr(value)
+    return value
+
+
+class Names:
+    """Numbers for values, given in the order in which they are first asked for."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+
+    def __call__(self, atom: Atom) -> str:
+        if isinstance(atom, Literal):
+            return str(atom)
+        return f"%{self._numbers.setdefault(id(atom), len(self._numbers))}"
+
+
+def format_attr(value: Any) -> str:
+    if isinstance(value, Graph):
+        return value.name
+    return getattr(value, "name", None) or repr(value)
+
+
+def format_node(node: TraceNode, names: Names, origins: bool = True) -> str:
+    """One line: ``%2: f32[8] = add(%0, %1)  # file.py:3``."""
+    operands = [names(a) for a in node.ins]
+    attrs = [f"{k}={format_attr(v)}" for k, v in node.attrs if k not in ("body", "group")]
+    left = ", ".join(f"{names(v)}: {v.aval}" for v in node.outs)
+    line = f"{left} = {node.op}({', '.join(operands + attrs)})"
+    return f"{line}  # {node.origin}" if origins and node.origin.line else line
+
+
+def _lines(graph: Graph, origins: bool, indent: str, mark: TraceNode | None) -> Iterator[str]:
+    names = Names()
+    inputs = ", ".join(f"{names(v)}: {v.aval}" for v in graph.inputs)
+    yield f"{indent}graph {graph.name}({inputs}) {{"
+    for node in graph.nodes:
+        prefix = "> " if node is mark else "  "
+        yield f"{indent}{prefix}{format_node(node, names, origins)}"
+        body = dict(node.attrs).get("body")
+        if isinstance(body, Graph):
+            yield from _lines(body, origins, indent + "    ", mark)
+    yield f"{indent}  return {', '.join(names(a) for a in graph.outputs)}"
+    yield f"{indent}}}"
+
+
+def format_graph(graph: Graph, *, origins: bool = True, mark: TraceNode | None = None) -> str:
+    """The program as text; ``mark`` puts ``>`` before one node."""
+    return "\n".join(_lines(graph, origins, "", mark))
+
+
+def users(graph: Graph) -> dict[int, list[TraceNode]]:
+    """For the id of every value: the nodes that read it, in order."""
+    found: dict[int, list[TraceNode]] = {}
+    for node in graph.nodes:
+        for atom in node.ins:
+            if isinstance(atom, Value):
+                found.setdefault(id(atom), []).append(node)
+    return found
+
+
+def evaluate(
+    graph: Graph, arguments: tuple[Any, ...], apply: Callable[[OpDef, tuple[Any, ...], Mapping[str, Any]], Any]
+) -> tuple[Any, ...]:
+    """Run ``graph`` node by node with ``apply(op, operands, attrs)``, dropping each result after its last use."""
+    last: dict[int, int] = {}
+    for k, node in enumerate(graph.nodes):
+        for atom in (*node.ins, *node.outs):
+            last[id(atom)] = k
+    for atom in graph.outputs:
+        last[id(atom)] = len(graph.nodes)
+    env: dict[int, Any] = {id(v): x for v, x in zip(graph.inputs, arguments, strict=True)}
+
+    def read(atom: Atom) -> Any:
+        if isinstance(atom, Value):
+            return env[id(atom)]
+        return atom.value if atom.dtype is None else atom.dtype.type(atom.value)
+
+    for k, node in enumerate(graph.nodes):
+        results = apply(node.op, tuple(map(read, node.ins)), dict(node.attrs))
+        for value, result in zip(node.outs, results if node.op.multiple else (results,), strict=True):
+            env[id(value)] = result
+        for atom in (*node.ins, *node.outs):
+            if last[id(atom)] == k:
+                env.pop(id(atom), None)
+    return tuple(map(read, graph.outputs))

@@ -1,0 +1,199 @@
+"""What an op is: one record, from which eager meaning, tracing, gradients, kernels and tests all follow."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import lru_cache
+from typing import Any
+
+from jitgrad.core.aval import Aval, Dtype, DtypeRule, Shape, broadcast_shapes, float_dtype
+from jitgrad.core.errors import OpDefinitionError
+
+
+class Kind(Enum):
+    """How the compiler may treat an op."""
+
+    ELEMENTWISE = "elementwise"  # one scalar expression per output element; operands broadcast
+    REDUCE = "reduce"  # a monoid over the axes in attr ``axis``, which disappear from the shape
+    MOVEMENT = "movement"  # the same elements at other indices: broadcast_to, reshape, permute_dims, ...
+    INDEX = "index"  # no operands: each element is a function of its own index (iota)
+    OPAQUE = "opaque"  # anything else: runs as a call of its own
+    FUSED = "fused"  # a group the compiler made; attr ``body`` is its graph
+    PROGRAM = "program"  # a compiled function as an op
+
+
+Vjp = Callable[..., Any]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class OpDef:
+    """One op.
+
+    ``eager(*arrays, **attrs)`` gives its NumPy meaning on arrays already converted to the operand dtypes;
+    ``abstract(avals, attrs)`` the avals of its results. ``vjp`` is either a tuple with one function (or None) per
+    operand, each returning that operand's gradient, or a single function returning a tuple; both are called as
+    ``(g, out, *operands, **attrs)`` on Tensors and are written in ops. A parameter whose name starts with an
+    underscore is not read, so nothing is saved for it: the vjp gets the operand's Aval (shape and dtype) instead.
+    """
+
+    name: str
+    kind: Kind
+    operands: tuple[str, ...]
+    eager: Callable[..., Any]
+    abstract: Callable[[Sequence[Aval], Mapping[str, Any]], Aval | tuple[Aval, ...]]
+    attrs: tuple[str, ...] = ()
+    variadic: bool = False
+    vjp: tuple[Vjp | None, ...] | Vjp | None = None
+    scalar: str | None = None
+    monoid: str | None = None
+    dtypes: DtypeRule = float_dtype
+    domain: tuple[str, ...] = ()
+    sample_attrs: Mapping[str, Any] = field(default_factory=dict)
+    multiple: bool = False  # results are a tuple
+    views: bool = False  # eager may return a view of its first operand
+    saves: tuple[frozenset[int], ...] = ()  # per vjp function: which operands it reads
+    saves_out: tuple[bool, ...] = ()
+    function: Callable[..., Any] | None = None  # a user-defined scalar function with control flow
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+
+REGISTRY: dict[str, OpDef] = {}
+
+# Functions a scalar expression may call; the vector mathematics of the kernels provides them all.
+SCALAR_FUNCTIONS = frozenset(
+    "abs exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh "
+    "tanh asinh acosh atanh sigmoid softplus erf erfc atan2 hypot pow logaddexp copysign nextafter floor "
+    "ceil trunc rint fmod remainder floor_divide minimum maximum isnan isinf isfinite signbit sign "
+    "left_shift right_shift logical_xor philox_bits".split()
+)
+
+
+def parse_signature(signature: str) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:
+    """``"name(x, y, *, attr)"`` -> (name, operands, attrs, variadic). ``*xs`` makes the op variadic."""
+    try:
+        tree = ast.parse(f"def {signature}: pass").body[0]
+        assert isinstance(tree, ast.FunctionDef)
+    except (SyntaxError, AssertionError):
+        raise OpDefinitionError(f"op signature {signature!r}: expected 'name(operand, ..., *, attr, ...)'") from None
+    operands = tuple(a.arg for a in tree.args.args)
+    if tree.args.vararg is not None:
+        return tree.name, (*operands, tree.args.vararg.arg), tuple(a.arg for a in tree.args.kwonlyargs), True
+    return tree.name, operands, tuple(a.arg for a in tree.args.kwonlyargs), False
+
+
+def _reads(vjp: Vjp | None, operands: int) -> tuple[frozenset[int], bool]:
+    """Which operand positions, and whether the output, ``vjp(g, out, *operands)`` reads, by its parameter names."""
+    if vjp is None:
+        return frozenset(), False
+    names: list[str] = []
+    for p in inspect.signature(vjp).parameters.values():
+        if p.kind is p.VAR_POSITIONAL:
+            names += [p.name] * (operands + 2 - len(names))
+        elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
+            names.append(p.name)
+    read = [not name.startswith("_") for name in names]
+    return frozenset(k - 2 for k in range(2, len(read)) if read[k]), len(read) > 1 and read[1]
+
+
+@lru_cache(maxsize=2048)
+def parsed_scalar(scalar: str) -> ast.expr:
+    """The syntax tree of a scalar expression."""
+    return ast.parse(scalar, mode="eval").body
+
+
+def _check_scalar(name: str, scalar: str, operands: Sequence[str], attrs: Sequence[str]) -> None:
+    try:
+        tree = ast.parse(scalar, mode="eval")
+    except SyntaxError as error:
+        raise OpDefinitionError(f"op {name!r}: scalar expression {scalar!r} is no expression: {error.msg}") from None
+    allowed = {*operands, *attrs}
+    called = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    bad = sorted(
+        n.id
+        for n in ast.walk(tree)
+        if isinstance(n, ast.Name) and n.id not in (SCALAR_FUNCTIONS if id(n) in called else allowed)
+    )
+    if bad:
+        raise OpDefinitionError(
+            f"op {name!r}: scalar expression {scalar!r} uses {bad}; it may use {sorted(allowed)} "
+            f"and the functions {sorted(SCALAR_FUNCTIONS)}"
+        )
+
+
+def define(
+    signature: str,
+    *,
+    kind: Kind,
+    eager: Callable[..., Any],
+    abstract: Callable[[Sequence[Aval], Mapping[str, Any]], Aval | tuple[Aval, ...]],
+    vjp: tuple[Vjp | None, ...] | Vjp | None = None,
+    register: bool = True,
+    **rest: Any,
+) -> OpDef:
+    """Make an OpDef from its signature and check that it hangs together; built-in ops enter the registry.
+
+    Raises:
+        OpDefinitionError: if the parts contradict each other or the name is taken.
+    """
+    name, operands, attrs, variadic = parse_signature(signature)
+    if isinstance(vjp, tuple) and not variadic and len(vjp) != len(operands):
+        raise OpDefinitionError(f"op {name!r}: {len(vjp)} vjp functions for {len(operands)} operands {operands}")
+    if (scalar := rest.get("scalar")) is not None:
+        _check_scalar(name, scalar, operands, attrs)
+    functions = vjp if isinstance(vjp, tuple) else (vjp,)
+    reads = [_reads(f, 64 if variadic else len(operands)) for f in functions]
+    op = OpDef(
+        name=name,
+        kind=kind,
+        operands=operands,
+        attrs=attrs,
+        variadic=variadic,
+        eager=eager,
+        abstract=abstract,
+        vjp=vjp,
+        saves=tuple(r[0] for r in reads),
+        saves_out=tuple(r[1] for r in reads),
+        **rest,
+    )
+    if register:
+        if name in REGISTRY:
+            raise OpDefinitionError(f"op {name!r} is defined twice")
+        REGISTRY[name] = op
+    return op
+
+
+def elementwise(
+    signature: str,
+    *,
+    scalar: str | None,
+    eager: Callable[..., Any],
+    vjp: tuple[Vjp | None, ...] | Vjp | None = None,
+    dtypes: DtypeRule = float_dtype,
+    **rest: Any,
+) -> OpDef:
+    """Define an elementwise op: operands broadcast, dtypes follow ``dtypes``, ``scalar`` is the kernel expression."""
+    name, _, attrs, _ = parse_signature(signature)
+
+    def result(avals: Sequence[Aval], attributes: Mapping[str, Any]) -> Aval:
+        dtype: Dtype = dtypes(avals, **attributes)[1]
+        return Aval(broadcast_shapes(name, avals), dtype, weak=all(a.weak for a in avals) and dtype.kind != "b")
+
+    @lru_cache(maxsize=4096)
+    def known(*looks: tuple[Shape, Dtype, bool]) -> Aval:
+        return result([Aval(*look) for look in looks], {})
+
+    def abstract(avals: Sequence[Aval], attributes: Mapping[str, Any]) -> Aval:
+        return result(avals, attributes) if attrs else known(*[(a.shape, a.dtype, a.weak) for a in avals])
+
+    return define(
+        signature, kind=Kind.ELEMENTWISE, scalar=scalar, eager=eager, vjp=vjp, dtypes=dtypes, abstract=abstract, **rest
+    )

@@ -1,0 +1,104 @@
+"""Where in the user's code something happened: the only file that looks at frames, and only to print."""
+
+from __future__ import annotations
+
+import os
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
+_DEMO = os.path.join(_PACKAGE, "cli", "demo.py")  # written as a user would write it, and seen as such
+_OURS: dict[str, bool] = {}
+
+
+def _is_internal(filename: str) -> bool:
+    """Whether ``filename`` belongs to jitgrad or to the standard library (then it is nobody's line)."""
+    known = _OURS.get(filename)
+    if known is None:
+        path = os.path.abspath(filename)
+        ours = path.startswith(_PACKAGE) and path != _DEMO
+        standard = path.startswith(_STDLIB) and "site-packages" not in path
+        _OURS[filename] = ours or standard or filename.startswith("<frozen")
+    return _OURS[filename]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A line of user code: ``file`` and ``line``, or nothing (line 0)."""
+
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{os.path.basename(self.file)}:{self.line}" if self.line else ""
+
+    def full(self) -> str:
+        """``path:line`` as editors understand it, or ``an unknown line``."""
+        return f"{self.file}:{self.line}" if self.line else "an unknown line"
+
+    @staticmethod
+    def capture() -> Origin:
+        """The innermost frame that is not jitgrad's own, or what `standing_for` says. It is only ever printed."""
+        pinned = _pinned.get()
+        if pinned is not None:
+            return pinned
+        frame = sys._getframe(1)
+        while frame is not None:
+            filename = frame.f_code.co_filename
+            ours = _OURS.get(filename)  # asked here once more: this runs for every op, and most frames are ours
+            if ours is None:
+                ours = _is_internal(filename)
+            if not ours:
+                return _at(filename, frame.f_lineno)
+            frame = frame.f_back  # type: ignore[assignment]
+        return _NOWHERE
+
+    @staticmethod
+    def of_code(code: CodeType) -> Origin:
+        """Where ``code`` was defined."""
+        return Origin(code.co_filename, code.co_firstlineno)
+
+    @staticmethod
+    def of_code_of(function: Any) -> Origin:
+        """Where ``function`` was defined; an unknown line for a callable without code."""
+        code = getattr(function, "__code__", None)
+        return Origin.of_code(code) if code is not None else Origin()
+
+
+_at = lru_cache(maxsize=4096)(Origin)  # a loop comes from few lines
+_NOWHERE = Origin()
+_pinned: ContextVar[Origin | None] = ContextVar("pinned_origin", default=None)
+
+
+@contextmanager
+def standing_for(origin: Origin) -> Iterator[None]:
+    """Within it, ops are said to come from ``origin``: a replay, or the gradient of an op, stands for that line."""
+    token = _pinned.set(origin if origin.line else _pinned.get())
+    try:
+        yield
+    finally:
+        _pinned.reset(token)
+
+
+def is_user_file(filename: str) -> bool:
+    """Whether code from ``filename`` is the user's (neither jitgrad's nor the standard library's)."""
+    return not _is_internal(filename)
+
+
+def stack_text(limit: int = 12) -> str:
+    """The user's part of the current call stack, innermost last, one ``file:line in function`` per line."""
+    frame = sys._getframe(1)
+    lines: list[str] = []
+    while frame is not None and len(lines) < limit:
+        if not _is_internal(frame.f_code.co_filename):
+            lines.append(f"  {frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}")
+        frame = frame.f_back  # type: ignore[assignment]
+    return "\n".join(reversed(lines))

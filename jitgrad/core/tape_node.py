@@ -1,0 +1,187 @@
+"""The record of one executed op on the tape: what backward will need, and nothing more."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from itertools import count
+from typing import Any
+
+from jitgrad.core.aval import Aval, is_differentiable
+from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled, open_tapes
+from jitgrad.core.errors import GraphFreedError, InPlaceError
+from jitgrad.core.op import OpDef
+from jitgrad.core.origin import Origin, stack_text
+from jitgrad.core.tensor import Storage, Tensor
+
+# define() looks at this many operands of a variadic op; one that reads the last of them reads all further ones.
+LAST_COUNTED = 63
+
+_sequence = count()
+
+
+def next_sequence() -> int:
+    """A number larger than that of every node recorded so far, and smaller than that of every later one."""
+    return next(_sequence)
+
+
+# What a gradient flows to: a result of an earlier node, a leaf tensor, or nothing.
+Edge = tuple["Node", int] | Tensor | None
+
+
+def edge_of(x: Any) -> Edge:
+    """Where the gradient of operand ``x`` goes."""
+    if not isinstance(x, Tensor) or not x._requires_grad:
+        return None
+    return x if x.grad_fn is None else (x.grad_fn, x._out_index)
+
+
+class SavedTensor:
+    """A tensor kept for backward: its data and the version it had, not the Tensor (whose node would be a cycle)."""
+
+    __slots__ = ("aval", "data", "edge", "storage", "version")
+
+    def __init__(self, data: Any, aval: Aval, storage: Storage, edge: Edge) -> None:
+        self.data = data
+        self.aval = aval
+        self.storage = storage
+        self.version = storage.version
+        self.edge = edge
+
+    def unpack(self, node: Node, edge: Edge) -> Tensor:
+        """The tensor as it was. Raises InPlaceError if its memory was changed since."""
+        if self.storage.version != self.version:
+            raise InPlaceError(
+                f"backward of {node.op} at {node.origin.full()} needs a tensor {self.aval} that was changed in place "
+                f"at {self.storage.changed_at.full()}. Use an out-of-place operation there (x = x + y, not x += y), "
+                "or .clone() the tensor first."
+            )
+        if isinstance(edge, Tensor):
+            return edge
+        tensor = Tensor(self.data, self.aval, self.storage)
+        if edge is not None:
+            tensor.grad_fn, tensor._out_index = edge
+            tensor._requires_grad = True
+        return tensor
+
+
+def _needs(op: OpDef, edges: tuple[Edge, ...]) -> tuple[frozenset[int], bool]:
+    """Which operands, and whether the results, the vjp functions that will run read."""
+    if not isinstance(op.vjp, tuple):
+        saves = op.saves[0]
+        if op.variadic and LAST_COUNTED in saves:
+            saves = saves.union(range(LAST_COUNTED, len(edges)))
+        return saves, op.saves_out[0]
+    needed: frozenset[int] = frozenset()
+    needs_out = False
+    for k, edge in enumerate(edges):
+        if edge is not None and op.vjp[k] is not None:
+            needed = needed | op.saves[k] if needed else op.saves[k]
+            needs_out = needs_out or op.saves_out[k]
+    return needed, needs_out
+
+
+def _keep(x: Any, edge: Edge, needed: bool) -> Any:
+    """Operand ``x`` as far as backward reads it."""
+    if not isinstance(x, Tensor):
+        return x
+    return SavedTensor(current_interpreter.get().current(x), x.aval, x._storage, edge) if needed else x.aval
+
+
+class Node:
+    """One executed op: its operands as far as backward reads them, and where their gradients go."""
+
+    __slots__ = (
+        "__weakref__",
+        "attrs",
+        "edges",
+        "hooks",
+        "op",
+        "origin",
+        "out_avals",
+        "retained",
+        "saved",
+        "saved_outs",
+        "sequence",
+        "stack",
+    )
+
+    def __init__(
+        self,
+        op: OpDef,
+        operands: tuple[Any, ...],
+        attrs: Mapping[str, Any],
+        outs: tuple[Tensor, ...],
+        edges: tuple[Edge, ...],
+    ) -> None:
+        self.op = op
+        self.attrs = attrs
+        self.edges: tuple[Edge, ...] | None = edges
+        self.out_avals = tuple([out.aval for out in outs])
+        self.sequence = next(_sequence)
+        self.origin = Origin.capture()
+        self.stack = stack_text() if anomaly_detection.get() else ""
+        self.hooks: dict[int, list[Callable[[Tensor], Tensor | None]]] | None = None
+        self.retained: dict[int, weakref.ref[Tensor]] | None = None  # results that want their gradient in .grad
+        needed, needs_out = _needs(op, edges)
+        self.saved = tuple([_keep(x, edges[k], k in needed) for k, x in enumerate(operands)])
+        self.saved_outs: tuple[Any, ...] = self.out_avals
+        if needs_out:
+            self.saved_outs = tuple([SavedTensor(out._data, out.aval, out._storage, None) for out in outs])
+
+    def hooks_of(self, index: int) -> list[Callable[[Tensor], Tensor | None]]:
+        """The list of hooks on result ``index``."""
+        if self.hooks is None:
+            self.hooks = {}
+        return self.hooks.setdefault(index, [])
+
+    def retain_grad(self, tensor: Tensor) -> None:
+        """Let backward put the gradient of ``tensor``, a result of this node, into its ``.grad``."""
+        if self.retained is None:
+            self.retained = {}
+        self.retained[tensor._out_index] = weakref.ref(tensor)
+
+    def unpack(self) -> tuple[list[Any], Any]:
+        """(operands, out) as the vjp reads them; what it does not read is an Aval."""
+        if self.edges is None:
+            raise GraphFreedError(
+                f"backward through {self.op} at {self.origin.full()} a second time: the first one freed the graph. "
+                "Pass retain_graph=True to the first one."
+            )
+        operands = [s.unpack(self, s.edge) if isinstance(s, SavedTensor) else s for s in self.saved]
+        outs = tuple(
+            s.unpack(self, (self, k)) if isinstance(s, SavedTensor) else s for k, s in enumerate(self.saved_outs)
+        )
+        return operands, outs if self.op.multiple else outs[0]
+
+    def release(self) -> None:
+        """Free what was saved; a second backward through this node raises GraphFreedError."""
+        self.saved = self.saved_outs = ()
+        self.edges = None
+        self.attrs = {}
+
+    def __repr__(self) -> str:
+        return f"<{self.op} at {self.origin}>"
+
+
+def record(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], result: Any) -> None:
+    """Give the results of ``op`` a history if any operand has one and grad mode is on."""
+    vjp = op.vjp
+    if vjp is None or not grad_enabled.get():
+        return
+    if not any([isinstance(x, Tensor) and x._requires_grad for x in operands]):
+        return
+    edges = tuple([edge_of(x) for x in operands])
+    functions = vjp if isinstance(vjp, tuple) else (vjp,) * len(edges)
+    if not any([edge is not None and f is not None for edge, f in zip(edges, functions, strict=True)]):
+        return
+    outs: tuple[Tensor, ...] = tuple(result) if op.multiple else (result,)
+    differentiable = [k for k, out in enumerate(outs) if is_differentiable(out.dtype)]
+    if not differentiable:
+        return
+    node = Node(op, operands, attrs, outs, edges)
+    for k in differentiable:
+        out = outs[k]
+        out.grad_fn, out._out_index, out._requires_grad = node, k, True
+    for tape in open_tapes.get():
+        tape.record(node, operands)

@@ -1,0 +1,361 @@
+"""Tensor: an array or a traced Value, plus autograd state. Functions and operators are attached by ``ops``."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from jitgrad.core.aval import Aval, Dtype, Shape, is_differentiable
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.errors import ArgumentError, AutogradError, DonatedError, DtypeError
+from jitgrad.core.ir import Value
+from jitgrad.core.op import OpDef
+from jitgrad.core.origin import Origin
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+SUPPORTED = "?bhilqBHILQefd"
+
+
+class Lineage(NamedTuple):
+    """Which tensor owns the memory of a view, and the view ops that lead from it there."""
+
+    root: weakref.ref[Tensor]
+    steps: tuple[tuple[OpDef | None, Mapping[str, Any]], ...]
+
+
+class Storage:
+    """The memory that a tensor and its views share, as autograd sees it: how often it was changed, and where last."""
+
+    __slots__ = ("version", "changed_at", "_sharers")
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.changed_at = Origin()
+        self._sharers: list[weakref.ref[Tensor]] = []  # empty as long as one tensor has this memory to itself
+
+    def bump(self, origin: Origin | None = None) -> None:
+        """Count a change made at ``origin`` (None: the user's current line)."""
+        self.version += 1
+        self.changed_at = Origin.capture() if origin is None else origin
+
+    def share(self, parent: Tensor, view: Tensor, op: OpDef | None = None, attrs: Mapping[str, Any] = _NONE) -> None:
+        """Remember that ``view`` lies over this memory as well, made from ``parent`` by ``op`` (None: not by an op)."""
+        root, steps = (weakref.ref(parent), ()) if parent._view is None else parent._view
+        view._view = Lineage(root, (*steps, (op, attrs)))
+        if len(self._sharers) & (len(self._sharers) + 1) == 0:  # at 2**k - 1 entries: drop the dead ones now and then
+            self._sharers = list({id(t): ref for ref in self._sharers if (t := ref()) is not None}.values())
+        known = [ref() for ref in self._sharers[-2:]]
+        self._sharers.extend(weakref.ref(t) for t in (parent, view) if not any(t is other for other in known))
+
+    def others(self, *tensors: Tensor | None) -> list[Tensor]:
+        """The tensors other than ``tensors`` that are still alive and lie over this memory."""
+        alive = {id(t): t for ref in self._sharers if (t := ref()) is not None and t._storage is self}
+        return [t for t in alive.values() if all(t is not tensor for tensor in tensors)]
+
+
+class Donated:
+    """What a tensor holds in place of data after it was donated: who took it. Any use of it as data is an error."""
+
+    __slots__ = ("_taker",)
+
+    def __init__(self, taker: str) -> None:
+        self._taker = taker
+
+    def __str__(self) -> str:
+        return f"donated to {self._taker}"
+
+    def error(self, what: str, aval: Aval | None = None) -> DonatedError:
+        """The error for ``what``, which needs the data."""
+        looks = "" if aval is None else f" {aval}"
+        return DonatedError(
+            f"{what}: this tensor{looks} was {self}, whose results may lie in its memory now. Use what that call "
+            "returned, donate a .clone(), or drop the argument from donate=."
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        raise self.error(name)
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise self.error("np.asarray()")
+
+
+_new = object.__new__
+
+
+class Tensor:
+    """An n-dimensional array that takes part in autograd.
+
+    Made by :func:`jitgrad.core.tensor` and the creation functions. Inside ``@jit`` it may hold a traced Value in place of
+    data; asking such a tensor for its numbers raises TracedValueError.
+    """
+
+    __slots__ = ("_data", "_aval", "_requires_grad", "_grad", "grad_fn", "_out_index", "_memory", "_hooks", "_view",
+                 "_address", "__weakref__")  # fmt: skip
+    __array_priority__ = 1000
+
+    _data: Any
+    _aval: Aval | None
+    _grad: Tensor | None
+    grad_fn: Any
+    _hooks: list[Callable[[Tensor], Tensor | None]] | None
+    _memory: Storage | None  # made when first asked for: most results are never changed in place
+    _view: Lineage | None
+    _address: int  # of the data where kernels can use it as it lies (0: not asked yet)
+
+    def __init__(self, data: Any, aval: Aval | None = None, storage: Storage | None = None) -> None:
+        """Wrap ``data`` (an ndarray, not copied, or a Value). Users call ``jg.tensor`` or ``jg.asarray`` instead."""
+        if type(data) is Value:
+            aval = data.aval
+        elif type(data) is not np.ndarray:
+            raise ArgumentError(f"Tensor() wraps an ndarray; got {type(data).__name__}. Use jitgrad.tensor(data).")
+        self._data = data
+        self._aval = aval
+        self._requires_grad = False
+        self._grad = None
+        self.grad_fn = None
+        self._out_index = 0
+        self._hooks = None
+        self._view = None
+        self._memory = storage
+        self._address = 0
+
+    @staticmethod
+    def of_result(data: np.ndarray[Any, Any], aval: Aval, address: int = 0) -> Tensor:
+        """A new leaf over ``data``, whose ``aval`` is known: what compiled programs return, made with the least work.
+
+        ``address`` is that of the data, if it is known, and kernels can use it as it lies.
+        """
+        tensor = _new(Tensor)
+        tensor._data = data
+        tensor._aval = aval
+        tensor._requires_grad = False
+        tensor._grad = tensor.grad_fn = tensor._hooks = tensor._view = tensor._memory = None
+        tensor._out_index = 0
+        tensor._address = address
+        return tensor
+
+    @property
+    def _storage(self) -> Storage:
+        memory = self._memory
+        if memory is None:
+            memory = self._memory = Storage()
+        return memory
+
+    @_storage.setter
+    def _storage(self, storage: Storage) -> None:
+        self._memory = storage
+
+    # --- what it looks like --------------------------------------------------------------------------------------
+
+    @property
+    def aval(self) -> Aval:
+        aval = self._aval
+        if aval is None:
+            data = self._data
+            aval = self._aval = Aval(data.shape, data.dtype)
+        return aval
+
+    @property
+    def shape(self) -> Shape:
+        return self.aval.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.aval.shape)
+
+    @property
+    def size(self) -> int:
+        return self.aval.size
+
+    @property
+    def dtype(self) -> Dtype:
+        return self.aval.dtype
+
+    @property
+    def device(self) -> str:
+        return "cpu"
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.grad_fn is None
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        self.requires_grad_(flag)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Let this leaf collect gradients (or stop it). Raises DtypeError unless its dtype is floating."""
+        if requires_grad and not is_differentiable(self.dtype):
+            raise DtypeError(f"requires_grad_: only floating tensors have gradients; this one is {self.aval}")
+        if not requires_grad and self.grad_fn is not None:
+            raise AutogradError("requires_grad_(False) on a result of an op: use .detach() for a copy without history")
+        self._requires_grad = bool(requires_grad)
+        return self
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that ``backward`` accumulated, or None."""
+        return current_interpreter.get().read_grad(self)  # type: ignore[no-any-return]
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None and (not isinstance(value, Tensor) or value.shape != self.shape):
+            found = value.aval if isinstance(value, Tensor) else type(value).__name__
+            raise ArgumentError(f".grad of a tensor {self.aval} must be None or a tensor of that shape, got {found}")
+        current_interpreter.get().write_grad(self, value)
+
+    # --- its data ------------------------------------------------------------------------------------------------
+
+    def concrete(self, what: str) -> np.ndarray[Any, Any]:
+        """The array, for the Python operation ``what``.
+
+        Raises:
+            TracedValueError: while only tracing.
+            DonatedError: a @jit function took the memory.
+        """
+        if type(self._data) is Donated:
+            raise self._data.error(what, self.aval)
+        interpreter = current_interpreter.get()
+        data = interpreter.current(self)
+        if type(data) is Value:
+            raise interpreter.explain_missing_value(self, what)
+        return data  # type: ignore[no-any-return]
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The data as an ndarray that shares memory. Raises AutogradError if this tensor requires grad."""
+        if self._requires_grad:
+            raise AutogradError(
+                "numpy() on a tensor that requires grad would cut it from its gradient: call .detach() first"
+            )
+        return self.concrete("numpy()")
+
+    def item(self) -> Any:
+        """The only element as a Python number."""
+        data = self.concrete("item()")
+        if data.size != 1:
+            raise ArgumentError(f"item() needs exactly one element, this tensor is {self.aval}")
+        return data.item()
+
+    def tolist(self) -> Any:
+        return self.concrete("tolist()").tolist()
+
+    def __bool__(self) -> bool:
+        data = self.concrete("bool()")
+        if data.size != 1:
+            raise ArgumentError(f"bool() of a tensor {self.aval} is ambiguous: use .any() or .all()")
+        return bool(data)
+
+    def __float__(self) -> float:
+        return float(self.concrete("float()").item() if self.size == 1 else self.item())
+
+    def __int__(self) -> int:
+        return int(self.concrete("int()").item() if self.size == 1 else self.item())
+
+    def __index__(self) -> int:
+        data = self.concrete("an index")
+        if data.size != 1 or data.dtype.kind not in "iu":
+            raise TypeError(f"only an integer tensor of one element can be an index, this one is {self.aval}")
+        return int(data.item())
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if self._requires_grad:
+            raise AutogradError(
+                "np.asarray() of a tensor that requires grad would cut its gradient: call .detach() first"
+            )
+        data = self.concrete("np.asarray()")
+        if dtype is not None and np.dtype(dtype) != data.dtype:
+            if copy is False:
+                raise ValueError(f"cannot view {self.aval} as {np.dtype(dtype)} without a copy")
+            return data.astype(dtype)
+        return data.copy() if copy else data
+
+    def __dlpack__(self, **keywords: Any) -> Any:
+        return self.numpy().__dlpack__(**keywords)
+
+    def __dlpack_device__(self) -> Any:
+        return self.concrete("__dlpack_device__").__dlpack_device__()
+
+    # --- hooks ---------------------------------------------------------------------------------------------------
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Callable[[], None]:
+        """Call ``hook(grad)`` when this tensor's gradient is known; a result that is not None replaces it.
+
+        Returns a function that removes the hook.
+        """
+        if not self._requires_grad:
+            raise AutogradError("register_hook: this tensor does not require grad, so it never gets a gradient")
+        if self.grad_fn is None:
+            if self._hooks is None:
+                self._hooks = []
+            hooks = self._hooks
+        else:
+            hooks = self.grad_fn.hooks_of(self._out_index)
+        hooks.append(hook)
+        return lambda: hooks.remove(hook)
+
+    # --- printing ------------------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        if type(self._data) is Donated:
+            return f"tensor(<{self._data}> {self.aval})"
+        data = current_interpreter.get().current(self)
+        grad = f", grad_fn=<{self.grad_fn.op}>" if self.grad_fn is not None else ""
+        if self._requires_grad and not grad:
+            grad = ", requires_grad=True"
+        if type(data) is Value:
+            return f"tensor(<traced {self.aval}>{grad})"
+        text = np.array2string(data, separator=", ", prefix="tensor(")
+        return f"tensor({text}, dtype={data.dtype}{grad})"
+
+    def __format__(self, spec: str) -> str:
+        """A tensor of one element formats as its number (``f"{loss:.3f}"``); others only without a format."""
+        return format(self.item(), spec) if spec else str(self)
+
+    __hash__ = object.__hash__
+
+    if TYPE_CHECKING:  # attached by jitgrad.ops.methods
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+        def __setitem__(self, index: Any, value: Any) -> None: ...
+
+
+def check_supported(what: str, dtype: Any) -> Dtype:
+    """``dtype`` as a NumPy dtype. Raises DtypeError for complex, object, string and other dtypes."""
+    found: Dtype
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        raise DtypeError(f"{what}: {dtype!r} is no dtype") from None
+    if found.char not in SUPPORTED or not found.isnative:
+        raise DtypeError(f"{what}: dtype {found} is not supported; bool, integer and float dtypes are")
+    return found

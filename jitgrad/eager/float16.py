@@ -1,0 +1,124 @@
+"""float16: what elementwise ops mean on it, and whether kernels compute with it.
+
+An op computes in float32 and rounds its result once. For ``+ - * /`` and square roots that is the correctly rounded
+float16 result, for float32 has the 2 * 11 + 2 bits that it takes (S. A. Figueroa, "When is double rounding innocuous?",
+SIGNUM Newsletter 30, 1995), and what NumPy's own loops do.
+"""
+
+from __future__ import annotations
+
+import ast
+import platform
+from collections.abc import Callable, Sequence
+from functools import cache, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy._core._multiarray_umath import __cpu_features__ as FEATURES  # type: ignore[import-not-found]
+
+from jitgrad.core.aval import Dtype
+from jitgrad.core.op import OpDef
+from jitgrad.eager.scalar_eval import blockwise, evaluate_with, scalar_functions
+
+# FEATURES is what np.show_runtime() prints: LLVM would say the same, but takes longer to import.
+HALF: Dtype = np.dtype(np.float16)
+SINGLE: Dtype = np.dtype(np.float32)
+
+# Their results are operands, or exact, or no numbers: nothing to round.
+_EXACT = frozenset("abs sign minimum maximum floor ceil trunc rint copysign isnan isinf isfinite signbit".split())
+_ROUNDING = frozenset("sqrt fmod remainder floor_divide".split())
+_OF_THE_FORMAT = frozenset({"nextafter"})  # the next float16 is not the next float32, rounded
+
+
+@cache
+def in_kernels() -> bool:
+    """Whether kernels have float16: where the CPU converts vectors of it. Elsewhere LLVM calls a function per number."""
+    return platform.machine() in ("aarch64", "arm64") or bool(FEATURES.get("F16C", False))
+
+
+def held(dtype: Dtype) -> Dtype:
+    """The dtype that kernels compute in for ``dtype``: float32 for float16."""
+    return SINGLE if dtype == HALF else dtype
+
+
+@cache
+def _parts(scalar: str) -> tuple[frozenset[str], int, bool]:
+    """(functions that ``scalar`` calls, number of its operators, whether its constants are exact in float16)."""
+    nodes = list(ast.walk(ast.parse(scalar, mode="eval")))
+    called = {n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    called |= {"pow" for n in nodes if isinstance(n, ast.Pow)}
+    numbers = [n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, (int, float))]
+    with np.errstate(over="ignore"):
+        exact = all(float(np.float16(n)) == n for n in numbers)
+    return frozenset(called), sum(isinstance(n, ast.BinOp) for n in nodes), exact
+
+
+@cache
+def is_exact(scalar: str) -> bool:
+    """Whether the expression takes float16 numbers to one of the same format without any rounding."""
+    called, operators, exact_constants = _parts(scalar)
+    return called <= _EXACT and operators == 0 and exact_constants
+
+
+def has_kernel_form(op: OpDef) -> bool:
+    """Whether kernels can compute ``op`` on float16. A user's function is one that eager may call with float16 itself."""
+    return op.scalar is not None and op.function is None and not _parts(op.scalar)[0] & _OF_THE_FORMAT
+
+
+@cache
+def _rounds_once(scalar: str) -> bool:
+    """Whether NumPy's loops for float16, which round every result, round as often as float32 with one rounding does."""
+    called, operators, exact_constants = _parts(scalar)
+    return called <= _EXACT | _ROUNDING and operators + len(called & _ROUNDING) <= 1 and exact_constants
+
+
+def meaning(op: OpDef, dtypes: Sequence[Dtype]) -> Callable[..., Any]:
+    """The NumPy function of the elementwise ``op`` for operands of ``dtypes``, with the bits that kernels give."""
+    if HALF not in dtypes or not has_kernel_form(op):
+        return op.eager
+    assert op.scalar is not None
+    as_numpy = is_exact(op.scalar) or (_rounds_once(op.scalar) and not op.attrs)  # attributes are not rounded
+    return op.eager if as_numpy else _in_single(op)
+
+
+@lru_cache(maxsize=256)
+def _in_single(op: OpDef) -> Callable[..., Any]:
+    """``op`` by the functions that kernels call, rounded at the end.
+
+    Of one operand that varies there are at most 65,536 values: with more elements than that, they are looked up.
+    """
+
+    def compute(*arrays: np.ndarray[Any, Any], **attrs: Any) -> Any:
+        wide = [x.astype(SINGLE) if x.dtype == HALF else x for x in arrays]
+        numbers = {name: SINGLE.type(value) for name, value in attrs.items()}
+        return evaluate_with(scalar_functions(bool(FEATURES.get("FMA3", True))), op, wide, numbers).astype(HALF)
+
+    @cache
+    def table() -> np.ndarray[Any, Any]:
+        return np.asarray(compute(_every_half()))
+
+    def call(*arrays: np.ndarray[Any, Any], **attrs: Any) -> Any:
+        if attrs:
+            return compute(*arrays, **attrs)
+        if len(arrays) == 1:
+            return _looked_up(table(), arrays[0])
+        varying = [k for k, x in enumerate(arrays) if x.ndim]
+        if len(varying) == 1 and arrays[k := varying[0]].dtype == HALF and arrays[k].size > _every_half().size:
+            results = compute(*arrays[:k], _every_half(), *arrays[k + 1 :])
+            return _looked_up(results, arrays[k])
+        return blockwise(compute)(*arrays)
+
+    return call
+
+
+@cache
+def _every_half() -> np.ndarray[Any, Any]:
+    """float16[65536]: the number with each bit pattern."""
+    return np.arange(1 << 16, dtype=np.uint16).view(HALF)
+
+
+def _looked_up(table: np.ndarray[Any, Any], x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The entry of ``table`` for each element of ``x``, in its shape and layout."""
+    out = np.empty_like(x)
+    np.take(table, x.view(np.uint16), out=out, mode="clip")  # the mode that writes to ``out`` directly
+    return out

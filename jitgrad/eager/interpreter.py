@@ -1,0 +1,134 @@
+"""Runs ops at once: each op's NumPy function on converted operands, and the interpreter that is current by default."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import Aval, Dtype, Shape, broadcast_shapes
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.dispatch import aval_of
+from jitgrad.core.errors import InPlaceError, LeakedTracerError, ShapeError
+from jitgrad.core.op import Kind, OpDef
+from jitgrad.core.tensor import Donated, Tensor
+from jitgrad.eager import buffer_pool
+from jitgrad.eager.float16 import meaning
+
+
+def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[str, Any]) -> Any:
+    """The NumPy result of ``op``: elementwise operands converted to the loop's dtypes, results to the op's dtype."""
+    if op.kind is Kind.ELEMENTWISE:
+        pooled = None
+        if attrs:
+            broadcast_shapes(op.name, avals)
+            dtypes, out = op.dtypes(avals, **attrs)
+            function = meaning(op, dtypes)
+        else:
+            dtypes, out, function, pooled = _loop(op, *[(a.shape, a.dtype, a.weak) for a in avals])
+        arrays = [np.asarray(x, dtype) for x, dtype in zip(arrays, dtypes, strict=True)]
+        with np.errstate(all="ignore"):
+            if pooled is not None and all(x.flags.c_contiguous for x in arrays):  # NumPy's result would be, too
+                return function(*arrays, out=buffer_pool.empty(pooled, out))
+            result = function(*arrays, **attrs)
+        return np.asarray(result, out)
+    expected = op.abstract(avals, attrs)
+    with np.errstate(all="ignore"):
+        result = op.eager(*arrays, **attrs)
+    if op.multiple:
+        assert isinstance(expected, tuple)
+        return tuple(checked_result(op, r, a) for r, a in zip(result, expected, strict=True))
+    assert isinstance(expected, Aval)
+    return checked_result(op, result, expected)
+
+
+_LARGE = 1 << 20  # bytes of a result that take the system longer to provide than to fill
+
+
+@lru_cache(maxsize=4096)
+def _loop(
+    op: OpDef, *looks: tuple[Shape, Dtype, bool]
+) -> tuple[tuple[Dtype, ...], Dtype, Callable[..., Any], Shape | None]:
+    """The dtypes of the operands and of the result of an elementwise ``op`` without attributes, if the shapes fit, and
+    the function that computes it; the shape of the result, if it is large, and the function can write it where one likes."""
+    avals = [Aval(*look) for look in looks]
+    shape = broadcast_shapes(op.name, avals)
+    dtypes, out = op.dtypes(avals)
+    function = meaning(op, dtypes)
+    if not isinstance(function, np.ufunc) or math.prod(shape) * out.itemsize < _LARGE:
+        return dtypes, out, function, None
+    return dtypes, out, function, shape if function.resolve_dtypes((*dtypes, None))[-1] == out else None
+
+
+def run_on_arrays(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+    """The NumPy meaning of ``op`` on arrays and numbers."""
+    return run_eagerly(op, list(operands), [aval_of(op, x) for x in operands], attrs)
+
+
+def checked_result(op: OpDef, result: Any, expected: Aval) -> np.ndarray[Any, Any]:
+    """``result`` of ``op`` in the dtype of ``expected``. Raises ShapeError if it has not the shape."""
+    array = np.asarray(result, expected.dtype)
+    if array.shape != expected.shape:
+        raise ShapeError(f"{op.name} returned shape {array.shape}, its shape rule says {expected.shape}")
+    return array
+
+
+class EagerInterpreter:
+    """Ops run at once, on NumPy."""
+
+    tracing = False
+
+    def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
+        avals = [x.aval if type(x) is Tensor else aval_of(op, x) for x in operands]
+        arrays = [self._array(x, op.name) for x in operands]
+        result = run_eagerly(op, arrays, avals, attrs)
+        if op.multiple:
+            return tuple(Tensor(r) for r in result)
+        if op.views and isinstance(operands[0], Tensor) and np.may_share_memory(result, arrays[0]):
+            view = Tensor(result, storage=operands[0]._storage)
+            view._storage.share(operands[0], view, op, attrs)
+            return view
+        if result.ndim == 0 and op.kind is Kind.ELEMENTWISE and result.dtype.kind != "b" and all(a.weak for a in avals):
+            return Tensor(result, Aval((), result.dtype, weak=True))
+        return Tensor(result)
+
+    def _array(self, x: Any, what: str) -> Any:
+        if not isinstance(x, Tensor):
+            return x
+        data = x._data
+        if type(data) is not np.ndarray:
+            raise self.explain_missing_value(x, what)
+        return data
+
+    def current(self, tensor: Tensor) -> Any:
+        return self._array(tensor, "an op")
+
+    def write(self, target: Tensor, value: Any) -> None:
+        data = self._array(target, "in-place change")
+        if not data.flags.writeable:
+            raise InPlaceError(f"in-place change of a tensor {target.aval} over read-only memory: .clone() it first")
+        np.copyto(data, self._array(value, "in-place change"))
+        target._storage.bump()
+
+    def constant(self, array: np.ndarray[Any, Any]) -> Tensor:
+        return Tensor(array)
+
+    def read_grad(self, tensor: Tensor) -> Tensor | None:
+        return tensor._grad
+
+    def write_grad(self, tensor: Tensor, grad: Tensor | None) -> None:
+        tensor._grad = grad
+
+    def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
+        if type(tensor._data) is Donated:
+            return tensor._data.error(what, tensor.aval)
+        return LeakedTracerError(
+            f"{what}: this tensor {tensor.aval} was made while @jit traced a function and has no data. It escaped from "
+            "the trace through a global, an attribute or a list; return it from the function instead."
+        )
+
+
+current_interpreter.eager = EagerInterpreter()

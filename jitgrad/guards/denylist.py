@@ -1,0 +1,124 @@
+"""What a traced function must not read, because nobody can tell when it changes, and what to do instead."""
+
+from __future__ import annotations
+
+import builtins
+import collections.abc
+import importlib
+import importlib.util
+import os
+import random
+import sys
+import sysconfig
+from functools import lru_cache
+from types import BuiltinFunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.origin import is_user_file
+
+_PURELIB = tuple({sysconfig.get_paths()[kind] + os.sep for kind in ("purelib", "platlib")})
+
+_CLOCK = "read the clock outside and pass the result as an argument"
+_RANDOM = "use jitgrad's random functions (jitgrad.manual_seed, jitgrad.Generator), or pass the numbers as arguments"
+_ENVIRONMENT = "read it once at module level into a global, which @jit can guard"
+_INPUT = "read the data outside and pass it as an argument"
+_UNIQUE = "make it outside and pass it as an argument"
+_THREAD = "pass what depends on the thread as an argument"
+_NAMES = "name the variable itself, so that @jit can guard it"
+
+UNREPEATABLE = {"time": _CLOCK, "random": _RANDOM, "secrets": _RANDOM, "uuid": _UNIQUE, "numpy.random.mtrand": _RANDOM}
+
+_FUNCTIONS = {
+    "input": _INPUT, "open": _INPUT, "id": "compare objects with `is`, or pass the number as an argument",
+    "globals": _NAMES, "eval": _NAMES, "exec": _NAMES,
+}  # fmt: skip
+
+_NAMED = {
+    ("os", "getenv"): _ENVIRONMENT, ("os", "urandom"): _RANDOM, ("posix", "urandom"): _RANDOM,
+    ("posix", "times"): _CLOCK, ("posix", "getpid"): _UNIQUE, ("posix", "listdir"): _INPUT,
+    ("threading", "get_ident"): _THREAD, ("_thread", "get_ident"): _THREAD, ("_thread", "get_native_id"): _THREAD,
+    ("threading", "current_thread"): _THREAD, ("threading", "active_count"): _THREAD,
+    ("numpy.random", "default_rng"): _RANDOM,
+    ("numpy.random._generator", "default_rng"): _RANDOM, ("io", "open"): _INPUT, ("_io", "open"): _INPUT,
+}  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def is_library_file(filename: str) -> bool:
+    """Whether ``filename`` is jitgrad's, the standard library's or an installed package's: trusted not to change."""
+    path = os.path.abspath(filename)
+    return (
+        not is_user_file(filename)
+        or path.startswith(_PURELIB)
+        or f"{os.sep}site-packages{os.sep}" in path
+        or f"{os.sep}dist-packages{os.sep}" in path
+    )
+
+
+def is_library_module(name: str) -> bool:
+    """Whether the module ``name`` is a library's. ``__main__`` and modules without a file are the user's."""
+    if name == "__main__":
+        return False
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if isinstance(file, str):
+        return is_library_file(file)
+    # cython invents a module without a file for the type of its functions
+    return name.startswith(("_cython", "jitgrad.")) or name.partition(".")[0] in sys.stdlib_module_names
+
+
+def is_library_class(cls: type) -> bool:
+    return is_library_module(str(cls.__module__))
+
+
+def remedy_for(value: Any) -> str | None:
+    """What to do instead of reading or calling ``value``, or None if it is harmless."""
+    if value is os.environ:
+        return _ENVIRONMENT
+    if isinstance(value, type | ModuleType) or not callable(value) or not is_library_class(type(value)):
+        return None
+    owner = getattr(value, "__self__", None)
+    if owner is os.environ:
+        return _ENVIRONMENT
+    if isinstance(owner, np.random.RandomState | np.random.Generator | random.Random):
+        return _RANDOM
+    name = getattr(value, "__name__", "")
+    if isinstance(owner, type) and owner.__module__ == "datetime":
+        return _CLOCK if name in ("now", "utcnow", "today") else None
+    if not isinstance(name, str) or value is getattr(builtins, name, None):
+        return _FUNCTIONS.get(name) if isinstance(name, str) else None
+    module = getattr(value, "__module__", None)
+    if not isinstance(module, str) or not is_library_module(module):
+        return None
+    return UNREPEATABLE.get(module) or _NAMED.get((module, name))
+
+
+def random_state(value: Any) -> Any:
+    """A comparable picture of a random generator's state, or None if ``value`` is no generator."""
+    if isinstance(value, np.random.Generator):
+        return repr(value.bit_generator.state)
+    if isinstance(value, np.random.RandomState):
+        return repr(value.get_state(legacy=False))
+    return value.getstate() if isinstance(value, random.Random) else None
+
+
+def is_consumed_by_reading(value: Any) -> bool:
+    """Whether ``value`` is a generator, a file or another library iterator: reading it uses it up."""
+    if isinstance(value, BuiltinFunctionType | type) or not isinstance(value, collections.abc.Iterator):
+        return False
+    return is_library_class(type(value))
+
+
+def imported_module(name: str, scope: dict[str, Any]) -> Any:
+    """The module that ``import name`` gives, imported now if it is the user's: its attributes must be seen."""
+    try:
+        full = importlib.util.resolve_name(name, scope.get("__package__") or "")
+        if full in sys.modules:
+            return sys.modules[full]
+        spec = importlib.util.find_spec(full)
+        if spec is None or (full not in UNREPEATABLE and is_library_file(spec.origin or "")):
+            return None
+        return importlib.import_module(full)
+    except (ImportError, ValueError):  # the function will meet the same error when it gets there
+        return None

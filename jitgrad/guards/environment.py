@@ -1,0 +1,186 @@
+"""Surroundings: what a function could read when it was traced, what the trace changed of it, and the guard for both."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.errors import UnguardableError
+from jitgrad.core.origin import Origin, is_user_file
+from jitgrad.core.tensor import Tensor
+from jitgrad.guards.denylist import random_state
+from jitgrad.guards.discovery import Reach
+from jitgrad.guards.guard import NOWHERE, Check, Guard, Path, describe
+from jitgrad.guards.object_state import FoundArray, OpenObject, instance_dict, lookup, title
+
+MAX_ARRAY_BYTES = 64 * 1024  # compared on every call: 64 kB take about 3 us
+
+
+class Surroundings:
+    """A picture of everything outside a function that the function may read.
+
+    Take it before tracing (``capture``), ask for ``changes`` right after, then make the ``guard``. It holds strong
+    references to what it saw, so that no identity can be reused.
+    """
+
+    def __init__(self, reach: Reach) -> None:
+        self._reach = reach
+        self._contents = {
+            id(found.array): found.array.tobytes() for found in reach.arrays if found.array.nbytes <= MAX_ARRAY_BYTES
+        }
+
+    @staticmethod
+    def capture(function: Callable[..., Any], static_values: Mapping[str, Any] | None = None) -> Surroundings:
+        """Everything that ``function`` and its static arguments (name -> value) lead to, as it is now.
+
+        The cache key of the caller must hold static arguments that are objects, and the ``__self__`` of a bound
+        method, by identity: guards watch these very objects.
+
+        Raises:
+            UnguardableError: if the function reads a clock, a random state, a file or the like, consumes an iterator,
+                or assigns to a global or an outer variable.
+        """
+        reach = Reach(frozenset(_files(function)))
+        if isinstance(function, MethodType):
+            code = getattr(function.__func__, "__code__", None)
+            first = code.co_varnames[0] if code is not None and code.co_varnames else "self"
+            reach.enqueue(function.__self__, Path("", first))
+        name = title(function) if hasattr(function, "__qualname__") else type(function).__name__
+        reach.enqueue(function, Path("", name))
+        for key, value in (static_values or {}).items():
+            reach.enqueue(value, Path("argument", key))
+        reach.run()
+        return Surroundings(reach)
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The tensors that the function can reach, by the expression that leads to them."""
+        found: dict[str, Tensor] = {}
+        for path, tensor in self._reach.tensors.values():
+            name, count = path.text, 2
+            while found.setdefault(name, tensor) is not tensor:  # one name in two modules or functions
+                name, count = f"{path.text}#{count}", count + 1
+        return found
+
+    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """The NumPy arrays that the function can reach, by the expression that leads to them."""
+        return {found.path.text: found.array for found in self._reach.arrays}
+
+    def guard(self, lifted: Iterable[np.ndarray[Any, Any]] = ()) -> Guard:
+        """The guard of a trace. ``lifted`` are the arrays that the program reads anew on every call.
+
+        Raises:
+            UnguardableError: if an array that is not lifted is too large to be compared on every call.
+        """
+        inputs = {id(array) for array in lifted}
+        checks = list(self._reach.checks)
+        for found in self._reach.arrays:
+            if id(found.array) in inputs:
+                continue
+            content = self._contents.get(id(found.array))
+            if content is not None:
+                checks.append(Check("content", found.array, None, content, found.path, found.origin))
+            elif id(found.array) in self._reach.mentioned:
+                raise _too_large(found)
+        return Guard(checks)
+
+    # --- what the trace changed ----------------------------------------------------------------------------------
+
+    def changes(self) -> list[str]:
+        """What differs from the picture: side effects on Python state, which a compiled program would not repeat."""
+        found: dict[str, str] = {}
+        for check in self._reach.checks:
+            reason = check.reason()
+            if reason is not None and not _fills_cache(check, self._reach.objects):
+                found.setdefault(check.path.text, _consequence(check, check.read(), reason))
+        for path, old, now in self._differences():
+            origin = self._reach.names.stores.get(path.text.rpartition(".")[2], NOWHERE)
+            check = Check("item", {}, None, old, path, origin)
+            reason = f"{path}{_place(check.origin)} changed from {describe(old)} to {describe(now)}"
+            found.setdefault(path.text, _consequence(check, now, reason))
+        for generator, state, path in self._reach.random_states:
+            if random_state(generator) != state:
+                found[path.text] = f"{path} was drawn from: pass the numbers as arguments, or use jitgrad.Generator"
+        for array in self._reach.arrays:
+            content = self._contents.get(id(array.array))
+            if content is not None and content != array.array.tobytes():
+                found[array.path.text] = f"{array.path} changed its contents: make it a tensor and assign in place"
+        return list(found.values())
+
+    def _differences(self) -> Iterator[tuple[Path, Any, Any]]:
+        """Attributes that are not what they were: path, old and new value."""
+        for opened in self._reach.objects:
+            for name, old, new in opened.differences(self._reach):
+                if not _is_cache(opened, name, new):
+                    yield opened.path.attr(name), old, new
+        for known in self._reach.classes:
+            for name, old, new in known.differences():
+                yield Path("class attribute", f"{title(known.cls)}.{name}"), old, new
+
+    def restore(self) -> None:
+        """Put attributes and containers back as they were, after a trace that failed."""
+        for container, before in self._reach.containers:
+            _refill(container, before)
+        for opened in self._reach.objects:
+            opened.restore(self._reach)
+        for known in self._reach.classes:
+            known.restore()
+
+
+def _files(function: Any) -> Iterator[str]:
+    """The file of the function itself: the user's, even if it is installed as a library, unless jitgrad made it."""
+    inner = getattr(function, "__func__", getattr(function, "func", function))
+    code = getattr(inner, "__code__", None)
+    if isinstance(inner, FunctionType) and code is not None and is_user_file(code.co_filename):
+        yield code.co_filename
+
+
+def _place(origin: Origin) -> str:
+    return f" ({origin})" if origin.line else ""
+
+
+def _too_large(found: FoundArray) -> UnguardableError:
+    return UnguardableError(
+        f"{found.origin.full()}: {found.path} is {describe(found.array)}, too large to be compared on every call, and "
+        "the function read it as Python does (not as an operand of jitgrad): pass it as an argument"
+    )
+
+
+def _consequence(check: Check, now: Any, reason: str) -> str:
+    if isinstance(now, Tensor):
+        verb = "replaced" if isinstance(check.expected, Tensor) else "stored"
+        if check.kind in ("attribute", "item", "absent", "cell", "unset"):
+            return (
+                f"{check.path}{_place(check.origin)}: Tensor {verb}; assign in place (`{check.path.text}[...] = ...`) "
+                "or return it"
+            )
+    return f"{reason}; this happens only while tracing: return the value, or keep it in a tensor updated in place"
+
+
+def _is_cache(opened: OpenObject, name: str, new: Any) -> bool:
+    """Whether a ``cached_property`` filled itself with a Python value: no side effect that anybody sees."""
+    if name in getattr(type(opened.value), "_unguarded", ()):
+        return True
+    return isinstance(lookup(type(opened.value), name), cached_property) and not isinstance(new, Tensor)
+
+
+def _fills_cache(check: Check, objects: list[OpenObject]) -> bool:
+    if check.kind != "absent":
+        return False
+    owner = next((known for known in objects if instance_dict(known.value) is check.holder), None)
+    return owner is not None and _is_cache(owner, check.key, check.read())
+
+
+def _refill(container: Any, before: Any) -> None:
+    if isinstance(container, list):
+        container[:] = before
+    elif isinstance(container, deque):
+        container.clear()
+        container.extend(before)
+    elif isinstance(container, dict | set):
+        container.clear()
+        container.update(before)

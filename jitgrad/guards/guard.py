@@ -1,0 +1,307 @@
+"""Guards: comparisons, generated once, that say on every call whether a trace still describes its surroundings."""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from keyword import iskeyword
+from math import copysign, isnan
+from operator import is_
+from types import CellType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import Aval
+from jitgrad.core.errors import GuardError
+from jitgrad.core.origin import Origin
+from jitgrad.core.tensor import Tensor
+
+
+class _Missing(enum.Enum):
+    MISSING = "missing"
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING = _Missing.MISSING
+NOWHERE = Origin()
+
+SCALARS = (bool, int, str, bytes, type(None), np.dtype, range, type(Ellipsis))
+IMMUTABLE = (*SCALARS, float, complex, np.generic)
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """How a user would write what was read: ``label`` says what its first name is, ``text`` is the expression."""
+
+    label: str
+    text: str
+
+    def attr(self, name: str) -> Path:
+        return Path(self.label, f"{self.text}.{name}" if name.isidentifier() else f"{self.text}[{name}]")
+
+    def item(self, key: Any) -> Path:
+        return Path(self.label, f"{self.text}[{_short(key)}]")
+
+    def __str__(self) -> str:
+        return f"{self.label} `{self.text}`" if self.label else f"`{self.text}`"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A way to read: ``suspect`` is Python text that is true if holder ``{h}`` may no longer give ``{e}``.
+
+    ``{k}`` is the key as a literal and ``{name}`` as an identifier. ``read(holder, key)`` gives the value itself.
+    """
+
+    suspect: str
+    read: Callable[[Any, Any], Any]
+
+
+_EACH = "(len({h}) != {n} or not all(map(is_, {h}, {e})))"
+
+KINDS: dict[str, Kind] = {
+    "item": Kind("{h}[{k}] is not {e}", lambda h, k: h[k]),
+    "cell": Kind("{h}.cell_contents is not {e}", lambda h, k: h.cell_contents),
+    "attribute": Kind("{h}.{name} is not {e}", getattr),
+    "absent": Kind("{k} in {h}", lambda h, k: h.get(k, MISSING)),
+    "class": Kind("{h}.__class__ is not {e}", lambda h, k: h.__class__),
+    "length": Kind("len({h}) != {e}", lambda h, k: len(h)),
+    "keys": Kind("(*{h},) != {e}", lambda h, k: tuple(h)),
+    "unset": Kind("hasattr({h}, {k})", lambda h, k: getattr(h, k, MISSING)),
+    "items": Kind(_EACH, lambda h, k: tuple(h)),
+    "values": Kind(_EACH.replace("map(is_, {h},", "map(is_, {h}.values(),"), lambda h, k: tuple(h.values())),
+    "aval": Kind("({h}._aval is not {e} and {h}.aval != {e})", lambda h, k: h.aval),
+    "layout": Kind("({h}.shape, {h}.strides, {h}.dtype) != {e}", lambda h, k: (h.shape, h.strides, h.dtype)),
+    "content": Kind("{h}.tobytes() != {e}", lambda h, k: h.tobytes()),
+    "bytes": Kind("bytes({h}) != {e}", lambda h, k: bytes(h)),
+    "context": Kind("{h}.get(MISSING) is not {e}", lambda h, k: h.get(MISSING)),
+    "referent": Kind("{h}() is not {e}", lambda h, k: h()),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check:
+    """One guarded read: ``holder`` gave ``expected`` for ``key``, on the line ``origin``."""
+
+    kind: str
+    holder: Any
+    key: Any
+    expected: Any
+    path: Path
+    origin: Origin = NOWHERE
+
+    def read(self) -> Any:
+        """What the holder gives now; MISSING if it gives nothing."""
+        try:
+            return KINDS[self.kind].read(self.holder, self.key)
+        except (KeyError, IndexError, AttributeError, ValueError):  # ValueError: an empty cell
+            return MISSING
+
+    def reason(self) -> str | None:
+        """Why this read would now give something else, or None."""
+        now = self.read()
+        if same(now, self.expected):
+            return None
+        where = f" ({self.origin})" if self.origin.line else ""
+        if self.kind in ("content", "bytes"):
+            return f"{self.path}{where} changed its contents"
+        if self.kind == "length":
+            return f"{self.path}{where} has {now} items, had {self.expected}"
+        path, old = self.path, self.expected
+        if self.kind in ("items", "values") and now is not MISSING:
+            if len(now) != len(old):
+                return f"{path}{where} has {len(now)} items, had {len(old)}"
+            index = next(k for k, pair in enumerate(zip(now, old, strict=True)) if not same(*pair))
+            keys = self.key if self.kind == "values" else range(len(old))
+            path, now, old = path.item(keys[index]), now[index], old[index]
+        return f"{path}{where} changed from {describe(old)} to {describe(now)}"
+
+
+def _short(value: Any) -> str:
+    text = repr(value) if isinstance(value, (*IMMUTABLE, enum.Enum)) else describe(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def describe(value: Any) -> str:
+    """``value`` as a message shows it: a number as itself, anything else by its kind."""
+    if isinstance(value, Tensor):
+        return f"a tensor {value.aval}"
+    if isinstance(value, np.ndarray):
+        return f"an array {value.dtype}[{','.join(map(str, value.shape))}]"
+    if isinstance(value, list | dict | set | frozenset | deque):
+        return f"a {type(value).__name__} of {len(value)} items"
+    if isinstance(value, FunctionType | MethodType | type):
+        return value.__qualname__.rpartition("<locals>.")[2]
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_short, value[:6]))}{', ...' if len(value) > 6 else ''})"
+    if value is MISSING or isinstance(value, (*IMMUTABLE, enum.Enum)):
+        return _short(value)
+    return str(value) if isinstance(value, Aval) else f"a {type(value).__name__}"
+
+
+def same(new: Any, old: Any) -> bool:
+    """Whether code that read ``old`` would do the same with ``new``.
+
+    Numbers, strings and containers of them are compared by type and value (NaN equals NaN, 0.0 differs from -0.0);
+    functions by code, closure and defaults; everything else by identity.
+    """
+    pending, seen = [(new, old)], set()
+    while pending:
+        a, b = pending.pop()
+        if a is b or (id(a), id(b)) in seen:
+            continue
+        if type(a) is not type(b):
+            return False
+        seen.add((id(a), id(b)))
+        parts = _parts(a, b)
+        if parts is None:
+            return False
+        pending.extend(parts)
+    return True
+
+
+def _parts(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:
+    """The pairs that must be the same for ``a`` and ``b`` of one type to be the same, or None if they differ."""
+    if isinstance(a, float):  # np.float64, too
+        return () if (a == b and copysign(1, a) == copysign(1, b)) or (isnan(a) and isnan(b)) else None
+    if isinstance(a, complex):
+        return ((a.real, b.real), (a.imag, b.imag))
+    if isinstance(a, np.generic):
+        return () if a.dtype == b.dtype and a.tobytes() == b.tobytes() else None
+    if isinstance(a, enum.Enum):
+        return None
+    if isinstance(a, SCALARS):
+        return () if a == b else None
+    if isinstance(a, slice):
+        return ((a.start, b.start), (a.stop, b.stop), (a.step, b.step))
+    if isinstance(a, tuple | list | deque):
+        return list(zip(a, b, strict=True)) if len(a) == len(b) else None
+    if isinstance(a, dict):
+        return [(tuple(a), tuple(b)), (tuple(a.values()), tuple(b.values()))]
+    if isinstance(a, set | frozenset):
+        return () if {(type(x), x) for x in a} == {(type(x), x) for x in b} else None
+    return _parts_of_callable(a, b)
+
+
+def _parts_of_callable(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:
+    if isinstance(a, MethodType):
+        return ((a.__func__, b.__func__), (a.__self__, b.__self__))
+    if isinstance(a, partial):
+        return ((a.func, b.func), (a.args, b.args), (a.keywords, b.keywords))
+    if isinstance(a, FunctionType) and a.__code__ is b.__code__ and a.__globals__ is b.__globals__:
+        cells = zip(map(cell_contents, a.__closure__ or ()), map(cell_contents, b.__closure__ or ()), strict=True)
+        return [(a.__defaults__, b.__defaults__), (a.__kwdefaults__, b.__kwdefaults__), *cells]
+    return None
+
+
+def cell_contents(cell: CellType) -> Any:
+    """What a closure cell holds; MISSING before its variable is assigned."""
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return MISSING
+
+
+class Guard:
+    """All checks of one trace, as one generated function.
+
+    ``check()`` returns None if everything still holds, or the reason why not. For a global and a closure cell it is::
+
+        def check():
+            try:
+                if (
+                    H0['scale'] is not E0
+                    or H1.cell_contents is not E1
+                ):
+                    return explain()
+            except Exception:
+                return explain()
+            return None
+
+    What is asked of many tensors alike is one comparison of lists: text for each would take long to compile.
+
+    ``explain`` compares by value. What is equal without being identical it remembers, so that the next call is fast.
+    """
+
+    __slots__ = ("_namespace", "check", "checks", "source")
+
+    check: Callable[[], str | None]
+
+    def __init__(self, checks: Sequence[Check]) -> None:
+        self.checks = tuple(checks)
+        self._namespace: dict[str, Any] = {"explain": self.explain, "is_": is_, "MISSING": MISSING}
+        self.source = self._emit()
+        exec(compile(self.source, "<jitgrad guard>", "exec"), self._namespace)
+        self.check = self._namespace["check"]
+
+    def _emit(self) -> str:
+        names: dict[int, str] = {}
+        tests: list[str] = []
+        slots: dict[str, list[Check]] = {}
+        for k, check in enumerate(self.checks):
+            self._namespace[f"E{k}"] = check.expected
+            if (slot := _slot(check)) is not None:
+                slots.setdefault(slot, []).append(check)
+                continue
+            holder = names.setdefault(id(check.holder), f"H{len(names)}")
+            self._namespace[holder] = check.holder
+            tests.append(_suspect(check, holder, f"E{k}", self._namespace))
+        for slot, checks in slots.items():
+            self._namespace[f"H{slot}"] = [check.holder for check in checks]
+            self._namespace[f"E{slot}"] = [check.expected for check in checks]
+            read = "h._aval or h.aval" if slot == "_aval" else f"h.{slot}"
+            tests.append(f"[{read} for h in H{slot}] != E{slot}")
+        if not tests:
+            return "def check():\n    return None\n"
+        condition = "\n            or ".join(tests)
+        return (
+            f"def check():\n    try:\n        if (\n            {condition}\n        ):\n            return explain()\n"
+            "    except Exception:\n        return explain()\n    return None\n"
+        )
+
+    def explain(self) -> str | None:
+        """The first reason not to reuse the trace, comparing by value, or None."""
+        for k, check in enumerate(self.checks):
+            now = check.read()
+            if now is self._namespace[f"E{k}"]:
+                continue
+            reason = check.reason()
+            if reason is not None:
+                return reason
+            if _may_replace(now, check):
+                self._namespace[f"E{k}"] = now
+        return None
+
+
+def _slot(check: Check) -> str | None:
+    """The attribute of a tensor that ``check`` compares; of these, equal is as good as identical."""
+    if check.kind == "aval":
+        return "_aval"
+    flag = check.kind == "attribute" and check.key == "_requires_grad" and isinstance(check.holder, Tensor)
+    return "_requires_grad" if flag else None
+
+
+def _may_replace(now: Any, check: Check) -> bool:
+    """Whether the equal value ``now`` can be expected from here on: only if no other check looks inside the old one."""
+    if check.kind in ("items", "values", "keys"):
+        pairs = zip(now, check.expected, strict=True)
+        return all(a is b or isinstance(a, IMMUTABLE) for a, b in pairs)
+    return isinstance(now, IMMUTABLE)
+
+
+def _suspect(check: Check, holder: str, expected: str, namespace: dict[str, Any]) -> str:
+    kind = KINDS[check.kind]
+    count = len(check.expected) if check.kind in ("items", "values") else 0
+    key = repr(check.key)
+    if check.kind in ("item", "absent") and type(check.key) not in (str, int):
+        key = f"K{expected[1:]}"
+        namespace[key] = check.key
+    if check.kind == "attribute" and (not check.key.isidentifier() or iskeyword(check.key)):
+        raise GuardError(f"{check.path}: {check.key!r} is no attribute name")
+    return kind.suspect.format(h=holder, k=key, name=check.key, e=expected, n=count)

@@ -1,0 +1,321 @@
+"""@jit: trace a function once per signature, compile it, and from then on run the compiled program."""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Collection, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from jitgrad.backends.base import Backend
+from jitgrad.backends.cpu.backend import CpuBackend
+from jitgrad.backends.python import PythonBackend
+from jitgrad.compiler.pipeline import dump_to, ignore
+from jitgrad.core import config
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.errors import ArgumentError, FallbackWarning, RetraceWarning, TraceError
+from jitgrad.core.origin import Origin
+from jitgrad.jit.executable import Compiled
+from jitgrad.jit.fast_call import Launch, make_launcher
+from jitgrad.jit.fast_call_source import MISS
+from jitgrad.jit.first_call_check import check_first_call
+from jitgrad.jit.signature import Call, Signature
+from jitgrad.jit.trace_call import trace_call
+from jitgrad.runtime.executor import instruction_loop
+from jitgrad.runtime.program import Program
+
+_disabled: ContextVar[bool] = ContextVar("jit_disabled", default=False)
+# Told of every new specialisation: how tools follow what a whole script compiles.
+on_specialise: ContextVar[Callable[[JitFunction, Compiled], None] | None] = ContextVar("on_specialise", default=None)
+
+# A function traced more often than this for the same arguments probably changes what it reads on every call.
+MANY_TRACES = 16
+
+# Launchers are tried one after the other.
+MANY_LAUNCHERS = 4
+
+BACKENDS: dict[str, Backend] = {"cpu": CpuBackend(), "python": PythonBackend()}
+
+
+def log(topic: str, message: str) -> None:
+    """One line to stderr if JITGRAD_LOGS asks for ``topic``."""
+    topics = config.read("JITGRAD_LOGS")
+    if topic in topics or "all" in topics:
+        print(f"jitgrad[{topic}] {message}", file=sys.stderr)
+
+
+class disable_jit:
+    """Within it, every @jit function runs eagerly."""
+
+    def __enter__(self) -> None:
+        self._token = _disabled.set(True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _disabled.reset(self._token)
+
+
+@dataclass(slots=True)
+class CacheInfo:
+    """Counters of one @jit function."""
+
+    calls: int = 0
+    traces: int = 0
+    programs: int = 0
+    kernels_compiled: int = 0
+    kernels_from_disk: int = 0
+    fallbacks: int = 0
+
+
+class JitFunction:
+    """What ``jit`` returns: call it like the function, or ask it what it did."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        static_argnums: Sequence[int] = (),
+        static_argnames: Sequence[str] = (),
+        donate: Sequence[int | str] = (),
+        fallback: str = "error",
+        check: str = "first",
+    ) -> None:
+        if not callable(function):
+            raise ArgumentError(f"@jit takes a function, got {type(function).__name__}: {function!r}")
+        for what, value, allowed in (
+            ("fallback", fallback, ("error", "eager")),
+            ("check", check, ("first", "always", "off")),
+        ):
+            if value not in allowed:
+                raise ArgumentError(f"@jit({what}={value!r}): expected one of {', '.join(allowed)}")
+        functools.update_wrapper(self, function)
+        self.eager = function
+        self.fallback = fallback
+        self.check = check
+        self.name = getattr(function, "__name__", type(function).__name__)
+        self._signature = Signature(function, _as_tuple(static_argnums), _as_tuple(static_argnames))
+        self.donate = self._signature.names_of(_as_tuple(donate), "donate")
+        if both := self.donate & self._signature.static_names:
+            raise ArgumentError(f"@jit: static arguments cannot be donated: {', '.join(sorted(both))}")
+        self._programs: dict[Any, list[Compiled]] = {}
+        self._launchers: dict[Any, Launch] = {}  # by signature; empty while switched off
+        self._fast: tuple[Launch, ...] = ()  # the same, for other threads to walk over
+        self._switched_off = config.read("JITGRAD_DISABLE")
+        self._eager_keys: set[Any] = set()
+        self._warned: set[Any] = set()  # signatures that are traced again and again, and were told so
+        self._reasons: list[str] = []
+        self._info = CacheInfo()
+        self._lock = threading.RLock()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not _disabled.get():
+            for launch in self._fast:
+                result = launch(args, kwargs)
+                if result is not MISS:
+                    self._info.calls += 1
+                    return result
+        if _disabled.get() or current_interpreter.get().tracing or self._switched_off:
+            return self.eager(*args, **kwargs)
+        call = self._signature.take(args, kwargs)
+        self._info.calls += 1
+        compiled = self._find(call)
+        if compiled is not None:
+            if self._check_mode() == "always":
+                return self._checked(compiled, call, args, kwargs)[0]
+            result = compiled.run(call.leaves)
+            self._add_launcher(compiled, call)
+            return result
+        if call.key in self._eager_keys:
+            return self.eager(*args, **kwargs)
+        return self._first_call(call, args, kwargs)
+
+    def _add_launcher(self, compiled: Compiled, call: Call) -> None:
+        """From the second use of a program on, calls go through a function generated for it, where that is possible."""
+        with self._lock:
+            known = self._launchers.pop(call.key, None)
+            if not compiled.without_launcher:
+                launch = make_launcher(compiled, call)
+                compiled.without_launcher = launch is None or known is not None
+                if launch is not None:
+                    if len(self._launchers) >= MANY_LAUNCHERS:
+                        del self._launchers[next(iter(self._launchers))]
+                    self._launchers[call.key] = launch
+            self._fast = tuple(self._launchers.values())
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """A @jit method: bound to its instance, one set of programs per instance."""
+        if instance is None:
+            return self
+        name = f"_jitgrad_bound_{id(self):x}"
+        holder = getattr(instance, "__dict__", None)
+        if holder is None:
+            return functools.partial(self, instance)
+        bound = holder.get(name)
+        if bound is None:
+            bound = self._copy_for(self.eager.__get__(instance, owner))
+            holder[name] = bound
+        return bound
+
+    def _copy_for(self, function: Callable[..., Any]) -> JitFunction:
+        new = JitFunction(function, donate=tuple(self.donate), fallback=self.fallback, check=self.check)
+        new._signature = Signature(function, (), tuple(n for n in self._signature.static_names))
+        return new
+
+    def _check_mode(self) -> str:
+        return config.read("JITGRAD_CHECK") or self.check
+
+    def _find(self, call: Call) -> Compiled | None:
+        """The program of an earlier call with this signature whose surroundings are unchanged."""
+        for compiled in self._programs.get(call.key, ()):
+            reason = compiled.still_valid(call.leaves)
+            if reason is None:
+                return compiled
+            self._note(reason)
+        return None
+
+    def _note(self, reason: str) -> None:
+        if not self._reasons or self._reasons[-1] != reason:
+            self._reasons.append(reason)
+            log("guards", f"{self.name}: {reason}")
+
+    def _first_call(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Trace, compile, and run; the first result is checked against eager unless check="off"."""
+        try:
+            compiled = self.specialise(call)
+            compiled.operands(call.leaves)  # refuses inputs that share memory it changes
+        except TraceError as error:
+            if self.fallback != "eager":
+                raise
+            self._programs.pop(call.key, None)
+            self._eager_keys.add(call.key)
+            self._info.fallbacks += 1
+            warnings.warn(f"@jit function {self.name!r} runs eagerly: {error}", FallbackWarning, stacklevel=3)
+            return self.eager(*args, **kwargs)
+        if self._check_mode() == "off":
+            return compiled.run(call.leaves)
+        result, agrees = self._checked(compiled, call, args, kwargs)
+        if not agrees:
+            self._programs[call.key].remove(compiled)
+            self._eager_keys.add(call.key)
+            self._info.fallbacks += 1
+        return result
+
+    def _checked(self, compiled: Compiled, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
+        """(the eager result, whether ``compiled`` agrees with it)."""
+        with disable_jit():  # what it is compared with is eager through and through
+            result, agrees = check_first_call(compiled, self.eager, args, kwargs, call.leaves)
+        compiled.give_up_donated(call.leaves)
+        return result, agrees
+
+    def specialise(self, call: Call) -> Compiled:
+        """The program for ``call``: traced and compiled now if there is none yet."""
+        with self._lock:
+            compiled = self._find(call)
+            if compiled is not None:
+                return compiled
+            self._note_new_signature(call)
+            self._info.traces += 1
+            backend = BACKENDS[config.read("JITGRAD_BACKEND")]
+            if backend.native:
+                instruction_loop.loop()  # which LLVM compiles while the function is traced
+            donated = self._signature.positions(call, self.donate)
+            traced = trace_call(self.eager, self.name, call, donated)
+            folder = config.read("JITGRAD_DUMP")
+            watch = dump_to(folder, f"{self.name}.{self._info.traces}") if folder else ignore
+            compiled = Compiled(self.eager, traced, backend, self._count, watch, donated)
+            log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
+            kernels = compiled.program.kernels
+            log("kernels", f"{self.name}: {', '.join(k.name for k in kernels) or 'none'}")
+            known = self._programs.setdefault(call.key, [])
+            known.insert(0, compiled)
+            del known[MANY_TRACES:]  # each costs memory, and a look at its guards when the newer ones do not hold
+            if (observe := on_specialise.get()) is not None:
+                observe(self, compiled)
+            if len(known) == MANY_TRACES and call.key not in self._warned:
+                self._warned.add(call.key)
+                warnings.warn(
+                    f"@jit function {self.name!r} was traced {MANY_TRACES} times for the same arguments, last because "
+                    f"{self._reasons[-1] if self._reasons else 'its surroundings changed'}. Pass what changes as an argument.",
+                    RetraceWarning,
+                    stacklevel=4,
+                )
+            return compiled
+
+    def _note_new_signature(self, call: Call) -> None:
+        if self._programs and call.key not in self._programs:
+            self._note(f"new argument types: {_difference(call.key, next(reversed(self._programs)))}")
+
+    def _count(self, program: Program) -> None:
+        self._info.programs += 1
+        self._info.kernels_from_disk += program.new_from_disk
+        self._info.kernels_compiled += program.new_kernels - program.new_from_disk
+
+    # --- looking inside ------------------------------------------------------------------------------------------
+
+    def lookup(self, *args: Any, **kwargs: Any) -> Compiled:
+        """The compiled specialisation for these arguments, made now if necessary (without running it)."""
+        return self.specialise(self._signature.take(args, kwargs))
+
+    def cache_info(self) -> CacheInfo:
+        """Calls, traces, programs, compiled kernels, kernels loaded from disk, fallbacks to eager."""
+        return self._info
+
+    def why_retraced(self) -> list[str]:
+        """Why new traces were made, oldest first."""
+        return list(self._reasons)
+
+    def clear(self) -> None:
+        """Forget all programs and counters."""
+        with self._lock:
+            self._programs.clear()
+            self._launchers.clear()
+            self._fast = ()
+            self._eager_keys.clear()
+            self._reasons.clear()
+            self._info = CacheInfo()
+
+    def __repr__(self) -> str:
+        return f"<jit {self.name}>"
+
+
+def _as_tuple(x: Any) -> tuple[Any, ...]:
+    return tuple(x) if isinstance(x, Collection) and not isinstance(x, str) else (x,)
+
+
+def _difference(new: Any, old: Any) -> str:
+    names = ("structure", "arguments", "static arguments", "repeated arguments", "grad mode", "default dtype")
+    changed = [name for name, a, b in zip(names, new, old, strict=True) if a != b]
+    if changed == ["arguments"]:
+        pairs = [f"argument {k}: {b} -> {a}" for k, (a, b) in enumerate(zip(new[1], old[1], strict=False)) if a != b]
+        return "; ".join(pairs)
+    return ", ".join(changed) or "none"
+
+
+def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Compile ``function``: fuse its operations, forward and backward, into kernels.
+
+    The function runs once per signature (shapes, dtypes, static values, grad mode) on tensors without data; afterwards
+    its compiled program runs. What it read from its surroundings is guarded: a change retraces.
+
+    Args:
+        static_argnames, static_argnums: arguments whose value is part of the program.
+        donate: arguments, by name or position, that the caller gives away: results may be written over them, which
+            saves memory and time where a step returns new state. After the call their tensors hold no data, and using
+            one raises DonatedError. NumPy arrays, and tensors whose memory somebody else can see (a view, an array from
+            ``.numpy()``), are never overwritten; a call that runs eagerly, or inside another @jit function, takes nothing.
+        fallback: "error" raises if the function cannot be traced; "eager" warns once and runs it eagerly.
+        check: "first" also runs the first call of each specialisation eagerly and compares; "always"; "off".
+
+    Raises:
+        ArgumentError: an option names no parameter; or something is donated whose gradient is wanted after the call.
+        TracedValueError, UnguardableError: at the first call, naming the line and the remedy.
+    """
+    if function is None:
+        return lambda f: JitFunction(f, **options)
+    return JitFunction(function, **options)

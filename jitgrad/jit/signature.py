@@ -1,0 +1,203 @@
+"""What distinguishes one call of a @jit function from another: the key under which its program is kept."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import optree
+
+from jitgrad.core import config
+from jitgrad.core.aval import Aval
+from jitgrad.core.context import grad_enabled
+from jitgrad.core.errors import ArgumentError, UnguardableError
+from jitgrad.core.tensor import Tensor, check_supported
+
+FLOAT_AVAL = Aval((), np.dtype(np.float64), weak=True)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Call:
+    """One call, taken apart: ``leaves`` in order, ``dynamic`` their positions that are inputs of the program."""
+
+    key: Any
+    treedef: Any
+    leaves: list[Any]
+    dynamic: tuple[int, ...]
+    static: Mapping[str, Any]  # static objects by name, for the guards
+
+
+def leaf_key(x: Any) -> Any:
+    """What of a leaf the program depends on: everything for static values, the looks for tensors."""
+    kind = type(x)
+    if kind is Tensor or isinstance(x, Tensor):
+        aval = x.aval
+        grad = x._requires_grad and ("leaf" if x.grad_fn is None else "computed")
+        return (aval.shape, aval.dtype, aval.weak, grad)
+    if kind is float:
+        return float
+    if isinstance(x, (np.ndarray, np.generic)):
+        return (np.ndarray, x.shape, check_supported("@jit argument", x.dtype))
+    if kind in (int, bool, str, bytes, type(None)):
+        return (kind, x)
+    if kind is Static:
+        return kind  # its value is in the key by name
+    try:
+        hash(x)
+    except TypeError:
+        raise ArgumentError(
+            f"@jit cannot take an argument of type {kind.__name__}: it is no tensor, array, number or container of them, "
+            "and it is not hashable, so it cannot be a static value either"
+        ) from None
+    return (kind, id(x))  # an object: by identity, its attributes are guarded
+
+
+def is_dynamic(x: Any) -> bool:
+    return isinstance(x, (Tensor, np.ndarray, np.generic)) or type(x) is float
+
+
+class Signature:
+    """Takes calls of one function apart, with its static arguments."""
+
+    def __init__(
+        self, function: Callable[..., Any], static_argnums: Sequence[int], static_argnames: Sequence[str]
+    ) -> None:
+        self.function = function
+        self.static_names: frozenset[str] = frozenset()
+        if static_argnames or static_argnums:
+            self.static_names = self.names_of(static_argnames, "static_argnames") | self.names_of(
+                static_argnums, "static_argnums"
+            )
+        listed = enumerate(self.parameters) if self.static_names else ()
+        self.static_numbers = frozenset(k for k, name in listed if name in self.static_names)
+
+    @cached_property
+    def parameters(self) -> Mapping[str, inspect.Parameter]:
+        """The function's parameters by name; none for a callable without a signature."""
+        try:
+            return inspect.signature(self.function).parameters
+        except (TypeError, ValueError):
+            return {}
+
+    def names_of(self, chosen: Sequence[int | str], option: str) -> frozenset[str]:
+        """The parameters that ``option`` of @jit lists by name or position. Raises ArgumentError for one that is none."""
+        names = list(self.parameters)
+        variadic = any(p.kind is p.VAR_KEYWORD for p in self.parameters.values())
+        found = set()
+        for x in chosen:
+            if isinstance(x, int) and -len(names) <= x < len(names):
+                found.add(names[x])
+            elif isinstance(x, str) and (variadic or x in names):
+                found.add(x)
+            else:
+                raise ArgumentError(
+                    f"@jit({option}=...): {x!r} is no parameter of {self.function!r}; it has {len(names)} parameters: "
+                    f"{', '.join(names) or 'none'}"
+                )
+        return frozenset(found)
+
+    def positions(self, call: Call, names: Collection[str]) -> tuple[int, ...]:
+        """Positions among the leaves of ``call`` of the tensors in the arguments ``names``.
+
+        Of a tensor that was passed twice it is the first: there the program finds it.
+        """
+        if not names:
+            return ()
+        args, kwargs = optree.tree_unflatten(call.treedef, range(len(call.leaves)))
+        bound = inspect.Signature(list(self.parameters.values())).bind(*args, **kwargs).arguments
+        for name, parameter in self.parameters.items():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                bound.update({k: x for k, x in bound.get(name, {}).items() if k not in bound})
+        wanted = optree.tree_leaves([bound[name] for name in names if name in bound])
+        first: dict[int, int] = {}
+        for k, x in enumerate(call.leaves):
+            first.setdefault(id(x), k)
+        return tuple(sorted({first[id(call.leaves[k])] for k in wanted if isinstance(call.leaves[k], Tensor)}))
+
+    def take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """Flatten a call and compute its key."""
+        static: dict[str, Any] = {}
+        key_static: tuple[Any, ...] = ()
+        if self.static_names:
+            args, kwargs, static = self._split(args, kwargs)
+            key_static = tuple((name, static_key(name, value)) for name, value in sorted(static.items()))
+        leaves, treedef = optree.tree_flatten((args, kwargs), none_is_leaf=True)
+        keys = tuple(map(leaf_key, leaves))
+        dynamic = tuple(k for k, x in enumerate(leaves) if is_dynamic(x))
+        key = (treedef, keys, key_static, _repeats(leaves), grad_enabled.get(), config.get_default_dtype())
+        static.update(
+            {f"argument {k}": x for k, x in enumerate(leaves) if not is_dynamic(x) and hasattr(x, "__dict__")}
+        )
+        return Call(key, treedef, leaves, dynamic, static)
+
+    def _split(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
+        """(dynamic args with static ones boxed, dynamic kwargs likewise, the static values)."""
+        static: dict[str, Any] = {}
+        new_args = list(args)
+        for k in self.static_numbers:
+            if k < len(args):
+                static[str(k)] = args[k]
+                new_args[k] = Static(str(k), args[k])
+        new_kwargs = dict(kwargs)
+        for name in self.static_names:
+            if name in kwargs:
+                static[name] = kwargs[name]
+                new_kwargs[name] = Static(name, kwargs[name])
+        return tuple(new_args), new_kwargs, static
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """A static argument in its place among the others; equal to every other one, because the key holds its value."""
+
+    name: str
+    value: Any
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Static)
+
+    def __hash__(self) -> int:
+        return 0
+
+
+def static_key(name: str, value: Any) -> Any:
+    """A hashable stand-in for a static argument: its value, or for arrays and unhashables an error."""
+    if isinstance(value, (Tensor, np.ndarray)):
+        raise UnguardableError(f"@jit static argument {name!r} is an array; pass it as an ordinary argument")
+    try:
+        hash(value)
+    except TypeError:
+        raise UnguardableError(
+            f"@jit static argument {name!r} of type {type(value).__name__} is not hashable: use a tuple, or a frozen dataclass"
+        ) from None
+    return _exactly(value)
+
+
+def _exactly(value: Any) -> Any:
+    """What is equal only for values that are the same in every operation: ``0.0 == -0.0`` and ``(1,) == (True,)`` are not."""
+    kind = type(value)
+    if kind in (float, complex) or isinstance(value, np.generic):
+        return kind, repr(value)
+    if isinstance(value, tuple):
+        return kind, tuple([_exactly(x) for x in value])
+    if kind is frozenset:
+        return kind, frozenset([_exactly(x) for x in value])
+    return kind, value if not hasattr(value, "__dict__") or callable(value) is False else id(value)
+
+
+def _repeats(leaves: Sequence[Any]) -> tuple[tuple[int, int], ...]:
+    """Pairs of positions at which one and the same tensor or array was passed twice."""
+    first: dict[int, int] = {}
+    found = []
+    for k, x in enumerate(leaves):
+        if isinstance(x, (Tensor, np.ndarray)):
+            seen = first.setdefault(id(x), k)
+            if seen != k:
+                found.append((seen, k))
+    return tuple(found)

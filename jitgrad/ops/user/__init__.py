@@ -1,0 +1,8 @@
+"""Ops that users define: scalar functions that fuse, and opaque functions on arrays. Imports the built-in ops."""
+
+from __future__ import annotations
+
+from jitgrad.ops.user.opaque import custom_op
+from jitgrad.ops.user.scalar_op import elementwise
+
+__all__ = ["custom_op", "elementwise"]

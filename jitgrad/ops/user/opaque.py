@@ -1,0 +1,130 @@
+"""custom_op: opaque user-defined ops on NumPy arrays, with a gradient written in Tensors."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import Aval
+from jitgrad.core.dispatch import apply_op, aval_of
+from jitgrad.core.errors import OpDefinitionError
+from jitgrad.core.op import Kind, OpDef, define
+
+AbstractRule = Callable[[Sequence[Aval], Mapping[str, Any]], Any]
+
+
+class CustomOp:
+    """An opaque op: call it with tensors, arrays and numbers as operands and keywords as attributes."""
+
+    def __init__(
+        self, name: str, forward: Callable[..., Any], vjp: Callable[..., Any] | None, abstract: AbstractRule
+    ) -> None:
+        self.__name__ = name
+        self.__doc__ = forward.__doc__
+        self.single = _define(name, forward, vjp, abstract, multiple=False)
+        self.several = _define(name, forward, vjp, abstract, multiple=True)
+
+    def __call__(self, *operands: Any, **attrs: Any) -> Any:
+        """A Tensor, or a tuple of Tensors where ``forward`` returns a tuple."""
+        avals = [aval_of(self.single, x) for x in operands]
+        multiple = isinstance(self.single.abstract(avals, attrs), tuple)
+        return apply_op(self.several if multiple else self.single, *operands, **attrs)
+
+    def __repr__(self) -> str:
+        return f"<custom op {self.__name__}>"
+
+
+def custom_op(
+    forward: Callable[..., Any] | None = None,
+    *,
+    vjp: Callable[..., Any] | None = None,
+    abstract: Callable[..., Any] | None = None,
+    name: str | None = None,
+) -> Any:
+    """Make an op of ``forward``, which runs as a call of its own (it does not fuse); also a decorator.
+
+    Args:
+        forward: ``forward(*arrays, **attrs)`` on NumPy arrays; returns an array, or a tuple of arrays for several
+            results. It must not change its arguments, and its results' shapes may depend on shapes only.
+        vjp: ``vjp(g, out, *operands, **attrs)`` on Tensors, written in ops: one gradient or None per operand. With
+            several results ``g`` and ``out`` are tuples. A parameter whose name starts with an underscore is not read:
+            nothing is kept in memory for it, and it has only ``.shape`` and ``.dtype``.
+        abstract: ``abstract(*avals, **attrs)`` -> the result's Aval or ``(shape, dtype)``, or a tuple of Avals. Without
+            it, ``forward`` runs once on arrays of ones for every new combination of shapes, dtypes and attributes.
+
+    Raises:
+        OpDefinitionError: the signature of ``forward`` cannot be an op's.
+    """
+    if forward is None:
+        return lambda function: custom_op(function, vjp=vjp, abstract=abstract, name=name)
+    named = str(name or getattr(forward, "__name__", ""))
+    named = named if named.isidentifier() else "custom"
+    return CustomOp(named, forward, vjp, _declared(named, abstract) if abstract else _by_example(forward))
+
+
+def _declared(name: str, abstract: Callable[..., Any]) -> AbstractRule:
+    def rule(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Any:
+        found = abstract(*avals, **attrs)
+        if isinstance(found, Aval):
+            return found
+        if isinstance(found, tuple) and found and all(isinstance(a, Aval) for a in found):
+            return found
+        if isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], tuple):
+            return Aval(found[0], np.dtype(found[1]))
+        raise OpDefinitionError(
+            f"{name}: abstract must return an Aval, (shape, dtype) or a tuple of Avals, not {found!r}"
+        )
+
+    return rule
+
+
+def _by_example(forward: Callable[..., Any]) -> AbstractRule:
+    """Shapes and dtypes of the results as ``forward`` gives them for arrays of ones."""
+    known: dict[Any, Any] = {}
+
+    def rule(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Any:
+        key = (tuple(avals), tuple(sorted((k, repr(v)) for k, v in attrs.items())))
+        if key not in known:
+            with np.errstate(all="ignore"):
+                result = forward(*(np.ones(a.shape, a.dtype) for a in avals), **attrs)
+            arrays = [np.asarray(r) for r in result] if isinstance(result, tuple) else [np.asarray(result)]
+            found = tuple(Aval(r.shape, r.dtype) for r in arrays)
+            known[key] = found if isinstance(result, tuple) else found[0]
+        return known[key]
+
+    return rule
+
+
+def _define(
+    name: str, forward: Callable[..., Any], vjp: Callable[..., Any] | None, abstract: AbstractRule, *, multiple: bool
+) -> OpDef:
+    return define(
+        _signature(name, forward),
+        kind=Kind.OPAQUE,
+        eager=_on_arrays(forward),
+        abstract=abstract,
+        vjp=vjp,
+        multiple=multiple,
+        register=False,
+    )
+
+
+def _on_arrays(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """``forward`` on arrays only, Python numbers among the operands converted."""
+    return lambda *operands, **attrs: forward(*map(np.asarray, operands), **attrs)
+
+
+def _signature(name: str, forward: Callable[..., Any]) -> str:
+    """``forward``'s parameters in the notation of ``define``: positional ones are operands, keywords attributes."""
+    try:
+        parameters = inspect.signature(forward).parameters.values()
+    except (TypeError, ValueError):
+        return f"{name}(*operands)"
+    operands = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = [f"*{p.name}" for p in parameters if p.kind is p.VAR_POSITIONAL]
+    attrs = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    star = ["*"] if attrs and not rest else []
+    return f"{name}({', '.join([*operands, *rest, *star, *attrs])})"

@@ -1,0 +1,322 @@
+"""The native half of the runtime: the loop over an instruction table, and the loop of a worker.
+
+An instruction is eight int64 words, ``[kind, function, args, n, grain, 0, 0, 0]``:
+
+====  =======================================================================================
+kind  meaning
+====  =======================================================================================
+0     kernel over ``n`` units in chunks of ``grain``: chunk ``k`` is always exactly the call
+      ``function(args, k * grain, min(n, (k + 1) * grain))``, whoever makes it
+1, 2  ``cblas_sgemm``, ``cblas_dgemm`` at ``function``, row-major; ``args`` is a table of M, N,
+      K, transpose A, transpose B, alpha bits, A, lda, B, ldb, beta bits, C, ldc, batch, and
+      the bytes from one matrix of the batch to the next in A, B, C; n and grain are not read
+3     ``function(args, 0, n)`` once
+4     the following ``function`` instructions (kernels and products of no batch) for ``n`` rows, in
+      chunks of ``grain`` rows: all of them for the rows of a chunk, then for those of the next; a
+      kernel's sixth word says how many of its units are a row
+5     ``n`` words are made places: ``args`` is a table of five addresses, of arrays words, bases, where,
+      buffer and offset, and ``words[where[k]]`` becomes ``bases[buffer[k]] + offset[k]``
+====  =======================================================================================
+
+How the team shares a kernel: one word, the ticket, holds the number of the job (high half) and the next
+chunk (low half); a chunk is claimed by replacing the ticket with its successor. The ticket is closed before
+the description of the next job is written and opened after, so a worker that read a mixture cannot claim.
+The caller waits for the count of finished chunks, never for a worker: a worker that sleeps through a job
+costs nothing. Idle workers spin for some microseconds, then sleep on a condition variable; they are woken
+as a tree, so that waking many does not take the caller long. They may run on every CPU of the process but
+the caller's: the scheduler would leave a worker that wakes up there beside the caller for milliseconds (in
+virtual machines most of all, where a CPU that sleeps counts as taken), and the step would take as long as on
+one thread.
+
+A product is shared in the same way, with BLAS on one thread in each chunk: bands of rows or columns, or
+matrices of a batch, cut by its sizes and by how many CPUs the machine has, never by the number of threads
+(OpenBLAS rounds differently at the edges of what it is given). BLAS's own threads were measured up to ten times slower where
+other processes want the cores too, because the fastest waits for the slowest.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from jitgrad.backends.llvm.code_object import MachineCode, compile_words
+
+KERNEL, SGEMM, DGEMM, CALL, STRIP, RELOCATE = range(6)
+INSTRUCTION_WORDS = 8
+GEMM_WORDS = 17
+WORKER = -1  # in place of a number of instructions
+
+# words of the control block; words written by different threads are a cache line (8 words) or more apart
+TICKET, FINISHED, SLEEPERS, STOPPED, OWNED, WORKERS = 0, 16, 32, 48, 64, 65
+KIND, FUNCTION, ARGS, UNITS, GRAIN, CHUNKS = 96, 97, 98, 99, 100, 101
+LOCK, UNLOCK, WAIT, SIGNAL, YIELD = range(112, 117)  # addresses of C functions
+BLAS_THREADS, SET_BLAS_THREADS, BLAS_STATE = 117, 118, 119  # two functions; where words of all teams are
+CPU, SET_AFFINITY, CALLER_CPU = 120, 121, 122  # two functions (zeros where there are none); where workers do not go
+CPUS = 123  # of the machine
+MUTEX, CONDITION = 128, 144  # 128 bytes each, more than any C library needs
+ALLOWED, OTHERS, THREADS = 160, 176, 192  # CPUs of the process; these but the caller's; the system's ids of the workers
+MASK_WORDS, MAX_PLACED = 16, 15  # 1,024 CPUs; further workers find their place without help, which costs 1 us each
+CONTROL_WORDS = 256
+
+_SPINS = 400  # pauses of about 50 ns: longer than the gap between two kernels, shorter than a time slice
+_FAN_OUT = 2  # how many sleepers the caller wakes, and each of them in turn: a system call (2 us) each
+_YIELD_AFTER = 2000  # spins of the caller, before it suspects that a worker has lost its core
+_GEMM_WORK = 1 << 17  # multiplications of a chunk of a product, some 4 us: below, sharing costs more than it saves
+# rows of a chunk: each chunk packs the other operand again (1024 x 512 x 784 by bands of 128 takes up to 1.3 of the time)
+_GEMM_LEAST, _GEMM_MOST = 128, 512
+_GEMM_NARROW = 255  # products up to here have no two such bands, and are cut in halves (bands of 16 run at 2/3 speed)
+_GEMM_CHUNKS = 32  # at most: enough for an even load on many cores
+
+# words that all teams of the process share, because the number of BLAS threads is the process's
+BLAS_LOCK, BLAS_USERS, BLAS_BEFORE = 0, 1, 2
+
+_LAYOUT = {name: value for name, value in globals().items() if name.isupper() and isinstance(value, int)}
+
+_SOURCE = '''
+def gemm(kind, fn, t, m, n, a, b, c):
+    if kind == {SGEMM}:
+        call_sgemm(fn, t, m, n, a, b, c)
+    else:
+        call_dgemm(fn, t, m, n, a, b, c)
+
+
+def rows(kind, fn, t, start, stop):
+    item = 8
+    if kind == {SGEMM}:
+        item = 4
+    step = item
+    if t[3] == 0:
+        step = item * t[7]
+    gemm(kind, fn, t, stop - start, t[1], t[6] + start * step, t[8], t[11] + start * item * t[12])
+
+
+def part(kind, fn, t, start, stop):
+    item = 8
+    if kind == {SGEMM}:
+        item = 4
+    if t[13] > 1:
+        for k in range(start, stop):
+            gemm(kind, fn, t, t[0], t[1], t[6] + k * t[14], t[8] + k * t[15], t[11] + k * t[16])
+    elif t[0] >= t[1]:
+        rows(kind, fn, t, start, stop)
+    else:
+        step = item
+        if t[4] != 0:
+            step = item * t[9]
+        gemm(kind, fn, t, t[0], stop - start, t[6], t[8] + start * step, t[11] + start * item)
+
+
+def strip(count, table, start, stop):
+    for k in range(count):
+        t = table + k * 64
+        if t[0] == {KERNEL}:
+            call_kernel(t[1], t[2], start * t[5], stop * t[5])
+        else:
+            rows(t[0], t[1], t[2], start, stop)
+
+
+def chunk(kind, fn, args, n, grain, k):
+    stop = (k + 1) * grain
+    if stop > n:
+        stop = n
+    if kind == {KERNEL}:
+        call_kernel(fn, args, k * grain, stop)
+    elif kind == {STRIP}:
+        strip(fn, args, k * grain, stop)
+    else:
+        part(kind, fn, args, k * grain, stop)
+
+
+def claim(c):
+    ticket = atomic_load(c, {TICKET})
+    k = ticket & 0xFFFFFFFF
+    if k >= atomic_load(c, {CHUNKS}):
+        return 0
+    kind = atomic_load(c, {KIND})
+    fn = atomic_load(c, {FUNCTION})
+    args = atomic_load(c, {ARGS})
+    n = atomic_load(c, {UNITS})
+    grain = atomic_load(c, {GRAIN})
+    if atomic_replace(c, {TICKET}, ticket, ticket + 1):
+        chunk(kind, fn, args, n, grain, k)
+        atomic_add(c, {FINISHED}, 1)
+    return 1
+
+
+def park(c, ticket):
+    mutex = c + 8 * {MUTEX}
+    call_c(c[{LOCK}], mutex, 0, 0)
+    atomic_add(c, {SLEEPERS}, 1)
+    while atomic_load(c, {TICKET}) == ticket and atomic_load(c, {STOPPED}) == 0:
+        call_c(c[{WAIT}], c + 8 * {CONDITION}, mutex, 0)
+    atomic_add(c, {SLEEPERS}, -1)
+    call_c(c[{UNLOCK}], mutex, 0, 0)
+
+
+def wake(c):
+    ticket = atomic_load(c, {TICKET})
+    wanted = atomic_load(c, {CHUNKS}) - (ticket & 0xFFFFFFFF)
+    if wanted > {_FAN_OUT}:
+        wanted = {_FAN_OUT}
+    if wanted > 0 and atomic_load(c, {SLEEPERS}) > 0:
+        mutex = c + 8 * {MUTEX}
+        call_c(c[{LOCK}], mutex, 0, 0)
+        for k in range(wanted):
+            call_c(c[{SIGNAL}], c + 8 * {CONDITION}, 0, 0)
+        call_c(c[{UNLOCK}], mutex, 0, 0)
+
+
+def keep_clear(c):
+    cpu = call_c(c[{CPU}], 0, 0, 0)
+    if cpu != c[{CALLER_CPU}] and 0 <= cpu < {MASK_WORDS} * 64:
+        c[{CALLER_CPU}] = cpu
+        for k in range({MASK_WORDS}):
+            c[{OTHERS} + k] = c[{ALLOWED} + k]
+        c[{OTHERS} + (cpu >> 6)] = c[{ALLOWED} + (cpu >> 6)] & ~(1 << (cpu & 63))
+        for k in range(min(c[{WORKERS}], {MAX_PLACED})):
+            thread = atomic_load(c, {THREADS} + k)
+            if thread != 0:
+                call_c(c[{SET_AFFINITY}], thread, {MASK_WORDS} * 8, c + 8 * {OTHERS})
+
+
+def share(c, kind, fn, args, n, grain, chunks):
+    job = (atomic_load(c, {TICKET}) >> 32) + 1
+    atomic_store(c, {TICKET}, job << 32 | 0xFFFFFFFF)
+    atomic_store(c, {KIND}, kind)
+    atomic_store(c, {FUNCTION}, fn)
+    atomic_store(c, {ARGS}, args)
+    atomic_store(c, {UNITS}, n)
+    atomic_store(c, {GRAIN}, grain)
+    atomic_store(c, {CHUNKS}, chunks)
+    atomic_store(c, {FINISHED}, 0)
+    if c[{CPU}] != 0:
+        keep_clear(c)
+    atomic_store(c, {TICKET}, job << 32)
+    wake(c)
+    while claim(c):
+        pass
+    spins = 0
+    while atomic_load(c, {FINISHED}) < chunks:
+        pause()
+        spins += 1
+        if spins > {_YIELD_AFTER}:
+            call_c(c[{YIELD}], 0, 0, 0)
+
+
+def launch(c, owned, kind, fn, args, n, grain):
+    if grain < 1:
+        grain = n
+    chunks = 0
+    if n > 0:
+        chunks = (n - 1) // grain + 1
+    if owned and 1 < chunks < 0x7FFFFFFF:
+        share(c, kind, fn, args, n, grain, chunks)
+    else:
+        for k in range(chunks):
+            chunk(kind, fn, args, n, grain, k)
+
+
+def lock_blas(b):
+    while not atomic_replace(b, {BLAS_LOCK}, 0, 1):
+        pause()
+
+
+def enter_blas(c):
+    b = c[{BLAS_STATE}]
+    lock_blas(b)
+    if atomic_add(b, {BLAS_USERS}, 1) == 0 and c[{SET_BLAS_THREADS}] != 0:
+        atomic_store(b, {BLAS_BEFORE}, call_c(c[{BLAS_THREADS}], 0, 0, 0))
+        call_c(c[{SET_BLAS_THREADS}], 1, 0, 0)
+    atomic_store(b, {BLAS_LOCK}, 0)
+
+
+def leave_blas(c):
+    b = c[{BLAS_STATE}]
+    lock_blas(b)
+    if atomic_add(b, {BLAS_USERS}, -1) == 1 and c[{SET_BLAS_THREADS}] != 0:
+        call_c(c[{SET_BLAS_THREADS}], atomic_load(b, {BLAS_BEFORE}), 0, 0)
+    atomic_store(b, {BLAS_LOCK}, 0)
+
+
+def multiply(c, owned, kind, fn, t):
+    n = t[13]
+    work = t[0] * t[1] * t[2]
+    band = 1
+    if n == 1:
+        n = max(t[0], t[1])
+        work = min(t[0], t[1]) * t[2]
+        band = min(max((n - 1) // c[{CPUS}] + 1, {_GEMM_LEAST}), {_GEMM_MOST})
+        if n <= {_GEMM_NARROW}:
+            band = max(16, (n + 1) // 2)
+    grain = max(max(band, {_GEMM_WORK} // max(work, 1) + 1), (n - 1) // {_GEMM_CHUNKS} + 1)
+    even = (n - 1) // ((n - 1) // grain + 1) + 1
+    grain = (even + min(band, 16) - 1) // min(band, 16) * min(band, 16)
+    enter_blas(c)
+    launch(c, owned, kind, fn, t, n, grain)
+    leave_blas(c)
+
+
+def relocate(words, bases, where, buffer, offset, n):
+    for k in range(n):
+        words[where[k]] = bases[buffer[k]] + offset[k]
+
+
+def run(c, table, count):
+    owned = c[{WORKERS}] > 0 and atomic_replace(c, {OWNED}, 0, 1)
+    k = 0
+    while k < count:
+        t = table + k * 64
+        k += 1
+        if t[0] == {KERNEL}:
+            launch(c, owned, {KERNEL}, t[1], t[2], t[3], t[4])
+        elif t[0] == {CALL}:
+            call_kernel(t[1], t[2], 0, t[3])
+        elif t[0] == {STRIP}:
+            enter_blas(c)
+            launch(c, owned, {STRIP}, t[1], table + k * 64, t[3], t[4])
+            leave_blas(c)
+            k += t[1]
+        elif t[0] == {RELOCATE}:
+            p = t[2]
+            relocate(p[0], p[1], p[2], p[3], p[4], t[3])
+        else:
+            multiply(c, owned, t[0], t[1], t[2])
+    if owned:
+        atomic_store(c, {OWNED}, 0)
+
+
+def work(c):
+    spins = 0
+    while atomic_load(c, {STOPPED}) == 0:
+        ticket = atomic_load(c, {TICKET})
+        if claim(c):
+            spins = 0
+        elif spins < {_SPINS}:
+            pause()
+            spins += 1
+        else:
+            park(c, ticket)
+            wake(c)
+            spins = 0
+
+
+def loop(c, table, count):
+    if count == {WORKER}:
+        work(c)
+    else:
+        run(c, table, count)
+'''
+
+
+def source() -> str:
+    """The control code of the loops, with the control block's layout filled in."""
+    return _SOURCE.format_map(_LAYOUT)
+
+
+@cache
+def loop() -> MachineCode:
+    """``void (int64_t **control, int64_t table, int64_t count)``: run ``count`` instructions at ``table``.
+
+    With `WORKER` for ``count``: take part in the jobs of others until the control block says stop. LLVM may still be at
+    work on it; who asks for the address waits.
+    """
+    return compile_words(source(), "loop", "team", wait=False)

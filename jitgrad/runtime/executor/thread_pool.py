@@ -1,0 +1,191 @@
+"""The worker team: runs a table of instructions natively, sharing large kernels among parked threads.
+
+Workers are Python threads that spend their life in compiled code without the GIL. Results do not depend on
+their number: the calls a kernel is cut into are fixed (see `jitgrad.runtime.executor.instruction_loop`), and only who makes
+them varies. A second Python thread that runs a table meanwhile makes all its calls itself.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import sys
+from threading import Lock, Thread, get_native_id
+
+from jitgrad.core import config
+from jitgrad.core.errors import ArgumentError, shown
+from jitgrad.runtime.executor import blas, fastcall, instruction_loop
+
+_JOIN_SECONDS = 1.0  # a worker stops within microseconds unless a kernel of another thread is still running
+_WORD_BYTES, _WORD_BITS = 8, 64
+
+
+def _c_function(name: str) -> int:
+    """The address of a C library function; 0 where there is none."""
+    function = getattr(ctypes.CDLL(None), name, None)
+    return ctypes.cast(function, ctypes.c_void_p).value or 0 if function is not None else 0
+
+
+class Team:
+    """A control block, its compiled loop and ``threads - 1`` workers, started at the first `run`.
+
+    ``run(table, count)`` runs the ``count`` instructions at address ``table`` without the GIL; it may be
+    called from any thread. The caller keeps alive what the instructions point to.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self.threads = threads if sys.platform != "win32" else 1  # no POSIX condition variables there
+        self._control = (ctypes.c_int64 * (instruction_loop.CONTROL_WORDS + instruction_loop.INSTRUCTION_WORDS))()
+        address = ctypes.addressof(self._control)
+        address += -address % 64  # so that words meant for different cache lines are in different ones
+        self._words = (ctypes.c_int64 * instruction_loop.CONTROL_WORDS).from_address(address)
+        self._table = (ctypes.c_int64 * 1)(address)
+        self._binding = (ctypes.c_int64 * 2)(0, ctypes.addressof(self._table))
+        self._words[instruction_loop.BLAS_THREADS], self._words[instruction_loop.SET_BLAS_THREADS] = blas.thread_functions()
+        self._words[instruction_loop.BLAS_STATE] = ctypes.addressof(blas.STATE)
+        self._words[instruction_loop.CPUS] = os.cpu_count() or 1
+        self._workers: list[Thread] = []
+        self._loop = instruction_loop.loop()
+        # a call of a team that was replaced meanwhile still uses all of this
+        self.run = fastcall.bind(self._loop.address, self._binding, self._loop, self._table, self._control)
+        if self.threads > 1:
+            self._prepare()
+
+    def _place(self, word: int) -> ctypes.c_void_p:
+        return ctypes.c_void_p(self._table[0] + word * _WORD_BYTES)
+
+    def _prepare(self) -> None:
+        """Initialise the condition variable and start the workers."""
+        process = ctypes.CDLL(None)
+        process.pthread_mutex_init(self._place(instruction_loop.MUTEX), None)
+        process.pthread_cond_init(self._place(instruction_loop.CONDITION), None)
+        for word, name in (
+            (instruction_loop.LOCK, "pthread_mutex_lock"),
+            (instruction_loop.UNLOCK, "pthread_mutex_unlock"),
+            (instruction_loop.WAIT, "pthread_cond_wait"),
+            (instruction_loop.SIGNAL, "pthread_cond_signal"),
+            (instruction_loop.YIELD, "sched_yield"),
+            (instruction_loop.CPU, "sched_getcpu"),
+            (instruction_loop.SET_AFFINITY, "sched_setaffinity"),
+        ):
+            self._words[word] = _c_function(name)
+        self._words[instruction_loop.WORKERS] = self.threads - 1
+        self._prepare_places()
+        for k in range(1, self.threads):
+            worker = Thread(target=self._work, args=(k,), name=f"jitgrad-{k}", daemon=True)
+            worker.start()
+            self._workers.append(worker)
+
+    def _prepare_places(self) -> None:
+        """Note which CPUs the workers may run on; none where the system does not say."""
+        self._words[instruction_loop.CALLER_CPU] = -1
+        cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
+        if len(cpus) < 2 or max(cpus) >= instruction_loop.MASK_WORDS * _WORD_BITS:
+            self._words[instruction_loop.CPU] = 0
+            return
+        for word in range(instruction_loop.MASK_WORDS):
+            bits = sum(1 << cpu % _WORD_BITS for cpu in cpus if cpu // _WORD_BITS == word)
+            self._words[instruction_loop.ALLOWED + word] = ctypes.c_int64(bits).value
+
+    def _work(self, k: int) -> None:
+        """The life of a worker."""
+        if k <= instruction_loop.MAX_PLACED:
+            self._words[instruction_loop.THREADS + k - 1] = get_native_id()
+            self._words[instruction_loop.CALLER_CPU] = -1  # the next caller places this worker, too
+        self.run(0, instruction_loop.WORKER)
+
+    def stop(self) -> None:
+        """Send the workers home. Tables that other threads are running still finish, on those threads."""
+        if not self._workers:
+            return
+        process = ctypes.CDLL(None)
+        mutex, condition = self._place(instruction_loop.MUTEX), self._place(instruction_loop.CONDITION)
+        self._words[instruction_loop.STOPPED] = 1
+        for k in range(instruction_loop.MAX_PLACED):
+            self._words[instruction_loop.THREADS + k] = 0  # soon the numbers of somebody else's threads
+        process.pthread_mutex_lock(mutex)
+        process.pthread_cond_broadcast(condition)
+        process.pthread_mutex_unlock(mutex)
+        workers, self._workers = self._workers, []
+        for worker in workers:
+            worker.join(_JOIN_SECONDS)
+
+
+def default_threads() -> int:
+    """JITGRAD_NUM_THREADS, else OMP_NUM_THREADS, else the cores this process may run on."""
+    chosen: int | None = config.read("JITGRAD_NUM_THREADS")
+    if chosen is not None:
+        return chosen
+    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if first.isdigit() and int(first) > 0:
+        return int(first)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class _Current:
+    """The process's team and how many threads it was asked to have."""
+
+    lock = Lock()
+    threads: int | None = None
+    team: Team | None = None
+
+
+def current_team() -> Team:
+    """The team of this process, started now if it is not there yet."""
+    team = _Current.team
+    if team is None:
+        with _Current.lock:
+            team = _Current.team
+            if team is None:
+                team = _Current.team = Team(get_num_threads())
+                blas.limit_blas_threads(team.threads)
+    return team
+
+
+def run(table: int, count: int) -> None:
+    """Run the ``count`` instructions at address ``table`` (layout: `jitgrad.runtime.executor.instruction_loop`)."""
+    (_Current.team or current_team()).run(table, count)
+
+
+def get_num_threads() -> int:
+    """How many threads run a kernel, the caller included."""
+    return _Current.threads if _Current.threads is not None else default_threads()
+
+
+def set_num_threads(count: int) -> None:
+    """Run kernels and BLAS on ``count`` threads, the caller included; results do not depend on it.
+
+    Raises:
+        ArgumentError: if ``count`` is not a positive integer.
+    """
+    if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+        raise ArgumentError(f"set_num_threads: expected a positive integer, got {shown(count)}")
+    with _Current.lock:
+        _Current.threads = count
+        team, _Current.team = _Current.team, None
+        blas.set_blas_threads(count)
+    if team is not None:
+        team.stop()
+
+
+def _stop_at_exit() -> None:
+    if _Current.team is not None:
+        _Current.team.stop()
+
+
+def _forget_after_fork() -> None:
+    """A forked child has the control block but not the workers: it starts its own team when it needs one."""
+    _Current.lock = Lock()
+    _Current.team = None
+    users, before = blas.STATE[instruction_loop.BLAS_USERS], blas.STATE[instruction_loop.BLAS_BEFORE]
+    ctypes.memset(blas.STATE, 0, ctypes.sizeof(blas.STATE))
+    if users:
+        blas.set_blas_threads(before)
+
+
+atexit.register(_stop_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)

@@ -1,0 +1,57 @@
+"""Elements and rows read at given places, as machine code: NumPy reads one at a time, on one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from jitgrad.core.aval import Aval, Shape
+from jitgrad.core.op import OpDef
+from jitgrad.eager.buffer_pool import empty
+from jitgrad.ops.indexing import GATHER, INDEX_GET, TAKE
+from jitgrad.runtime.library.indexed_access import Array, Walk, along, at_axes, for_each, handles, pays, run
+
+# ns that NumPy takes for a row, a little less than measured
+_TAKE, _GATHER, _INDEX_GET = 1, 8, 4
+
+
+def _reader(op: OpDef, shape: Shape, walk: Walk) -> Callable[..., Array]:
+    """What reads as ``walk`` says; the result has the given shape."""
+
+    def read(x: Array, *indices: Array, **attrs: Any) -> Array:
+        if x.flags.c_contiguous and x.flags.aligned:
+            out = empty(shape, x.dtype)
+            if run("read", walk, out, x, indices):
+                return out
+        result: Array = op.eager(x, *indices, **attrs)  # if an index is out of bounds, it says so
+        return result
+
+    return read
+
+
+def _found(
+    op: OpDef, operands: Sequence[Aval], attrs: Mapping[str, Any], walk: Walk | None, row: int
+) -> Callable[..., Array] | None:
+    if walk is None or not handles(operands[0], operands[1:]) or not pays(walk, row):
+        return None
+    result = op.abstract(operands, attrs)
+    assert isinstance(result, Aval)
+    return _reader(op, result.shape, walk)
+
+
+def find_take(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
+    """For `jitgrad.runtime.library.registry`."""
+    x, index = operands
+    return _found(TAKE, operands, attrs, along(x.shape, attrs["axis"], index), _TAKE)
+
+
+def find_gather(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
+    """For `jitgrad.runtime.library.registry`."""
+    x, index = operands
+    return _found(GATHER, operands, attrs, for_each(x.shape, attrs["axis"], index), _GATHER)
+
+
+def find_index_get(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
+    """For `jitgrad.runtime.library.registry`."""
+    x, *indices = operands
+    return _found(INDEX_GET, operands, attrs, at_axes(x.shape, attrs["axes"], indices), _INDEX_GET)

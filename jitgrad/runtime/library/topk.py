@@ -1,0 +1,146 @@
+"""Positions of the largest elements as machine code: the least of them is found by counting, only they are sorted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from jitgrad.backends.llvm.code_object import MachineCode, compile_entry
+from jitgrad.core.aval import Aval, dtype_name
+from jitgrad.eager.buffer_pool import address_of, empty
+from jitgrad.runtime.executor.parallel_loop import run_shared
+
+Array = np.ndarray[Any, Any]
+
+# An element's key is an i32 that is larger for larger elements: the same for 0.0 and -0.0, and the largest for any NaN.
+_KEYS = {
+    "i32": ("row[{step}]", "value"),
+    "f32": (
+        "as_i32(row[{step}] + to_f32(0.0))",
+        "select(row[{step}] != row[{step}], to_i32(2147483647), to_i32(value ^ ((value >> 31) & 2147483647)))",
+    ),
+}
+_SMALL = 1 << 11  # elements: with fewer NumPy has sorted them all before threads and tables are set up
+_SHORT = 32  # elements of a row up to which comparing each with each is the least work
+_PIECE = 1 << 12  # elements that are looked at again and again: their keys stay in the first-level cache
+_MANY = 4  # the part of a row, or of a piece, that is asked for from which on sorting it all is as fast
+_BLOCK = 64  # keys that are compared at once
+_SHIFT = 32  # bits of a position: rows are shorter than that, as keys have the other half of a word
+_NOTHING = np.iinfo(np.int64).max  # comes after every candidate
+
+# Bit by bit this finds the largest key that ``count`` keys of a piece or more are not below, by counting those: no branch
+# depends on a single element. Of equals the first ones are taken. A candidate is one word, its key turned round and its
+# position: the smaller, the better, and no two are equal. Keys behind the last element are the least, so never taken.
+_SOURCE = """
+def find_largest(y, x, length, width, count, parts, piece, start, stop):
+    keys = scratch_i32({piece})
+    for k in range(start, stop):
+        matrix = k // (parts * width)
+        part = k // width % parts
+        column = k % width
+        first = part * piece
+        size = min(piece, length - first)
+        padded = (size + {block} - 1) // {block} * {block}
+        wanted = min(count, size)
+        row = at(x, (matrix * length + first) * width + column)
+        for j in range(size):
+            value = {bits}
+            keys[j] = {key}
+        for j in range(size, padded):
+            keys[j] = to_i32(-2147483648)
+        least = to_i32(-2147483648)
+        above = padded
+        bit = to_i64(31)
+        while bit >= 0 and above != wanted:
+            trial = to_i32(to_i64(least) + (1 << bit))
+            hits = to_i32(0)
+            for j in range(padded):
+                hits = to_i32(hits + to_i32(keys[j] >= trial))
+            if hits >= wanted:
+                least = trial
+                above = to_i64(hits)
+            bit = bit - 1
+        spare = to_i64(0)
+        for j in range(padded):
+            spare = spare + to_i64(keys[j] == least)
+        spare = spare - above + wanted
+        held = ((matrix * width + column) * parts + part) * count
+        behind = held + count
+        for block in range(0, padded, {block}):
+            hits = to_i32(0)
+            for j in range(block, block + {block}):
+                hits = to_i32(hits + to_i32(keys[j] >= least))
+            if hits > 0:
+                for j in range(block, block + {block}):
+                    if keys[j] > least or (keys[j] == least and spare > 0):
+                        y[held] = (~to_i64(keys[j]) << {shift}) | (first + j)
+                        held = held + 1
+                        spare = spare - to_i64(keys[j] == least)
+        for j in range(held, behind):
+            y[j] = to_i64({nothing})
+"""
+
+# An element's place in the order is the number of those before it: the larger ones, and its equals further in front.
+_RANKS = """
+def rank(y, x, length, width, count, start, stop):
+    keys = scratch_i32({short})
+    ranks = scratch_i32({short})
+    order = scratch_i64({short})
+    for j in range({short}):
+        keys[j] = to_i32(0)
+    for k in range(start, stop):
+        row = at(x, k // width * length * width + k % width)
+        for j in range(length):
+            value = {bits}
+            keys[j] = {key}
+        for j in range({short}):
+            ranks[j] = to_i32(0)
+        for i in range(length):
+            other = keys[i]
+            for j in range({short}):
+                before = (other > keys[j]) | ((other == keys[j]) & (to_i32(i) < to_i32(j)))
+                ranks[j] = to_i32(ranks[j] + to_i32(before))
+        for j in range(length):
+            order[ranks[j]] = j
+        for j in range(count):
+            y[k * count + j] = order[j]
+"""
+
+
+@cache
+def _code(entry: str, dtype: str, step: str) -> MachineCode:
+    bits, key = [text.format(step=step) for text in _KEYS[dtype]]
+    source, sizes = {"find_largest": (_SOURCE, 5), "rank": (_RANKS, 3)}[entry]
+    sizes_of = {"piece": _PIECE, "block": _BLOCK, "shift": _SHIFT, "nothing": _NOTHING, "short": _SHORT}
+    text = source.format(bits=bits, key=key, **sizes_of)
+    return compile_entry(text, entry, {}, params=("i64*", f"{dtype}*", *["i64"] * sizes), key="")
+
+
+def _argtopk(x: Array, *, axis: int, count: int) -> Array:
+    x = np.ascontiguousarray(x)
+    length, width = x.shape[axis], prod(x.shape[axis + 1 :])
+    how = dtype_name(x.dtype), "j" if width == 1 else "j * width"
+    lines, parts = x.size // length, -(-length // _PIECE)
+    best = empty((lines, parts * count), np.dtype(np.int64))
+    words = [address_of(best), address_of(x), length, width, count]
+    if length <= _SHORT:
+        run_shared(_code("rank", *how), words, lines, -(-lines // 16))
+    else:
+        run_shared(_code("find_largest", *how), [*words, parts, -(-length // parts)], lines * parts, -(-lines * parts // 16))
+        best.sort(axis=1)
+        best = best[:, :count] & ((1 << _SHIFT) - 1)
+    return np.moveaxis(best.reshape(*x.shape[:axis], *x.shape[axis + 1 :], count), -1, axis)
+
+
+def find_argtopk(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
+    """For `jitgrad.runtime.library.registry`."""
+    (x,), count = operands, attrs["count"]
+    length = x.shape[attrs["axis"]]
+    if dtype_name(x.dtype) not in _KEYS or x.size < _SMALL or length >= 1 << (_SHIFT - 1):
+        return None
+    most = length if length <= _SHORT else min(_PIECE, length) // _MANY
+    return _argtopk if 0 < count <= most else None

@@ -1,0 +1,21 @@
+"""Vector mathematics of our own for the insides of fused CPU kernels: each function written once, for LLVM and NumPy.
+
+``FUNCTIONS`` describes them, `jitgrad.backends.cpu.backend` gives them to kernels, ``numpy_namespace()`` to Python.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jitgrad.vecmath.functions import FUNCTIONS, MathFunction
+from jitgrad.vecmath.numpy_algebra import numpy_callable
+
+__all__ = ["FUNCTIONS", "MathFunction", "numpy_namespace"]
+
+
+def numpy_namespace(fused: bool = False) -> dict[str, Any]:
+    """Name -> callable on float32 or float64 NumPy arrays and scalars, same dtype out; TypeError for other dtypes.
+
+    ``fused``: round as kernels do on a CPU with fma, which takes longer.
+    """
+    return {f.name: numpy_callable(f.definition, fused) for f in FUNCTIONS.values()}

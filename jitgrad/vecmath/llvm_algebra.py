@@ -1,0 +1,307 @@
+"""The meaning of the definitions as LLVM instructions, emitted where kernel source calls them.
+
+No instruction carries a fastmath flag; all is branch-free, so that LLVM's loop vectoriser takes the loop around it.
+llvmlite is imported with this module, never with the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+
+from jitgrad.vecmath.algebra import Algebra, Value, exact_multiply_add
+
+_FLOATS = {32: ir.FloatType(), 64: ir.DoubleType()}
+_INTS = {32: ir.IntType(32), 64: ir.IntType(64)}
+
+
+def _float_constant(kind: Any, number: float) -> Any:
+    return ir.Constant(kind, float(np.float32(number)) if kind == _FLOATS[32] else float(number))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LlvmValue:
+    """An LLVM value with the operators that definitions use. Not hashable: ``==`` emits a comparison."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    builder: Any
+    ir: Any
+
+    def coerce(self, other: Any) -> Any:
+        """The LLVM value of ``other``, a Python number becoming a constant of this value's type."""
+        if isinstance(other, LlvmValue):
+            return other.ir
+        kind = self.ir.type
+        return ir.Constant(kind, int(other)) if isinstance(kind, ir.IntType) else _float_constant(kind, other)
+
+    def _arithmetic(self, left: Any, right: Any, integer: str, floating: str) -> LlvmValue:
+        emit = getattr(self.builder, integer if isinstance(self.ir.type, ir.IntType) else floating)
+        return LlvmValue(self.builder, emit(left, right))
+
+    def _compare(self, operator: str, other: Any) -> LlvmValue:
+        right = self.coerce(other)
+        if isinstance(self.ir.type, ir.IntType):
+            return LlvmValue(self.builder, self.builder.icmp_signed(operator, self.ir, right))
+        emit = self.builder.fcmp_unordered if operator == "!=" else self.builder.fcmp_ordered
+        return LlvmValue(self.builder, emit(operator, self.ir, right))
+
+    def __add__(self, other: Any) -> LlvmValue:
+        return self._arithmetic(self.ir, self.coerce(other), "add", "fadd")
+
+    def __radd__(self, other: Any) -> LlvmValue:
+        return self._arithmetic(self.coerce(other), self.ir, "add", "fadd")
+
+    def __sub__(self, other: Any) -> LlvmValue:
+        return self._arithmetic(self.ir, self.coerce(other), "sub", "fsub")
+
+    def __rsub__(self, other: Any) -> LlvmValue:
+        return self._arithmetic(self.coerce(other), self.ir, "sub", "fsub")
+
+    def __mul__(self, other: Any) -> LlvmValue:
+        return self._arithmetic(self.ir, self.coerce(other), "mul", "fmul")
+
+    def __rmul__(self, other: Any) -> LlvmValue:
+        return self._arithmetic(self.coerce(other), self.ir, "mul", "fmul")
+
+    def __truediv__(self, other: Any) -> LlvmValue:
+        return LlvmValue(self.builder, self.builder.fdiv(self.ir, self.coerce(other)))
+
+    def __rtruediv__(self, other: Any) -> LlvmValue:
+        return LlvmValue(self.builder, self.builder.fdiv(self.coerce(other), self.ir))
+
+    def __neg__(self) -> LlvmValue:
+        if isinstance(self.ir.type, ir.IntType):
+            return LlvmValue(self.builder, self.builder.neg(self.ir))
+        return LlvmValue(self.builder, self.builder.fneg(self.ir))
+
+    def __and__(self, other: Any) -> LlvmValue:
+        return LlvmValue(self.builder, self.builder.and_(self.ir, self.coerce(other)))
+
+    def __or__(self, other: Any) -> LlvmValue:
+        return LlvmValue(self.builder, self.builder.or_(self.ir, self.coerce(other)))
+
+    def __xor__(self, other: Any) -> LlvmValue:
+        return LlvmValue(self.builder, self.builder.xor(self.ir, self.coerce(other)))
+
+    def __lshift__(self, count: Any) -> LlvmValue:
+        return LlvmValue(self.builder, self.builder.shl(self.ir, self.coerce(count)))
+
+    def __rshift__(self, count: Any) -> LlvmValue:
+        return LlvmValue(self.builder, self.builder.ashr(self.ir, self.coerce(count)))
+
+    def __lt__(self, other: Any) -> LlvmValue:
+        return self._compare("<", other)
+
+    def __le__(self, other: Any) -> LlvmValue:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Any) -> LlvmValue:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Any) -> LlvmValue:
+        return self._compare(">=", other)
+
+    def __eq__(self, other: object) -> LlvmValue:  # type: ignore[override]
+        return self._compare("==", other)
+
+    def __ne__(self, other: object) -> LlvmValue:  # type: ignore[override]
+        return self._compare("!=", other)
+
+
+@dataclass(frozen=True, slots=True)
+class LlvmAlgebra:
+    """Operations emitted at the position of ``builder``; ``fused`` says that the target has fma."""
+
+    builder: Any
+    width: int
+    fused: bool
+
+    def wide(self) -> Algebra:
+        return LlvmAlgebra(self.builder, 64, self.fused)
+
+    def _wrap(self, instruction: Any) -> LlvmValue:
+        return LlvmValue(self.builder, instruction)
+
+    def _float(self, x: Value) -> Any:
+        return x.ir if isinstance(x, LlvmValue) else _float_constant(_FLOATS[self.width], x)
+
+    def _call(self, name: str, *operands: Value) -> LlvmValue:
+        kind = _FLOATS[self.width]
+        suffix = f"f{self.width}"
+        function_type = ir.FunctionType(kind, [kind] * len(operands))
+        function = self.builder.module.declare_intrinsic(f"{name}.{suffix}", (), function_type)
+        return self._wrap(self.builder.call(function, [self._float(x) for x in operands]))
+
+    def const(self, number: float) -> Value:
+        return self._wrap(_float_constant(_FLOATS[self.width], number))
+
+    def widen(self, x: Value) -> Value:
+        return self._wrap(self.builder.fpext(x.ir, _FLOATS[64]))
+
+    def narrow(self, x: Value) -> Value:
+        return self._wrap(self.builder.fptrunc(x.ir, _FLOATS[32]))
+
+    def fma(self, a: Value, b: Value, c: Value) -> Value:
+        if self.fused:
+            return self._call("llvm.fma", a, b, c)
+        if self.width == 32:
+            a, b, c = (self.widen(self._wrap(self._float(x))) for x in (a, b, c))
+            return self.narrow(a * b + c)
+        a, b, c = (self._wrap(self._float(x)) for x in (a, b, c))
+        return self._fma64(a, b, c)
+
+    def _fma64(self, a: Value, b: Value, c: Value) -> Value:
+        """For machines with no fma instruction."""
+        exact, total = exact_multiply_add(a, b, c)
+        return self.select(exact - exact == 0.0, exact, total)
+
+    def mad(self, a: Value, b: Value, c: Value) -> Value:
+        return self._call("llvm.fma" if self.fused else "llvm.fmuladd", a, b, c)
+
+    def rint(self, x: Value) -> Value:
+        return self._call("llvm.rint", x)
+
+    def floor(self, x: Value) -> Value:
+        return self._call("llvm.floor", x)
+
+    def ceil(self, x: Value) -> Value:
+        return self._call("llvm.ceil", x)
+
+    def trunc(self, x: Value) -> Value:
+        return self._call("llvm.trunc", x)
+
+    def abs(self, x: Value) -> Value:
+        return self._call("llvm.fabs", x)
+
+    def copysign(self, x: Value, sign: Value) -> Value:
+        return self._call("llvm.copysign", x, sign)
+
+    def sqrt(self, x: Value) -> Value:
+        return self._call("llvm.sqrt", x)
+
+    def minimum(self, x: Value, y: Value) -> Value:
+        return self._call("llvm.minimum", x, y)
+
+    def maximum(self, x: Value, y: Value) -> Value:
+        return self._call("llvm.maximum", x, y)
+
+    def fmod(self, x: Value, y: Value) -> Value:
+        return self._wrap(self.builder.frem(self._float(x), self._float(y)))
+
+    def select(self, condition: Value, yes: Value, no: Value) -> Value:
+        typed = yes if isinstance(yes, LlvmValue) else no
+        if not isinstance(typed, LlvmValue):
+            typed = self.const(0.0)
+        return self._wrap(self.builder.select(condition.ir, typed.coerce(yes), typed.coerce(no)))
+
+    def beyond(self, bound: float, slow: Callable[[Algebra, Value], Value], x: Value, usual: Value) -> Value:
+        """A call of a function that the loop vectoriser knows vector forms of."""
+        kind = _FLOATS[self.width]
+        module = self.builder.module
+        name = f"jitgrad{slow.__name__}_f{self.width}"
+        function = module.globals.get(name)
+        if function is None:
+            function = ir.Function(module, ir.FunctionType(kind, [kind, kind]), name)
+            variants = [f"_ZGV_LLVM_N{n}vv_{name}({name}_v{n})" for n in _VECTOR_LENGTHS[self.width]]
+            set.add(function.attributes, f'"vector-function-abi-variant"="{",".join(variants)}"')
+            _define_scalar_form(function, self, bound, slow)
+            for n in _VECTOR_LENGTHS[self.width]:
+                _define_vector_form(function, n, bound)
+        return self._wrap(self.builder.call(function, [x.ir, usual.ir]))
+
+    def bits(self, x: Value) -> Value:
+        return self._wrap(self.builder.bitcast(x.ir, _INTS[self.width]))
+
+    def from_bits(self, i: Value) -> Value:
+        return self._wrap(self.builder.bitcast(i.ir, _FLOATS[self.width]))
+
+    def lookup(self, table: tuple[float, ...], index: Value) -> Value:
+        kind = ir.ArrayType(_FLOATS[self.width], len(table))
+        name = f"jitgrad.table.{self.width}.{hash(table) & 0xFFFFFFFFFFFF:x}"
+        module = self.builder.module
+        constant = module.globals.get(name)
+        if constant is None:
+            constant = ir.GlobalVariable(module, kind, name)
+            constant.initializer = ir.Constant(kind, [_float_constant(_FLOATS[self.width], v) for v in table])
+            constant.global_constant, constant.linkage, constant.unnamed_addr = True, "private", True
+        zero = ir.Constant(index.ir.type, 0)
+        load = self.builder.load(self.builder.gep(constant, [zero, index.ir], inbounds=True))
+        load.set_metadata("invariant.load", module.add_metadata([]))
+        return self._wrap(load)
+
+
+# vectors of 128, 256 and 512 bits; a loop that mixes formats takes the length of the wider one
+_VECTOR_LENGTHS = {32: (2, 4, 8, 16), 64: (2, 4, 8)}
+
+
+def _keep_pure(function: Any) -> None:
+    """Mark ``function`` so that the vectoriser may replace it, and keep it in the module until then.
+
+    It is internal, so that two compiled modules never share one; ``llvm.compiler.used`` stands for the attribute's
+    mention of it, which LLVM does not count as a use.
+    """
+    function.linkage = "internal"
+    module, byte = function.module, ir.IntType(8).as_pointer()
+    used = module.globals.get("llvm.compiler.used")
+    functions = [*(used.initializer.constant if used is not None else ()), function.bitcast(byte)]
+    kind = ir.ArrayType(byte, len(functions))
+    if used is None:
+        used = ir.GlobalVariable(module, kind, "llvm.compiler.used")
+        used.linkage, used.section = "appending", "llvm.metadata"
+    used.value_type, used.type = kind, kind.as_pointer()
+    used.initializer = ir.Constant(kind, functions)
+    for attribute in ("noinline", "nounwind", "optsize", "minsize"):
+        function.attributes.add(attribute)
+    for attribute in ("memory(none)", "willreturn"):
+        set.add(function.attributes, attribute)  # llvmlite's list of names lacks these
+
+
+def _define_scalar_form(function: Any, algebra: LlvmAlgebra, bound: float, slow: Callable[..., Value]) -> None:
+    """``f(x, usual) = slow(x) if |x| > bound else usual``, with a branch."""
+    _keep_pure(function)
+    builder = ir.IRBuilder(function.append_basic_block())
+    inside = LlvmAlgebra(builder, algebra.width, algebra.fused)
+    x = LlvmValue(builder, function.args[0])
+    with builder.if_then((inside.abs(x) > bound).ir, likely=False):
+        builder.ret(slow(inside, x).ir)
+    builder.ret(function.args[1])
+
+
+def _define_vector_form(scalar: Any, length: int, bound: float) -> None:
+    """The same for ``length`` lanes: one test for all of them, the scalar form lane by lane behind it."""
+    kind = scalar.ftype.return_type
+    vector = ir.VectorType(kind, length)
+    function = ir.Function(scalar.module, ir.FunctionType(vector, [vector, vector]), f"{scalar.name}_v{length}")
+    _keep_pure(function)
+    builder = ir.IRBuilder(function.append_basic_block())
+    x, usual = function.args
+    limit = ir.Constant(vector, [_float_constant(kind, bound)] * length)
+    above = builder.fcmp_ordered(">", x, limit)
+    below = builder.fcmp_ordered("<", x, ir.Constant(vector, [_float_constant(kind, -bound)] * length))
+    mask = builder.bitcast(builder.or_(above, below), ir.IntType(length))
+    with builder.if_then(builder.icmp_unsigned("!=", mask, ir.Constant(mask.type, 0)), likely=False):
+        builder.ret(_lane_by_lane(builder, scalar, x, usual))
+    builder.ret(usual)
+
+
+def _lane_by_lane(builder: Any, scalar: Any, x: Any, usual: Any) -> Any:
+    """A loop over the lanes that calls the scalar form: the shortest code, for it is compiled into every kernel."""
+    index, before = _INTS[32], builder.block
+    loop, done = builder.append_basic_block(), builder.append_basic_block()
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    lane, result = builder.phi(index), builder.phi(x.type)
+    value = builder.call(scalar, [builder.extract_element(v, lane) for v in (x, usual)])
+    updated, following = builder.insert_element(result, value, lane), builder.add(lane, index(1))
+    lane.add_incoming(index(0), before)
+    lane.add_incoming(following, loop)
+    result.add_incoming(usual, before)
+    result.add_incoming(updated, loop)
+    builder.cbranch(builder.icmp_unsigned("<", following, index(x.type.count)), loop, done)
+    builder.position_at_end(done)
+    return updated

@@ -1,0 +1,136 @@
+"""Rows shorter than a vector: tiles of rows turned into lanes, with every kind of statement, stride and remainder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgrad as jg
+from jitgrad.compiler.lowering.kernel_ir import LANES, NARROW
+from jitgrad.jit.decorator import JitFunction, jit
+from jitgrad.runtime.program import Launch
+
+RNG = np.random.default_rng(0)
+CLOSE = {"rtol": 1e-12, "atol": 1e-12}
+
+
+def narrow_kernels(function: JitFunction, *args: Any) -> list[bool]:
+    """For every kernel of the program for ``args``: whether it runs rows as lanes."""
+    return [s.kernel.kernel.narrow for s in function.lookup(*args).program.steps if isinstance(s, Launch)]
+
+
+def everything(x: Any, w: Any, row: Any) -> Any:
+    """Row sums and extrema with sweeps after them, values per row in and out, column and total sums."""
+    p = jg.softmax(jg.tanh(x) * w + row[:, None], -1)
+    return p, p.max(axis=1) * row, (p * x).sum(axis=0), (p * p).sum(), (x > w).any(axis=1), (x * w).min()
+
+
+def check_everything(same: Any, rows: int, n: int, dtype: str, **tolerance: float) -> None:
+    x, w, row = (jg.tensor(RNG.normal(size=s).astype(dtype)) for s in ((rows, n), (n,), (rows,)))
+    compiled = same(everything, x, w, row, **tolerance)
+    assert any(narrow_kernels(compiled, x, w, row))
+
+
+@pytest.mark.parametrize("rows", [LANES, LANES + 1, 2 * LANES - 1])
+def test_remainders_step_by_step(rows: int, same: Any) -> None:
+    check_everything(same, rows, 3, "d", **CLOSE)
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("n", [2, 3, 7, 8, 9, 15, 16, 17, NARROW - 1, NARROW])
+def test_every_width_in_machine_code(n: int, same: Any) -> None:
+    for rows in (LANES, LANES + 1, 1000, 20_011):
+        if n <= NARROW // 2:
+            check_everything(same, rows, n, "d", rtol=1e-10, atol=1e-10)
+        check_everything(same, rows, n, "f", rtol=2e-3, atol=1e-5)
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("dtype", ["?", "b", "h", "i", "l", "B", "L", "e", "f", "d"])
+def test_dtypes_of_row_results(dtype: str, same: Any) -> None:
+    x = jg.tensor(RNG.integers(0, 2 if dtype == "?" else 4, (150, 5)).astype(dtype))
+
+    def f(x: Any) -> Any:
+        found = [x.sum(axis=1), x.sum(axis=0), x.sum(), x.max(axis=1), x.min(axis=0), x.any(axis=1), x.all(axis=0)]
+        return [*found, x.prod(axis=1), (x > 1).sum(axis=1), (x > 1).sum(axis=0), x == x.max(axis=1, keepdims=True)]
+
+    assert any(narrow_kernels(same(f, x, ulp=4.0), x))
+
+
+@pytest.mark.numba
+def test_lanes_without_a_row_divide_by_no_zero(same: Any) -> None:
+    """Integer division by zero ends the process: what fills the last tile must be numbers of the operands."""
+    x = jg.tensor(RNG.integers(1, 9, (LANES + 5, 4)))
+
+    same(lambda x: (x // x.min(axis=1, keepdims=True), (x % x.max(axis=1, keepdims=True)).sum(axis=1)), x)
+
+
+@pytest.mark.numba
+def test_strided_rows_and_broadcast_rows(same: Any) -> None:
+    base = RNG.normal(size=(300, 12))
+    views = [base[:, ::3], base[::2, 3:8], base[:5].T, np.broadcast_to(base[:, :1], (300, 4)), base[::-1, ::-1]]
+
+    same(lambda *xs: [(x.sum(axis=1), jg.exp(x) / jg.exp(x).sum(axis=1, keepdims=True)) for x in xs], *views, **CLOSE)
+    x = jg.tensor(base)
+    same(lambda x: [x[:, ::3].max(axis=1), jg.softmax(x[1:, 2:9], 1), jg.softmax(x[:, ::-1], 1)], x, **CLOSE)
+
+
+@pytest.mark.numba
+def test_nan_and_infinities_stay_in_their_rows(same: Any) -> None:
+    x = RNG.normal(size=(200, 6))
+    x[3, 1], x[70, 2], x[199, 5] = np.nan, np.inf, -np.inf
+
+    same(lambda x: (x.max(axis=1), x.sum(axis=1), jg.exp(x).sum(axis=1), x.min(axis=0)), jg.tensor(x), **CLOSE)
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("n", [2, 10, 16])
+def test_gradients(n: int, same: Any) -> None:
+    x, g, labels = jg.tensor(RNG.normal(size=(500, n))), jg.tensor(RNG.normal(size=n)), jg.tensor(RNG.integers(0, n, 500))
+
+    def loss(x: Any, g: Any) -> Any:
+        return jg.cross_entropy(jg.layer_norm(x, (n,), g), labels) + (jg.log_softmax(x * g, -1) ** 2).mean()
+
+    same(jg.value_and_grad(loss, argnums=(0, 1)), x, g, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.numba
+def test_the_same_bits_for_any_number_of_threads() -> None:
+    x, w, row = (jg.tensor(RNG.normal(size=s).astype(np.float32)) for s in ((9_001, 10), (10,), (9_001,)))
+    function, before = jit(everything, check="off"), jg.get_num_threads()
+    try:
+        jg.set_num_threads(1)
+        alone = [r.numpy().copy() for r in function(x, w, row)]
+        jg.set_num_threads(2)
+        team = [r.numpy().copy() for r in function(x, w, row)]
+    finally:
+        jg.set_num_threads(before)
+
+    for a, b in zip(alone, team, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_few_or_long_rows_and_cheap_work_stay_as_they_are() -> None:
+    def softmax(x: Any) -> Any:
+        return jg.softmax(x, -1)
+
+    for shape, function in (((LANES - 1, 4), softmax), ((LANES, NARROW + 1), softmax), ((LANES, 4), lambda x: x + x[0])):
+        x = jg.tensor(np.ones(shape))
+        compiled = jit(function, check="off")
+        compiled(x)
+        assert not any(narrow_kernels(compiled, x))
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("n", [3, 10, 16])
+def test_rows_are_turned_without_masked_stores(n: int, same: Any) -> None:
+    """They are microcode on AMD's CPUs: rows of eight elements took seven times as long."""
+    x = jg.tensor(RNG.normal(size=(2 * LANES + 1, n)).astype("f"))
+    compiled = same(lambda x: jg.softmax(x, -1), x, rtol=1e-5)
+
+    (kernel,) = [s.kernel for s in compiled.lookup(x).program.steps if isinstance(s, Launch)]
+
+    assert kernel.kernel.narrow
+    assert "vmaskmov" not in kernel.main_code.asm

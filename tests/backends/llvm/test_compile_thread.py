@@ -1,0 +1,85 @@
+"""Code that LLVM is still working on when it is handed out."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jitgrad.backends.llvm import target
+from jitgrad.backends.llvm.code_object import MachineCode, compile_entry
+from jitgrad.core.errors import BackendError
+
+pytestmark = pytest.mark.numba
+
+TWICE = "def kernel(x, start, stop):\n    for i in range(start, stop):\n        x[i] = x[i] + x[i]\n"
+
+
+def handed_out(source: str = TWICE) -> MachineCode:
+    return compile_entry(source, "kernel", {}, params=("f32*",), key=None, wait=False)
+
+
+def twice(code: MachineCode) -> list[float]:
+    x = np.arange(5, dtype=np.float32)
+    words = np.array([x.ctypes.data], np.int64)
+    ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)(words.ctypes.data, 0, 5)
+    return x.tolist()
+
+
+def test_whoever_needs_the_address_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    release = threading.Event()
+    make = target._make
+    monkeypatch.setattr(target, "_make", lambda *given: release.wait(30) and make(*given))
+
+    code = handed_out()
+    assert code._loaded is None
+    release.set()
+
+    assert twice(code) == [0.0, 2.0, 4.0, 6.0, 8.0]
+
+
+def test_an_error_of_llvm_comes_with_the_result() -> None:
+    with pytest.raises(BackendError, match="malformed"):
+        target.compile_aside("define void @kernel( {", [], "kernel").result()
+
+
+def test_without_threads_the_caller_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the end of the interpreter no thread takes work any more."""
+
+    class Closed:
+        def submit(self, *given: Any) -> None:
+            raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+
+    monkeypatch.setattr(target._Aside, "executor", Closed())
+
+    assert twice(handed_out()) == [0.0, 2.0, 4.0, 6.0, 8.0]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_fork_waits_for_code_that_is_compiling() -> None:
+    code = handed_out()
+
+    child = os.fork()
+    if child == 0:
+        again = handed_out(TWICE + "\n")
+        os._exit(0 if twice(code) == twice(again) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert twice(code) == [0.0, 2.0, 4.0, 6.0, 8.0]
+
+
+def test_code_that_several_threads_ask_for_is_loaded_once() -> None:
+    code = handed_out()
+    found: list[int] = []
+    threads = [threading.Thread(target=lambda: found.append(code.address)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(found) == 8
+    assert len(set(found)) == 1

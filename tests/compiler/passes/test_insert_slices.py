@@ -1,0 +1,83 @@
+"""Sums of placed parts: written where they belong, the rest zeros, once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgrad as jg
+from jitgrad.compiler.passes.slices import uncovered
+from jitgrad.jit.decorator import jit
+
+R = np.random.default_rng(0)
+
+
+def turns(x: Any) -> Any:
+    return (x[::2] ** 2).sum() + (x[1::2] ** 3).sum()
+
+
+def test_parts_that_take_turns_are_written_in_place(same: Any, steps_of: Any) -> None:
+    x = jg.tensor(R.standard_normal((9, 5)))
+
+    assert steps_of(same(jg.grad(turns), x), x) == ["kernel"] * 2
+
+
+@pytest.mark.parametrize("second", [slice(0, None, 3), slice(4, None, 2), slice(7, 1, -2), slice(7, 1, -3)])
+def test_parts_that_may_meet_are_added(second: slice, same: Any) -> None:
+    x = jg.tensor(R.standard_normal((9, 5)))
+
+    same(jg.grad(lambda x: (x[::2] ** 2).sum() + (x[second] ** 3).sum()), x, rtol=1e-15)
+    same(jg.grad(lambda x: (x[1::2] ** 2).sum() + (x[second] ** 3).sum()), x, rtol=1e-15)
+
+
+def stencil(u: Any) -> Any:
+    inner = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:] - 4.0 * u[1:-1, 1:-1]
+    return (inner**2).sum()
+
+
+def variation(u: Any) -> Any:
+    return jg.abs(u[1:] - u[:-1]).sum() + jg.abs(u[:, 1:] - u[:, :-1]).sum()
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("shape", [(3, 3), (5, 7), (150, 190)])
+def test_gradients_of_stencils(shape: tuple[int, int], same: Any) -> None:
+    u = jg.tensor(np.round(R.standard_normal(shape), 1))
+
+    same(jg.grad(stencil), u, rtol=1e-13, atol=1e-13)
+    same(jg.grad(variation), u)
+    same(variation, u, rtol=1e-13)
+    same(lambda u: (jg.pad(u * 2.0, ((1, 2), (0, 3))), jg.pad(u, 1) + jg.pad(u, 1), jg.pad(u[:0], 2)), u)
+
+
+def test_one_array_of_zeros_serves_all_places() -> None:
+    graph = jit(jg.grad(stencil), check="off").graph(jg.ones((64, 80)), stage="share_places")
+
+    assert [node.out.aval.shape for node in graph.nodes if node.op.name == "place"] == [(64, 80), (66, 82)]
+
+
+def test_places_far_apart_do_not_share() -> None:
+    graph = jit(jg.grad(lambda x: ((x[:8] + x[8:]) ** 2).sum()), check="off").graph(jg.ones((16,)), stage="share_places")
+
+    assert [node.op.name for node in graph.nodes].count("place") == 2
+
+
+def test_only_the_border_is_zeroed() -> None:
+    everything = [((0, 1, 200), (0, 1, 300))]
+
+    assert uncovered((200, 300), [((1, 1, 198), (0, 1, 297))]) == [
+        ((0, 1, 1), (0, 1, 300)),
+        ((199, 1, 1), (0, 1, 300)),
+        ((1, 1, 198), (297, 1, 3)),
+    ]
+    assert uncovered((200, 300), [((0, 1, 100), (0, 1, 300)), ((100, 1, 100), (0, 1, 300))]) == []
+    assert uncovered((200, 300), [((0, 2, 100), (0, 1, 300))]) == everything
+    assert uncovered((200, 300), [((0, 1, 10), (0, 1, 300)), ((190, 1, 10), (0, 1, 300))]) == everything
+    assert uncovered((200, 300), [((0, 1, 0), (0, 1, 300))]) == everything
+    assert uncovered((4, 5), [((1, 1, 3), (0, 1, 5))]) == [((0, 1, 4), (0, 1, 5))]
+
+
+def test_sums_over_shapes_turned_round_are_kernels_of_their_own(steps_of: Any) -> None:
+    assert steps_of(jit(variation, check="off"), jg.ones((40, 41))) == ["kernel"] * 2

@@ -1,0 +1,224 @@
+"""What library code does with the user's functions and objects: reached although the user's code does not name it."""
+
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import copy
+import dataclasses
+import functools
+import logging
+import operator
+import sys
+from typing import Any
+
+import pytest
+
+import jitgrad as jg
+from jitgrad import nn, optim
+from jitgrad.guards.environment import Surroundings
+from jitgrad.guards.guard import Guard
+
+scale: Any = 0.5
+log = logging.getLogger("guards")
+
+
+def guard_of(function: Any) -> Guard:
+    guard = Surroundings.capture(function).guard()
+    assert guard.check() is None
+    assert guard.check() is None
+    return guard
+
+
+def uses_scale(x: Any) -> Any:
+    return x * scale
+
+
+@functools.singledispatch
+def dispatched(x: Any) -> Any:
+    return x
+
+
+@dispatched.register
+def _(x: int) -> Any:
+    return x * scale
+
+
+@contextlib.contextmanager
+def scaled() -> Any:
+    yield scale
+
+
+def enters(x: Any) -> Any:
+    with scaled() as factor:
+        return x * factor
+
+
+class Operand:
+    twice = functools.partialmethod(lambda self, k: k * scale, 2)
+
+    def __add__(self, other: Any) -> Any:
+        return other * scale
+
+
+operand = Operand()
+graded = jg.value_and_grad(uses_scale)
+ungraded = jg.no_grad()(uses_scale)
+
+ROUTES = {
+    "value_and_grad": lambda x: graded(x),
+    "no_grad": lambda x: ungraded(x),
+    "singledispatch": lambda x: dispatched(x),
+    "contextmanager": enters,
+    "partialmethod": lambda: operand.twice(),
+    "operator": lambda x: operand + x,
+    "map": lambda x: list(map(uses_scale, x)),
+}
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_functions_called_by_libraries(route, monkeypatch):
+    guard = guard_of(ROUTES[route])
+    monkeypatch.setattr(sys.modules[__name__], "scale", 0.7)
+
+    assert "global `scale`" in guard.check()
+
+
+@dataclasses.dataclass
+class Config:
+    rate: float = 0.1
+    size: int = 2
+
+
+READ_ALL = {
+    "asdict": lambda c: lambda: dataclasses.asdict(c),
+    "replace": lambda c: lambda: dataclasses.replace(c, rate=1.0),
+    "copy": lambda c: lambda: copy.copy(c),
+    "vars": lambda c: lambda: vars(c)["size"],
+    "__dict__": lambda c: lambda: list(c.__dict__.values()),
+    "attrgetter": lambda c: functools.partial(lambda get: get(c), operator.attrgetter("size")),
+    "equality": lambda c: lambda other: c == other,
+}
+
+
+@pytest.mark.parametrize("name", READ_ALL)
+def test_objects_read_as_a_whole(name):
+    config = Config()
+    guard = guard_of(READ_ALL[name](config))
+    config.size = 3
+
+    assert "c.size` " in guard.check()
+
+
+def test_comparing_with_a_constant_reads_no_field():
+    config = Config()
+    guard = guard_of(lambda mode: config.rate if mode == "train" else 0)
+    config.size = 3
+
+    assert guard.check() is None
+
+
+def test_containers_written_in_python():
+    for held in (collections.UserDict(a=1), collections.ChainMap({"a": 1})):
+        guard = guard_of(lambda held=held: held["a"])
+        held["a"] = 2
+        assert guard.check() is not None
+
+
+def test_names_that_do_not_exist_yet(monkeypatch):
+    def f():
+        try:
+            return appears_later
+        except NameError:
+            return 0
+
+    guard = guard_of(f)
+    monkeypatch.setattr(sys.modules[__name__], "appears_later", 1, raising=False)
+
+    assert "global `appears_later`" in guard.check()
+
+
+def test_a_metaclass():
+    class Meta(type):
+        @property
+        def rate(cls) -> Any:
+            return cls.hidden
+
+    class Holder(metaclass=Meta):
+        hidden = 1
+
+    guard = guard_of(lambda: Holder.rate)
+    Holder.hidden = 2
+
+    assert "Holder.hidden" in guard.check()
+
+
+def test_logging_leaves_no_trace():
+    def f(x):
+        log.info("x is %s", x)
+
+    surroundings = Surroundings.capture(f)
+    f(1)
+
+    assert surroundings.changes() == []
+
+
+class Model(nn.Module):
+    def __init__(self) -> None:
+        self.first, self.second = nn.Linear(3, 4), nn.Linear(4, 2)
+        self.factor = 2.0
+
+    def forward(self, x: Any) -> Any:
+        return self.second(jg.relu(self.first(x))) * self.factor
+
+
+@pytest.fixture
+def training():
+    model = Model()
+    optimizer = optim.Adam(model.parameters(), lr=0.1)
+
+    def step(x, y):
+        loss = jg.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    return model, optimizer, step
+
+
+def test_a_training_step_changes_nothing_that_is_guarded(training):
+    _model, optimizer, step = training
+    surroundings = Surroundings.capture(step)
+    guard = surroundings.guard()
+    step(jg.ones((5, 3)), jg.ones((5, 2)))
+    optimizer.lr = 0.01
+
+    assert surroundings.changes() == []
+    assert guard.check() is None
+
+
+def test_parameters_carry_their_names_in_the_model(training):
+    names = Surroundings.capture(training[2]).tensors()
+
+    assert {"model.first.weight", "model.first.bias", "optimizer._lr"} <= set(names)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda model: model.eval(),
+        lambda model: setattr(model, "factor", 3.0),
+        lambda model: setattr(model, "first", nn.Linear(3, 4)),
+        lambda model: model.first.weight.requires_grad_(False),
+        lambda model: setattr(model, "added", 1),
+    ],
+    ids=["mode", "number", "layer", "frozen", "attribute"],
+)
+def test_changes_of_a_module(training, change):
+    model, _optimizer, step = training
+    guard = guard_of(step)
+    change(model)
+
+    assert "closure cell `model" in guard.check()

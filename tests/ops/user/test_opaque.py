@@ -1,0 +1,96 @@
+"""custom_op: opaque ops of users, with gradients written in Tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jitgrad.ops.methods  # noqa: F401 - attaches operators to Tensor
+from jitgrad.autograd import gradcheck, gradgradcheck
+from jitgrad.core.aval import Aval
+from jitgrad.core.errors import AutogradError, OpDefinitionError, ShapeError
+from jitgrad.ops.creation import tensor
+from jitgrad.ops.elementwise import pow
+from jitgrad.ops.user import custom_op
+
+X = np.array([0.3, 1.0, 2.0])
+
+
+def leaf(data):
+    return tensor(data, dtype="float64", requires_grad=True)
+
+
+def test_gradients_of_an_op_with_an_attribute():
+    @custom_op(vjp=lambda g, _out, x, *, n: g * float(n) * pow(x, n - 1))
+    def power(x, *, n):
+        """x to the n."""
+        return x**n
+
+    assert power(X, n=3).tolist() == pytest.approx((X**3).tolist())
+    assert gradcheck(lambda x: power(x, n=3), X)
+    assert gradgradcheck(lambda x: power(x, n=3), X)
+    assert power.__doc__ == "x to the n."
+
+
+def test_several_operands_and_results():
+    def vjp(g, _out, x, y):
+        return g[0] * y + g[1], g[0] * x
+
+    both = custom_op(lambda x, y: (x * y, x.copy()), vjp=vjp)
+    product, same = both(X, X + 1.0)
+
+    assert product.tolist() == (X * (X + 1.0)).tolist()
+    assert same.tolist() == X.tolist()
+    assert gradcheck(both, (X, X + 1.0))
+    x = leaf(X)
+    both(x, X)[1].sum().backward()  # the other result has no gradient: zeros arrive
+    assert x.grad.tolist() == [1.0, 1.0, 1.0]
+
+
+def test_forward_runs_once_per_call_after_the_first_of_its_kind():
+    calls = []
+
+    def forward(x):
+        calls.append(x.shape)
+        return x * 2
+
+    op = custom_op(forward)
+    for _ in range(3):
+        op(X)
+    assert calls == [(3,)] * 4  # once on ones, to learn the shape of the result
+    op = custom_op(forward, abstract=lambda x: (x.shape, x.dtype))
+    calls.clear()
+    op(X)
+    assert calls == [(3,)]
+
+
+def test_abstract_gives_shape_and_dtype():
+    op = custom_op(lambda x: x.sum(axis=0), abstract=lambda x: Aval(x.shape[1:], x.dtype))
+    assert op(np.ones((2, 3), np.float32)).aval == Aval((3,), np.dtype(np.float32))
+    wrong = custom_op(lambda x: x, abstract=lambda x: (x.shape[1:], x.dtype))
+    with pytest.raises(ShapeError, match="returned shape"):
+        wrong(X)
+    with pytest.raises(OpDefinitionError, match="abstract must return"):
+        custom_op(lambda x: x, abstract=lambda x: 5)(X)
+
+
+def test_without_vjp_there_is_no_gradient():
+    assert not custom_op(np.sort)(leaf(X)).requires_grad
+
+
+def test_what_a_vjp_returns_is_checked():
+    x = leaf(X)
+    with pytest.raises(AutogradError, match=r"the vjp of twice at .*py:\d+ returned 2 gradients for 1 operands"):
+        custom_op(lambda x: x * 2, vjp=lambda g, _out, _x: (g, g), name="twice")(x).sum().backward()
+    with pytest.raises(
+        ShapeError, match=r"the vjp of twice at .* returned a gradient f64\[2\] for an operand of shape"
+    ):
+        custom_op(lambda x: x * 2, vjp=lambda g, _out, _x: g[:2], name="twice")(x).sum().backward()
+
+
+def test_variadic_operands_beyond_any_number():
+    total = custom_op(lambda *xs: sum(x * x for x in xs), vjp=lambda g, _out, *xs: tuple(g * 2.0 * x for x in xs))
+    xs = [leaf([float(k)]) for k in range(80)]
+    total(*xs).sum().backward()
+
+    assert [x.grad.item() for x in xs] == [2.0 * k for k in range(80)]

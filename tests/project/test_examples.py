@@ -1,0 +1,73 @@
+"""Every example runs, small, and reaches what it promises."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses look their annotations up
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_digits_learns_the_same_eager_and_fused():
+    pytest.importorskip("sklearn")
+    digits = load("digits")
+
+    for dtype, tolerance in (("float64", 1e-10), ("float32", 1e-4)):
+        fused, eager = digits.compare(dtype, epochs=3, batch=64)
+        assert np.abs(fused.losses - eager.losses).max() <= tolerance
+        assert fused.losses[-5:].mean() < 0.3 * fused.losses[0]
+        assert fused.accuracy == eager.accuracy > 0.85
+
+
+def test_digits_gets_97_percent_right():
+    pytest.importorskip("sklearn")
+    digits = load("digits")
+
+    assert digits.train("float32", epochs=20, batch=64, wrap=digits.jg.jit).accuracy > 0.97
+
+
+def test_black_box_loss_agrees_with_closed_forms(capsys):
+    errors = load("black_box_loss").main(spots=30, strikes=20, steps=200)
+
+    assert max(errors[name] for name in ("price", "delta", "gamma", "vega")) < 1e-11
+    assert errors["volatility"] == pytest.approx(0.2, abs=1e-3)
+    assert "erf(" in capsys.readouterr().out
+
+
+def test_gru_text_learns(capsys):
+    losses = load("gru_text").main(steps=60, unroll=10, batch=16, hidden=64, every=20)
+
+    assert np.isfinite(losses).all()
+    assert np.mean(losses[-10:]) < 0.75 * losses[0]
+    assert "def " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
+def test_examples_are_run_above_and_use_public_names_only(path: Path):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imported = [
+        node.module or "" if isinstance(node, ast.ImportFrom) else alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    ]
+
+    assert not [name for name in imported if name.startswith("jitgrad.")], "only jitgrad, nn and optim are public"
+    assert not {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr[0] == "_"} - {"__file__"}
+    assert f'load("{path.stem}")' in Path(__file__).read_text(encoding="utf-8")

@@ -1,0 +1,168 @@
+"""Steps that go row by row together: which ones may, what the native loop makes of them, and that results stay right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import jitgrad as jg
+from jitgrad.compiler.lowering.footprint import Span
+from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.jit.decorator import jit
+from jitgrad.runtime.executor import instruction_loop, row_blocking
+from jitgrad.runtime.executor.row_blocking import Native, _rows_meet, rows_of_chunk
+from jitgrad.runtime.program import NativeFrame
+
+RNG = np.random.default_rng(0)
+ROWS = 64
+spans = st.tuples(st.integers(0, 60), st.integers(0, 12), st.integers(1, 14), st.booleans())
+
+
+@given(spans, spans, st.integers(1, 6))
+def test_rows_that_share_a_byte_are_found(a: Any, b: Any, rows: int) -> None:
+    """Against a list of all bytes; where steps differ, or there are none, the answer may be too careful."""
+
+    def touched(span: Any, r: int) -> set[int]:
+        return set(range(span[0] + r * span[1], span[0] + r * span[1] + span[2]))
+
+    meet = any(touched(a, r) & touched(b, q) for r in range(rows) for q in range(rows) if r != q)
+
+    if a[1] == b[1] > 0:
+        assert _rows_meet(a, b, rows) == meet
+    else:
+        assert _rows_meet(a, b, rows)
+
+
+def product(a: Buffer, b: Buffer, c: Buffer, rows: int = ROWS) -> Native:
+    """``c = a @ b`` with rows of 64 bytes."""
+    return Native(rows, (Span((a, 0), 0, 64, 64, False), Span((b, 0), 0, 0, 4096, False), Span((c, 0), 0, 64, 64, True)), True)
+
+
+def kernel(source: Buffer, target: Buffer, shift: int = 0, units: int = ROWS * 16) -> Native:
+    """Elements of ``target`` from those of ``source``, ``shift`` bytes further on."""
+    return Native(units, (Span((source, shift), 0, 4, 4, False), Span((target, 0), 0, 4, 4, True)))
+
+
+@pytest.fixture
+def buffers() -> tuple[list[Buffer], dict[int, int]]:
+    found = [Buffer("temporary", 8192, str(k)) for k in range(6)]
+    return found, {id(b): k * 8192 for k, b in enumerate(found)}
+
+
+def test_products_and_kernels_of_the_same_rows_are_a_strip(buffers: Any) -> None:
+    (a, b, c, d, e, f), bases = buffers
+    chain = [kernel(a, c), product(c, b, d), kernel(d, e), product(e, b, f)]
+
+    assert list(row_blocking.strips(chain, bases)) == [(0, 4, ROWS)]
+
+
+@pytest.mark.parametrize("shift", [4, 64, -64])
+def test_rows_that_need_others_end_a_strip(buffers: Any, shift: int) -> None:
+    (a, b, c, d, e, f), bases = buffers
+    chain = [product(a, b, c), kernel(c, d), kernel(d, e, shift), product(e, b, f)]
+
+    assert list(row_blocking.strips(chain, bases)) == [(0, 2, ROWS), (2, 4, ROWS)]
+
+
+def test_weights_that_a_strip_writes_end_it(buffers: Any) -> None:
+    (a, b, c, d, e, f), bases = buffers
+    chain = [product(a, b, c), kernel(c, d), product(a, d, e), kernel(e, f)]
+
+    assert list(row_blocking.strips(chain, bases)) == [(0, 2, ROWS), (2, 4, ROWS)]
+
+
+def test_memory_used_again_by_rows_of_another_length_ends_a_strip(buffers: Any) -> None:
+    """Temporaries share an arena: what is free after one step may be a later one's, for other rows."""
+    (a, b, c, _, e, _), bases = buffers
+    wide = Native(ROWS, (Span((c, 0), 0, 64, 64, False), Span((e, 0), 0, 128, 128, True)))
+    bases[id(e)] = bases[id(a)]
+
+    assert list(row_blocking.strips([product(a, b, c), wide], bases)) == []
+    bases[id(e)] = 10 * 8192
+    assert list(row_blocking.strips([product(a, b, c), wide], bases)) == [(0, 2, ROWS)]
+
+
+def test_one_instruction_or_few_rows_are_no_strip(buffers: Any) -> None:
+    (a, b, c, d, *_), bases = buffers
+    dependent = Native(1, None)
+
+    assert list(row_blocking.strips([dependent, product(a, b, c), dependent], bases)) == []
+    assert list(row_blocking.strips([product(a, b, c, 8), kernel(c, d, 0, 8 * 16)], bases)) == []
+    assert list(row_blocking.strips([kernel(a, c), kernel(c, d)], bases)) == []
+
+
+@pytest.mark.parametrize("rows", [32, 33, 40, 100, 255, 256, 257, 1000])
+def test_chunks_cover_the_rows(rows: int) -> None:
+    grain = rows_of_chunk(rows)
+
+    assert 16 <= grain <= 128 and grain % 8 == 0 and -(-rows // grain) >= 2
+
+
+# --- the whole way ---------------------------------------------------------------------------------------------------
+
+
+def recurrent(w: Any, x: Any, between: Any) -> Any:
+    h = x[0]
+    for t in range(4):
+        h = jg.tanh(jg.matmul(between(h), w) + x[t])
+    return h
+
+
+def in_strips(function: Any, *args: Any) -> int:
+    """How many instructions of the compiled ``function`` are in strips."""
+    frame = NativeFrame(function.lookup(*args).program)
+    return sum(int(line[1]) for part in frame.parts for line in getattr(part, "table", ()) if line[0] == instruction_loop.STRIP)
+
+
+BETWEEN = {
+    "nothing": lambda h: h,
+    "elementwise": lambda h: h * 2.0 - 1.0,
+    "other rows": lambda h: jg.flip(h, 0),
+    "shifted rows": lambda h: jg.concatenate([h[1:], h[:1]]),
+    "columns": lambda h: jg.flip(h, 1),
+    "shifted columns": lambda h: jg.concatenate([h[:, 1:], h[:, :1]], axis=1),
+    "transposed": lambda h: h.T + 0.0,
+    "mean of all": lambda h: h - jg.mean(h),
+    "mean of rows": lambda h: h - jg.mean(h, axis=1, keepdims=True),
+    "mean of columns": lambda h: h - jg.mean(h, axis=0),
+}
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("name", BETWEEN)
+@pytest.mark.parametrize("rows", [48, 33])
+def test_recurrences_equal_eager(name: str, rows: int) -> None:
+    if name == "transposed" and rows != 48:
+        pytest.skip("the state is square")
+    between = BETWEEN[name]
+    w = jg.tensor(RNG.normal(size=(48, 48)).astype(np.float32) / 7)
+    x = jg.tensor(RNG.normal(size=(4, rows, 48)).astype(np.float32))
+
+    def step(w: Any, x: Any) -> Any:
+        return jg.value_and_grad(lambda w, x: jg.mean(recurrent(w, x, between) ** 2), argnums=(0, 1))(w, x)
+
+    compiled = jit(step, check="off")
+    results = []
+    for threads in (1, 2, 3):
+        jg.set_num_threads(threads)
+        loss, (dw, dx) = compiled(w, x)
+        results.append([loss.numpy(), dw.numpy(), dx.numpy()])
+    expected = step(w, x)
+
+    for a, b, c, d in zip(*results, (expected[0], *expected[1]), strict=True):
+        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a, c)
+        np.testing.assert_allclose(a, d.numpy(), rtol=2e-4, atol=2e-6)
+    if name in ("nothing", "elementwise"):
+        assert in_strips(compiled, w, x) >= 8
+
+
+@pytest.fixture(autouse=True)
+def restore_threads() -> Any:
+    before = jg.get_num_threads()
+    yield
+    jg.set_num_threads(before)
