@@ -21,33 +21,33 @@ class CompiledKernel:
 
     name: str
     main: Source
-    finish: Source | None
+    epilogue: Source | None
     kernel: Kernel
     main_code: Any
-    finish_code: Any
+    epilogue_code: Any
     from_disk: bool
     general: bool = False
 
     @property
     def source(self) -> str:
         """Readable source of everything that runs."""
-        return self.main.text + ("\n" + self.finish.text if self.finish is not None else "")
+        return self.main.text + ("\n" + self.epilogue.text if self.epilogue is not None else "")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CompiledLaunch:
     """A compiled kernel for one launch.
 
     Attributes:
         new: whether it was compiled just now, not found among earlier ones.
-        words, finish_words: argument words of the launch's float literals, if the kernel has them as parameters: they
+        words, epilogue_words: argument words of the launch's float literals, if the kernel has them as parameters: they
             follow the launch's other words.
     """
 
     kernel: CompiledKernel
     new: bool
     words: tuple[int, ...] = ()
-    finish_words: tuple[int, ...] = ()
+    epilogue_words: tuple[int, ...] = ()
 
 
 class Backend(Protocol):
@@ -56,11 +56,11 @@ class Backend(Protocol):
     name: str
     native: bool  # whether code is machine code at an address, run by the native instruction loop
 
-    def compile(self, kernel: Kernel) -> Found:
+    def compile(self, kernel: Kernel) -> CompiledLaunch:
         """The compiled kernel for one launch."""
 
 
-class Structures:
+class KernelCache:
     """What a backend has compiled, by the structure of kernels.
 
     The first kernel of a structure is compiled with its float literals in the text, where they cost nothing. When the
@@ -74,24 +74,24 @@ class Structures:
         self._lock = threading.Lock()
 
     def find(
-        self, main: Source, finish: Source | None, build: Callable[[Source, Source | None, bool], CompiledKernel]
-    ) -> Found:
-        """The kernel of these sources; ``build(main, finish, general)`` compiles one if there is none yet."""
-        wide, wide_finish = main.generalised, finish and finish.generalised
-        words = wide.words, wide_finish.words if wide_finish is not None else ()
-        exact, structure = _identity(main, finish), _identity(wide, wide_finish)
+        self, main: Source, epilogue: Source | None, build: Callable[[Source, Source | None, bool], CompiledKernel]
+    ) -> CompiledLaunch:
+        """The kernel of these sources; ``build(main, epilogue, general)`` compiles one if there is none yet."""
+        wide, wide_epilogue = main.generalised, epilogue and epilogue.generalised
+        words = wide.words, wide_epilogue.words if wide_epilogue is not None else ()
+        exact, structure = _identity(main, epilogue), _identity(wide, wide_epilogue)
         with self._lock:
             if (known := self._compiled.get(exact)) is not None:
-                return Found(known, False)
+                return CompiledLaunch(known, False)
             if (known := self._compiled.get(structure)) is not None:
-                return Found(known, False, *words)
+                return CompiledLaunch(known, False, *words)
             if structure not in self._met:
-                self._compiled[exact] = new = build(main, finish, False)
+                self._compiled[exact] = new = build(main, epilogue, False)
                 self._met.add(structure)
-                return Found(new, True)
-            self._compiled[structure] = new = build(wide, wide_finish, True)
-            return Found(new, True, *words)
+                return CompiledLaunch(new, True)
+            self._compiled[structure] = new = build(wide, wide_epilogue, True)
+            return CompiledLaunch(new, True, *words)
 
 
-def _identity(main: Source, finish: Source | None) -> tuple[Any, ...]:
-    return (main.identity, main.params, finish and finish.identity, finish and finish.params)
+def _identity(main: Source, epilogue: Source | None) -> tuple[Any, ...]:
+    return (main.identity, main.params, epilogue and epilogue.identity, epilogue and epilogue.params)

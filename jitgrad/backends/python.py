@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.backends.base import CompiledKernel, Found, Structures
+from jitgrad.backends.base import CompiledKernel, CompiledLaunch, KernelCache
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cpu.backend import user_functions
 from jitgrad.backends.cpu.row_loops import emit_cpu
 from jitgrad.backends.llvm.kernel_library import FUNCTIONS
 from jitgrad.compiler.lowering.kernel_ir import LANES, Kernel
 from jitgrad.core.aval import dtype_name
-from jitgrad.eager.float16 import held
+from jitgrad.eager.float16 import compute_dtype
 from jitgrad.vecmath import numpy_namespace
 
 DTYPES = {dtype_name(np.dtype(c)): np.dtype(c) for c in "?bhilBHILefd"}
@@ -49,12 +49,12 @@ def passed(word: int, kind: str) -> Any:
     if kind[0] != "f":
         return word
     number = np.array(word, np.int64).astype(f"i{int(kind[1:]) // 8}").view(DTYPES[kind])
-    return number.astype(held(DTYPES[kind]))[()]
+    return number.astype(compute_dtype(DTYPES[kind]))[()]
 
 
 def _to(dtype: np.dtype[Any]) -> Callable[[Any], Any]:
     def convert(x: Any) -> Any:
-        return np.asarray(x).astype(dtype).astype(held(dtype))[()]
+        return np.asarray(x).astype(dtype).astype(compute_dtype(dtype))[()]
 
     return convert
 
@@ -63,19 +63,19 @@ def _scratch(dtype: np.dtype[Any]) -> Callable[[int], Pointer]:
     return lambda count: Pointer(np.zeros(count, dtype))
 
 
-def _rows_to_lanes(tile: Pointer, p: Pointer, stride: int, n: int, m: int) -> None:
+def _transpose_rows_in(tile: Pointer, p: Pointer, stride: int, n: int, m: int) -> None:
     for j in range(n):
         for k in range(LANES):
             tile[j * LANES + k] = p[min(k, m - 1) * stride + j]
 
 
-def _lanes_to_rows(p: Pointer, tile: Pointer, stride: int, n: int, m: int) -> None:
+def _transpose_rows_out(p: Pointer, tile: Pointer, stride: int, n: int, m: int) -> None:
     for j in range(n):
         for k in range(m):
             p[k * stride + j] = tile[j * LANES + k]
 
 
-def _columns_to_rows(tile: Pointer, p: Pointer, stride: int, n: int, m: int) -> None:
+def _transpose_tile(tile: Pointer, p: Pointer, stride: int, n: int, m: int) -> None:
     for k in range(m):
         for j in range(n):
             tile[k * LANES + j] = p[j * stride + k]
@@ -88,19 +88,19 @@ def names() -> Mapping[str, Any]:
     found.update({f"to_{name}": _to(dtype) for name, dtype in DTYPES.items()})
     found.update({f"scratch_{name}": _scratch(dtype) for name, dtype in DTYPES.items()})
     found.update(
-        rows_to_lanes=_rows_to_lanes,
-        lanes_to_rows=_lanes_to_rows,
-        columns_to_rows=_columns_to_rows,
+        transpose_rows_in=_transpose_rows_in,
+        transpose_rows_out=_transpose_rows_out,
+        transpose_tile=_transpose_tile,
         at=lambda p, n: Pointer(p.array, p.offset + int(n)),
         stream=Pointer.__setitem__,
         prefetch=lambda p, n: None,
         prefetch_beside=lambda p, n: None,
-        old=lambda x: x,
+        freeze=lambda x: x,
         as_half=np.float32,
         as_bits=np.float16,
         select=lambda c, a, b: a if c else b,
-        fsum=lambda a, x: a + x,
-        fprod=lambda a, x: a * x,
+        reassoc_add=lambda a, x: a + x,
+        reassoc_mul=lambda a, x: a * x,
         fmax=np.maximum,
         fmin=np.minimum,
         INF=np.inf,
@@ -116,14 +116,14 @@ class PythonBackend:
     native = False
 
     def __init__(self) -> None:
-        self._structures = Structures()
+        self._structures = KernelCache()
 
-    def compile(self, kernel: Kernel) -> Found:
-        def build(main: Source, finish: Source | None, general: bool) -> CompiledKernel:
+    def compile(self, kernel: Kernel) -> CompiledLaunch:
+        def build(main: Source, epilogue: Source | None, general: bool) -> CompiledKernel:
             functions = user_functions(kernel)
             code = _load(main, "kernel", kernel.name, functions)
-            finish_code = None if finish is None else _load(finish, "finish", kernel.name, functions)
-            return CompiledKernel(kernel.name, main, finish, kernel, code, finish_code, False, general)
+            epilogue_code = None if epilogue is None else _load(epilogue, "epilogue", kernel.name, functions)
+            return CompiledKernel(kernel.name, main, epilogue, kernel, code, epilogue_code, False, general)
 
         return self._structures.find(*emit_cpu(kernel), build)
 

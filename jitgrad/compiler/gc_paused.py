@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def collector_paused() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Within it, no collection of cycles starts by itself.
 
     The many small objects of a translation, of a trace and of a plan set off full collections that find nothing: a single one

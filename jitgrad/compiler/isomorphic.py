@@ -23,7 +23,7 @@ class _Part:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Folded:
+class OutlinedGraph:
     """A program with one part of each kind in place of many: ``graphs`` are the rest, then one part of every kind.
 
     ``kinds`` holds the parts of each kind, in program order. ``shared`` are the numbers that parts read and the rest
@@ -55,7 +55,7 @@ class Folded:
                 if reader is not None:
                     yield makers[id(value)], reader, len(kind)
 
-    def unfold(self, graphs: Sequence[Graph]) -> Graph | None:
+    def inline(self, graphs: Sequence[Graph]) -> Graph | None:
         """The whole program, of what passes made of the ``graphs``.
 
         None if they found out that a number which parts share is known: that of a part could use it.
@@ -91,7 +91,7 @@ def _instance(graph: Graph, inputs: Sequence[Atom], nodes: list[TraceNode]) -> l
     return [now.get(id(atom), atom) for atom in graph.outputs]
 
 
-def fold(graph: Graph) -> Folded:
+def outline(graph: Graph) -> OutlinedGraph:
     """Find the kinds of parts of which ``graph`` has `MANY`, or more.
 
     Parts are alike if they cannot be told apart but for where their inputs come from: the same ops, attributes, literals,
@@ -111,12 +111,12 @@ def fold(graph: Graph) -> Folded:
     return _folded(graph, many, shared) if many else alone(graph)
 
 
-def alone(graph: Graph) -> Folded:
+def alone(graph: Graph) -> OutlinedGraph:
     """``graph`` as it is."""
-    return Folded(graph, (graph,), (), (), ())
+    return OutlinedGraph(graph, (graph,), (), (), ())
 
 
-def _folded(graph: Graph, kinds: tuple[tuple[_Part, ...], ...], shared: dict[int, Value]) -> Folded:
+def _folded(graph: Graph, kinds: tuple[tuple[_Part, ...], ...], shared: dict[int, Value]) -> OutlinedGraph:
     taken = {id(node) for kind in kinds for part in kind for node in part.nodes}
     elsewhere = {k for kind in kinds for part in kind for k in part.results}
     rest = tuple([node for node in graph.nodes if id(node) not in taken])
@@ -129,7 +129,7 @@ def _folded(graph: Graph, kinds: tuple[tuple[_Part, ...], ...], shared: dict[int
     needed = {id(atom) for atom in chain(outputs, chain.from_iterable(node.ins for node in rest))}
     inputs = tuple([v for v in graph.inputs if id(v) in needed])
     graphs = [Graph(graph.name, p.inputs, p.nodes, tuple(graph.outputs[k] for k in p.results)) for p in examples]
-    return Folded(graph, (Graph(graph.name, inputs, rest, outputs), *graphs), kinds, numbers, results)
+    return OutlinedGraph(graph, (Graph(graph.name, inputs, rest, outputs), *graphs), kinds, numbers, results)
 
 
 def _shared_numbers(graph: Graph) -> dict[int, Value]:

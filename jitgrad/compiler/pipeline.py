@@ -5,22 +5,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 
-from jitgrad.compiler.isomorphic import Folded, alone, fold
+from jitgrad.compiler.isomorphic import OutlinedGraph, alone, outline
 from jitgrad.compiler.passes.batch_products import batch_products
-from jitgrad.compiler.passes.canonicalize_reductions import spell_reductions
+from jitgrad.compiler.passes.canonicalize_reductions import canonicalize_reductions
 from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
-from jitgrad.compiler.passes.decompose_matvec import spell_vector_products
-from jitgrad.compiler.passes.distribute_mean_gradient import sum_terms_apart
+from jitgrad.compiler.passes.decompose_matvec import decompose_matvec
+from jitgrad.compiler.passes.distribute_mean_gradient import distribute_mean_gradient
 from jitgrad.compiler.passes.fuse import fuse
-from jitgrad.compiler.passes.hoist_small_reductions import isolate
+from jitgrad.compiler.passes.hoist_small_reductions import hoist_small_reductions
 from jitgrad.compiler.passes.insert_copies import insert_copies
-from jitgrad.compiler.passes.materialize_transposes import turn_shared_factors
+from jitgrad.compiler.passes.materialize_transposes import materialize_transposes
 from jitgrad.compiler.passes.simplify import simplify
-from jitgrad.compiler.passes.sink_transposes import sink_permutations
-from jitgrad.compiler.passes.slices import assemble, share_places, split_elementwise
-from jitgrad.compiler.passes.unroll_axes import unroll_short_axes
-from jitgrad.compiler.passes.unroll_reductions import unroll_short_reductions
-from jitgrad.compiler.passes.upcast_fp16 import widen_halves
+from jitgrad.compiler.passes.sink_transposes import sink_transposes
+from jitgrad.compiler.passes.slices import insert_slices, merge_pads, push_slices_up
+from jitgrad.compiler.passes.unroll_axes import unroll_axes
+from jitgrad.compiler.passes.unroll_reductions import unroll_reductions
+from jitgrad.compiler.passes.upcast_fp16 import upcast_fp16_reductions
 from jitgrad.compiler.verify import verify, verify_order
 from jitgrad.core import config
 from jitgrad.core.ir import Graph, format_graph
@@ -31,20 +31,20 @@ Watcher = Callable[[str, Graph], None]
 PASSES: tuple[Pass, ...] = (
     eliminate_dead,
     simplify,
-    widen_halves,
-    spell_vector_products,
-    sink_permutations,
-    sum_terms_apart,
-    unroll_short_axes,
-    spell_reductions,
-    unroll_short_reductions,
+    upcast_fp16_reductions,
+    decompose_matvec,
+    sink_transposes,
+    distribute_mean_gradient,
+    unroll_axes,
+    canonicalize_reductions,
+    unroll_reductions,
     eliminate_common,
-    split_elementwise,
-    share_places,
-    assemble,
+    push_slices_up,
+    merge_pads,
+    insert_slices,
     batch_products,
-    turn_shared_factors,
-    isolate,
+    materialize_transposes,
+    hoist_small_reductions,
     eliminate_dead,
     insert_copies,
     fuse,
@@ -58,7 +58,7 @@ def ignore(stage: str, graph: Graph) -> None:
 def run_passes(graph: Graph, passes: Sequence[Pass] = PASSES, watch: Watcher = ignore) -> Graph:
     """Apply ``passes`` in order, verifying after each and showing each result to ``watch``.
 
-    Of parts that are alike only one goes through the passes (`jitgrad.compiler.isomorphic`); the last stage, ``unfold``, is
+    Of parts that are alike only one goes through the passes (`jitgrad.compiler.isomorphic`); the last stage, ``inline``, is
     what all of them become.
 
     JITGRAD_VERIFY=0 never verifies, 1 verifies the trace and the last result, 2 verifies after every pass.
@@ -67,22 +67,22 @@ def run_passes(graph: Graph, passes: Sequence[Pass] = PASSES, watch: Watcher = i
     if level >= 1:
         verify_order(graph)
     watch("trace", graph)
-    folded = fold(graph)
-    graphs = _run(folded, passes, watch, level)
-    result = folded.unfold(graphs)
+    outlined = outline(graph)
+    graphs = _run(outlined, passes, watch, level)
+    result = outlined.inline(graphs)
     if result is None:
-        folded = alone(graph)
-        (result,) = _run(folded, passes, watch, level)
-    if len(folded.graphs) > 1:
+        outlined = alone(graph)
+        (result,) = _run(outlined, passes, watch, level)
+    if len(outlined.graphs) > 1:
         if level >= 1:
-            verify_order(result, after="unfold")
-        watch("unfold", result)
+            verify_order(result, after="inline")
+        watch("inline", result)
     return result
 
 
-def _run(folded: Folded, passes: Sequence[Pass], watch: Watcher, level: int) -> tuple[Graph, ...]:
-    """What ``passes`` make of each graph of ``folded``."""
-    graphs = folded.graphs
+def _run(outlined: OutlinedGraph, passes: Sequence[Pass], watch: Watcher, level: int) -> tuple[Graph, ...]:
+    """What ``passes`` make of each graph of ``outlined``."""
+    graphs = outlined.graphs
     if level >= 1:
         for graph in graphs:
             verify(graph)
@@ -92,7 +92,7 @@ def _run(folded: Folded, passes: Sequence[Pass], watch: Watcher, level: int) -> 
             for graph in graphs:
                 verify(graph, after=run.__name__)
         if watch is not ignore:
-            watch(run.__name__, folded.shown(graphs))
+            watch(run.__name__, outlined.shown(graphs))
     return graphs
 
 

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitgrad.compiler.lowering.kernel_reuse import Structures
+from jitgrad.compiler.lowering.kernel_reuse import LoweringCache
 from jitgrad.compiler.lowering.layout import Buffer, Location, row_major, view_location
 from jitgrad.compiler.lowering.lower import Lowered
 from jitgrad.compiler.memory.arena import arena
 from jitgrad.compiler.memory.donation import UPDATES, Lifetimes, find_overwrites
 from jitgrad.compiler.passes.copy_kernels import copying, zeros
-from jitgrad.compiler.passes.slices import ASSEMBLE, Index, uncovered
+from jitgrad.compiler.passes.slices import INSERT_SLICES, Index, uncovered
 from jitgrad.core.aval import Aval
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import REGISTRY, Kind, OpDef
@@ -85,7 +85,7 @@ class _Planner:
         self.graph = graph
         self.where: dict[int, Location] = {}
         self.steps: list[Step] = []
-        self.structures = Structures()
+        self.structures = LoweringCache()
         self.lifetimes = Lifetimes(graph)
         self.in_place = find_overwrites(graph, donated, free, self.structures, self.lifetimes)
         self.buffers: list[Buffer] = []
@@ -110,15 +110,15 @@ class _Planner:
     # --- assembled values ----------------------------------------------------------------------------------------
 
     def _find_slots(self) -> dict[int, tuple[TraceNode, Index]]:
-        """For values that are parts of an ``assemble``: their place in it. Kernels and products write them there."""
+        """For values that are parts of an ``insert_slices``: their place in it. Kernels and products write them there."""
         slots: dict[int, tuple[TraceNode, Index]] = {}
         results = set(map(id, self.graph.outputs))
         for node in self.graph.nodes:
-            if node.op is not ASSEMBLE:
+            if node.op is not INSERT_SLICES:
                 continue
             for atom, index in zip(node.ins, node.attr("indices"), strict=True):
                 maker = self.lifetimes.made_by.get(id(atom))
-                placed = maker is not None and (maker.op.kind is Kind.FUSED or maker.op is ASSEMBLE)
+                placed = maker is not None and (maker.op.kind is Kind.FUSED or maker.op is INSERT_SLICES)
                 direct = placed and id(atom) not in results
                 if direct and id(atom) not in slots and id(atom) not in self.in_place:
                     slots[id(atom)] = node, index
@@ -235,7 +235,7 @@ class _Planner:
             if seen is not None:
                 self.where[id(node.out)] = seen
                 return
-        if node.op is ASSEMBLE:
+        if node.op is INSERT_SLICES:
             self._assembled(node)
             self._place_assembly(node)
         elif node.op.name == "put_slice" and node.ins[0].aval.dtype == node.ins[1].aval.dtype:

@@ -114,7 +114,7 @@ class Trace:
             return self.lift(x, "array")
         if isinstance(x, np.generic):
             return Literal(x.item(), x.dtype)
-        return Literal(int(x), sized=True) if isinstance(x, Count) else Literal(x)
+        return Literal(int(x), shape_derived=True) if isinstance(x, Count) else Literal(x)
 
     # --- the Interpreter protocol --------------------------------------------------------------------------------
 

@@ -24,12 +24,12 @@ class Value:
 class Literal:
     """A number known while compiling: weakly typed as Python's are, unless it has a dtype.
 
-    ``sized``: it follows from a shape, and is an argument of kernels and not part of their text.
+    ``shape_derived``: it follows from a shape, and is an argument of kernels and not part of their text.
     """
 
     value: bool | int | float
     dtype: Dtype | None = None
-    sized: bool = False
+    shape_derived: bool = False
 
     @property
     def aval(self) -> Aval:
@@ -43,7 +43,7 @@ class Literal:
         return hash(self.key())
 
     def key(self) -> tuple[type, str, Dtype | None, bool]:
-        return type(self.value), repr(self.value), self.dtype, self.sized
+        return type(self.value), repr(self.value), self.dtype, self.shape_derived
 
     def __str__(self) -> str:
         return repr(self.value) if self.dtype is None else f"{dtype_name(self.dtype)}({self.value!r})"

@@ -36,7 +36,7 @@ def in_kernels() -> bool:
     return platform.machine() in ("aarch64", "arm64") or bool(FEATURES.get("F16C", False))
 
 
-def held(dtype: Dtype) -> Dtype:
+def compute_dtype(dtype: Dtype) -> Dtype:
     """The dtype that kernels compute in for ``dtype``: float32 for float16."""
     return SINGLE if dtype == HALF else dtype
 
@@ -72,7 +72,7 @@ def _rounds_once(scalar: str) -> bool:
     return called <= _EXACT | _ROUNDING and operators + len(called & _ROUNDING) <= 1 and exact_constants
 
 
-def meaning(op: OpDef, dtypes: Sequence[Dtype]) -> Callable[..., Any]:
+def eager_function(op: OpDef, dtypes: Sequence[Dtype]) -> Callable[..., Any]:
     """The NumPy function of the elementwise ``op`` for operands of ``dtypes``, with the bits that kernels give."""
     if HALF not in dtypes or not has_kernel_form(op):
         return op.eager

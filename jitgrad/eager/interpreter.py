@@ -16,7 +16,7 @@ from jitgrad.core.errors import InPlaceError, LeakedTracerError, ShapeError
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.eager import buffer_pool
-from jitgrad.eager.float16 import meaning
+from jitgrad.eager.float16 import eager_function
 
 
 def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[str, Any]) -> Any:
@@ -26,7 +26,7 @@ def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[
         if attrs:
             broadcast_shapes(op.name, avals)
             dtypes, out = op.dtypes(avals, **attrs)
-            function = meaning(op, dtypes)
+            function = eager_function(op, dtypes)
         else:
             dtypes, out, function, pooled = _loop(op, *[(a.shape, a.dtype, a.weak) for a in avals])
         arrays = [np.asarray(x, dtype) for x, dtype in zip(arrays, dtypes, strict=True)]
@@ -57,14 +57,14 @@ def _loop(
     avals = [Aval(*look) for look in looks]
     shape = broadcast_shapes(op.name, avals)
     dtypes, out = op.dtypes(avals)
-    function = meaning(op, dtypes)
+    function = eager_function(op, dtypes)
     if not isinstance(function, np.ufunc) or math.prod(shape) * out.itemsize < _LARGE:
         return dtypes, out, function, None
     return dtypes, out, function, shape if function.resolve_dtypes((*dtypes, None))[-1] == out else None
 
 
 def run_on_arrays(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-    """The NumPy meaning of ``op`` on arrays and numbers."""
+    """The NumPy eager_function of ``op`` on arrays and numbers."""
     return run_eagerly(op, list(operands), [aval_of(op, x) for x in operands], attrs)
 
 

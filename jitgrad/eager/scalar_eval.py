@@ -82,7 +82,7 @@ def evaluate_scalar(op: OpDef, *arrays: Any, **attrs: Any) -> np.ndarray[Any, An
 def evaluate_with(
     functions: Mapping[str, Any], op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]
 ) -> np.ndarray[Any, Any]:
-    """`evaluate_scalar` with other ``functions`` than those of NumPy's meaning."""
+    """`evaluate_scalar` with other ``functions`` than those of NumPy's eager_function."""
     if op.scalar is None:
         raise ArgumentError(f"evaluate_scalar: op {op} has no scalar expression")
     operands = [np.asarray(x) for x in arrays]

@@ -47,7 +47,7 @@ from jitgrad.guards.denylist import (
 )
 from jitgrad.guards.guard import IMMUTABLE, MISSING, NOWHERE, Check, Path, cell_contents
 from jitgrad.guards.name_lookup import follow
-from jitgrad.guards.object_state import FoundArray, Names, OpenClass, OpenObject, reads_everything
+from jitgrad.guards.object_state import ArrayState, Names, OpenClass, OpenObject, reads_everything
 
 MAX_ITEMS = 20_000  # a check reads every item on every call: about 25 ns each
 MAX_CHECKS = 100_000
@@ -79,13 +79,13 @@ class _Suspect:
     message: str
 
 
-class Reach:
+class Discovery:
     """The walk. ``run`` visits values until neither a new value nor a new attribute name turns up."""
 
     def __init__(self, user_files: frozenset[str]) -> None:
         self.checks: list[Check] = []
         self.tensors: dict[int, tuple[Path, Tensor]] = {}
-        self.arrays: list[FoundArray] = []
+        self.arrays: list[ArrayState] = []
         self.objects: list[OpenObject] = []
         self.classes: list[OpenClass] = []
         self.random_states: list[tuple[Any, Any, Path]] = []
@@ -177,7 +177,7 @@ class Reach:
     def _array(self, visit: _Visit) -> None:
         layout = (visit.value.shape, visit.value.strides, visit.value.dtype)
         if not any(found.array is visit.value for found in self.arrays):
-            self.arrays.append(FoundArray(visit.value, visit.path, visit.origin))
+            self.arrays.append(ArrayState(visit.value, visit.path, visit.origin))
         self.check(Check("layout", visit.value, None, layout, visit.path, visit.origin))
 
     def _sequence(self, visit: _Visit) -> None:
@@ -384,17 +384,17 @@ class Reach:
             self.enqueue(getattr(value, name, None), found.path.attr(name), origin, mentioned)
 
 
-_VISITORS: tuple[tuple[Any, Callable[[Reach, _Visit], None]], ...] = (
-    (Tensor, Reach._tensor),
-    (np.ndarray, Reach._array),
-    (enum.Enum, Reach._enum),
-    (ModuleType, Reach._user_module),
-    (FunctionType, Reach._function),
-    ((MethodType, BuiltinFunctionType, MethodWrapperType, partial, *_DESCRIPTORS), Reach._parts),
-    (type, Reach._class),
-    ((dict, MappingProxyType), Reach._mapping),
-    ((list, tuple, deque, set, frozenset), Reach._sequence),
-    ((bytearray, array.array), Reach._bytes),
-    (ContextVar, Reach._context),
-    (weakref.ref, Reach._weak),
+_VISITORS: tuple[tuple[Any, Callable[[Discovery, _Visit], None]], ...] = (
+    (Tensor, Discovery._tensor),
+    (np.ndarray, Discovery._array),
+    (enum.Enum, Discovery._enum),
+    (ModuleType, Discovery._user_module),
+    (FunctionType, Discovery._function),
+    ((MethodType, BuiltinFunctionType, MethodWrapperType, partial, *_DESCRIPTORS), Discovery._parts),
+    (type, Discovery._class),
+    ((dict, MappingProxyType), Discovery._mapping),
+    ((list, tuple, deque, set, frozenset), Discovery._sequence),
+    ((bytearray, array.array), Discovery._bytes),
+    (ContextVar, Discovery._context),
+    (weakref.ref, Discovery._weak),
 )

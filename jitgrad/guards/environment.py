@@ -1,4 +1,4 @@
-"""Surroundings: what a function could read when it was traced, what the trace changed of it, and the guard for both."""
+"""Environment: what a function could read when it was traced, what the trace changed of it, and the guard for both."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from jitgrad.core.errors import UnguardableError
 from jitgrad.core.origin import Origin, is_user_file
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.denylist import random_state
-from jitgrad.guards.discovery import Reach
+from jitgrad.guards.discovery import Discovery
 from jitgrad.guards.guard import NOWHERE, Check, Guard, Path, describe
-from jitgrad.guards.object_state import FoundArray, OpenObject, instance_dict, lookup, title
+from jitgrad.guards.object_state import ArrayState, OpenObject, instance_dict, lookup, title
 
 MAX_ARRAY_BYTES = 64 * 1024  # compared on every call: 64 kB take about 3 us
 
 
-class Surroundings:
+class Environment:
     """A picture of everything outside a function that the function may read.
 
     Take it before tracing (``capture``), ask for ``changes`` right after, then make the ``guard``. It holds strong
     references to what it saw, so that no identity can be reused.
     """
 
-    def __init__(self, reach: Reach) -> None:
+    def __init__(self, reach: Discovery) -> None:
         self._reach = reach
         self._contents = {
             id(found.array): found.array.tobytes() for found in reach.arrays if found.array.nbytes <= MAX_ARRAY_BYTES
         }
 
     @staticmethod
-    def capture(function: Callable[..., Any], static_values: Mapping[str, Any] | None = None) -> Surroundings:
+    def capture(function: Callable[..., Any], static_values: Mapping[str, Any] | None = None) -> Environment:
         """Everything that ``function`` and its static arguments (name -> value) lead to, as it is now.
 
         The cache key of the caller must hold static arguments that are objects, and the ``__self__`` of a bound
@@ -45,7 +45,7 @@ class Surroundings:
             UnguardableError: if the function reads a clock, a random state, a file or the like, consumes an iterator,
                 or assigns to a global or an outer variable.
         """
-        reach = Reach(frozenset(_files(function)))
+        reach = Discovery(frozenset(_files(function)))
         if isinstance(function, MethodType):
             code = getattr(function.__func__, "__code__", None)
             first = code.co_varnames[0] if code is not None and code.co_varnames else "self"
@@ -55,7 +55,7 @@ class Surroundings:
         for key, value in (static_values or {}).items():
             reach.enqueue(value, Path("argument", key))
         reach.run()
-        return Surroundings(reach)
+        return Environment(reach)
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors that the function can reach, by the expression that leads to them."""
@@ -143,7 +143,7 @@ def _place(origin: Origin) -> str:
     return f" ({origin})" if origin.line else ""
 
 
-def _too_large(found: FoundArray) -> UnguardableError:
+def _too_large(found: ArrayState) -> UnguardableError:
     return UnguardableError(
         f"{found.origin.full()}: {found.path} is {describe(found.array)}, too large to be compared on every call, and "
         "the function read it as Python does (not as an operand of jitgrad): pass it as an argument"

@@ -53,7 +53,7 @@ class Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class CheckKind:
     """A way to read: ``suspect`` is Python text that is true if holder ``{h}`` may no longer give ``{e}``.
 
     ``{k}`` is the key as a literal and ``{name}`` as an identifier. ``read(holder, key)`` gives the value itself.
@@ -65,23 +65,23 @@ class Kind:
 
 _EACH = "(len({h}) != {n} or not all(map(is_, {h}, {e})))"
 
-KINDS: dict[str, Kind] = {
-    "item": Kind("{h}[{k}] is not {e}", lambda h, k: h[k]),
-    "cell": Kind("{h}.cell_contents is not {e}", lambda h, k: h.cell_contents),
-    "attribute": Kind("{h}.{name} is not {e}", getattr),
-    "absent": Kind("{k} in {h}", lambda h, k: h.get(k, MISSING)),
-    "class": Kind("{h}.__class__ is not {e}", lambda h, k: h.__class__),
-    "length": Kind("len({h}) != {e}", lambda h, k: len(h)),
-    "keys": Kind("(*{h},) != {e}", lambda h, k: tuple(h)),
-    "unset": Kind("hasattr({h}, {k})", lambda h, k: getattr(h, k, MISSING)),
-    "items": Kind(_EACH, lambda h, k: tuple(h)),
-    "values": Kind(_EACH.replace("map(is_, {h},", "map(is_, {h}.values(),"), lambda h, k: tuple(h.values())),
-    "aval": Kind("({h}._aval is not {e} and {h}.aval != {e})", lambda h, k: h.aval),
-    "layout": Kind("({h}.shape, {h}.strides, {h}.dtype) != {e}", lambda h, k: (h.shape, h.strides, h.dtype)),
-    "content": Kind("{h}.tobytes() != {e}", lambda h, k: h.tobytes()),
-    "bytes": Kind("bytes({h}) != {e}", lambda h, k: bytes(h)),
-    "context": Kind("{h}.get(MISSING) is not {e}", lambda h, k: h.get(MISSING)),
-    "referent": Kind("{h}() is not {e}", lambda h, k: h()),
+KINDS: dict[str, CheckKind] = {
+    "item": CheckKind("{h}[{k}] is not {e}", lambda h, k: h[k]),
+    "cell": CheckKind("{h}.cell_contents is not {e}", lambda h, k: h.cell_contents),
+    "attribute": CheckKind("{h}.{name} is not {e}", getattr),
+    "absent": CheckKind("{k} in {h}", lambda h, k: h.get(k, MISSING)),
+    "class": CheckKind("{h}.__class__ is not {e}", lambda h, k: h.__class__),
+    "length": CheckKind("len({h}) != {e}", lambda h, k: len(h)),
+    "keys": CheckKind("(*{h},) != {e}", lambda h, k: tuple(h)),
+    "unset": CheckKind("hasattr({h}, {k})", lambda h, k: getattr(h, k, MISSING)),
+    "items": CheckKind(_EACH, lambda h, k: tuple(h)),
+    "values": CheckKind(_EACH.replace("map(is_, {h},", "map(is_, {h}.values(),"), lambda h, k: tuple(h.values())),
+    "aval": CheckKind("({h}._aval is not {e} and {h}.aval != {e})", lambda h, k: h.aval),
+    "layout": CheckKind("({h}.shape, {h}.strides, {h}.dtype) != {e}", lambda h, k: (h.shape, h.strides, h.dtype)),
+    "content": CheckKind("{h}.tobytes() != {e}", lambda h, k: h.tobytes()),
+    "bytes": CheckKind("bytes({h}) != {e}", lambda h, k: bytes(h)),
+    "context": CheckKind("{h}.get(MISSING) is not {e}", lambda h, k: h.get(MISSING)),
+    "referent": CheckKind("{h}() is not {e}", lambda h, k: h()),
 }
 
 

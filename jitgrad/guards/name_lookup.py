@@ -16,7 +16,7 @@ from jitgrad.guards.guard import MISSING, Check, Path, cell_contents
 
 
 @dataclass(slots=True)
-class Found:
+class Resolution:
     """Where a chain leads: the value, how to write it, the attributes it takes from there, the reads to guard."""
 
     value: Any
@@ -27,7 +27,7 @@ class Found:
 
 def follow(
     chain: Chain, function: FunctionType, cells: Mapping[str, CellType], *, file: str, home: str
-) -> Found | None:
+) -> Resolution | None:
     """Follow ``root.attr...`` as far as modules go; None for a local, or what a module lacks.
 
     ``cells`` are those that come from outside ``function``. Globals of other modules than ``home`` are written with
@@ -50,10 +50,10 @@ def follow(
 
 def _root(
     chain: Chain, function: FunctionType, cells: Mapping[str, CellType], origin: Origin, home: str
-) -> Found | None:
+) -> Resolution | None:
     name, scope = chain.root, function.__globals__
     if chain.kind == "import":
-        return Found(imported_module(name, scope), Path("module", name))
+        return Resolution(imported_module(name, scope), Path("module", name))
     if chain.kind == "free":
         cell = cells.get(name)
         if cell is None:  # a local of the function around
@@ -71,4 +71,4 @@ def _root(
     else:
         path, value = Path("global", name), MISSING
         check = Check("absent", scope, name, MISSING, path, origin)
-    return Found(value, path, checks=[check])
+    return Resolution(value, path, checks=[check])

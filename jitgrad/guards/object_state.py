@@ -30,7 +30,7 @@ _NOT_CALLED = frozenset(  # by the instructions of a traced function on an objec
 
 
 @dataclass(frozen=True, slots=True)
-class FoundArray:
+class ArrayState:
     """A NumPy array that the function may read."""
 
     array: np.ndarray[Any, Any]
@@ -56,8 +56,8 @@ class Names:
         self.compares |= facts.compares
 
 
-class Walk(Protocol):
-    """What opened objects need of the walk that found them (see ``reach.Reach``)."""
+class ObjectVisitor(Protocol):
+    """What opened objects need of the walk that found them (see ``reach.Discovery``)."""
 
     names: Names
 
@@ -129,7 +129,7 @@ class OpenObject:
         self.before = dict(instance_dict(self.value) or {})
         self.slots = slots_of(self.value)
 
-    def expand(self, walk: Walk) -> None:
+    def expand(self, walk: ObjectVisitor) -> None:
         """Guard the attributes that were mentioned since the last call."""
         if not self._whole and self._may_read_all(walk):
             self._whole = True
@@ -140,7 +140,7 @@ class OpenObject:
             self._done[name] = self.mentioned
             self._read(walk, name, origin)
 
-    def differences(self, walk: Walk) -> Iterator[tuple[str, Any, Any]]:
+    def differences(self, walk: ObjectVisitor) -> Iterator[tuple[str, Any, Any]]:
         """Attributes that are not what they were (name, old, new); of a library's object only those that code names."""
         whole = reads_everything(type(self.value)) or isinstance(self.value, (ModuleType, FunctionType, *_RECORDS))
         for name, old, new in differing({**self.before, **self.slots}, self.now()):
@@ -151,7 +151,7 @@ class OpenObject:
     def now(self) -> dict[str, Any]:
         return {**(instance_dict(self.value) or {}), **slots_of(self.value)}
 
-    def restore(self, walk: Walk) -> None:
+    def restore(self, walk: ObjectVisitor) -> None:
         """Put back the attributes that differ."""
         storage = instance_dict(self.value)
         for name, old, _new in tuple(self.differences(walk)):
@@ -165,12 +165,12 @@ class OpenObject:
             elif storage is not None:
                 storage[name] = old
 
-    def _may_read_all(self, walk: Walk) -> bool:
+    def _may_read_all(self, walk: ObjectVisitor) -> bool:
         if isinstance(self.value, ModuleType | FunctionType):
             return False
         return walk.names.introspects or reads_everything(type(self.value))
 
-    def _read_all(self, walk: Walk) -> None:
+    def _read_all(self, walk: ObjectVisitor) -> None:
         storage = instance_dict(self.value)
         if storage is not None and not isinstance(self.value, threading.local):
             self._check_length(walk, storage)
@@ -178,11 +178,11 @@ class OpenObject:
             called = isinstance(value, dict | list | tuple | FunctionType) or reads_everything(type(value))
             self._guard(walk, name, value, self.origin, self.mentioned and (walk.names.introspects or called))
 
-    def _check_length(self, walk: Walk, storage: dict[str, Any]) -> None:
+    def _check_length(self, walk: ObjectVisitor, storage: dict[str, Any]) -> None:
         path = self.path.attr("__dict__")
         walk.check(Check("length", storage, None, len(storage), path, self.origin))
 
-    def _read(self, walk: Walk, name: str, origin: Origin) -> None:
+    def _read(self, walk: ObjectVisitor, name: str, origin: Origin) -> None:
         storage = instance_dict(self.value)
         if storage is not None and name in storage:
             self._guard(walk, name, storage[name], origin, self.mentioned)
@@ -197,7 +197,7 @@ class OpenObject:
         elif name in walk.names.probes or lookup(type(self.value), name) is not MISSING:
             walk.check(Check("absent", storage, name, MISSING, self.path.attr(name), origin))
 
-    def _guard(self, walk: Walk, name: str, value: Any, origin: Origin, mentioned: bool) -> None:
+    def _guard(self, walk: ObjectVisitor, name: str, value: Any, origin: Origin, mentioned: bool) -> None:
         cls = type(self.value)
         if name in getattr(cls, "_unguarded", ()):
             return
@@ -226,7 +226,7 @@ class OpenClass:
     def __post_init__(self) -> None:
         self.before = dict(self.cls.__dict__)
 
-    def expand(self, walk: Walk) -> None:
+    def expand(self, walk: ObjectVisitor) -> None:
         """Guard the class attributes that were mentioned since the last call, and what Python calls by itself."""
         wanted = [*walk.names.loads, *self._implicit(walk)]
         if self.constructed:
@@ -248,7 +248,7 @@ class OpenClass:
             else:
                 setattr(self.cls, name, old)
 
-    def _implicit(self, walk: Walk) -> list[str]:
+    def _implicit(self, walk: ObjectVisitor) -> list[str]:
         """Special methods, and methods of a library's class that the user overrode: the library calls them."""
         found: list[str] = []
         bases = [base for base in self.cls.__mro__ if base is not object]
@@ -266,7 +266,7 @@ class OpenClass:
                     found.append(name)
         return found
 
-    def _read(self, walk: Walk, name: str, origin: Origin) -> None:
+    def _read(self, walk: ObjectVisitor, name: str, origin: Origin) -> None:
         first = True
         for base in self.cls.__mro__:
             if name not in base.__dict__:
@@ -278,7 +278,7 @@ class OpenClass:
             path = Path("class attribute", f"{title(self.cls)}.{name}")
             walk.check(Check("unset", self.cls, name, MISSING, path, origin))
 
-    def _guard(self, walk: Walk, base: type, holder: type, name: str, origin: Origin) -> None:
+    def _guard(self, walk: ObjectVisitor, base: type, holder: type, name: str, origin: Origin) -> None:
         raw = base.__dict__[name]
         path = Path("class attribute", f"{title(base)}.{name}")
         runs_code = hasattr(type(raw), "__get__") and not isinstance(raw, FunctionType | property | cached_property)

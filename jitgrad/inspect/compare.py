@@ -23,7 +23,7 @@ from jitgrad.inspect.stages import has_backward
 from jitgrad.inspect.timing import Timing, program_inputs, time_in_turn
 from jitgrad.inspect.traffic import eager_traffic
 from jitgrad.jit.decorator import CacheInfo, JitFunction, disable_jit
-from jitgrad.jit.executable import Compiled
+from jitgrad.jit.executable import Executable
 from jitgrad.jit.first_call_check import in_float64, judge, named_outputs, sensitivity
 from jitgrad.jit.signature import Call
 
@@ -153,7 +153,7 @@ class _Run:
         self.kwargs = kwargs
         self.call: Call = function._signature.take(args, kwargs)
         self.started = time.perf_counter()
-        self.compiled: Compiled = function.specialise(self.call)
+        self.compiled: Executable = function.specialise(self.call)
         traced = self.compiled.traced
         self.snapshot = Snapshot([self.compiled.resolve(e.target, self.call.leaves) for e in traced.effects])
         self.leaves = [self.compiled.resolve(traced.sources[k], self.call.leaves) for k in traced.wants_grad]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from jitgrad.compiler.isomorphic import fold
+from jitgrad.compiler.isomorphic import outline
 from jitgrad.compiler.passes.fuse import Fuser, fuse
 from jitgrad.compiler.pipeline import PASSES
 from jitgrad.compiler.plan import KernelStep, OpStep, Step
@@ -14,7 +14,7 @@ from jitgrad.core.op import Kind
 from jitgrad.core.origin import Origin
 from jitgrad.inspect.stages import has_backward, program_graph
 from jitgrad.inspect.traffic import readable_bytes, step_traffic
-from jitgrad.jit.executable import Compiled
+from jitgrad.jit.executable import Executable
 from jitgrad.runtime.library_call import LibraryCall
 from jitgrad.runtime.program import Program
 
@@ -216,7 +216,7 @@ def lines_text(origins: Iterable[Origin]) -> str:
     return " ".join(f"{name}:{','.join(dict.fromkeys(lines))}" for name, lines in files.items())
 
 
-def explain(compiled: Compiled) -> Explanation:
+def explain(compiled: Executable) -> Explanation:
     """The explanation of ``compiled``; compiles its programs, of a differentiable function both, but runs nothing."""
     name, traced = compiled.traced.graph.name, compiled.traced
     before = program_graph(compiled)
@@ -266,16 +266,16 @@ def _step(index: int, step: Step | TraceNode, by: str) -> StepReport:
 
 def _apart(before: Graph) -> tuple[Apart, ...]:
     """Neighbours that the fuser left in different kernels, each pair of lines once."""
-    folded = fold(before)
+    outlined = outline(before)
     found: dict[Apart, None] = {}
-    for graph in folded.graphs:
+    for graph in outlined.graphs:
         fuser = Fuser(_before_fusing(graph))
         fuser.run()
         for r in fuser.refusals:
             homes = [fuser.find(fuser.home[id(node.outs[0])]) for node in (r.producer, r.consumer)]
             if homes[0] is not homes[1]:  # refused at first, brought together by another merge
                 found[_pair(r.producer, r.consumer, r.reason)] = None
-    for producer, consumer, count in folded.cuts():
+    for producer, consumer, count in outlined.cuts():
         found[_pair(producer, consumer, f"{count} parts that are alike read this number, each in a kernel")] = None
     return tuple(found)
 

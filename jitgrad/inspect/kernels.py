@@ -10,7 +10,7 @@ from jitgrad.core.errors import BackendError
 from jitgrad.core.origin import Origin
 from jitgrad.inspect.stages import has_backward
 from jitgrad.inspect.traffic import step_traffic
-from jitgrad.jit.executable import Compiled
+from jitgrad.jit.executable import Executable
 from jitgrad.runtime.program import Launch, Program
 
 
@@ -62,7 +62,7 @@ class KernelView:
         return self.source
 
 
-def kernel_views(compiled: Compiled) -> list[KernelView]:
+def kernel_views(compiled: Executable) -> list[KernelView]:
     """A view of every kernel launch of ``compiled``, in order; those of the backward program follow."""
     if not compiled.traced.differentiable:
         return _views(compiled.program, "program")
@@ -79,15 +79,15 @@ def _views(program: Program, part: str) -> list[KernelView]:
 def _view(launch: Launch, part: str) -> KernelView:
     # kernels are shared by launches of equal structure, so text and lines come from this launch's own kernel
     kernel = launch.step.lowered.kernel
-    main, finish = emit_cpu(kernel)
+    main, epilogue = emit_cpu(kernel)
     if launch.kernel.general:
-        main, finish = main.generalised, finish and finish.generalised
+        main, epilogue = main.generalised, epilogue and epilogue.generalised
     read, written = step_traffic(launch.step)
-    codes = tuple(code for code in (launch.kernel.main_code, launch.kernel.finish_code) if code is not None)
+    codes = tuple(code for code in (launch.kernel.main_code, launch.kernel.epilogue_code) if code is not None)
     return KernelView(
         name=kernel.name,
         part=part,
-        source=main.text + ("\n" + finish.text if finish is not None else ""),
+        source=main.text + ("\n" + epilogue.text if epilogue is not None else ""),
         ops=kernel.ops,
         origins=kernel.origins,
         bytes_read=read,

@@ -14,7 +14,7 @@ from typing import Any
 
 from jitgrad.core.errors import FallbackWarning, MismatchWarning
 from jitgrad.jit.decorator import JitFunction, on_specialise
-from jitgrad.jit.executable import Compiled
+from jitgrad.jit.executable import Executable
 
 
 @dataclass(eq=False, slots=True)
@@ -27,11 +27,11 @@ class Recording:
         error: the exception that ended the script; None if it came to its end.
     """
 
-    compiled: dict[JitFunction, list[Compiled]] = field(default_factory=dict)
+    compiled: dict[JitFunction, list[Executable]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     error: BaseException | None = None
 
-    def note(self, function: JitFunction, compiled: Compiled) -> None:
+    def note(self, function: JitFunction, compiled: Executable) -> None:
         self.compiled.setdefault(function, []).append(compiled)
 
 

@@ -18,7 +18,7 @@ from jitgrad.inspect.explain import Explanation, StepReport, lines_text, ops_by_
 from jitgrad.inspect.kernels import KernelView, kernel_views
 from jitgrad.inspect.stages import stages
 from jitgrad.inspect.traffic import readable_bytes
-from jitgrad.jit.executable import Compiled
+from jitgrad.jit.executable import Executable
 
 LIGHT, DARK = "friendly", "github-dark"  # colour schemes of pygments
 
@@ -45,13 +45,13 @@ class _Section:
     recomputed: str
 
 
-def write_report(path: str | os.PathLike[str], compiled: Compiled, explanation: Explanation) -> None:
+def write_report(path: str | os.PathLike[str], compiled: Executable, explanation: Explanation) -> None:
     """Write the report on ``compiled`` to ``path``: plain HTML with its style inside, no scripts, no other files."""
     text = render(compiled, explanation)
     Path(path).write_text(text, encoding="utf-8")
 
 
-def render(compiled: Compiled, explanation: Explanation) -> str:
+def render(compiled: Executable, explanation: Explanation) -> str:
     """The report as HTML."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),

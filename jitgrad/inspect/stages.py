@@ -5,7 +5,7 @@ from __future__ import annotations
 from jitgrad.compiler.pipeline import run_passes
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.ir import Graph
-from jitgrad.jit.executable import Compiled
+from jitgrad.jit.executable import Executable
 
 
 def pass_graphs(graph: Graph) -> dict[str, Graph]:
@@ -21,7 +21,7 @@ def pass_graphs(graph: Graph) -> dict[str, Graph]:
     return found
 
 
-def stages(compiled: Compiled) -> dict[str, Graph]:
+def stages(compiled: Executable) -> dict[str, Graph]:
     """All graphs of ``compiled`` in the order in which they come about.
 
     For a function that gradients flow through, ``joint`` is forward and backward as one program, ``forward`` and
@@ -38,17 +38,17 @@ def stages(compiled: Compiled) -> dict[str, Graph]:
     return found
 
 
-def has_backward(compiled: Compiled) -> bool:
+def has_backward(compiled: Executable) -> bool:
     """Whether a backward program belongs to ``compiled``: some gradient reaches some input."""
     return bool(compiled.traced.differentiable) and any(compiled.op.joint.flows)
 
 
-def program_graph(compiled: Compiled) -> Graph:
+def program_graph(compiled: Executable) -> Graph:
     """What the passes start from: the trace, or of a differentiable function its forward half."""
     return compiled.op.split.forward if compiled.traced.differentiable else compiled.traced.graph
 
 
-def stage(compiled: Compiled, name: str) -> Graph:
+def stage(compiled: Executable, name: str) -> Graph:
     """One of `stages`. Raises ArgumentError, listing the names, if there is none called ``name``."""
     found = stages(compiled)
     if name not in found:

@@ -13,7 +13,7 @@ import numpy as np
 from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.compiler.plan import KernelStep, Step
 from jitgrad.core.tensor import Tensor
-from jitgrad.jit.executable import Compiled
+from jitgrad.jit.executable import Executable
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import contiguous
 
@@ -61,7 +61,7 @@ def _timing(samples: Sequence[float]) -> Timing:
     return Timing(float(median), float(low), float(high), len(samples))
 
 
-def program_inputs(compiled: Compiled, leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+def program_inputs(compiled: Executable, leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
     """Copies of what the program of ``compiled`` reads in this call."""
     found = []
     for x, value in zip(compiled.operands(leaves), compiled.traced.graph.inputs, strict=True):
@@ -71,7 +71,7 @@ def program_inputs(compiled: Compiled, leaves: Sequence[Any]) -> list[np.ndarray
 
 
 def backward_inputs(
-    compiled: Compiled, inputs: Sequence[np.ndarray[Any, Any]]
+    compiled: Executable, inputs: Sequence[np.ndarray[Any, Any]]
 ) -> list[np.ndarray[Any, Any]]:
     """What the backward program reads after a forward run on ``inputs``, with ones as incoming gradients."""
     split = compiled.op.split

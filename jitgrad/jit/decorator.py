@@ -20,8 +20,8 @@ from jitgrad.core import config
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, FallbackWarning, RetraceWarning, TraceError
 from jitgrad.core.origin import Origin
-from jitgrad.jit.executable import Compiled
-from jitgrad.jit.fast_call import Launch, make_launcher
+from jitgrad.jit.executable import Executable
+from jitgrad.jit.fast_call import FastCall, make_fast_call
 from jitgrad.jit.fast_call_source import MISS
 from jitgrad.jit.first_call_check import check_first_call
 from jitgrad.jit.signature import Call, Signature
@@ -31,13 +31,13 @@ from jitgrad.runtime.program import Program
 
 _disabled: ContextVar[bool] = ContextVar("jit_disabled", default=False)
 # Told of every new specialisation: how tools follow what a whole script compiles.
-on_specialise: ContextVar[Callable[[JitFunction, Compiled], None] | None] = ContextVar("on_specialise", default=None)
+on_specialise: ContextVar[Callable[[JitFunction, Executable], None] | None] = ContextVar("on_specialise", default=None)
 
 # A function traced more often than this for the same arguments probably changes what it reads on every call.
 MANY_TRACES = 16
 
 # Launchers are tried one after the other.
-MANY_LAUNCHERS = 4
+MANY_FAST_CALLS = 4
 
 BACKENDS: dict[str, Backend] = {"cpu": CpuBackend(), "python": PythonBackend()}
 
@@ -103,9 +103,9 @@ class JitFunction:
         self.donate = self._signature.names_of(_as_tuple(donate), "donate")
         if both := self.donate & self._signature.static_names:
             raise ArgumentError(f"@jit: static arguments cannot be donated: {', '.join(sorted(both))}")
-        self._programs: dict[Any, list[Compiled]] = {}
-        self._launchers: dict[Any, Launch] = {}  # by signature; empty while switched off
-        self._fast: tuple[Launch, ...] = ()  # the same, for other threads to walk over
+        self._programs: dict[Any, list[Executable]] = {}
+        self._fast_calls: dict[Any, FastCall] = {}  # by signature; empty while switched off
+        self._fast: tuple[FastCall, ...] = ()  # the same, for other threads to walk over
         self._switched_off = config.read("JITGRAD_DISABLE")
         self._eager_keys: set[Any] = set()
         self._warned: set[Any] = set()  # signatures that are traced again and again, and were told so
@@ -129,24 +129,24 @@ class JitFunction:
             if self._check_mode() == "always":
                 return self._checked(compiled, call, args, kwargs)[0]
             result = compiled.run(call.leaves)
-            self._add_launcher(compiled, call)
+            self._add_fast_call(compiled, call)
             return result
         if call.key in self._eager_keys:
             return self.eager(*args, **kwargs)
         return self._first_call(call, args, kwargs)
 
-    def _add_launcher(self, compiled: Compiled, call: Call) -> None:
+    def _add_fast_call(self, compiled: Executable, call: Call) -> None:
         """From the second use of a program on, calls go through a function generated for it, where that is possible."""
         with self._lock:
-            known = self._launchers.pop(call.key, None)
-            if not compiled.without_launcher:
-                launch = make_launcher(compiled, call)
-                compiled.without_launcher = launch is None or known is not None
+            known = self._fast_calls.pop(call.key, None)
+            if not compiled.without_fast_call:
+                launch = make_fast_call(compiled, call)
+                compiled.without_fast_call = launch is None or known is not None
                 if launch is not None:
-                    if len(self._launchers) >= MANY_LAUNCHERS:
-                        del self._launchers[next(iter(self._launchers))]
-                    self._launchers[call.key] = launch
-            self._fast = tuple(self._launchers.values())
+                    if len(self._fast_calls) >= MANY_FAST_CALLS:
+                        del self._fast_calls[next(iter(self._fast_calls))]
+                    self._fast_calls[call.key] = launch
+            self._fast = tuple(self._fast_calls.values())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A @jit method: bound to its instance, one set of programs per instance."""
@@ -170,7 +170,7 @@ class JitFunction:
     def _check_mode(self) -> str:
         return config.read("JITGRAD_CHECK") or self.check
 
-    def _find(self, call: Call) -> Compiled | None:
+    def _find(self, call: Call) -> Executable | None:
         """The program of an earlier call with this signature whose surroundings are unchanged."""
         for compiled in self._programs.get(call.key, ()):
             reason = compiled.still_valid(call.leaves)
@@ -206,14 +206,14 @@ class JitFunction:
             self._info.fallbacks += 1
         return result
 
-    def _checked(self, compiled: Compiled, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
+    def _checked(self, compiled: Executable, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
         """(the eager result, whether ``compiled`` agrees with it)."""
         with disable_jit():  # what it is compared with is eager through and through
             result, agrees = check_first_call(compiled, self.eager, args, kwargs, call.leaves)
-        compiled.give_up_donated(call.leaves)
+        compiled.invalidate_donated(call.leaves)
         return result, agrees
 
-    def specialise(self, call: Call) -> Compiled:
+    def specialise(self, call: Call) -> Executable:
         """The program for ``call``: traced and compiled now if there is none yet."""
         with self._lock:
             compiled = self._find(call)
@@ -228,7 +228,7 @@ class JitFunction:
             traced = trace_call(self.eager, self.name, call, donated)
             folder = config.read("JITGRAD_DUMP")
             watch = dump_to(folder, f"{self.name}.{self._info.traces}") if folder else ignore
-            compiled = Compiled(self.eager, traced, backend, self._count, watch, donated)
+            compiled = Executable(self.eager, traced, backend, self._count, watch, donated)
             log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
             kernels = compiled.program.kernels
             log("kernels", f"{self.name}: {', '.join(k.name for k in kernels) or 'none'}")
@@ -258,7 +258,7 @@ class JitFunction:
 
     # --- looking inside ------------------------------------------------------------------------------------------
 
-    def lookup(self, *args: Any, **kwargs: Any) -> Compiled:
+    def lookup(self, *args: Any, **kwargs: Any) -> Executable:
         """The compiled specialisation for these arguments, made now if necessary (without running it)."""
         return self.specialise(self._signature.take(args, kwargs))
 
@@ -274,7 +274,7 @@ class JitFunction:
         """Forget all programs and counters."""
         with self._lock:
             self._programs.clear()
-            self._launchers.clear()
+            self._fast_calls.clear()
             self._fast = ()
             self._eager_keys.clear()
             self._reasons.clear()

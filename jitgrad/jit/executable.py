@@ -21,13 +21,13 @@ from jitgrad.core.ir import Value
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.eager.buffer_pool import POOL, address_of
-from jitgrad.jit.trace_call import Traced
-from jitgrad.runtime.ownership import give_up, owns_alone
+from jitgrad.jit.trace_call import TraceResult
+from jitgrad.runtime.ownership import invalidate, is_unique_owner
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import ProgramOp, compile_graph, contiguous
 
 
-class Compiled:
+class Executable:
     """A traced function with its compiled program.
 
     A function whose results gradients may flow through runs as a differentiable op (``op``); one without, such as a
@@ -37,7 +37,7 @@ class Compiled:
     def __init__(
         self,
         function: Callable[..., Any],
-        traced: Traced,
+        traced: TraceResult,
         backend: Backend,
         count: Callable[[Program], None],
         watch: Watcher = ignore,
@@ -49,7 +49,7 @@ class Compiled:
         self.backend = backend
         self.count = count
         self.watch = watch
-        self.without_launcher = False  # whether calls must take the general path
+        self.without_fast_call = False  # whether calls must take the general path
         self.donated = self._donated(donated)
         self.gone = Donated(f"@jit function {traced.graph.name!r} at {self.origin.full()}")
 
@@ -209,13 +209,13 @@ class Compiled:
             arrays, tensors = self.run_plain(operands), ()
         self.commit(arrays, leaves)
         result = self.result(arrays, tensors, leaves)
-        self.give_up_donated(leaves)
+        self.invalidate_donated(leaves)
         return result
 
     def run_plain(self, operands: Sequence[Any], preserve: bool = False) -> list[np.ndarray[Any, Any]]:
         """The program's outputs; with ``preserve`` the inputs that it would overwrite are copied first."""
         program = self.program
-        shared = [k for k in self.taken if not (isinstance(operands[k], Tensor) and owns_alone(operands[k]))]
+        shared = [k for k in self.taken if not (isinstance(operands[k], Tensor) and is_unique_owner(operands[k]))]
         inputs = [contiguous(_array(x)) if k in program.read else _array(x) for k, x in enumerate(operands)]
         if self.overwritten and (preserve or overlapping([_span(a) for a in inputs], self.overwritten)):
             shared = list(self.overwritten)
@@ -223,11 +223,11 @@ class Compiled:
             inputs[k] = _copied(inputs[k])
         return program.run(inputs)
 
-    def give_up_donated(self, leaves: Sequence[Any]) -> None:
+    def invalidate_donated(self, leaves: Sequence[Any]) -> None:
         """Take the donated arguments from the caller, after a call that succeeded."""
         if self.donated:
             kept = {id(r.source.key) for r in self.traced.results if r.source is not None}
-            give_up((leaves[k] for k in self.donated if id(leaves[k]) not in kept), self.gone)
+            invalidate((leaves[k] for k in self.donated if id(leaves[k]) not in kept), self.gone)
 
     def commit(self, arrays: Sequence[np.ndarray[Any, Any]], leaves: Sequence[Any]) -> None:
         """Make the changes of outside state that the traced function made. Runs only after the program succeeded."""

@@ -10,26 +10,26 @@ from typing import Any
 
 import optree
 
-from jitgrad.compiler.gc_paused import collector_paused
+from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.tracer import Source
 from jitgrad.core.aval import Aval
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.buffer_pool import SMALL
-from jitgrad.jit.executable import Compiled
-from jitgrad.jit.fast_call_source import FEW, LaunchWriter, NotSupportedError, Spans, interned, listed, meet
+from jitgrad.jit.executable import Executable
+from jitgrad.jit.fast_call_source import FEW, AddressRanges, FastCallWriter, NotSupportedError, interned, listed, meet
 from jitgrad.jit.signature import Call
 from jitgrad.runtime.executor import thread_pool
-from jitgrad.runtime.ownership import give_up, owns_alone
+from jitgrad.runtime.ownership import invalidate, is_unique_owner
 from jitgrad.runtime.program import NativeFrame
 
-Launch = Callable[[tuple[Any, ...], dict[str, Any]], Any]
+FastCall = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 MAX_LEAVES = 400  # arguments outside of long lists; beyond, the text would take longer to compile than it saves
 
 
-@collector_paused()
-def make_launcher(compiled: Compiled, call: Call) -> Launch | None:
+@gc_paused()
+def make_fast_call(compiled: Executable, call: Call) -> FastCall | None:
     """A function ``args, kwargs -> result``, or MISS where ``compiled`` does not apply; None if there can be no fast path.
 
     There is one unless the arguments are very many, or one tensor is at several places of a long list.
@@ -38,14 +38,14 @@ def make_launcher(compiled: Compiled, call: Call) -> Launch | None:
     if not program.backend.native:
         return None
     frame = NativeFrame(program)
-    writer = LaunchWriter(compiled, call)
+    writer = FastCallWriter(compiled, call)
     try:
         return _emit(writer, frame)
     except NotSupportedError:
         return None
 
 
-def _emit_arguments(w: LaunchWriter) -> None:
+def _emit_arguments(w: FastCallWriter) -> None:
     """Code that takes the arguments apart, in the order of `Call.leaves`."""
     args, kwargs = optree.tree_unflatten(w.call.treedef, w.call.leaves)
     w.miss_if("interpreter.get() is not None")
@@ -58,7 +58,7 @@ def _emit_arguments(w: LaunchWriter) -> None:
     w.distinct()
 
 
-def _emit(w: LaunchWriter, frame: NativeFrame) -> Launch:
+def _emit(w: FastCallWriter, frame: NativeFrame) -> FastCall:
     compiled = w.compiled
     traced, program = compiled.traced, compiled.program
     frames: deque[NativeFrame] = deque([frame])
@@ -81,11 +81,11 @@ def _emit(w: LaunchWriter, frame: NativeFrame) -> Launch:
     _emit_result(w)
     text = "def launch(args, kwargs):\n" + "\n".join(w.lines) + "\n"
     exec(compile(text, f"<jitgrad launcher {traced.graph.name}>", "exec"), w.names)
-    launch: Launch = w.names["launch"]
+    launch: FastCall = w.names["launch"]
     return launch
 
 
-def _emit_grads_present(w: LaunchWriter) -> None:
+def _emit_grads_present(w: FastCallWriter) -> None:
     """A gradient must be there, or be None, as it was while tracing."""
     checks = w.compiled.traced.grads_present
     lifted = [s.key for s, present in checks if s.kind == "tensor" and not present]
@@ -97,7 +97,7 @@ def _emit_grads_present(w: LaunchWriter) -> None:
             w.miss_if(f"{w.tensor_text(source)}._grad is {'' if present else 'not '}None")
 
 
-def _emit_pointers(w: LaunchWriter) -> list[str]:
+def _emit_pointers(w: FastCallWriter) -> list[str]:
     """Expressions for the addresses of all inputs, in order; code before them that finds out."""
     traced = w.compiled.traced
     inputs = list(zip(traced.sources, traced.graph.inputs, strict=True))
@@ -130,7 +130,7 @@ def _emit_pointers(w: LaunchWriter) -> list[str]:
     return [bulk.get(k) or w.pointer(k, s, v.aval) for k, (s, v) in enumerate(inputs)]
 
 
-def _emit_overlap(w: LaunchWriter, pointers: Sequence[str]) -> None:
+def _emit_overlap(w: FastCallWriter, pointers: Sequence[str]) -> None:
     """Memory that the program writes must not be seen through an argument too: then the slow path copies."""
     written = w.compiled.written
     graph, sources = w.compiled.traced.graph, w.compiled.traced.sources
@@ -138,7 +138,7 @@ def _emit_overlap(w: LaunchWriter, pointers: Sequence[str]) -> None:
     if not written or not arguments:
         return
     if len(written) * len(arguments) > FEW and not any(sources[k].kind == "argument" for k in written):
-        spans = w.constant("spans", Spans([graph.inputs[k].aval.nbytes for k in written]))
+        spans = w.constant("spans", AddressRanges([graph.inputs[k].aval.nbytes for k in written]))
         w.line(f"written = [{', '.join(pointers[k] for k in written)}]")
         for j in arguments:
             w.miss_if(f"{spans}.meet(written, {pointers[j]}, {graph.inputs[j].aval.nbytes})")
@@ -158,26 +158,26 @@ def _emit_overlap(w: LaunchWriter, pointers: Sequence[str]) -> None:
             w.miss_if(f"-{other} < {pointers[j]} - {pointers[k]} < {size}")
 
 
-def _emit_taken(w: LaunchWriter) -> None:
+def _emit_taken(w: FastCallWriter) -> None:
     """A result may be written over a donated argument only if nobody else can see it: then the slow path copies."""
     compiled = w.compiled
     if any(r.source is not None and r.source.kind != "argument" for r in compiled.traced.results) and compiled.donated:
         raise NotSupportedError
     if compiled.taken:
-        w.names["owns_alone"] = owns_alone
+        w.names["is_unique_owner"] = is_unique_owner
         texts = [w.leaves[compiled.traced.sources[k].key] for k in compiled.taken]
-        w.miss_if(f"not all(map(owns_alone, ({listed(texts)},)))")
+        w.miss_if(f"not all(map(is_unique_owner, ({listed(texts)},)))")
 
 
-def _emit_donated(w: LaunchWriter) -> None:
+def _emit_donated(w: FastCallWriter) -> None:
     """After the results have been made: what was donated is gone."""
     if w.compiled.donated:
         texts = [w.leaves[k] for k in w.compiled.donated]
-        w.names["give_up"] = give_up
-        w.line(f"give_up(({listed(texts)},), {w.constant('G', w.compiled.gone)})")
+        w.names["invalidate"] = invalidate
+        w.line(f"invalidate(({listed(texts)},), {w.constant('G', w.compiled.gone)})")
 
 
-def _emit_buffers(w: LaunchWriter) -> list[str]:
+def _emit_buffers(w: FastCallWriter) -> list[str]:
     """Many result buffers ``o`` in one loop; expressions for their addresses."""
     specs = w.compiled.program.result_specs
     every = w.constant("S", specs)
@@ -189,7 +189,7 @@ def _emit_buffers(w: LaunchWriter) -> list[str]:
     return ["*q"]
 
 
-def _emit_memory(w: LaunchWriter) -> list[str]:
+def _emit_memory(w: FastCallWriter) -> list[str]:
     """The arrays that results are written to; expressions for their addresses."""
     program = w.compiled.program
     if len(program.result_specs) > FEW:
@@ -204,7 +204,7 @@ def _emit_memory(w: LaunchWriter) -> list[str]:
     return [f"q{k}" for k in range(len(program.result_specs))]
 
 
-def _emit_frame(w: LaunchWriter) -> None:
+def _emit_frame(w: FastCallWriter) -> None:
     """A frame of this call's own, with the arguments that are floats."""
     w.line("try: frame = frames.pop()")
     w.line("except IndexError: frame = new_frame()")
@@ -212,7 +212,7 @@ def _emit_frame(w: LaunchWriter) -> None:
         w.line(f"frame.numbers[{k}] = {text}")
 
 
-def _emit_native_run(w: LaunchWriter, pointers: Sequence[str], results: Sequence[str]) -> None:
+def _emit_native_run(w: FastCallWriter, pointers: Sequence[str], results: Sequence[str]) -> None:
     """A program of native code alone: addresses are written to the frame, and its table is run."""
     words = [*pointers, *results]
     w.names["pack"] = struct.Struct(f"{len(pointers) + len(w.compiled.program.result_specs)}q").pack_into
@@ -222,7 +222,7 @@ def _emit_native_run(w: LaunchWriter, pointers: Sequence[str], results: Sequence
     w.line("frames.append(frame)")
 
 
-def _emit_run(w: LaunchWriter) -> None:
+def _emit_run(w: FastCallWriter) -> None:
     """A program with library calls, which take arrays and leave theirs in ``r``."""
     program = w.compiled.program
     made = ["None"] * len(program.plan.made)
@@ -234,7 +234,7 @@ def _emit_run(w: LaunchWriter) -> None:
     w.line("frames.append(frame)")
 
 
-def _emit_effects(w: LaunchWriter) -> None:
+def _emit_effects(w: FastCallWriter) -> None:
     """The commit: new data was written in place or is copied, gradients are set."""
     program = w.compiled.program
     changed: list[Source] = []
@@ -259,7 +259,7 @@ def _emit_effects(w: LaunchWriter) -> None:
     _emit_versions(w, changed)
 
 
-def _emit_versions(w: LaunchWriter, changed: Sequence[Source]) -> None:
+def _emit_versions(w: FastCallWriter, changed: Sequence[Source]) -> None:
     """Count the change of every tensor; only who asked for its storage can have noted its version."""
     lifted = tuple(s.key for s in changed if s.kind == "tensor")
     others = [w.tensor_text(s) for s in changed if s.kind != "tensor"]
@@ -272,11 +272,11 @@ def _emit_versions(w: LaunchWriter, changed: Sequence[Source]) -> None:
     w.line(f"if (m := t._memory) is not None: m.version += 1; m.changed_at = {origin}", 2)
 
 
-def _leaf_of(w: LaunchWriter, source: Source) -> Any:
+def _leaf_of(w: FastCallWriter, source: Source) -> Any:
     return w.call.leaves[source.key] if source.kind == "argument" else source.key
 
 
-def _result_texts(w: LaunchWriter, output: int) -> tuple[str, str]:
+def _result_texts(w: FastCallWriter, output: int) -> tuple[str, str]:
     """Expressions for the array of output ``output`` and for its address, "0" where kernels cannot use it as it lies."""
     program = w.compiled.program
     place = program.plan.outputs[output]
@@ -294,17 +294,17 @@ def _result_texts(w: LaunchWriter, output: int) -> tuple[str, str]:
     return f"{view}((), {'r' if program.plan.made else results})", "0"
 
 
-def _aval_of(w: LaunchWriter, output: int, weak: bool) -> Aval:
+def _aval_of(w: FastCallWriter, output: int, weak: bool) -> Aval:
     place = w.compiled.program.plan.outputs[output]
     return interned(Aval(place.aval.shape, place.aval.dtype, weak))
 
 
-def _tensor_text(w: LaunchWriter, output: int, weak: bool = False) -> str:
+def _tensor_text(w: FastCallWriter, output: int, weak: bool = False) -> str:
     array, address = _result_texts(w, output)
     return f"of_result({array}, {w.constant('R', _aval_of(w, output, weak))}, {address})"
 
 
-def _emit_history(w: LaunchWriter) -> dict[int, str]:
+def _emit_history(w: FastCallWriter) -> dict[int, str]:
     """The outputs as tensors that the tape knows; their names by output."""
     compiled = w.compiled
     traced, count = compiled.traced, len(compiled.traced.graph.outputs)
@@ -318,7 +318,7 @@ def _emit_history(w: LaunchWriter) -> dict[int, str]:
     return made
 
 
-def _emit_many(w: LaunchWriter) -> dict[int, str]:
+def _emit_many(w: FastCallWriter) -> dict[int, str]:
     """Many new tensors in one loop: their names by output."""
     found = {r.output: r.weak for r in w.compiled.traced.results if r.kind == "new"}
     if len(found) <= FEW:
@@ -329,7 +329,7 @@ def _emit_many(w: LaunchWriter) -> dict[int, str]:
     return {output: f"t[{k}]" for k, output in enumerate(found)}
 
 
-def _emit_result(w: LaunchWriter) -> None:
+def _emit_result(w: FastCallWriter) -> None:
     traced = w.compiled.traced
     names = []
     made = _emit_history(w) if traced.differentiable else _emit_many(w)
@@ -352,7 +352,7 @@ def _emit_result(w: LaunchWriter) -> None:
     w.line(f"return {plain}" if plain else f"return {w.constant('T', traced.treedef.unflatten)}([{listed(names)}])")
 
 
-def _tree_text(w: LaunchWriter, tree: Any) -> str:
+def _tree_text(w: FastCallWriter, tree: Any) -> str:
     """An expression that builds a result of tuples, lists and dicts, whose leaves are expressions; "" for one of others."""
     kind = type(tree)
     if kind is str:

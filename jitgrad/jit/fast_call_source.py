@@ -18,7 +18,7 @@ from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.buffer_pool import POOL, address_of
-from jitgrad.jit.executable import Compiled, overlapping
+from jitgrad.jit.executable import Executable, overlapping
 from jitgrad.jit.signature import Call, Static, static_key
 from jitgrad.runtime.executor.fastcall import data_address
 
@@ -89,7 +89,7 @@ def listed(texts: Sequence[str]) -> str:
     return ", ".join(parts)
 
 
-class LaunchWriter:
+class FastCallWriter:
     """Writes the source of the launch function.
 
     For ``f(x, w)`` with one result it is about::
@@ -110,7 +110,7 @@ class LaunchWriter:
             return of_result(o0, R0)
     """
 
-    def __init__(self, compiled: Compiled, call: Call) -> None:
+    def __init__(self, compiled: Executable, call: Call) -> None:
         self.compiled = compiled
         self.call = call
         self.lines: list[str] = []
@@ -307,7 +307,7 @@ def meet(starts: Sequence[int], sizes: Sequence[int], written: Sequence[int]) ->
     return overlapping([(first, first + size) for first, size in zip(starts, sizes, strict=True)], written)
 
 
-class Spans:
+class AddressRanges:
     """Which memory a program overwrites, to be compared with that of its arguments."""
 
     def __init__(self, sizes: Sequence[int]) -> None:

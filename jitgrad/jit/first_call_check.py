@@ -18,7 +18,7 @@ from jitgrad.core.ir import Graph, evaluate
 from jitgrad.core.op import OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.interpreter import run_on_arrays
-from jitgrad.jit.executable import Compiled
+from jitgrad.jit.executable import Executable
 from jitgrad.jit.repro import write_repro
 
 # A fused result may be this many times further from the float64 result than the eager one is (rounding differs), plus
@@ -46,7 +46,7 @@ class Mismatch:
 
 
 def check_first_call(
-    compiled: Compiled,
+    compiled: Executable,
     eager: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -67,7 +67,7 @@ def check_first_call(
     return result, not mismatches
 
 
-def _run(compiled: Compiled, operands: Sequence[Any]) -> Sequence[np.ndarray[Any, Any]]:
+def _run(compiled: Executable, operands: Sequence[Any]) -> Sequence[np.ndarray[Any, Any]]:
     if compiled.traced.differentiable:
         return compiled.op.run([_data(x) for x in operands], [])
     return compiled.run_plain(operands, preserve=True)
@@ -78,7 +78,7 @@ def _data(x: Any) -> Any:
 
 
 def named_outputs(
-    compiled: Compiled, result: Any, leaves: Sequence[Any]
+    compiled: Executable, result: Any, leaves: Sequence[Any]
 ) -> dict[int, tuple[str, np.ndarray[Any, Any]]]:
     """For each output of the program: its name and what the function that has just run made of it."""
     found: dict[int, tuple[str, np.ndarray[Any, Any]]] = {}
@@ -99,7 +99,7 @@ def named_outputs(
 
 
 def compare_outputs(
-    compiled: Compiled,
+    compiled: Executable,
     operands: Sequence[Any],
     fused: Sequence[np.ndarray[Any, Any]],
     expected: Mapping[int, tuple[str, np.ndarray[Any, Any]]],
@@ -238,7 +238,7 @@ def _widen(x: Any) -> Any:
     return x.astype(np.float64) if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind == "f" else x
 
 
-def _report(compiled: Compiled, operands: Sequence[Any], mismatches: Sequence[Mismatch]) -> None:
+def _report(compiled: Executable, operands: Sequence[Any], mismatches: Sequence[Mismatch]) -> None:
     """Warn, name the op groups, and leave a script that shows the difference alone."""
     handle, path = tempfile.mkstemp(prefix=f"jitgrad_repro_{compiled.traced.graph.name}_", suffix=".py")
     os.close(handle)

@@ -16,7 +16,7 @@ from jitgrad.backends.cpu.row_loops import emit_cpu
 from jitgrad.backends.llvm.code_object import compile_entry
 from jitgrad.backends.python import DTYPES, Pointer, names, passed
 from jitgrad.compiler.lowering.layout import Buffer
-from jitgrad.compiler.lowering.loop_nest import Word
+from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.compiler.plan import KernelStep, Place
 from jitgrad.core.ir import evaluate
 from jitgrad.core.op import Kind, OpDef
@@ -28,7 +28,7 @@ RecordedWord = int | tuple[str, int]  # a number, or (buffer, offset in bytes)
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class BufferExtent:
     """An array inside a buffer: what a kernel reads or writes. ``strides`` and ``offset`` in bytes."""
 
     array: str
@@ -44,14 +44,14 @@ class Record:
     """One launch: sizes of its buffers, what lies in them, the argument tables, and how the work is cut."""
 
     buffers: Mapping[str, int]
-    reads: Sequence[Window]
-    writes: Sequence[Window]
+    reads: Sequence[BufferExtent]
+    writes: Sequence[BufferExtent]
     params: Sequence[str]
     words: Sequence[RecordedWord]
     units: int
     grain: int
-    finish_params: Sequence[str] = ()
-    finish_words: Sequence[RecordedWord] = ()
+    epilogue_params: Sequence[str] = ()
+    epilogue_words: Sequence[RecordedWord] = ()
 
 
 def write_repro(path: str, program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> None:
@@ -84,7 +84,7 @@ import sys
 
 import numpy as np
 
-from jitgrad.jit.repro import Record, Window, check, kernel_names
+from jitgrad.jit.repro import Record, BufferExtent, check, kernel_names
 
 globals().update(kernel_names())
 arrays = np.load(os.path.join(os.path.dirname(os.path.abspath(__file__)), {data!r}))
@@ -121,46 +121,46 @@ def _run_eagerly(
 def _record(step: KernelStep, prefix: str) -> Record:
     labels: dict[Buffer, str] = {}
 
-    def window(place: Place, array: str) -> Window:
+    def window(place: Place, array: str) -> BufferExtent:
         assert place.location is not None
         buffer = place.location.buffer
         strides = tuple(s * place.aval.dtype.itemsize for s in place.location.strides)
         label = labels.setdefault(buffer, f"b{len(labels)}")
-        return Window(array, label, place.location.offset, place.aval.shape, strides, place.aval.dtype.str)
+        return BufferExtent(array, label, place.location.offset, place.aval.shape, strides, place.aval.dtype.str)
 
-    def word(w: Word) -> RecordedWord:
+    def word(w: ArgSlot) -> RecordedWord:
         return w if isinstance(w, int) else (labels.setdefault(w[0], f"b{len(labels)}"), w[1])
 
     reads = [window(p, f"{prefix}_in{k}") for k, p in enumerate(step.reads)]
     writes = [window(p, f"{prefix}_out{k}") for k, p in enumerate(step.writes)]
     lowered = step.lowered
-    words, finish_words = list(map(word, lowered.words)), list(map(word, lowered.finish_words))
-    main, finish = emit_cpu(lowered.kernel)
-    finish_params = finish.params if finish is not None else ()
+    words, epilogue_words = list(map(word, lowered.words)), list(map(word, lowered.epilogue_words))
+    main, epilogue = emit_cpu(lowered.kernel)
+    epilogue_params = epilogue.params if epilogue is not None else ()
     sizes = {label: buffer.nbytes for buffer, label in labels.items()}
     return Record(
-        sizes, reads, writes, main.params, words, lowered.units, lowered.grain, finish_params, finish_words
+        sizes, reads, writes, main.params, words, lowered.units, lowered.grain, epilogue_params, epilogue_words
     )
 
 
 def _kernel_text(k: int, step: KernelStep, record: Record) -> str:
-    """The kernel as functions ``kernel_k`` and ``finish_k``, and the line that checks them."""
-    main, finish = emit_cpu(step.lowered.kernel)
+    """The kernel as functions ``kernel_k`` and ``epilogue_k``, and the line that checks them."""
+    main, epilogue = emit_cpu(step.lowered.kernel)
     lines = [f"# kernel {k}: {step.lowered.kernel.name}"]
     for name, function in user_functions(step.lowered.kernel).items():
         where = Origin.of_code_of(function).full()
         lines.append(f'raise SystemExit("set {name} here to the scalar function from {where}, and delete this line")')
     lines.append(main.text.replace("def kernel(", f"def kernel_{k}("))
-    if finish is not None:
-        lines.append(finish.text.replace("def finish(", f"def finish_{k}("))
+    if epilogue is not None:
+        lines.append(epilogue.text.replace("def epilogue(", f"def epilogue_{k}("))
     fields = [f"    {key}={_literal(getattr(record, key))}," for key in asdict(record)]
-    functions = f"kernel_{k}, {'None' if finish is None else f'finish_{k}'}"
+    functions = f"kernel_{k}, {'None' if epilogue is None else f'epilogue_{k}'}"
     lines.append("\n".join([f"checks.append(({functions}, Record(", *fields, ")))"]))
     return "\n".join(lines)
 
 
 def _literal(x: Any) -> str:
-    if isinstance(x, (list, tuple)) and any(isinstance(w, Window) for w in x):
+    if isinstance(x, (list, tuple)) and any(isinstance(w, BufferExtent) for w in x):
         return "[\n        " + ",\n        ".join(map(repr, x)) + ",\n    ]"
     return repr(x)
 
@@ -180,14 +180,14 @@ def kernel_names() -> dict[str, Any]:
 def check(checks: Sequence[Check], arrays: Mapping[str, np.ndarray[Any, Any]], *, native: bool = False) -> int:
     """Run every kernel, print how far each of its results is from the recorded one; 1 if any is wrong, else 0."""
     wrong = False
-    for kernel, finish, record in checks:
+    for kernel, epilogue, record in checks:
         memory = {name: np.zeros(max(1, size), np.uint8) for name, size in record.buffers.items()}
         for w in record.reads:
             np.copyto(_view(memory, w), arrays[w.array])
         if native:
-            _run_native(kernel, finish, record, memory)
+            _run_native(kernel, epilogue, record, memory)
         else:
-            _run_python(kernel, finish, record, memory)
+            _run_python(kernel, epilogue, record, memory)
         for w in record.writes:
             distance, scale = _distance(_view(memory, w), arrays[w.array])
             bad = not distance <= TOLERANCE * scale
@@ -198,7 +198,7 @@ def check(checks: Sequence[Check], arrays: Mapping[str, np.ndarray[Any, Any]], *
     return int(wrong)
 
 
-def _view(memory: Mapping[str, np.ndarray[Any, Any]], w: Window) -> np.ndarray[Any, Any]:
+def _view(memory: Mapping[str, np.ndarray[Any, Any]], w: BufferExtent) -> np.ndarray[Any, Any]:
     return np.ndarray(w.shape, np.dtype(w.dtype), memory[w.buffer], w.offset, w.strides)
 
 
@@ -213,7 +213,7 @@ def _distance(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> tu
 
 def _run_python(
     kernel: Callable[..., None],
-    finish: Callable[..., None] | None,
+    epilogue: Callable[..., None] | None,
     record: Record,
     memory: Mapping[str, np.ndarray[Any, Any]],
 ) -> None:
@@ -224,8 +224,8 @@ def _run_python(
         main = table(record.words, record.params)
         for start in range(0, record.units, record.grain):
             kernel(*main, start, min(start + record.grain, record.units))
-        if finish is not None:
-            finish(*table(record.finish_words, record.finish_params), 0, 1)
+        if epilogue is not None:
+            epilogue(*table(record.epilogue_words, record.epilogue_params), 0, 1)
 
 
 def _pointer(word: RecordedWord, kind: str, memory: Mapping[str, np.ndarray[Any, Any]]) -> Any:
@@ -240,14 +240,14 @@ def _pointer(word: RecordedWord, kind: str, memory: Mapping[str, np.ndarray[Any,
 
 def _run_native(
     kernel: Callable[..., None],
-    finish: Callable[..., None] | None,
+    epilogue: Callable[..., None] | None,
     record: Record,
     memory: Mapping[str, np.ndarray[Any, Any]],
 ) -> None:
     """The same through machine code, compiled from the source of the functions in the script."""
     calls = [(kernel, record.params, record.words, record.units, record.grain)]
-    if finish is not None:
-        calls.append((finish, record.finish_params, record.finish_words, 1, 1))
+    if epilogue is not None:
+        calls.append((epilogue, record.epilogue_params, record.epilogue_words, 1, 1))
     for function, params, words, units, grain in calls:
         source = inspect.getsource(function)
         code = compile_entry(source, function.__name__, native_names(), params=params, key=None)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from jitgrad.compiler.gc_paused import collector_paused
+from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.tracer import Source, Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
@@ -17,7 +17,7 @@ from jitgrad.core.errors import UnguardableError
 from jitgrad.core.ir import Atom, Graph, Value
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.environment import Surroundings
+from jitgrad.guards.environment import Environment
 from jitgrad.guards.guard import Guard
 from jitgrad.jit.output_views import ResultView, find_view
 from jitgrad.jit.signature import FLOAT_AVAL, Call, Static
@@ -49,7 +49,7 @@ class Result:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Traced:
+class TraceResult:
     """Everything the trace of one specialisation found out."""
 
     graph: Graph
@@ -65,14 +65,14 @@ class Traced:
     names: dict[int, str]
 
 
-@collector_paused()
-def trace_call(function: Callable[..., Any], name: str, call: Call, donated: Sequence[int] = ()) -> Traced:
+@gc_paused()
+def trace_call(function: Callable[..., Any], name: str, call: Call, donated: Sequence[int] = ()) -> TraceResult:
     """Run ``function`` once on tensors without data and collect what it did; of arguments ``donated`` no views remain.
 
     Raises:
         TracedValueError, UnguardableError, LeakedTracerError: the function cannot be traced; the message says why.
     """
-    surroundings = Surroundings.capture(function, call.static)
+    surroundings = Environment.capture(function, call.static)
     trace = Trace(name)
     token = current_interpreter.set(trace)
     try:
@@ -113,13 +113,13 @@ def _traced_leaves(trace: Trace, call: Call) -> tuple[list[Any], dict[int, Tenso
 
 def _finish(
     trace: Trace,
-    surroundings: Surroundings,
+    surroundings: Environment,
     call: Call,
     tensors: dict[int, Tensor],
     result: Any,
     name: str,
     donated: Sequence[int],
-) -> Traced:
+) -> TraceResult:
     changes = surroundings.changes()
     if changes:
         listed = "\n  ".join(changes)
@@ -136,7 +136,7 @@ def _finish(
     _check_leaves(effects, call, name)
     lifted = [s.key for s in trace.sources if s.kind == "array"]
     _check_reachable(trace, surroundings, name)
-    return Traced(
+    return TraceResult(
         graph=trace.graph(tuple(outputs)),
         sources=tuple(trace.sources),
         results=results,
@@ -227,7 +227,7 @@ def _check_leaves(effects: tuple[Effect, ...], call: Call, name: str) -> None:
             )
 
 
-def _check_reachable(trace: Trace, surroundings: Surroundings, name: str) -> None:
+def _check_reachable(trace: Trace, surroundings: Environment, name: str) -> None:
     """Every lifted tensor must be one whose replacement a guard would notice."""
     known = {id(t) for t in surroundings.tensors().values()}
     for source in trace.sources:

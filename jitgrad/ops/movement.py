@@ -14,7 +14,7 @@ from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, AxisError, ShapeError
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor
-from jitgrad.eager.float16 import held
+from jitgrad.eager.float16 import compute_dtype
 from jitgrad.ops.operand import Operand, apply
 
 Axis = int | Iterable[int] | None
@@ -140,7 +140,7 @@ def accumulated_by(ufunc: np.ufunc) -> Callable[..., Any]:
 
     def reduced(x: Any, *, axis: tuple[int, ...]) -> Any:
         dtype = accumulator_dtype(np.asarray(x).dtype)
-        return ufunc.reduce(x, axis=axis, dtype=held(dtype)).astype(dtype, copy=False)
+        return ufunc.reduce(x, axis=axis, dtype=compute_dtype(dtype)).astype(dtype, copy=False)
 
     return reduced
 

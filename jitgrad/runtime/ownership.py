@@ -12,7 +12,7 @@ from jitgrad.eager.buffer_pool import POOL
 
 
 def _references_of_one_owner() -> tuple[int, int]:
-    """What getrefcount says, in `owns_alone`, of an array that only a tensor holds, and of a base that only it holds.
+    """What getrefcount says, in `is_unique_owner`, of an array that only a tensor holds, and of a base that only it holds.
 
     Measured, because whether arguments and local names count depends on the interpreter.
     """
@@ -25,7 +25,7 @@ def _references_of_one_owner() -> tuple[int, int]:
 _OF_DATA, _OF_BASE = _references_of_one_owner()
 
 
-def owns_alone(tensor: Tensor) -> bool:
+def is_unique_owner(tensor: Tensor) -> bool:
     """Whether no other tensor, array or buffer can see ``tensor``'s memory, which can be written.
 
     An array that lies over a block of the pool, or over an array, refers to that alone, however many views there were
@@ -42,7 +42,7 @@ def owns_alone(tensor: Tensor) -> bool:
     return getrefcount(base) == _OF_BASE + POOL.holds(base)
 
 
-def give_up(tensors: Iterable[Tensor], donated: Donated) -> None:
+def invalidate(tensors: Iterable[Tensor], donated: Donated) -> None:
     """Take their data from ``tensors``: from now on every use of it is an error."""
     for tensor in tensors:
         tensor._data = donated

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.backends.base import Backend, CompiledKernel, Found
+from jitgrad.backends.base import Backend, CompiledKernel, CompiledLaunch
 from jitgrad.backends.python import DTYPES, Pointer, passed
-from jitgrad.compiler.gc_paused import collector_paused
+from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.lowering.layout import Buffer
-from jitgrad.compiler.lowering.loop_nest import Word
+from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
 from jitgrad.core.aval import Dtype
 from jitgrad.eager.buffer_pool import POOL, address_of
 from jitgrad.runtime.executor import instruction_loop, thread_pool
-from jitgrad.runtime.executor.instructions import Table
+from jitgrad.runtime.executor.instructions import InstructionTable
 from jitgrad.runtime.library_call import LibraryCall
 
 
@@ -29,13 +29,13 @@ class Launch:
 
     step: KernelStep
     kernel: CompiledKernel
-    words: tuple[Word, ...]
-    finish_words: tuple[Word, ...]
+    words: tuple[ArgSlot, ...]
+    epilogue_words: tuple[ArgSlot, ...]
 
     @staticmethod
-    def of(step: KernelStep, found: Found) -> Launch:
+    def of(step: KernelStep, found: CompiledLaunch) -> Launch:
         words = (*step.lowered.words, *found.words)
-        return Launch(step, found.kernel, words, (*step.lowered.finish_words, *found.finish_words))
+        return Launch(step, found.kernel, words, (*step.lowered.epilogue_words, *found.epilogue_words))
 
 
 @dataclass(eq=False, slots=True)
@@ -62,7 +62,7 @@ class Program:
         self.slots: dict[Buffer, int] = {}
         for buffer in (*plan.inputs, *plan.results, *plan.made):
             self.slots.setdefault(buffer, len(self.slots))
-        found: dict[int, Found] = {}  # by the id of what was lowered
+        found: dict[int, CompiledLaunch] = {}  # by the id of what was lowered
         self.steps: list[Launch | LibraryCall] = [self._prepare(step, found) for step in plan.steps]
         self.kernels = tuple(dict.fromkeys(s.kernel for s in self.steps if isinstance(s, Launch)))
         self.result_specs = self._result_specs()
@@ -70,10 +70,10 @@ class Program:
         self._frames: list[Any] = []
         self._lock = threading.Lock()
 
-    def _prepare(self, step: KernelStep | OpStep, known: dict[int, Found]) -> Launch | LibraryCall:
+    def _prepare(self, step: KernelStep | OpStep, known: dict[int, CompiledLaunch]) -> Launch | LibraryCall:
         if isinstance(step, OpStep):
             return LibraryCall(step, self.slots, len(self.plan.inputs), self.plan.made, native=self.backend.native)
-        first = step.lowered.twin or step.lowered  # which is not here when a step is run alone, to measure it
+        first = step.lowered.duplicate_of or step.lowered  # which is not here when a step is run alone, to measure it
         found = known.get(id(first))
         if found is None:
             found = known[id(first)] = self.backend.compile(step.lowered.kernel)
@@ -82,19 +82,19 @@ class Program:
         return Launch.of(step, found)
 
     @cached_property
-    def native_parts(self) -> list[Table | LibraryCall]:
+    def native_parts(self) -> list[InstructionTable | LibraryCall]:
         """The steps for the native loop: tables of what it runs without Python, and the steps between them."""
-        parts: list[Table | LibraryCall] = []
-        table: Table | None = None
+        parts: list[InstructionTable | LibraryCall] = []
+        table: InstructionTable | None = None
         for step in self.steps:
             if isinstance(step, LibraryCall) and step.small is None and step.products is None:
                 parts.append(step)
                 table = None
                 continue
             if table is None:
-                parts.append(table := Table(self._base))
+                parts.append(table := InstructionTable(self._base))
             if isinstance(step, Launch):
-                table.kernel(step.step.lowered, step.kernel, step.words, step.finish_words)
+                table.kernel(step.step.lowered, step.kernel, step.words, step.epilogue_words)
             elif step.small is not None:
                 table.small_products(*step.small)
             else:
@@ -155,7 +155,7 @@ class Program:
         with self._lock:
             frame = self._frames.pop() if self._frames else None
         if frame is None:
-            with collector_paused():
+            with gc_paused():
                 frame = NativeFrame(self) if self.backend.native else PythonFrame(self)
         results: list[Any] = [POOL.empty(shape, dtype) for shape, dtype in self.result_specs]
         results += [None] * len(self.plan.made)  # library calls fill these in
@@ -214,11 +214,11 @@ class PythonFrame(_Frame):
         main = [self.word(w, p, inputs, results) for w, p in zip(step.words, kernel.main.params, strict=True)]
         for start in range(0, lowered.units, lowered.grain):
             kernel.main_code(*main, start, min(start + lowered.grain, lowered.units))
-        if kernel.finish is not None:
-            words = zip(step.finish_words, kernel.finish.params, strict=True)
-            kernel.finish_code(*[self.word(w, p, inputs, results) for w, p in words], 0, 1)
+        if kernel.epilogue is not None:
+            words = zip(step.epilogue_words, kernel.epilogue.params, strict=True)
+            kernel.epilogue_code(*[self.word(w, p, inputs, results) for w, p in words], 0, 1)
 
-    def word(self, word: Word, kind: str, inputs: Sequence[Any], results: Sequence[Any]) -> Any:
+    def word(self, word: ArgSlot, kind: str, inputs: Sequence[Any], results: Sequence[Any]) -> Any:
         if isinstance(word, int):
             return passed(word, kind)
         buffer, offset = word
@@ -235,13 +235,13 @@ class NativeFrame(_Frame):
         self.bases[-1] = address_of(self.arena) + self.shift
         self.numbers = np.zeros(len(program.plan.inputs) + 1)  # for inputs that are floats, at their positions
         self.numbers_at = address_of(self.numbers)
-        self.parts = [self._segment(p) if isinstance(p, Table) else p for p in program.native_parts]
+        self.parts = [self._segment(p) if isinstance(p, InstructionTable) else p for p in program.native_parts]
         self.native = any(isinstance(p, _Segment) for p in self.parts)
         only = self.parts[0] if len(self.parts) == 1 else None
         # where the table of a program of native code alone lies, for callers that run it themselves
         self.address, self.count = (only.address, only.count) if isinstance(only, _Segment) else (0, 0)
 
-    def _segment(self, table: Table) -> _Segment:
+    def _segment(self, table: InstructionTable) -> _Segment:
         """A relocation, then the instructions of ``table``."""
         words = np.array([w if isinstance(w, int) else 0 for w in table.words] or [0], np.int64)
         where, buffer, offset = table.relocations

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitgrad.backends.base import Backend
 from jitgrad.compiler.differentiate import Joint, Split, differentiate, split
-from jitgrad.compiler.gc_paused import collector_paused
+from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.compiler.pipeline import Watcher, ignore, run_passes
 from jitgrad.compiler.plan import make_plan
@@ -25,7 +25,7 @@ from jitgrad.runtime.executor.tiled_products import expect_products
 from jitgrad.runtime.program import Program
 
 
-@collector_paused()
+@gc_paused()
 def compile_graph(
     graph: Graph,
     backend: Backend,

@@ -58,8 +58,8 @@ FORMS: dict[str, Callable[[Any, float], Any]] = {
     "an attribute": lambda x, s: jg.leaky_relu(x, s),
     "rows": scaled_rows,
     "reduced": lambda x, s: (x * s).sum(),
-    "finish": lambda x, s: x.sum() * s,
-    "columns of the finish": lambda x, s: jg.exp(x).sum(0) * s + s,
+    "epilogue": lambda x, s: x.sum() * s,
+    "columns of the epilogue": lambda x, s: jg.exp(x).sum(0) * s + s,
     "gradient": lambda x, s: jg.grad(lambda v: (jg.sin(v * s) * s).sum())(x),
 }
 

@@ -14,7 +14,7 @@ from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.compiler.passes.fuse import Fuser
 from jitgrad.compiler.plan import KernelStep
 from jitgrad.jit.decorator import JitFunction, jit
-from jitgrad.jit.executable import Compiled
+from jitgrad.jit.executable import Executable
 from jitgrad.runtime.program import Program
 
 RNG = np.random.default_rng(0)
@@ -25,7 +25,7 @@ def tensor(*shape: int) -> jg.Tensor:
 
 
 def program_of(function: Any, *args: Any) -> Program:
-    compiled: Compiled = (function if isinstance(function, JitFunction) else jit(function, check="off")).lookup(*args)
+    compiled: Executable = (function if isinstance(function, JitFunction) else jit(function, check="off")).lookup(*args)
     return compiled.program
 
 
@@ -216,14 +216,14 @@ def test_rows_are_fetched_ahead_where_their_elements_lie_side_by_side() -> None:
 
 @pytest.mark.parametrize("count", [1, 3, 4, 7])
 def test_partial_rows_are_merged_a_few_in_a_loop(count: int) -> None:
-    """Loops are what a finish takes to compile; with many rows in one, those of 4096 bytes push each other out of L1."""
+    """Loops are what an epilogue takes to compile; with many rows in one, those of 4096 bytes push each other out of L1."""
     xs = [np.ones((64, 8), np.float32) for _ in range(count)]
 
     kernels = jit(lambda *xs: tuple(jg.sum(jg.exp(x) * xs[0], axis=0) for x in xs)).lookup(*xs).program.kernels
 
     (kernel,) = kernels
-    assert kernel.finish is not None
-    assert kernel.finish.text.count("for k in range(1, chunks)") == -(-count // 3)
+    assert kernel.epilogue is not None
+    assert kernel.epilogue.text.count("for k in range(1, chunks)") == -(-count // 3)
 
 
 def test_assigning_to_everything_is_one_kernel_over_the_old_values() -> None:

@@ -11,7 +11,7 @@ import pytest
 import jitgrad as jg
 from jitgrad import optim
 from jitgrad.compiler import isomorphic
-from jitgrad.compiler.isomorphic import MANY, fold
+from jitgrad.compiler.isomorphic import MANY, outline
 from jitgrad.compiler.passes import fuse as fusing
 from jitgrad.compiler.pipeline import run_passes
 from jitgrad.compiler.plan import KernelStep
@@ -19,7 +19,7 @@ from jitgrad.core.aval import Aval
 from jitgrad.core.errors import VerifyError
 from jitgrad.core.ir import Graph, TraceNode, Value
 from jitgrad.jit.decorator import jit
-from jitgrad.jit.executable import Compiled
+from jitgrad.jit.executable import Executable
 from jitgrad.runtime.program import Program
 from jitgrad.testing.programs import RandomProgram, random_program
 
@@ -32,7 +32,7 @@ def arrays(count: int, *shape: int, seed: int = 0) -> list[jg.Tensor]:
 
 
 def program_of(function: Any, *args: Any) -> Program:
-    compiled: Compiled = jit(function, check="off").lookup(*args)
+    compiled: Executable = jit(function, check="off").lookup(*args)
     return compiled.program
 
 
@@ -77,8 +77,8 @@ def test_one_update_is_fused_and_lowered_for_any_number_of_tensors(count: int, f
 
     steps = kernel_steps(program)
     assert len(steps) == count and len(program.plan.steps) == count
-    assert sum(step.lowered.twin is None for step in steps) == len(program.kernels) == 1
-    assert sum(fused_nodes) == len(isomorphic.fold(program_graph(momentum, ps, bs, gs, 0.1)).graphs[1].nodes) == 4
+    assert sum(step.lowered.duplicate_of is None for step in steps) == len(program.kernels) == 1
+    assert sum(fused_nodes) == len(isomorphic.outline(program_graph(momentum, ps, bs, gs, 0.1)).graphs[1].nodes) == 4
 
 
 def program_graph(function: Any, *args: Any) -> Graph:
@@ -106,7 +106,7 @@ def test_adam_in_place_is_one_kernel_for_its_numbers_and_one_per_tensor(count: i
     program = step.lookup().program
     steps = kernel_steps(program)
     assert len(steps) == count + 1 and len(program.kernels) == 2
-    assert sum(step.lowered.twin is None for step in steps) == 2
+    assert sum(step.lowered.duplicate_of is None for step in steps) == 2
     written = {id(p.location.buffer) for step in steps for p in step.writes if p.location is not None}
     inputs = set(map(id, program.plan.inputs))
     assert len(written & inputs) == 3 * count + 1  # parameters, both moments, and the count of steps: over themselves
@@ -158,10 +158,10 @@ def test_a_part_that_differs_in_one_thing_is_computed_as_it_is(name: str) -> Non
         return [*map(usual, xs[:half]), odd(x), *map(usual, xs[half:])]
 
     xs = arrays(COUNT, 6)
-    folded = fold(program_graph(f, xs, x))
+    outlined = outline(program_graph(f, xs, x))
 
-    assert [len(kind) for kind in folded.kinds] == [COUNT]
-    assert len(folded.graphs[0].nodes) >= 3
+    assert [len(kind) for kind in outlined.kinds] == [COUNT]
+    assert len(outlined.graphs[0].nodes) >= 3
     assert_same(jit(f, check="off")(xs, x), f(xs, x))
 
 
@@ -173,7 +173,7 @@ def test_zeros_of_both_signs_and_true_are_different_literals() -> None:
     mine = [jg.tensor(np.array([-2.0, 3.0], "f4") + k) for k in range(2 * COUNT)]
 
     assert_same(jit(f, check="off")(xs), f(xs))
-    signs = fold(program_graph(lambda ys: [jg.copysign(y, -0.0 if k % 2 else 0.0) for k, y in enumerate(ys)], mine))
+    signs = outline(program_graph(lambda ys: [jg.copysign(y, -0.0 if k % 2 else 0.0) for k, y in enumerate(ys)], mine))
     assert [len(kind) for kind in signs.kinds] == [COUNT, COUNT]
 
 
@@ -229,8 +229,8 @@ def test_numbers_that_some_parts_make_and_many_read_come_in_time() -> None:
         return [*rows, *(x / second for x in xs[1:]), made * second]
 
     xs = arrays(COUNT, 5)
-    folded = fold(program_graph(f, xs))
-    assert [len(kind) for kind in folded.kinds] == [COUNT - 1] and len(folded.shared) == 2
+    outlined = outline(program_graph(f, xs))
+    assert [len(kind) for kind in outlined.kinds] == [COUNT - 1] and len(outlined.shared) == 2
 
     for a, b in zip(jit(f, check="off")(xs), f(xs), strict=True):
         assert np.allclose(a.numpy(), b.numpy(), rtol=1e-5)
@@ -243,7 +243,7 @@ def test_parts_that_make_what_others_share_are_not_folded_nor_are_those_of_numbe
 
     xs = arrays(MANY, 3)
 
-    assert not fold(program_graph(f, xs)).kinds
+    assert not outline(program_graph(f, xs)).kinds
     for a, b in zip(jit(f, check="off")(xs), f(xs), strict=True):
         assert np.allclose(a.numpy(), b.numpy(), rtol=1e-5)
 
@@ -256,7 +256,7 @@ def test_a_shared_number_that_turns_out_to_be_known_is_used_as_such() -> None:
     xs = arrays(COUNT, 3)
     report = jit(f, check="off").explain(xs)
 
-    assert fold(program_graph(f, xs)).shared
+    assert outline(program_graph(f, xs)).shared
     assert (report.launches, report.steps[0].ops) == (COUNT, ("add",)) or report.steps[0].inputs == 1
     assert_same(jit(f, check="off")(xs), f(xs))
 
@@ -267,7 +267,7 @@ def test_parts_that_share_an_array_are_one_part() -> None:
 
     xs, (mask,) = arrays(COUNT, 3), arrays(1, 3, seed=5)
 
-    assert not fold(program_graph(f, xs, mask)).kinds
+    assert not outline(program_graph(f, xs, mask)).kinds
     assert_same(jit(f, check="off")(xs, mask), f(xs, mask))
 
 
@@ -324,7 +324,7 @@ def test_folded_copies_of_random_programs_give_the_same_bits(seed: int, monkeypa
     expected = jit(f, check="off")(rows)
     monkeypatch.setattr(isomorphic, "MANY", 16)
 
-    assert fold(program_graph(f, rows)).kinds
+    assert outline(program_graph(f, rows)).kinds
     assert_same(jit(f, check="off")(rows), expected)
 
 
@@ -335,7 +335,7 @@ def test_stages_show_one_of_each_kind_and_at_last_all() -> None:
     ps, bs, gs = (arrays(COUNT, 7, seed=k) for k in range(3))
     f = jit(momentum, check="off")
 
-    nodes = [len(f.graph(ps, bs, gs, 0.1, stage=stage).nodes) for stage in ("trace", "fuse", "unfold")]
+    nodes = [len(f.graph(ps, bs, gs, 0.1, stage=stage).nodes) for stage in ("trace", "fuse", "inline")]
     assert nodes == [4 * COUNT, 1, COUNT]
 
 

@@ -44,7 +44,7 @@ def test_rows_of_a_loop_over_time_are_written_to_one_array(backend: str, monkeyp
         np.testing.assert_allclose(f(x, w).numpy(), rows_one_by_one(x, w).numpy(), rtol=1e-6)
 
     assert steps(f, x, w) == 1 + 1 + 7  # zeros, all rows in one kernel, and each to its place
-    assert bool(f._launchers) == (backend == "cpu")
+    assert bool(f._fast_calls) == (backend == "cpu")
 
 
 @BACKENDS

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.environment import Surroundings
+from jitgrad.guards.environment import Environment
 
 log: list[Any] = []
 seen: dict[str, Any] = {}
@@ -60,7 +60,7 @@ class Cell:
 
 def changes_of(function: Any, *args: Any) -> list[str]:
     """Run ``function`` between picture and comparison, and check that ``restore`` undoes it."""
-    surroundings = Surroundings.capture(function)
+    surroundings = Environment.capture(function)
     assert surroundings.changes() == []
     function(*args)
     found = surroundings.changes()
@@ -104,7 +104,7 @@ def test_other_side_effects(method, part):
 
 def test_a_cached_property_may_fill_itself():
     cell = Cell()
-    surroundings = Surroundings.capture(cell.cache)
+    surroundings = Environment.capture(cell.cache)
     cell.cache(1)
 
     assert surroundings.changes() == []
@@ -146,7 +146,7 @@ def test_requires_grad_changed_while_tracing():
     def f():
         weight.requires_grad_()
 
-    surroundings = Surroundings.capture(f)
+    surroundings = Environment.capture(f)
     f()
 
     assert "weight.requires_grad" in surroundings.changes()[0]
@@ -161,7 +161,7 @@ def test_drawing_from_a_generator_that_is_not_ours(rng):
     def f():
         return rng.random() if hasattr(rng, "random") else rng.rand()
 
-    surroundings = Surroundings.capture(f)
+    surroundings = Environment.capture(f)
     assert surroundings.changes() == []
     f()
 
@@ -174,7 +174,7 @@ def test_array_written_while_tracing():
     def f():
         values[0] = 1
 
-    surroundings = Surroundings.capture(f)
+    surroundings = Environment.capture(f)
     f()
 
     assert "`values` changed its contents" in surroundings.changes()[0]

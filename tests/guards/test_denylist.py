@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from jitgrad.core.errors import UnguardableError
-from jitgrad.guards.environment import Surroundings
+from jitgrad.guards.environment import Environment
 
 counter = 0
 stream = iter([1, 2, 3])
@@ -68,7 +68,7 @@ READS = {
 def test_unguardable_read_names_its_line(name):
     function = READS[name]
     with pytest.raises(UnguardableError) as caught:
-        Surroundings.capture(function)
+        Environment.capture(function)
 
     code = function.__code__
     line = code.co_firstlineno + (3 if function.__name__ != "<lambda>" else 0)
@@ -88,9 +88,9 @@ def test_in_a_called_method_and_in_a_nested_function():
         return [(lambda y: y * time.time())(z) for z in x]
 
     with pytest.raises(UnguardableError, match="use jitgrad's random functions"):
-        Surroundings.capture(Model().forward)
+        Environment.capture(Model().forward)
     with pytest.raises(UnguardableError, match="read the clock outside and pass the result"):
-        Surroundings.capture(outer)
+        Environment.capture(outer)
 
 
 def test_a_clock_held_by_an_object_or_a_partial():
@@ -102,7 +102,7 @@ def test_a_clock_held_by_an_object_or_a_partial():
     tick = functools.partial(time.time)
     for function in (lambda: model.clock(), lambda: tick()):
         with pytest.raises(UnguardableError, match="read the clock outside"):
-            Surroundings.capture(function)
+            Environment.capture(function)
 
 
 def test_methods_that_are_not_mentioned_may_do_anything():
@@ -116,7 +116,7 @@ def test_methods_that_are_not_mentioned_may_do_anything():
         def forward(self, x: Any) -> Any:
             return x
 
-    assert Surroundings.capture(Model().forward).guard().check() is None
+    assert Environment.capture(Model().forward).guard().check() is None
 
 
 def test_printing_and_logging_are_allowed():
@@ -124,7 +124,7 @@ def test_printing_and_logging_are_allowed():
         print("step", x)
         return x
 
-    assert Surroundings.capture(f).guard().check() is None
+    assert Environment.capture(f).guard().check() is None
 
 
 def test_assignment_to_a_global():
@@ -134,7 +134,7 @@ def test_assignment_to_a_global():
         return x
 
     with pytest.raises(UnguardableError, match=rf":{f.__code__.co_firstlineno + 2}: f assigns to the global `counter`"):
-        Surroundings.capture(f)
+        Environment.capture(f)
 
 
 def test_assignment_to_an_outer_variable():
@@ -146,7 +146,7 @@ def test_assignment_to_an_outer_variable():
         return x
 
     with pytest.raises(UnguardableError, match="f assigns to the nonlocal `total`"):
-        Surroundings.capture(f)
+        Environment.capture(f)
 
 
 def test_assignment_to_a_variable_of_the_traced_function_itself_is_allowed():
@@ -160,11 +160,11 @@ def test_assignment_to_a_variable_of_the_traced_function_itself_is_allowed():
         add(x)
         return total
 
-    assert Surroundings.capture(f).guard().check() is None
+    assert Environment.capture(f).guard().check() is None
 
 
 def test_a_local_of_the_same_name_is_no_clock():
     def f(time, random):
         return time.time(), random.random()
 
-    assert Surroundings.capture(f).guard().check() is None
+    assert Environment.capture(f).guard().check() is None

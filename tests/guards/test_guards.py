@@ -16,7 +16,7 @@ import pytest
 import jitgrad as jg
 from jitgrad.core.errors import UnguardableError
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.environment import Surroundings
+from jitgrad.guards.environment import Environment
 from jitgrad.guards.guard import Guard, same
 
 scale: Any = 0.5
@@ -27,7 +27,7 @@ arguments = argparse.Namespace(rate=0.1, unused=1)
 
 
 def guard_of(function: Any, **static: Any) -> Guard:
-    guard = Surroundings.capture(function, static).guard()
+    guard = Environment.capture(function, static).guard()
     assert guard.check() is None
     assert guard.check() is None
     return guard
@@ -298,14 +298,14 @@ def test_rebuilding_an_equal_container_is_no_change():
 def test_namedtuple_paths():
     pair = namedtuple("pair", "weight bias")(tensor(1), tensor(2))
 
-    assert list(Surroundings.capture(lambda: pair).tensors()) == ["pair.weight", "pair.bias"]
+    assert list(Environment.capture(lambda: pair).tensors()) == ["pair.weight", "pair.bias"]
 
 
 def test_too_many_items_is_an_error():
     words = dict.fromkeys(range(30_000))
 
     with pytest.raises(UnguardableError, match=r"words.*30000 items"):
-        Surroundings.capture(lambda k: words[k])
+        Environment.capture(lambda k: words[k])
 
 
 # --- tensors and arrays ----------------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ def test_tensor_of_another_shape():
 
 def test_small_arrays_are_compared_unless_lifted():
     values = np.arange(4.0)
-    surroundings = Surroundings.capture(lambda: values)
+    surroundings = Environment.capture(lambda: values)
     compared, lifted = surroundings.guard(), surroundings.guard([values])
     values[0] = 9
 
@@ -352,7 +352,7 @@ def test_small_arrays_are_compared_unless_lifted():
 
 def test_large_arrays_must_be_lifted():
     values = np.zeros(100_000)
-    surroundings = Surroundings.capture(lambda: values)
+    surroundings = Environment.capture(lambda: values)
 
     assert surroundings.guard([values]).check() is None
     with pytest.raises(UnguardableError, match=r"test_guards.py:\d+: closure cell `values` is an array.*pass it as an"):

@@ -17,7 +17,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad import nn, optim
-from jitgrad.guards.environment import Surroundings
+from jitgrad.guards.environment import Environment
 from jitgrad.guards.guard import Guard
 
 scale: Any = 0.5
@@ -25,7 +25,7 @@ log = logging.getLogger("guards")
 
 
 def guard_of(function: Any) -> Guard:
-    guard = Surroundings.capture(function).guard()
+    guard = Environment.capture(function).guard()
     assert guard.check() is None
     assert guard.check() is None
     return guard
@@ -158,7 +158,7 @@ def test_logging_leaves_no_trace():
     def f(x):
         log.info("x is %s", x)
 
-    surroundings = Surroundings.capture(f)
+    surroundings = Environment.capture(f)
     f(1)
 
     assert surroundings.changes() == []
@@ -190,7 +190,7 @@ def training():
 
 def test_a_training_step_changes_nothing_that_is_guarded(training):
     _model, optimizer, step = training
-    surroundings = Surroundings.capture(step)
+    surroundings = Environment.capture(step)
     guard = surroundings.guard()
     step(jg.ones((5, 3)), jg.ones((5, 2)))
     optimizer.lr = 0.01
@@ -200,7 +200,7 @@ def test_a_training_step_changes_nothing_that_is_guarded(training):
 
 
 def test_parameters_carry_their_names_in_the_model(training):
-    names = Surroundings.capture(training[2]).tensors()
+    names = Environment.capture(training[2]).tensors()
 
     assert {"model.first.weight", "model.first.bias", "optimizer._lr"} <= set(names)
 

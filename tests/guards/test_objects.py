@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.environment import Surroundings
+from jitgrad.guards.environment import Environment
 from jitgrad.guards.guard import Guard
 
 scale: Any = 0.5
@@ -28,7 +28,7 @@ arguments = argparse.Namespace(rate=0.1, unused=1)
 
 
 def guard_of(function: Any, **static: Any) -> Guard:
-    guard = Surroundings.capture(function, static).guard()
+    guard = Environment.capture(function, static).guard()
     assert guard.check() is None
     assert guard.check() is None
     return guard
@@ -82,7 +82,7 @@ class Net:
 
 
 def test_tensors_are_named_as_a_user_would_write_them():
-    assert list(Surroundings.capture(Net().forward).tensors()) == ["self.layers[0].weight", "self.layers[1].weight"]
+    assert list(Environment.capture(Net().forward).tensors()) == ["self.layers[0].weight", "self.layers[1].weight"]
 
 
 def test_attribute_deep_inside():

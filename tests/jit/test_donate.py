@@ -53,7 +53,7 @@ def test_new_state_lies_where_the_old_was(backend: str, monkeypatch: pytest.Monk
 
     assert step.cache_info().traces == 1
     assert "2 results written over inputs" in str(step.explain(state, g))
-    assert bool(step._launchers) == (backend == "cpu")
+    assert bool(step._fast_calls) == (backend == "cpu")
 
 
 def test_a_loop_needs_no_memory_for_results(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +228,7 @@ def test_long_lists_on_the_fast_path(monkeypatch: pytest.MonkeyPatch) -> None:
         xs, ys = step(xs, ys)
         assert (addresses(xs) == before) == (call > 0)
 
-    assert len(step._launchers) == 1
+    assert len(step._fast_calls) == 1
     for x, y in zip(xs, expected, strict=True):
         np.testing.assert_allclose(x.numpy(), y, rtol=1e-5)
     assert all("donated" in repr(x) for x in old)

@@ -32,7 +32,7 @@ def warm(f: Callable[..., Any], *args: Any) -> JitFunction:
     function = jit(f)
     function(*args)
     function(*args)
-    assert len(function._launchers) == 1
+    assert len(function._fast_calls) == 1
     return function  # type: ignore[no-any-return]
 
 

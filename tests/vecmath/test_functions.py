@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from jitgrad.backends.cpu.backend import native_names
-from jitgrad.backends.llvm.code_object import MachineCode, compile_entry
+from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.vecmath import FUNCTIONS, numpy_namespace
 from tests import machine_code
 
@@ -25,7 +25,7 @@ ROUNDED_BINARY = [name for name in ROUNDED if FUNCTIONS[name].arity == 2]
 NAN, INF = float("nan"), float("inf")
 
 
-def compile_loop(name: str, width: int) -> MachineCode:
+def compile_loop(name: str, width: int) -> CodeObject:
     """``y[i] = name(x[i])`` or ``name(a[i], b[i])``, as kernels call it."""
     names = ["a", "b"][: FUNCTIONS[name].arity]
     text = f"def kernel({', '.join(names)}, y, start, stop):\n    for i in range(start, stop):\n"

@@ -16,7 +16,7 @@ from jitgrad.core.aval import Dtype, dtype_name
 from jitgrad.core.errors import CodegenError
 from jitgrad.core.ir import TraceNode
 from jitgrad.core.op import OpDef, parsed_scalar
-from jitgrad.eager.float16 import HALF, held, is_exact
+from jitgrad.eager.float16 import HALF, compute_dtype, is_exact
 
 Arg = tuple[str | bool | int | float, Dtype]
 
@@ -61,7 +61,7 @@ def cast(text: str, found: Dtype, wanted: Dtype) -> str:
 
     A float16 is held as the float32 that equals it; ``to_f16`` rounds to such a number.
     """
-    if found == wanted or held(found) == wanted:
+    if found == wanted or compute_dtype(found) == wanted:
         return text
     if wanted.kind == "b":
         return f"({text} != {typed(0, found)})"
@@ -210,13 +210,13 @@ def render(node: TraceNode, args: Sequence[Arg]) -> str:
         texts[name] = cast(value, found, wanted) if isinstance(value, str) else given(value, wanted, name)
     if op.function is not None:
         return cast(f"{function_name(op)}({', '.join(texts.values())})", computed, out)
-    wide, inner = tuple(map(held, dtypes)), held(computed)
+    wide, inner = tuple(map(compute_dtype, dtypes)), compute_dtype(computed)
     for name, value in attrs.items():
         if isinstance(value, (bool, int, float)):
             texts[name] = given(value, inner, name) if isinstance(value, float) else typed(value, inner)
     assert op.scalar is not None
     if HALF in dtypes and is_exact(op.scalar):
-        out = held(out)
+        out = compute_dtype(out)
     parts = _template(op, op.scalar, wide, inner, out, tuple(texts))
     return "".join([texts[part] if k % 2 else part for k, part in enumerate(parts)])
 

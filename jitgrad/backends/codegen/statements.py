@@ -29,6 +29,9 @@ def initial(monoid: str, dtype: Dtype) -> str:
     return typed(info.min if low else info.max, dtype)
 
 
+REORDERED = {"sum": "reassoc_add", "prod": "reassoc_mul"}
+
+
 def fold(monoid: str, dtype: Dtype, accumulator: str, value: str, *, reorder: bool = True) -> str:
     """``accumulator`` combined with ``value``; ``reorder`` lets a float sum run in vector lanes."""
     name = dtype_name(dtype)
@@ -40,7 +43,7 @@ def fold(monoid: str, dtype: Dtype, accumulator: str, value: str, *, reorder: bo
     if monoid == "all":
         return f"to_bool({accumulator} & {value})"
     if dtype.kind == "f" and reorder:
-        return f"f{monoid}({accumulator}, {value})"
+        return f"{REORDERED[monoid]}({accumulator}, {value})"
     symbol = "+" if monoid == "sum" else "*"
     text = f"{accumulator} {symbol} {value}"
     return text if dtype.kind == "f" else f"to_{name}({text})"
@@ -101,7 +104,7 @@ class Body:
             return f"to_{dtype_name(access.dtype)}({' + '.join(t for t in terms if t) or 0})"
         text = self.address(access)
         if access.name in self.overwritten:
-            text = f"old({text})"
+            text = f"freeze({text})"
         return as_value(text, access.dtype)
 
     def statement(self, s: Statement) -> None:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from jitgrad import vecmath
-from jitgrad.backends.base import CompiledKernel, Found, Structures
+from jitgrad.backends.base import CompiledKernel, CompiledLaunch, KernelCache
 from jitgrad.backends.codegen.scalar import function_name
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cpu.row_loops import emit_cpu
-from jitgrad.backends.llvm.code_object import MachineCode, compile_entry
+from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.backends.llvm.kernel_library import FUNCTIONS
 from jitgrad.compiler.lowering.kernel_ir import Compute, Kernel
 
@@ -65,35 +65,35 @@ def user_functions(kernel: Kernel) -> dict[str, Any]:
     """The user's scalar functions in ``kernel``, by the name they have in its source."""
     statements = [s for sweep in kernel.sweeps for s in (*sweep.before, *sweep.body)]
     statements += kernel.prologue
-    if kernel.finish is not None:
-        statements += [*kernel.finish.scalars, *kernel.finish.columns]
+    if kernel.epilogue is not None:
+        statements += [*kernel.epilogue.scalars, *kernel.epilogue.columns]
     ops = {s.node.op for s in statements if isinstance(s, Compute) and s.node.op.function is not None}
     return {function_name(op): op.function for op in ops}
 
 
 class CpuBackend:
-    """Compiles kernels with LLVM, at most twice per structure (see `Structures`)."""
+    """Compiles kernels with LLVM, at most twice per structure (see `KernelCache`)."""
 
     name = "cpu"
     native = True
 
     def __init__(self) -> None:
-        self._structures = Structures()
-        self._codes: dict[tuple[str, str, tuple[str, ...]], MachineCode] = {}
+        self._structures = KernelCache()
+        self._codes: dict[tuple[str, str, tuple[str, ...]], CodeObject] = {}
 
-    def compile(self, kernel: Kernel) -> Found:
-        def build(main: Source, finish: Source | None, general: bool) -> CompiledKernel:
+    def compile(self, kernel: Kernel) -> CompiledLaunch:
+        def build(main: Source, epilogue: Source | None, general: bool) -> CompiledKernel:
             functions = user_functions(kernel)
-            # the finish first: LLVM compiles it while the kernel, which takes longer, is lowered
-            finish_code = None if finish is None else self._machine_code(finish, "finish", functions)
+            # the epilogue first: LLVM compiles it while the kernel, which takes longer, is lowered
+            epilogue_code = None if epilogue is None else self._machine_code(epilogue, "epilogue", functions)
             main_code = self._machine_code(main, "kernel", functions)
-            from_disk = all(c.from_disk for c in (main_code, finish_code) if c is not None)
-            return CompiledKernel(kernel.name, main, finish, kernel, main_code, finish_code, from_disk, general)
+            from_disk = all(c.from_disk for c in (main_code, epilogue_code) if c is not None)
+            return CompiledKernel(kernel.name, main, epilogue, kernel, main_code, epilogue_code, from_disk, general)
 
         return self._structures.find(*emit_cpu(kernel), build)
 
-    def _machine_code(self, source: Source, entry: str, functions: Mapping[str, Any]) -> MachineCode:
-        """Code that may still be compiling; kernels that end alike share their finish."""
+    def _machine_code(self, source: Source, entry: str, functions: Mapping[str, Any]) -> CodeObject:
+        """Code that may still be compiling; kernels that end alike share their epilogue."""
         # a user's function is identified by its object, which means nothing to another process: not kept on disk
         key = None if functions else library_key()
         identity = source.identity, entry, source.params
@@ -105,7 +105,7 @@ class CpuBackend:
                 _Names(functions),
                 params=source.params,
                 key=key,
-                small=entry == "finish",
+                small=entry == "epilogue",
                 wait=False,
             )
             if not functions:

@@ -22,9 +22,9 @@ from jitgrad.backends.codegen.statements import (
     row_variables,
     total_name,
 )
-from jitgrad.backends.cpu.short_rows import emit_narrow
-from jitgrad.backends.cpu.tiled_transpose import emit_turned
-from jitgrad.backends.cpu.vectorized_rows import emit_lanewise
+from jitgrad.backends.cpu.short_rows import emit_short_rows
+from jitgrad.backends.cpu.tiled_transpose import emit_tiled_transpose
+from jitgrad.backends.cpu.vectorized_rows import emit_vectorized_rows
 from jitgrad.compiler.lowering.kernel_ir import (
     Access,
     Accumulate,
@@ -41,11 +41,11 @@ from jitgrad.compiler.lowering.kernel_ir import (
 BLOCK = 256
 CACHE_LINE = 64  # bytes
 FAR = 2 * BLOCK  # elements; four or eight blocks on is up to a tenth slower
-MERGED_ROWS = 3  # in one loop of a finish: each takes two lines of a set of the first-level cache, which has 8 or more
+MERGED_ROWS = 3  # in one loop of an epilogue: each takes two lines of a set of the first-level cache, which has 8 or more
 
 
 def emit_cpu(kernel: Kernel) -> tuple[Source, Source | None]:
-    """Source of ``kernel`` and of its finish.
+    """Source of ``kernel`` and of its epilogue.
 
     The function runs units ``start`` to ``stop``: elements of a flat loop, or rows. For ``tanh(x) * 0.5`` in f32::
 
@@ -56,13 +56,13 @@ def emit_cpu(kernel: Kernel) -> tuple[Source, Source | None]:
                 t3 = (t2 * to_f32(0.5))     # multiply  demo.py:3
                 y0[i] = t3                  # f32[8]
     """
-    if kernel.lanewise:
-        main = emit_lanewise(kernel)
+    if kernel.vectorize_rows:
+        main = emit_vectorized_rows(kernel)
     elif kernel.turned:
-        main = emit_turned(kernel)
+        main = emit_tiled_transpose(kernel)
     else:
-        main = emit_narrow(kernel) if kernel.narrow else _Main(kernel).emit()
-    return main, _emit_finish(kernel) if kernel.finish is not None else None
+        main = emit_short_rows(kernel) if kernel.narrow else _Main(kernel).emit()
+    return main, _emit_epilogue(kernel) if kernel.epilogue is not None else None
 
 
 class _Main:
@@ -203,22 +203,22 @@ class _Main:
                         self.out.line(line, note)
 
 
-def _emit_finish(kernel: Kernel) -> Source:
-    """The finish: merges each partial result in a fixed order, then runs what reads them."""
-    finish = kernel.finish
-    assert finish is not None
+def _emit_epilogue(kernel: Kernel) -> Source:
+    """The epilogue: merges each partial result in a fixed order, then runs what reads them."""
+    epilogue = kernel.epilogue
+    assert epilogue is not None
     out = Emitter()
-    params: tuple[Parameter, ...] = finish.params
+    params: tuple[Parameter, ...] = epilogue.params
     columns = tuple(f"j{k}" for k in range(len(kernel.inner))) if len(kernel.inner) > 1 else ("j",)
-    with out.block(f"def finish({', '.join([*(p.name for p in params), 'start', 'stop'])}):"):
-        _merge_chunks(out, [s for s in finish.merges if s.where == "chunk"])
-        _merge_columns(out, [s for s in finish.merges if s.where != "chunk"], finish.inner)
+    with out.block(f"def epilogue({', '.join([*(p.name for p in params), 'start', 'stop'])}):"):
+        _merge_chunks(out, [s for s in epilogue.merges if s.where == "chunk"])
+        _merge_columns(out, [s for s in epilogue.merges if s.where != "chunk"], epilogue.inner)
         top = Body(out, (), (), False)
-        for statement in finish.scalars:
+        for statement in epilogue.scalars:
             top.statement(statement)
-        if finish.columns:
+        if epilogue.columns:
             place = Body(out, (), columns, False)
-            _emit_columns(out, place, kernel, [s for s in finish.merges if s.where == "column"], finish.columns, 0)
+            _emit_columns(out, place, kernel, [s for s in epilogue.merges if s.where == "column"], epilogue.columns, 0)
     return out.source(params)
 
 

@@ -15,7 +15,7 @@ from jitgrad.backends.codegen.statements import Body, as_value, chunk_function, 
 from jitgrad.compiler.lowering.kernel_ir import (
     LANES,
     LEAST_BYTES,
-    NARROW,
+    SHORT_ROW,
     Access,
     Accumulate,
     Compute,
@@ -26,11 +26,11 @@ from jitgrad.compiler.lowering.kernel_ir import (
     Sweep,
 )
 from jitgrad.core.aval import Dtype, dtype_name
-from jitgrad.eager.float16 import held
+from jitgrad.eager.float16 import compute_dtype
 
 
-def emit_narrow(kernel: Kernel) -> Source:
-    """Source of the chunk function of ``kernel``, which has one outer axis and one inner axis of at most ``NARROW``.
+def emit_short_rows(kernel: Kernel) -> Source:
+    """Source of the chunk function of ``kernel``, which has one outer axis and one inner axis of at most ``SHORT_ROW``.
 
     For ``x.sum(axis=1)`` in f32::
 
@@ -40,7 +40,7 @@ def emit_narrow(kernel: Kernel) -> Source:
             r1t = scratch_f32(64)
             for t in range(start, stop, 64):
                 m = min(64, stop - t)
-                rows_to_lanes(x0t, at(x0, t * n), n, n, m)    # x0t[j * 64 + k] = x0[(t + k) * n + j]
+                transpose_rows_in(x0t, at(x0, t * n), n, n, m)    # x0t[j * 64 + k] = x0[(t + k) * n + j]
                 for k in range(64):
                     r1t[k] = to_f32(0.0)
                 for j in range(n):
@@ -184,11 +184,11 @@ class Tiles:
     def open_chunk(self) -> None:
         """Tiles and lanes, then the accumulators of the chunk."""
         for access, tile in self.tiles.items():
-            size = LANES * NARROW if access in self.wide else LANES
+            size = LANES * SHORT_ROW if access in self.wide else LANES
             self.out.line(f"{tile} = scratch_{dtype_name(access.dtype)}({size})")
         lanes = {**self.row_locals, **{s.name: s.result for s in self.of("chunk")}}
         for name, dtype in lanes.items():
-            self.out.line(f"{name}t = scratch_{dtype_name(held(dtype))}({LANES})")
+            self.out.line(f"{name}t = scratch_{dtype_name(compute_dtype(dtype))}({LANES})")
         for s in self.of("chunk"):
             self.out.line(f"{s.name} = {initial(s.monoid, s.dtype)}")
         for s in self.of("column"):
@@ -203,7 +203,7 @@ class Tiles:
     def fill(self, access: Access) -> None:
         """Copy a tile in. Lanes without a row repeat the last one: they must hold numbers that are safe to work on."""
         if self.turns(access):
-            self.out.line(f"rows_to_lanes({self.tiles[access]}, {self.rows_of(access)})")
+            self.out.line(f"transpose_rows_in({self.tiles[access]}, {self.rows_of(access)})")
         elif access in self.wide:
             with self.out.block(f"for j in range({self.size}):"):
                 self.copy_in(access, f"j * {LANES} + ", ("j",))
@@ -231,7 +231,7 @@ class Tiles:
         tile, row = self.tiles[access], index(access.outer, self.rows)
         if self.turns(access):
             place, rest = self.rows_of(access).split("), ")
-            self.out.line(f"lanes_to_rows({place}), {tile}, {rest})")
+            self.out.line(f"transpose_rows_out({place}), {tile}, {rest})")
             return
         if access not in self.wide:
             with self.out.block("for k in range(m):"):
@@ -272,7 +272,7 @@ class Tiles:
         with self.out.block(f"for k in range({self.count}):"):
             for name in dict.fromkeys(name for s in statements for name in _reads(s)):
                 if name in self.row_locals and name not in own:
-                    self.out.line(f"{name} = {as_value(f'{name}t[k]', held(self.row_locals[name]))}")
+                    self.out.line(f"{name} = {as_value(f'{name}t[k]', compute_dtype(self.row_locals[name]))}")
             for s in statements:
                 place.statement(s)
             for name in self.row_locals:

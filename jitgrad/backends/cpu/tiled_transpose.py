@@ -13,7 +13,7 @@ from jitgrad.compiler.lowering.kernel_ir import LANES, Access, Kernel, Load, Sto
 from jitgrad.core.aval import dtype_name
 
 
-def emit_turned(kernel: Kernel) -> Source:
+def emit_tiled_transpose(kernel: Kernel) -> Source:
     """Source of the chunk function of ``kernel``, which reduces nothing and has one inner axis.
 
     For ``x.T + y`` in f32::
@@ -26,7 +26,7 @@ def emit_turned(kernel: Kernel) -> Source:
                 m = min(64, stop - t)
                 for c in range(0, n, 64):
                     w = min(64, n - c)
-                    columns_to_rows(x0t, at(x0, q + c * x0_i0), x0_i0, w, m)  # x0t[k * 64 + j] = x0[q + k + (c + j) * x0_i0]
+                    transpose_tile(x0t, at(x0, q + c * x0_i0), x0_i0, w, m)  # x0t[k * 64 + j] = x0[q + k + (c + j) * x0_i0]
                     for k in range(m):
                         r = q + k
                         x1r = at(x1, r * n + c)
@@ -85,7 +85,7 @@ class _Turned:
             out.line(f"w = min({LANES}, {size} - c)")
             for a in self.turned:
                 place = f"at({a.name}, {index((*a.outer, *a.inner), (*first, 'c'))})"
-                out.line(f"columns_to_rows({a.name}t, {place}, {a.inner[0]}, w, m)")
+                out.line(f"transpose_tile({a.name}t, {place}, {a.inner[0]}, w, m)")
             with out.block("for k in range(m):"):
                 out.line(f"{self.rows[-1]} = {first[-1]} + k")
                 for a in self.others:

@@ -19,7 +19,7 @@ from jitgrad.core.aval import dtype_name
 BLOCK = 32
 
 
-def emit_lanewise(kernel: Kernel) -> Source:
+def emit_vectorized_rows(kernel: Kernel) -> Source:
     """Source of the chunk function of ``kernel``, which reduces its one inner axis.
 
     For ``x.max(axis=1)`` of three axes in f32::

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from jitgrad.backends.llvm.types import F32, NUMBERS
 
 
-def table_entry(entry: str, body: str, params: Sequence[str], at_end: str = "") -> str:
+def unpacking_entry(entry: str, body: str, params: Sequence[str], at_end: str = "") -> str:
     """IR of ``void entry(i64* args, i64 start, i64 stop)``: unpacks the table, calls ``body``, and does ``at_end``.
 
     For ``("f32*", "f32")`` it writes::

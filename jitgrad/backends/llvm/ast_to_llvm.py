@@ -19,13 +19,24 @@ from llvmlite import ir
 from jitgrad.backends.llvm import memory_access, operators
 from jitgrad.backends.llvm.casts import CASTS, as_index, cast
 from jitgrad.backends.llvm.ir_builder import counted, local
-from jitgrad.backends.llvm.types import BOOL, F64, I64, U64, Function, Kind, KindError, Number, Value, constant
+from jitgrad.backends.llvm.types import (
+    BOOL,
+    F64,
+    I64,
+    U64,
+    DialectFunction,
+    DialectTypeError,
+    IRType,
+    ScalarType,
+    TypedValue,
+    constant,
+)
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.errors import BackendError
 
 
 @dataclass(frozen=True)
-class Written:
+class SourceFunction:
     """A function written in Python, which is translated where it is called."""
 
     definition: ast.FunctionDef
@@ -49,8 +60,8 @@ class Scope:
     node: ast.FunctionDef
     names: Mapping[str, Any]
     end: Any
-    variables: dict[str, tuple[Kind, Any]] = field(default_factory=dict)
-    result: tuple[Kind, Any] | None = None
+    variables: dict[str, tuple[IRType, Any]] = field(default_factory=dict)
+    result: tuple[IRType, Any] | None = None
 
 
 class Translation:
@@ -69,14 +80,14 @@ class Translation:
     def scope(self) -> Scope:
         return self.calls[-1]
 
-    def function(self, written: Written, operands: Sequence[Value]) -> Value | None:
+    def function(self, written: SourceFunction, operands: Sequence[TypedValue]) -> TypedValue | None:
         """What ``written`` does with ``operands``, here; gives what it returns."""
         node = written.definition
         parameters = [parameter.arg for parameter in node.args.args]
         if len(parameters) != len(operands):
-            raise KindError(f"takes {len(parameters)} operands, found {len(operands)}")
+            raise DialectTypeError(f"takes {len(parameters)} operands, found {len(operands)}")
         if any(scope.node is node for scope in self.calls):
-            raise KindError("calls itself")
+            raise DialectTypeError("calls itself")
         self.calls.append(Scope(node, written.names, self.builder.append_basic_block("end")))
         for name, value in zip(parameters, operands, strict=True):
             self.assign(name, value)
@@ -84,10 +95,10 @@ class Translation:
         scope = self.calls.pop()
         if not self.builder.block.is_terminated:
             if scope.result is not None:
-                raise KindError(f"{node.name} ends without a result on one of its ways")
+                raise DialectTypeError(f"{node.name} ends without a result on one of its ways")
             self.builder.branch(scope.end)
         self.builder.position_at_end(scope.end)
-        return None if scope.result is None else Value(scope.result[0], self.builder.load(scope.result[1]))
+        return None if scope.result is None else TypedValue(scope.result[0], self.builder.load(scope.result[1]))
 
     def refusal(self, node: ast.AST, reason: str = "is nothing that kernel source can say") -> BackendError:
         name, line = self.scope.node.name, getattr(node, "lineno", self.scope.node.lineno)
@@ -101,7 +112,7 @@ class Translation:
                 return
             try:
                 self.statement(node)
-            except KindError as error:
+            except DialectTypeError as error:
                 raise self.refusal(node, f"cannot be compiled: {error}") from error
 
     def statement(self, node: ast.stmt) -> None:
@@ -120,7 +131,7 @@ class Translation:
                 self.repeat(node)
             case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"), args=args), orelse=[]):
                 with counted(self.builder, *self.bounds(node, args), self.hint(node)) as index:
-                    self.assign(name, Value(I64, index))
+                    self.assign(name, TypedValue(I64, index))
                     self.statements(node.body)
             case ast.Return(value=value):
                 self.leave(None if value is None else self.value(value))
@@ -150,20 +161,20 @@ class Translation:
             case _:
                 raise self.refusal(target)
 
-    def assign(self, name: str, value: Value) -> None:
+    def assign(self, name: str, value: TypedValue) -> None:
         if name not in self.scope.variables:
             self.scope.variables[name] = value.kind, local(self.builder, value.kind.llvm, name)
         self.keep(value, *self.scope.variables[name])
 
-    def keep(self, value: Value, kind: Kind, where: Any) -> None:
+    def keep(self, value: TypedValue, kind: IRType, where: Any) -> None:
         """Store ``value`` in a variable, whose kind holds it."""
         if value.kind != kind:
-            if kind != I64 or not isinstance(value.kind, Number) or value.kind.sort == "f" or value.kind == U64:
-                raise KindError(f"the variable is {kind}, found {value.kind}")
+            if kind != I64 or not isinstance(value.kind, ScalarType) or value.kind.category == "f" or value.kind == U64:
+                raise DialectTypeError(f"the variable is {kind}, found {value.kind}")
             value = cast(self.builder, value, I64)
         self.builder.store(value.ir, where)
 
-    def leave(self, value: Value | None) -> None:
+    def leave(self, value: TypedValue | None) -> None:
         """``return value``."""
         if value is not None:
             if self.scope.result is None:
@@ -200,10 +211,10 @@ class Translation:
 
     # --- values ----------------------------------------------------------------------------------------------------
 
-    def load(self, node: ast.Subscript) -> Value:
+    def load(self, node: ast.Subscript) -> TypedValue:
         return memory_access.load(self.builder, self.value(node.value), self.value(node.slice))
 
-    def store(self, node: ast.Subscript, value: Value) -> None:
+    def store(self, node: ast.Subscript, value: TypedValue) -> None:
         memory_access.store(self.builder, self.value(node.value), self.value(node.slice), value)
 
     def branch(self, node: ast.expr, yes: Any, no: Any) -> None:
@@ -220,7 +231,7 @@ class Translation:
             case _:
                 self.builder.cbranch(operators.truth(self.builder, self.value(node)), yes, no)
 
-    def value(self, node: ast.expr) -> Value:
+    def value(self, node: ast.expr) -> TypedValue:
         match node:
             case ast.Constant(value=bool() as value):
                 return constant(BOOL, value)
@@ -237,7 +248,7 @@ class Translation:
             case ast.BinOp(left=left, op=op, right=right):
                 return operators.binary(self.builder, op, self.value(left), self.value(right))
             case ast.Compare():
-                return Value(BOOL, self.comparison(node))
+                return TypedValue(BOOL, self.comparison(node))
             case ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
                 return self.decided(node)
             case ast.Call():
@@ -246,10 +257,10 @@ class Translation:
                     return result
         raise self.refusal(node)
 
-    def named(self, node: ast.expr, name: str) -> Value:
+    def named(self, node: ast.expr, name: str) -> TypedValue:
         if name in self.scope.variables:
             kind, where = self.scope.variables[name]
-            return Value(kind, self.builder.load(where))
+            return TypedValue(kind, self.builder.load(where))
         known = self.scope.names.get(name)
         if not isinstance(known, float):
             raise self.refusal(node, "is not defined")
@@ -263,7 +274,7 @@ class Translation:
             found = self.builder.and_(found, bit)
         return found
 
-    def decided(self, node: ast.expr) -> Value:
+    def decided(self, node: ast.expr) -> TypedValue:
         yes, no, end = (self.builder.append_basic_block(name) for name in ("yes", "no", "end"))
         self.branch(node, yes, no)
         for block in (yes, no):
@@ -273,21 +284,21 @@ class Translation:
         found = self.builder.phi(BOOL.llvm)
         found.add_incoming(ir.Constant(BOOL.llvm, 1), yes)
         found.add_incoming(ir.Constant(BOOL.llvm, 0), no)
-        return Value(BOOL, found)
+        return TypedValue(BOOL, found)
 
-    def call(self, node: ast.Call) -> Value | None:
+    def call(self, node: ast.Call) -> TypedValue | None:
         if not isinstance(node.func, ast.Name) or node.keywords:
             raise self.refusal(node)
         called: Any = self.scope.names.get(node.func.id)
         operands = [self.value(argument) for argument in node.args]
-        if isinstance(called, Written):
+        if isinstance(called, SourceFunction):
             return self.function(called, operands)
         if isinstance(called, type) and issubclass(called, np.generic):
             called = CASTS[f"to_{dtype_name(np.dtype(called))}"]
         if not callable(called):
             raise self.refusal(node, f"calls {node.func.id}, which is not defined")
-        function: Function = called
+        function: DialectFunction = called
         try:
             return function(self.builder, *operands)
         except TypeError as error:  # more operands than it takes, or fewer
-            raise KindError(str(error)) from error
+            raise DialectTypeError(str(error)) from error

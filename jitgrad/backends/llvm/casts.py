@@ -15,10 +15,10 @@ from jitgrad.backends.llvm.types import (
     I64,
     NUMBERS,
     U16,
-    Function,
-    KindError,
-    Number,
-    Value,
+    DialectFunction,
+    DialectTypeError,
+    ScalarType,
+    TypedValue,
     constant,
     number,
 )
@@ -26,7 +26,7 @@ from jitgrad.backends.llvm.types import (
 _HALF, _SINGLE, _WORD = ir.HalfType(), ir.FloatType(), ir.IntType(32)
 
 
-def cast(builder: Any, x: Value, kind: Number) -> Value:
+def cast(builder: Any, x: TypedValue, kind: ScalarType) -> TypedValue:
     """``x`` converted to ``kind`` as C does, with x86's answer where C has none; ``bool``: whether it is not zero."""
     found = number(x)
     if found == kind:
@@ -35,44 +35,44 @@ def cast(builder: Any, x: Value, kind: Number) -> Value:
         folded = _folded(x.ir.constant, found, kind)
         if folded is not None:
             return folded
-    return Value(kind, _converted(builder, x.ir, found, kind))
+    return TypedValue(kind, _converted(builder, x.ir, found, kind))
 
 
-def _folded(value: Any, found: Number, kind: Number) -> Value | None:
+def _folded(value: Any, found: ScalarType, kind: ScalarType) -> TypedValue | None:
     """A constant of another kind; None if that is for LLVM to find."""
-    if found.sort == "f":
-        if kind.sort != "f":
+    if found.category == "f":
+        if kind.category != "f":
             return None
         with np.errstate(over="ignore"):  # beyond the largest lies infinity
             return constant(kind, float(np.float32(value)) if kind == F32 else float(value))
-    if kind.sort == "f" or not isinstance(value, int):
+    if kind.category == "f" or not isinstance(value, int):
         return None
     wrapped = value & ((1 << kind.bits) - 1)
-    return constant(kind, wrapped - (1 << kind.bits) if kind.sort == "i" and wrapped >> (kind.bits - 1) else wrapped)
+    return constant(kind, wrapped - (1 << kind.bits) if kind.category == "i" and wrapped >> (kind.bits - 1) else wrapped)
 
 
-def _converted(builder: Any, x: Any, found: Number, kind: Number) -> Any:
+def _converted(builder: Any, x: Any, found: ScalarType, kind: ScalarType) -> Any:
     if kind == BOOL:
-        zero = ir.Constant(x.type, 0.0 if found.sort == "f" else 0)
-        return builder.fcmp_unordered("!=", x, zero) if found.sort == "f" else builder.icmp_unsigned("!=", x, zero)
-    if found.sort == "f":
-        if kind.sort != "f":
+        zero = ir.Constant(x.type, 0.0 if found.category == "f" else 0)
+        return builder.fcmp_unordered("!=", x, zero) if found.category == "f" else builder.icmp_unsigned("!=", x, zero)
+    if found.category == "f":
+        if kind.category != "f":
             return _to_integer(builder, x, kind)
         return builder.fpext(x, kind.llvm) if found.bits < kind.bits else builder.fptrunc(x, kind.llvm)
-    if kind.sort == "f":
-        return builder.sitofp(x, kind.llvm) if found.sort == "i" else builder.uitofp(x, kind.llvm)
+    if kind.category == "f":
+        return builder.sitofp(x, kind.llvm) if found.category == "i" else builder.uitofp(x, kind.llvm)
     if found.bits >= kind.bits:
         return x if found.bits == kind.bits else builder.trunc(x, kind.llvm)
-    return builder.sext(x, kind.llvm) if found.sort == "i" else builder.zext(x, kind.llvm)
+    return builder.sext(x, kind.llvm) if found.category == "i" else builder.zext(x, kind.llvm)
 
 
-def _to_integer(builder: Any, x: Any, kind: Number) -> Any:
+def _to_integer(builder: Any, x: Any, kind: ScalarType) -> Any:
     """C's float-to-integer cast, with x86's answer (the smallest integer) where C has none.
 
     Narrow and unsigned targets go through a wider signed integer, as compilers for x86-64 do, so that
     ``uint8(-1.0)`` is 255. A poison value in the arm that select does not take is harmless.
     """
-    signed = kind.sort == "i"
+    signed = kind.category == "i"
     wide = ir.IntType(32 if kind.bits <= 16 or (kind.bits == 32 and signed) else 64)
     bound = float(2 ** (wide.width - 1))
     low, high = ir.Constant(x.type, -bound), ir.Constant(x.type, bound)
@@ -103,37 +103,37 @@ def _to_odd(builder: Any, x: Any) -> Any:
     return builder.bitcast(odd, _SINGLE)
 
 
-def to_half(builder: Any, x: Value) -> Value:
+def to_half(builder: Any, x: TypedValue) -> TypedValue:
     """``x`` rounded to float16, as the float32 that equals it; integers go through float32, as in NumPy."""
-    if isinstance(x.ir, ir.Constant) and number(x).sort == "f":
+    if isinstance(x.ir, ir.Constant) and number(x).category == "f":
         with np.errstate(over="ignore"):
             return constant(F32, float(np.float16(x.ir.constant)))
     single = _to_odd(builder, x.ir) if x.kind == F64 else cast(builder, x, F32).ir
-    return Value(F32, builder.fpext(builder.fptrunc(single, _HALF), _SINGLE))
+    return TypedValue(F32, builder.fpext(builder.fptrunc(single, _HALF), _SINGLE))
 
 
-def half_of_bits(builder: Any, bits: Value) -> Value:
+def half_of_bits(builder: Any, bits: TypedValue) -> TypedValue:
     """The float32 that equals the float16 of these bits."""
     if bits.kind != U16:
-        raise KindError(f"takes u16, found {bits.kind}")
-    return Value(F32, builder.fpext(builder.bitcast(bits.ir, _HALF), _SINGLE))
+        raise DialectTypeError(f"takes u16, found {bits.kind}")
+    return TypedValue(F32, builder.fpext(builder.bitcast(bits.ir, _HALF), _SINGLE))
 
 
-def bits_of_half(builder: Any, x: Value) -> Value:
+def bits_of_half(builder: Any, x: TypedValue) -> TypedValue:
     """The bits of ``x``, a float32 that equals a float16, as one."""
     if x.kind != F32:
-        raise KindError(f"takes f32, found {x.kind}")
-    return Value(U16, builder.bitcast(builder.fptrunc(x.ir, _HALF), ir.IntType(16)))
+        raise DialectTypeError(f"takes f32, found {x.kind}")
+    return TypedValue(U16, builder.bitcast(builder.fptrunc(x.ir, _HALF), ir.IntType(16)))
 
 
-def as_index(builder: Any, x: Value) -> Any:
+def as_index(builder: Any, x: TypedValue) -> Any:
     """``x``, an integer, as a 64-bit number of elements."""
-    if number(x).sort not in "iu":
-        raise KindError(f"an index is an integer, found {x.kind}")
+    if number(x).category not in "iu":
+        raise DialectTypeError(f"an index is an integer, found {x.kind}")
     return cast(builder, x, I64).ir
 
 
-CASTS: dict[str, Function] = {
+CASTS: dict[str, DialectFunction] = {
     **{f"to_{name}": partial(cast, kind=kind) for name, kind in NUMBERS.items()},
     "to_f16": to_half,
     "as_half": half_of_bits,

@@ -17,7 +17,7 @@ How to write source that vectorises (each form is tested in tests/backends/llvm/
 
 * ``for i in range(a, b):`` with unit step over the contiguous direction, and ``p[i]``, ``p[base + i]`` or
   ``row = at(p, r * n)`` then ``row[i]`` for addresses; indices are i64 and never wrap around.
-* ``select(c, a, b)`` instead of ``if``; ``fsum``, ``fprod``, ``fmax``, ``fmin`` for what is carried from
+* ``select(c, a, b)`` instead of ``if``; ``reassoc_add``, ``reassoc_mul``, ``fmax``, ``fmin`` for what is carried from
   one iteration to the next; plain operators for everything the user wrote.
 * every constant and every result is cast (``to_f32(0.5)``): a bare literal is an f64, which meets no f32, and
   integer arithmetic is 64 bits wide.
@@ -50,7 +50,7 @@ class Built:
     module: Callable[[], Any]
 
 
-class MachineCode:
+class CodeObject:
     """A kernel in memory; it stays there as long as this object lives.
 
     It may still be on its way from the compiler: whoever asks for the code or its address waits, and gets the errors.
@@ -136,7 +136,7 @@ def compile_entry(
     key: str | None,
     small: bool = False,
     wait: bool = True,
-) -> MachineCode:
+) -> CodeObject:
     """Machine code of the function ``entry`` that ``source`` defines.
 
     Args:
@@ -160,7 +160,7 @@ def compile_entry(
     return _cached_or_built(source, entry, None if key is None else (kinds, key), lower, wait)
 
 
-def compile_words(source: str, entry: str, dialect: str, *, wait: bool = True) -> MachineCode:
+def compile_words(source: str, entry: str, dialect: str, *, wait: bool = True) -> CodeObject:
     """Machine code of control code (`jitgrad.backends.llvm.int_dialect`), which is called like a kernel.
 
     Args:
@@ -179,7 +179,7 @@ def compile_words(source: str, entry: str, dialect: str, *, wait: bool = True) -
     return _cached_or_built(source, entry, ("words", dialect), lower, wait)
 
 
-def compile_ir(text: str, entry: str, *, key: str | None) -> MachineCode:
+def compile_ir(text: str, entry: str, *, key: str | None) -> CodeObject:
     """Machine code of the function ``entry`` of LLVM IR ``text``; ``key`` as for `compile_entry`.
 
     Raises:
@@ -201,7 +201,7 @@ def exports(names: Sequence[str]) -> bool:
 
 def _cached_or_built(
     source: str, entry: str, identity: tuple[str, str] | None, lower: Callable[[], tuple[str, list[str]]], wait: bool
-) -> MachineCode:
+) -> CodeObject:
     """The machine code stored for source and ``identity``, else that of the IR which ``lower`` makes."""
     llvm = _llvm()
     name = None if identity is None else llvm.digest(source, entry, *identity, fingerprint())
@@ -210,11 +210,11 @@ def _cached_or_built(
         COUNTERS.from_disk += 1
         again = cache(lambda: llvm.optimize(*lower(), entry))
         built = Built(stored.object_code, again)
-        code = MachineCode(source, entry, lambda: built, from_disk=True)
+        code = CodeObject(source, entry, lambda: built, from_disk=True)
     else:
         COUNTERS.compiled += 1
         pending = llvm.compile_aside(*lower(), entry)
-        code = MachineCode(source, entry, lambda: _kept(pending.result(), source, entry, name), from_disk=False)
+        code = CodeObject(source, entry, lambda: _kept(pending.result(), source, entry, name), from_disk=False)
     if wait:
         _ = code.address
     return code

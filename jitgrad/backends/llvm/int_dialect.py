@@ -22,11 +22,11 @@ from typing import Any
 
 from llvmlite import ir
 
-from jitgrad.backends.llvm.argument_unpacking import table_entry
-from jitgrad.backends.llvm.ast_to_llvm import Translation, Written
+from jitgrad.backends.llvm.argument_unpacking import unpacking_entry
+from jitgrad.backends.llvm.ast_to_llvm import SourceFunction, Translation
 from jitgrad.backends.llvm.casts import cast
 from jitgrad.backends.llvm.ir_builder import WORD, word
-from jitgrad.backends.llvm.types import I64, Function, KindError, Value, number
+from jitgrad.backends.llvm.types import I64, DialectFunction, DialectTypeError, TypedValue, number
 from jitgrad.core.errors import BackendError
 
 OnWords = Callable[..., Any]  # (builder, *words) to a word, or to None
@@ -48,28 +48,28 @@ FUNCTIONS: dict[str, OnWords] = {
 }
 
 
-def _as_word(builder: Any, value: Value) -> Value:
-    if number(value).sort == "f":
-        raise KindError(f"takes integers, found {value.kind}")
+def _as_word(builder: Any, value: TypedValue) -> TypedValue:
+    if number(value).category == "f":
+        raise DialectTypeError(f"takes integers, found {value.kind}")
     return cast(builder, value, I64)
 
 
 class _Words(Translation):
     """The dialect in which every value is a word, and a word may be an address."""
 
-    def assign(self, name: str, value: Value) -> None:
+    def assign(self, name: str, value: TypedValue) -> None:
         super().assign(name, _as_word(self.builder, value))
 
-    def leave(self, value: Value | None) -> None:
+    def leave(self, value: TypedValue | None) -> None:
         super().leave(None if value is None else _as_word(self.builder, value))
 
     def place(self, node: ast.Subscript) -> Any:
         return word_at(self.builder, *(_as_word(self.builder, self.value(part)).ir for part in (node.value, node.slice)))
 
-    def load(self, node: ast.Subscript) -> Value:
-        return Value(I64, self.builder.load(self.place(node)))
+    def load(self, node: ast.Subscript) -> TypedValue:
+        return TypedValue(I64, self.builder.load(self.place(node)))
 
-    def store(self, node: ast.Subscript, value: Value) -> None:
+    def store(self, node: ast.Subscript, value: TypedValue) -> None:
         self.builder.store(_as_word(self.builder, value).ir, self.place(node))
 
 
@@ -85,15 +85,15 @@ def translate(source: str, entry: str, dialect: Mapping[str, OnWords]) -> str:
     called = Counter(n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
     functions = {name: _declared(module, f"{entry}.{name}", node, called[name]) for name, node in definitions.items()}
     own: dict[str, OnWords] = {name: partial(_called, function) for name, function in functions.items()}
-    names: dict[str, Function] = {name: partial(_on_words, f) for name, f in {**FUNCTIONS, **dialect, **own}.items()}
+    names: dict[str, DialectFunction] = {name: partial(_on_words, f) for name, f in {**FUNCTIONS, **dialect, **own}.items()}
     for name, node in definitions.items():
         builder = ir.IRBuilder(functions[name].append_basic_block("entry"))
-        result = _Words(builder).function(Written(node, names), [Value(I64, x) for x in functions[name].args])
+        result = _Words(builder).function(SourceFunction(node, names), [TypedValue(I64, x) for x in functions[name].args])
         builder.ret_void() if result is None else builder.ret(result.ir)
     if functions[entry].function_type.return_type == WORD:
         raise BackendError(f"{entry} returns a value, and nobody takes it: store it at an address")
     parameters = ["i64"] * (len(functions[entry].args) - 2)
-    return str(module) + table_entry(entry, functions[entry].name, parameters)
+    return str(module) + unpacking_entry(entry, functions[entry].name, parameters)
 
 
 def _declared(module: Any, name: str, node: ast.FunctionDef, calls: int) -> Any:
@@ -112,6 +112,6 @@ def _called(function: Any, builder: Any, *words: Any) -> Any:
     return called if function.function_type.return_type == WORD else None
 
 
-def _on_words(function: OnWords, builder: Any, *values: Value) -> Value | None:
+def _on_words(function: OnWords, builder: Any, *values: TypedValue) -> TypedValue | None:
     found = function(builder, *(_as_word(builder, value).ir for value in values))
-    return Value(I64, found) if isinstance(found, ir.Value) else None
+    return TypedValue(I64, found) if isinstance(found, ir.Value) else None

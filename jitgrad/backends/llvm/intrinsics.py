@@ -10,10 +10,10 @@ kernel is compiled: it imports llvmlite. ``NAMES`` is the namespace every kernel
 ``prefetch_beside(p, n)`` the same in a loop that streams, where the CPU can
 ``scratch_f32(64)`` ...   pointer to so many elements on the stack (a literal), every dtype
 ``add_row(p, q, 8)``      ``p[k] = p[k] + q[k]`` for the first 8 elements (a literal number of them), as one vector
-``old(x)``                ``x``, read where a result will be stored
+``freeze(x)``                ``x``, read where a result will be stored
 ``select(c, a, b)``       ``a`` where ``c``, else ``b``; both are evaluated; same type
-``fsum(acc, x)``          ``acc + x`` that LLVM may reorder (``reassoc`` only): sums over a loop
-``fprod(acc, x)``         ``acc * x`` likewise
+``reassoc_add(acc, x)``          ``acc + x`` that LLVM may reorder (``reassoc`` only): sums over a loop
+``reassoc_mul(acc, x)``         ``acc * x`` likewise
 ``fmax(a, b) fmin(a, b)`` NaN wins, of zeros either (as in NumPy); signed, unsigned and bool too
 ``to_f32(x)`` ...         C casts to every dtype; what C leaves undefined gives what x86 gives
 ``as_i32(x)`` ...         bit casts f32 <-> i32, f64 <-> i64
@@ -35,80 +35,89 @@ from llvmlite import ir
 from jitgrad.backends.llvm.casts import CASTS
 from jitgrad.backends.llvm.memory_access import MEMORY
 from jitgrad.backends.llvm.target import has_fma
-from jitgrad.backends.llvm.types import BOOL, NUMBERS, Function, KindError, Number, Value, same_float, same_number
+from jitgrad.backends.llvm.types import (
+    BOOL,
+    NUMBERS,
+    DialectFunction,
+    DialectTypeError,
+    ScalarType,
+    TypedValue,
+    same_float,
+    same_number,
+)
 
 
-def _llvm_function(builder: Any, name: str, kind: Number, arity: int) -> Any:
-    suffix = f"{'f' if kind.sort == 'f' else 'i'}{kind.bits}"
+def _llvm_function(builder: Any, name: str, kind: ScalarType, arity: int) -> Any:
+    suffix = f"{'f' if kind.category == 'f' else 'i'}{kind.bits}"
     signature = ir.FunctionType(kind.llvm, [kind.llvm] * arity)
     return builder.module.declare_intrinsic(f"llvm.{name}.{suffix}", (), signature)
 
 
-def old(builder: Any, x: Value) -> Value:
+def freeze(builder: Any, x: TypedValue) -> TypedValue:
     """``x``, of which LLVM does not know that it was loaded from where a result will be stored.
 
     Otherwise "store this, or what is there" becomes a masked store, eight times slower than a store on AMD's CPUs.
     """
     frozen = ir.instructions.Instruction(builder.block, x.kind.llvm, "freeze", [x.ir])
     builder._insert(frozen)
-    return Value(x.kind, frozen)
+    return TypedValue(x.kind, frozen)
 
 
-def select(builder: Any, condition: Value, yes: Value, no: Value) -> Value:
+def select(builder: Any, condition: TypedValue, yes: TypedValue, no: TypedValue) -> TypedValue:
     """``yes`` where ``condition``, else ``no``."""
     if condition.kind != BOOL or yes.kind != no.kind:
-        raise KindError(f"takes a bool and two values of one dtype, found {condition.kind}, {yes.kind} and {no.kind}")
-    return Value(yes.kind, builder.select(condition.ir, yes.ir, no.ir))
+        raise DialectTypeError(f"takes a bool and two values of one dtype, found {condition.kind}, {yes.kind} and {no.kind}")
+    return TypedValue(yes.kind, builder.select(condition.ir, yes.ir, no.ir))
 
 
-def _reordered(builder: Any, acc: Value, x: Value, *, floats: str, integers: str) -> Value:
+def _reordered(builder: Any, acc: TypedValue, x: TypedValue, *, floats: str, integers: str) -> TypedValue:
     """``acc op x`` in which only ``acc`` and ``x`` of the same loop may be reordered."""
     kind = same_number(acc, x)
-    if kind.sort == "f":
-        return Value(kind, getattr(builder, floats)(acc.ir, x.ir, flags=("reassoc",)))
-    return Value(kind, getattr(builder, integers)(acc.ir, x.ir))
+    if kind.category == "f":
+        return TypedValue(kind, getattr(builder, floats)(acc.ir, x.ir, flags=("reassoc",)))
+    return TypedValue(kind, getattr(builder, integers)(acc.ir, x.ir))
 
 
 _FORMS = {"max": ("maximum", "smax", "umax"), "min": ("minimum", "smin", "umin")}
 
 
-def _extremum(builder: Any, a: Value, b: Value, *, which: str) -> Value:
+def _extremum(builder: Any, a: TypedValue, b: TypedValue, *, which: str) -> TypedValue:
     kind = same_number(a, b)
     of_floats, signed, unsigned = _FORMS[which]
-    name = of_floats if kind.sort == "f" else signed if kind.sort == "i" else unsigned
+    name = of_floats if kind.category == "f" else signed if kind.category == "i" else unsigned
     # x86 needs four instructions more to put -0.0 below 0.0
-    flags = ("nsz",) if kind.sort == "f" else ()
-    return Value(kind, builder.call(_llvm_function(builder, name, kind, 2), [a.ir, b.ir], fastmath=flags))
+    flags = ("nsz",) if kind.category == "f" else ()
+    return TypedValue(kind, builder.call(_llvm_function(builder, name, kind, 2), [a.ir, b.ir], fastmath=flags))
 
 
-def _of_floats(builder: Any, *operands: Value, name: str, arity: int) -> Value:
+def _of_floats(builder: Any, *operands: TypedValue, name: str, arity: int) -> TypedValue:
     """LLVM's intrinsic ``name`` of ``arity`` floats of one dtype."""
     kind = same_float(*operands, count=arity)
-    return Value(kind, builder.call(_llvm_function(builder, name, kind, arity), [x.ir for x in operands]))
+    return TypedValue(kind, builder.call(_llvm_function(builder, name, kind, arity), [x.ir for x in operands]))
 
 
-def _fma(builder: Any, a: Value, b: Value, c: Value) -> Value:
+def _fma(builder: Any, a: TypedValue, b: TypedValue, c: TypedValue) -> TypedValue:
     """llvm.fma only where the CPU has it: elsewhere it is a slow library call."""
     return _of_floats(builder, a, b, c, name="fma" if has_fma() else "fmuladd", arity=3)
 
 
-def _bits(builder: Any, x: Value, *, found: Number, kind: Number) -> Value:
+def _bits(builder: Any, x: TypedValue, *, found: ScalarType, kind: ScalarType) -> TypedValue:
     if x.kind != found:
-        raise KindError(f"takes {found}, found {x.kind}")
-    return Value(kind, builder.bitcast(x.ir, kind.llvm))
+        raise DialectTypeError(f"takes {found}, found {x.kind}")
+    return TypedValue(kind, builder.bitcast(x.ir, kind.llvm))
 
 
 _UNARY = {name: name for name in ("rint", "sqrt", "fabs", "floor", "ceil", "trunc")} | {"abs": "fabs"}
 _BIT_CASTS = {"as_i32": ("f32", "i32"), "as_f32": ("i32", "f32"), "as_i64": ("f64", "i64"), "as_f64": ("i64", "f64")}
 _EXTREMA = {"fmax": "max", "fmin": "min", "max": "max", "min": "min"}
 
-NAMES: dict[str, Function] = {
+NAMES: dict[str, DialectFunction] = {
     **MEMORY,
     **CASTS,
-    "old": old,
+    "freeze": freeze,
     "select": select,
-    "fsum": partial(_reordered, floats="fadd", integers="add"),
-    "fprod": partial(_reordered, floats="fmul", integers="mul"),
+    "reassoc_add": partial(_reordered, floats="fadd", integers="add"),
+    "reassoc_mul": partial(_reordered, floats="fmul", integers="mul"),
     "fma": _fma,
     "copysign": partial(_of_floats, name="copysign", arity=2),
     **{name: partial(_extremum, which=which) for name, which in _EXTREMA.items()},

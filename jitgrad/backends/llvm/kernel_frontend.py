@@ -16,11 +16,11 @@ from typing import Any
 from llvmlite import ir
 
 from jitgrad.backends.llvm import intrinsics, nontemporal, target, transpose
-from jitgrad.backends.llvm.argument_unpacking import table_entry
-from jitgrad.backends.llvm.ast_to_llvm import Translation, Written
-from jitgrad.backends.llvm.types import I64, IN_MEMORY, NUMBERS, Kind, Pointer, Value
-from jitgrad.backends.llvm.unroll import USUAL, vectors_side_by_side
-from jitgrad.compiler.gc_paused import collector_paused
+from jitgrad.backends.llvm.argument_unpacking import unpacking_entry
+from jitgrad.backends.llvm.ast_to_llvm import SourceFunction, Translation
+from jitgrad.backends.llvm.types import I64, IN_MEMORY, NUMBERS, IRType, PointerType, TypedValue
+from jitgrad.backends.llvm.unroll import USUAL, unroll_factor
+from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.core.errors import BackendError
 
 _LOOP = re.compile(r'^(!\d+) = !\{ !"loop \d+", (.*) \}$', re.MULTILINE)
@@ -35,7 +35,7 @@ class Module(ir.Module):  # type: ignore[misc]
         self.linked: list[str] = []
 
 
-def kind_of(name: str) -> Kind:
+def kind_of(name: str) -> IRType:
     """The kind of a parameter: a dtype name such as ``"f32"``, with ``*`` for a pointer to it.
 
     Raises:
@@ -45,16 +45,16 @@ def kind_of(name: str) -> Kind:
     if found is None:
         allowed = ", ".join(NUMBERS)
         raise BackendError(f"kernel parameter type {name!r}: expected one of {allowed}, or one of them with *")
-    return Pointer(found) if name.endswith("*") else found
+    return PointerType(found) if name.endswith("*") else found
 
 
 @cache
-def written(function: Callable[..., Any]) -> Written:
+def written(function: Callable[..., Any]) -> SourceFunction:
     """A Python function, as kernel source can call it: translated wherever that is done."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     (definition,) = tree.body
     assert isinstance(definition, ast.FunctionDef)
-    return Written(definition, function.__globals__)
+    return SourceFunction(definition, function.__globals__)
 
 
 def lower(
@@ -74,17 +74,17 @@ def lower(
     """
     tree = ast.parse(source)
     names: dict[str, Any] = {**intrinsics.NAMES, **transpose.NAMES, **namespace}
-    names.update({node.name: Written(node, names) for node in tree.body if isinstance(node, ast.FunctionDef)})
-    with collector_paused():
+    names.update({node.name: SourceFunction(node, names) for node in tree.body if isinstance(node, ast.FunctionDef)})
+    with gc_paused():
         module = Module(entry)
-        hints = _Hints(module, None if small else vectors_side_by_side(tree))
+        hints = _Hints(module, None if small else unroll_factor(tree))
         try:
             _body(module, names[entry], [*map(kind_of, params), I64, I64], vector_bits, hints)
         except BackendError as error:
             raise BackendError(f"{error}\n{source}") from error
         text = nontemporal.marked(_LOOP.sub(r"\1 = distinct !{ \1, \2 }", str(module)), vector_bits)
     at_end = nontemporal.FENCE if nontemporal.has_marks(text) else ""
-    return text + table_entry(entry, _name(entry), params, at_end), module.linked
+    return text + unpacking_entry(entry, _name(entry), params, at_end), module.linked
 
 
 def _name(entry: str) -> str:
@@ -92,17 +92,18 @@ def _name(entry: str) -> str:
     return f"{entry}.body"
 
 
-def _body(module: Module, entry: Written, kinds: Sequence[Kind], vector_bits: int, hints: _Hints) -> None:
+def _body(module: Module, entry: SourceFunction, kinds: Sequence[IRType], vector_bits: int, hints: _Hints) -> None:
     """Define the function with typed parameters; what its pointers point to does not overlap."""
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [kind.llvm for kind in kinds]), _name(entry.definition.name))
     function.linkage = "internal"
     for attribute in ("noinline", "nounwind", *([f'"prefer-vector-width"="{vector_bits}"'] if vector_bits else [])):
         set.add(function.attributes, attribute)  # llvmlite's list of names lacks the last
     for kind, argument in zip(kinds, function.args, strict=True):
-        if isinstance(kind, Pointer):
+        if isinstance(kind, PointerType):
             argument.add_attribute("noalias")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    result = Translation(builder, hints.of).function(entry, [Value(*pair) for pair in zip(kinds, function.args, strict=True)])
+    arguments = [TypedValue(*pair) for pair in zip(kinds, function.args, strict=True)]
+    result = Translation(builder, hints.of).function(entry, arguments)
     if result is not None:
         raise BackendError(f"{entry.definition.name} returns {result.kind}, and nobody takes it: store it through a pointer")
     builder.ret_void()

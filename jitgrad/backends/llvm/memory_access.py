@@ -18,59 +18,59 @@ from jitgrad.backends.llvm.types import (
     BOOL,
     IN_MEMORY,
     U8,
-    Function,
-    KindError,
-    Number,
-    Pointer,
-    Value,
+    DialectFunction,
+    DialectTypeError,
+    PointerType,
+    ScalarType,
+    TypedValue,
     element,
     literal,
 )
 
 
-def address(builder: Any, pointer: Value, index: Value) -> Any:
+def address(builder: Any, pointer: TypedValue, index: TypedValue) -> Any:
     """Where element ``index`` lies."""
     element(pointer)
     return builder.gep(pointer.ir, [as_index(builder, index)])
 
 
-def load(builder: Any, pointer: Value, index: Value) -> Value:
+def load(builder: Any, pointer: TypedValue, index: TypedValue) -> TypedValue:
     """``pointer[index]``; a bool comes as a u8, a float16 as its bits."""
-    return Value(element(pointer), builder.load(address(builder, pointer, index)))
+    return TypedValue(element(pointer), builder.load(address(builder, pointer, index)))
 
 
-def as_element(builder: Any, value: Value, kind: Number) -> Any:
+def as_element(builder: Any, value: TypedValue, kind: ScalarType) -> Any:
     """``value`` as it is stored: an integer is cut to its memory's size, a float has to be of its dtype."""
     if value.kind == kind:
         return value.ir
-    whole = isinstance(value.kind, Number) and value.kind.sort != "f" and kind.sort != "f"
+    whole = isinstance(value.kind, ScalarType) and value.kind.category != "f" and kind.category != "f"
     if not whole or (value.kind == BOOL and kind != U8):
-        raise KindError(f"{value.kind} is stored in memory of {kind}: cast it first")
+        raise DialectTypeError(f"{value.kind} is stored in memory of {kind}: cast it first")
     return cast(builder, value, kind).ir
 
 
-def store(builder: Any, pointer: Value, index: Value, value: Value) -> Any:
+def store(builder: Any, pointer: TypedValue, index: TypedValue, value: TypedValue) -> Any:
     """``pointer[index] = value``; the instruction."""
     return builder.store(as_element(builder, value, element(pointer)), address(builder, pointer, index))
 
 
-def at(builder: Any, pointer: Value, index: Value) -> Value:
+def at(builder: Any, pointer: TypedValue, index: TypedValue) -> TypedValue:
     """``pointer + index`` in elements."""
-    return Value(pointer.kind, address(builder, pointer, index))
+    return TypedValue(pointer.kind, address(builder, pointer, index))
 
 
-def stream(builder: Any, pointer: Value, index: Value, value: Value) -> None:
+def stream(builder: Any, pointer: TypedValue, index: TypedValue, value: TypedValue) -> None:
     """``pointer[index] = value``, which nobody reads soon; ``pointer[0]`` lies at the start of a cache line."""
     done = store(builder, pointer, index, value)
     done.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
 
 
-def prefetch(builder: Any, pointer: Value, index: Value) -> None:
+def prefetch(builder: Any, pointer: TypedValue, index: TypedValue) -> None:
     """Start loading the cache line of ``pointer[index]`` into the second-level cache."""
     ir_builder.prefetch(builder, address(builder, pointer, index), ir_builder.SECOND)
 
 
-def prefetch_beside(builder: Any, pointer: Value, index: Value) -> None:
+def prefetch_beside(builder: Any, pointer: TypedValue, index: TypedValue) -> None:
     """`prefetch` for a loop with streaming stores: nothing where they are ordinary ones.
 
     With AVX-512 (Sapphire Rapids) SwiGLU takes 0.7 of the time, other loops the same; with AVX2 (Zen 3) up to 1.2.
@@ -79,28 +79,28 @@ def prefetch_beside(builder: Any, pointer: Value, index: Value) -> None:
         prefetch(builder, pointer, index)
 
 
-def _scratch(builder: Any, count: Value, *, kind: Number) -> Value:
+def _scratch(builder: Any, count: TypedValue, *, kind: ScalarType) -> TypedValue:
     """Memory of the running chunk, on the stack; ``count`` is a literal number of elements."""
-    return Value(Pointer(kind), ir_builder.local(builder, kind.llvm, size=literal(count)))
+    return TypedValue(PointerType(kind), ir_builder.local(builder, kind.llvm, size=literal(count)))
 
 
-def add_row(builder: Any, to: Value, row: Value, count: Value) -> None:
+def add_row(builder: Any, to: TypedValue, row: TypedValue, count: TypedValue) -> None:
     """``to[j] += row[j]`` for ``j < count``, a literal, in one vector.
 
     LLVM takes short loops apart before it looks for vectors in them, and adds their elements one by one.
     """
     kind, size = element(to), literal(count)
     if element(row) != kind:
-        raise KindError(f"takes two pointers to one dtype, found {to.kind} and {row.kind}")
+        raise DialectTypeError(f"takes two pointers to one dtype, found {to.kind} and {row.kind}")
     vector = ir.VectorType(kind.llvm, size).as_pointer()
     target, source = (builder.bitcast(p.ir, vector) for p in (to, row))
     align = kind.bits // 8
     a, b = builder.load(target, align=align), builder.load(source, align=align)
-    total = builder.fadd(a, b) if kind.sort == "f" else builder.add(a, b)
+    total = builder.fadd(a, b) if kind.category == "f" else builder.add(a, b)
     builder.store(total, target, align=align)
 
 
-MEMORY: dict[str, Function] = {
+MEMORY: dict[str, DialectFunction] = {
     **{f.__name__: f for f in (at, stream, prefetch, prefetch_beside, add_row)},
     **{f"scratch_{name}": partial(_scratch, kind=kind) for name, kind in IN_MEMORY.items()},
 }

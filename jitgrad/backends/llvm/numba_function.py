@@ -12,20 +12,20 @@ from typing import Any
 import numba
 from numba import types
 
-from jitgrad.backends.llvm.types import NUMBERS, Function, KindError, Value
+from jitgrad.backends.llvm.types import NUMBERS, DialectFunction, DialectTypeError, TypedValue
 from jitgrad.core.errors import BackendError
 
 _TYPES: dict[str, Any] = {
     "f32": types.float32,
     "f64": types.float64,
     "bool": types.boolean,
-    **{f"{sort[0]}{bits}": getattr(types, f"{sort}{bits}") for sort in ("int", "uint") for bits in (8, 16, 32, 64)},
+    **{f"{category[0]}{bits}": getattr(types, f"{category}{bits}") for category in ("int", "uint") for bits in (8, 16, 32, 64)},
 }
 _NAMES = {kind: name for name, kind in _TYPES.items()}
 
 
 @cache
-def numba_function(function: Callable[..., Any]) -> Function:
+def numba_function(function: Callable[..., Any]) -> DialectFunction:
     """``function`` as kernel source can call it: compiled for the dtypes of its operands, linked to the kernel.
 
     Raises:
@@ -33,7 +33,7 @@ def numba_function(function: Callable[..., Any]) -> Function:
     """
     dispatcher: Any = function if hasattr(function, "py_func") else numba.njit(function, error_model="numpy")
 
-    def call(builder: Any, *operands: Value) -> Value:
+    def call(builder: Any, *operands: TypedValue) -> TypedValue:
         kinds = tuple([_TYPES[str(x.kind)] for x in operands])
         try:
             dispatcher.compile(kinds)
@@ -43,7 +43,7 @@ def numba_function(function: Callable[..., Any]) -> Function:
         compiled = dispatcher.overloads[kinds]
         result = _NAMES.get(compiled.signature.return_type)
         if result is None:
-            raise KindError(f"returns {compiled.signature.return_type}, not a number")
+            raise DialectTypeError(f"returns {compiled.signature.return_type}, not a number")
         text = str(compiled.library._get_module_for_linking())
         if text not in builder.module.linked:
             builder.module.linked.append(text)
@@ -51,6 +51,6 @@ def numba_function(function: Callable[..., Any]) -> Function:
         _, value = compiled.target_context.call_internal_no_propagate(
             builder, compiled.fndesc, compiled.signature, [x.ir for x in operands]
         )
-        return Value(NUMBERS[result], value)
+        return TypedValue(NUMBERS[result], value)
 
     return call

@@ -12,7 +12,7 @@ from typing import Any
 from llvmlite import ir
 
 from jitgrad.backends.llvm.casts import cast
-from jitgrad.backends.llvm.types import BOOL, I64, U64, KindError, Number, Value, number, same_number
+from jitgrad.backends.llvm.types import BOOL, I64, U64, DialectTypeError, ScalarType, TypedValue, number, same_number
 
 _FLOAT_OPERATORS: dict[type[ast.operator], str] = {
     ast.Add: "fadd", ast.Sub: "fsub", ast.Mult: "fmul", ast.Div: "fdiv",
@@ -27,37 +27,37 @@ _COMPARISONS: dict[type[ast.cmpop], str] = {
 }  # fmt: skip
 
 
-def _common(a: Value, b: Value) -> Number:
+def _common(a: TypedValue, b: TypedValue) -> ScalarType:
     """The 64-bit integers that hold both operands."""
     kinds = number(a), number(b)
-    if any(kind.sort == "f" for kind in kinds):
-        raise KindError(f"{kinds[0]} and {kinds[1]} do not meet: cast one of them")
-    unsigned = [kind.sort == "u" or (x.literal is not None and x.literal >= 0) for kind, x in zip(kinds, (a, b), strict=True)]
-    if all(unsigned) and any(kind.sort == "u" for kind in kinds):
+    if any(kind.category == "f" for kind in kinds):
+        raise DialectTypeError(f"{kinds[0]} and {kinds[1]} do not meet: cast one of them")
+    unsigned = [kind.category == "u" or (x.literal is not None and x.literal >= 0) for kind, x in zip(kinds, (a, b), strict=True)]
+    if all(unsigned) and any(kind.category == "u" for kind in kinds):
         return U64
     if U64 in kinds:
-        raise KindError(f"{kinds[0]} and {kinds[1]} have no common integers: cast one of them")
+        raise DialectTypeError(f"{kinds[0]} and {kinds[1]} have no common integers: cast one of them")
     return I64
 
 
-def binary(builder: Any, op: ast.operator, a: Value, b: Value) -> Value:
+def binary(builder: Any, op: ast.operator, a: TypedValue, b: TypedValue) -> TypedValue:
     """``a op b``."""
-    if number(a).sort == "f" and number(b).sort == "f" and type(op) in _FLOAT_OPERATORS:
-        return Value(same_number(a, b), getattr(builder, _FLOAT_OPERATORS[type(op)])(a.ir, b.ir))
+    if number(a).category == "f" and number(b).category == "f" and type(op) in _FLOAT_OPERATORS:
+        return TypedValue(same_number(a, b), getattr(builder, _FLOAT_OPERATORS[type(op)])(a.ir, b.ir))
     if a.kind == b.kind == BOOL and isinstance(op, _LOGICAL):
-        return Value(BOOL, getattr(builder, _INTEGER_OPERATORS[type(op)])(a.ir, b.ir))
+        return TypedValue(BOOL, getattr(builder, _INTEGER_OPERATORS[type(op)])(a.ir, b.ir))
     kind = _common(a, b)
     left, right = cast(builder, a, kind).ir, cast(builder, b, kind).ir
     if isinstance(op, ast.RShift):
-        return Value(kind, builder.ashr(left, right) if kind == I64 else builder.lshr(left, right))
+        return TypedValue(kind, builder.ashr(left, right) if kind == I64 else builder.lshr(left, right))
     if isinstance(op, (ast.FloorDiv, ast.Mod)):
-        return Value(kind, _division(builder, op, kind, left, right))
+        return TypedValue(kind, _division(builder, op, kind, left, right))
     if type(op) not in _INTEGER_OPERATORS:
-        raise KindError(f"is no operation of {a.kind} and {b.kind}")
-    return Value(kind, getattr(builder, _INTEGER_OPERATORS[type(op)])(left, right))
+        raise DialectTypeError(f"is no operation of {a.kind} and {b.kind}")
+    return TypedValue(kind, getattr(builder, _INTEGER_OPERATORS[type(op)])(left, right))
 
 
-def _division(builder: Any, op: ast.operator, kind: Number, a: Any, b: Any) -> Any:
+def _division(builder: Any, op: ast.operator, kind: ScalarType, a: Any, b: Any) -> Any:
     """Rounded down, as in Python; the remainder has the sign of ``b``. ``b`` must not be 0."""
     if kind == U64:
         return builder.udiv(a, b) if isinstance(op, ast.FloorDiv) else builder.urem(a, b)
@@ -70,38 +70,38 @@ def _division(builder: Any, op: ast.operator, kind: Number, a: Any, b: Any) -> A
     return builder.add(rest, builder.select(below, b, zero))
 
 
-def unary(builder: Any, op: ast.unaryop, x: Value) -> Value:
+def unary(builder: Any, op: ast.unaryop, x: TypedValue) -> TypedValue:
     """``-x`` or ``~x``."""
     kind = number(x)
-    if kind.sort == "f" and isinstance(op, ast.USub):
+    if kind.category == "f" and isinstance(op, ast.USub):
         if isinstance(x.ir, ir.Constant):
-            return Value(kind, ir.Constant(kind.llvm, -x.ir.constant))
-        return Value(kind, builder.fneg(x.ir))
-    if kind.sort == "f":
-        raise KindError(f"is no operation of {kind}")
-    wide = cast(builder, x, U64 if kind.sort == "u" else I64)
+            return TypedValue(kind, ir.Constant(kind.llvm, -x.ir.constant))
+        return TypedValue(kind, builder.fneg(x.ir))
+    if kind.category == "f":
+        raise DialectTypeError(f"is no operation of {kind}")
+    wide = cast(builder, x, U64 if kind.category == "u" else I64)
     if isinstance(op, ast.USub):
-        return Value(wide.kind, ir.Constant(I64.llvm, -wide.literal) if wide.literal is not None else builder.neg(wide.ir))
-    return Value(wide.kind, builder.not_(wide.ir))
+        return TypedValue(wide.kind, ir.Constant(I64.llvm, -wide.literal) if wide.literal is not None else builder.neg(wide.ir))
+    return TypedValue(wide.kind, builder.not_(wide.ir))
 
 
-def compare(builder: Any, op: ast.cmpop, a: Value, b: Value) -> Any:
+def compare(builder: Any, op: ast.cmpop, a: TypedValue, b: TypedValue) -> Any:
     """``a op b`` as a bit. With NaN all are false but ``!=``."""
     if type(op) not in _COMPARISONS:
-        raise KindError("is no comparison of numbers")
+        raise DialectTypeError("is no comparison of numbers")
     symbol = _COMPARISONS[type(op)]
-    if number(a).sort == "f" and number(b).sort == "f":
+    if number(a).category == "f" and number(b).category == "f":
         same_number(a, b)
         emit = builder.fcmp_unordered if symbol == "!=" else builder.fcmp_ordered
         return emit(symbol, a.ir, b.ir)
-    if a.kind == b.kind and (number(a).sort != "b" or symbol in ("==", "!=")):
-        emit = builder.icmp_signed if number(a).sort == "i" else builder.icmp_unsigned
+    if a.kind == b.kind and (number(a).category != "b" or symbol in ("==", "!=")):
+        emit = builder.icmp_signed if number(a).category == "i" else builder.icmp_unsigned
         return emit(symbol, a.ir, b.ir)
     kind = _common(a, b)
     emit = builder.icmp_signed if kind == I64 else builder.icmp_unsigned
     return emit(symbol, cast(builder, a, kind).ir, cast(builder, b, kind).ir)
 
 
-def truth(builder: Any, x: Value) -> Any:
+def truth(builder: Any, x: TypedValue) -> Any:
     """Whether ``x`` is not zero, as a bit."""
     return cast(builder, x, BOOL).ir

@@ -29,7 +29,7 @@ _EMPTY = "; an engine needs a module to start with\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CompiledModule:
     """What LLVM made of a kernel.
 
     Attributes:
@@ -45,19 +45,19 @@ class Made:
     names_absolute_address: bool
 
 
-class _Aside:
+class _CompileThread:
     """One thread for LLVM, which works without the GIL: kernels are lowered, or eager code runs, in the meantime."""
 
     lock = Lock()
     executor: ThreadPoolExecutor | None = None
 
     @classmethod
-    def submit(cls, text: str, linked: Sequence[str], keep: str) -> Future[Made]:
+    def submit(cls, text: str, linked: Sequence[str], keep: str) -> Future[CompiledModule]:
         with cls.lock:
             cls.executor = cls.executor or ThreadPoolExecutor(1, "jitgrad.llvm")
             with contextlib.suppress(RuntimeError):  # at the end of the interpreter no thread takes work any more
                 return cls.executor.submit(_make, text, linked, keep)
-        made: Future[Made] = Future()
+        made: Future[CompiledModule] = Future()
         made.set_result(_make(text, linked, keep))
         return made
 
@@ -77,7 +77,8 @@ class _Aside:
 
 
 if hasattr(os, "register_at_fork"):  # a child has no thread but its own, and must not inherit locks that others hold
-    os.register_at_fork(before=_Aside.finish, after_in_parent=_Aside.resume, after_in_child=_Aside.resume)
+    resume = _CompileThread.resume
+    os.register_at_fork(before=_CompileThread.finish, after_in_parent=resume, after_in_child=resume)
 
 
 @cache
@@ -164,19 +165,19 @@ def optimize(text: str, linked: Sequence[str], keep: str) -> Any:
         return binding.parse_assembly(nontemporal.made(str(module))) if nontemporal.has_marks(text) else module
 
 
-def compile_aside(text: str, linked: Sequence[str], keep: str) -> Future[Made]:
+def compile_aside(text: str, linked: Sequence[str], keep: str) -> Future[CompiledModule]:
     """`optimize` and `emit` in the thread for LLVM; BackendError comes with the result."""
     for answer in (platform, cpu, features, vector_bits, has_fma):
         answer()  # later LLVM has to finish this kernel before it answers
-    return _Aside.submit(text, linked, keep)
+    return _CompileThread.submit(text, linked, keep)
 
 
-def _make(text: str, linked: Sequence[str], keep: str) -> Made:
+def _make(text: str, linked: Sequence[str], keep: str) -> CompiledModule:
     module = optimize(text, linked, keep)
     with LOCK:
         optimised = str(module)
         raises, absolute = ".const.picklebuf." in optimised, _ABSOLUTE_ADDRESS.search(optimised) is not None
-        return Made(emit(module), module, raises, externals(module), absolute)
+        return CompiledModule(emit(module), module, raises, externals(module), absolute)
 
 
 def emit(module: Any) -> bytes:

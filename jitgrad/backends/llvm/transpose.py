@@ -1,13 +1,13 @@
 """Turning rows into columns, for kernel source: transposes of blocks held in vector registers.
 
 ====================================  =================================================================================
-``rows_to_lanes(tile, p, s, n, m)``    ``tile[j * LANES + k] = p[k * s + j]`` for ``j < n`` and every lane ``k``; lanes
+``transpose_rows_in(tile, p, s, n, m)``    ``tile[j * LANES + k] = p[k * s + j]`` for ``j < n`` and every lane ``k``; lanes
                                        from ``m`` on repeat row ``m - 1``
-``lanes_to_rows(p, tile, s, n, m)``    ``p[k * s + j] = tile[j * LANES + k]`` for ``j < n`` and ``k < m``
-``columns_to_rows(tile, p, s, n, m)``  ``tile[k * LANES + j] = p[j * s + k]`` for ``j < n`` and ``k < m``
+``transpose_rows_out(p, tile, s, n, m)``    ``p[k * s + j] = tile[j * LANES + k]`` for ``j < n`` and ``k < m``
+``transpose_tile(tile, p, s, n, m)``  ``tile[k * LANES + j] = p[j * s + k]`` for ``j < n`` and ``k < m``
 ====================================  =================================================================================
 
-Elements of rows that become lanes have two, four or eight bytes; ``tile`` has room for ``NARROW`` rows of lanes, or for LANES
+Elements of rows that become lanes have two, four or eight bytes; ``tile`` has room for ``SHORT_ROW`` rows of lanes, or for LANES
 rows. A square block of W x W elements is transposed in log2(W) rounds of interleaving register i with register i + W / 2
 (the perfect-shuffle transpose; Stone, "Parallel processing with the perfect shuffle", IEEE Trans. Computers 1971). The
 last blocks end where the rows and columns do, over elements of the blocks before: that takes no masks, which are microcode
@@ -23,7 +23,7 @@ from llvmlite import ir
 
 from jitgrad.backends.llvm.casts import as_index
 from jitgrad.backends.llvm.ir_builder import counted, word
-from jitgrad.backends.llvm.types import Function, KindError, Number, Value, element
+from jitgrad.backends.llvm.types import DialectFunction, DialectTypeError, ScalarType, TypedValue, element
 from jitgrad.compiler.lowering.kernel_ir import LANES, LEAST_BYTES
 
 _I32 = ir.IntType(32)
@@ -31,7 +31,7 @@ _I32 = ir.IntType(32)
 _BLOCK_BYTES = (32, 16)
 
 
-def _widths(kind: Number) -> list[int]:
+def _widths(kind: ScalarType) -> list[int]:
     """Elements per row of the blocks that numbers of ``kind`` are transposed in, the widest first."""
     return [size * 8 // kind.bits for size in _BLOCK_BYTES] if kind.bits >= 8 * LEAST_BYTES else []
 
@@ -51,7 +51,7 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
 class _Block:
     """``width`` neighbouring numbers of ``kind``."""
 
-    def __init__(self, builder: Any, kind: Number, width: int) -> None:
+    def __init__(self, builder: Any, kind: ScalarType, width: int) -> None:
         self.builder, self.width = builder, width
         self.kind = kind.llvm if width == 1 else ir.VectorType(kind.llvm, width)
         self.align = kind.bits // 8
@@ -89,7 +89,7 @@ def _minimum(builder: Any, a: Any, b: Any) -> Any:
 _Body = Callable[[_Block, Any, Any], None]
 
 
-def _in_blocks(builder: Any, kind: Number, sizes: tuple[Any, Any], widths: Sequence[int], body: _Body) -> None:
+def _in_blocks(builder: Any, kind: ScalarType, sizes: tuple[Any, Any], widths: Sequence[int], body: _Body) -> None:
     """``body(block, j, k)`` for square blocks from ``(j, k)`` on that cover ``sizes``, those of one ``k`` in a row.
 
     They are as wide as the widest of ``widths`` that fits into both sizes; single elements if none does.
@@ -120,7 +120,7 @@ _From = Callable[[_Block, Any, Any, Any, Any, Any], list[Any]]
 _To = Callable[[_Block, Any, Any, Any, Any], list[Any]]
 
 
-def _turning(doc: str, sizes: _Sizes, rows: _From, columns: _To) -> Function:
+def _turning(doc: str, sizes: _Sizes, rows: _From, columns: _To) -> DialectFunction:
     """The function ``(to, source, stride, n, m)`` that moves the elements of ``sizes(n, m)``, block by block.
 
     Args:
@@ -128,10 +128,10 @@ def _turning(doc: str, sizes: _Sizes, rows: _From, columns: _To) -> Function:
         columns: ``(block, to, stride, j, k)`` to the places for its columns.
     """
 
-    def turning(builder: Any, to: Value, source: Value, *sizes_given: Value) -> None:
+    def turning(builder: Any, to: TypedValue, source: TypedValue, *sizes_given: TypedValue) -> None:
         kind = element(to)
         if element(source) != kind:
-            raise KindError(f"takes two pointers to the same dtype, found {to.kind} and {source.kind}")
+            raise DialectTypeError(f"takes two pointers to the same dtype, found {to.kind} and {source.kind}")
         stride, n, m = (as_index(builder, size) for size in sizes_given)
 
         def body(block: _Block, j: Any, k: Any) -> None:
@@ -143,27 +143,27 @@ def _turning(doc: str, sizes: _Sizes, rows: _From, columns: _To) -> Function:
     return turning
 
 
-rows_to_lanes = _turning(
+transpose_rows_in = _turning(
     "``tile[j * LANES + k] = p[min(k, m - 1) * stride + j]`` for ``j < n``.",
     lambda n, m: (n, _LANES),
     lambda block, p, stride, m, j, k: [block.at(p, row, stride, j) for row in block.rows(k, m)],
     lambda block, tile, stride, j, k: [block.at(tile, row, _LANES, k) for row in block.rows(j)],
 )
-lanes_to_rows = _turning(
+transpose_rows_out = _turning(
     "``p[k * stride + j] = tile[j * LANES + k]`` for ``j < n`` and ``k < m``.",
     lambda n, m: (n, m),
     lambda block, tile, stride, m, j, k: [block.at(tile, row, _LANES, k) for row in block.rows(j)],
     lambda block, p, stride, j, k: [block.at(p, row, stride, j) for row in block.rows(k)],
 )
-columns_to_rows = _turning(
+transpose_tile = _turning(
     "``tile[k * LANES + j] = p[j * stride + k]`` for ``j < n`` and ``k < m``.",
     lambda n, m: (m, n),  # all of a column first: it shares lines of the cache
     lambda block, p, stride, m, k, j: [block.at(p, row, stride, k) for row in block.rows(j)],
     lambda block, tile, stride, k, j: [block.at(tile, row, _LANES, j) for row in block.rows(k)],
 )
 
-NAMES: dict[str, Function] = {
-    "rows_to_lanes": rows_to_lanes,
-    "lanes_to_rows": lanes_to_rows,
-    "columns_to_rows": columns_to_rows,
+NAMES: dict[str, DialectFunction] = {
+    "transpose_rows_in": transpose_rows_in,
+    "transpose_rows_out": transpose_rows_out,
+    "transpose_tile": transpose_tile,
 }

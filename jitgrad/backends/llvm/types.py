@@ -15,38 +15,38 @@ from llvmlite import ir
 _FLOATS = {32: ir.FloatType(), 64: ir.DoubleType()}
 
 
-class KindError(Exception):
+class DialectTypeError(Exception):
     """An operation was asked for on kinds that it does not take; whoever translates the source says where."""
 
 
 @dataclass(frozen=True)
-class Number:
+class ScalarType:
     """A number of the dtype ``name``: ``"f32"``, ``"i8"``, ..., ``"bool"``."""
 
     name: str
 
     @cached_property
-    def sort(self) -> str:
+    def category(self) -> str:
         """``"f"``, ``"i"``, ``"u"`` or ``"b"``, as in NumPy."""
         return self.name[0]
 
     @cached_property
     def bits(self) -> int:
-        return 1 if self.sort == "b" else int(self.name[1:])
+        return 1 if self.category == "b" else int(self.name[1:])
 
     @cached_property
     def llvm(self) -> Any:
-        return _FLOATS[self.bits] if self.sort == "f" else ir.IntType(self.bits)
+        return _FLOATS[self.bits] if self.category == "f" else ir.IntType(self.bits)
 
     def __str__(self) -> str:
         return self.name
 
 
 @dataclass(frozen=True)
-class Pointer:
+class PointerType:
     """Where numbers of the kind ``element`` lie."""
 
-    element: Number
+    element: ScalarType
 
     @cached_property
     def llvm(self) -> Any:
@@ -56,22 +56,22 @@ class Pointer:
         return f"{self.element}*"
 
 
-Kind: TypeAlias = Number | Pointer
+IRType: TypeAlias = ScalarType | PointerType
 
-F32, F64, I64, U8, U16, U64, BOOL = (Number(name) for name in ("f32", "f64", "i64", "u8", "u16", "u64", "bool"))
+F32, F64, I64, U8, U16, U64, BOOL = (ScalarType(name) for name in ("f32", "f64", "i64", "u8", "u16", "u64", "bool"))
 
-NUMBERS: dict[str, Number] = {
-    name: Number("f32" if name == "f16" else name)  # a float16 is held as the float32 that equals it
+NUMBERS: dict[str, ScalarType] = {
+    name: ScalarType("f32" if name == "f16" else name)  # a float16 is held as the float32 that equals it
     for name in ("f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 }
-IN_MEMORY: dict[str, Number] = {**NUMBERS, "bool": U8, "f16": U16}
+IN_MEMORY: dict[str, ScalarType] = {**NUMBERS, "bool": U8, "f16": U16}
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class TypedValue:
     """A value of LLVM and what it is."""
 
-    kind: Kind
+    kind: IRType
     ir: Any
 
     @property
@@ -80,48 +80,48 @@ class Value:
         return self.ir.constant if isinstance(self.ir, ir.Constant) and isinstance(self.ir.constant, int) else None
 
 
-Function: TypeAlias = Callable[..., Value | None]
-"""Emits a call in kernel source: ``(builder, *values)`` to its value. Raises KindError for values it does not take."""
+DialectFunction: TypeAlias = Callable[..., TypedValue | None]
+"""Emits a call in kernel source: ``(builder, *values)`` to its value. Raises DialectTypeError for values it does not take."""
 
 
-def number(found: Value) -> Number:
+def number(found: TypedValue) -> ScalarType:
     """The kind of ``found``, which has to be a number."""
-    if not isinstance(found.kind, Number):
-        raise KindError(f"takes numbers, found {found.kind}")
+    if not isinstance(found.kind, ScalarType):
+        raise DialectTypeError(f"takes numbers, found {found.kind}")
     return found.kind
 
 
-def same_number(*found: Value) -> Number:
+def same_number(*found: TypedValue) -> ScalarType:
     """The one kind of several numbers."""
     if len({number(x) for x in found}) != 1:
-        raise KindError(f"takes numbers of one dtype, found {', '.join(str(x.kind) for x in found)}: cast them first")
+        raise DialectTypeError(f"takes numbers of one dtype, found {', '.join(str(x.kind) for x in found)}: cast them first")
     return number(found[0])
 
 
-def same_float(*found: Value, count: int) -> Number:
+def same_float(*found: TypedValue, count: int) -> ScalarType:
     """The one kind of ``count`` floats."""
     if len(found) != count:
-        raise KindError(f"takes {count} operands, found {len(found)}")
+        raise DialectTypeError(f"takes {count} operands, found {len(found)}")
     kind = same_number(*found)
-    if kind.sort != "f":
-        raise KindError(f"takes floats, found {kind}")
+    if kind.category != "f":
+        raise DialectTypeError(f"takes floats, found {kind}")
     return kind
 
 
-def element(pointer: Value) -> Number:
+def element(pointer: TypedValue) -> ScalarType:
     """The kind of what ``pointer`` points to."""
-    if not isinstance(pointer.kind, Pointer):
-        raise KindError(f"takes a pointer, found {pointer.kind}")
+    if not isinstance(pointer.kind, PointerType):
+        raise DialectTypeError(f"takes a pointer, found {pointer.kind}")
     return pointer.kind.element
 
 
-def literal(found: Value) -> int:
+def literal(found: TypedValue) -> int:
     """The integer that the source writes out."""
     if found.literal is None:
-        raise KindError("takes a literal number")
+        raise DialectTypeError("takes a literal number")
     return found.literal
 
 
-def constant(kind: Number, value: float) -> Value:
+def constant(kind: ScalarType, value: float) -> TypedValue:
     """``value``, which the kind can represent, as a constant."""
-    return Value(kind, ir.Constant(kind.llvm, value))
+    return TypedValue(kind, ir.Constant(kind.llvm, value))

@@ -26,14 +26,15 @@ _FUNCTION: Cost = (45.0, 10.0)
 _FREE: Cost = (0.0, 0.0)
 _ROOTS = frozenset({"sqrt", "rsqrt", "reciprocal"})
 _STEPS = frozenset(
-    "select fmax fmin min max fma fsum fprod rint floor ceil trunc fabs abs copysign sign signbit isnan isinf isfinite "
+    "select fmax fmin min max fma reassoc_add reassoc_mul rint floor ceil trunc fabs abs copysign sign signbit isnan isinf "
+    "isfinite "
     "minimum maximum left_shift right_shift".split()
 )
 _CASTS = ("to_", "as_")
 _ADDRESSES = frozenset({"old", "at", "prefetch", "prefetch_beside", "range"})
 
 
-def vectors_side_by_side(tree: ast.AST) -> dict[ast.For, int]:
+def unroll_factor(tree: ast.AST) -> dict[ast.For, int]:
     """For every ``for`` loop of kernel source: how many vectors it should work on."""
     nodes = list(ast.walk(tree))
     usual = any(isinstance(n, ast.While) for n in nodes)  # rows in tiles: their loops are short

@@ -31,7 +31,7 @@ def is_fusible(node: TraceNode) -> bool:
             return in_kernels() and has_kernel_form(op) and _KERNEL_DTYPES.issuperset(used - {HALF})
         return _KERNEL_DTYPES.issuperset(used)
     if op.kind is Kind.REDUCE:
-        aval = node.ins[0].aval  # of float16 only truth: `widen_halves` has put the others in float32
+        aval = node.ins[0].aval  # of float16 only truth: `upcast_fp16_reductions` has put the others in float32
         known = aval.dtype in _KERNEL_DTYPES or (aval.dtype == HALF != node.out.aval.dtype and in_kernels())
         return op.monoid in MONOIDS and known and aval.size > 0
     return op.kind is Kind.INDEX
@@ -53,15 +53,15 @@ class Schedule:
     """How a group's loops run: the first ``split`` axes are outer (rows), the rest inner; None: any split will do."""
 
     split: int | None = None
-    finish: frozenset[int] = frozenset()  # ids of nodes that run once, after all chunks, on merged reductions
+    epilogue: frozenset[int] = frozenset()  # ids of nodes that run once, after all chunks, on merged reductions
     merged: frozenset[int] = frozenset()  # ids of reductions whose partial results are merged after all chunks
     rows: frozenset[int] = frozenset()  # ids of reductions over the inner axes, one result per row
-    late: frozenset[int] = frozenset()  # ids of values that are known only after all chunks
+    epilogue_values: frozenset[int] = frozenset()  # ids of values that are known only after all chunks
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Group:
-    """Nodes of one kernel. ``frames`` maps each node's own loop dimensions to the group's axes.
+    """Nodes of one kernel. ``axis_maps`` maps each node's own loop dimensions to the group's axes.
 
     A node's own loop dimensions are those of its result, or for a reduction those of its operand. ``computed`` holds
     the axes of the values made here, ``external`` those of values from elsewhere as they are first read.
@@ -72,7 +72,7 @@ class Group:
 
     sizes: tuple[int, ...]
     nodes: tuple[TraceNode, ...]
-    frames: Mapping[int, AxisMap]
+    axis_maps: Mapping[int, AxisMap]
     schedule: Schedule
     computed: Mapping[int, AxisMap]
     external: Mapping[int, tuple[Value, AxisMap]]
@@ -84,21 +84,21 @@ class Group:
 
     def operand_maps(self, node: TraceNode, definitions: Definitions) -> list[tuple[Read, AxisMap]]:
         """For every operand of ``node``: what is read, and the axis of each dimension of that."""
-        frame = self.frames[id(node)]
+        frame = self.axis_maps[id(node)]
         return [(read, compose(read.dims, frame)) for read in definitions.reads(node)]
 
 
 def accesses(
-    nodes: tuple[TraceNode, ...], frames: Mapping[int, AxisMap], definitions: Definitions
+    nodes: tuple[TraceNode, ...], axis_maps: Mapping[int, AxisMap], definitions: Definitions
 ) -> tuple[dict[int, AxisMap], dict[int, tuple[Value, AxisMap]]]:
     """(axes of the values computed by ``nodes``, values read from elsewhere with the axes they are first read by)."""
-    computed = {id(node.outs[0]): out_axes(node, frames[id(node)]) for node in nodes}
+    computed = {id(node.outs[0]): out_axes(node, axis_maps[id(node)]) for node in nodes}
     external: dict[int, tuple[Value, AxisMap]] = {}
     for node in nodes:
         for read in definitions.reads(node):
             key = id(read.root)
             if key not in computed and key not in external and isinstance(read.root, Value):
-                external[key] = (read.root, compose(read.dims, frames[id(node)]))
+                external[key] = (read.root, compose(read.dims, axis_maps[id(node)]))
     return computed, external
 
 

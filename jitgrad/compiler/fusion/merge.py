@@ -32,11 +32,11 @@ def single(node: TraceNode, definitions: Definitions) -> Group | str:
     nodes, frames = (node,), {id(node): frame}
     computed, external = accesses(nodes, frames, definitions)
     plain = node.op.kind is Kind.ELEMENTWISE and len(sizes) == len(shape) > 0
-    crooked = _crooked(node, definitions) if plain else None
+    crooked = _permuted_reads(node, definitions) if plain else None
     return Group(sizes, nodes, frames, _ANY_SPLIT if sizes else _NO_LOOP, computed, external, crooked)
 
 
-def _crooked(node: TraceNode, definitions: Definitions) -> frozenset[int]:
+def _permuted_reads(node: TraceNode, definitions: Definitions) -> frozenset[int]:
     """Ids of what the elementwise ``node`` reads by other axes than all of its own in their order."""
     straight = identity(len(node.outs[0].aval.shape))
     found = [id(root) for root, dims in definitions.reads(node) if dims != straight]
@@ -60,8 +60,8 @@ def merge(first: Group, second: Group, definitions: Definitions) -> Group | str:
     nodes = tuple(sorted(first.nodes + second.nodes, key=lambda node: definitions.position[id(node)]))
     found: Group | str = ""
     for sizes, ours, theirs in orders:
-        frames = {key: _renamed(frame, ours) for key, frame in first.frames.items()}
-        frames.update({key: _renamed(frame, theirs) for key, frame in second.frames.items()})
+        frames = {key: _renamed(frame, ours) for key, frame in first.axis_maps.items()}
+        frames.update({key: _renamed(frame, theirs) for key, frame in second.axis_maps.items()})
         found = scheduled(sizes, nodes, frames, definitions)
         if isinstance(found, Group):
             break
@@ -112,12 +112,12 @@ def _plain(first: Group, second: Group, definitions: Definitions) -> Group | Non
     nodes = first.nodes + second.nodes
     if definitions.position[id(first.nodes[-1])] > definitions.position[id(second.nodes[0])]:
         nodes = tuple(sorted(nodes, key=lambda node: definitions.position[id(node)]))
-    frames, computed = {**first.frames, **second.frames}, {**first.computed, **second.computed}
+    frames, computed = {**first.axis_maps, **second.axis_maps}, {**first.computed, **second.computed}
     return Group(first.sizes, nodes, frames, _ANY_SPLIT, computed, external, first.crooked | second.crooked)
 
 
 def _with_one_more(first: Group, second: Group, pairs: Mapping[int, int], definitions: Definitions) -> Group | None:
-    """``first`` and one elementwise node over all its axes that reads nothing late: the schedule stays as it is.
+    """``first`` and one elementwise node over all its axes that reads no epilogue value: the schedule stays as it is.
 
     This is most of all merges; planning the whole group again would make long chains quadratic.
     """
@@ -126,7 +126,7 @@ def _with_one_more(first: Group, second: Group, pairs: Mapping[int, int], defini
         return None
     if len(second.sizes) != len(first.sizes):
         return None
-    return _with(first, node, _renamed(second.frames[id(node)], pairs), definitions)
+    return _with(first, node, _renamed(second.axis_maps[id(node)], pairs), definitions)
 
 
 def extended(group: Group, node: TraceNode, definitions: Definitions) -> Group | None:
@@ -149,7 +149,7 @@ def _with(group: Group, node: TraceNode, frame: AxisMap, definitions: Definition
     """``group`` and ``node``, whose loop runs along ``frame``, all axes; None if the schedule has to be made anew."""
     if definitions.position[id(node)] < definitions.position[id(group.nodes[-1])]:
         return None
-    late, computed = group.schedule.late, group.computed
+    late, computed = group.schedule.epilogue_values, group.computed
     external = group.external
     for root, dims in definitions.reads(node):
         key = id(root)
@@ -161,11 +161,11 @@ def _with(group: Group, node: TraceNode, frame: AxisMap, definitions: Definition
     return Group(
         group.sizes,
         (*group.nodes, node),
-        {**group.frames, id(node): frame},
+        {**group.axis_maps, id(node): frame},
         group.schedule,
         {**computed, id(node.outs[0]): frame},
         external,
-        None if group.crooked is None or frame != identity(len(frame)) else group.crooked | _crooked(node, definitions),
+        None if group.crooked is None or frame != identity(len(frame)) else group.crooked | _permuted_reads(node, definitions),
     )
 
 

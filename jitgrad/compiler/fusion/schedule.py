@@ -11,13 +11,13 @@ from jitgrad.core.op import Kind
 
 
 def scheduled(
-    sizes: tuple[int, ...], nodes: tuple[TraceNode, ...], frames: Mapping[int, AxisMap], definitions: Definitions
+    sizes: tuple[int, ...], nodes: tuple[TraceNode, ...], axis_maps: Mapping[int, AxisMap], definitions: Definitions
 ) -> Group | str:
     """The group of ``nodes`` over axes of lengths ``sizes``, or why no loop nest can run it."""
-    computed, external = accesses(nodes, frames, definitions)
-    draft = Group(sizes, nodes, frames, Schedule(), computed, external)
+    computed, external = accesses(nodes, axis_maps, definitions)
+    draft = Group(sizes, nodes, axis_maps, Schedule(), computed, external)
     found = _Scheduler(draft, definitions).run()
-    return found if isinstance(found, str) else Group(sizes, nodes, frames, found, computed, external)
+    return found if isinstance(found, str) else Group(sizes, nodes, axis_maps, found, computed, external)
 
 
 class _Scheduler:
@@ -33,10 +33,10 @@ class _Scheduler:
         self.rank = len(group.sizes)
         self.everything = frozenset(range(self.rank))
         self.splits = set(range(self.rank + 1))
-        self.finish: set[int] = set()
+        self.epilogue: set[int] = set()
         self.merged: set[int] = set()
         self.rows: set[int] = set()
-        self.late: dict[int, frozenset[int]] = {}  # values known only at the end, with their axes
+        self.epilogue_values: dict[int, frozenset[int]] = {}  # values known only at the end, with their axes
         self.definitions = definitions
 
     def run(self) -> Schedule | str:
@@ -47,7 +47,7 @@ class _Scheduler:
             for (root, _), axes in operands:
                 if computed.get(id(root), axes) != axes:
                     return "a value would be read at another place than where it is computed"
-                late |= id(root) in self.late
+                late |= id(root) in self.epilogue_values
             if late:
                 problem = self.place_late(node, operands, computed)
             elif node.op.kind is Kind.REDUCE:
@@ -60,13 +60,13 @@ class _Scheduler:
                 return problem
             if not self.splits:
                 return "no single loop nest fits all their axes"
-        if self.finish or self.merged:
-            for late_axes in self.late.values():
+        if self.epilogue or self.merged:
+            for late_axes in self.epilogue_values.values():
                 if late_axes and not self.pin(self.rank - len(late_axes)):
                     return "no single loop nest fits all their axes"
         split = min(self.splits) if len(self.splits) == 1 else None
         return Schedule(
-            split, frozenset(self.finish), frozenset(self.merged), frozenset(self.rows), frozenset(self.late)
+            split, frozenset(self.epilogue), frozenset(self.merged), frozenset(self.rows), frozenset(self.epilogue_values)
         )
 
     def pin(self, split: int) -> bool:
@@ -87,18 +87,18 @@ class _Scheduler:
         if node.op.kind is Kind.REDUCE:
             return "it reduces a result that is complete only after all rows"
         for read, _ in operands:
-            if id(read.root) in computed and id(read.root) not in self.late:
+            if id(read.root) in computed and id(read.root) not in self.epilogue_values:
                 return "it needs a reduction that is complete only after all rows"
         axes = frozenset(self.group.out_map(node)) - {NONE}
-        allowed = {self.late[id(read.root)] for read, _ in operands if id(read.root) in self.late}
+        allowed = {self.epilogue_values[id(read.root)] for read, _ in operands if id(read.root) in self.epilogue_values}
         if axes not in allowed:
             return "it needs a reduction that is complete only after all rows"
-        self.finish.add(id(node))
-        self.late[id(node.out)] = axes
+        self.epilogue.add(id(node))
+        self.epilogue_values[id(node.out)] = axes
         return None
 
     def place_reduction(self, node: TraceNode) -> str | None:
-        frame = self.group.frames[id(node)]
+        frame = self.group.axis_maps[id(node)]
         over = frozenset(frame[k] for k in node.attr("axis")) - {NONE}
         along = frozenset(frame) - {NONE}
         kept = along - over
@@ -117,4 +117,4 @@ class _Scheduler:
 
     def merge_late(self, node: TraceNode, axes: frozenset[int]) -> None:
         self.merged.add(id(node))
-        self.late[id(node.out)] = axes
+        self.epilogue_values[id(node.out)] = axes

@@ -7,7 +7,7 @@ from jitgrad.compiler.fusion.group import Group
 from jitgrad.core.ir import Graph, TraceNode, Value
 
 
-def can_share(node: TraceNode, source: Value, out: Value) -> bool:
+def can_alias(node: TraceNode, source: Value, out: Value) -> bool:
     """Whether the fused ``node`` may write ``out`` into the memory of its input ``source``.
 
     Every element must be read where and before it is written: one access pattern for both, the same dtype and shape,
@@ -22,14 +22,14 @@ def can_share(node: TraceNode, source: Value, out: Value) -> bool:
     if maker is None or group.schedule.rows:
         return False
     writes = group.out_map(maker)
-    finish, merged = group.schedule.finish, group.schedule.merged
-    late = id(maker) in finish or id(maker) in merged
+    epilogue, merged = group.schedule.epilogue, group.schedule.merged
+    late = id(maker) in epilogue or id(maker) in merged
     loops = set(writes) - {NONE}
     split = group.schedule.split or len(group.sizes)  # without a split, every chunk computes what has no loop again
     if not late and loops != set(range(len(group.sizes))) and loops != set(range(split)):
         return False
     for reader in group.nodes:
         for read, axes in group.operand_maps(reader, definitions):
-            if read.root is source and (axes != writes or (not late and id(reader) in finish)):
+            if read.root is source and (axes != writes or (not late and id(reader) in epilogue)):
                 return False
     return True

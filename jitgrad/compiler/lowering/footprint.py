@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from jitgrad.compiler.lowering.layout import Buffer
-from jitgrad.compiler.lowering.loop_nest import LoopFrame
+from jitgrad.compiler.lowering.loop_nest import LoopNest
 
 Place = tuple[Buffer, int]
 
 
-class Span(NamedTuple):
+class Footprint(NamedTuple):
     """What unit ``u`` touches: ``extent`` bytes from ``place + low + u * step`` on; ``step`` 0 is the same for all."""
 
     place: Place
@@ -20,26 +20,26 @@ class Span(NamedTuple):
     extent: int
     written: bool
 
-    def moved(self, where: Callable[[Place], Place]) -> Span:
-        return Span(where(self.place), self.low, self.step, self.extent, self.written)
+    def moved(self, where: Callable[[Place], Place]) -> Footprint:
+        return Footprint(where(self.place), self.low, self.step, self.extent, self.written)
 
-    def of_rows(self, units: int) -> Span:
+    def of_rows(self, units: int) -> Footprint:
         """The same for rows of ``units`` units each."""
         across = (units - 1) * self.step
         return self._replace(low=self.low + min(0, across), step=units * self.step, extent=self.extent + abs(across))
 
 
-def unit_spans(frame: LoopFrame) -> tuple[Span, ...] | None:
+def footprints(frame: LoopNest) -> tuple[Footprint, ...] | None:
     """What the units of a kernel (rows, or elements of a flat loop) touch; None if they are no single axis.
 
-    The caller knows whether they are independent: a kernel with a finish, or scratch memory for chunks, has units that
+    The caller knows whether they are independent: a kernel with an epilogue, or scratch memory for chunks, has units that
     are not.
     """
     if len(frame.outer_sizes) > 1 or len(frame.inner_sizes) > 1 and not frame.outer_sizes:
         return None
     units, inner = (frame.outer_axes, frame.inner_axes) if frame.outer_sizes else (frame.inner_axes, [])
     sizes = dict(zip(frame.inner_axes, frame.inner_sizes, strict=True))
-    found: dict[Span, None] = {}
+    found: dict[Footprint, None] = {}
     for window in frame.windows.values():
         if window.location is None:
             continue
@@ -48,5 +48,5 @@ def unit_spans(frame: LoopFrame) -> tuple[Span, ...] | None:
         low, high = sum(min(0, end) for end in ends), sum(max(0, end) for end in ends)
         step = window.strides[units[0]] * item if units else 0
         place = (window.location.buffer, window.location.offset)
-        found[Span(place, low, step, high - low + item, window.written)] = None
+        found[Footprint(place, low, step, high - low + item, window.written)] = None
     return tuple(found)

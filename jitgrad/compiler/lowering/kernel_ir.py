@@ -3,7 +3,7 @@
 A kernel runs over ``outer x inner`` axes. For every row (a point of the outer axes) it runs its sweeps one after the
 other, each a loop over the inner axes; between them stand the row's own statements. What is reduced over a row is a
 scalar in the next sweep. What is reduced over the rows (or over everything) is accumulated per chunk of rows and merged
-by the kernel's finish, which runs once.
+by the kernel's epilogue, which runs once.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from jitgrad.core.aval import Dtype
 from jitgrad.core.ir import TraceNode
 from jitgrad.core.origin import Origin
 
-# Rows of at most NARROW elements run LANES at a time, one row per vector lane.
-NARROW = 32
+# Rows of at most SHORT_ROW elements run LANES at a time, one row per vector lane.
+SHORT_ROW = 32
 LANES = 64
 # Blocks of elements of fewer bytes are not transposed in registers (`jitgrad.backends.llvm.transpose`).
 LEAST_BYTES = 2
@@ -129,7 +129,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class Epilogue:
     """What runs once after all chunks: merge the partial results, then scalar and column statements."""
 
     params: tuple[Parameter, ...]
@@ -149,9 +149,9 @@ class Kernel:
     inner: tuple[str, ...]
     prologue: tuple[Statement, ...]
     sweeps: tuple[Sweep, ...]
-    finish: Finish | None
+    epilogue: Epilogue | None
     ops: tuple[str, ...] = ()
     origins: tuple[Origin, ...] = ()
     narrow: bool = False  # rows so short, and so many, that they are worth turning into vector lanes
-    lanewise: bool = False  # rows that run across memory, so that elements of neighbouring rows lie side by side
+    vectorize_rows: bool = False  # rows that run across memory, so that elements of neighbouring rows lie side by side
     turned: tuple[str, ...] = ()  # operands that lie in memory the other way round, and are turned tile by tile

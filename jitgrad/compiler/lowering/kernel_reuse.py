@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from jitgrad.compiler.fusion.group import Group
-from jitgrad.compiler.lowering.aliasing import can_share
+from jitgrad.compiler.lowering.aliasing import can_alias
 from jitgrad.compiler.lowering.layout import Buffer, Location
 from jitgrad.compiler.lowering.lower import Lowered, lower
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value, exact
@@ -17,7 +17,7 @@ Place = tuple[Buffer, int]
 UNREAD = -1  # the number of an input whose memory a group may write, and does not read
 
 
-class Structures:
+class LoweringCache:
     """The fused groups of one program by structure; what is found out about one of them holds for all.
 
     Thousands of tensors that an optimiser treats alike, or the steps of a loop over time, give as many groups that
@@ -47,11 +47,11 @@ class Structures:
             made = _lower(node, found, pairs, unread_outs)
             self._lowered[key] = made, places
             return made
-        twin, theirs = known
-        return _moved(twin, node.attr("group"), dict(zip(theirs, places, strict=True)))
+        duplicate_of, theirs = known
+        return _moved(duplicate_of, node.attr("group"), dict(zip(theirs, places, strict=True)))
 
-    def can_share(self, node: TraceNode, source: Value, out: Value) -> bool:
-        """What `reuse.can_share` says of ``node``, or said of a group like it."""
+    def can_alias(self, node: TraceNode, source: Value, out: Value) -> bool:
+        """What `reuse.can_alias` says of ``node``, or said of a group like it."""
         if sum(atom is source for atom in node.ins) > 1:
             return False
         read, written = _position(node.ins, id(source)), _position(node.outs, id(out))
@@ -61,7 +61,7 @@ class Structures:
             body: Graph = node.attr("body")
             inner = body.outputs[written]
             assert isinstance(inner, Value)
-            known = self._shares[key] = can_share(node, source if read == UNREAD else body.inputs[read], inner)
+            known = self._shares[key] = can_alias(node, source if read == UNREAD else body.inputs[read], inner)
         return known
 
     def _number(self, node: TraceNode) -> Hashable:
@@ -114,27 +114,27 @@ def _structure(node: TraceNode) -> Hashable:
         for out in n.outs:
             numbers[id(out)] = len(numbers)
         looks = tuple([(out.aval.shape, out.aval.dtype, out.aval.weak) for out in n.outs])
-        nodes.append((n.op, exact(n.attrs) if n.attrs else (), ins, looks, group.frames.get(id(n))))
+        nodes.append((n.op, exact(n.attrs) if n.attrs else (), ins, looks, group.axis_maps.get(id(n))))
     schedule = group.schedule
     order = {id(n): k for k, n in enumerate(group.nodes)}
     outs = {id(n.outs[0]): k for k, n in enumerate(group.nodes)}
     loops = (
         schedule.split,
-        tuple([tuple(sorted([order[k] for k in ids])) for ids in (schedule.finish, schedule.merged, schedule.rows)]),
-        tuple(sorted([outs[k] for k in schedule.late])),
+        tuple([tuple(sorted([order[k] for k in ids])) for ids in (schedule.epilogue, schedule.merged, schedule.rows)]),
+        tuple(sorted([outs[k] for k in schedule.epilogue_values])),
     )
     looks = tuple([(v.aval.shape, v.aval.dtype, v.aval.weak) for v in body.inputs])
     return looks, tuple(nodes), tuple(map(atom_key, body.outputs)), group.sizes, loops
 
 
-def _moved(twin: Lowered, group: Group, places: Mapping[Place, Place]) -> Lowered:
-    """``twin`` for a group of its structure, whose values lie in other places."""
-    scratch = tuple([replace(buffer) for buffer in twin.scratch])
-    moved = {**places, **{(old, 0): (new, 0) for old, new in zip(twin.scratch, scratch, strict=True)}}
-    kernel, origins = twin.kernel, tuple(dict.fromkeys([node.origin for node in group.nodes]))
+def _moved(duplicate_of: Lowered, group: Group, places: Mapping[Place, Place]) -> Lowered:
+    """``duplicate_of`` for a group of its structure, whose values lie in other places."""
+    scratch = tuple([replace(buffer) for buffer in duplicate_of.scratch])
+    moved = {**places, **{(old, 0): (new, 0) for old, new in zip(duplicate_of.scratch, scratch, strict=True)}}
+    kernel, origins = duplicate_of.kernel, tuple(dict.fromkeys([node.origin for node in group.nodes]))
     if kernel.origins != origins:
         kernel = replace(kernel, origins=origins)
-    words = tuple([w if isinstance(w, int) else moved[w] for w in twin.words])
-    finish = tuple([w if isinstance(w, int) else moved[w] for w in twin.finish_words])
-    spans = None if twin.spans is None else tuple([span.moved(moved.__getitem__) for span in twin.spans])
-    return Lowered(kernel, words, finish, twin.units, twin.grain, scratch, spans, twin)
+    words = tuple([w if isinstance(w, int) else moved[w] for w in duplicate_of.words])
+    epilogue = tuple([w if isinstance(w, int) else moved[w] for w in duplicate_of.epilogue_words])
+    spans = None if duplicate_of.spans is None else tuple([span.moved(moved.__getitem__) for span in duplicate_of.spans])
+    return Lowered(kernel, words, epilogue, duplicate_of.units, duplicate_of.grain, scratch, spans, duplicate_of)

@@ -10,7 +10,7 @@ from math import prod
 from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions
 from jitgrad.compiler.fusion.group import Group
-from jitgrad.compiler.lowering.kernel_ir import LANES, LEAST_BYTES, NARROW, Access, Parameter
+from jitgrad.compiler.lowering.kernel_ir import LANES, LEAST_BYTES, SHORT_ROW, Access, Parameter
 from jitgrad.compiler.lowering.layout import Buffer, Location, row_major
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import Graph, TraceNode, Value
@@ -27,7 +27,7 @@ LEAST_CHUNK = 1024
 MAX_MERGED_CHUNKS = 64
 # Those of columns keep a row, half of which lie in other cores' caches: 64 where 16 do for all CPUs take up to 1.2 of the time.
 MAX_COLUMN_CHUNKS = min(MAX_MERGED_CHUNKS, max(16, 8 * (os.cpu_count() or 1)))
-# Rows are turned into lanes up to twice this length (see LoopFrame.is_narrow), and this many arrays: tiles lie on the stack.
+# Rows are turned into lanes up to twice this length (see LoopNest.has_short_rows), and this many arrays: tiles lie on the stack.
 VECTOR_BYTES = 64
 MAX_TILES = 12
 # Operands that lie the other way round are turned tile by tile, up to so many, where tiles are at least this long.
@@ -36,11 +36,11 @@ LEAST_TURNED = 8
 LEAST_LANES = 4  # of rows across memory
 TURNED_ROWS = 32  # in a chunk, at least: of every line that it reads of such an operand, it should need the most
 
-Word = int | tuple[Buffer, int]
+ArgSlot = int | tuple[Buffer, int]
 
 
 @dataclass(slots=True, eq=False)
-class Window:
+class OperandAccess:
     """An access in the making: its location's strides over the group's axes."""
 
     name: str
@@ -52,14 +52,14 @@ class Window:
 
 
 @dataclass(slots=True)
-class Table:
+class ArgTable:
     """Parameters and the words that go with them."""
 
     params: list[Parameter] = field(default_factory=list)
-    words: list[Word] = field(default_factory=list)
+    words: list[ArgSlot] = field(default_factory=list)
     names: dict[str, int] = field(default_factory=dict)
 
-    def add(self, name: str, kind: str, word: Word, note: str = "") -> str:
+    def add(self, name: str, kind: str, word: ArgSlot, note: str = "") -> str:
         if name not in self.names:
             self.names[name] = len(self.params)
             self.params.append(Parameter(name, kind, note))
@@ -67,8 +67,8 @@ class Table:
         return name
 
 
-class LoopFrame:
-    """The loops one group runs in. Values are "S" (one number), "R" (one per row), "F" (one per element) or "L" (known late)."""
+class LoopNest:
+    """The loops of one group. A value is "S" (one number), "R" (one per row), "F" (one per element) or "L" (in the epilogue)."""
 
     def __init__(self, node: TraceNode, locate: Callable[[Value], Location], in_place: dict[int, Value]) -> None:
         self.group: Group = node.attr("group")
@@ -77,8 +77,8 @@ class LoopFrame:
         self.in_place = in_place  # id of an output -> the input whose memory it takes
         self.definitions = Definitions(self.body)
         self.outputs = {id(v): v for v in self.body.outputs if isinstance(v, Value)}
-        self.table = Table()
-        self.windows: dict[tuple[int, AxisMap], Window] = {}
+        self.table = ArgTable()
+        self.windows: dict[tuple[int, AxisMap], OperandAccess] = {}
         self.level: dict[int, int] = {}
         self.kind: dict[int, str] = {}
         self.split = self.group.schedule.split
@@ -86,7 +86,7 @@ class LoopFrame:
         self.counter = 0
         self.prepare()
         self.turned = self.windows_to_turn()
-        self.lanewise = self.runs_across_memory()
+        self.vectorize_rows = self.runs_across_memory()
         self.name_windows()
         self.classify()
 
@@ -106,14 +106,14 @@ class LoopFrame:
                 window.written = True
         self.collapse()
 
-    def window(self, value: Value, axes: AxisMap, location: Location) -> Window:
+    def window(self, value: Value, axes: AxisMap, location: Location) -> OperandAccess:
         key = (id(value), axes)
         if key not in self.windows:
             strides = [0] * len(self.group.sizes)
             for k, axis in enumerate(axes):
                 if axis != NONE:
                     strides[axis] += location.strides[k]
-            self.windows[key] = Window("", value, location, tuple(strides))
+            self.windows[key] = OperandAccess("", value, location, tuple(strides))
         return self.windows[key]
 
     def iota(self, node: TraceNode) -> None:
@@ -125,7 +125,7 @@ class LoopFrame:
         for k, axis in enumerate(axes):
             if axis != NONE:
                 strides[axis] += own[k]
-        self.windows[id(node), axes] = Window("", node.out, None, tuple(strides))  # its result may have one, too
+        self.windows[id(node), axes] = OperandAccess("", node.out, None, tuple(strides))  # its result may have one, too
 
     def collapse(self) -> None:
         """Join neighbouring axes that every window walks as one; then decide which run outside."""
@@ -188,13 +188,13 @@ class LoopFrame:
     def _in_place_pairs(self) -> list[tuple[Value, Value]]:
         return [(self.outputs[key], source) for key, source in self.in_place.items() if key in self.outputs]
 
-    def access(self, window: Window) -> Access:
+    def access(self, window: OperandAccess) -> Access:
         def stride(axis: int, letter: str, position: int) -> str:
             step = window.strides[axis]
             if step == 0:
                 return "0"
             per_row = not any(window.strides[k] for k in self.inner_axes)
-            lanes = window in self.turned or (self.lanewise and axis == self.outer_axes[-1])
+            lanes = window in self.turned or (self.vectorize_rows and axis == self.outer_axes[-1])
             if step == 1 and (letter == "inner" or per_row or lanes):
                 return "1"
             if letter == "outer" and not per_row and len(self.inner_names) == 1 and step == self.inner_sizes[0]:
@@ -220,7 +220,7 @@ class LoopFrame:
             key = id(node.out)
             operands = [self.level.get(id(read.root), 0) for read, _ in self.group.operand_maps(node, self.definitions)]
             level = max(operands, default=0)
-            if id(node) in schedule.finish or id(node) in schedule.merged:
+            if id(node) in schedule.epilogue or id(node) in schedule.merged:
                 self.kind[key], self.level[key] = "L", level
                 continue
             self.kind[key] = self.axes_kind(self.group.out_map(node))
@@ -235,21 +235,21 @@ class LoopFrame:
         self.counter += 1
         return f"{letter}{self.counter}"
 
-    def is_narrow(self) -> bool:
+    def has_short_rows(self) -> bool:
         """Whether the rows are short and many, and the work on them is worth turning them into vector lanes."""
-        if self.lanewise or len(self.outer_sizes) != 1 or len(self.inner_sizes) != 1 or self.outer_sizes[0] < LANES:
+        if self.vectorize_rows or len(self.outer_sizes) != 1 or len(self.inner_sizes) != 1 or self.outer_sizes[0] < LANES:
             return False
         (axis,), (n,), schedule = self.inner_axes, self.inner_sizes, self.group.schedule
         sizes = [w.value.aval.dtype.itemsize for w in self.windows.values() if w.strides[axis]]
         row_bytes = n * max(sizes, default=1)
-        if n > NARROW or row_bytes > 2 * VECTOR_BYTES or len(self.windows) > MAX_TILES:
+        if n > SHORT_ROW or row_bytes > 2 * VECTOR_BYTES or len(self.windows) > MAX_TILES:
             return False
         costly = any(expensive(node.op) for node in self.group.nodes)
         if row_bytes >= VECTOR_BYTES:  # then vectors along the row are half full at least: only much work pays
             return len(schedule.rows) > 1 or bool(schedule.rows and costly)
         return costly or bool(schedule.rows or schedule.merged)
 
-    def windows_to_turn(self) -> list[Window]:
+    def windows_to_turn(self) -> list[OperandAccess]:
         """Operands whose elements lie side by side along the rows, not along a row, where tiles of them can be turned."""
         schedule = self.group.schedule
         if schedule.rows or schedule.merged or not self.outer_sizes or len(self.inner_sizes) != 1:
@@ -264,7 +264,7 @@ class LoopFrame:
         ]  # fmt: skip
         return found if len(found) <= MAX_TURNED else []
 
-    def lies_across(self, window: Window) -> bool:
+    def lies_across(self, window: OperandAccess) -> bool:
         """Whether elements of neighbouring rows lie side by side in memory, and those of a row do not."""
         return window.strides[self.outer_axes[-1]] == 1 and window.strides[self.inner_axes[0]] not in (0, 1)
 
@@ -285,11 +285,11 @@ class LoopFrame:
             return units, self._chunk_elements(units)
         units, row = prod(self.outer_sizes), max(1, prod(self.inner_sizes))
         grain = max(1, self._chunk_elements(units * row) // row)
-        if self.is_narrow():
+        if self.has_short_rows():
             grain = -(-grain // LANES) * LANES
         if self.turned:
             grain = max(grain, TURNED_ROWS)
-        if self.lanewise:
+        if self.vectorize_rows:
             grain = max(grain, LANES)
         if merged := self.group.schedule.merged:
             columns = any(id(node) in merged and node.out.aval.size > 1 for node in self.group.nodes)

@@ -1,4 +1,4 @@
-"""From a fused group to the loop IR: every statement placed in the prologue, a row, a sweep or the finish."""
+"""From a fused group to the loop IR: every statement placed in the prologue, a row, a sweep or the epilogue."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from math import prod
 import numpy as np
 
 from jitgrad.compiler.fusion.axis_maps import AxisMap, Read
-from jitgrad.compiler.lowering.footprint import Span, unit_spans
+from jitgrad.compiler.lowering.footprint import Footprint, footprints
 from jitgrad.compiler.lowering.kernel_ir import (
     Accumulate,
     Compute,
-    Finish,
+    Epilogue,
     Kernel,
     Load,
     Parameter,
@@ -23,8 +23,8 @@ from jitgrad.compiler.lowering.kernel_ir import (
     read_before_written,
 )
 from jitgrad.compiler.lowering.layout import Buffer, Location
-from jitgrad.compiler.lowering.loop_nest import LoopFrame, Window, Word
-from jitgrad.compiler.lowering.nontemporal import leaving, streaming
+from jitgrad.compiler.lowering.loop_nest import ArgSlot, LoopNest, OperandAccess
+from jitgrad.compiler.lowering.nontemporal import nontemporal_results, streaming
 from jitgrad.compiler.lowering.sweeps import SweepPlan
 from jitgrad.core.aval import Dtype, dtype_name
 from jitgrad.core.ir import Literal, TraceNode, Value
@@ -35,26 +35,26 @@ from jitgrad.core.op import Kind
 class Lowered:
     """A kernel, the words of its argument tables for these shapes, and how its work is cut.
 
-    ``twin``: an earlier one with the same kernel but for its notes, for other buffers. ``spans``: what each unit
+    ``duplicate_of``: an earlier one with the same kernel but for its notes, for other buffers. ``spans``: what each unit
     touches, where every unit is independent of the others; else None.
     """
 
     kernel: Kernel
-    words: tuple[Word, ...]
-    finish_words: tuple[Word, ...]
+    words: tuple[ArgSlot, ...]
+    epilogue_words: tuple[ArgSlot, ...]
     units: int
     grain: int
     scratch: tuple[Buffer, ...]
-    spans: tuple[Span, ...] | None
-    twin: Lowered | None = None
+    spans: tuple[Footprint, ...] | None
+    duplicate_of: Lowered | None = None
 
 
 def lower(
     node: TraceNode, locate: Callable[[Value], Location], in_place: dict[int, Value], unread: Collection[int] = ()
 ) -> Lowered:
     """Lower the fused ``node``; ``locate`` says where its operands and results lie, nothing reads ``unread`` after it."""
-    frame = LoopFrame(node, locate, in_place)
-    return _Builder(frame, leaving(frame, unread)).build()
+    frame = LoopNest(node, locate, in_place)
+    return _Builder(frame, nontemporal_results(frame, unread)).build()
 
 
 def accumulator_dtype(dtype: Dtype, monoid: str) -> Dtype:
@@ -72,16 +72,16 @@ def bits(number: bool | int | float, dtype: Dtype) -> int:
 class _Builder:
     """Places statements; ``scope`` says which locals exist where."""
 
-    def __init__(self, frame: LoopFrame, leaving: frozenset[int]) -> None:
+    def __init__(self, frame: LoopNest, nontemporal_results: frozenset[int]) -> None:
         self.frame = frame
-        self.leaving = leaving
+        self.nontemporal_results = nontemporal_results
         self.nodes = frame.group.nodes
         self.row_locals: dict[int, str] = {}  # of "S" and "R" values
         self.row_loads: dict[str, str] = {}  # access name -> local, for reads outside the inner loop
         self.prologue: list[Statement] = []
         self.units, self.grain = frame.units_and_grain()
         self.chunks = max(1, -(-self.units // self.grain))
-        self.plan = SweepPlan(frame, self.chunks, leaving)
+        self.plan = SweepPlan(frame, self.chunks, nontemporal_results)
         self.merges: dict[int, Accumulate] = {}
         self.counts: dict[int, str] = {}  # parameters of numbers that follow from shapes
 
@@ -108,7 +108,7 @@ class _Builder:
 
     def number(self, literal: Literal) -> str | bool | int | float:
         """The value of ``literal``, or the parameter that has it."""
-        if not literal.sized:
+        if not literal.shape_derived:
             return literal.value
         name = self.counts.setdefault(id(literal), f"c{len(self.counts)}")
         dtype = literal.aval.dtype
@@ -125,7 +125,7 @@ class _Builder:
         assert isinstance(read.root, Value)
         return self.load(self.frame.windows[key, axes], into, loop, None)
 
-    def load(self, window: Window, into: list[Statement], loop: dict[str, str] | None, node: TraceNode | None) -> str:
+    def load(self, window: OperandAccess, into: list[Statement], loop: dict[str, str] | None, node: TraceNode | None) -> str:
         """The local that holds what ``window`` shows here, loaded on first use in the widest scope that can."""
         access = window.access
         assert access is not None
@@ -168,9 +168,10 @@ class _Builder:
                 self.place_number(node)
         sweeps = tuple(self.sweep(level) for level in range(self.plan.last + 1))
         sweeps = tuple(s for s in sweeps if s.before or s.body)
-        if self.leaving:
-            sweeps = streaming(sweeps, [w.name for w in frame.windows.values() if w.written and id(w.value) in self.leaving])
-        finish = self.finish()
+        if self.nontemporal_results:
+            written = [w for w in frame.windows.values() if w.written and id(w.value) in self.nontemporal_results]
+            sweeps = streaming(sweeps, [w.name for w in written])
+        epilogue = self.epilogue()
         names = "_".join(dict.fromkeys(node.op.name for node in self.nodes))
         main = (*self.prologue, *(x for s in sweeps for x in (*s.before, *s.body)))
         sizes = (*frame.outer_names[1:], *frame.inner_names, *self.plan.dense_names) if frame.outer_names else ()
@@ -182,16 +183,16 @@ class _Builder:
             inner=frame.inner_names,
             prologue=read_before_written(self.prologue),
             sweeps=sweeps,
-            finish=finish[0] if finish else None,
+            epilogue=epilogue[0] if epilogue else None,
             ops=tuple(node.op.name for node in self.nodes),
             origins=tuple(dict.fromkeys(node.origin for node in self.nodes)),
-            narrow=frame.is_narrow(),
-            lanewise=frame.lanewise,
+            narrow=frame.has_short_rows(),
+            vectorize_rows=frame.vectorize_rows,
             turned=tuple(w.name for w in frame.turned),
         )
         scratch = tuple(self.plan.scratch)
-        spans = None if finish or scratch else unit_spans(frame)
-        return Lowered(kernel, words, finish[1] if finish else (), self.units, self.grain, scratch, spans)
+        spans = None if epilogue or scratch else footprints(frame)
+        return Lowered(kernel, words, epilogue[1] if epilogue else (), self.units, self.grain, scratch, spans)
 
     def place_number(self, node: TraceNode) -> None:
         self.row_locals[id(node.out)] = local = self.compute(node, self.prologue, None, {})
@@ -281,9 +282,9 @@ class _Builder:
         self.merges[id(node)] = statement
         into.append(statement)
 
-    # --- the finish ----------------------------------------------------------------------------------------------
+    # --- the epilogue ----------------------------------------------------------------------------------------------
 
-    def finish(self) -> tuple[Finish, tuple[Word, ...]] | None:
+    def epilogue(self) -> tuple[Epilogue, tuple[ArgSlot, ...]] | None:
         """Merge the partial results and run what reads them: first numbers, then columns."""
         frame = self.frame
         if not self.merges:
@@ -293,7 +294,7 @@ class _Builder:
         locals_before, self.row_locals = self.row_locals, {}
         scalars, columns, loop, inner = list[Statement](), list[Statement](), dict[str, str](), dict[int, str]()
         for node in self.nodes:
-            late = id(node) in frame.group.schedule.finish
+            late = id(node) in frame.group.schedule.epilogue
             if not late and id(node) not in frame.group.schedule.merged:
                 continue
             column = any(frame.axes_kind((axis,)) == "F" for axis in frame.group.out_map(node))
@@ -314,13 +315,13 @@ class _Builder:
         if any(m.where == "column" for m in merges):
             extra += [*frame.inner_names, *self.plan.dense_names]
         params, words = self.used((*before, *body), extra)
-        return Finish(params, merges, before, body, size), words
+        return Epilogue(params, merges, before, body, size), words
 
     # --- parameters that are really used -------------------------------------------------------------------------
 
     def used(
         self, statements: Iterable[Statement], always: Iterable[str]
-    ) -> tuple[tuple[Parameter, ...], tuple[Word, ...]]:
+    ) -> tuple[tuple[Parameter, ...], tuple[ArgSlot, ...]]:
         """The part of the parameter table that ``statements`` mention."""
         names = set(always)
         for s in statements:

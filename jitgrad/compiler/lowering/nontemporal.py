@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import prod
 
 from jitgrad.compiler.lowering.kernel_ir import Load, Store, Sweep
-from jitgrad.compiler.lowering.loop_nest import LoopFrame
+from jitgrad.compiler.lowering.loop_nest import LoopNest
 from jitgrad.eager.buffer_pool import ALIGNMENT
 
 # Measured with AVX-512 (Sapphire Rapids), reading three arrays and writing two: with 5 MB in all streaming takes 0.9 of
@@ -21,12 +21,12 @@ LEAST_RESULT = 1 << 16  # bytes; the pool lays results from 4 kB on at the start
 LONGEST_ROW = 1 << 16  # bytes: what sweeps keep for each other of longer rows should lie in a result's memory, not beside it
 
 
-def leaving(frame: LoopFrame, unread: Collection[int]) -> frozenset[int]:
+def nontemporal_results(frame: LoopNest, unread: Collection[int]) -> frozenset[int]:
     """Ids of the results that the kernel of ``frame`` may stream; nothing reads ``unread`` after it.
 
     Each line is written as a whole: rows start at lines, and their elements lie side by side.
     """
-    if frame.is_narrow() or frame.lanewise or frame.turned or frame.bytes_moved() < LEAST_BYTES:
+    if frame.has_short_rows() or frame.vectorize_rows or frame.turned or frame.bytes_moved() < LEAST_BYTES:
         return frozenset()
     found = set[int]()
     for window in frame.windows.values():

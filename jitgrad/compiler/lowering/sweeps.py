@@ -8,7 +8,7 @@ from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.fusion.axis_maps import AxisMap, Read
 from jitgrad.compiler.lowering.kernel_ir import Access
 from jitgrad.compiler.lowering.layout import Buffer
-from jitgrad.compiler.lowering.loop_nest import LoopFrame
+from jitgrad.compiler.lowering.loop_nest import LoopNest
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import TraceNode, Value
 from jitgrad.core.op import Kind
@@ -24,11 +24,11 @@ class SweepPlan:
     sweep reads again, ``scratch`` the memory this takes.
     """
 
-    def __init__(self, frame: LoopFrame, chunks: int, leaving: frozenset[int] = frozenset()) -> None:
+    def __init__(self, frame: LoopNest, chunks: int, nontemporal_results: frozenset[int] = frozenset()) -> None:
         self.frame = frame
         self.nodes = frame.group.nodes
         self.chunks = chunks
-        self.leaving = leaving  # results that go past the caches: their memory holds nothing else
+        self.nontemporal_results = nontemporal_results  # results that go past the caches: their memory holds nothing else
         self.scratch: list[Buffer] = []
         self.spills: dict[int, Access] = {}
         self.lent: dict[int, int] = {}  # results whose memory holds spilled values: the sweep that writes the first
@@ -59,7 +59,7 @@ class SweepPlan:
     def reduced_at(self, node: TraceNode) -> tuple[int, str]:
         """(sweep, kind) of the loop that a reduction runs in: its own axes count, an operand may be a broadcast."""
         read, _ = self.operands(node)[0]
-        kind = self.frame.axes_kind(self.frame.group.frames[id(node)])
+        kind = self.frame.axes_kind(self.frame.group.axis_maps[id(node)])
         return self.frame.level.get(id(read.root), 0), kind
 
     def closure(self, level: int, roots: list[int]) -> set[int]:
@@ -102,13 +102,13 @@ class SweepPlan:
         dtype = frame.definitions.by_value[key].out.aval.dtype
         for out in frame.outputs.values():
             free = frame.kind[id(out)] == "F" and self.free_until(out) >= level and id(out) not in frame.in_place
-            if free and id(out) not in self.leaving and out.aval.dtype == dtype:
+            if free and id(out) not in self.nontemporal_results and out.aval.dtype == dtype:
                 access = frame.windows[id(out), self.out_map(out)].access
                 assert access is not None
                 if "0" not in access.inner:
                     self.lent[id(out)] = frame.level[key]
                     return access
-        if frame.lanewise:
+        if frame.vectorize_rows:
             return None
         row = prod(frame.inner_sizes)
         name = f"s{len(self.scratch)}"

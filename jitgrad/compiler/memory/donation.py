@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from jitgrad.compiler.lowering.kernel_reuse import Structures
+from jitgrad.compiler.lowering.kernel_reuse import LoweringCache
 from jitgrad.core.ir import Graph, TraceNode, Value
 from jitgrad.core.op import Kind
 
@@ -15,7 +15,7 @@ UPDATES = frozenset({"index_add", "index_put", "index_put_add", "scatter_add"})
 
 
 def find_overwrites(
-    graph: Graph, wanted: Mapping[int, Value], free: Sequence[Value], structures: Structures, lifetimes: Lifetimes
+    graph: Graph, wanted: Mapping[int, Value], free: Sequence[Value], structures: LoweringCache, lifetimes: Lifetimes
 ) -> dict[int, Value]:
     """For outputs, by id: the input whose memory they take.
 
@@ -53,7 +53,7 @@ class _Search:
         graph: Graph,
         wanted: Mapping[int, Value],
         free: Sequence[Value],
-        structures: Structures,
+        structures: LoweringCache,
         lifetimes: Lifetimes,
     ) -> None:
         self.graph = graph
@@ -100,7 +100,7 @@ class _Search:
             return []
         if maker.op.kind is Kind.FUSED:
             last = next(v for v in maker.outs if id(v) == shown[-1])
-            return shown if self.structures.can_share(maker, source, last) else []
+            return shown if self.structures.can_alias(maker, source, last) else []
         first = maker.ins[0] is source and not any(a is source for a in maker.ins[1:])
         return shown if maker.op.name == "put_slice" or (updates and first) else []
 

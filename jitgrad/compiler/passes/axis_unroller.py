@@ -44,7 +44,7 @@ def is_disjoint_fold(node: TraceNode) -> bool:
     return all(size == 1 or (apart == 1 and size <= by) for size, by, apart in sizes)
 
 
-class Divider:
+class AxisUnroller:
     """Rewrites a graph so that values are computed in pieces along the axes for which ``is_cut(value, axis)`` holds.
 
     A piece keeps all axes, the cut ones with length 1, so its op has the attributes it had. What cannot be divided

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jitgrad.compiler.lowering.layout import Buffer, Location, row_major, view_location
-from jitgrad.compiler.passes.slices import ASSEMBLE
+from jitgrad.compiler.passes.slices import INSERT_SLICES
 from jitgrad.core.aval import Aval
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.op import REGISTRY, Kind
@@ -182,7 +182,7 @@ class _Sums:
         self.uses = Counter(id(a) for node in graph.nodes for a in node.ins)
         self.uses.update(map(id, graph.outputs))
         self.fixed = set(map(id, graph.outputs))  # ids of values that have a place already
-        self.fixed.update(id(a) for node in graph.nodes if node.op is ASSEMBLE for a in node.ins)
+        self.fixed.update(id(a) for node in graph.nodes if node.op is INSERT_SLICES for a in node.ins)
         self.gathered: dict[frozenset[int], tuple[tuple[int, ...], Value]] = {}  # by what they hold: in which order
         self.after: dict[int, list[TraceNode]] = {}  # what to put behind a node
         self.instead: dict[int, list[TraceNode]] = {}  # what to put in place of the last node of a sum
@@ -340,7 +340,7 @@ class _Sums:
         maker = self.made_by.get(id(value))
         if maker is None or id(value) in self.fixed:
             return False
-        return maker.op is ASSEMBLE or (maker.op.kind is Kind.ELEMENTWISE and maker.op.scalar is not None)
+        return maker.op is INSERT_SLICES or (maker.op.kind is Kind.ELEMENTWISE and maker.op.scalar is not None)
 
     def assemble(self, values: Sequence[Value], columns: int, origin: Origin) -> Value:
         """The rows of ``values`` one after the other, from where the last of them is known."""
@@ -352,7 +352,7 @@ class _Sums:
         )
         shape = (starts[-1], columns)
         out = Value(Aval(shape, values[0].aval.dtype))
-        node = TraceNode(ASSEMBLE, tuple(values), (out,), (("indices", indices), ("shape", shape)), origin)
+        node = TraceNode(INSERT_SLICES, tuple(values), (out,), (("indices", indices), ("shape", shape)), origin)
         last = max((self.made_by[id(v)] for v in values), key=lambda n: self.order[id(n)])
         self.after.setdefault(id(last), []).append(node)
         self.fixed.update(map(id, values))

@@ -23,7 +23,7 @@ MIN_LANES = 16
 Form = tuple[Shape, AxisMap]  # of a reduction: its operand's shape, the axes it goes over
 
 
-def spell_reductions(graph: Graph) -> Graph:
+def canonicalize_reductions(graph: Graph) -> Graph:
     """Rewrite every reduction over leading and trailing axes that keeps axes between them: no loop nest has such.
 
     The ``sum(x, axis=(0, 2, 3))`` of a batch norm becomes ``sum(permute_dims(x, (1, 0, 2, 3)), axis=(1, 2, 3))``. Its

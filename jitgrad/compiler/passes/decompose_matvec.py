@@ -10,13 +10,13 @@ from jitgrad.core.aval import Aval, Dtype, Shape
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.op import REGISTRY
 from jitgrad.core.origin import Origin
-from jitgrad.eager.float16 import HALF, held, in_kernels
+from jitgrad.eager.float16 import HALF, compute_dtype, in_kernels
 
 # bytes of a matrix: BLAS multiplies smaller ones by one row faster than a kernel sums columns (256 x 256: 10 us, 15 us)
 BEYOND_CACHE = 1 << 21
 
 
-def spell_vector_products(graph: Graph) -> Graph:
+def decompose_matvec(graph: Graph) -> Graph:
     """Rewrite every ``matmul`` of the same float dtypes that uses each element of the larger operand, or each pair, once.
 
     ``x @ w`` becomes ``sum(x * w, axis=1)``, ``w @ x`` becomes ``sum(w[:, newaxis] * x, axis=0)``, and a product of one
@@ -106,8 +106,8 @@ class _Speller:
         else:
             rows, columns = (k, 1), (k, n)
         # NumPy's product of float16 matrices adds up float32 products
-        a = self.converted(self.shaped(ins[0], (*left, *rows), node.origin), held(dtype), node.origin)
-        b = self.converted(self.shaped(ins[1], (*right, *columns), node.origin), held(dtype), node.origin)
+        a = self.converted(self.shaped(ins[0], (*left, *rows), node.origin), compute_dtype(dtype), node.origin)
+        b = self.converted(self.shaped(ins[1], (*right, *columns), node.origin), compute_dtype(dtype), node.origin)
         total = self.emit("multiply", (a, b), {}, node.origin)
         if k > 1:
             axis = total.aval.ndim - (1 if n == 1 else 2)

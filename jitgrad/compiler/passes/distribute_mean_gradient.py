@@ -13,7 +13,7 @@ from jitgrad.core.op import REGISTRY, Kind
 MAX_TERMS = 4  # each distinct one is another sum in an earlier sweep
 
 
-def sum_terms_apart(graph: Graph) -> Graph:
+def distribute_mean_gradient(graph: Graph) -> Graph:
     """Where ``t - mean(t)`` is needed and ``t = a * s + b * u`` with one ``s`` and ``u`` a row, sum ``a`` and ``b``.
 
     So it is in the backward pass of every normalisation: ``s`` and ``u`` come from sums over the row themselves, and

@@ -11,7 +11,7 @@ from jitgrad.core.op import Kind
 MAX_CONE = 12
 
 
-def isolate(graph: Graph) -> Graph:
+def hoist_small_reductions(graph: Graph) -> Graph:
     """Give small reductions that larger values wait for a copy of what leads to them, early in the program.
 
     In ``cross_entropy`` the gradient of every logit is divided by the number of labels that count. That number comes

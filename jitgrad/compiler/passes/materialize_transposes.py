@@ -18,7 +18,7 @@ LEAST_PRODUCTS = 4
 MOST_WORK = 1 << 20  # multiplications: larger products turn their matrix in a small part of their time
 
 
-def turn_shared_factors(graph: Graph) -> Graph:
+def materialize_transposes(graph: Graph) -> Graph:
     """Copy a transposed matrix into the order of its rows where it is the right operand of many small products."""
     uses = Counter(id(node.ins[1]) for node in graph.nodes if _is_small(node))
     copies: dict[int, Value] = {}  # by the id of what was copied

@@ -107,8 +107,8 @@ def _fold(op: OpDef, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out: Aval)
         return None
     arrays = [np.asarray(a.value, a.aval.dtype) for a in ins if isinstance(a, Literal)]
     value = run_eagerly(op, arrays, [a.aval for a in ins], attrs)
-    sized = any(isinstance(a, Literal) and a.sized for a in ins)
-    return Literal(value.item(), None if out.weak else out.dtype, sized)
+    shape_derived = any(isinstance(a, Literal) and a.shape_derived for a in ins)
+    return Literal(value.item(), None if out.weak else out.dtype, shape_derived)
 
 
 # --- the rules: (rewriter, ins, attrs, aval of the result, origin) -> an equal atom, or None ---------------------------
@@ -187,7 +187,7 @@ def _identity(r: _Rewriter, ins: tuple[Atom, ...], attrs: Any, out: Aval, origin
 def _full(r: _Rewriter, ins: tuple[Atom, ...], attrs: Any, out: Aval, origin: Origin) -> Atom | None:
     value = r.emit(REGISTRY["astype"], ins, {"dtype": out.dtype}, origin)
     if isinstance(value, Literal):
-        value = Literal(value.value, out.dtype, value.sized)
+        value = Literal(value.value, out.dtype, value.shape_derived)
     return r.emit(REGISTRY["broadcast_to"], (value,), {"shape": out.shape}, origin)
 
 

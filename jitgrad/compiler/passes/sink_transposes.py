@@ -16,7 +16,7 @@ _ALONG = frozenset({"argsort", "argtopk", "cumulative_sum"})  # go along one axi
 _OVER = frozenset({"argmax", "argmin"})  # reduce one axis, each line on its own; without an axis the order counts
 
 
-def sink_permutations(graph: Graph) -> Graph:
+def sink_transposes(graph: Graph) -> Graph:
     """``tanh(x.T)`` becomes ``tanh(x).T`` and ``sum(x.T, axis=1)`` becomes ``sum(x, axis=0)``.
 
     So do library calls that go along one axis, such as ``cumulative_sum``. A result is in the order of its operands then,

@@ -33,8 +33,8 @@ def _assembled(*parts: np.ndarray[Any, Any], shape: Shape, indices: Sequence[Ind
     return out
 
 
-ASSEMBLE: OpDef = define(
-    "assemble(*parts, shape, indices)",
+INSERT_SLICES: OpDef = define(
+    "insert_slices(*parts, shape, indices)",
     kind=Kind.OPAQUE,
     eager=_assembled,
     abstract=lambda avals, attrs: Aval(attrs["shape"], avals[0].dtype),
@@ -42,7 +42,7 @@ ASSEMBLE: OpDef = define(
 )
 
 
-def split_elementwise(graph: Graph) -> Graph:
+def push_slices_up(graph: Graph) -> Graph:
     """``slice(f(x, y))`` becomes ``f(slice(x), slice(y))`` where slices are all that is read of ``f``'s result.
 
     So an op on the gates of a recurrent cell joins the kernels of the single gates.
@@ -101,8 +101,8 @@ def _sliced(atom: Atom, node: TraceNode, shape: Shape) -> TraceNode | None:
     return TraceNode(REGISTRY["slice"], (atom,), (out,), (("index", index),), node.origin)
 
 
-def assemble(graph: Graph) -> Graph:
-    """Sums of disjoint ``place`` and every ``concat`` become one ``assemble``, whose parts are written in place.
+def insert_slices(graph: Graph) -> Graph:
+    """Sums of disjoint ``place`` and every ``concat`` become one ``insert_slices``, whose parts are written in place.
 
     The gradient of ``x[:, :k]`` and of its neighbours are placed in zeros and added; where they do not overlap the
     sum is each part in its place. (It differs from the sum in one thing: a part's -0.0 stays -0.0.)
@@ -125,7 +125,7 @@ def assemble(graph: Graph) -> Graph:
                 nodes.append(TraceNode(IDENTITY, (part,), (parts[k],), (), node.origin))
             taken.add(id(part))
         attrs = (("indices", tuple(indices)), ("shape", node.out.aval.shape))
-        nodes.append(TraceNode(ASSEMBLE, tuple(parts), node.outs, attrs, node.origin))
+        nodes.append(TraceNode(INSERT_SLICES, tuple(parts), node.outs, attrs, node.origin))
     return replace(graph, nodes=tuple(nodes))
 
 
@@ -177,7 +177,7 @@ def uncovered(shape: Shape, indices: Sequence[Index]) -> list[Index]:
     return borders
 
 
-def share_places(graph: Graph) -> Graph:
+def merge_pads(graph: Graph) -> Graph:
     """``place(x, i) + place(x, j)`` become ``y[a] + y[b]`` of one ``y``, which is ``x`` among as many zeros as all need.
 
     The gradient of a stencil puts one array into zeros at every place from which it was read.

@@ -6,7 +6,7 @@ from math import prod
 
 from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.fusion.axis_maps import NONE, RENAMING, AxisMap, Definitions
-from jitgrad.compiler.passes.axis_unroller import Divider, aligned, is_disjoint_fold, is_divisible
+from jitgrad.compiler.passes.axis_unroller import AxisUnroller, aligned, is_disjoint_fold, is_divisible
 from jitgrad.compiler.passes.canonicalize_reductions import MIN_LANES
 from jitgrad.core.aval import Shape
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
@@ -23,7 +23,7 @@ REPEATED = 8
 Axis = tuple[int, int]  # id of a value, or of the node that reduces it; the axis there
 
 
-def unroll_short_axes(graph: Graph) -> Graph:
+def unroll_axes(graph: Graph) -> Graph:
     """``max(x, axis=(1, 3))`` of ``x[n,2,m,2]`` becomes ``maximum`` of four slices ``x[:, i, :, j]``.
 
     Likewise ``sum(d * d, axis=2)`` of ``d[n,n,3]``, with all that runs along this axis, if it is summed over one of the
@@ -43,7 +43,7 @@ def unroll_short_axes(graph: Graph) -> Graph:
     def is_cut_in(node: TraceNode, k: int) -> bool:
         return axes.find((id(node), k)) in cut
 
-    return Divider(is_cut, is_cut_in, axes.repeated).run(graph)
+    return AxisUnroller(is_cut, is_cut_in, axes.repeated).run(graph)
 
 
 class _Axes:

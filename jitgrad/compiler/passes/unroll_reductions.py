@@ -27,7 +27,7 @@ STEPS = {
 }
 
 
-def unroll_short_reductions(graph: Graph) -> Graph:
+def unroll_reductions(graph: Graph) -> Graph:
     """``sum(x, axis=0)`` of a few long rows in memory becomes ``x[0] + x[1] + ...``, in eager's order.
 
     Only where ``x`` is not computed by a kernel: that one reduces what it computes while it has it.

@@ -10,7 +10,7 @@ from jitgrad.core.op import REGISTRY, Kind
 from jitgrad.eager.float16 import HALF, SINGLE, in_kernels
 
 
-def widen_halves(graph: Graph) -> Graph:
+def upcast_fp16_reductions(graph: Graph) -> Graph:
     """``sum(x)`` of float16 becomes ``astype(sum(astype(x, f32)), f16)``: what eager computes, rounded once.
 
     Products, which eager accumulates likewise, and extrema, which are exact in both, go the same way, and so do those of

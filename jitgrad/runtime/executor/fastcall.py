@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from jitgrad.backends.llvm.code_object import MachineCode, compile_ir, exports
+from jitgrad.backends.llvm.code_object import CodeObject, compile_ir, exports
 from jitgrad.eager.buffer_pool import DATA_FIELD, address_of
 
 _METH_FASTCALL = 0x80
@@ -83,7 +83,7 @@ class _MethodDef(ctypes.Structure):
 
 
 @cache
-def _method() -> tuple[_MethodDef, MachineCode] | None:
+def _method() -> tuple[_MethodDef, CodeObject] | None:
     """The method record and the code it refers to, kept for good; None without CPython's C API."""
     if platform.python_implementation() != "CPython" or not exports(_C_API):
         return None

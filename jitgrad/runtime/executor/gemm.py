@@ -11,16 +11,16 @@ from math import prod
 
 import numpy as np
 
-from jitgrad.compiler.lowering.footprint import Place, Span
+from jitgrad.compiler.lowering.footprint import Footprint, Place
 from jitgrad.compiler.lowering.layout import Location
-from jitgrad.compiler.lowering.loop_nest import Word
+from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.compiler.plan import OpStep
 from jitgrad.core.aval import Dtype
 from jitgrad.runtime.executor import instruction_loop
 from jitgrad.runtime.executor.blas import find_blas
 from jitgrad.runtime.executor.row_blocking import MOST_WORK
 
-Instruction = tuple[int, int, list[Word]]
+Instruction = tuple[int, int, list[ArgSlot]]
 Axis = tuple[int, tuple[int, ...]]
 
 # A product that takes more calls has matrices so small that NumPy's loop over them costs no more.
@@ -129,7 +129,7 @@ class Call:
     batch: Axis
 
     @cached_property
-    def strip_spans(self) -> tuple[Span, ...] | None:
+    def strip_spans(self) -> tuple[Footprint, ...] | None:
         """What a row of the product touches, if it may go by rows together with others (`jitgrad.runtime.executor.row_blocking`).
 
         None for a batch, where a's rows are its columns, and if it is work enough by itself.
@@ -138,9 +138,9 @@ class Call:
             return None
         (_, k, n), item, (a, b, c) = self.sizes, self.dtype.itemsize, self.places
         rows, columns = (n, k) if self.right[0] else (k, n)
-        whole = Span(b, 0, 0, ((rows - 1) * self.right[1] + columns) * item, written=False)
-        read = Span(a, 0, self.left[1] * item, k * item, written=False)
-        return read, whole, Span(c, 0, self.out[1] * item, n * item, written=True)
+        whole = Footprint(b, 0, 0, ((rows - 1) * self.right[1] + columns) * item, written=False)
+        read = Footprint(a, 0, self.left[1] * item, k * item, written=False)
+        return read, whole, Footprint(c, 0, self.out[1] * item, n * item, written=True)
 
 
 def calls_of(step: OpStep) -> list[Call] | None:
@@ -174,6 +174,6 @@ def blas_instruction(call: Call) -> Instruction:
     assert blas is not None
     kind, function = (instruction_loop.SGEMM, blas.sgemm) if single else (instruction_loop.DGEMM, blas.dgemm)
     (m, k, n), (a, b, c), (count, steps) = call.sizes, call.places, call.batch
-    words: list[Word] = [m, n, k, call.left[0], call.right[0], _bits(1.0, single), a, call.left[1], b, call.right[1]]
+    words: list[ArgSlot] = [m, n, k, call.left[0], call.right[0], _bits(1.0, single), a, call.left[1], b, call.right[1]]
     words += [_bits(0.0, single), c, call.out[1], count, *(s * call.dtype.itemsize for s in steps)]
     return kind, function, words

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from jitgrad.backends.llvm.code_object import MachineCode, compile_words
+from jitgrad.backends.llvm.code_object import CodeObject, compile_words
 
 KERNEL, SGEMM, DGEMM, CALL, STRIP, RELOCATE = range(6)
 INSTRUCTION_WORDS = 8
@@ -313,7 +313,7 @@ def source() -> str:
 
 
 @cache
-def loop() -> MachineCode:
+def loop() -> CodeObject:
     """``void (int64_t **control, int64_t table, int64_t count)``: run ``count`` instructions at ``table``.
 
     With `WORKER` for ``count``: take part in the jobs of others until the control block says stop. LLVM may still be at

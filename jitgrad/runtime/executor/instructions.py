@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.base import CompiledKernel
-from jitgrad.backends.llvm.code_object import MachineCode
+from jitgrad.backends.llvm.code_object import CodeObject
 from jitgrad.compiler.lowering.layout import Buffer
-from jitgrad.compiler.lowering.loop_nest import Word
+from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.compiler.lowering.lower import Lowered
 from jitgrad.runtime.executor import instruction_loop
 from jitgrad.runtime.executor.gemm import Call, blas_instruction
@@ -22,31 +22,31 @@ from jitgrad.runtime.executor.row_blocking import MOST_CHUNKS, Native, rows_of_c
 from jitgrad.runtime.executor.tiled_products import tiled_instruction, tiles_pay
 
 Base = Callable[[tuple[Buffer, int]], tuple[int, int]]
-Code = int | MachineCode
+Code = int | CodeObject
 _REGION = 1 << 48  # apart: memory that is not the same arena, result or input
 
 
-class Table:
+class InstructionTable:
     """Instructions, each with its words of argument tables that hold all of them one after the other.
 
     ``base`` says in which region of memory a word lies, and where in it.
     """
 
     def __init__(self, base: Base) -> None:
-        self.words: list[Word] = []
+        self.words: list[ArgSlot] = []
         self._base = base
         self._instructions: list[tuple[int, Code, int, int, int]] = []  # kind, function, first word, n, grain
         self._natives: list[Native] = []
 
     def kernel(
-        self, lowered: Lowered, kernel: CompiledKernel, words: Sequence[Word], finish_words: Sequence[Word]
+        self, lowered: Lowered, kernel: CompiledKernel, words: Sequence[ArgSlot], epilogue_words: Sequence[ArgSlot]
     ) -> None:
-        """Launch a kernel, then its finish."""
+        """Launch a kernel, then its epilogue."""
         small = lowered.units <= MOST_CHUNKS * lowered.grain
         entry = Native(lowered.units, lowered.spans if small else None)
         self._add(instruction_loop.KERNEL, kernel.main_code, words, lowered.units, lowered.grain, entry)
-        if kernel.finish is not None:
-            self._add(instruction_loop.CALL, kernel.finish_code, finish_words, 1, 1, Native(1, None))
+        if kernel.epilogue is not None:
+            self._add(instruction_loop.CALL, kernel.epilogue_code, epilogue_words, 1, 1, Native(1, None))
 
     def product(self, call: Call) -> None:
         """Multiply matrices: by tiles where that is faster than BLAS."""
@@ -57,11 +57,11 @@ class Table:
             kind, address, words = blas_instruction(call)
             self._add(kind, address, words, 1, 1, Native(call.sizes[0], call.strip_spans, product=True))
 
-    def small_products(self, code: MachineCode, words: Sequence[Word], matrices: int, grain: int) -> None:
+    def small_products(self, code: CodeObject, words: Sequence[ArgSlot], matrices: int, grain: int) -> None:
         """Multiply many small matrices, ``grain`` of them at a time."""
         self._add(instruction_loop.KERNEL, code, words, matrices, grain, Native(matrices, None))
 
-    def _add(self, kind: int, function: Code, words: Sequence[Word], n: int, grain: int, entry: Native) -> None:
+    def _add(self, kind: int, function: Code, words: Sequence[ArgSlot], n: int, grain: int, entry: Native) -> None:
         self._instructions.append((kind, function, len(self.words), n, grain))
         self._natives.append(entry)
         self.words += words

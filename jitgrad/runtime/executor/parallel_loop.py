@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from jitgrad.backends.llvm.code_object import MachineCode
+from jitgrad.backends.llvm.code_object import CodeObject
 from jitgrad.eager.buffer_pool import address_of
 from jitgrad.runtime.executor import instruction_loop, thread_pool
 
 
-def run_shared(code: MachineCode, words: Sequence[int], items: int, chunk: int) -> None:
+def run_shared(code: CodeObject, words: Sequence[int], items: int, chunk: int) -> None:
     """``code(words, start, stop)`` for all ``items``, ``chunk`` of them at a time, on as many threads as there are.
 
     What an item computes must not depend on others: which thread does it, and when, is open.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jitgrad.compiler.lowering.footprint import Span
+from jitgrad.compiler.lowering.footprint import Footprint
 
 LEAST_ROWS = 32  # products of fewer than 16 rows are slow
 MOST_WORK = 1 << 21  # multiplications: a larger product shares its work better by itself
@@ -27,7 +27,7 @@ class Native:
     """
 
     units: int
-    spans: tuple[Span, ...] | None
+    spans: tuple[Footprint, ...] | None
     product: bool = False
 
 

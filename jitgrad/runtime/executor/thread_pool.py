@@ -27,7 +27,7 @@ def _c_function(name: str) -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0 if function is not None else 0
 
 
-class Team:
+class ThreadPool:
     """A control block, its compiled loop and ``threads - 1`` workers, started at the first `run`.
 
     ``run(table, count)`` runs the ``count`` instructions at address ``table`` without the GIL; it may be
@@ -130,17 +130,17 @@ class _Current:
 
     lock = Lock()
     threads: int | None = None
-    team: Team | None = None
+    team: ThreadPool | None = None
 
 
-def current_team() -> Team:
+def current_team() -> ThreadPool:
     """The team of this process, started now if it is not there yet."""
     team = _Current.team
     if team is None:
         with _Current.lock:
             team = _Current.team
             if team is None:
-                team = _Current.team = Team(get_num_threads())
+                team = _Current.team = ThreadPool(get_num_threads())
                 blas.limit_blas_threads(team.threads)
     return team
 

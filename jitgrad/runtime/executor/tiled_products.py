@@ -18,9 +18,9 @@ from functools import cache
 
 import numpy as np
 
-from jitgrad.backends.llvm.code_object import MachineCode, compile_words, vector_bits
+from jitgrad.backends.llvm.code_object import CodeObject, compile_words, vector_bits
 from jitgrad.compiler.lowering.kernel_ir import PANEL, TILE_ROWS
-from jitgrad.compiler.lowering.loop_nest import Word
+from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import Graph
 from jitgrad.runtime.executor.gemm import Call
@@ -116,7 +116,7 @@ def source(dtype: str) -> str:
 
 
 @cache
-def tiled_product(dtype: str) -> MachineCode:
+def tiled_product(dtype: str) -> CodeObject:
     """The code of `source`; LLVM may still be at work on it, and who asks for the address waits."""
     return compile_words(source(dtype), "product", dtype, wait=False)
 
@@ -147,12 +147,12 @@ def expect_products(graph: Graph) -> None:
             tiled_product(dtype)
 
 
-def tiled_instruction(call: Call) -> tuple[MachineCode, list[Word], int, int]:
+def tiled_instruction(call: Call) -> tuple[CodeObject, list[ArgSlot], int, int]:
     """(code, its words, units, how many of them to take at a time): units are rows, columns or matrices."""
     (m, k, n), (_, steps) = call.sizes, call.batch
     row, step = (1, call.left[1]) if call.left[0] else (call.left[1], 1)
     by, units, grain = _cut(call)
-    words: list[Word] = [*call.places, m, n, k, row, step, call.right[1], call.right[0], call.out[1], by, *steps]
+    words: list[ArgSlot] = [*call.places, m, n, k, row, step, call.right[1], call.right[0], call.out[1], by, *steps]
     return tiled_product(dtype_name(call.dtype)), words, units, grain
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.backends.llvm.code_object import MachineCode, compile_entry
+from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.core.aval import Aval, dtype_name
 from jitgrad.eager.buffer_pool import address_of, empty
 from jitgrad.runtime.executor.parallel_loop import run_shared, side_by_side
@@ -29,7 +29,7 @@ _SHORT = 128  # bytes of a row up to which NumPy's work per row costs more than 
 # of an axis (the last part may be shorter), and writes the extremum of each column and its position in the axis.
 _COLUMNS = """
 def find_in_columns(where, top, x, length, width, parts, piece, start, stop):
-    held = scratch_{dtype}({band})
+    extreme = scratch_{dtype}({band})
     places = scratch_{place}({band})
     for k in range(start // width, (stop - 1) // width + 1):
         left = max(start - k * width, 0)
@@ -40,18 +40,18 @@ def find_in_columns(where, top, x, length, width, parts, piece, start, stop):
             count = min(right - edge, {band})
             row = at(x, (k // parts * length + first) * width + edge)
             for j in range(count):
-                held[j] = row[j]
+                extreme[j] = row[j]
                 places[j] = to_{place}(first)
             for r in range(first + 1, last):
                 row = at(x, (k // parts * length + r) * width + edge)
                 for j in range(count):
-                    best = old(held[j])
+                    best = freeze(extreme[j])
                     better = select(row[j] {worse} best, False, best == best)
-                    held[j] = select(better, row[j], best)
-                    places[j] = select(better, to_{place}(r), old(places[j]))
+                    extreme[j] = select(better, row[j], best)
+                    places[j] = select(better, to_{place}(r), freeze(places[j]))
             for j in range(count):
                 where[k * width + edge + j] = to_i64(places[j])
-                top[k * width + edge + j] = held[j]
+                top[k * width + edge + j] = extreme[j]
 """
 _ROWS = """
 def find_in_rows(where, x, length, start, stop):
@@ -79,7 +79,7 @@ def find_in_rows(where, x, length, start, stop):
 
 
 @cache
-def _code(entry: str, dtype: str, worse: str) -> MachineCode:
+def _code(entry: str, dtype: str, worse: str) -> CodeObject:
     rows = entry == "find_in_rows"
     source = side_by_side(_ROWS, _SIDE_BY_SIDE) if rows else _COLUMNS
     text = source.format(dtype=dtype, place=_PLACES[dtype], worse=worse, band=_BAND, rows=_SIDE_BY_SIDE)

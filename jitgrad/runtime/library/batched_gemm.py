@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from jitgrad.backends.llvm.code_object import MachineCode, compile_entry
+from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.compiler.lowering.kernel_ir import LANES
-from jitgrad.compiler.lowering.loop_nest import Word
+from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.compiler.plan import OpStep
 from jitgrad.core.aval import dtype_name
 from jitgrad.runtime.executor.gemm import as_rows, product_of
@@ -22,7 +22,7 @@ Operand = tuple[int, int]  # transposed, leading dimension
 
 
 @cache
-def _code(dtype: str, sizes: tuple[int, int, int], left: Operand, right: Operand, step: int) -> MachineCode:
+def _code(dtype: str, sizes: tuple[int, int, int], left: Operand, right: Operand, step: int) -> CodeObject:
     params = (f"{dtype}*", f"{dtype}*", f"{dtype}*", "i64", "i64", "i64")
     return compile_entry(source(dtype, sizes, left, right, step), "products", {}, params=params, key="", small=True, wait=False)
 
@@ -56,7 +56,7 @@ def source(dtype: str, sizes: tuple[int, int, int], left: Operand, right: Operan
         lines.append(f"    yb = scratch_{dtype}({k * LANES})")
         lines += [f"    for e in range({k * LANES}):", f"        yb[e] = to_{dtype}(0.0)"]
     lines.append("    for b in range(start, stop):")
-    turn = f"columns_to_rows(yb, at(y, b * y_step), {right[1]}, {n}, {k})"
+    turn = f"transpose_tile(yb, at(y, b * y_step), {right[1]}, {n}, {k})"
     body = ["xb = at(x, b * x_step)", turn if right[0] else "yb = at(y, b * y_step)", "zb = at(z, b * z_step)"]
     body += [f"y{q} = at(yb, {q * (LANES if right[0] else right[1])})" for q in range(k)]
     even = m // _ROWS * _ROWS
@@ -82,7 +82,7 @@ def _rows(sizes: tuple[int, int, int], left: Operand, step: int, rows: range) ->
     return [f"for i in range({rows.start}, {rows.stop}, {rows.step}):", *("    " + line for line in lines)]
 
 
-def small_products(step: OpStep) -> tuple[MachineCode, list[Word], int, int] | None:
+def small_products(step: OpStep) -> tuple[CodeObject, list[ArgSlot], int, int] | None:
     """(code, its words, number of matrices, how many to take at a time) for a ``matmul`` of small matrices.
 
     None for other products.
@@ -94,5 +94,5 @@ def small_products(step: OpStep) -> tuple[MachineCode, list[Word], int, int] | N
     if as_rows(m, list(p.axes), p.left, p.right, p.out[1]) != m:
         return None  # one product of many rows, which is as fast
     code = _code(dtype_name(p.dtype), p.sizes, p.left, p.right, p.out[1])
-    words: list[Word] = [*((at.buffer, at.offset) for at in p.locations), *steps]
+    words: list[ArgSlot] = [*((at.buffer, at.offset) for at in p.locations), *steps]
     return code, words, matrices, max(1, CHUNK_WORK // (m * k * n))

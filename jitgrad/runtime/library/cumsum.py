@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.backends.llvm.code_object import MachineCode, compile_entry
+from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.core.aval import Aval, dtype_name
 from jitgrad.eager.buffer_pool import address_of, empty
 from jitgrad.ops.movement import accumulator_dtype
@@ -69,13 +69,13 @@ def scan_rows(y, x, length, first, step, start, stop):
 
 
 @cache
-def _columns(dtype: str, total: str) -> MachineCode:
+def _columns(dtype: str, total: str) -> CodeObject:
     params = (f"{total}*", f"{dtype}*", "i64", "i64", "i64", "i64")
     return compile_entry(_COLUMNS.format(cast=f"to_{total}"), "scan_columns", {}, params=params, key="")
 
 
 @cache
-def _rows(dtype: str, total: str) -> MachineCode:
+def _rows(dtype: str, total: str) -> CodeObject:
     params = (f"{total}*", f"{dtype}*", "i64", "i64", "i64")
     source = side_by_side(_LINES, _ROWS).format(cast=f"to_{total}", rows=_ROWS)
     return compile_entry(source, "scan_rows", {}, params=params, key="")

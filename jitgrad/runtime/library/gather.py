@@ -9,13 +9,13 @@ from jitgrad.core.aval import Aval, Shape
 from jitgrad.core.op import OpDef
 from jitgrad.eager.buffer_pool import empty
 from jitgrad.ops.indexing import GATHER, INDEX_GET, TAKE
-from jitgrad.runtime.library.indexed_access import Array, Walk, along, at_axes, for_each, handles, pays, run
+from jitgrad.runtime.library.indexed_access import Array, IndexSpace, along, at_axes, for_each, handles, pays, run
 
 # ns that NumPy takes for a row, a little less than measured
 _TAKE, _GATHER, _INDEX_GET = 1, 8, 4
 
 
-def _reader(op: OpDef, shape: Shape, walk: Walk) -> Callable[..., Array]:
+def _reader(op: OpDef, shape: Shape, walk: IndexSpace) -> Callable[..., Array]:
     """What reads as ``walk`` says; the result has the given shape."""
 
     def read(x: Array, *indices: Array, **attrs: Any) -> Array:
@@ -30,7 +30,7 @@ def _reader(op: OpDef, shape: Shape, walk: Walk) -> Callable[..., Array]:
 
 
 def _found(
-    op: OpDef, operands: Sequence[Aval], attrs: Mapping[str, Any], walk: Walk | None, row: int
+    op: OpDef, operands: Sequence[Aval], attrs: Mapping[str, Any], walk: IndexSpace | None, row: int
 ) -> Callable[..., Array] | None:
     if walk is None or not handles(operands[0], operands[1:]) or not pays(walk, row):
         return None

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.backends.llvm.code_object import MachineCode, compile_entry
+from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.core.aval import Aval, Shape, broadcast_shapes, dtype_name
 from jitgrad.eager.buffer_pool import address_of
 from jitgrad.runtime.executor.parallel_loop import run_shared
@@ -30,7 +30,7 @@ _INDEX = {np.dtype(np.int32): np.int32}  # dtypes that indices keep
 
 
 @dataclass(frozen=True, slots=True)
-class Walk:
+class IndexSpace:
     """Places in an array of shape ``[outer, *lengths, width]``, and moved rows in one of ``[outer, count, width]``.
 
     There is an array of indices for each of ``lengths``: of shape ``[count]``, or ``[outer, count]`` where ``own``, or
@@ -45,26 +45,26 @@ class Walk:
     single: bool = False
 
 
-def along(x: Shape, axis: int, index: Aval) -> Walk:
+def along(x: Shape, axis: int, index: Aval) -> IndexSpace:
     """Rows of an array of shape ``x`` along ``axis``, the same for all that is before it."""
-    return Walk(prod(x[:axis]), (x[axis],), index.size, prod(x[axis + 1 :]))
+    return IndexSpace(prod(x[:axis]), (x[axis],), index.size, prod(x[axis + 1 :]))
 
 
-def for_each(x: Shape, axis: int, index: Aval) -> Walk | None:
+def for_each(x: Shape, axis: int, index: Aval) -> IndexSpace | None:
     """An element of ``x`` for every index, where it stands but for ``axis``; None if ``index`` leaves gaps in ``x``."""
     if x[axis + 1 :] != index.shape[axis + 1 :] or x[1:axis] != index.shape[1:axis]:
         return None
     width = prod(x[axis + 1 :])
-    return Walk(prod(index.shape[:axis]), (x[axis],), index.shape[axis], width, own=True, single=width > 1)
+    return IndexSpace(prod(index.shape[:axis]), (x[axis],), index.shape[axis], width, own=True, single=width > 1)
 
 
-def at_axes(x: Shape, axes: Sequence[int], indices: Sequence[Aval]) -> Walk | None:
+def at_axes(x: Shape, axes: Sequence[int], indices: Sequence[Aval]) -> IndexSpace | None:
     """Rows where several indices at neighbouring ``axes`` say; None if the axes are no neighbours."""
     first, last = axes[0], axes[-1]
     if last - first != len(axes) - 1:
         return None
     count = prod(broadcast_shapes("indexing", indices))
-    return Walk(prod(x[:first]), x[first : last + 1], count, prod(x[last + 1 :]))
+    return IndexSpace(prod(x[:first]), x[first : last + 1], count, prod(x[last + 1 :]))
 
 
 def handles(x: Aval, indices: Sequence[Aval]) -> bool:
@@ -76,12 +76,12 @@ def handles(x: Aval, indices: Sequence[Aval]) -> bool:
     )
 
 
-def within(walk: Walk, indices: Sequence[Array]) -> bool:
+def within(walk: IndexSpace, indices: Sequence[Array]) -> bool:
     """Whether all ``indices`` are within bounds."""
     return all(bool(-n <= i.min() and i.max() < n) for i, n in zip(indices, walk.lengths, strict=True))
 
 
-def pays(walk: Walk, row: int, element: int = 0) -> bool:
+def pays(walk: IndexSpace, row: int, element: int = 0) -> bool:
     """Whether `run` is faster than a function of NumPy's that takes ``row`` and ``element`` ns for one of them."""
     rows = walk.outer * walk.count * (walk.width if walk.single else 1)
     elements = walk.outer * walk.count * walk.width
@@ -174,7 +174,7 @@ def _filled(form: str, blocks: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 @cache
-def _code(move: str, single: bool, fixed: int, dtype: str, indices: tuple[str, ...]) -> MachineCode:
+def _code(move: str, single: bool, fixed: int, dtype: str, indices: tuple[str, ...]) -> CodeObject:
     """``fixed``: a width that the code is for, 0 if it is for any; ``indices``: their dtypes."""
     if move == "read":
         form = _READ_SINGLE if single else _READ
@@ -202,8 +202,8 @@ def _code(move: str, single: bool, fixed: int, dtype: str, indices: tuple[str, .
 # --- running it ----------------------------------------------------------------------------------------------------
 
 
-def run(move: str, walk: Walk, y: Array, x: Array, indices: Sequence[Array]) -> bool:
-    """Rows of ``x`` moved into ``y`` as `Walk` says; whether all indices are within bounds.
+def run(move: str, walk: IndexSpace, y: Array, x: Array, indices: Sequence[Array]) -> bool:
+    """Rows of ``x`` moved into ``y`` as `IndexSpace` says; whether all indices are within bounds.
 
     "read" takes rows of ``x`` from the places in ``indices``; "write" puts rows of ``x`` there, of several for one place
     the last; "add" adds them in turn. ``y`` and ``x`` are C-contiguous, aligned and of one dtype, and not empty; ``y``
@@ -230,7 +230,7 @@ def run(move: str, walk: Walk, y: Array, x: Array, indices: Sequence[Array]) -> 
     return not wrong[0]
 
 
-def _unit(move: str, walk: Walk, y: Array, x: Array) -> tuple[str, int]:
+def _unit(move: str, walk: IndexSpace, y: Array, x: Array) -> tuple[str, int]:
     """The dtype of what is moved at once, and how many of them a row has."""
     size = y.dtype.itemsize
     if move == "add":

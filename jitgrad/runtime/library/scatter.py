@@ -12,14 +12,24 @@ from jitgrad.core.errors import IndexingError
 from jitgrad.core.op import OpDef
 from jitgrad.eager.buffer_pool import empty
 from jitgrad.ops.indexing import INDEX_ADD, INDEX_PUT, INDEX_PUT_ADD, SCATTER_ADD
-from jitgrad.runtime.library.indexed_access import Array, Walk, along, at_axes, for_each, handles, pays, run, within
+from jitgrad.runtime.library.indexed_access import (
+    Array,
+    IndexSpace,
+    along,
+    at_axes,
+    for_each,
+    handles,
+    pays,
+    run,
+    within,
+)
 
 # ns that NumPy takes to add an element or to write a row, a little less than measured; more dimensions take it longer
 _ADD, _WRITE, _WRITE_ROW = 6, 2, 8
 _ADDED = frozenset({"f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"})
 
 
-def _changer(op: OpDef, move: str, walk: Walk, values_at: int) -> Callable[..., Array]:
+def _changer(op: OpDef, move: str, walk: IndexSpace, values_at: int) -> Callable[..., Array]:
     """What does ``move`` for ``op``, whose values to move are its operand number ``values_at``; others are indices.
 
     With ``whole``, ``into`` stays as it is if an index is out of bounds.
@@ -41,7 +51,7 @@ def _changer(op: OpDef, move: str, walk: Walk, values_at: int) -> Callable[..., 
 
 
 def _found(
-    op: OpDef, move: str, operands: Sequence[Aval], walk: Walk | None, values_at: int
+    op: OpDef, move: str, operands: Sequence[Aval], walk: IndexSpace | None, values_at: int
 ) -> Callable[..., Array] | None:
     x, values = operands[0], operands[values_at]
     indices = [a for k, a in enumerate(operands) if k not in (0, values_at)]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.backends.llvm.code_object import MachineCode, compile_entry
+from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.core.aval import Aval, dtype_name
 from jitgrad.eager.buffer_pool import address_of, empty
 from jitgrad.runtime.executor.parallel_loop import run_shared
@@ -33,7 +33,7 @@ def search(y, ordered, x, length, start, stop):
             half = size >> 1
             for j in range(count):
                 middle = places[j] + half
-                places[j] = select(ordered[middle - 1] {stops} x[block + j], old(places[j]), middle)
+                places[j] = select(ordered[middle - 1] {stops} x[block + j], freeze(places[j]), middle)
             size = size - half
         for j in range(count):
             y[block + j] = places[j] + select(ordered[places[j]] {stops} x[block + j], to_i64(0), to_i64(1))
@@ -41,7 +41,7 @@ def search(y, ordered, x, length, start, stop):
 
 
 @cache
-def _code(dtype: str, side: str) -> MachineCode:
+def _code(dtype: str, side: str) -> CodeObject:
     text = _SOURCE.format(block=_BLOCK, stops={"left": ">=", "right": ">"}[side])
     return compile_entry(text, "search", {}, params=("i64*", f"{dtype}*", f"{dtype}*", "i64"), key="")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.backends.llvm.code_object import MachineCode, compile_entry
+from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.core.aval import Aval, dtype_name
 from jitgrad.eager.buffer_pool import address_of, empty
 from jitgrad.runtime.executor.parallel_loop import run_shared
@@ -68,8 +68,8 @@ def find_largest(y, x, length, width, count, parts, piece, start, stop):
         for j in range(padded):
             spare = spare + to_i64(keys[j] == least)
         spare = spare - above + wanted
-        held = ((matrix * width + column) * parts + part) * count
-        behind = held + count
+        front = ((matrix * width + column) * parts + part) * count
+        behind = front + count
         for block in range(0, padded, {block}):
             hits = to_i32(0)
             for j in range(block, block + {block}):
@@ -77,10 +77,10 @@ def find_largest(y, x, length, width, count, parts, piece, start, stop):
             if hits > 0:
                 for j in range(block, block + {block}):
                     if keys[j] > least or (keys[j] == least and spare > 0):
-                        y[held] = (~to_i64(keys[j]) << {shift}) | (first + j)
-                        held = held + 1
+                        y[front] = (~to_i64(keys[j]) << {shift}) | (first + j)
+                        front = front + 1
                         spare = spare - to_i64(keys[j] == least)
-        for j in range(held, behind):
+        for j in range(front, behind):
             y[j] = to_i64({nothing})
 """
 
@@ -112,7 +112,7 @@ def rank(y, x, length, width, count, start, stop):
 
 
 @cache
-def _code(entry: str, dtype: str, step: str) -> MachineCode:
+def _code(entry: str, dtype: str, step: str) -> CodeObject:
     bits, key = [text.format(step=step) for text in _KEYS[dtype]]
     source, sizes = {"find_largest": (_SOURCE, 5), "rank": (_RANKS, 3)}[entry]
     sizes_of = {"piece": _PIECE, "block": _BLOCK, "shift": _SHIFT, "nothing": _NOTHING, "short": _SHORT}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.compiler.lowering.kernel_ir import LANES, NARROW
+from jitgrad.compiler.lowering.kernel_ir import LANES, SHORT_ROW
 from jitgrad.jit.decorator import JitFunction, jit
 from jitgrad.runtime.program import Launch
 
@@ -39,10 +39,10 @@ def test_remainders_step_by_step(rows: int, same: Any) -> None:
 
 
 @pytest.mark.numba
-@pytest.mark.parametrize("n", [2, 3, 7, 8, 9, 15, 16, 17, NARROW - 1, NARROW])
+@pytest.mark.parametrize("n", [2, 3, 7, 8, 9, 15, 16, 17, SHORT_ROW - 1, SHORT_ROW])
 def test_every_width_in_machine_code(n: int, same: Any) -> None:
     for rows in (LANES, LANES + 1, 1000, 20_011):
-        if n <= NARROW // 2:
+        if n <= SHORT_ROW // 2:
             check_everything(same, rows, n, "d", rtol=1e-10, atol=1e-10)
         check_everything(same, rows, n, "f", rtol=2e-3, atol=1e-5)
 
@@ -116,7 +116,7 @@ def test_few_or_long_rows_and_cheap_work_stay_as_they_are() -> None:
     def softmax(x: Any) -> Any:
         return jg.softmax(x, -1)
 
-    for shape, function in (((LANES - 1, 4), softmax), ((LANES, NARROW + 1), softmax), ((LANES, 4), lambda x: x + x[0])):
+    for shape, function in (((LANES - 1, 4), softmax), ((LANES, SHORT_ROW + 1), softmax), ((LANES, 4), lambda x: x + x[0])):
         x = jg.tensor(np.ones(shape))
         compiled = jit(function, check="off")
         compiled(x)

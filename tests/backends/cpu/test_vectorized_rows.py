@@ -50,7 +50,7 @@ SHAPES = [(3, 5, 16), (2, 33, 100), (1, 4, LANES), (5, 2, LANES + 1), (2, 70, 2 
 def test_step_by_step(shape: tuple[int, ...], same: Any) -> None:
     x, channel, pixel = array(*shape), array(shape[1]), array(shape[0], shape[2])
 
-    assert any(kernel.lanewise for kernel in kernels(everything, x, channel, pixel)) == (shape[0] > 1)
+    assert any(kernel.vectorize_rows for kernel in kernels(everything, x, channel, pixel)) == (shape[0] > 1)
     same(everything, x, channel, pixel, **CLOSE)
 
 
@@ -131,8 +131,8 @@ def test_missing_and_infinite_numbers(same: Any) -> None:
 def test_one_kernel_for_a_softmax_over_channels() -> None:
     (kernel,) = kernels(lambda x: jg.softmax(x, axis=1), array(4, 21, 8, 8))
 
-    assert kernel.lanewise
+    assert kernel.vectorize_rows
     (kernel,) = kernels(lambda x: jg.abs(x * 2.0).max(axis=1), array(64, 32, 32))
-    assert kernel.lanewise
-    assert not any(k.lanewise for k in kernels(lambda x: jg.softmax(x, axis=2), array(4, 21, 64)))
-    assert not any(k.lanewise for k in kernels(lambda x: jg.softmax(x, axis=0), array(21, 64)))
+    assert kernel.vectorize_rows
+    assert not any(k.vectorize_rows for k in kernels(lambda x: jg.softmax(x, axis=2), array(4, 21, 64)))
+    assert not any(k.vectorize_rows for k in kernels(lambda x: jg.softmax(x, axis=0), array(21, 64)))

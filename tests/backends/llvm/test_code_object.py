@@ -27,7 +27,7 @@ SUM = """
 def kernel(x0, p0, grain, start, stop):
     acc = to_f32(0.0)
     for i in range(start, stop):
-        acc = fsum(acc, x0[i])
+        acc = reassoc_add(acc, x0[i])
     p0[start // grain] = acc
 """
 ROWS = """
@@ -42,7 +42,7 @@ def kernel(x0, y0, n, start, stop):
         for i in range(n):
             t = (row[i] - m) * (row[i] - m)
             out[i] = t
-            s = fsum(s, t)
+            s = reassoc_add(s, t)
         for i in range(n):
             out[i] = out[i] / s
 """

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from jitgrad.backends.llvm import target
-from jitgrad.backends.llvm.code_object import MachineCode, compile_entry
+from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.core.errors import BackendError
 
 pytestmark = pytest.mark.numba
@@ -19,11 +19,11 @@ pytestmark = pytest.mark.numba
 TWICE = "def kernel(x, start, stop):\n    for i in range(start, stop):\n        x[i] = x[i] + x[i]\n"
 
 
-def handed_out(source: str = TWICE) -> MachineCode:
+def handed_out(source: str = TWICE) -> CodeObject:
     return compile_entry(source, "kernel", {}, params=("f32*",), key=None, wait=False)
 
 
-def twice(code: MachineCode) -> list[float]:
+def twice(code: CodeObject) -> list[float]:
     x = np.arange(5, dtype=np.float32)
     words = np.array([x.ctypes.data], np.int64)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)(words.ctypes.data, 0, 5)
@@ -54,7 +54,7 @@ def test_without_threads_the_caller_compiles(monkeypatch: pytest.MonkeyPatch) ->
         def submit(self, *given: Any) -> None:
             raise RuntimeError("cannot schedule new futures after interpreter shutdown")
 
-    monkeypatch.setattr(target._Aside, "executor", Closed())
+    monkeypatch.setattr(target._CompileThread, "executor", Closed())
 
     assert twice(handed_out()) == [0.0, 2.0, 4.0, 6.0, 8.0]
 

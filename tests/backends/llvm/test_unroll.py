@@ -11,14 +11,14 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.backends.llvm.kernel_frontend import lower
-from jitgrad.backends.llvm.unroll import DEEP, USUAL, vectors_side_by_side
+from jitgrad.backends.llvm.unroll import DEEP, USUAL, unroll_factor
 from jitgrad.jit.decorator import jit
 
 
 def loop(*statements: str) -> list[int]:
     body = "".join(f"        {s}\n" for s in ("a1 = x0[i]", *statements, "y0[i] = a1"))
     source = f"def kernel(x0, y0, start, stop):\n    for i in range(start, stop):\n{body}"
-    return list(vectors_side_by_side(ast.parse(source)).values())
+    return list(unroll_factor(ast.parse(source)).values())
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def kernel(x0, n, start, stop):
     for k in range(n):
         t = x0[k]
 """
-    widths = vectors_side_by_side(ast.parse(source))
+    widths = unroll_factor(ast.parse(source))
     assert {loop.lineno: width for loop, width in widths.items()} == {3: USUAL, 4: DEEP, 66: USUAL, 68: USUAL}
     text, _ = lower(source, "kernel", ["f32*", "i64"], {}, 256)
     loops = re.findall(r", !llvm.loop (!\d+)", text)

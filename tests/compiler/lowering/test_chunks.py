@@ -1,4 +1,4 @@
-"""Compiled kernels around the sizes at which loops are cut: blocks of 256, chunks of 1,024 to 16,384, rows of a chunk."""
+"""Executable kernels around the sizes at which loops are cut: blocks of 256, chunks of 1,024 to 16,384, rows of a chunk."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ batch_norm_step = jg.value_and_grad(batch_norm_loss, argnums=(0, 1, 2))
 
 def forms(function: Any, *args: Any) -> list[tuple[int, ...]]:
     """The axes of the reductions that become kernels, without those of everything."""
-    graph = jit(function, check="off").graph(*args, stage="spell_reductions")
+    graph = jit(function, check="off").graph(*args, stage="canonicalize_reductions")
     return [n.attr("axis") for n in graph.nodes if n.op.name == "sum" and n.out.aval.size > 1]
 
 
@@ -102,9 +102,9 @@ ROWS, IN_TWO = [(1, 2, 3)], [(2, 3), (0,)]
     [
         pytest.param((4, 20, 6, 8), ROWS, id="enough"),
         pytest.param((4, 15, 6, 8), IN_TWO, id="few rows"),
-        pytest.param((4, 20, 5, 6), IN_TWO, id="short pieces"),
-        pytest.param((48, 20, 6, 8), ROWS, id="as many pieces as elements in one"),
-        pytest.param((49, 20, 6, 8), IN_TWO, id="many pieces"),
+        pytest.param((4, 20, 5, 6), IN_TWO, id="short parts"),
+        pytest.param((48, 20, 6, 8), ROWS, id="as many parts as elements in one"),
+        pytest.param((49, 20, 6, 8), IN_TWO, id="many parts"),
     ],
 )
 def test_sizes_alone_decide(shape: tuple[int, ...], expected: Any) -> None:
@@ -207,7 +207,7 @@ def test_every_reduction_and_dtype(reduction: str, dtype: str, same: Any) -> Non
 
     function = same(f, x, rtol=1e-6)
 
-    graph = function.graph(x, stage="spell_reductions")
+    graph = function.graph(x, stage="canonicalize_reductions")
     assert [n.attr("axis") for n in graph.nodes if n.op.name == reduction] == [(1, 2)]
 
 

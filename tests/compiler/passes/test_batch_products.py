@@ -139,14 +139,14 @@ def test_what_is_summed_over_is_written_to_its_place() -> None:
     program = program_of(jg.value_and_grad(unrolled, argnums=(1, 2, 3)), *NETWORK)
 
     assert "copy" not in words(program)
-    assert "assemble" not in words(program)
+    assert "insert_slices" not in words(program)
 
 
 @pytest.mark.numba
 def test_an_unrolled_loop_runs_as_native_code_alone(same: Any) -> None:
     f = same(jg.value_and_grad(unrolled, argnums=(1, 2, 3)), *NETWORK, **CLOSE)
 
-    assert len(f._launchers) == 1
+    assert len(f._fast_calls) == 1
 
 
 def test_the_gradient_of_a_loop_through_its_inputs(same: Any) -> None:

@@ -48,7 +48,7 @@ def test_every_reduction_and_dtype_around_an_axis(reduction: str, dtype: str):
 
 
 def test_a_small_sum_over_the_middle_is_left_whole():
-    graph = jit(lambda x: jg.sum(x, axis=1), check="off").graph(jg.ones((2, 3, 4)), stage="spell_reductions")
+    graph = jit(lambda x: jg.sum(x, axis=1), check="off").graph(jg.ones((2, 3, 4)), stage="canonicalize_reductions")
 
     assert [node.op.name for node in graph.nodes] == ["sum"]
 

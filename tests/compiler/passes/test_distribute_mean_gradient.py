@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.compiler.passes.distribute_mean_gradient import sum_terms_apart
+from jitgrad.compiler.passes.distribute_mean_gradient import distribute_mean_gradient
 from jitgrad.compiler.pipeline import PASSES
 from jitgrad.compiler.plan import KernelStep
 from jitgrad.jit.decorator import jit
@@ -22,11 +22,11 @@ def changed(f: Any, *args: Any) -> bool:
     """Whether the pass changes the program of ``f``."""
     seen: dict[str, str] = {}
     graph = jit(f, check="off").graph(*args, stage="trace")
-    for run in PASSES[: PASSES.index(sum_terms_apart) + 1]:
+    for run in PASSES[: PASSES.index(distribute_mean_gradient) + 1]:
         graph = run(graph)
         seen[run.__name__] = str(graph)
-    before = PASSES[PASSES.index(sum_terms_apart) - 1]
-    return seen[sum_terms_apart.__name__] != seen[before.__name__]
+    before = PASSES[PASSES.index(distribute_mean_gradient) - 1]
+    return seen[distribute_mean_gradient.__name__] != seen[before.__name__]
 
 
 def sweeps(f: Any, *args: Any) -> list[int]:

@@ -1,4 +1,4 @@
-"""Short axes in pieces: which axes, with eager's results, in how many kernels."""
+"""Short axes in parts: which axes, with eager's results, in how many kernels."""
 
 from __future__ import annotations
 
@@ -167,43 +167,43 @@ def test_coordinates_are_brought_in_order_first(function: Any, steps_of: Any) ->
     assert steps_of(jit(function, check="off"), jg.ones((64, 3))) == ["kernel"] * 4
 
 
-def pieces(function: Any, *shapes: tuple[int, ...]) -> bool:
+def parts(function: Any, *shapes: tuple[int, ...]) -> bool:
     """Whether the pass changes the graph of ``function``."""
     arguments = [jg.ones(shape) for shape in shapes]
     before, after = (
-        jit(function, check="off").graph(*arguments, stage=s) for s in ("sum_terms_apart", "unroll_short_axes")
+        jit(function, check="off").graph(*arguments, stage=s) for s in ("distribute_mean_gradient", "unroll_axes")
     )
     return str(before) != str(after)
 
 
 def test_rows_columns_and_lanes_are_left_to_their_loops() -> None:
-    assert not pieces(lambda x: x.sum(axis=0), (3, 100))
-    assert not pieces(lambda x: x.sum(axis=1), (100, 3))
-    assert not pieces(lambda x: x.sum(axis=(0, 2)), (3, 100, 3))
-    assert not pieces(lambda x: x.sum(axis=1), (20, 3, 20))
-    assert not pieces(lambda x: jg.softmax(x, -1), (100, 3))
-    assert not pieces(lambda x: jg.layer_norm(x, (3,)).sum(axis=0), (100, 3))
-    assert pieces(lambda x: x.sum(axis=1), (20, 3, 5))
-    assert pieces(lambda x: x.sum(axis=1).sum(axis=0), (20, 40, 3))
-    assert pieces(lambda x: x.sum(axis=2).sum(axis=1), (20, 40, 3))
+    assert not parts(lambda x: x.sum(axis=0), (3, 100))
+    assert not parts(lambda x: x.sum(axis=1), (100, 3))
+    assert not parts(lambda x: x.sum(axis=(0, 2)), (3, 100, 3))
+    assert not parts(lambda x: x.sum(axis=1), (20, 3, 20))
+    assert not parts(lambda x: jg.softmax(x, -1), (100, 3))
+    assert not parts(lambda x: jg.layer_norm(x, (3,)).sum(axis=0), (100, 3))
+    assert parts(lambda x: x.sum(axis=1), (20, 3, 5))
+    assert parts(lambda x: x.sum(axis=1).sum(axis=0), (20, 40, 3))
+    assert parts(lambda x: x.sum(axis=2).sum(axis=1), (20, 40, 3))
 
 
 def test_limits() -> None:
-    assert pieces(windows("max"), (LEAST_PIECE, 1, MAX_PIECES, 2, 1))
-    assert not pieces(windows("max"), (LEAST_PIECE, 2, MAX_PIECES + 1, 20, 2))
-    assert not pieces(windows("max"), (LEAST_PIECE // 2 - 1, 1, 3, 2, 3))
+    assert parts(windows("max"), (LEAST_PIECE, 1, MAX_PIECES, 2, 1))
+    assert not parts(windows("max"), (LEAST_PIECE, 2, MAX_PIECES + 1, 20, 2))
+    assert not parts(windows("max"), (LEAST_PIECE // 2 - 1, 1, 3, 2, 3))
 
 
 def test_repeated_elements_are_written_side_by_side(steps_of: Any, same: Any) -> None:
     function = same(lambda x: (jg.repeat(x * 2.0, 3, 1), jg.repeat(x, 2, 0)), values((20, 5)))
 
-    assert pieces(lambda x: jg.repeat(x, 3), (40,))
-    assert not pieces(lambda x: jg.tile(x, (4,)), (40,))
-    assert not pieces(lambda x: jg.repeat(jg.tanh(x * 2.0) + 1.0, 3), (40,))  # the rows are lanes, and tanh is in vectors
+    assert parts(lambda x: jg.repeat(x, 3), (40,))
+    assert not parts(lambda x: jg.tile(x, (4,)), (40,))
+    assert not parts(lambda x: jg.repeat(jg.tanh(x * 2.0) + 1.0, 3), (40,))  # the rows are lanes, and tanh is in vectors
     assert steps_of(function, values((20, 5)))[0] == "kernel"
 
 
 def test_pieces_of_a_pool(golden: Any) -> None:
-    graph = jit(jg.grad(lambda x: pool(x).sum()), check="off").graph(jg.ones((1, 2, 8, 8)), stage="unroll_short_axes")
+    graph = jit(jg.grad(lambda x: pool(x).sum()), check="off").graph(jg.ones((1, 2, 8, 8)), stage="unroll_axes")
 
     assert format_graph(graph, origins=False) == golden

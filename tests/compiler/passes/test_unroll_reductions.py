@@ -55,14 +55,14 @@ def test_rows_in_memory_have_no_partial_results() -> None:
 
     (kernel,) = kernels(lambda x: x.sum(axis=0) * 2.0, x)
 
-    assert kernel.finish is None
+    assert kernel.epilogue is None
 
 
 @pytest.mark.parametrize("shape", [(MAX_ROWS + 1, MIN_COLUMNS), (4, MIN_COLUMNS - 1)])
 def test_many_rows_or_short_ones_are_reduced_as_ever(shape: tuple[int, int]) -> None:
     (kernel,) = kernels(lambda x: x.sum(axis=0), jg.ones(shape))
 
-    assert kernel.finish is not None
+    assert kernel.epilogue is not None
 
 
 def test_what_a_kernel_computes_is_reduced_there() -> None:

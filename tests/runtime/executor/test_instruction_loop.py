@@ -5,7 +5,7 @@ import pytest
 
 from jitgrad.backends.llvm.code_object import compile_entry
 from jitgrad.runtime.executor import blas, instruction_loop
-from jitgrad.runtime.executor.thread_pool import Team
+from jitgrad.runtime.executor.thread_pool import ThreadPool
 
 # notes every call it gets: calls[k] for chunk k is (start, stop, how often)
 NOTE = """
@@ -19,7 +19,7 @@ def kernel(calls, grain, start, stop):
 
 @pytest.fixture(scope="module", params=[1, 2, 3])
 def team(request):
-    team = Team(request.param)
+    team = ThreadPool(request.param)
     yield team
     team.stop()
 
@@ -124,7 +124,7 @@ def test_shared_gemm_has_the_same_bits_on_any_team(shape, ta, tb):
     a, b = (np.ascontiguousarray(x.swapaxes(1, 2)) if t else x for x, t in ((a, ta), (b, tb)))
     results = []
     for threads in (1, 2, 3):
-        team, c = Team(threads), np.full((1, m, n), np.nan, np.float32)
+        team, c = ThreadPool(threads), np.full((1, m, n), np.nan, np.float32)
         execute(team, instruction(instruction_loop.SGEMM, found.sgemm, gemm_table(a, b, c, 1, 0, ta, tb), 0, 0))
         team.stop()
         results.append(c)
@@ -142,7 +142,7 @@ def test_a_product_is_cut_no_smaller_than_the_machine_needs(rows, cpus, chunks):
     if found is None:
         pytest.skip("this NumPy brings no OpenBLAS")
     a, b, c = (np.ones((1, *shape), np.float32) for shape in ((rows, 300), (300, 190), (rows, 190)))
-    team = Team(2)
+    team = ThreadPool(2)
     team._words[instruction_loop.CPUS] = cpus
     execute(team, instruction(instruction_loop.SGEMM, found.sgemm, gemm_table(a, b, c, 1, 0, False, False), 0, 0))
     team.stop()

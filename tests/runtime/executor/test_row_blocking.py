@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import jitgrad as jg
-from jitgrad.compiler.lowering.footprint import Span
+from jitgrad.compiler.lowering.footprint import Footprint
 from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.jit.decorator import jit
 from jitgrad.runtime.executor import instruction_loop, row_blocking
@@ -39,12 +39,13 @@ def test_rows_that_share_a_byte_are_found(a: Any, b: Any, rows: int) -> None:
 
 def product(a: Buffer, b: Buffer, c: Buffer, rows: int = ROWS) -> Native:
     """``c = a @ b`` with rows of 64 bytes."""
-    return Native(rows, (Span((a, 0), 0, 64, 64, False), Span((b, 0), 0, 0, 4096, False), Span((c, 0), 0, 64, 64, True)), True)
+    read, whole = Footprint((a, 0), 0, 64, 64, False), Footprint((b, 0), 0, 0, 4096, False)
+    return Native(rows, (read, whole, Footprint((c, 0), 0, 64, 64, True)), True)
 
 
 def kernel(source: Buffer, target: Buffer, shift: int = 0, units: int = ROWS * 16) -> Native:
     """Elements of ``target`` from those of ``source``, ``shift`` bytes further on."""
-    return Native(units, (Span((source, shift), 0, 4, 4, False), Span((target, 0), 0, 4, 4, True)))
+    return Native(units, (Footprint((source, shift), 0, 4, 4, False), Footprint((target, 0), 0, 4, 4, True)))
 
 
 @pytest.fixture
@@ -78,7 +79,7 @@ def test_weights_that_a_strip_writes_end_it(buffers: Any) -> None:
 def test_memory_used_again_by_rows_of_another_length_ends_a_strip(buffers: Any) -> None:
     """Temporaries share an arena: what is free after one step may be a later one's, for other rows."""
     (a, b, c, _, e, _), bases = buffers
-    wide = Native(ROWS, (Span((c, 0), 0, 64, 64, False), Span((e, 0), 0, 128, 128, True)))
+    wide = Native(ROWS, (Footprint((c, 0), 0, 64, 64, False), Footprint((e, 0), 0, 128, 128, True)))
     bases[id(e)] = bases[id(a)]
 
     assert list(row_blocking.strips([product(a, b, c), wide], bases)) == []

@@ -16,7 +16,7 @@ SUM = """
 def kernel(x, p, grain, start, stop):
     acc = to_f32(0.0)
     for i in range(start, stop):
-        acc = fsum(acc, x[i])
+        acc = reassoc_add(acc, x[i])
     p[start // grain] = acc
 """
 TOTAL = """
