@@ -22,10 +22,15 @@ SUPPORTED = "?bhilqBHILQefd"
 
 
 class Lineage(NamedTuple):
-    """Which tensor owns the memory of a view, and the view ops that lead from it there."""
+    """Which tensor owns the memory of a view, and the view ops that lead from it there.
+
+    ``kept`` is the owner again if ops alone lead there: an in-place change of one view must reach the history of the
+    others through the owner, even if the owner was a temporary.
+    """
 
     root: weakref.ref[Tensor]
     steps: tuple[tuple[OpDef | None, Mapping[str, Any]], ...]
+    kept: Tensor | None
 
 
 class Storage:
@@ -45,8 +50,8 @@ class Storage:
 
     def share(self, parent: Tensor, view: Tensor, op: OpDef | None = None, attrs: Mapping[str, Any] = _NONE) -> None:
         """Remember that ``view`` lies over this memory as well, made from ``parent`` by ``op`` (None: not by an op)."""
-        root, steps = (weakref.ref(parent), ()) if parent._view is None else parent._view
-        view._view = Lineage(root, (*steps, (op, attrs)))
+        root, steps, kept = parent._view or (weakref.ref(parent), (), parent)
+        view._view = Lineage(root, (*steps, (op, attrs)), None if op is None else kept)
         if len(self._sharers) & (len(self._sharers) + 1) == 0:  # at 2**k - 1 entries: drop the dead ones now and then
             self._sharers = list({id(t): ref for ref in self._sharers if (t := ref()) is not None}.values())
         known = [ref() for ref in self._sharers[-2:]]
