@@ -9,7 +9,7 @@ import numpy as _np
 from jitgrad.eager import interpreter as _interpreter  # noqa: F401  installs the meaning that ops have outside of a trace
 from jitgrad import nn, optim
 from jitgrad.core import errors  # noqa: F401
-from jitgrad.ops.user import custom_op, elementwise
+from jitgrad.ops.user import custom_op, elementwise, no_gradient
 from jitgrad.autograd import (
     Tape, checkpoint, detect_anomaly, enable_grad, grad, gradcheck, gradgradcheck, hessian, hvp,
     inference_mode, is_grad_enabled, jacobian, jvp, no_grad, print_graph, set_grad_enabled, value_and_grad, vjp,
@@ -94,7 +94,7 @@ __all__ = [
     "logical_not", "logical_or", "logical_xor", "logsigmoid", "logsumexp", "lt", "manual_seed", "matmul",
     "matrix_transpose", "max", "max_pool2d", "maximum", "mean", "memory_stats", "meshgrid", "min", "minimum",
     "mish", "mod", "moveaxis", "mse_loss", "mul", "multiply", "nan", "ne", "neg", "negative", "newaxis",
-    "nextafter", "nll_loss", "nn", "no_grad", "nonzero", "norm", "normal", "not_equal", "one_hot", "ones",
+    "nextafter", "nll_loss", "nn", "no_grad", "no_gradient", "nonzero", "norm", "normal", "not_equal", "one_hot", "ones",
     "ones_like", "optim", "outer", "pad", "permute_dims", "pi", "positive", "pow", "power", "prelu",
     "print_graph", "prod", "rand", "randint", "randn", "randperm", "reciprocal", "relu", "relu6", "remainder",
     "repeat", "reshape", "right_shift", "rint", "rms_norm", "roll", "round", "rsqrt", "save", "scatter_add",

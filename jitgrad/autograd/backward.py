@@ -13,6 +13,7 @@ import numpy as np
 
 from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled
 from jitgrad.core.errors import AnomalyError, AutogradError, ShapeError
+from jitgrad.core.op import missing_vjp
 from jitgrad.core.origin import standing_for
 from jitgrad.core.tape_node import Edge, Node, edge_of
 from jitgrad.core.tensor import Tensor
@@ -312,6 +313,12 @@ def vjp_of(
     """The gradients of ``node``'s operands where ``edges`` wants one, before broadcasting is undone."""
     op = node.op
     assert op.vjp is not None
+    if op.vjp is missing_vjp:
+        raise AutogradError(
+            f"a gradient reaches custom_op {op.name!r} at {node.origin.full()}, which has no vjp. Give it one, "
+            "custom_op(..., vjp=f); declare that its operands get no gradient, custom_op(..., vjp=jg.no_gradient); "
+            "or call it on x.detach()"
+        )
     g: Any
     if op.multiple:
         g = tuple(arrived[k] if k in arrived else zeros(a.shape, dtype=a.dtype) for k, a in enumerate(node.out_avals))

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from jitgrad.core.aval import Aval, Dtype, DtypeRule, Shape, broadcast_shapes, float_dtype
-from jitgrad.core.errors import OpDefinitionError
+from jitgrad.core.errors import AutogradError, OpDefinitionError
 
 
 class Kind(Enum):
@@ -64,6 +64,11 @@ class OpDef:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+
+def missing_vjp(_g: Any, _out: Any, *_operands: Any, **_attrs: Any) -> Any:
+    """The vjp of an op that was given none: backward refuses it, because a missing term makes a gradient wrong."""
+    raise AutogradError("a gradient reaches an op without a vjp")
 
 
 REGISTRY: dict[str, OpDef] = {}

@@ -11,8 +11,19 @@ import numpy as np
 from jitgrad.core.aval import Aval
 from jitgrad.core.dispatch import apply_op, aval_of
 from jitgrad.core.errors import OpDefinitionError
-from jitgrad.core.op import Kind, OpDef, define
+from jitgrad.core.op import Kind, OpDef, define, missing_vjp
 
+
+class NoGradient:
+    """The declaration that a custom op has no gradient: ``jg.custom_op(..., vjp=jg.no_gradient)``."""
+
+    def __repr__(self) -> str:
+        return "jitgrad.no_gradient"
+
+
+no_gradient = NoGradient()
+
+Vjp = Callable[..., Any] | NoGradient | None
 AbstractRule = Callable[[Sequence[Aval], Mapping[str, Any]], Any]
 
 
@@ -20,7 +31,7 @@ class CustomOp:
     """An opaque op: call it with tensors, arrays and numbers as operands and keywords as attributes."""
 
     def __init__(
-        self, name: str, forward: Callable[..., Any], vjp: Callable[..., Any] | None, abstract: AbstractRule
+        self, name: str, forward: Callable[..., Any], vjp: Vjp, abstract: AbstractRule
     ) -> None:
         self.__name__ = name
         self.__doc__ = forward.__doc__
@@ -40,7 +51,7 @@ class CustomOp:
 def custom_op(
     forward: Callable[..., Any] | None = None,
     *,
-    vjp: Callable[..., Any] | None = None,
+    vjp: Vjp = None,
     abstract: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Any:
@@ -51,7 +62,8 @@ def custom_op(
             results. It must not change its arguments, and its results' shapes may depend on shapes only.
         vjp: ``vjp(g, out, *operands, **attrs)`` on Tensors, written in ops: one gradient or None per operand. With
             several results ``g`` and ``out`` are tuples. A parameter whose name starts with an underscore is not read:
-            nothing is kept in memory for it, and it has only ``.shape`` and ``.dtype``.
+            nothing is kept in memory for it, and it has only ``.shape`` and ``.dtype``. Without a vjp, a gradient that
+            reaches the op is an AutogradError; ``jg.no_gradient`` declares that operands get none.
         abstract: ``abstract(*avals, **attrs)`` -> the result's Aval or ``(shape, dtype)``, or a tuple of Avals. Without
             it, ``forward`` runs once on arrays of ones for every new combination of shapes, dtypes and attributes.
 
@@ -99,14 +111,15 @@ def _by_example(forward: Callable[..., Any]) -> AbstractRule:
 
 
 def _define(
-    name: str, forward: Callable[..., Any], vjp: Callable[..., Any] | None, abstract: AbstractRule, *, multiple: bool
+    name: str, forward: Callable[..., Any], vjp: Vjp, abstract: AbstractRule, *, multiple: bool
 ) -> OpDef:
+    rule = None if isinstance(vjp, NoGradient) else vjp or missing_vjp
     return define(
         _signature(name, forward),
         kind=Kind.OPAQUE,
         eager=_on_arrays(forward),
         abstract=abstract,
-        vjp=vjp,
+        vjp=rule,
         multiple=multiple,
         register=False,
     )
@@ -123,8 +136,11 @@ def _signature(name: str, forward: Callable[..., Any]) -> str:
         parameters = inspect.signature(forward).parameters.values()
     except (TypeError, ValueError):
         return f"{name}(*operands)"
-    operands = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     rest = [f"*{p.name}" for p in parameters if p.kind is p.VAR_POSITIONAL]
+    if any(p.default is not p.empty for p in positional):  # each call decides how many operands it has
+        positional, rest = [], ["*operands"]
+    operands = [p.name for p in positional]
     attrs = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
     star = ["*"] if attrs and not rest else []
     return f"{name}({', '.join([*operands, *rest, *star, *attrs])})"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import jitgrad.ops.methods  # noqa: F401 - attaches operators to Tensor
+import jitgrad as jg
+import jitgrad.ops.methods
 from jitgrad.autograd import gradcheck, gradgradcheck
 from jitgrad.core.aval import Aval
 from jitgrad.core.errors import AutogradError, OpDefinitionError, ShapeError
@@ -74,8 +75,22 @@ def test_abstract_gives_shape_and_dtype():
         custom_op(lambda x: x, abstract=lambda x: 5)(X)
 
 
-def test_without_vjp_there_is_no_gradient():
-    assert not custom_op(np.sort)(leaf(X)).requires_grad
+@pytest.mark.parametrize("wrap", [lambda f: f, jg.jit], ids=["eager", "jit"])
+def test_a_gradient_that_reaches_an_op_without_vjp_is_an_error(wrap):
+    f = custom_op(np.sort)
+    assert f(X).tolist() == sorted(X)
+
+    with pytest.raises(AutogradError, match=r"custom_op 'sort' at .*test_opaque.py:\d+, which has no vjp"):
+        wrap(jg.grad(lambda x: (f(x) * x).sum()))(jg.tensor(X))
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jg.jit], ids=["eager", "jit"])
+def test_an_op_declared_without_gradient_passes_none(wrap):
+    f = custom_op(np.sort, vjp=jg.no_gradient)
+    assert not f(leaf(X)).requires_grad
+
+    gradient = wrap(jg.grad(lambda x: (f(x) * x).sum()))(jg.tensor(X))
+    assert gradient.tolist() == sorted(X)
 
 
 def test_what_a_vjp_returns_is_checked():
