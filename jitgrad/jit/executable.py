@@ -90,7 +90,7 @@ class Executable:
     @cached_property
     def op(self) -> ProgramOp:
         t = self.traced
-        return ProgramOp(t.graph, t.wants_grad, t.differentiable, self.backend, self.count)
+        return ProgramOp(t.graph, t.wants_grad, t.differentiable, self.backend, self.count, self.written)
 
     @cached_property
     def program(self) -> Program:

@@ -77,8 +77,9 @@ def _emit(w: FastCallWriter, frame: NativeFrame) -> FastCall:
         _emit_native_run(w, pointers, results)
     elif program.steps:
         _emit_run(w)
+    history = _emit_history(w) if traced.differentiable else {}  # copies what the effects change
     _emit_effects(w)
-    _emit_result(w)
+    _emit_result(w, history)
     text = "def launch(args, kwargs):\n" + "\n".join(w.lines) + "\n"
     exec(compile(text, f"<jitgrad launcher {traced.graph.name}>", "exec"), w.names)
     launch: FastCall = w.names["launch"]
@@ -329,10 +330,10 @@ def _emit_many(w: FastCallWriter) -> dict[int, str]:
     return {output: f"t[{k}]" for k, output in enumerate(found)}
 
 
-def _emit_result(w: FastCallWriter) -> None:
+def _emit_result(w: FastCallWriter, history: dict[int, str]) -> None:
     traced = w.compiled.traced
     names = []
-    made = _emit_history(w) if traced.differentiable else _emit_many(w)
+    made = history or _emit_many(w)
     for k, r in enumerate(traced.results):
         if r.kind == "static":
             names.append(w.constant("C", r.value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -50,8 +51,13 @@ def contiguous(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 class ProgramOp:
-    """``graph`` as a differentiable op. ``wrt`` are the inputs that gradients flow to, ``seeded`` the outputs they
-    come from. Programs are compiled when they first run.
+    """``graph`` as a differentiable op. Programs are compiled when they first run.
+
+    Attributes:
+        wrt: positions of the inputs that gradients flow to.
+        seeded: positions of the outputs that gradients come from.
+        changed: positions of the inputs that the caller overwrites after the call, such as the state of a generator:
+            backward gets copies of their old data.
     """
 
     def __init__(
@@ -61,8 +67,10 @@ class ProgramOp:
         seeded: Sequence[int],
         backend: Backend,
         count: Callable[[Program], None],
+        changed: Sequence[int] = (),
     ) -> None:
         self.graph = graph
+        self.changed = tuple(changed)
         self.wrt = tuple(wrt)
         self.seeded = tuple(seeded)
         self.backend = backend
@@ -108,13 +116,32 @@ class ProgramOp:
         return program
 
     @cached_property
+    def gradient_graph(self) -> Graph:
+        """inputs + seeds -> gradients, with nothing saved."""
+        graph = self.joint.graph
+        return eliminate_dead(replace(graph, outputs=graph.outputs[self.joint.outputs :]))
+
+    @cached_property
     def derivative(self) -> ProgramOp:
         """inputs + seeds -> gradients as an op that can itself be differentiated; it recomputes everything."""
-        joint = self.joint
-        grads = joint.graph.outputs[joint.outputs :]
-        graph = eliminate_dead(Graph(joint.graph.name, joint.graph.inputs, joint.graph.nodes, grads))
+        joint, graph = self.joint, self.gradient_graph
         seeds = range(len(joint.inputs), len(joint.inputs) + len(joint.seeds))
-        return ProgramOp(graph, (*self.wrt, *seeds), range(len(grads)), self.backend, self.count)
+        return ProgramOp(graph, (*self.wrt, *seeds), range(len(graph.outputs)), self.backend, self.count)
+
+    @cached_property
+    def copied(self) -> frozenset[int]:
+        """Positions of the inputs that are overwritten after the call and that a gradient reads."""
+        read = {a for node in self.gradient_graph.nodes for a in node.ins} | set(self.gradient_graph.outputs)
+        return frozenset(k for k in self.changed if self.joint.inputs[k] in read)
+
+    def _before_changes(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
+        """``operands`` as backward will need them after the caller has overwritten some."""
+        kept = list(operands)
+        for k in self.changed:
+            x = operands[k]
+            data = x._data if isinstance(x, Tensor) else np.asarray(x)
+            kept[k] = Tensor(data.copy() if k in self.copied else data)  # what no gradient reads has any data
+        return tuple(kept)
 
     def run(self, arrays: Sequence[Any], residuals: list[Any]) -> list[np.ndarray[Any, Any]]:
         """The outputs; what backward needs is put into ``residuals``."""
@@ -136,11 +163,12 @@ class ProgramOp:
         return outs
 
     def attach(self, operands: tuple[Any, ...], outs: tuple[Tensor, ...], residuals: list[Any]) -> None:
-        """Give the outputs in ``seeded`` their history: this op, on these operands."""
+        """Give the outputs in ``seeded`` their history: this op, on these operands, before the caller changes any."""
         edges = tuple([edge_of(x) for x in operands])
         if all([edge is None for edge in edges]):
             return
-        node = Node(self.op, operands, {"graph": self.graph, "residuals": residuals}, outs, edges)
+        kept = self._before_changes(operands) if self.changed else operands
+        node = Node(self.op, kept, {"graph": self.graph, "residuals": residuals}, outs, edges)
         for k in self.seeded:
             out = outs[k]
             out.grad_fn, out._out_index, out._requires_grad = node, k, True
