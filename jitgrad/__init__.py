@@ -11,9 +11,10 @@ from jitgrad import nn, optim
 from jitgrad.core import errors  # noqa: F401
 from jitgrad.ops.user import custom_op, elementwise, no_gradient
 from jitgrad.autograd import (
-    Tape, checkpoint, detect_anomaly, enable_grad, grad, gradcheck, gradgradcheck, hessian, hvp,
+    Tape, checkpoint, detect_anomaly, enable_grad, gradcheck, gradgradcheck, hessian, hvp,
     inference_mode, is_grad_enabled, jacobian, jvp, no_grad, print_graph, set_grad_enabled, value_and_grad, vjp,
 )
+from jitgrad.autograd.functional import grad
 from jitgrad.core.config import get_default_dtype, set_default_dtype
 from jitgrad.core.dispatch import apply_op
 from jitgrad.inspect import compare

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from jitgrad.autograd.backward import backward, retain_grad
 from jitgrad.autograd.checkpoint import checkpoint
-from jitgrad.autograd.functional import grad, hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from jitgrad.autograd.chosen import chosen_gradients as grad
+from jitgrad.autograd.functional import hessian, hvp, jacobian, jvp, value_and_grad, vjp
 from jitgrad.autograd.gradcheck import gradcheck, gradgradcheck
 from jitgrad.autograd.modes import (
     detect_anomaly,

@@ -89,6 +89,23 @@ class Donated:
         raise self.error("np.asarray()")
 
 
+class HookHandle:
+    """What ``register_hook`` returns: ``remove()`` takes the hook away again; a second call does nothing."""
+
+    __slots__ = ("_hook", "_hooks")
+
+    def __init__(self, hooks: list[Any], hook: Callable[[Tensor], Tensor | None]) -> None:
+        self._hooks = hooks
+        self._hook = hook
+
+    def remove(self) -> None:
+        for k, other in enumerate(self._hooks):
+            if other is self._hook:
+                del self._hooks[k]
+                break
+        self._hooks = []
+
+
 _new = object.__new__
 
 
@@ -296,10 +313,10 @@ class Tensor:
 
     # --- hooks ---------------------------------------------------------------------------------------------------
 
-    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Callable[[], None]:
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
         """Call ``hook(grad)`` when this tensor's gradient is known; a result that is not None replaces it.
 
-        Returns a function that removes the hook.
+        Returns a handle whose ``remove()`` removes the hook.
         """
         if not self._requires_grad:
             raise AutogradError("register_hook: this tensor does not require grad, so it never gets a gradient")
@@ -310,7 +327,7 @@ class Tensor:
         else:
             hooks = self.grad_fn.hooks_of(self._out_index)
         hooks.append(hook)
-        return lambda: hooks.remove(hook)
+        return HookHandle(hooks, hook)
 
     # --- printing ------------------------------------------------------------------------------------------------
 

@@ -350,12 +350,13 @@ def test_hooks_see_and_replace_whole_gradients():
     seen = []
     y.register_hook(lambda g: seen.append(g.tolist()))
     y.register_hook(lambda g: g * 10.0)
-    remove = x.register_hook(lambda g: seen.append(g.tolist()))
+    handle = x.register_hook(lambda g: seen.append(g.tolist()))
     (y * y + y).sum().backward(retain_graph=False)
 
     assert seen == [[13.0], [260.0]]
     assert x.grad.tolist() == [260.0]
-    remove()
+    handle.remove()
+    handle.remove()
     (x * 1.0).sum().backward()
     assert len(seen) == 2
 

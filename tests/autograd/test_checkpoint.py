@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import jitgrad.ops.methods  # noqa: F401 - attaches operators to Tensor
-from jitgrad.autograd import checkpoint, grad, gradcheck, gradgradcheck, no_grad
+from jitgrad.autograd import checkpoint, gradcheck, gradgradcheck, no_grad
+from jitgrad.autograd.functional import grad
 from jitgrad.core.errors import AutogradError, InPlaceError
 from jitgrad.ops.creation import tensor
 from jitgrad.ops.elementwise import exp, tanh

@@ -7,7 +7,6 @@ import pytest
 
 import jitgrad.ops.methods  # noqa: F401 - attaches operators to Tensor
 from jitgrad.autograd import (
-    grad,
     gradcheck,
     hessian,
     hvp,
@@ -18,6 +17,7 @@ from jitgrad.autograd import (
     value_and_grad,
     vjp,
 )
+from jitgrad.autograd.functional import grad
 from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError, OperandError, ShapeError
 from jitgrad.ops.creation import tensor
 from jitgrad.ops.elementwise import exp, sin, tanh

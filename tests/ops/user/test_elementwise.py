@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import jitgrad.ops.methods  # noqa: F401 - attaches operators to Tensor
-from jitgrad.autograd import grad, gradcheck, gradgradcheck
+from jitgrad.autograd import gradcheck, gradgradcheck
+from jitgrad.autograd.functional import grad
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, AutogradError, OpDefinitionError
 from jitgrad.ops.creation import tensor

@@ -1,0 +1,65 @@
+"""Gradients of chosen outputs with respect to chosen inputs, which touch no ``.grad``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jitgrad.autograd.backward import gradients, seed_gradient
+from jitgrad.core.errors import ArgumentError, AutogradError
+from jitgrad.core.tensor import Tensor
+
+Tensors = Tensor | Sequence[Tensor]
+
+
+def chosen_gradients(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Any = None,
+    *,
+    retain_graph: bool = False,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """d(outputs)/d(inputs), one tensor per input in its shape and dtype; every ``.grad`` stays as it is.
+
+    Called ``jg.autograd.grad``. ``backward(create_graph=True)`` adds to the ``.grad`` of every leaf, parameters
+    included; this function computes the gradients it was asked for and nothing else.
+
+    Args:
+        outputs: a tensor or several; their gradients are summed.
+        inputs: tensors that the outputs were computed from, leaves or not.
+        grad_outputs: the incoming gradient of each output, in its shape; None means 1 for an output of one element.
+        retain_graph: keep what was saved, so that backward can run again.
+        create_graph: record the gradient computation itself, for higher derivatives; implies ``retain_graph``.
+        allow_unused: give None for an input that no output depends on, in place of an error.
+
+    Raises:
+        ArgumentError: an argument is no tensor, or there are more or fewer ``grad_outputs`` than outputs.
+        AutogradError: an input does not require grad, or an output does not depend on it; an output of several
+            elements comes without its incoming gradient.
+    """
+    outs, ins = _listed("outputs", outputs), _listed("inputs", inputs)
+    given = [grad_outputs] if isinstance(outputs, Tensor) else list(grad_outputs or [None] * len(outs))
+    if len(given) != len(outs):
+        raise ArgumentError(f"autograd.grad: {len(outs)} outputs, but {len(given)} grad_outputs")
+    for k, x in enumerate(ins):
+        if not x._requires_grad:
+            raise AutogradError(f"autograd.grad: input {k}, {x.aval}, does not require grad: call requires_grad_() first")
+    seeds = [seed_gradient(out, seed) for out, seed in zip(outs, given, strict=True)]
+    grads = gradients(outs, seeds, ins, retain_graph=retain_graph, create_graph=create_graph)
+    unused = next((k for k, g in enumerate(grads) if g is None), None)
+    if unused is not None and not allow_unused:
+        raise AutogradError(
+            f"autograd.grad: no output depends on input {unused}, {ins[unused].aval}. Leave it out, or pass "
+            "allow_unused=True to get None for it"
+        )
+    return tuple(grads)
+
+
+def _listed(what: str, tensors: Tensors) -> list[Tensor]:
+    listed = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    for x in listed:
+        if not isinstance(x, Tensor):
+            raise ArgumentError(f"autograd.grad: {what} must be tensors, got {type(x).__name__}")
+    return listed
