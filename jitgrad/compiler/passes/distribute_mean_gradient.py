@@ -11,6 +11,7 @@ from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value, users
 from jitgrad.core.op import REGISTRY, Kind
 
 MAX_TERMS = 4  # each distinct one is another sum in an earlier sweep
+SPLIT_STEPS = 16 * MAX_TERMS  # sums, negatives and scalings looked at for one sum
 
 
 def distribute_mean_gradient(graph: Graph) -> Graph:
@@ -43,9 +44,6 @@ class _Term:
     factors: tuple[tuple[str, Atom], ...] = ()
     negative: bool = False
 
-    def scaled(self, name: str, factor: Atom) -> _Term:
-        return replace(self, factors=(*self.factors, (name, factor)))
-
     def negated(self) -> _Term:
         return replace(self, negative=not self.negative)
 
@@ -76,23 +74,41 @@ class _Maker:
         return terms if sooner and few and self.only_shifts(node) else []
 
     def split(self, x: Value, axes: tuple[int, ...]) -> list[_Term]:
-        node = self.made_by.get(id(x))
-        if node is not None and node.op.kind is Kind.ELEMENTWISE:
-            like = [a for a in node.ins if isinstance(a, Value) and a.aval == x.aval]
-            name = node.op.name
-            if name in ("add", "subtract") and len(like) == 2:
-                right = self.split(like[1], axes)
-                if name == "subtract":
-                    right = [t.negated() for t in right]
-                return self.split(like[0], axes) + right
-            if name == "negative":
-                return [t.negated() for t in self.split(like[0], axes)]
-            if name in ("multiply", "divide") and len(like) == 1:
-                first = node.ins[0] is like[0]
-                factor = node.ins[first]
-                if (first or name == "multiply") and _constant(factor, x, axes):
-                    return [t.scaled(name, factor) for t in self.split(like[0], axes)]
+        """The terms whose sum is ``x``; ``x`` alone if they are more than is worth looking at.
+
+        A value that is added to itself again and again has exponentially many terms, so the search is bounded.
+        """
+        terms: list[_Term] = []
+        waiting = [_Term(x)]
+        for _ in range(SPLIT_STEPS):
+            parts = self.parts(term := waiting.pop(), axes)
+            if parts:
+                waiting += reversed(parts)
+            else:
+                terms.append(term)
+            if not waiting:
+                return terms
         return [_Term(x)]
+
+    def parts(self, term: _Term, axes: tuple[int, ...]) -> list[_Term]:
+        """``term`` taken apart by the op that computes its leaf; empty if that op does not sum or scale."""
+        x = term.leaf
+        node = self.made_by.get(id(x))
+        if node is None or node.op.kind is not Kind.ELEMENTWISE:
+            return []
+        like = [a for a in node.ins if isinstance(a, Value) and a.aval == x.aval]
+        name = node.op.name
+        if name in ("add", "subtract") and len(like) == 2:
+            right = replace(term, leaf=like[1])
+            return [replace(term, leaf=like[0]), right.negated() if name == "subtract" else right]
+        if name == "negative":
+            return [replace(term, leaf=like[0]).negated()]
+        if name in ("multiply", "divide") and len(like) == 1:
+            first = node.ins[0] is like[0]
+            factor = node.ins[first]
+            if (first or name == "multiply") and _constant(factor, x, axes):
+                return [replace(term, leaf=like[0], factors=((name, factor), *term.factors))]
+        return []
 
     def only_shifts(self, node: TraceNode) -> bool:
         """Whether all that becomes of a sum is a number, for each row, added to what was summed."""
