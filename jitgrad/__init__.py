@@ -1,4 +1,4 @@
-"""Fuses whole training steps into a few kernels."""
+"""Fuses whole training steps into a few kernels; imports everything below it."""
 
 # ruff: noqa: I001
 # fmt: off  (a name per line would fill ten pages)

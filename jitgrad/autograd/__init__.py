@@ -1,4 +1,4 @@
-"""Automatic differentiation: the tape, reverse mode, functional transforms, and checks of gradients."""
+"""Automatic differentiation: the tape, reverse mode, transforms, checkpoints, gradient checks; imports core, ops."""
 
 from __future__ import annotations
 

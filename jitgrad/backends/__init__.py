@@ -1,1 +1,1 @@
-"""Targets: how the source of a kernel becomes something to call."""
+"""Targets: what a target is, and the kernels of each; imports core, eager, vecmath, compiler."""

@@ -1,1 +1,1 @@
-"""The command line and the demo. Imports everything below it; nothing imports it."""
+"""The command line and the demonstration; imports everything below it."""

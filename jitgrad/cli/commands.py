@@ -26,7 +26,7 @@ from jitgrad.inspect.explain import explain
 from jitgrad.inspect.kernels import KernelView, kernel_views
 from jitgrad.inspect.recording import Recording, record_script
 from jitgrad.inspect.report import write_report
-from jitgrad.inspect.tables import readable_seconds
+from jitgrad.inspect.timing import readable_seconds
 from jitgrad.inspect.traffic import readable_bytes
 from jitgrad.jit.decorator import JitFunction
 

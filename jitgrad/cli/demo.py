@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import time
 from collections.abc import Callable
@@ -62,7 +61,9 @@ def load_dataset() -> Dataset:
     """scikit-learn's digits if that is installed, else a generated set of the same size."""
     if importlib.util.find_spec("sklearn") is None:
         return generated_dataset()
-    images, labels = importlib.import_module("sklearn.datasets").load_digits(return_X_y=True)
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(images))
     images, labels = (images[order] / 16).astype(np.float32), labels[order].astype(np.int64)
     return Dataset(images, labels, "1,797 handwritten digits of scikit-learn")

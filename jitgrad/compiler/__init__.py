@@ -1,1 +1,1 @@
-"""From a traced graph to kernels and a plan; nothing here knows of a target machine but the code generators."""
+"""From a traced graph to kernels and a plan, for any target; imports core, eager, ops, autograd."""

@@ -1,8 +1,7 @@
-"""Looking at compiled functions: explanations, kernels, graphs, reports, and comparison with eager."""
+"""Explanations, kernels, graphs, reports, and comparison with eager; imports everything below it."""
 
 from __future__ import annotations
 
-import importlib
 from dataclasses import replace
 from typing import Any
 
@@ -51,9 +50,9 @@ def _graph(self: JitFunction, *args: Any, stage: str = "trace", **kwargs: Any) -
 
 def _report(self: JitFunction, path: Any, *args: Any, measure: bool = False, **kwargs: Any) -> None:
     """Write one HTML file that shows everything about the function for these arguments; it needs no other file."""
-    # jinja2 and pygments take longer to import than all of jitgrad
-    write = importlib.import_module("jitgrad.inspect.report").write_report
-    write(path, self.lookup(*args, **kwargs), _explain(self, *args, measure=measure, **kwargs))
+    from jitgrad.inspect.report import write_report  # jinja2 and pygments take longer to import than all of jitgrad
+
+    write_report(path, self.lookup(*args, **kwargs), _explain(self, *args, measure=measure, **kwargs))
 
 
 # jit.py lies below this room, so the methods that need it are attached here.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +19,8 @@ from jitgrad.eager.interpreter import run_eagerly
 from jitgrad.inspect.explain import Explanation, explain
 from jitgrad.inspect.snapshot import Snapshot
 from jitgrad.inspect.stages import has_backward
-from jitgrad.inspect.timing import Timing, program_inputs, time_in_turn
-from jitgrad.inspect.traffic import eager_traffic
+from jitgrad.inspect.timing import Timing, program_inputs, readable_seconds, time_in_turn
+from jitgrad.inspect.traffic import eager_traffic, readable_bytes
 from jitgrad.jit.decorator import CacheInfo, JitFunction, disable_jit
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.first_call_check import in_float64, judge, named_outputs, sensitivity
@@ -105,15 +104,33 @@ class Comparison:
         return sum(e.bytes_read + e.bytes_written for e in self.programs)
 
     def __rich__(self) -> Any:
-        return _tables().comparison_table(self)
+        from jitgrad.inspect.tables import rich_table
+
+        verdict = "agrees with eager" if self.agrees else "DISAGREES with eager"
+        what = "forward + backward" if self.backward else "one call"
+        return rich_table(f"{self.name} ({what}): {self.speedup:.2f}x, {verdict}", ("", "eager", "fused"), self._rows())
 
     def __str__(self) -> str:
-        return str(_tables().plain(_tables().comparison_table(self)))
+        from jitgrad.inspect.tables import as_text
 
+        return as_text(self.__rich__())
 
-def _tables() -> Any:
-    """`jitgrad.inspect.tables`, imported at first use: it imports rich (0.1 s)."""
-    return importlib.import_module("jitgrad.inspect.tables")
+    def _rows(self) -> Iterator[tuple[str, str, str]]:
+        """(what was measured, its value in eager execution, its value in fused execution)."""
+        yield "time, median (10% .. 90%)", str(self.eager), str(self.fused)
+        yield "first call", "", readable_seconds(self.first_call)
+        kernels = "1 kernel" if self.kernels == 1 else f"{self.kernels} kernels"
+        yield "ops or launches", str(self.eager_ops), f"{self.launches} ({kernels})"
+        yield "bytes moved at least", readable_bytes(self.eager_bytes), readable_bytes(self.fused_bytes)
+        compiles = f"{self.compiles.kernels_compiled} compiled, {self.compiles.kernels_from_disk} from disk"
+        yield "kernels made", "", compiles
+        worst = self.max_error
+        if worst is not None:
+            error = "0" if worst.absolute == 0 else f"{worst.relative:.2g} relative, {worst.ulps:.2g} ulp"
+            yield f"largest error: {worst.what}", "", error
+        for d in self.differences:
+            if d.problem:
+                yield f"WRONG: {d.what}", "", d.problem
 
 
 def compare(f: Callable[..., Any], *args: Any, seconds: float = 2.0, **kwargs: Any) -> Comparison:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import os
 import platform
@@ -10,7 +9,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
 import numpy as np
 
@@ -61,12 +59,13 @@ def _version(name: str) -> str:
 
 
 def _processor() -> Iterator[Finding]:
-    llvm: Any = importlib.import_module("jitgrad.backends.llvm.target")
-    present = {feature[1:] for feature in llvm.features().split(",") if feature.startswith("+")}
+    from jitgrad.backends.llvm import target
+
+    present = {feature[1:] for feature in target.features().split(",") if feature.startswith("+")}
     notable = [feature for feature in NOTABLE if feature in present]
-    yield Finding("CPU", f"{llvm.cpu()}, {os.cpu_count()} cores")
+    yield Finding("CPU", f"{target.cpu()}, {os.cpu_count()} cores")
     yield Finding("CPU features", " ".join(notable) or "none that matter")
-    bits = llvm.vector_bits()
+    bits = target.vector_bits()
     yield Finding("vector width", f"{bits} bits" if bits else "what LLVM prefers")
 
 
@@ -107,7 +106,9 @@ def _kernel() -> Finding:
 def _gpu() -> Finding:
     if importlib.util.find_spec("cupy") is None:
         return Finding("GPU", "none is used: CuPy is not installed")
-    runtime: Any = importlib.import_module("cupy").cuda.runtime
+    import cupy
+
+    runtime = cupy.cuda.runtime
     try:
         names = [runtime.getDeviceProperties(k)["name"].decode() for k in range(runtime.getDeviceCount())]
     except runtime.CUDARuntimeError as error:

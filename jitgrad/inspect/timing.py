@@ -31,6 +31,17 @@ class Timing:
     high: float
     samples: int
 
+    def __str__(self) -> str:
+        return f"{readable_seconds(self.median)}  ({readable_seconds(self.low)} .. {readable_seconds(self.high)})"
+
+
+def readable_seconds(seconds: float) -> str:
+    """``1.23 ms``, ``45.6 us``."""
+    for unit, factor in (("s", 1.0), ("ms", 1e3)):
+        if seconds * factor >= 1:
+            return f"{seconds * factor:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us"
+
 
 def time_in_turn(functions: Sequence[Callable[[], Any]], seconds: float) -> list[Timing]:
     """Time ``functions`` in turn, so that all see the same machine, for about ``seconds`` in total.

@@ -1,1 +1,1 @@
-"""One decorated function: its signature, its traces, its programs and the fast call. Imports everything below inspect."""
+"""A decorated function: signature, traces, programs, fast call, first-call check; imports everything below it."""

@@ -1,4 +1,4 @@
-"""Layers: torch's names and argument order, written in ops only."""
+"""Layers with torch's names and argument order, written in ops only; imports core, ops, autograd."""
 
 from jitgrad.nn.activation import (
     CELU,

@@ -1,4 +1,4 @@
-"""Ops and the functions over them. Importing this registers every op and gives Tensor its operators and methods."""
+"""Tables of ops and the functions over them, which Tensor has as methods; imports core, eager, vecmath."""
 
 from jitgrad.ops import (
     activations,

@@ -1,1 +1,1 @@
-"""Running a compiled function: its steps, its memory, its threads, and BLAS."""
+"""Runs a compiled program: its steps and its memory; imports core, eager, ops, compiler, backends."""

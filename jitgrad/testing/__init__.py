@@ -1,4 +1,4 @@
-"""For tests of jitgrad and of ops defined with it: operands for any op, gradient checks, random programs."""
+"""For tests of ops: operands for any op, gradient checks, random programs; imports core, eager, ops, autograd."""
 
 from __future__ import annotations
 

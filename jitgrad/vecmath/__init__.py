@@ -1,4 +1,4 @@
-"""Vector mathematics of our own for the insides of fused CPU kernels: each function written once, for LLVM and NumPy.
+"""Vector mathematics for kernels, each function written once for LLVM and for NumPy; imports nothing.
 
 ``FUNCTIONS`` describes them, `jitgrad.backends.cpu.backend` gives them to kernels, ``numpy_namespace()`` to Python.
 """

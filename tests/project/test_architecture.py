@@ -1,10 +1,12 @@
-"""The walls between rooms: imports point down one list, at the top of the file."""
+"""The walls between rooms: imports point down one list, at the top of the file, and every folder says what it imports."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -47,8 +49,12 @@ ROOMS = (
 )
 RANK = {room: k for k, room in enumerate(ROOMS)}
 
-# What may be imported inside functions: heavy or optional packages.
-LAZY = re.compile(r"(numba|llvmlite|cupy|cuda|safetensors|rich|jinja2|pygments|click|sklearn)(\.|$)")
+# Packages that take long to import, or that are not always installed: only these may be imported inside functions,
+# and modules of jitgrad that import one of them at their top.
+HEAVY = "numba llvmlite cupy cuda safetensors rich jinja2 pygments click sklearn".split()
+
+IMPORTS = re.compile(r"\bimports? ([^.;]+)[.;]", re.IGNORECASE)  # in the docstring of a folder
+EVERYTHING = "everything below it"
 
 
 def module_of(path: Path) -> str:
@@ -69,59 +75,112 @@ def room(module: str) -> str:
     return module
 
 
-def imports(path: Path) -> Iterator[tuple[ast.stmt, str, bool]]:
-    """(statement, imported module, whether it is at the top of the file)."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+@dataclass(frozen=True, slots=True)
+class Import:
+    """One module that a file imports, at its top, in a function, or by ``import_module("...")``."""
+
+    line: int
+    name: str
+    at_top: bool
+    by_name: bool = False
+
+    @property
+    def is_heavy(self) -> bool:
+        return self.name.split(".")[0] in HEAVY
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.name}"
+
+
+def imported_names(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        assert node.level == 0, f"relative import in line {node.lineno}"
+        full = [f"{node.module}.{alias.name}" for alias in node.names]
+        yield from (name if name in FILES else node.module or "" for name in full)
+    elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+        yield from (part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str))
+
+
+@cache
+def imports(module: str) -> tuple[Import, ...]:
+    """Everything that the file of ``module`` imports, wherever in the file."""
+    tree = ast.parse(FILES[module].read_text(encoding="utf-8"))
     top = set(map(id, tree.body))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield node, alias.name, id(node) in top
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import in line {node.lineno}"
-            for alias in node.names:
-                full = f"{node.module}.{alias.name}"
-                yield node, full if full in FILES else node.module or "", id(node) in top
+    return tuple(
+        Import(node.lineno, name, id(node) in top, isinstance(node, ast.Call))
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Import, ast.ImportFrom, ast.Call))
+        for name in imported_names(node)
+    )
 
 
 def own(name: str) -> bool:
     return name == "jitgrad" or name.startswith("jitgrad.")
 
 
+def own_imports(module: str) -> list[Import]:
+    return [i for i in imports(module) if own(i.name)]
+
+
+@cache
+def imports_heavy_packages(module: str) -> bool:
+    """Whether importing ``module`` imports a heavy package."""
+    at_top = [i for i in imports(module) if i.at_top]
+    return any(i.is_heavy or (i.name in FILES and i.name != module and imports_heavy_packages(i.name)) for i in at_top)
+
+
+def folder(module: str) -> str:
+    return module if FILES[module].name == "__init__.py" else module.rpartition(".")[0]
+
+
 @pytest.mark.parametrize("module", FILES)
 def test_imports_point_down(module: str):
-    here = RANK[room(module)]
-    upwards = [
-        f"line {node.lineno}: {name}"
-        for node, name, _ in imports(FILES[module])
-        if own(name) and RANK[room(name)] > here
-    ]
+    upwards = [str(i) for i in own_imports(module) if RANK[room(i.name)] > RANK[room(module)]]
 
     assert not upwards, f"{module} imports what lies above it"
 
 
 @pytest.mark.parametrize("module", FILES)
-def test_imports_are_at_the_top(module: str):
+def test_imports_are_at_the_top_but_for_heavy_packages(module: str):
     hidden = [
-        f"line {node.lineno}: {name}"
-        for node, name, top in imports(FILES[module])
-        if not top and (own(name) or not LAZY.match(name))
+        str(i)
+        for i in imports(module)
+        if not i.at_top and not i.by_name and not i.is_heavy and not (own(i.name) and imports_heavy_packages(i.name))
     ]
 
-    assert not hidden, f"{module}: imports inside functions hide a wrong direction"
+    assert not hidden, f"{module}: imports inside functions hide what a file depends on"
 
 
-def test_no_file_imports_itself_in_a_circle():
-    graph = {
-        module: {name for _, name, _ in imports(path) if name in FILES and name != module}
-        for module, path in FILES.items()
-    }
+@pytest.mark.parametrize("level", [str, room], ids=["files", "rooms"])
+def test_nothing_imports_itself_in_a_circle(level: Callable[[str], str]):
+    graph: dict[str, set[str]] = {level(module): set() for module in FILES}
+    for module in FILES:
+        graph[level(module)] |= {level(i.name) for i in own_imports(module) if i.name in FILES} - {level(module)}
     try:
-        order = list(TopologicalSorter(graph).static_order())
+        tuple(TopologicalSorter(graph).static_order())
     except CycleError as error:
         pytest.fail(f"circular import: {' -> '.join(error.args[1])}")
 
-    assert len(order) == len(FILES)
+
+@pytest.mark.parametrize("package", [module for module in FILES if folder(module) == module])
+def test_every_folder_says_what_it_imports(package: str):
+    """In the first sentence of its docstring: "...; imports core, vecmath." A name stands for all in its folder, too."""
+    docstring = ast.get_docstring(ast.parse(FILES[package].read_text(encoding="utf-8"))) or ""
+    stated = IMPORTS.search(docstring.split("\n\n")[0])
+    assert stated, f"{FILES[package]}: say what lives here and what it imports"
+    if stated[1] == EVERYTHING:
+        return
+    allowed = set(re.findall(r"\w+", stated[1]))
+    names = {i.name for module in FILES if folder(module) == package for i in own_imports(module)}
+    unnamed = {name for name in names if not name.startswith(package) and not allowed & set(name.split("."))}
+
+    assert not unnamed, f"the docstring of {package} does not name them"
+
+
+def test_nothing_lies_loose_in_the_package():
+    assert {path.name for path in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py"}
 
 
 def test_every_room_is_inhabited():
@@ -130,15 +189,9 @@ def test_every_room_is_inhabited():
     assert set(ROOMS) == inhabited
 
 
-def test_vector_mathematics_stands_alone():
-    for module, path in FILES.items():
-        if module.startswith("jitgrad.vecmath"):
-            outside = {name for _, name, _ in imports(path) if own(name)}
-            assert all(name.startswith("jitgrad.vecmath") for name in outside), module
+LOW = ("jitgrad.compiler", "jitgrad.ops", "jitgrad.nn")
 
 
-@pytest.mark.parametrize("module", [m for m in FILES if room(m).startswith(("jitgrad.compiler", "jitgrad.ops", "jitgrad.nn"))])
-def test_only_code_generators_and_backends_know_numba(module: str):
-    numba = [name for _, name, _ in imports(FILES[module]) if name.split(".")[0] in ("numba", "llvmlite")]
-
-    assert not numba
+@pytest.mark.parametrize("module", [module for module in FILES if module.startswith(LOW)])
+def test_only_targets_know_compilers(module: str):
+    assert not [str(i) for i in imports(module) if i.name.split(".")[0] in ("numba", "llvmlite")]

@@ -1,1 +1,1 @@
-"""The CPU target: kernel forms, schedules and machine code for x86-64 and ARM."""
+"""The CPU target: kernel forms, schedules, machine code; imports core, eager, vecmath, compiler, backends."""

@@ -1,1 +1,1 @@
-"""Translates the kernel dialect, a subset of Python, to LLVM IR, and LLVM IR to machine code in memory."""
+"""Translates kernel source, a subset of Python, to LLVM IR and machine code; imports core, ops, vecmath, compiler."""

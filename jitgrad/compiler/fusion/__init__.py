@@ -1,1 +1,1 @@
-"""Which nodes share a loop nest, and why others stay apart. Imports the IR and the ops' records."""
+"""Which nodes share a loop nest, and why others do not; imports core, eager, compiler."""

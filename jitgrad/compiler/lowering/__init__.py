@@ -1,1 +1,1 @@
-"""Turns a fused group into a kernel: loop nest, sweeps, statements. Imports fusion."""
+"""From a fused group to a kernel: loop nest, sweeps, statements; imports core, eager, cost, tuning, fusion."""

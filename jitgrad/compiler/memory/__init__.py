@@ -1,1 +1,1 @@
-"""Where values are stored: layouts, lifetimes, in-place updates, one arena. Imports lowering."""
+"""Where values are stored: in-place updates, an arena for temporaries; imports core, eager, lowering."""

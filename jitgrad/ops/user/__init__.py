@@ -1,4 +1,4 @@
-"""Ops that users define: scalar functions that fuse, and opaque functions on arrays. Imports the built-in ops."""
+"""Ops that users define: scalar functions that fuse, and opaque functions on arrays; imports core, ops."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Runs a program's instructions: the native loop, the thread pool, BLAS. Imports back ends only."""
+"""Runs a program as a table of instructions, by threads and BLAS; imports core, eager, compiler, backends."""

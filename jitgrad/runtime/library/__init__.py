@@ -1,1 +1,1 @@
-"""Library operations as machine code: reads and writes at indices, scans, selection, searches. Imports the executor."""
+"""Library ops as machine code: indexing, scans, selection; imports core, eager, ops, compiler, llvm, executor."""
