@@ -151,6 +151,8 @@ def repeat(x: Operand, repeats: int | Sequence[int] | Tensor, axis: int | None =
     shape = aval_of(CONCAT, x).shape
     k = normalize_axis("repeat", axis, len(shape))
     counts = np.asarray(repeats.concrete("repeat") if isinstance(repeats, Tensor) else repeats)
+    if counts.size == shape[k] == 0:
+        return cut(x, k, 0, 0)
     if counts.dtype.kind not in "iu" or (counts < 0).any() or counts.size not in (1, shape[k]) or counts.ndim > 1:
         raise ArgumentError(f"repeat: repeats must be one count or {shape[k]} counts, got {shown(repeats)}")
     if counts.size == 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -158,8 +158,12 @@ def _apply(op: OpDef, x: Operand, axis: Axis, keepdims: bool) -> Tensor:
     return expand_dims(out, axes) if keepdims and axes else out
 
 
-def _converted(what: str, x: Operand, dtype: Any) -> Operand:
-    return x if dtype is None else ew.astype(x, check_supported(what, dtype))
+def _in_dtype(what: str, x: Operand, dtype: Any, reduce: Callable[[Operand], Tensor]) -> Tensor:
+    """``reduce(x)`` in ``dtype``: elements are converted first, and sums of small integers wrap around in the end."""
+    if dtype is None:
+        return reduce(x)
+    wanted = check_supported(what, dtype)
+    return ew.astype(reduce(ew.astype(x, wanted)), wanted)
 
 
 # --- the primitives ----------------------------------------------------------------------------------------------
@@ -168,14 +172,15 @@ def _converted(what: str, x: Operand, dtype: Any) -> Operand:
 def sum(x: Operand, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum over ``axis`` (None: all axes); bools and ints are summed in 64 bits, floats in their own dtype.
 
-    ``dtype`` converts the elements first. Raises AxisError for an axis that does not exist or is named twice.
+    ``dtype`` is that of the elements, which are converted first, and of the result. Raises AxisError for an axis that
+    does not exist or is named twice.
     """
-    return _apply(SUM, _converted("sum", x, dtype), axis, keepdims)
+    return _in_dtype("sum", x, dtype, lambda x: _apply(SUM, x, axis, keepdims))
 
 
 def prod(x: Operand, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """The product over ``axis`` (None: all axes); dtypes as in :func:`sum`. Its gradient is exact at zeros."""
-    return _apply(PROD, _converted("prod", x, dtype), axis, keepdims)
+    return _in_dtype("prod", x, dtype, lambda x: _apply(PROD, x, axis, keepdims))
 
 
 def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -234,7 +239,7 @@ def cumulative_sum(x: Operand, axis: int | None = None, *, dtype: Any = None, in
     k = normalize_axis("cumulative_sum", 0 if axis is None else axis, aval.ndim)
     if aval.ndim == 0:
         raise ArgumentError("cumulative_sum of a 0-d array: there is no axis to run along")
-    out = apply(CUMULATIVE_SUM, _converted("cumulative_sum", x, dtype), axis=k, reverse=False)
+    out = _in_dtype("cumulative_sum", x, dtype, lambda x: apply(CUMULATIVE_SUM, x, axis=k, reverse=False))
     if not include_initial:
         return out
     shape = tuple(n + (j == k) for j, n in enumerate(out.shape))

@@ -35,6 +35,8 @@ REORDERED = {"sum": "reassoc_add", "prod": "reassoc_mul"}
 def fold(monoid: str, dtype: Dtype, accumulator: str, value: str, *, reorder: bool = True) -> str:
     """``accumulator`` combined with ``value``; ``reorder`` lets a float sum run in vector lanes."""
     name = dtype_name(dtype)
+    if dtype.kind == "b":
+        monoid = {"max": "any", "min": "all"}.get(monoid, monoid)
     if monoid in ("max", "min"):
         # in this order: LLVM makes "keep the old value where it is NaN" a masked store, eight times slower on AMD
         return f"f{monoid}({value}, {accumulator})"

@@ -227,7 +227,7 @@ def _kept(node: TraceNode) -> AxisMap:
 
 def _are_few(shape: Shape, gone: AxisMap) -> bool:
     few = prod(shape[k] for k in gone)
-    return few <= MAX_PIECES and prod(shape) // few >= LEAST_PIECE
+    return 0 < few <= MAX_PIECES and prod(shape) // few >= LEAST_PIECE
 
 
 def _has_loops(shape: Shape, gone: AxisMap) -> bool:
