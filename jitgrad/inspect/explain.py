@@ -232,7 +232,8 @@ def explain(compiled: Executable) -> Explanation:
 def explain_program(name: str, program: Program, before: Graph, op_count: int) -> Explanation:
     """The explanation of one ``program``, compiled from the graph ``before``."""
     plan = program.plan
-    by = {id(call.step): call.by for call in program.steps if isinstance(call, LibraryCall)}
+    tiled = program.tiled_products
+    by = {id(call.step): call.multiplied_by(tiled) for call in program.steps if isinstance(call, LibraryCall)}
     steps = tuple(_step(k, s, by.get(id(s), "")) for k, s in enumerate(_steps_and_views(plan.graph, plan.steps)))
     written = {p.location.buffer for s in plan.steps for p in s.writes if p.location is not None}
     in_place = sum(buffer.role == "input" for buffer in written)

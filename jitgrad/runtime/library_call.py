@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ from jitgrad.core.op import Kind
 from jitgrad.eager.float16 import HALF
 from jitgrad.eager.interpreter import checked_result, run_eagerly
 from jitgrad.runtime.executor.blas import find_blas
-from jitgrad.runtime.executor.gemm import Call, calls_of
+from jitgrad.runtime.executor.gemm import Gemm, gemms_of
 from jitgrad.runtime.executor.tiled_products import tiled_product, tiles_pay
 from jitgrad.runtime.library.batched_gemm import small_products
 from jitgrad.runtime.library.registry import substitute
@@ -66,15 +66,13 @@ class LibraryCall:
         # elementwise ops convert operands first, programs look after themselves
         self.plain = step.op.kind in (Kind.OPAQUE, Kind.MOVEMENT, Kind.REDUCE, Kind.INDEX)
 
-    @property
-    def by(self) -> str:
-        """Who multiplies matrices; "" of other steps."""
+    def multiplied_by(self, tiled: Set[Gemm]) -> str:
+        """What multiplies the matrices, if ``tiled`` go by tiles; "" of other steps."""
         if self.op.name != "matmul":
             return ""
         if self.small is not None:
             return "small matrices"
-        ways = sorted({"tiles" if tiles_pay(call) else "BLAS" for call in self.products or ()})
-        return " and ".join(ways) or "NumPy"
+        return " and ".join(sorted({"tiles" if gemm in tiled else "BLAS" for gemm in self.products or ()})) or "NumPy"
 
     def run(self, memory: Memory, inputs: Sequence[Any], results: list[Any]) -> None:
         """Call the op; NumPy's warnings about values are the caller's to switch off."""
@@ -113,17 +111,17 @@ def _buffer(place: Place) -> Buffer:
     return place.location.buffer
 
 
-def _products(step: OpStep) -> list[Call] | None:
-    """The products that ``step`` consists of, if they need no Python; LLVM begins with the code that they take."""
-    calls = calls_of(step)
-    if calls is None:
+def _products(step: OpStep) -> list[Gemm] | None:
+    """The products that ``step`` consists of, if they need no Python. LLVM starts on the code of tiles they may take."""
+    gemms = gemms_of(step)
+    if gemms is None:
         return None
-    tiled = [call for call in calls if tiles_pay(call)]
-    if len(tiled) < len(calls) and find_blas() is None:
+    tiled = [gemm for gemm in gemms if tiles_pay(gemm)]
+    if len(tiled) < len(gemms) and find_blas() is None:
         return None
-    for dtype in {dtype_name(call.dtype) for call in tiled}:
+    for dtype in {dtype_name(gemm.dtype) for gemm in tiled}:
         tiled_product(dtype)
-    return calls
+    return gemms
 
 
 def _whole(place: Place, slots: Mapping[Buffer, int]) -> int:

@@ -19,6 +19,7 @@ from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
 from jitgrad.core.aval import Dtype
 from jitgrad.eager.buffer_pool import POOL, address_of
 from jitgrad.runtime.executor import instruction_loop, thread_pool
+from jitgrad.runtime.executor.gemm import Gemm
 from jitgrad.runtime.executor.instructions import InstructionTable
 from jitgrad.runtime.library_call import LibraryCall
 
@@ -96,11 +97,16 @@ class Program:
             if isinstance(step, Launch):
                 table.kernel(step.step.lowered, step.kernel, step.words, step.epilogue_words)
             elif step.small is not None:
-                table.small_products(*step.small)
+                table.add(step.small)
             else:
-                for call in step.products or ():
-                    table.product(call)
+                for gemm in step.products or ():
+                    table.multiply(gemm)
         return parts
+
+    @property
+    def tiled_products(self) -> frozenset[Gemm]:
+        """The matrix products that go by tiles, not by BLAS."""
+        return frozenset().union(*(part.tiled for part in self.native_parts if isinstance(part, InstructionTable)))
 
     @cached_property
     def read(self) -> frozenset[int]:
@@ -243,7 +249,7 @@ class NativeFrame(_Frame):
 
     def _segment(self, table: InstructionTable) -> _Segment:
         """A relocation, then the instructions of ``table``."""
-        words = np.array([w if isinstance(w, int) else 0 for w in table.words] or [0], np.int64)
+        words = np.array([w if isinstance(w, int) else 0 for w in table.args] or [0], np.int64)
         where, buffer, offset = table.relocations
         arrays = (words, self.bases, where, buffer, offset)
         relocation = np.array([address_of(a) for a in arrays], np.int64)

@@ -1,13 +1,13 @@
-"""Matrix products without Python: which of them a matmul step consists of, and the words that BLAS takes by address."""
+"""Matrix products without Python: the BLAS calls that a matmul step consists of, and their arguments by address."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import product
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,38 +18,101 @@ from jitgrad.compiler.plan import OpStep
 from jitgrad.core.aval import Dtype
 from jitgrad.runtime.executor import instruction_loop
 from jitgrad.runtime.executor.blas import find_blas
-from jitgrad.runtime.executor.row_blocking import MOST_WORK
-
-Instruction = tuple[int, int, list[ArgSlot]]
-Axis = tuple[int, tuple[int, ...]]
+from jitgrad.runtime.executor.instruction_loop import Instruction
 
 # A product that takes more calls has matrices so small that NumPy's loop over them costs no more.
 MAX_CALLS = 1024
 
 
-def _bits(value: float, single: bool) -> int:
-    packed = struct.pack("<f" if single else "<d", value)
-    return int.from_bytes(packed, "little", signed=True)
+class MatrixLayout(NamedTuple):
+    """How a matrix lies in memory: ``leading`` elements from one row to the next, or from one column if transposed."""
+
+    transposed: bool
+    leading: int
 
 
-def _operand(strides: tuple[int, ...], rows: int, columns: int) -> tuple[int, int] | None:
-    """(transposed, leading dimension) of a row-major BLAS operand ``rows x columns``; None if BLAS cannot read it."""
+class BatchAxis(NamedTuple):
+    """``length`` matrices, and the elements from one to the next in the left, right and result operand."""
+
+    length: int
+    strides: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matmul:
+    """A ``matmul`` of matrices ``m x k`` and ``k x n`` (``sizes``: m, k, n) that BLAS can read without a copy."""
+
+    dtype: Dtype
+    sizes: tuple[int, int, int]
+    left: MatrixLayout
+    right: MatrixLayout
+    out: MatrixLayout
+    axes: list[BatchAxis]
+    locations: list[Location]
+
+    def fold_axis_into_rows(self) -> tuple[int, list[BatchAxis]]:
+        """The rows of one product, and the axes left, after folding the innermost batch axis into the rows.
+
+        This needs one right matrix for the whole axis, and left matrices and results that continue each other's rows.
+        """
+        m = self.sizes[0]
+        if self.axes and not self.left.transposed:
+            count, (a, b, c) = self.axes[-1]
+            if b == 0 and a == m * self.left.leading and c == m * self.out.leading:
+                return m * count, self.axes[:-1]
+        return m, self.axes
+
+
+@dataclass(frozen=True, eq=False)
+class Gemm:
+    """One product of matrices ``m x k`` and ``k x n`` (``sizes``: m, k, n), or a batch of them at regular distances.
+
+    ``operands`` are the addresses of the first left, right and result matrix.
+    """
+
+    dtype: Dtype
+    sizes: tuple[int, int, int]
+    left: MatrixLayout
+    right: MatrixLayout
+    out: MatrixLayout
+    operands: tuple[Place, ...]
+    batch: BatchAxis
+
+    @property
+    def work(self) -> int:
+        """Multiplications of one matrix of the batch."""
+        return prod(self.sizes)
+
+    @property
+    def row_footprints(self) -> tuple[Footprint, ...] | None:
+        """The memory that a row of the product touches; None for a batch, and where rows of the left are columns."""
+        if self.batch.length != 1 or self.left.transposed:
+            return None
+        (_, k, n), item, (a, b, c) = self.sizes, self.dtype.itemsize, self.operands
+        rows, columns = (n, k) if self.right.transposed else (k, n)
+        whole_right = Footprint(b, 0, 0, ((rows - 1) * self.right.leading + columns) * item, written=False)
+        left_row = Footprint(a, 0, self.left.leading * item, k * item, written=False)
+        return left_row, whole_right, Footprint(c, 0, self.out.leading * item, n * item, written=True)
+
+
+def _matrix_layout(strides: tuple[int, ...], rows: int, columns: int) -> MatrixLayout | None:
+    """The layout of a row-major BLAS operand ``rows x columns``; None if BLAS cannot read it."""
     row, column = strides[-2:]
     if column == 1 and row >= max(1, columns):
-        return 0, row
+        return MatrixLayout(False, row)
     if row == 1 and column >= max(1, rows):
-        return 1, column
+        return MatrixLayout(True, column)
     return None
 
 
-def _batch_axes(shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> list[Axis]:
-    """The axes of the batch, outermost first: (length, strides of a, b, c), as few as describe it.
+def _batch_axes(shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> list[BatchAxis]:
+    """The axes of the batch, outermost first, as few as describe it.
 
-    An operand without an axis, or with one of length 1, is the same matrix for all of it: stride 0. Axes that follow
-    each other regularly in all three are one.
+    An operand without an axis, or with one of length 1, has stride 0: every product uses the same matrix. Axes that
+    continue each other in all three operands are merged.
     """
     batch = shapes[-1][:-2]
-    axes: list[Axis] = []
+    axes: list[BatchAxis] = []
     for k, n in enumerate(batch):
         if n == 1:
             continue
@@ -57,44 +120,15 @@ def _batch_axes(shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, 
         for shape, stride in zip(shapes, strides, strict=True):
             own = k - (len(batch) - (len(shape) - 2))
             steps.append(stride[own] if own >= 0 and shape[own] != 1 else 0)
-        if axes and all(outer == n * inner for outer, inner in zip(axes[-1][1], steps, strict=True)):
-            axes[-1] = (axes[-1][0] * n, tuple(steps))
+        if axes and all(outer == n * inner for outer, inner in zip(axes[-1].strides, steps, strict=True)):
+            axes[-1] = BatchAxis(axes[-1].length * n, tuple(steps))
         else:
-            axes.append((n, tuple(steps)))
+            axes.append(BatchAxis(n, tuple(steps)))
     return axes
 
 
-def as_rows(m: int, axes: list[Axis], left: tuple[int, int], right: tuple[int, int], ldc: int) -> int:
-    """Rows of one product that does the innermost axis of the batch, too; the axis is removed. ``m`` if it cannot.
-
-    It can where all matrices of the axis are multiplied by the same one and lie like more rows of a single matrix.
-    """
-    if axes and not left[0]:
-        n, (a, b, c) = axes[-1]
-        if b == 0 and a == m * left[1] and c == m * ldc:
-            axes.pop()
-            return m * n
-    return m
-
-
-@dataclass(frozen=True, slots=True)
-class Product:
-    """A ``matmul`` of matrices ``m x k`` and ``k x n`` (``sizes``: m, k, n) that BLAS can read where they lie.
-
-    ``left``, ``right``, ``out``: (transposed, leading dimension); ``axes`` are those of the batch.
-    """
-
-    dtype: Dtype
-    sizes: tuple[int, int, int]
-    left: tuple[int, int]
-    right: tuple[int, int]
-    out: tuple[int, int]
-    axes: list[Axis]
-    locations: list[Location]
-
-
-def product_of(step: OpStep) -> Product | None:
-    """What ``step`` multiplies; None if it is no product of float matrices, or one that only NumPy can read."""
+def matmul_of(step: OpStep) -> Matmul | None:
+    """The product that ``step`` computes; None if it is not one of float matrices, or only NumPy can read them."""
     if step.op.name != "matmul":
         return None
     places = (*step.reads, *step.writes)
@@ -106,74 +140,49 @@ def product_of(step: OpStep) -> Product | None:
         return None
     shapes, strides = [p.aval.shape for p in places], [at.strides for at in locations]
     (m, k), n = shapes[0][-2:], shapes[1][-1]
-    left, right, out = _operand(strides[0], m, k), _operand(strides[1], k, n), _operand(strides[2], m, n)
-    if not prod((m, n, k, *shapes[2][:-2])) or left is None or right is None or out is None or out[0]:
+    left, right = _matrix_layout(strides[0], m, k), _matrix_layout(strides[1], k, n)
+    out = _matrix_layout(strides[2], m, n)
+    if not prod((m, n, k, *shapes[2][:-2])) or left is None or right is None or out is None or out.transposed:
         return None
-    return Product(dtype, (m, k, n), left, right, out, _batch_axes(shapes, strides), locations)
+    return Matmul(dtype, (m, k, n), left, right, out, _batch_axes(shapes, strides), locations)
 
 
-@dataclass(frozen=True)
-class Call:
-    """One product of matrices ``m x k`` and ``k x n`` (``sizes``: m, k, n), or of a batch of them.
+def gemms_of(step: OpStep) -> list[Gemm] | None:
+    """The BLAS calls that compute a matmul without copies; None: use NumPy.
 
-    ``left``, ``right``, ``out``: (transposed, leading dimension); ``places``: where the first of the matrices lie;
-    ``batch``: how many there are, and the elements from one to the next in a, b, c.
+    Matrices at one regular distance are one call. A batch of several axes takes one call for each index of all axes but
+    the longest (attention heads that are slices of a row, say: NumPy has no BLAS call for those).
     """
-
-    dtype: Dtype
-    sizes: tuple[int, int, int]
-    left: tuple[int, int]
-    right: tuple[int, int]
-    out: tuple[int, int]
-    places: tuple[Place, ...]
-    batch: Axis
-
-    @cached_property
-    def strip_spans(self) -> tuple[Footprint, ...] | None:
-        """What a row of the product touches, if it may go by rows together with others (`jitgrad.runtime.executor.row_blocking`).
-
-        None for a batch, where a's rows are its columns, and if it is work enough by itself.
-        """
-        if self.batch[0] != 1 or self.left[0] or prod(self.sizes) > MOST_WORK:
-            return None
-        (_, k, n), item, (a, b, c) = self.sizes, self.dtype.itemsize, self.places
-        rows, columns = (n, k) if self.right[0] else (k, n)
-        whole = Footprint(b, 0, 0, ((rows - 1) * self.right[1] + columns) * item, written=False)
-        read = Footprint(a, 0, self.left[1] * item, k * item, written=False)
-        return read, whole, Footprint(c, 0, self.out[1] * item, n * item, written=True)
-
-
-def calls_of(step: OpStep) -> list[Call] | None:
-    """The products that a matmul of matrices as they lie takes; None: use NumPy.
-
-    A batch is one if its matrices follow each other at one distance; otherwise one for each index of the
-    other axes (attention heads that are slices of a row, say: NumPy has no BLAS call for those).
-    """
-    p = product_of(step)
+    p = matmul_of(step)
     if p is None:
         return None
-    (m, k, n), axes = p.sizes, list(p.axes)
-    m = as_rows(m, axes, p.left, p.right, p.out[1])
-    inner = max(axes, key=lambda axis: axis[0], default=(1, (0, 0, 0)))
+    (_, k, n), (m, axes) = p.sizes, p.fold_axis_into_rows()
+    inner = max(axes, key=lambda axis: axis.length, default=BatchAxis(1, (0, 0, 0)))
     others = [axis for axis in axes if axis is not inner]
-    if prod(axis[0] for axis in others) > MAX_CALLS:
+    if prod(axis.length for axis in others) > MAX_CALLS:
         return None
-    calls = []
-    for index in product(*(range(axis[0]) for axis in others)):
-        places = tuple(
-            (at.buffer, at.offset + p.dtype.itemsize * sum(i * axis[1][j] for i, axis in zip(index, others, strict=True)))
+    gemms = []
+    for index in product(*(range(axis.length) for axis in others)):
+        operands = tuple(
+            (at.buffer, at.offset + p.dtype.itemsize * sum(i * axis.strides[j] for i, axis in zip(index, others, strict=True)))
             for j, at in enumerate(p.locations)
         )
-        calls.append(Call(p.dtype, (m, k, n), p.left, p.right, p.out, places, inner))
-    return calls
+        gemms.append(Gemm(p.dtype, (m, k, n), p.left, p.right, p.out, operands, inner))
+    return gemms
 
 
-def blas_instruction(call: Call) -> Instruction:
-    """(kind, function, table words) for NumPy's BLAS, which there has to be."""
-    single, blas = call.dtype == np.float32, find_blas()
+def _bits(value: float, single: bool) -> int:
+    packed = struct.pack("<f" if single else "<d", value)
+    return int.from_bytes(packed, "little", signed=True)
+
+
+def blas_instruction(gemm: Gemm) -> Instruction:
+    """The call of NumPy's BLAS, which must exist."""
+    single, blas = gemm.dtype == np.float32, find_blas()
     assert blas is not None
     kind, function = (instruction_loop.SGEMM, blas.sgemm) if single else (instruction_loop.DGEMM, blas.dgemm)
-    (m, k, n), (a, b, c), (count, steps) = call.sizes, call.places, call.batch
-    words: list[ArgSlot] = [m, n, k, call.left[0], call.right[0], _bits(1.0, single), a, call.left[1], b, call.right[1]]
-    words += [_bits(0.0, single), c, call.out[1], count, *(s * call.dtype.itemsize for s in steps)]
-    return kind, function, words
+    (m, k, n), (a, b, c), (count, strides) = gemm.sizes, gemm.operands, gemm.batch
+    left, right = gemm.left, gemm.right
+    args: list[ArgSlot] = [m, n, k, left.transposed, right.transposed, _bits(1.0, single), a, left.leading, b, right.leading]
+    args += [_bits(0.0, single), c, gemm.out.leading, count, *(s * gemm.dtype.itemsize for s in strides)]
+    return Instruction(kind, function, args)

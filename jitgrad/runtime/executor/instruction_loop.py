@@ -36,11 +36,14 @@ other processes want the cores too, because the fastest waits for the slowest.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_words
+from jitgrad.compiler.lowering.loop_nest import ArgSlot
 
-KERNEL, SGEMM, DGEMM, CALL, STRIP, RELOCATE = range(6)
+KERNEL, SGEMM, DGEMM, CALL, ROW_BLOCKS, RELOCATE = range(6)
 INSTRUCTION_WORDS = 8
 GEMM_WORDS = 17
 WORKER = -1  # in place of a number of instructions
@@ -105,7 +108,7 @@ def part(kind, fn, t, start, stop):
         gemm(kind, fn, t, t[0], stop - start, t[6], t[8] + start * step, t[11] + start * item)
 
 
-def strip(count, table, start, stop):
+def row_block(count, table, start, stop):
     for k in range(count):
         t = table + k * 64
         if t[0] == {KERNEL}:
@@ -120,8 +123,8 @@ def chunk(kind, fn, args, n, grain, k):
         stop = n
     if kind == {KERNEL}:
         call_kernel(fn, args, k * grain, stop)
-    elif kind == {STRIP}:
-        strip(fn, args, k * grain, stop)
+    elif kind == {ROW_BLOCKS}:
+        row_block(fn, args, k * grain, stop)
     else:
         part(kind, fn, args, k * grain, stop)
 
@@ -270,9 +273,9 @@ def run(c, table, count):
             launch(c, owned, {KERNEL}, t[1], t[2], t[3], t[4])
         elif t[0] == {CALL}:
             call_kernel(t[1], t[2], 0, t[3])
-        elif t[0] == {STRIP}:
+        elif t[0] == {ROW_BLOCKS}:
             enter_blas(c)
-            launch(c, owned, {STRIP}, t[1], table + k * 64, t[3], t[4])
+            launch(c, owned, {ROW_BLOCKS}, t[1], table + k * 64, t[3], t[4])
             leave_blas(c)
             k += t[1]
         elif t[0] == {RELOCATE}:
@@ -305,6 +308,17 @@ def loop(c, table, count):
     else:
         run(c, table, count)
 '''
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A row of the table before its arguments have addresses: ``code`` over ``iterations``, in blocks of ``block_size``."""
+
+    kind: int
+    code: int | CodeObject
+    args: Sequence[ArgSlot]
+    iterations: int = 1
+    block_size: int = 1
 
 
 def source() -> str:

@@ -1,129 +1,143 @@
-"""Small products and kernels of the same rows as one job: each thread takes some rows through all of them.
+"""Finds small products and kernels over the same rows, so that each thread takes some rows through all of them.
 
-The steps of a recurrent network are products of a few rows and what happens to those rows in between. Shared one by
-one among threads, each lasts some microseconds, and at its end the threads wait for each other, hundreds of times.
+The steps of a recurrent network are products of a few rows and elementwise kernels between them. Shared among threads
+one by one, each takes some microseconds, and the threads wait for each other after every one, hundreds of times.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from jitgrad.compiler.lowering.footprint import Footprint
+from jitgrad.compiler.lowering.layout import Buffer
 
-LEAST_ROWS = 32  # products of fewer than 16 rows are slow
-MOST_WORK = 1 << 21  # multiplications: a larger product shares its work better by itself
-MOST_CHUNKS = 4  # and so does a kernel of more chunks
-_BAND = 128  # rows that a thread takes at a time, where there are more than two such bands
+MIN_ROWS = 32  # products of fewer than 16 rows are slow
+MAX_WORK = 1 << 21  # multiplications: a larger product shares its work better by itself
+MAX_BLOCKS = 4  # and so does a kernel of more blocks
+_MAX_BLOCK = 128  # rows of a block, where there are more than two such blocks
 
 
 @dataclass(frozen=True, slots=True)
-class Native:
-    """An instruction that may go by rows: ``units`` of work that touch only what ``spans`` says. None: it may not.
+class Candidate:
+    """An instruction whose ``iterations`` touch no memory but ``footprints``. None: it cannot go by rows.
 
-    ``product``: whether it is a matrix product, whose units are the rows of its result.
+    The iterations of a matrix product are the rows of its result.
     """
 
-    units: int
-    spans: tuple[Footprint, ...] | None
-    product: bool = False
+    iterations: int
+    footprints: tuple[Footprint, ...] | None
+    is_product: bool = False
 
 
-def strips(instructions: Sequence[Native], bases: Mapping[int, int]) -> Iterator[tuple[int, int, int]]:
-    """(first, last + 1, rows) of the runs of ``instructions`` that can go by rows together, two or more each.
+class Run(NamedTuple):
+    """Instructions ``first`` to ``stop`` (exclusive), which can go by ``rows`` together."""
 
-    ``bases`` has, by the id of a buffer, an address that says where buffers lie relative to each other: those of one
-    arena may share memory.
+    first: int
+    stop: int
+    rows: int
+
+
+class _Access(NamedTuple):
+    """Row ``r`` touches ``extent`` bytes from ``start + r * step`` on."""
+
+    start: int
+    step: int
+    extent: int
+    written: bool
+
+
+def row_blocked_runs(candidates: Sequence[Candidate], addresses: Mapping[Buffer, int]) -> list[Run]:
+    """The runs of two or more instructions that can go by rows together.
+
+    ``addresses`` places the buffers relative to each other, since those of one arena may share memory.
     """
-    first, run = 0, _Run(bases)
-    for k, instruction in enumerate(instructions):
-        if not run.take(instruction):
-            yield from run.found(first, k)
-            first, run = k, _Run(bases)
-            if not run.take(instruction):
-                first, run = k + 1, _Run(bases)
-    yield from run.found(first, len(instructions))
+    runs: list[Run] = []
+    first, growing = 0, _GrowingRun(addresses)
+    for k, candidate in enumerate(candidates):
+        if not growing.add(candidate):
+            runs.append(Run(first, k, growing.rows))
+            first, growing = k, _GrowingRun(addresses)
+            if not growing.add(candidate):
+                first, growing = k + 1, _GrowingRun(addresses)
+    runs.append(Run(first, len(candidates), growing.rows))
+    return [run for run in runs if run.rows and run.stop - run.first > 1]
 
 
-def rows_of_chunk(rows: int) -> int:
-    """How many rows make a chunk of a strip: halves, or bands; by their number alone, so that bits do not depend on more."""
-    return _BAND if rows > 2 * _BAND else -(-rows // 16) * 8
+def row_block_size(rows: int) -> int:
+    """How many rows make a block: half of them at most. It depends on their number alone, so results do not vary."""
+    return _MAX_BLOCK if rows > 2 * _MAX_BLOCK else -(-rows // 16) * 8
 
 
-class _Run:
+class _GrowingRun:
     """Instructions that can go by rows together, and the memory that a row of them touches."""
 
-    def __init__(self, bases: Mapping[int, int]) -> None:
-        self.bases = bases
+    def __init__(self, addresses: Mapping[Buffer, int]) -> None:
+        self.addresses = addresses
         self.rows = 0  # unknown before the first product
-        self.waiting: list[Native] = []  # kernels before it
-        self.seen: set[tuple[int, int, int, bool]] = set()
+        self.kernels_before: list[Candidate] = []  # before the first product
+        self.accesses: list[_Access] = []
+        self.unique: set[_Access] = set()
         self.starts, self.stops = np.empty(64, np.int64), np.empty(64, np.int64)
-        self.spans: list[tuple[int, int, int, bool]] = []  # (address, step, extent, written)
 
-    def take(self, instruction: Native) -> bool:
-        """Add ``instruction``, if no row then depends on what becomes of another."""
-        if instruction.spans is None:
+    def add(self, candidate: Candidate) -> bool:
+        """Add ``candidate``, if then no row depends on the result of another."""
+        if candidate.footprints is None:
             return False
-        if not self.rows and not instruction.product:
-            self.waiting.append(instruction)
+        if not self.rows and not candidate.is_product:
+            self.kernels_before.append(candidate)
             return True
-        rows = self.rows or instruction.units
-        if rows < LEAST_ROWS:
+        rows = self.rows or candidate.iterations
+        if rows < MIN_ROWS:
             return False
-        before, self.rows = self.rows, rows
-        waiting, self.waiting = [*self.waiting, instruction], []
-        fits = all(self._add(n) for n in waiting)
-        self.rows = rows if fits else before
+        rows_before, self.rows = self.rows, rows
+        pending, self.kernels_before = [*self.kernels_before, candidate], []
+        fits = all(self._add(c) for c in pending)
+        self.rows = rows if fits else rows_before
         return fits
 
-    def _add(self, instruction: Native) -> bool:
-        units, rest = divmod(instruction.units, self.rows)
-        if rest or instruction.product and units != 1:
+    def _add(self, candidate: Candidate) -> bool:
+        per_row, rest = divmod(candidate.iterations, self.rows)
+        if rest or candidate.is_product and per_row != 1:
             return False
-        assert instruction.spans is not None
         new = []
-        for span in instruction.spans:
-            by_row = span.of_rows(units)
-            buffer, offset = span.place
-            key = self.bases[id(buffer)] + offset + by_row.low, by_row.step, by_row.extent, by_row.written
+        for footprint in candidate.footprints or ():
+            by_row = footprint.of_rows(per_row)
+            buffer, offset = footprint.place
+            start = self.addresses[buffer] + offset + by_row.low
+            access = _Access(start, by_row.step, by_row.extent, by_row.written)
             if by_row.written and by_row.extent > abs(by_row.step):
                 return False
-            if key not in self.seen:
-                new.append(key)
-        return all(self._fits(key) for key in new)
+            if access not in self.unique:
+                new.append(access)
+        return all(self._fits(access) for access in new)
 
-    def _fits(self, key: tuple[int, int, int, bool]) -> bool:
-        """Note what a row touches, if all that was noted before allows it."""
-        address, step, extent, written = key
-        across = (self.rows - 1) * step
-        start, stop = address + min(0, across), address + max(0, across) + extent
-        count = len(self.spans)
+    def _fits(self, access: _Access) -> bool:
+        """Add ``access``, if all earlier ones allow it."""
+        across = (self.rows - 1) * access.step
+        start, stop = access.start + min(0, across), access.start + max(0, across) + access.extent
+        count = len(self.accesses)
         for k in np.flatnonzero((self.starts[:count] < stop) & (self.stops[:count] > start)):
-            other = self.spans[k]
-            if (written or other[3]) and _rows_meet(key, other, self.rows):
+            other = self.accesses[k]
+            if (access.written or other.written) and _rows_meet(access, other, self.rows):
                 return False
         if count == len(self.starts):
             self.starts, self.stops = np.resize(self.starts, 2 * count), np.resize(self.stops, 2 * count)
         self.starts[count], self.stops[count] = start, stop
-        self.spans.append(key)
-        self.seen.add(key)
+        self.accesses.append(access)
+        self.unique.add(access)
         return True
 
-    def found(self, first: int, last: int) -> Iterator[tuple[int, int, int]]:
-        if self.rows and last - first > 1:
-            yield first, last, self.rows
 
-
-def _rows_meet(a: tuple[int, int, int, bool], b: tuple[int, int, int, bool], rows: int) -> bool:
+def _rows_meet(a: _Access, b: _Access, rows: int) -> bool:
     """Whether two different rows of ``a`` and ``b``, which overlap as a whole, may have memory in common."""
-    (start, step, extent, _), (other, other_step, other_extent, _) = a, b
-    if step != other_step or step <= 0:
+    if a.step != b.step or a.step <= 0:
         return True
-    # row r of a and row r + k of b share bytes where  -(distance + other_extent) < k * step < extent - distance
-    distance = other - start
-    low = max(-(distance + other_extent) // step + 1, 1 - rows)
-    high = min(-((distance - extent) // step) - 1, rows - 1)
+    # row r of a and row r + k of b share bytes where  -(distance + b.extent) < k * step < a.extent - distance
+    distance = b.start - a.start
+    low = max(-(distance + b.extent) // a.step + 1, 1 - rows)
+    high = min(-((distance - a.extent) // a.step) - 1, rows - 1)
     return low <= high and not low == high == 0

@@ -23,8 +23,8 @@ from jitgrad.compiler.lowering.kernel_ir import PANEL, TILE_ROWS
 from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import Graph
-from jitgrad.runtime.executor.gemm import Call
-from jitgrad.runtime.executor.row_blocking import rows_of_chunk
+from jitgrad.runtime.executor.gemm import Gemm
+from jitgrad.runtime.executor.instruction_loop import KERNEL, Instruction
 
 _DEPTH = 128
 _SCRATCH = 3 << 15  # not on the stack, of which a thread may have as little; C's library keeps smaller blocks than 128 kB
@@ -121,15 +121,14 @@ def tiled_product(dtype: str) -> CodeObject:
     return compile_words(source(dtype), "product", dtype, wait=False)
 
 
-def tiles_pay(call: Call) -> bool:
-    """Whether the code here is faster than BLAS for ``call``."""
-    (m, k, n), transposed = call.sizes, call.right[0]
+def tiles_pay(gemm: Gemm, block_size: int | None = None) -> bool:
+    """Whether the code here is faster than BLAS for ``gemm``, if it is computed ``block_size`` rows at a time."""
     if vector_bits() != _BITS:
         return False
-    if call.strip_spans is not None:
-        m = rows_of_chunk(m)
-    width = PANEL // call.dtype.itemsize
-    least = _LEAST_WORK_TRANSPOSED if transposed else _LEAST_WORK
+    m, k, n = gemm.sizes
+    m = block_size or m
+    width = PANEL // gemm.dtype.itemsize
+    least = _LEAST_WORK_TRANSPOSED if gemm.right.transposed else _LEAST_WORK
     fits = -(-n // width) * width <= _MOST_WASTE * n and m >= _LEAST_ROWS
     return fits and least <= m * k * n <= _MOST_WORK and min(m, k, n) <= _MOST_SHORT
 
@@ -147,27 +146,26 @@ def expect_products(graph: Graph) -> None:
             tiled_product(dtype)
 
 
-def tiled_instruction(call: Call) -> tuple[CodeObject, list[ArgSlot], int, int]:
-    """(code, its words, units, how many of them to take at a time): units are rows, columns or matrices."""
-    (m, k, n), (_, steps) = call.sizes, call.batch
-    row, step = (1, call.left[1]) if call.left[0] else (call.left[1], 1)
-    by, units, grain = _cut(call)
-    words: list[ArgSlot] = [*call.places, m, n, k, row, step, call.right[1], call.right[0], call.out[1], by, *steps]
-    return tiled_product(dtype_name(call.dtype)), words, units, grain
+def tiled_instruction(gemm: Gemm, *, by_rows: bool = False) -> Instruction:
+    """The product by tiles; ``by_rows``: it is part of a run that goes by rows."""
+    (m, k, n), left, right = gemm.sizes, gemm.left, gemm.right
+    row, step = (1, left.leading) if left.transposed else (left.leading, 1)
+    by, iterations, block_size = (_BY_ROWS, m, m) if by_rows else _cut(gemm)
+    args: list[ArgSlot] = [*gemm.operands, m, n, k, row, step, right.leading, right.transposed, gemm.out.leading]
+    args += [by, *gemm.batch.strides]
+    return Instruction(KERNEL, tiled_product(dtype_name(gemm.dtype)), args, iterations, block_size)
 
 
-def _cut(call: Call) -> tuple[int, int, int]:
-    """What the units of a product are, how many it has, and how many a thread takes at a time.
+def _cut(gemm: Gemm) -> tuple[int, int, int]:
+    """What threads share (rows, columns or matrices), how many there are, and how many make a block.
 
-    Products that may become part of a strip go by rows. Others go by rows or columns, whichever is faster: panels are
-    made again for other rows, and the left matrix is read again for other columns.
+    Blocks of rows make the panels again for each block; blocks of columns read the left matrix again.
     """
-    (m, k, n), (count, _) = call.sizes, call.batch
+    (m, k, n), count = gemm.sizes, gemm.batch.length
     if count > 1:
         return _BY_MATRICES, count, max(1, _CHUNK_WORK // (m * k * n))
-    width, parts = PANEL // call.dtype.itemsize, min(max(os.cpu_count() or 1, 2), m * k * n // _CHUNK_WORK + 1)
+    width, parts = PANEL // gemm.dtype.itemsize, min(max(os.cpu_count() or 1, 2), m * k * n // _CHUNK_WORK + 1)
     rows, columns = max(-(-m // parts), _LEAST_ROWS), -(-n // width // parts) * width
-    by_rows = (rows + _PACKING) * n <= (columns + _READING) * m
-    if by_rows or call.strip_spans is not None:
+    if (rows + _PACKING) * n <= (columns + _READING) * m:
         return _BY_ROWS, m, rows
     return _BY_COLUMNS, n, columns

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
+from math import prod
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.compiler.lowering.kernel_ir import LANES
 from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.compiler.plan import OpStep
 from jitgrad.core.aval import dtype_name
-from jitgrad.runtime.executor.gemm import as_rows, product_of
+from jitgrad.runtime.executor.gemm import MatrixLayout, matmul_of
+from jitgrad.runtime.executor.instruction_loop import KERNEL, Instruction
 
 # Measured on one thread against OpenBLAS: 4 x 4 takes a sixth of its time, 8 x 8 half, 16 x 16 as long; with a transposed
 # right operand, for which OpenBLAS has nothing special, an eighth to a half.
@@ -18,16 +20,14 @@ LEAST_MATRICES = 4
 CHUNK_WORK = 1 << 16  # multiplications for the matrices that a thread takes at a time, some 4 us
 _ROWS = 2  # of the result that are computed side by side: a row of the right matrix is loaded once for both
 
-Operand = tuple[int, int]  # transposed, leading dimension
-
 
 @cache
-def _code(dtype: str, sizes: tuple[int, int, int], left: Operand, right: Operand, step: int) -> CodeObject:
+def _code(dtype: str, sizes: tuple[int, int, int], left: MatrixLayout, right: MatrixLayout, step: int) -> CodeObject:
     params = (f"{dtype}*", f"{dtype}*", f"{dtype}*", "i64", "i64", "i64")
     return compile_entry(source(dtype, sizes, left, right, step), "products", {}, params=params, key="", small=True, wait=False)
 
 
-def source(dtype: str, sizes: tuple[int, int, int], left: Operand, right: Operand, step: int) -> str:
+def source(dtype: str, sizes: tuple[int, int, int], left: MatrixLayout, right: MatrixLayout, step: int) -> str:
     """Source that multiplies matrices ``m x k`` and ``k x n`` (``sizes``: m, k, n); rows of a result are ``step`` apart.
 
     Sums run in order, in the dtype of the matrices. A transposed right matrix is turned first, so that the columns of the
@@ -51,14 +51,14 @@ def source(dtype: str, sizes: tuple[int, int, int], left: Operand, right: Operan
     """
     m, k, n = sizes
     lines = ["def products(x, y, z, x_step, y_step, z_step, start, stop):"]
-    if right[0]:
+    if right.transposed:
         # vectors reach beyond the end of a row, and what is there by chance may be denormal: slow, though nobody uses it
         lines.append(f"    yb = scratch_{dtype}({k * LANES})")
         lines += [f"    for e in range({k * LANES}):", f"        yb[e] = to_{dtype}(0.0)"]
     lines.append("    for b in range(start, stop):")
-    turn = f"transpose_tile(yb, at(y, b * y_step), {right[1]}, {n}, {k})"
-    body = ["xb = at(x, b * x_step)", turn if right[0] else "yb = at(y, b * y_step)", "zb = at(z, b * z_step)"]
-    body += [f"y{q} = at(yb, {q * (LANES if right[0] else right[1])})" for q in range(k)]
+    turn = f"transpose_tile(yb, at(y, b * y_step), {right.leading}, {n}, {k})"
+    body = ["xb = at(x, b * x_step)", turn if right.transposed else "yb = at(y, b * y_step)", "zb = at(z, b * z_step)"]
+    body += [f"y{q} = at(yb, {q * (LANES if right.transposed else right.leading)})" for q in range(k)]
     even = m // _ROWS * _ROWS
     if even:
         body += _rows(sizes, left, step, range(0, even, _ROWS))
@@ -67,10 +67,10 @@ def source(dtype: str, sizes: tuple[int, int, int], left: Operand, right: Operan
     return "\n".join([*lines, *("        " + line for line in body)]) + "\n"
 
 
-def _rows(sizes: tuple[int, int, int], left: Operand, step: int, rows: range) -> list[str]:
+def _rows(sizes: tuple[int, int, int], left: MatrixLayout, step: int, rows: range) -> list[str]:
     """Statements for ``rows`` of a result, as many side by side as ``rows`` has for a step."""
     _, k, n = sizes
-    row, column = (1, left[1]) if left[0] else (left[1], 1)
+    row, column = (1, left.leading) if left.transposed else (left.leading, 1)
     lines, inner = [], list[str]()
     for r in range(rows.step):
         lines += [f"x{r}_{q} = xb[(i + {r}) * {row} + {q * column}]" for q in range(k)]
@@ -82,17 +82,14 @@ def _rows(sizes: tuple[int, int, int], left: Operand, step: int, rows: range) ->
     return [f"for i in range({rows.start}, {rows.stop}, {rows.step}):", *("    " + line for line in lines)]
 
 
-def small_products(step: OpStep) -> tuple[CodeObject, list[ArgSlot], int, int] | None:
-    """(code, its words, number of matrices, how many to take at a time) for a ``matmul`` of small matrices.
-
-    None for other products.
-    """
-    p = product_of(step)
-    if p is None or len(p.axes) != 1 or max(p.sizes) > LONGEST or p.axes[0][0] < LEAST_MATRICES:
+def small_products(step: OpStep) -> Instruction | None:
+    """The instruction for a ``matmul`` of small matrices; None for other products."""
+    p = matmul_of(step)
+    if p is None or len(p.axes) != 1 or max(p.sizes) > LONGEST or p.axes[0].length < LEAST_MATRICES:
         return None
-    (matrices, steps), (m, k, n) = p.axes[0], p.sizes
-    if as_rows(m, list(p.axes), p.left, p.right, p.out[1]) != m:
+    if not p.fold_axis_into_rows()[1]:
         return None  # one product of many rows, which is as fast
-    code = _code(dtype_name(p.dtype), p.sizes, p.left, p.right, p.out[1])
-    words: list[ArgSlot] = [*((at.buffer, at.offset) for at in p.locations), *steps]
-    return code, words, matrices, max(1, CHUNK_WORK // (m * k * n))
+    matrices, strides = p.axes[0]
+    code = _code(dtype_name(p.dtype), p.sizes, p.left, p.right, p.out.leading)
+    args: list[ArgSlot] = [*((at.buffer, at.offset) for at in p.locations), *strides]
+    return Instruction(KERNEL, code, args, matrices, max(1, CHUNK_WORK // prod(p.sizes)))

@@ -9,7 +9,7 @@ import jitgrad as jg
 from jitgrad.compiler.plan import OpStep
 from jitgrad.jit.decorator import jit
 from jitgrad.runtime.executor.blas import find_blas
-from jitgrad.runtime.executor.gemm import calls_of as products_of
+from jitgrad.runtime.executor.gemm import gemms_of
 
 pytestmark = [pytest.mark.numba, pytest.mark.skipif(find_blas() is None, reason="no BLAS by address")]
 
@@ -20,13 +20,13 @@ def calls_of(function, *arrays: np.ndarray) -> list[int | None]:
     found = compiled(*arrays)
     np.testing.assert_allclose(found.numpy(), compiled.eager(*map(jg.tensor, arrays)).numpy(), rtol=2e-5, atol=1e-5)
     steps = [s for s in compiled.lookup(*arrays).program.plan.steps if isinstance(s, OpStep)]
-    calls = [products_of(s) for s in steps if s.op.name == "matmul"]
+    calls = [gemms_of(s) for s in steps if s.op.name == "matmul"]
     return [None if c is None else len(c) for c in calls]
 
 
 def rows_of(function, *arrays: np.ndarray) -> int:
     (step,) = (s for s in jit(function, check="off").lookup(*arrays).program.plan.steps if isinstance(s, OpStep))
-    (call,) = products_of(step) or ()
+    (call,) = gemms_of(step) or ()
     return call.sizes[0]
 
 

@@ -14,7 +14,7 @@ from jitgrad.compiler.lowering.footprint import Footprint
 from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.jit.decorator import jit
 from jitgrad.runtime.executor import instruction_loop, row_blocking
-from jitgrad.runtime.executor.row_blocking import Native, _rows_meet, rows_of_chunk
+from jitgrad.runtime.executor.row_blocking import Candidate, _Access, _rows_meet, row_block_size
 from jitgrad.runtime.program import NativeFrame
 
 RNG = np.random.default_rng(0)
@@ -32,73 +32,73 @@ def test_rows_that_share_a_byte_are_found(a: Any, b: Any, rows: int) -> None:
     meet = any(touched(a, r) & touched(b, q) for r in range(rows) for q in range(rows) if r != q)
 
     if a[1] == b[1] > 0:
-        assert _rows_meet(a, b, rows) == meet
+        assert _rows_meet(_Access(*a), _Access(*b), rows) == meet
     else:
-        assert _rows_meet(a, b, rows)
+        assert _rows_meet(_Access(*a), _Access(*b), rows)
 
 
-def product(a: Buffer, b: Buffer, c: Buffer, rows: int = ROWS) -> Native:
+def product(a: Buffer, b: Buffer, c: Buffer, rows: int = ROWS) -> Candidate:
     """``c = a @ b`` with rows of 64 bytes."""
     read, whole = Footprint((a, 0), 0, 64, 64, False), Footprint((b, 0), 0, 0, 4096, False)
-    return Native(rows, (read, whole, Footprint((c, 0), 0, 64, 64, True)), True)
+    return Candidate(rows, (read, whole, Footprint((c, 0), 0, 64, 64, True)), True)
 
 
-def kernel(source: Buffer, target: Buffer, shift: int = 0, units: int = ROWS * 16) -> Native:
+def kernel(source: Buffer, target: Buffer, shift: int = 0, units: int = ROWS * 16) -> Candidate:
     """Elements of ``target`` from those of ``source``, ``shift`` bytes further on."""
-    return Native(units, (Footprint((source, shift), 0, 4, 4, False), Footprint((target, 0), 0, 4, 4, True)))
+    return Candidate(units, (Footprint((source, shift), 0, 4, 4, False), Footprint((target, 0), 0, 4, 4, True)))
 
 
 @pytest.fixture
-def buffers() -> tuple[list[Buffer], dict[int, int]]:
+def buffers() -> tuple[list[Buffer], dict[Buffer, int]]:
     found = [Buffer("temporary", 8192, str(k)) for k in range(6)]
-    return found, {id(b): k * 8192 for k, b in enumerate(found)}
+    return found, {b: k * 8192 for k, b in enumerate(found)}
 
 
-def test_products_and_kernels_of_the_same_rows_are_a_strip(buffers: Any) -> None:
+def test_products_and_kernels_of_the_same_rows_are_a_run(buffers: Any) -> None:
     (a, b, c, d, e, f), bases = buffers
     chain = [kernel(a, c), product(c, b, d), kernel(d, e), product(e, b, f)]
 
-    assert list(row_blocking.strips(chain, bases)) == [(0, 4, ROWS)]
+    assert row_blocking.row_blocked_runs(chain, bases) == [(0, 4, ROWS)]
 
 
 @pytest.mark.parametrize("shift", [4, 64, -64])
-def test_rows_that_need_others_end_a_strip(buffers: Any, shift: int) -> None:
+def test_rows_that_need_others_end_a_run(buffers: Any, shift: int) -> None:
     (a, b, c, d, e, f), bases = buffers
     chain = [product(a, b, c), kernel(c, d), kernel(d, e, shift), product(e, b, f)]
 
-    assert list(row_blocking.strips(chain, bases)) == [(0, 2, ROWS), (2, 4, ROWS)]
+    assert row_blocking.row_blocked_runs(chain, bases) == [(0, 2, ROWS), (2, 4, ROWS)]
 
 
-def test_weights_that_a_strip_writes_end_it(buffers: Any) -> None:
+def test_weights_that_a_run_writes_end_it(buffers: Any) -> None:
     (a, b, c, d, e, f), bases = buffers
     chain = [product(a, b, c), kernel(c, d), product(a, d, e), kernel(e, f)]
 
-    assert list(row_blocking.strips(chain, bases)) == [(0, 2, ROWS), (2, 4, ROWS)]
+    assert row_blocking.row_blocked_runs(chain, bases) == [(0, 2, ROWS), (2, 4, ROWS)]
 
 
-def test_memory_used_again_by_rows_of_another_length_ends_a_strip(buffers: Any) -> None:
+def test_memory_used_again_by_rows_of_another_length_ends_a_run(buffers: Any) -> None:
     """Temporaries share an arena: what is free after one step may be a later one's, for other rows."""
     (a, b, c, _, e, _), bases = buffers
-    wide = Native(ROWS, (Footprint((c, 0), 0, 64, 64, False), Footprint((e, 0), 0, 128, 128, True)))
-    bases[id(e)] = bases[id(a)]
+    wide = Candidate(ROWS, (Footprint((c, 0), 0, 64, 64, False), Footprint((e, 0), 0, 128, 128, True)))
+    bases[e] = bases[a]
 
-    assert list(row_blocking.strips([product(a, b, c), wide], bases)) == []
-    bases[id(e)] = 10 * 8192
-    assert list(row_blocking.strips([product(a, b, c), wide], bases)) == [(0, 2, ROWS)]
+    assert row_blocking.row_blocked_runs([product(a, b, c), wide], bases) == []
+    bases[e] = 10 * 8192
+    assert row_blocking.row_blocked_runs([product(a, b, c), wide], bases) == [(0, 2, ROWS)]
 
 
-def test_one_instruction_or_few_rows_are_no_strip(buffers: Any) -> None:
+def test_one_instruction_or_few_rows_are_no_run(buffers: Any) -> None:
     (a, b, c, d, *_), bases = buffers
-    dependent = Native(1, None)
+    dependent = Candidate(1, None)
 
-    assert list(row_blocking.strips([dependent, product(a, b, c), dependent], bases)) == []
-    assert list(row_blocking.strips([product(a, b, c, 8), kernel(c, d, 0, 8 * 16)], bases)) == []
-    assert list(row_blocking.strips([kernel(a, c), kernel(c, d)], bases)) == []
+    assert row_blocking.row_blocked_runs([dependent, product(a, b, c), dependent], bases) == []
+    assert row_blocking.row_blocked_runs([product(a, b, c, 8), kernel(c, d, 0, 8 * 16)], bases) == []
+    assert row_blocking.row_blocked_runs([kernel(a, c), kernel(c, d)], bases) == []
 
 
 @pytest.mark.parametrize("rows", [32, 33, 40, 100, 255, 256, 257, 1000])
 def test_chunks_cover_the_rows(rows: int) -> None:
-    grain = rows_of_chunk(rows)
+    grain = row_block_size(rows)
 
     assert 16 <= grain <= 128 and grain % 8 == 0 and -(-rows // grain) >= 2
 
@@ -113,10 +113,11 @@ def recurrent(w: Any, x: Any, between: Any) -> Any:
     return h
 
 
-def in_strips(function: Any, *args: Any) -> int:
-    """How many instructions of the compiled ``function`` are in strips."""
+def in_row_blocks(function: Any, *args: Any) -> int:
+    """How many instructions of the compiled ``function`` are in row blocks."""
     frame = NativeFrame(function.lookup(*args).program)
-    return sum(int(line[1]) for part in frame.parts for line in getattr(part, "table", ()) if line[0] == instruction_loop.STRIP)
+    rows = [row for part in frame.parts for row in getattr(part, "table", ())]
+    return sum(int(row[1]) for row in rows if row[0] == instruction_loop.ROW_BLOCKS)
 
 
 BETWEEN = {
@@ -159,7 +160,7 @@ def test_recurrences_equal_eager(name: str, rows: int) -> None:
         np.testing.assert_array_equal(a, c)
         np.testing.assert_allclose(a, d.numpy(), rtol=2e-4, atol=2e-6)
     if name in ("nothing", "elementwise"):
-        assert in_strips(compiled, w, x) >= 8
+        assert in_row_blocks(compiled, w, x) >= 8
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ import jitgrad as jg
 from jitgrad.compiler.pipeline import run_passes
 from jitgrad.runtime import program_op
 from jitgrad.runtime.executor import tiled_products
-from jitgrad.runtime.executor.gemm import Call
+from jitgrad.runtime.executor.gemm import BatchAxis, Gemm, MatrixLayout
 from jitgrad.runtime.executor.tiled_products import tiled_instruction, tiled_product, tiles_pay
 
 pytestmark = pytest.mark.numba
@@ -36,22 +36,24 @@ def matrix(rows: int, columns: int, dtype: str, transposed: int, count: int = 1)
     return whole.swapaxes(1, 2) if transposed else whole
 
 
-def layout(x: np.ndarray, transposed: int) -> tuple[int, int]:
-    return transposed, x.strides[2 if transposed else 1] // x.itemsize
+def layout(x: np.ndarray, transposed: int) -> MatrixLayout:
+    return MatrixLayout(bool(transposed), x.strides[2 if transposed else 1] // x.itemsize)
 
 
-def multiply(x: np.ndarray, y: np.ndarray, forms: tuple[int, int], grain: int | None = None) -> np.ndarray:
-    """The products by the machine code, ``grain`` units at a time; what lies beside the result stays as it was."""
+def multiply(x: np.ndarray, y: np.ndarray, forms: tuple[int, int], block_size: int | None = None) -> np.ndarray:
+    """The products by the machine code, ``block_size`` iterations at a time; what lies beside the result stays as it was."""
     count, m, k = x.shape
     n, item = y.shape[2], x.itemsize
     out = np.full((count, m + 1, n + 2), 7, x.dtype)
-    batch = count, tuple(a.strides[0] // item for a in (x, y, out))
-    call = Call(x.dtype, (m, k, n), layout(x, forms[0]), layout(y, forms[1]), (0, n + 2), (None,) * 3, batch)
-    code, words, units, usual = tiled_instruction(call)
-    table = np.array([a.ctypes.data for a in (x, y, out)] + words[3:], np.int64)
-    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)
-    for start in range(0, units, grain or usual):
-        run(table.ctypes.data, start, min(units, start + (grain or usual)))
+    batch = BatchAxis(count, tuple(a.strides[0] // item for a in (x, y, out)))
+    right, result = layout(y, forms[1]), MatrixLayout(False, n + 2)
+    gemm = Gemm(x.dtype, (m, k, n), layout(x, forms[0]), right, result, (None,) * 3, batch)
+    product = tiled_instruction(gemm)
+    args = np.array([a.ctypes.data for a in (x, y, out)] + product.args[3:], np.int64)
+    run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(product.code.address)
+    size = block_size or product.block_size
+    for start in range(0, product.iterations, size):
+        run(args.ctypes.data, start, min(product.iterations, start + size))
     assert (out[:, m:] == 7).all() and (out[:, :, n:] == 7).all()
     return out[:, :m, :n]
 
@@ -79,7 +81,7 @@ def test_bits_depend_on_nothing_but_the_matrices(sizes: tuple[int, int, int], fo
     x, y = matrix(m, k, "f4", forms[0]), matrix(k, n, "f4", forms[1])
     whole = multiply(x, y, forms).tobytes()
 
-    assert all(multiply(x, y, forms, grain).tobytes() == whole for grain in (1, 7, 64, 100, 1000))
+    assert all(multiply(x, y, forms, size).tobytes() == whole for size in (1, 7, 64, 100, 1000))
     assert multiply(x[:, 5:9], y[:, :, 3:200], forms).tobytes() == multiply(x, y, forms)[:, 5:9, 3:200].tobytes()
 
 
@@ -119,8 +121,9 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def tiled(f: Any, *args: Any) -> list[bool]:
     """Of every product of a program, whether it is done by tiles."""
-    steps = f.lookup(*args).program.steps
-    return [tiles_pay(call) for step in steps for call in getattr(step, "products", None) or ()]
+    program = f.lookup(*args).program
+    gemms = [gemm for step in program.steps for gemm in getattr(step, "products", None) or ()]
+    return [gemm in program.tiled_products for gemm in gemms]
 
 
 def tensor(*shape: int, dtype: Any = np.float32) -> jg.Tensor:
@@ -230,9 +233,11 @@ def test_llvm_begins_with_the_code_before_the_passes_do(monkeypatch: pytest.Monk
 )
 def test_other_products_go_to_blas(sizes: tuple[int, int, int], transposed: int) -> None:
     _, k, n = sizes
-    call = Call(np.dtype("f4"), sizes, (0, k), (transposed, k if transposed else n), (0, n), (None,) * 3, (1, (0, 0, 0)))
+    right = MatrixLayout(bool(transposed), k if transposed else n)
+    batch = BatchAxis(1, (0, 0, 0))
+    gemm = Gemm(np.dtype("f4"), sizes, MatrixLayout(False, k), right, MatrixLayout(False, n), (None,) * 3, batch)
 
-    assert not tiles_pay(call)
+    assert not tiles_pay(gemm)
 
 
 def test_cpus_with_smaller_registers_have_blas_do_it(monkeypatch: pytest.MonkeyPatch) -> None:
