@@ -85,7 +85,8 @@ def test_a_record_survives_its_file(tmp_path: Path):
 
     loaded = load_record(tmp_path / "r.json")
 
-    assert loaded.outcomes[0].rows[0] == replace(loaded.outcomes[0].rows[0], steps={"silu": 1}, median=2e-3)
+    assert repr(loaded) == repr(record())  # NaN is not equal to NaN
+    assert loaded.outcomes[0].rows[0].median == 2e-3
     assert math.isnan(loaded.outcomes[0].rows[2].median)
     assert math.isnan(loaded.compiling[0].cached)
 

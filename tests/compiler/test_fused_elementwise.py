@@ -99,10 +99,9 @@ def test_operands_broadcast(op: OpDef, same: Any) -> None:
     ("op", "dtype"), [pytest.param(o, d, id=f"{o}-{d}") for o in OPS for d in "efd" if accepts(o, d)]
 )
 def test_special_values(op: OpDef, dtype: str, same: Any) -> None:
-    values = np.array(SPECIAL, dtype)
-    cases = [[np.roll(values, shift * k) for k in range(len(op.operands))] for shift in (0, 1, 5)]
-
     with np.errstate(all="ignore"):
+        values = np.array(SPECIAL, dtype)
+        cases = [[np.roll(values, shift * k) for k in range(len(op.operands))] for shift in (0, 1, 5)]
         same(applied(op), cases if len(op.operands) > 1 else cases[:1], ulp=ulp_of(op))
 
 

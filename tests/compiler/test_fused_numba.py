@@ -45,10 +45,9 @@ def everything(dtype: str, ops: list[OpDef] | None = None) -> Any:
 @pytest.mark.parametrize("dtype", ["e", "f", "d"])
 def test_floats_with_special_values(dtype: str, same: Any) -> None:
     """In a vector of 16 and a remainder of 1, so that both forms of each loop run."""
-    values = np.array([*SPECIAL, 2.0], dtype)
-    rolled = [values, np.roll(values, 5), np.roll(values, 11)]
-
     with np.errstate(all="ignore"):
+        values = np.array([*SPECIAL, 2.0], dtype)
+        rolled = [values, np.roll(values, 5), np.roll(values, 11)]
         same(everything(dtype), *rolled, ulp=32.0)
 
 
@@ -66,7 +65,7 @@ def test_corners_of_integer_arithmetic(dtype: str, same: Any) -> None:
     """The extremes, division by zero and by -1, negative operands; wrapping as NumPy wraps."""
     info = np.iinfo(dtype)
     corners = [info.min, info.max, info.max - 1, info.min + 1, 0, 1, 2, 7, *([-1, -2, -7] if info.min < 0 else [])]
-    x, y = (g.ravel().astype(dtype) for g in np.meshgrid(corners, corners))
+    x, y = (g.ravel() for g in np.meshgrid(np.array(corners, dtype), np.array(corners, dtype)))
     names = "add subtract multiply floor_divide remainder fmod bitwise_and bitwise_or bitwise_xor maximum minimum".split()
     names += "less greater_equal equal abs negative sign square bitwise_invert".split()
 

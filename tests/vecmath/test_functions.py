@@ -266,7 +266,8 @@ def test_exact_functions_equal_numpy(name, width, run):
     x, y = pairs(name, DTYPES[width], 2000)
     operands = (x, y)[: FUNCTIONS[name].arity]
 
-    assert np.array_equal(run(name, *operands), getattr(np, name)(*operands))
+    with np.errstate(all="ignore"):
+        assert np.array_equal(run(name, *operands), getattr(np, name)(*operands))
 
 
 @MEANINGS

@@ -170,7 +170,7 @@ OUTSIDE = 3.0
         (lambda: elementwise("f(*x)", scalar="x"), "parameters are not possible"),
         (lambda: elementwise("f(x)"), "pass scalar="),
         (lambda: elementwise("f(*, x)", scalar="x"), "at least one operand"),
-        (lambda: elementwise(eval("lambda x: x")), "its source cannot be read"),
+        (lambda: elementwise(eval(compile("lambda x: x", "no file", "eval"))), "its source cannot be read"),
         (lambda: elementwise(no_result), "must return a value on every path"),
         (lambda: elementwise(doubling), "more than 4000 parts"),
     ],
