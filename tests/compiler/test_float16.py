@@ -18,6 +18,7 @@ from jitgrad.core.op import REGISTRY, Kind, OpDef
 from jitgrad.eager import float16
 from jitgrad.jit.decorator import jit
 from jitgrad.testing import sample_operands
+from tests.machine_code import CPUS, needs_x86, program_assembly
 
 F16C = pytest.mark.skipif(not float16.in_kernels(), reason="kernels have no float16 on this CPU")
 EVERY = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
@@ -344,19 +345,17 @@ def test_without_conversion_instructions_nothing_is_compiled(
     assert "kernel" not in steps_of(compiled, x)
 
 
-def asm(f: Any, *args: Any) -> str:
-    program = jit(f, check="off").lookup(*args).program
-    return "\n".join(s.kernel.main_code.asm for s in program.steps if hasattr(s, "kernel"))
-
-
-@pytest.mark.skipif(not float16.FEATURES.get("F16C", False), reason="needs F16C")
+@F16C
+@needs_x86
 @pytest.mark.numba
-def test_conversions_are_vector_instructions() -> None:
-    text = asm(lambda x: jg.tanh(x) * 0.5, array(4096))
+@pytest.mark.parametrize("cpu", CPUS)
+def test_conversions_are_vector_instructions(cpu: str) -> None:
+    text = program_assembly(cpu, jit(lambda x: jg.tanh(x) * 0.5, check="off"), array(4096))
 
     assert "vcvtph2ps" in text and "vcvtps2ph" in text
     assert not any(name in text for name in ("__extendhfsf2", "__truncsfhf2", "__truncdfhf2"))
-    assert "__truncdfhf2" not in asm(lambda x: x.astype("float16"), array(4096, dtype="d"))
+    narrowed = jit(lambda x: x.astype("float16"), check="off")
+    assert "__truncdfhf2" not in program_assembly(cpu, narrowed, array(4096, dtype="d"))
 
 
 def test_kernel_source(golden: Any) -> None:

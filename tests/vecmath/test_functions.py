@@ -25,12 +25,16 @@ ROUNDED_BINARY = [name for name in ROUNDED if FUNCTIONS[name].arity == 2]
 NAN, INF = float("nan"), float("inf")
 
 
-def compile_loop(name: str, width: int) -> CodeObject:
-    """``y[i] = name(x[i])`` or ``name(a[i], b[i])``, as kernels call it."""
+def loop_source(name: str, width: int) -> tuple[str, tuple[str, ...]]:
+    """``y[i] = name(x[i])`` or ``name(a[i], b[i])``, as kernels call it, and the types of its parameters."""
     names = ["a", "b"][: FUNCTIONS[name].arity]
     text = f"def kernel({', '.join(names)}, y, start, stop):\n    for i in range(start, stop):\n"
     text += f"        y[i] = {name}({', '.join(f'{x}[i]' for x in names)})\n"
-    params = (*[f"f{width}*"] * len(names), "bool*" if FUNCTIONS[name].boolean else f"f{width}*")
+    return text, (*[f"f{width}*"] * len(names), "bool*" if FUNCTIONS[name].boolean else f"f{width}*")
+
+
+def compile_loop(name: str, width: int) -> CodeObject:
+    text, params = loop_source(name, width)
     return compile_entry(text, "kernel", native_names(), params=params, key=None)
 
 

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.backends.llvm import target
-from jitgrad.backends.llvm.nontemporal import LINE_BITS
 from jitgrad.compiler.lowering import nontemporal
 from jitgrad.eager import buffer_pool
+from tests.machine_code import AVX2, AVX512, needs_x86, program_assembly
 
 pytestmark = pytest.mark.numba  # on AVX-512 a wrong address ends the process
-LINES = target.vector_bits() >= LINE_BITS
 
 
 @pytest.fixture(autouse=True)
@@ -87,7 +85,6 @@ def test_flat_loops_that_stream_fetch_what_they_read(rng, monkeypatch):
     f = jg.jit(jg.value_and_grad(lambda x, y: jg.sum(gelu(x) * y), argnums=(0, 1)))
     (kernel,) = f.kernels(x, x * 2.0)
     assert kernel.source.count("prefetch_beside(") == 2
-    assert ("prefetcht1" in kernel.asm) == LINES
     monkeypatch.setattr(nontemporal, "LEAST_BYTES", 1 << 60)
     f.clear()
     assert "prefetch" not in f.kernels(x, x * 2.0)[0].source
@@ -155,9 +152,10 @@ def test_kernels_alike_in_all_but_who_reads_their_results(rng):
         assert np.allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-5)
 
 
-def test_machine_code(rng):
+@needs_x86
+def test_machine_code_streams_where_a_vector_is_a_line(rng):
     x = normal(rng, 64, 256)
-    (kernel,) = jg.jit(gelu).kernels(x)
-    assert ("vmovntps" in kernel.asm) == LINES
-    assert ("sfence" in kernel.asm) == LINES
-    assert not LINES or "vmovntps\t%zmm" in kernel.asm
+    both = jg.jit(jg.value_and_grad(lambda x, y: jg.sum(gelu(x) * y), argnums=(0, 1)))
+    wide, narrow = program_assembly(AVX512, both, x, x), program_assembly(AVX2, both, x, x)
+    assert all(name in wide for name in ("vmovntps\t%zmm", "sfence", "prefetcht1"))
+    assert not any(name in narrow for name in ("vmovnt", "sfence", "prefetcht1"))

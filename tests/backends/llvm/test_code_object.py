@@ -11,7 +11,7 @@ from jitgrad.backends.llvm import target
 from jitgrad.backends.llvm.code_object import compile_entry
 from jitgrad.backends.llvm.unroll import USUAL
 from jitgrad.core.errors import BackendError
-from tests.machine_code import run, table
+from tests.machine_code import AVX2, AVX512, CPUS, kernel_assembly, needs_x86, run, table
 
 FLAT = """
 def kernel(x0, x1, y0, y1, alpha, start, stop):
@@ -137,24 +137,32 @@ def test_rows(n):
         np.testing.assert_allclose(out, t / t.sum(1, keepdims=True), rtol=1e-5)
 
 
+@needs_x86
+@pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("name", FORMS)
-def test_documented_forms_vectorise(name):
-    code = build(name)
+def test_documented_forms_vectorise(name, cpu):
+    source, params, loops = FORMS[name]
+    llvm, _ = kernel_assembly(cpu, source, params, NAMESPACE)
 
-    assert code.llvm.count("vector.body") >= FORMS[name][2]
-    assert "vector.memcheck" not in code.llvm
-
-
-@pytest.mark.skipif(target.vector_bits() != 512, reason="needs AVX-512")
-def test_vectors_are_512_bits_wide():
-    assert "<16 x float>" in build("flat").llvm
-    assert "zmm" in build("flat").asm
+    assert llvm.count("vector.body") >= loops
+    assert "vector.memcheck" not in llvm
 
 
-def test_loops_work_on_several_vectors_at_once():
+@needs_x86
+@pytest.mark.parametrize(("cpu", "floats", "register"), [(AVX2, 8, "ymm"), (AVX512, 16, "zmm")])
+def test_vectors_are_as_wide_as_registers(cpu, floats, register):
+    llvm, assembly = kernel_assembly(cpu, *FORMS["flat"][:2])
+
+    assert f"<{floats} x float>" in llvm
+    assert register in assembly
+
+
+@needs_x86
+@pytest.mark.parametrize("cpu", CPUS)
+def test_loops_work_on_several_vectors_at_once(cpu):
     divisions = LOOP + "        y0[i] = to_f32(1.0) / x0[i]\n"
-    code = compile_entry(divisions, "kernel", {}, params=("f32*", "f32*"), key=None)
-    assert len(re.findall(r"fdiv <\d+ x float>", code.llvm)) >= USUAL
+    llvm, _ = kernel_assembly(cpu, divisions, ("f32*", "f32*"))
+    assert len(re.findall(r"fdiv <\d+ x float>", llvm)) >= USUAL
 
 
 def test_maximum_keeps_nan():
@@ -305,16 +313,18 @@ def test_memory_of_dropped_kernels_is_freed():
     assert int(path.read_text().split()[0]) - before < 400  # pages of 4 kB
 
 
+@needs_x86
 def test_functions_that_numba_compiled_are_inlined():
     from jitgrad.backends.llvm.numba_function import numba_function
 
     text = LOOP + "        y0[i] = square(x0[i])\n"
 
-    code = compile_entry(text, "kernel", {"square": numba_function(lambda x: x * x)}, params=("f32*", "f32*"), key=None)
+    llvm, _ = kernel_assembly(AVX2, text, ("f32*", "f32*"), {"square": numba_function(lambda x: x * x)})
 
-    assert "vector.body" in code.llvm
+    assert "vector.body" in llvm
 
 
+@needs_x86
 def test_functions_of_the_source_are_inlined():
     text = "def twice(x):\n    return x + x\n\n\ndef fourfold(x):\n    return twice(twice(x))\n\n\n"
     x = np.arange(40, dtype=np.float32)
@@ -324,7 +334,7 @@ def test_functions_of_the_source_are_inlined():
     code = compile_entry(text, "kernel", {}, params=("f32*", "f32*"), key=None)
     run(code, table(x, y), 0, 40)
 
-    assert "vector.body" in code.llvm
+    assert "vector.body" in kernel_assembly(AVX2, text, ("f32*", "f32*"))[0]
     np.testing.assert_array_equal(y, 4 * x)
 
 
