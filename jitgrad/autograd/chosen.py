@@ -23,9 +23,6 @@ def chosen_gradients(
 ) -> tuple[Tensor | None, ...]:
     """d(outputs)/d(inputs), one tensor per input in its shape and dtype; every ``.grad`` stays as it is.
 
-    Called ``jg.autograd.grad``. ``backward(create_graph=True)`` adds to the ``.grad`` of every leaf, parameters
-    included; this function computes the gradients it was asked for and nothing else.
-
     Args:
         outputs: a tensor or several; their gradients are summed.
         inputs: tensors that the outputs were computed from, leaves or not.

@@ -87,7 +87,8 @@ import numpy as np
 from jitgrad.jit.repro import Record, BufferExtent, check, kernel_names
 
 globals().update(kernel_names())
-arrays = np.load(os.path.join(os.path.dirname(os.path.abspath(__file__)), {data!r}))
+with np.load(os.path.join(os.path.dirname(os.path.abspath(__file__)), {data!r})) as file:
+    arrays = dict(file)
 checks = []
 
 # The program:
