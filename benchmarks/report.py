@@ -174,7 +174,7 @@ GROUPS = {
         "size_1e4",
     ),
     "matrix products": (
-        "mlp", "lstm_cell", "pinn", "transformer", "mlp_step_128", "mlp_step_1024",
+        "mlp", "lstm_cell", "pinn", "transformer", "kinematics", "mlp_step_128", "mlp_step_1024",
     ),
 }  # fmt: skip
 

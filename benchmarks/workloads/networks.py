@@ -165,6 +165,27 @@ def _transformer_inputs(rng: np.random.Generator, sizes: Sizes) -> Arrays:
     return p, f32(rng, sizes["batch"], sizes["time"], d)
 
 
+def _kinematics(peer: Peer) -> Callable[..., Any]:
+    """The pose at the end of a chain of joints: each is a 4 x 4 transform that depends on one number per sample."""
+    xp = peer.xp
+
+    def loss(joints: Any, angles: Any, target: Any) -> Any:
+        pose = None
+        for k, (fixed, turning) in enumerate(joints):
+            transform = fixed + angles[:, None, None, k] * turning
+            pose = transform if pose is None else xp.matmul(pose, transform)
+        return xp.mean(xp.square(pose - target))
+
+    assert peer.value_and_grad
+    return peer.value_and_grad(loss, argnums=(0, 1))
+
+
+def _kinematics_inputs(rng: np.random.Generator, sizes: Sizes) -> Arrays:
+    joints, batch = sizes["joints"], sizes["batch"]
+    chain = [(f32(rng, 4, 4, scale=0.5), f32(rng, 4, 4, scale=0.5)) for _ in range(joints)]
+    return chain, f32(rng, batch, joints), f32(rng, batch, 4, 4)
+
+
 MLP = {"widths": (784, 512, 512, 10), "batch": 256}
 SMALL = {"widths": (8, 6, 6, 4), "batch": 5}
 CELL = "matrix products, and the call: little work for each product"
@@ -218,5 +239,14 @@ WORKLOADS = (
         {"width": 256, "time": 128, "batch": 8},
         {"width": 32, "time": 4, "batch": 2},
         limits="matrix products",
+    ),
+    Workload(
+        "kinematics",
+        "chain of 4 x 4 transforms: value and gradients",
+        _kinematics_inputs,
+        _kinematics,
+        {"joints": 6, "batch": 4096},
+        {"joints": 3, "batch": 5},
+        limits="products of small matrices, one for each sample",
     ),
 )
