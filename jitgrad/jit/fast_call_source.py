@@ -19,7 +19,7 @@ from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.buffer_pool import POOL, address_of
 from jitgrad.jit.executable import Executable, overlapping
-from jitgrad.jit.signature import Call, Static, static_key
+from jitgrad.jit.signature import NAMESPACE, Call, Static, static_key
 from jitgrad.runtime.executor.fastcall import data_address
 
 MISS = object()
@@ -119,7 +119,7 @@ class FastCallWriter:
             "ndarray": np.ndarray, "take": POOL.take, "of_result": Tensor.of_result, "grad_enabled": grad_enabled,
             "interpreter": current_interpreter._variable, "defaults": config._Defaults, "np": np,
             "empty": np.empty, "data_address": data_address(), "asarray": np.asarray,
-            "static_key": static_key, "flatten": partial(optree.tree_flatten, none_is_leaf=True),
+            "static_key": static_key, "flatten": partial(optree.tree_flatten, none_is_leaf=True, namespace=NAMESPACE),
         }  # fmt: skip
         self.leaves: list[str] = []
         self.tensors: list[str] = []
@@ -157,8 +157,10 @@ class FastCallWriter:
             for part, item in zip(parts, value, strict=True):
                 self.destructure(part, item)
         elif kind is dict:
-            keys = sorted(value)
+            keys = list(value)
             self.miss_if(f"type({name}) is not dict or len({name}) != {len(keys)}")
+            if len(keys) > 1 and (name != "kwargs" or self.call.keyword_order):
+                self.miss_if(f"tuple({name}) != {self.constant('K', tuple(keys))}")
             if plain([value[key] for key in keys]):
                 self.line(f"try: {name} = [{name}[k] for k in {self.constant('K', tuple(keys))}]")
                 self.line("except KeyError: return MISS")
@@ -170,7 +172,7 @@ class FastCallWriter:
                 self.line(f"{name}_{k} = {name}[{text}]")
                 self.destructure(f"{name}_{k}", value[key])
         else:
-            leaves, tree = optree.tree_flatten(value, none_is_leaf=True)
+            leaves, tree = optree.tree_flatten(value, none_is_leaf=True, namespace=NAMESPACE)
             if tree.is_leaf():
                 self.leaf(name, value)
                 return

@@ -17,6 +17,12 @@ from jitgrad.core.context import grad_enabled
 from jitgrad.core.errors import ArgumentError, UnguardableError
 from jitgrad.core.tensor import Tensor, check_supported
 
+# Arguments are flattened in this namespace of optree, in which dicts keep their insertion order: it is what a loop over
+# the items sees. Elsewhere optree sorts the keys.
+NAMESPACE = "jitgrad.arguments"
+_insertion_order = optree.dict_insertion_ordered(True, namespace=NAMESPACE)
+_insertion_order.__enter__()  # for the life of the process: it ends when the object does
+
 FLOAT_AVAL = Aval((), np.dtype(np.float64), weak=True)
 
 
@@ -29,6 +35,7 @@ class Call:
     leaves: list[Any]
     dynamic: tuple[int, ...]
     static: Mapping[str, Any]  # static objects by name, for the guards
+    keyword_order: bool = False  # whether the function sees in which order its keywords were passed
 
 
 def leaf_key(x: Any) -> Any:
@@ -83,6 +90,11 @@ class Signature:
         except (TypeError, ValueError):
             return {}
 
+    @cached_property
+    def sees_keyword_order(self) -> bool:
+        """Whether the function can tell in which order keywords were passed."""
+        return not self.parameters or any(p.kind is p.VAR_KEYWORD for p in self.parameters.values())
+
     def names_of(self, chosen: Sequence[int | str], option: str) -> frozenset[str]:
         """The parameters that ``option`` of @jit lists by name or position. Raises ArgumentError for one that is none."""
         names = list(self.parameters)
@@ -125,14 +137,16 @@ class Signature:
         if self.static_names:
             args, kwargs, static = self._split(args, kwargs)
             key_static = tuple((name, static_key(name, value)) for name, value in sorted(static.items()))
-        leaves, treedef = optree.tree_flatten((args, kwargs), none_is_leaf=True)
+        if len(kwargs) > 1 and not self.sees_keyword_order:
+            kwargs = dict(sorted(kwargs.items()))
+        leaves, treedef = optree.tree_flatten((args, kwargs), none_is_leaf=True, namespace=NAMESPACE)
         keys = tuple(map(leaf_key, leaves))
         dynamic = tuple(k for k, x in enumerate(leaves) if is_dynamic(x))
         key = (treedef, keys, key_static, _repeats(leaves), grad_enabled.get(), config.get_default_dtype())
         static.update(
             {f"argument {k}": x for k, x in enumerate(leaves) if not is_dynamic(x) and hasattr(x, "__dict__")}
         )
-        return Call(key, treedef, leaves, dynamic, static)
+        return Call(key, treedef, leaves, dynamic, static, self.sees_keyword_order)
 
     def _split(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -20,7 +20,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.guards.environment import Environment
 from jitgrad.guards.guard import Guard
 from jitgrad.jit.output_views import ResultView, find_view
-from jitgrad.jit.signature import FLOAT_AVAL, Call, Static
+from jitgrad.jit.signature import FLOAT_AVAL, NAMESPACE, Call, Static
 from jitgrad.ops.random import default_generator
 
 
@@ -79,12 +79,25 @@ def trace_call(function: Callable[..., Any], name: str, call: Call, donated: Seq
         leaves, tensors = _traced_leaves(trace, call)
         args, kwargs = optree.tree_unflatten(call.treedef, leaves)
         result = function(*(_unbox(a) for a in args), **{k: _unbox(v) for k, v in kwargs.items()})
+        _check_containers(function, name, call, leaves, (args, kwargs))
         return _finish(trace, surroundings, call, tensors, result, name, donated)
     except BaseException:
         surroundings.restore()
         raise
     finally:
         current_interpreter.reset(token)
+
+
+def _check_containers(
+    function: Callable[..., Any], name: str, call: Call, leaves: Sequence[Any], arguments: tuple[Any, ...]
+) -> None:
+    """The dicts and lists among the arguments must be as they were: a compiled call would not change them again."""
+    after, treedef = optree.tree_flatten(arguments, none_is_leaf=True, namespace=NAMESPACE)
+    if treedef != call.treedef or any(a is not b for a, b in zip(after, leaves, strict=True)):
+        raise UnguardableError(
+            f"@jit function {name!r} at {Origin.of_code_of(function).full()} changes a dict or list that is an argument; "
+            "the compiled program would not do that again. Change a copy, dict(argument) or [*argument], and return it."
+        )
 
 
 def _unbox(x: Any) -> Any:
