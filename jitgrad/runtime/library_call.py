@@ -19,7 +19,7 @@ from jitgrad.runtime.executor.blas import find_blas
 from jitgrad.runtime.executor.gemm import Gemm, gemms_of
 from jitgrad.runtime.executor.tiled_products import tiled_product, tiles_pay
 from jitgrad.runtime.library.batched_gemm import small_products
-from jitgrad.runtime.library.registry import substitute
+from jitgrad.runtime.library.registry import find_kernel
 
 
 class Memory(Protocol):
@@ -55,7 +55,7 @@ class LibraryCall:
         self.into = first if step.op.name == "matmul" and first.aval.ndim >= 2 and first.aval.dtype != HALF else None
         kept = [p.location is not None and p.location.buffer in made for p in step.writes]
         self.writes = tuple([(slots[_buffer(p)] if own else -1, p) for p, own in zip(step.writes, kept, strict=True)])
-        found = substitute(step.op, self.avals, dict(step.attrs)) if native else None
+        found = find_kernel(step.op, self.avals, dict(step.attrs)) if native else None
         at = first.location
         self.over = step.op.name in UPDATES and at is not None and step.reads[0].location is at
         theirs = self.over and at is not None and at.buffer.role == "input"

@@ -24,7 +24,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Machine code for reads and changes at places of arrays of every size."""
-    monkeypatch.setattr(indexed_access, "CALL", 0)
+    monkeypatch.setattr(indexed_access, "MIN_NUMPY_NS", 0)
 
 
 @pytest.fixture

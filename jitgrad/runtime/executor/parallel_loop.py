@@ -1,8 +1,9 @@
-"""Machine code outside compiled programs: items side by side in a loop, and shared among the team's threads."""
+"""Runs machine code outside compiled programs on the threads of the pool, and unrolls its inner loops."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,21 +11,30 @@ from jitgrad.backends.llvm.code_object import CodeObject
 from jitgrad.eager.buffer_pool import address_of
 from jitgrad.runtime.executor import instruction_loop, thread_pool
 
+Array = np.ndarray[Any, Any]
 
-def run_shared(code: CodeObject, words: Sequence[int], items: int, chunk: int) -> None:
-    """``code(words, start, stop)`` for all ``items``, ``chunk`` of them at a time, on as many threads as there are.
+_MAX_BLOCKS = 16  # an even load on as many threads as share memory well
 
-    What an item computes must not depend on others: which thread does it, and when, is open.
+
+def run_parallel(
+    code: CodeObject, args: Sequence[int | Array], iterations: int, *, min_block: int = 1, multiple_of: int = 1
+) -> None:
+    """Call ``code(args, start, stop)`` for blocks of all ``iterations``, on any number of threads.
+
+    Iterations must not depend on each other, since their order is not defined. A block has at least ``min_block``
+    iterations and, but for the last, a multiple of ``multiple_of``. Arrays are passed as the addresses of their data.
     """
-    if not items:
+    if not iterations:
         return
-    table = np.array(words, np.int64)
+    table = np.array([a if isinstance(a, int) else address_of(a) for a in args], np.int64)
+    block = max(min_block, -(-iterations // _MAX_BLOCKS))
     instruction = np.zeros((1, instruction_loop.INSTRUCTION_WORDS), np.int64)
-    instruction[0, :5] = instruction_loop.KERNEL, code.address, address_of(table), items, chunk
+    block = -(-block // multiple_of) * multiple_of
+    instruction[0, :5] = instruction_loop.KERNEL, code.address, address_of(table), iterations, block
     thread_pool.run(address_of(instruction), 1)
 
 
-def side_by_side(source: str, count: int) -> str:
-    """``source`` with every line that speaks of item ``{k}`` written for items 0 to ``count - 1``, one after the other."""
+def unrolled(source: str, count: int) -> str:
+    """``source`` with each line that contains ``{k}`` repeated for ``k`` from 0 to ``count - 1``."""
     lines = [line.replace("{k}", str(k)) for line in source.splitlines() for k in range(count if "{k}" in line else 1)]
     return "\n".join(lines)

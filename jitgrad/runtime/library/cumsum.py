@@ -1,4 +1,4 @@
-"""Running sums as machine code: NumPy takes one element at a time, on one thread, whichever way the axis lies."""
+"""Cumulative sums as machine code; NumPy adds one element at a time, on one thread, along any axis."""
 
 from __future__ import annotations
 
@@ -11,21 +11,17 @@ import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.core.aval import Aval, dtype_name
-from jitgrad.eager.buffer_pool import address_of, empty
+from jitgrad.eager.buffer_pool import empty
 from jitgrad.ops.movement import accumulator_dtype
-from jitgrad.runtime.executor.parallel_loop import run_shared, side_by_side
-
-Array = np.ndarray[Any, Any]
+from jitgrad.runtime.executor.parallel_loop import Array, run_parallel, unrolled
 
 _DTYPES = frozenset({"f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool"})
-_SMALL = 1 << 12  # elements: up to here NumPy has finished before threads and tables are set up
-_BAND = 256  # columns of a chunk at least: of long rows, so many are worth the page that they lie in
-_ROWS = 8  # rows that are summed side by side, so that an addition need not wait for the one before
+_MIN_COLUMNS = 256  # of a block: part of a long row should use most of a page of memory
+_ROWS = 8  # summed together, so that an addition need not wait for the one before
 
-# A chunk is a range of columns, counted on through all matrices; each column is summed from its first element on, in
-# order, as NumPy does. ``first`` and ``step`` are the elements from a matrix to the row where sums start, and from each
-# row to the next.
-_COLUMNS = """
+# An iteration is a column, numbered through all matrices. Each column is summed in order from its first element, as NumPy
+# does. ``first`` is the offset in a matrix of the row where sums start, ``step`` the distance to the next row.
+_BY_COLUMNS = """
 def scan_columns(y, x, length, width, first, step, start, stop):
     for k in range(start // width, (stop - 1) // width + 1):
         left = max(start - k * width, 0)
@@ -44,8 +40,8 @@ def scan_columns(y, x, length, width, first, step, start, stop):
                 to[j] = total[j] + {cast}(term[j])
 """
 
-# The same for rows: each is summed on its own, eight of them at a time.
-_LINES = """
+# An iteration is a row; eight are summed together.
+_BY_ROWS = """
 def scan_rows(y, x, length, first, step, start, stop):
     for group in range(start, stop, {rows}):
         if group + {rows} <= stop:
@@ -71,13 +67,13 @@ def scan_rows(y, x, length, first, step, start, stop):
 @cache
 def _columns(dtype: str, total: str) -> CodeObject:
     params = (f"{total}*", f"{dtype}*", "i64", "i64", "i64", "i64")
-    return compile_entry(_COLUMNS.format(cast=f"to_{total}"), "scan_columns", {}, params=params, key="")
+    return compile_entry(_BY_COLUMNS.format(cast=f"to_{total}"), "scan_columns", {}, params=params, key="")
 
 
 @cache
 def _rows(dtype: str, total: str) -> CodeObject:
     params = (f"{total}*", f"{dtype}*", "i64", "i64", "i64")
-    source = side_by_side(_LINES, _ROWS).format(cast=f"to_{total}", rows=_ROWS)
+    source = unrolled(_BY_ROWS, _ROWS).format(cast=f"to_{total}", rows=_ROWS)
     return compile_entry(source, "scan_rows", {}, params=params, key="")
 
 
@@ -90,15 +86,12 @@ def _cumulative_sum(x: Array, *, axis: int, reverse: bool) -> Array:
     names = dtype_name(x.dtype), dtype_name(dtype)
     lines = x.size // length
     if width > 1:
-        words = [address_of(out), address_of(x), length, width, first, step]
-        run_shared(_columns(*names), words, lines, max(_BAND, -(-lines // 8)))
+        run_parallel(_columns(*names), [out, x, length, width, first, step], lines, min_block=_MIN_COLUMNS)
     else:
-        words = [address_of(out), address_of(x), length, first, step]
-        run_shared(_rows(*names), words, lines, _ROWS * max(1, -(-lines // (8 * _ROWS))))
+        run_parallel(_rows(*names), [out, x, length, first, step], lines, multiple_of=_ROWS)
     return out
 
 
 def find_cumulative_sum(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
     """For `jitgrad.runtime.library.registry`."""
-    x = operands[0]
-    return _cumulative_sum if x.size > _SMALL and dtype_name(x.dtype) in _DTYPES else None
+    return _cumulative_sum if dtype_name(operands[0].dtype) in _DTYPES else None

@@ -1,4 +1,4 @@
-"""Elements and rows read at given places, as machine code: NumPy reads one at a time, on one thread."""
+"""Reads elements and rows at indices with machine code; NumPy reads one at a time, on one thread."""
 
 from __future__ import annotations
 
@@ -9,49 +9,50 @@ from jitgrad.core.aval import Aval, Shape
 from jitgrad.core.op import OpDef
 from jitgrad.eager.buffer_pool import empty
 from jitgrad.ops.indexing import GATHER, INDEX_GET, TAKE
-from jitgrad.runtime.library.indexed_access import Array, IndexSpace, along, at_axes, for_each, handles, pays, run
+from jitgrad.runtime.executor.parallel_loop import Array
+from jitgrad.runtime.library.indexed_access import Access, IndexSpace, along, at_axes, for_each, handles, pays, run
 
-# ns that NumPy takes for a row, a little less than measured
+# ns that NumPy takes for a row, slightly less than measured
 _TAKE, _GATHER, _INDEX_GET = 1, 8, 4
 
 
-def _reader(op: OpDef, shape: Shape, walk: IndexSpace) -> Callable[..., Array]:
-    """What reads as ``walk`` says; the result has the given shape."""
+def _reader(op: OpDef, shape: Shape, space: IndexSpace) -> Callable[..., Array]:
+    """A function that reads ``space`` into a result of the given shape."""
 
     def read(x: Array, *indices: Array, **attrs: Any) -> Array:
         if x.flags.c_contiguous and x.flags.aligned:
             out = empty(shape, x.dtype)
-            if run("read", walk, out, x, indices):
+            if run(Access.READ, space, out, x, indices):
                 return out
-        result: Array = op.eager(x, *indices, **attrs)  # if an index is out of bounds, it says so
+        result: Array = op.eager(x, *indices, **attrs)  # reports an index that is out of bounds
         return result
 
     return read
 
 
-def _found(
-    op: OpDef, operands: Sequence[Aval], attrs: Mapping[str, Any], walk: IndexSpace | None, row: int
+def _find(
+    op: OpDef, operands: Sequence[Aval], attrs: Mapping[str, Any], space: IndexSpace | None, row: int
 ) -> Callable[..., Array] | None:
-    if walk is None or not handles(operands[0], operands[1:]) or not pays(walk, row):
+    if space is None or not handles(operands[0], operands[1:]) or not pays(space, row):
         return None
     result = op.abstract(operands, attrs)
     assert isinstance(result, Aval)
-    return _reader(op, result.shape, walk)
+    return _reader(op, result.shape, space)
 
 
 def find_take(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
     """For `jitgrad.runtime.library.registry`."""
     x, index = operands
-    return _found(TAKE, operands, attrs, along(x.shape, attrs["axis"], index), _TAKE)
+    return _find(TAKE, operands, attrs, along(x.shape, attrs["axis"], index), _TAKE)
 
 
 def find_gather(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
     """For `jitgrad.runtime.library.registry`."""
     x, index = operands
-    return _found(GATHER, operands, attrs, for_each(x.shape, attrs["axis"], index), _GATHER)
+    return _find(GATHER, operands, attrs, for_each(x.shape, attrs["axis"], index), _GATHER)
 
 
 def find_index_get(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
     """For `jitgrad.runtime.library.registry`."""
     x, *indices = operands
-    return _found(INDEX_GET, operands, attrs, at_axes(x.shape, attrs["axes"], indices), _INDEX_GET)
+    return _find(INDEX_GET, operands, attrs, at_axes(x.shape, attrs["axes"], indices), _INDEX_GET)

@@ -1,65 +1,70 @@
-"""Machine code that reads, writes or adds elements at the places that arrays of indices name."""
+"""Machine code that reads, writes or adds elements at indices."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from math import prod
-from typing import Any
 
 import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.core.aval import Aval, Shape, broadcast_shapes, dtype_name
 from jitgrad.eager.buffer_pool import address_of
-from jitgrad.runtime.executor.parallel_loop import run_shared
+from jitgrad.runtime.executor.parallel_loop import Array, run_parallel
 
-Array = np.ndarray[Any, Any]
+MIN_NUMPY_NS = 16_000  # of NumPy's work, as `pays` counts it: from here on machine code is faster, whose call takes 10 us
+_COPIED_PER_NS = 32  # elements of a row that NumPy copies in 1 ns
+_MIN_ELEMENTS = 4096  # of a block, some 2 us: below, sharing costs more than it saves
+_MAX_BANDS = 4  # of columns: where rows are a power of two apart, parts of them compete for the same cache lines
+_MIN_BAND = 32  # columns of a band: two cache lines
+_MAX_FIXED = 32  # rows up to this length have a loop of fixed length: a general loop takes longer to start than they take
+_UNSIGNED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # elements that are only copied are copied as integers
 
-CALL = 16_000  # ns of NumPy's work, as `pays` counts it, from which on machine code is faster: a call takes 10 us
-_COPIED = 32  # elements of a row that NumPy copies in 1 ns
-_CHUNKS = 16  # of a launch, at most: an even load on as many threads as share memory well
-_LEAST = 4096  # elements of a chunk, some 2 us: below, sharing costs more than it saves
-_BANDS = 4  # of columns, at most: parts of a row that lies a power of two from the next share lines of a cache
-_BAND = 32  # columns of a band, at least: two lines of a cache
-_FIXED = 32  # rows up to so long have a loop of their own: one for any length takes longer to start than they take
-_WIDE = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # what is only moved is moved as words
+_INDEX_DTYPES = {np.dtype(np.int32): np.int32}  # those used as they are; others are converted to int64
 
-_INDEX = {np.dtype(np.int32): np.int32}  # dtypes that indices keep
+
+class Access(Enum):
+    """The operation at each index. Of several values for one index, `WRITE` keeps the last and `ADD` adds in order."""
+
+    READ = "read"
+    WRITE = "write"
+    ADD = "add"
 
 
 @dataclass(frozen=True, slots=True)
 class IndexSpace:
-    """Places in an array of shape ``[outer, *lengths, width]``, and moved rows in one of ``[outer, count, width]``.
+    """Rows of an array of shape ``[outer, *lengths, width]``, selected into (or from) one of ``[outer, count, width]``.
 
-    There is an array of indices for each of ``lengths``: of shape ``[count]``, or ``[outer, count]`` where ``own``, or
-    ``[outer, count, width]``, an index for each element, where ``own`` and ``single``.
+    Each of ``lengths`` has an array of indices. Its shape is ``[count]``; with ``per_outer`` ``[outer, count]``; with
+    ``per_element`` too ``[outer, count, width]``.
     """
 
     outer: int
     lengths: tuple[int, ...]
     count: int
     width: int
-    own: bool = False
-    single: bool = False
+    per_outer: bool = False
+    per_element: bool = False
 
 
 def along(x: Shape, axis: int, index: Aval) -> IndexSpace:
-    """Rows of an array of shape ``x`` along ``axis``, the same for all that is before it."""
+    """Rows along ``axis`` of an array of shape ``x``; all outer axes use the same indices."""
     return IndexSpace(prod(x[:axis]), (x[axis],), index.size, prod(x[axis + 1 :]))
 
 
 def for_each(x: Shape, axis: int, index: Aval) -> IndexSpace | None:
-    """An element of ``x`` for every index, where it stands but for ``axis``; None if ``index`` leaves gaps in ``x``."""
+    """An element for every index, at the index's own position except in ``axis``; None if ``index`` is narrower than ``x``."""
     if x[axis + 1 :] != index.shape[axis + 1 :] or x[1:axis] != index.shape[1:axis]:
         return None
     width = prod(x[axis + 1 :])
-    return IndexSpace(prod(index.shape[:axis]), (x[axis],), index.shape[axis], width, own=True, single=width > 1)
+    return IndexSpace(prod(index.shape[:axis]), (x[axis],), index.shape[axis], width, per_outer=True, per_element=width > 1)
 
 
 def at_axes(x: Shape, axes: Sequence[int], indices: Sequence[Aval]) -> IndexSpace | None:
-    """Rows where several indices at neighbouring ``axes`` say; None if the axes are no neighbours."""
+    """Rows at several indices along adjacent ``axes``; None if the axes are not adjacent."""
     first, last = axes[0], axes[-1]
     if last - first != len(axes) - 1:
         return None
@@ -68,36 +73,36 @@ def at_axes(x: Shape, axes: Sequence[int], indices: Sequence[Aval]) -> IndexSpac
 
 
 def handles(x: Aval, indices: Sequence[Aval]) -> bool:
-    """Whether `run` takes arrays that look like ``x`` and ``indices``."""
+    """Whether `run` supports arrays such as ``x`` and ``indices``."""
     return (
         x.size > 0
-        and x.dtype.itemsize in _WIDE
+        and x.dtype.itemsize in _UNSIGNED
         and all(i.size > 0 and i.dtype.kind in "iu" and i.dtype != np.uint64 for i in indices)
     )
 
 
-def within(walk: IndexSpace, indices: Sequence[Array]) -> bool:
+def in_bounds(space: IndexSpace, indices: Sequence[Array]) -> bool:
     """Whether all ``indices`` are within bounds."""
-    return all(bool(-n <= i.min() and i.max() < n) for i, n in zip(indices, walk.lengths, strict=True))
+    return all(bool(-n <= i.min() and i.max() < n) for i, n in zip(indices, space.lengths, strict=True))
 
 
-def pays(walk: IndexSpace, row: int, element: int = 0) -> bool:
-    """Whether `run` is faster than a function of NumPy's that takes ``row`` and ``element`` ns for one of them."""
-    rows = walk.outer * walk.count * (walk.width if walk.single else 1)
-    elements = walk.outer * walk.count * walk.width
-    return rows * row + elements * element + elements // _COPIED >= CALL
+def pays(space: IndexSpace, row: int, element: int = 0) -> bool:
+    """Whether `run` is faster than a NumPy function that takes ``row`` ns per row and ``element`` ns per element."""
+    rows = space.outer * space.count * (space.width if space.per_element else 1)
+    elements = space.outer * space.count * space.width
+    return rows * row + elements * element + elements // _COPIED_PER_NS >= MIN_NUMPY_NS
 
 
 # --- source --------------------------------------------------------------------------------------------------------
 
-# Reading is shared by rows. A place is found and read in one go: with an element a row, that is in vectors.
+# Threads share reads by rows. The index is computed and read in one loop, which is vectorised where a row is one element.
 _READ = """
     for o in range(start // count, (stop - 1) // count + 1):
         for p in range(max(start - o * count, 0), min(stop - o * count, count)):
-            k = o * own + p
-            {place}
+            k = o * index_step + p
+            {index}
             to = at(y, (o * count + p) * width)
-            row = at(x, (o * {length} + place) * width)
+            row = at(x, (o * {length} + index) * width)
             for j in range(width):
                 to[j] = row[j]
 """
@@ -107,14 +112,14 @@ _READ_SINGLE = """
         row = at(x, r // count * {length} * width)
         for j in range(width):
             k = r * width + j
-            {place}
-            to[j] = row[place * width + j]
+            {index}
+            to[j] = row[index * width + j]
 """
-# Changes are shared by bands of columns: a thread goes through all rows with its columns, so that every element is changed
-# in the order of the rows, on any number of threads. Places are found ahead, in vectors.
+# Threads share changes by bands of columns. One thread goes through all rows of its columns, so every element is changed in
+# the order of the rows, on any number of threads. Indices are computed ahead, in a vectorised loop.
 _CHANGE = """
     bands = (width - 1) // band + 1
-    places = scratch_i64(256)
+    indices = scratch_i64(256)
     for item in range(start, stop):
         o = item // bands
         left = (item - o * bands) * band
@@ -122,12 +127,12 @@ _CHANGE = """
         for first in range(0, count, 256):
             last = min(first + 256, count)
             for p in range(first, last):
-                k = o * own + p
-                {place}
-                places[p - first] = place
+                k = o * index_step + p
+                {index}
+                indices[p - first] = index
             {ahead}
             for p in range(first, last):
-                to = at(y, (o * {length} + places[p - first]) * width)
+                to = at(y, (o * {length} + indices[p - first]) * width)
                 row = at(x, (o * count + p) * width)
                 {change}
 """
@@ -141,54 +146,54 @@ _CHANGE_SINGLE = """
             row = at(x, (o * count + p) * width)
             for j in range(left, right):
                 k = (o * count + p) * width + j
-                {place}
-                to = at(y, (o * {length} + place) * width)
+                {index}
+                to = at(y, (o * {length} + index) * width)
                 to[j] = {value}
 """
 
-# An addition loads what it changes, many at a time. Stores do not: they wait for one line after the other.
+# An addition loads what it changes, many at a time. Stores alone would wait for one cache line after the other.
 _AHEAD = [
     "for p in range(first, last):",
-    "    prefetch(y, (o * {length} + places[p - first]) * width + left)",
+    "    prefetch(y, (o * {length} + indices[p - first]) * width + left)",
 ]
 
 
-def _place(arrays: int) -> list[str]:
-    """Statements that find ``place`` from element ``k`` of the arrays of indices; 0, and a note, if out of bounds."""
+def _index(arrays: int) -> list[str]:
+    """Statements that set ``index`` from element ``k`` of the index arrays; if out of bounds, to 0, and ``outside``."""
     lines, number = [], "i0"
     for n in range(arrays):
         lines += [f"i{n} = to_i64(a{n}[k])", f"i{n} = select(i{n} < 0, i{n} + n{n}, i{n})"]
         number = f"({number}) * n{n} + i{n}" if n else number
     inside = " and ".join(f"0 <= i{n} < n{n}" for n in range(arrays))
     noted = "outside |= select(inside, to_i64(0), to_i64(1))"
-    return [*lines, f"inside = {inside}", noted, f"place = select(inside, {number}, to_i64(0))"]
+    return [*lines, f"inside = {inside}", noted, f"index = select(inside, {number}, to_i64(0))"]
 
 
-def _filled(form: str, blocks: Mapping[str, Sequence[str]]) -> list[str]:
-    """The lines of ``form``; in place of a line that names a block, those of the block, as far in."""
+def _filled(template: str, blocks: Mapping[str, Sequence[str]]) -> list[str]:
+    """The lines of ``template``, with each line that names a block replaced by the block at the same indentation."""
     lines = []
-    for line in form.strip("\n").splitlines():
+    for line in template.strip("\n").splitlines():
         margin = line[: len(line) - len(line.lstrip())]
         lines += [margin + text for text in blocks[line.strip()]] if line.strip() in blocks else [line]
     return lines
 
 
 @cache
-def _code(move: str, single: bool, fixed: int, dtype: str, indices: tuple[str, ...]) -> CodeObject:
-    """``fixed``: a width that the code is for, 0 if it is for any; ``indices``: their dtypes."""
-    if move == "read":
-        form = _READ_SINGLE if single else _READ
+def _code(access: Access, per_element: bool, fixed: int, dtype: str, indices: tuple[str, ...]) -> CodeObject:
+    """``fixed``: the only width that the code is for, or 0 for any width; ``indices``: their dtypes."""
+    if access is Access.READ:
+        template = _READ_SINGLE if per_element else _READ
     else:
-        form = _CHANGE_SINGLE if single else _CHANGE
+        template = _CHANGE_SINGLE if per_element else _CHANGE
     arrays, lengths = [f"a{n}" for n in range(len(indices))], [f"n{n}" for n in range(len(indices))]
-    value = f"to_{dtype}(to[j] + row[j])" if move == "add" else "row[j]"
+    value = f"to_{dtype}(to[j] + row[j])" if access is Access.ADD else "row[j]"
     change = ["for j in range(left, right):", f"    to[j] = {value}"]
-    if move == "add" and fixed > 1:
+    if access is Access.ADD and fixed > 1:
         change = [f"add_row(to, row, {fixed})"]
-    ahead = _AHEAD if move == "write" else []
-    text = "\n".join(_filled(form, {"{place}": _place(len(indices)), "{change}": change, "{ahead}": ahead}))
+    ahead = _AHEAD if access is Access.WRITE else []
+    text = "\n".join(_filled(template, {"{index}": _index(len(indices)), "{change}": change, "{ahead}": ahead}))
     lines = [
-        f"def move(y, x, wrong, {', '.join([*arrays, *lengths])}, count, width, own, band, start, stop):",
+        f"def access(y, x, wrong, {', '.join([*arrays, *lengths])}, count, width, index_step, band, start, stop):",
         "    outside = to_i64(0)",
         *([f"    width = {fixed}", f"    band = {fixed}"] if fixed else []),
         text.format(length="(" + " * ".join(lengths) + ")", value=value),
@@ -196,48 +201,48 @@ def _code(move: str, single: bool, fixed: int, dtype: str, indices: tuple[str, .
         "        wrong[0] = 1",
     ]
     params = [f"{dtype}*", f"{dtype}*", "i64*", *[f"{d}*" for d in indices], *["i64"] * (len(indices) + 4)]
-    return compile_entry("\n".join(lines), "move", {}, params=params, key="")
+    return compile_entry("\n".join(lines), "access", {}, params=params, key="")
 
 
 # --- running it ----------------------------------------------------------------------------------------------------
 
 
-def run(move: str, walk: IndexSpace, y: Array, x: Array, indices: Sequence[Array]) -> bool:
-    """Rows of ``x`` moved into ``y`` as `IndexSpace` says; whether all indices are within bounds.
+def run(access: Access, space: IndexSpace, y: Array, x: Array, indices: Sequence[Array]) -> bool:
+    """Read rows of ``x`` at ``indices`` into ``y``, or change the rows of ``y`` at ``indices`` by those of ``x``.
 
-    "read" takes rows of ``x`` from the places in ``indices``; "write" puts rows of ``x`` there, of several for one place
-    the last; "add" adds them in turn. ``y`` and ``x`` are C-contiguous, aligned and of one dtype, and not empty; ``y``
-    is undefined if an index is out of bounds.
+    ``y`` and ``x`` are C-contiguous, aligned, of one dtype, and not empty.
+
+    Returns:
+        Whether all indices are within bounds; if not, ``y`` is undefined.
     """
-    dtype, width = _unit(move, walk, y, x)
-    if move == "read":
-        band, items = width, walk.outer * walk.count
-        least = _LEAST // width + 1
+    dtype, width = _element(access, space, y, x)
+    if access is Access.READ:
+        band, iterations = width, space.outer * space.count
+        min_block = _MIN_ELEMENTS // width + 1
     else:
-        bands = max(1, min(_BANDS // walk.outer, width // _BAND))
+        bands = max(1, min(_MAX_BANDS // space.outer, width // _MIN_BAND))
         band = -(-width // bands // 16) * 16 if bands > 1 else width
-        items = walk.outer * -(-width // band)
-        least = _LEAST // (walk.count * band) + 1
+        iterations = space.outer * -(-width // band)
+        min_block = _MIN_ELEMENTS // (space.count * band) + 1
     if len(indices) > 1:
         indices = np.broadcast_arrays(*indices)
-    arrays = [np.ascontiguousarray(i, _INDEX.get(i.dtype, np.int64)) for i in map(np.asarray, indices)]
-    fixed = width if width <= _FIXED and not walk.single else 0
-    code = _code(move, walk.single, fixed, dtype, tuple([dtype_name(a.dtype) for a in arrays]))
+    arrays = [np.ascontiguousarray(i, _INDEX_DTYPES.get(i.dtype, np.int64)) for i in map(np.asarray, indices)]
+    fixed = width if width <= _MAX_FIXED and not space.per_element else 0
+    code = _code(access, space.per_element, fixed, dtype, tuple([dtype_name(a.dtype) for a in arrays]))
     wrong = np.zeros(1, np.int64)
-    words = [address_of(y), address_of(x), address_of(wrong), *map(address_of, arrays), *walk.lengths]
-    words += [walk.count, width, walk.count if walk.own else 0, band]
-    run_shared(code, words, items, max(least, -(-items // _CHUNKS)))
+    sizes = [*space.lengths, space.count, width, space.count if space.per_outer else 0, band]
+    run_parallel(code, [y, x, wrong, *arrays, *sizes], iterations, min_block=min_block)
     return not wrong[0]
 
 
-def _unit(move: str, walk: IndexSpace, y: Array, x: Array) -> tuple[str, int]:
-    """The dtype of what is moved at once, and how many of them a row has."""
+def _element(access: Access, space: IndexSpace, y: Array, x: Array) -> tuple[str, int]:
+    """The dtype of what is copied or added at once, and how many of them a row has."""
     size = y.dtype.itemsize
-    if move == "add":
-        return dtype_name(y.dtype), walk.width
-    if walk.single:
-        return _WIDE[size], walk.width
-    row = size * walk.width
-    parts = row | address_of(x) | address_of(y)
-    size = min(parts & -parts, 8)  # the largest power of two that divides them all
-    return _WIDE[size], row // size
+    if access is Access.ADD:
+        return dtype_name(y.dtype), space.width
+    if space.per_element:
+        return _UNSIGNED[size], space.width
+    row = size * space.width
+    bits = row | address_of(x) | address_of(y)
+    size = min(bits & -bits, 8)  # the largest power of two that divides all three
+    return _UNSIGNED[size], row // size

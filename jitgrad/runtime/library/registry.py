@@ -1,36 +1,51 @@
-"""Which library ops have machine code of our own in compiled programs, in place of NumPy's function."""
+"""The library ops that compiled programs compute with machine code instead of NumPy's function."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jitgrad.core.aval import Aval
 from jitgrad.core.op import OpDef
 from jitgrad.runtime.library import argreduce, cumsum, gather, scatter, searchsorted, topk
 
-# Each looks at operands (their Avals) and attributes, and gives what computes the op for such operands, or None. What it
-# gives takes the same arrays and attributes as the op's eager function and must return the same bits. What stands in for an
-# op of `jitgrad.compiler.memory.donation.UPDATES` also takes ``into``, the first operand, if it may be changed and returned.
+# Takes the Avals of the operands and the attributes, and returns the function for such operands, or None. That function
+# takes the same arrays and attributes as the op's eager function and must return the same bits. For an op of
+# `jitgrad.compiler.memory.donation.UPDATES` it also takes ``into``, the first operand, if it may change and return it.
 Find = Callable[[Sequence[Aval], Mapping[str, Any]], Callable[..., Any] | None]
 
-_FINDERS: dict[str, Find] = {
-    "argmax": argreduce.find_argmax,
-    "argmin": argreduce.find_argmin,
-    "argtopk": topk.find_argtopk,
-    "cumulative_sum": cumsum.find_cumulative_sum,
-    "gather": gather.find_gather,
-    "index_add": scatter.find_index_add,
-    "index_get": gather.find_index_get,
-    "index_put": scatter.find_index_put,
-    "index_put_add": scatter.find_index_put_add,
-    "searchsorted": searchsorted.find_searchsorted,
-    "scatter_add": scatter.find_scatter_add,
-    "take": gather.find_take,
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """Machine code for an op. With fewer than ``min_size`` elements of operand ``sized_by``, NumPy is faster: it is done
+    before arguments and threads are ready."""
+
+    find: Find
+    min_size: int = 0
+    sized_by: int = 0
+
+
+_KERNELS = {
+    "argmax": _Kernel(argreduce.find_argmax, min_size=1 << 14),
+    "argmin": _Kernel(argreduce.find_argmin, min_size=1 << 14),
+    "argtopk": _Kernel(topk.find_argtopk, min_size=1 << 11),
+    "cumulative_sum": _Kernel(cumsum.find_cumulative_sum, min_size=(1 << 12) + 1),
+    "searchsorted": _Kernel(searchsorted.find_searchsorted, min_size=1 << 11, sized_by=1),
+    # these depend on more than a size: `jitgrad.runtime.library.indexed_access.pays`
+    "gather": _Kernel(gather.find_gather),
+    "index_add": _Kernel(scatter.find_index_add),
+    "index_get": _Kernel(gather.find_index_get),
+    "index_put": _Kernel(scatter.find_index_put),
+    "index_put_add": _Kernel(scatter.find_index_put_add),
+    "scatter_add": _Kernel(scatter.find_scatter_add),
+    "take": _Kernel(gather.find_take),
 }
 
 
-def substitute(op: OpDef, operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
-    """What computes ``op`` for operands that look like ``operands`` instead of NumPy; None if nothing does."""
-    find = _FINDERS.get(op.name)
-    return None if find is None else find(operands, attrs)
+def find_kernel(op: OpDef, operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
+    """The function that computes ``op`` for such operands with machine code; None: use NumPy."""
+    kernel = _KERNELS.get(op.name)
+    if kernel is None or operands[kernel.sized_by].size < kernel.min_size:
+        return None
+    return kernel.find(operands, attrs)

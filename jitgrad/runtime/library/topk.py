@@ -1,4 +1,4 @@
-"""Positions of the largest elements as machine code: the least of them is found by counting, only they are sorted."""
+"""Top-k indices as machine code: counting finds the smallest of the k elements, and only they are sorted."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.core.aval import Aval, dtype_name
-from jitgrad.eager.buffer_pool import address_of, empty
-from jitgrad.runtime.executor.parallel_loop import run_shared
-
-Array = np.ndarray[Any, Any]
+from jitgrad.eager.buffer_pool import empty
+from jitgrad.runtime.executor.parallel_loop import Array, run_parallel
 
 # An element's key is an i32 that is larger for larger elements: the same for 0.0 and -0.0, and the largest for any NaN.
 _KEYS = {
@@ -24,17 +22,16 @@ _KEYS = {
         "select(row[{step}] != row[{step}], to_i32(2147483647), to_i32(value ^ ((value >> 31) & 2147483647)))",
     ),
 }
-_SMALL = 1 << 11  # elements: with fewer NumPy has sorted them all before threads and tables are set up
-_SHORT = 32  # elements of a row up to which comparing each with each is the least work
-_PIECE = 1 << 12  # elements that are looked at again and again: their keys stay in the first-level cache
-_MANY = 4  # the part of a row, or of a piece, that is asked for from which on sorting it all is as fast
+_SHORT = 32  # elements of a row up to which comparing all pairs is the least work
+_PIECE = 1 << 12  # elements that are read repeatedly: their keys stay in the first-level cache
+_MAX_SHARE = 4  # for more than a quarter of a row, or of a piece, sorting all of it is as fast
 _BLOCK = 64  # keys that are compared at once
-_SHIFT = 32  # bits of a position: rows are shorter than that, as keys have the other half of a word
-_NOTHING = np.iinfo(np.int64).max  # comes after every candidate
+_SHIFT = 32  # bits of an index: the key takes the other half of a word
+_NOTHING = np.iinfo(np.int64).max  # sorts after every candidate
 
-# Bit by bit this finds the largest key that ``count`` keys of a piece or more are not below, by counting those: no branch
-# depends on a single element. Of equals the first ones are taken. A candidate is one word, its key turned round and its
-# position: the smaller, the better, and no two are equal. Keys behind the last element are the least, so never taken.
+# Finds bit by bit the largest key that at least ``count`` keys of a piece reach, by counting them: no branch depends on a
+# single element. The first of equal elements win. A candidate is one word of its inverted key and its index: smaller is
+# better, and no two are equal. Keys after the last element are the smallest, so they are never candidates.
 _SOURCE = """
 def find_largest(y, x, length, width, count, parts, piece, start, stop):
     keys = scratch_i32({piece})
@@ -84,7 +81,7 @@ def find_largest(y, x, length, width, count, parts, piece, start, stop):
             y[j] = to_i64({nothing})
 """
 
-# An element's place in the order is the number of those before it: the larger ones, and its equals further in front.
+# An element's rank is the number of larger elements and of equal ones before it.
 _RANKS = """
 def rank(y, x, length, width, count, start, stop):
     keys = scratch_i32({short})
@@ -123,14 +120,14 @@ def _code(entry: str, dtype: str, step: str) -> CodeObject:
 def _argtopk(x: Array, *, axis: int, count: int) -> Array:
     x = np.ascontiguousarray(x)
     length, width = x.shape[axis], prod(x.shape[axis + 1 :])
-    how = dtype_name(x.dtype), "j" if width == 1 else "j * width"
+    types = dtype_name(x.dtype), "j" if width == 1 else "j * width"
     lines, parts = x.size // length, -(-length // _PIECE)
     best = empty((lines, parts * count), np.dtype(np.int64))
-    words = [address_of(best), address_of(x), length, width, count]
+    args = [best, x, length, width, count]
     if length <= _SHORT:
-        run_shared(_code("rank", *how), words, lines, -(-lines // 16))
+        run_parallel(_code("rank", *types), args, lines)
     else:
-        run_shared(_code("find_largest", *how), [*words, parts, -(-length // parts)], lines * parts, -(-lines * parts // 16))
+        run_parallel(_code("find_largest", *types), [*args, parts, -(-length // parts)], lines * parts)
         best.sort(axis=1)
         best = best[:, :count] & ((1 << _SHIFT) - 1)
     return np.moveaxis(best.reshape(*x.shape[:axis], *x.shape[axis + 1 :], count), -1, axis)
@@ -140,7 +137,7 @@ def find_argtopk(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable
     """For `jitgrad.runtime.library.registry`."""
     (x,), count = operands, attrs["count"]
     length = x.shape[attrs["axis"]]
-    if dtype_name(x.dtype) not in _KEYS or x.size < _SMALL or length >= 1 << (_SHIFT - 1):
+    if dtype_name(x.dtype) not in _KEYS or length >= 1 << (_SHIFT - 1):
         return None
-    most = length if length <= _SHORT else min(_PIECE, length) // _MANY
+    most = length if length <= _SHORT else min(_PIECE, length) // _MAX_SHARE
     return _argtopk if 0 < count <= most else None
