@@ -225,7 +225,7 @@ def fit(target: Target, width: int, degree: int) -> tuple[list[float], float]:
 def main() -> None:
     """Print the module of coefficients."""
     mp.mp.prec = 160
-    print('"""Polynomial coefficients, lowest order first, by format width; ``fit.py`` made them and says how.')
+    print('"""Polynomial coefficients, lowest order first, by format width; ``tools/fit_vecmath.py`` made them and says how.')
     print('\nThe comment behind each table is the weighted error of the rounded polynomial.\n"""')
     tables: dict[str, list[str]] = {}
     for target in targets():
@@ -236,7 +236,7 @@ def main() -> None:
             lines += [f"        {', '.join(map(repr, row))}," for row in rows]
             tables.setdefault(target.name, []).append("\n".join([*lines, "    ),"]))
     for name, entries in tables.items():
-        print(f"\n{name}: dict[int, tuple[float, ...]] = {{")
+        print(f"\n{name}_TERMS: dict[int, tuple[float, ...]] = {{")
         print("\n".join(entries))
         print("}")
 

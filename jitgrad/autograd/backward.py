@@ -124,16 +124,16 @@ def run_backward(
         if wanted is None:
             _Sweep(None, None, retain_graph).run(roots)
             return []
-        keys = {key_of(edge) for edge in wanted if edge is not None}
+        keys = {edge_key(edge) for edge in wanted if edge is not None}
         sweep = _Sweep(keys, nodes_toward(keys, roots, since), retain_graph)
-        sweep.quiet = {key_of(edge) for edge in quiet if edge is not None}
+        sweep.quiet = {edge_key(edge) for edge in quiet if edge is not None}
         found = sweep.run(roots)
-        return [None if edge is None else found[key_of(edge)] for edge in wanted]
+        return [None if edge is None else found[edge_key(edge)] for edge in wanted]
     finally:
         grad_enabled.reset(token)
 
 
-def key_of(edge: Edge) -> Key:
+def edge_key(edge: Edge) -> Key:
     """What identifies the place that ``edge`` leads to."""
     if isinstance(edge, Tensor):
         return id(edge), -1
@@ -165,7 +165,7 @@ def nodes_toward(keys: set[Key], roots: Iterable[tuple[Edge, Tensor]], since: in
     toward: set[int] = set()
     for node in reachable_nodes((edge for edge, _ in roots), since):
         for edge in node.edges or ():
-            if edge is not None and (key_of(edge) in keys or (isinstance(edge, tuple) and id(edge[0]) in toward)):
+            if edge is not None and (edge_key(edge) in keys or (isinstance(edge, tuple) and id(edge[0]) in toward)):
                 toward.add(id(node))
                 break
     return toward
@@ -214,7 +214,7 @@ class _Sweep:
         """Whether a gradient sent along ``edge`` is of any use."""
         if edge is None or self.keys is None or self.toward is None:
             return edge is not None
-        return key_of(edge) in self.keys or (isinstance(edge, tuple) and id(edge[0]) in self.toward)
+        return edge_key(edge) in self.keys or (isinstance(edge, tuple) and id(edge[0]) in self.toward)
 
     def send(self, edge: Edge, g: Tensor) -> None:
         """Add ``g`` to what has arrived at ``edge``."""

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import optree
 
-from jitgrad.autograd.backward import gradients, key_of
+from jitgrad.autograd.backward import edge_key, gradients
 from jitgrad.autograd.level import ALIAS, same_memory
 from jitgrad.autograd.modes import enable_grad
 from jitgrad.core.context import Interpreter, current_interpreter, grad_enabled, open_tapes
@@ -21,7 +21,7 @@ from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tape_node import Node, edge_of, next_sequence, record
 from jitgrad.core.tensor import Storage, Tensor
 
-F = TypeVar("F", bound=Callable[..., Any])
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _never(*_operands: Any) -> Any:
@@ -33,7 +33,7 @@ CHECKPOINT = define(
 )
 
 
-def checkpoint(f: F) -> F:
+def checkpoint(f: _F) -> _F:
     """``f`` so that backward recomputes what it needs of it (T. Chen et al., "Training deep nets with sublinear memory
     cost", 2016).
 
@@ -52,7 +52,7 @@ def checkpoint(f: F) -> F:
             return f(*args, **kwargs)
         return _Segment(f, args, kwargs).run()
 
-    return cast(F, checkpointed)
+    return cast(_F, checkpointed)
 
 
 class _Watch:
@@ -70,7 +70,7 @@ class _Watch:
                 continue
             self.storages.setdefault(id(x._storage), (x._storage, x._storage.version))
             if x._requires_grad and self.is_outside(x):
-                self.outside[key_of(edge_of(x))] = x
+                self.outside[edge_key(edge_of(x))] = x
 
     def is_outside(self, x: Tensor) -> bool:
         """Whether ``x`` was neither an argument nor computed since."""

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from jitgrad.core.context import anomaly_detection, grad_enabled
 
-F = TypeVar("F", bound=Callable[..., Any])
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class _Mode:
@@ -31,7 +31,7 @@ class _Mode:
     ) -> None:
         self._variable.reset(self._tokens.pop())
 
-    def __call__(self, function: F) -> F:
+    def __call__(self, function: _F) -> _F:
         """``function`` so that its body runs in this mode, however often a generator or coroutine is resumed."""
         if inspect.isgeneratorfunction(function):
 
@@ -119,7 +119,7 @@ class set_grad_enabled(_Mode):
             self._tokens.append(self._before)
             self._before = None
 
-    def __call__(self, function: F) -> F:
+    def __call__(self, function: _F) -> _F:
         if self._before is not None:
             grad_enabled.reset(self._before)
             self._before = None

@@ -16,7 +16,7 @@ from jitgrad.core.tensor import Tensor
 
 
 @dataclass(frozen=True, slots=True)
-class Operand:
+class PrintedOperand:
     """An operand of a recorded op: result ``index`` of the entry ``source``, leaf number ``source``, or a constant."""
 
     kind: str
@@ -36,7 +36,7 @@ class Entry:
 
     number: int
     op: str
-    operands: tuple[Operand, ...]
+    operands: tuple[PrintedOperand, ...]
     attrs: tuple[tuple[str, Any], ...]
     outs: tuple[Aval, ...]
     origin: Origin
@@ -70,16 +70,16 @@ class Listing:
             return id(edge) in self._leaf_numbers
         return edge is not None and edge[0].sequence in self._numbers
 
-    def _operand(self, x: Any, edge: Edge) -> Operand:
+    def _operand(self, x: Any, edge: Edge) -> PrintedOperand:
         aval = x if isinstance(x, Aval) else getattr(x, "aval", None)
         if isinstance(edge, Tensor):
             number = self._leaf_numbers.setdefault(id(edge), len(self.leaves))
             if number == len(self.leaves):
                 self.leaves.append(edge)
-            return Operand("leaf", number, 0, aval)
+            return PrintedOperand("leaf", number, 0, aval)
         if edge is None or edge[0].sequence not in self._numbers:
-            return Operand("constant", 0, 0, aval)
-        return Operand("result", self._numbers[edge[0].sequence], edge[1], aval)
+            return PrintedOperand("constant", 0, 0, aval)
+        return PrintedOperand("result", self._numbers[edge[0].sequence], edge[1], aval)
 
     def text(self) -> str:
         """One line per leaf and per entry."""

@@ -19,7 +19,7 @@ from rich.table import Table
 
 import jitgrad
 from jitgrad.backends.llvm import disk_cache as kernel_cache
-from jitgrad.cli.demo import Run, demonstrate
+from jitgrad.cli.demo import TrainingRun, demonstrate
 from jitgrad.core import config
 from jitgrad.inspect.doctor import Finding, examine
 from jitgrad.inspect.explain import explain
@@ -70,7 +70,7 @@ def demo(epochs: int, seconds: float) -> None:
         raise SystemExit(1)
 
 
-def _run_texts(run: Run) -> tuple[str, str, str, str]:
+def _run_texts(run: TrainingRun) -> tuple[str, str, str, str]:
     a_step = readable_seconds(run.seconds / len(run.losses))
     time_taken = f"{run.seconds:.2f} s ({a_step} a step)"
     return f"{run.losses[0]:.6f}", f"{run.losses[-1]:.6f}", f"{run.accuracy:.1%}", time_taken
@@ -163,10 +163,10 @@ def _finish(console: Console, recording: Recording, found: bool, wanted: str = "
         raise SystemExit(1)
 
 
-@main.command()
+@main.command("verify")
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-def verify(script: str, arguments: Sequence[str]) -> None:
+def verify_script(script: str, arguments: Sequence[str]) -> None:
     """Run SCRIPT with every call also run eagerly and every compiler pass verified; exit with 1 if anything differs."""
     console = _console()
     path, _ = _script(script)
@@ -216,7 +216,7 @@ def cache_list() -> None:
 @cache.command("verify")
 def cache_verify() -> None:
     """Read every file and check it; exit with 1 if one is damaged (it would be compiled again when needed)."""
-    damaged = kernel_cache.verify()
+    damaged = kernel_cache.verify_entries()
     for key, problem in damaged:
         click.echo(f"{key}: {problem}")
     click.echo(f"{len(kernel_cache.entries()) - len(damaged)} good, {len(damaged)} damaged")

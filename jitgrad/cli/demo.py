@@ -33,7 +33,7 @@ class Dataset:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Run:
+class TrainingRun:
     """One training run: the loss of every step, the share of test images recognised, the seconds it took."""
 
     losses: np.ndarray[Any, Any]
@@ -46,8 +46,8 @@ class Demonstration:
     """Both runs, the comparison of one step, and its kernels."""
 
     dataset: Dataset
-    eager: Run
-    fused: Run
+    eager: TrainingRun
+    fused: TrainingRun
     step: Comparison
     kernels: list[KernelView]
 
@@ -102,7 +102,7 @@ class Trainer:
     def batch(self, rows: Any) -> tuple[Tensor, Tensor]:
         return tensor(self.dataset.images[rows]), tensor(self.dataset.labels[rows])
 
-    def train(self, epochs: int) -> Run:
+    def train(self, epochs: int) -> TrainingRun:
         """Train on all but the last 360 images, in an order that is the same for every run."""
         shuffle = np.random.default_rng(1)
         count = len(self.dataset.images) - TEST_SAMPLES
@@ -115,7 +115,7 @@ class Trainer:
         seconds = time.perf_counter() - start
         images, labels = self.batch(slice(count, None))
         right = self.model(images).detach().numpy().argmax(axis=1) == labels.numpy()
-        return Run(np.array(losses), float(right.mean()), seconds)
+        return TrainingRun(np.array(losses), float(right.mean()), seconds)
 
 
 def demonstrate(epochs: int = 20, seconds: float = 2.0) -> Demonstration:

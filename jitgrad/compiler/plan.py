@@ -13,7 +13,7 @@ from jitgrad.compiler.lowering.layout import Buffer, Location, row_major, view_l
 from jitgrad.compiler.lowering.lower import Lowered
 from jitgrad.compiler.memory.arena import arena
 from jitgrad.compiler.memory.donation import UPDATES, Lifetimes, find_overwrites
-from jitgrad.compiler.passes.copy_kernels import copying, zeros
+from jitgrad.compiler.passes.copy_kernels import copying, zeros_node
 from jitgrad.compiler.passes.slices import INSERT_SLICES, Index, uncovered
 from jitgrad.core.aval import Aval
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
@@ -163,7 +163,7 @@ class _Planner:
             self._launch(made, target, node)
 
     def _clear(self, node: TraceNode, target: Place) -> None:
-        made = zeros(target.aval, node.origin)
+        made = zeros_node(target.aval, node.origin)
         if made is None:
             self.steps.append(OpStep(node, ZERO, {"like": target.aval}, (), (target,)))
         else:

@@ -12,6 +12,7 @@ import numpy as np
 
 from jitgrad.core.errors import AxisError, DtypeError, ShapeError, shown
 
+Array = np.ndarray[Any, Any]
 Dtype = np.dtype[Any]
 Shape = tuple[int, ...]
 

@@ -109,7 +109,7 @@ class Pool:
         return self.take(shape, dtype)[0]
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, Any], int]:
-        """`empty`, and the address of the array's data."""
+        """`empty_buffer`, and the address of the array's data."""
         group = self._group_of.get((shape, dtype), _UNSEEN)
         if group is _UNSEEN:
             group = self._find_group(shape, dtype)
@@ -250,7 +250,7 @@ if hasattr(os, "register_at_fork"):  # a child must not inherit it locked by a t
     os.register_at_fork(
         before=POOL._lock.acquire, after_in_parent=POOL._lock.release, after_in_child=POOL._lock.release
     )
-empty = POOL.empty
-take = POOL.take
+empty_buffer = POOL.empty
+take_buffer = POOL.take
 trim = POOL.trim
 stats = POOL.stats

@@ -32,7 +32,7 @@ def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[
         arrays = [np.asarray(x, dtype) for x, dtype in zip(arrays, dtypes, strict=True)]
         with np.errstate(all="ignore"):
             if pooled is not None and all(x.flags.c_contiguous for x in arrays):  # NumPy's result would be, too
-                return function(*arrays, out=buffer_pool.empty(pooled, out))
+                return function(*arrays, out=buffer_pool.empty_buffer(pooled, out))
             result = function(*arrays, **attrs)
         return np.asarray(result, out)
     expected = op.abstract(avals, attrs)

@@ -36,7 +36,7 @@ _PLAIN: dict[str, Any] = {
 }
 
 
-BLOCK = 8192  # elements: the temporaries of a formula stay in the L1 and L2 caches
+BLOCK_ELEMENTS = 8192  # elements: the temporaries of a formula stay in the L1 and L2 caches
 
 
 def blockwise(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,12 +49,12 @@ def blockwise(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arrays: np.ndarray[Any, Any]) -> Any:
         shape = np.broadcast_shapes(*(x.shape for x in arrays))
         count = math.prod(shape)
-        if count <= BLOCK:
+        if count <= BLOCK_ELEMENTS:
             return function(*arrays)
         flat = [x if x.ndim == 0 else np.ascontiguousarray(np.broadcast_to(x, shape)).reshape(-1) for x in arrays]
-        out = buffer_pool.empty((count,), arrays[0].dtype)
-        for start in range(0, count, BLOCK):
-            stop = start + BLOCK
+        out = buffer_pool.empty_buffer((count,), arrays[0].dtype)
+        for start in range(0, count, BLOCK_ELEMENTS):
+            stop = start + BLOCK_ELEMENTS
             out[start:stop] = function(*(x if x.ndim == 0 else x[start:stop] for x in flat))
         return out.reshape(shape)
 

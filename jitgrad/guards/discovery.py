@@ -47,7 +47,7 @@ from jitgrad.guards.denylist import (
 )
 from jitgrad.guards.guard import IMMUTABLE, MISSING, NOWHERE, Check, Path, cell_contents
 from jitgrad.guards.name_lookup import follow
-from jitgrad.guards.object_state import ArrayState, Names, OpenClass, OpenObject, reads_everything
+from jitgrad.guards.object_state import ArrayState, MentionedNames, OpenClass, OpenObject, reads_everything
 
 MAX_ITEMS = 20_000  # a check reads every item on every call: about 25 ns each
 MAX_CHECKS = 100_000
@@ -90,7 +90,7 @@ class Discovery:
         self.classes: list[OpenClass] = []
         self.random_states: list[tuple[Any, Any, Path]] = []
         self.containers: list[tuple[Any, Any]] = []
-        self.names = Names()
+        self.names = MentionedNames()
         self.mentioned: set[int] = set()
         self._user_files = user_files
         self._module = ""

@@ -106,7 +106,7 @@ class Check:
     def reason(self) -> str | None:
         """Why this read would now give something else, or None."""
         now = self.read()
-        if same(now, self.expected):
+        if behaves_alike(now, self.expected):
             return None
         where = f" ({self.origin})" if self.origin.line else ""
         if self.kind in ("content", "bytes"):
@@ -117,7 +117,7 @@ class Check:
         if self.kind in ("items", "values") and now is not MISSING:
             if len(now) != len(old):
                 return f"{path}{where} has {len(now)} items, had {len(old)}"
-            index = next(k for k, pair in enumerate(zip(now, old, strict=True)) if not same(*pair))
+            index = next(k for k, pair in enumerate(zip(now, old, strict=True)) if not behaves_alike(*pair))
             keys = self.key if self.kind == "values" else range(len(old))
             path, now, old = path.item(keys[index]), now[index], old[index]
         return f"{path}{where} changed from {describe(old)} to {describe(now)}"
@@ -145,7 +145,7 @@ def describe(value: Any) -> str:
     return str(value) if isinstance(value, Aval) else f"a {type(value).__name__}"
 
 
-def same(new: Any, old: Any) -> bool:
+def behaves_alike(new: Any, old: Any) -> bool:
     """Whether code that read ``old`` would do the same with ``new``.
 
     Numbers, strings and containers of them are compared by type and value (NaN equals NaN, 0.0 differs from -0.0);

@@ -14,7 +14,7 @@ import numpy as np
 
 from jitgrad.core.origin import Origin
 from jitgrad.guards.bytecode import CodeFacts
-from jitgrad.guards.guard import MISSING, NOWHERE, Check, Path, same
+from jitgrad.guards.guard import MISSING, NOWHERE, Check, Path, behaves_alike
 
 _RECORDS = (SimpleNamespace, argparse.Namespace)
 _COMPARISONS = frozenset(["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__"])
@@ -39,7 +39,7 @@ class ArrayState:
 
 
 @dataclass(slots=True)
-class Names:
+class MentionedNames:
     """The attribute names that reachable code mentions, with the first place; they decide what objects are read for."""
 
     loads: dict[str, Origin] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Names:
 class ObjectVisitor(Protocol):
     """What opened objects need of the walk that found them (see ``reach.Discovery``)."""
 
-    names: Names
+    names: MentionedNames
 
     def check(self, check: Check) -> None: ...
     def read(self, check: Check, mentioned: bool = True) -> None: ...
@@ -108,7 +108,7 @@ def differing(before: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str
     """The names under which ``now`` holds something else than ``before``, with both values."""
     for name in {**before, **now}:
         old, new = before.get(name, MISSING), now.get(name, MISSING)
-        if old is not new and not same(new, old):
+        if old is not new and not behaves_alike(new, old):
             yield name, old, new
 
 

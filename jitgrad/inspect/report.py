@@ -47,11 +47,11 @@ class _Section:
 
 def write_report(path: str | os.PathLike[str], compiled: Executable, explanation: Explanation) -> None:
     """Write the report on ``compiled`` to ``path``: plain HTML with its style inside, no scripts, no other files."""
-    text = render(compiled, explanation)
+    text = render_page(compiled, explanation)
     Path(path).write_text(text, encoding="utf-8")
 
 
-def render(compiled: Executable, explanation: Explanation) -> str:
+def render_page(compiled: Executable, explanation: Explanation) -> str:
     """The report as HTML."""
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),

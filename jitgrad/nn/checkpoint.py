@@ -14,7 +14,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Module
 from jitgrad.ops.creation import asarray, detached
 
-MISSING = "jg.save and jg.load need the package safetensors: pip install safetensors"
+_NEEDS_SAFETENSORS = "jg.save and jg.load need the package safetensors: pip install safetensors"
 
 
 def save(tensors: Mapping[str, Any] | Module, path: str | os.PathLike[str]) -> None:
@@ -35,7 +35,7 @@ def save(tensors: Mapping[str, Any] | Module, path: str | os.PathLike[str]) -> N
     try:
         from safetensors.numpy import save as encode
     except ImportError:
-        raise CheckpointError(MISSING) from None
+        raise CheckpointError(_NEEDS_SAFETENSORS) from None
     target = Path(path)
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
@@ -56,7 +56,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Tensor]:
         from safetensors import SafetensorError
         from safetensors.numpy import load as decode
     except ImportError:
-        raise CheckpointError(MISSING) from None
+        raise CheckpointError(_NEEDS_SAFETENSORS) from None
     data = Path(path).read_bytes()
     try:
         arrays = decode(data)

@@ -9,6 +9,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.nn.init import normal_parameter, uniform_parameter
 from jitgrad.nn.module import Module
 from jitgrad.ops.convolution import avg_pool2d, conv2d, max_pool2d
+from jitgrad.ops.creation import check_device
 from jitgrad.ops.linalg import linear
 from jitgrad.ops.movement import reshape
 from jitgrad.ops.neural import dropout, embedding
@@ -24,7 +25,7 @@ class Linear(Module):
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
-        check_device(device)
+        check_device("a layer", device)
         self.in_features, self.out_features = in_features, out_features
         self.weight = uniform_parameter((out_features, in_features), in_features, dtype)
         self.register_parameter("bias", uniform_parameter((out_features,), in_features, dtype) if bias else None)
@@ -42,7 +43,7 @@ class Embedding(Module):
     weight: Tensor
 
     def __init__(self, num_embeddings: int, embedding_dim: int, device: Any = None, dtype: Any = None) -> None:
-        check_device(device)
+        check_device("a layer", device)
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.weight = normal_parameter((num_embeddings, embedding_dim), dtype)
 
@@ -72,7 +73,7 @@ class Conv2d(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        check_device(device)
+        check_device("a layer", device)
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise ArgumentError(f"Conv2d: {in_channels} and {out_channels} channels do not divide into {groups} groups")
         kernel = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)
@@ -143,9 +144,3 @@ class Flatten(Module):
         for n in x.shape[self.start_dim :]:
             rest *= n
         return reshape(x, (*shape, rest))
-
-
-def check_device(device: Any) -> None:
-    """Raise ArgumentError for a device other than the CPU."""
-    if device not in (None, "cpu"):
-        raise ArgumentError(f"device {device!r} is not supported for parameters; use 'cpu'")

@@ -8,9 +8,8 @@ import numpy as np
 
 from jitgrad.core.aval import normalize_shape
 from jitgrad.core.tensor import Tensor
-from jitgrad.nn.layers import check_device
 from jitgrad.nn.module import Module, Parameter
-from jitgrad.ops.creation import ones, zeros
+from jitgrad.ops.creation import check_device, ones, zeros
 from jitgrad.ops.elementwise import add
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.neural import batch_norm, group_norm, layer_norm, rms_norm
@@ -31,7 +30,7 @@ class LayerNorm(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        check_device(device)
+        check_device("a layer", device)
         self.normalized_shape = normalize_shape("LayerNorm", normalized_shape)
         self.eps = eps
         shape = self.normalized_shape
@@ -59,7 +58,7 @@ class RMSNorm(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        check_device(device)
+        check_device("a layer", device)
         self.normalized_shape = normalize_shape("RMSNorm", normalized_shape)
         self.eps = eps
         given = Parameter(ones(self.normalized_shape, dtype=dtype)) if elementwise_affine else None
@@ -87,7 +86,7 @@ class GroupNorm(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        check_device(device)
+        check_device("a layer", device)
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
         self.register_parameter("weight", Parameter(ones((num_channels,), dtype=dtype)) if affine else None)
         self.register_parameter("bias", Parameter(zeros((num_channels,), dtype=dtype)) if affine else None)
@@ -118,7 +117,7 @@ class BatchNorm2d(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        check_device(device)
+        check_device("a layer", device)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         shape = (num_features,)
         self.register_parameter("weight", Parameter(ones(shape, dtype=dtype)) if affine else None)

@@ -6,10 +6,9 @@ from typing import Any
 
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.init import uniform_parameter
-from jitgrad.nn.layers import check_device
 from jitgrad.nn.module import Module
 from jitgrad.ops import elementwise as ew
-from jitgrad.ops.creation import asarray, zeros
+from jitgrad.ops.creation import asarray, check_device, zeros
 from jitgrad.ops.linalg import linear
 from jitgrad.ops.movement import cut
 
@@ -26,7 +25,7 @@ class _Cell(Module):
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
-        check_device(device)
+        check_device("a layer", device)
         self.input_size, self.hidden_size = input_size, hidden_size
         rows = self.gates * hidden_size
         self.weight_ih = uniform_parameter((rows, input_size), hidden_size, dtype)

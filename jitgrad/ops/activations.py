@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jitgrad.core.aval import same_dtype
+from jitgrad.core.aval import Array, same_dtype
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.op import elementwise
 from jitgrad.core.tensor import Tensor
@@ -19,8 +19,6 @@ from jitgrad.ops.operand import Operand, apply, is_number
 from jitgrad.ops.special import erf, on_floats
 from jitgrad.ops.transcendental import SIGMOID, exp, expm1, sigmoid
 from jitgrad.ops.trigonometric import tanh
-
-Array = np.ndarray[Any, Any]
 
 
 def _within(x: Any, low: Any, high: Any) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Shape, broadcast_shapes, normalize_axis
+from jitgrad.core.aval import Array, Aval, Shape, broadcast_shapes, normalize_axis
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import DtypeError, IndexingError, ShapeError
@@ -17,8 +17,6 @@ from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import full, iota, zeros
 from jitgrad.ops.movement import SliceIndex, as_slices, broadcast_to, cut, flatten, reshape, slice
 from jitgrad.ops.operand import Operand, apply
-
-Array = np.ndarray[Any, Any]
 
 _FEW = 8  # one of so many elements: numbering all of them costs as much as NumPy's adding by a key loses
 

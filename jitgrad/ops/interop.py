@@ -137,7 +137,7 @@ def _function_table() -> dict[Any, Callable[..., Any]]:
     }
 
 
-FUNCTIONS: Mapping[Any, Callable[..., Any]] = _function_table()
+NUMPY_FUNCTIONS: Mapping[Any, Callable[..., Any]] = _function_table()
 
 
 def array_function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
@@ -150,7 +150,7 @@ def array_function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...
         return NotImplemented
     if function in ON_ARRAYS:
         return function(*map(_array, args), **{name: _array(v) for name, v in keywords.items()})
-    ours = FUNCTIONS.get(function)
+    ours = NUMPY_FUNCTIONS.get(function)
     if ours is None:
         name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
         raise OperandError(f"{name} has no op for tensors. Call it on t.detach().numpy(), or use functions of jitgrad")

@@ -16,7 +16,7 @@ from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import full
 from jitgrad.ops.movement import (
-    Axis,
+    AxisArgument,
     broadcast_to,
     cut,
     expand_dims,
@@ -121,7 +121,7 @@ def unstack(x: Operand, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(squeeze(cut(x, k, i, i + 1), (k,)) for i in range(shape[k]))
 
 
-def roll(x: Operand, shift: int | Sequence[int], axis: Axis = None) -> Tensor:
+def roll(x: Operand, shift: int | Sequence[int], axis: AxisArgument = None) -> Tensor:
     """``x`` shifted along ``axis``, what leaves at the end coming in at the start (``axis=None``: flattened)."""
     aval = aval_of(CONCAT, x)
     if axis is None:

@@ -17,7 +17,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.eager.float16 import compute_dtype
 from jitgrad.ops.operand import Operand, apply
 
-Axis = int | Iterable[int] | None
+AxisArgument = int | Iterable[int] | None
 SliceIndex = tuple[tuple[int, int, int], ...]  # (start, step, length) for every axis
 
 
@@ -115,7 +115,7 @@ def reduced_shape(shape: Shape, axis: Sequence[int]) -> Shape:
     return tuple(n for k, n in enumerate(shape) if k not in axis)
 
 
-def accumulator_dtype(dtype: Dtype) -> Dtype:
+def sum_dtype(dtype: Dtype) -> Dtype:
     """The dtype NumPy sums ``dtype`` in: bools and ints in 64 bits, floats in their own."""
     if dtype.kind in "bi":
         return np.dtype(np.int64)
@@ -124,22 +124,22 @@ def accumulator_dtype(dtype: Dtype) -> Dtype:
 
 def accumulate_dtypes(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
     """The dtype rule of sum and prod."""
-    dtype = accumulator_dtype(avals[0].dtype)
+    dtype = sum_dtype(avals[0].dtype)
     return (dtype,), dtype
 
 
 def _sum_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
-    return Aval(reduced_shape(avals[0].shape, attrs["axis"]), accumulator_dtype(avals[0].dtype))
+    return Aval(reduced_shape(avals[0].shape, attrs["axis"]), sum_dtype(avals[0].dtype))
 
 
 def accumulated_by(ufunc: np.ufunc) -> Callable[..., Any]:
-    """The reduction by ``ufunc`` in `accumulator_dtype`; float16 in float32, rounded once, as torch and JAX do.
+    """The reduction by ``ufunc`` in `sum_dtype`; float16 in float32, rounded once, as torch and JAX do.
 
     NumPy rounds to float16 after every step along an axis that is not the last: 4,096 ones add up to 2,048.
     """
 
     def reduced(x: Any, *, axis: tuple[int, ...]) -> Any:
-        dtype = accumulator_dtype(np.asarray(x).dtype)
+        dtype = sum_dtype(np.asarray(x).dtype)
         return ufunc.reduce(x, axis=axis, dtype=compute_dtype(dtype)).astype(dtype, copy=False)
 
     return reduced
@@ -272,7 +272,7 @@ def expand_dims(x: Operand, axis: int | Sequence[int] = 0) -> Tensor:
     return apply(EXPAND_DIMS, x, axis=axes)
 
 
-def squeeze(x: Operand, axis: Axis = None) -> Tensor:
+def squeeze(x: Operand, axis: AxisArgument = None) -> Tensor:
     """``x`` without the axes ``axis`` (None: all axes of length 1). Raises ShapeError if one is longer than 1."""
     aval = aval_of(SQUEEZE, x)
     axes = tuple(k for k, n in enumerate(aval.shape) if n == 1) if axis is None else axis
@@ -349,7 +349,7 @@ def moveaxis(x: Operand, source: int | Sequence[int], destination: int | Sequenc
     return permute_dims(x, order)
 
 
-def flip(x: Operand, axis: Axis = None) -> Tensor:
+def flip(x: Operand, axis: AxisArgument = None) -> Tensor:
     """``x`` backwards along ``axis`` (None: all axes); a view."""
     shape = aval_of(SLICE, x).shape
     axes = normalize_axes("flip", axis, len(shape))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Count, Dtype, normalize_axes, normalize_axis
+from jitgrad.core.aval import Array, Aval, Count, Dtype, normalize_axes, normalize_axis
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
 from jitgrad.core.op import Kind, OpDef, define
@@ -18,23 +18,21 @@ from jitgrad.ops import elementwise as ew
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.movement import (
     SUM,
-    Axis,
+    AxisArgument,
     accumulate_dtypes,
     accumulated_by,
-    accumulator_dtype,
     expand_dims,
     place,
     reduced_shape,
     reshape,
+    sum_dtype,
 )
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.product import product_gradient
 
-Array = np.ndarray[Any, Any]
-
 
 def _accumulated_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
-    return Aval(reduced_shape(avals[0].shape, attrs["axis"]), accumulator_dtype(avals[0].dtype))
+    return Aval(reduced_shape(avals[0].shape, attrs["axis"]), sum_dtype(avals[0].dtype))
 
 
 def _extremum_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
@@ -92,7 +90,7 @@ def _prod_vjp(g: Tensor, _out: Any, x: Tensor, *, axis: tuple[int, ...]) -> Tens
 
 
 def _cumulative_sum(x: Array, *, axis: int, reverse: bool) -> Array:
-    dtype = accumulator_dtype(np.asarray(x).dtype)
+    dtype = sum_dtype(np.asarray(x).dtype)
     if not reverse:
         return np.cumsum(x, axis=axis, dtype=dtype)
     return np.flip(np.cumsum(np.flip(x, axis), axis=axis, dtype=dtype), axis)
@@ -145,14 +143,14 @@ CUMULATIVE_SUM = define(
     "cumulative_sum(x, *, axis, reverse)",
     kind=Kind.OPAQUE,
     eager=_cumulative_sum,
-    abstract=lambda avals, _attrs: Aval(avals[0].shape, accumulator_dtype(avals[0].dtype)),
+    abstract=lambda avals, _attrs: Aval(avals[0].shape, sum_dtype(avals[0].dtype)),
     vjp=(_cumulative_sum_vjp,),
     domain=("real",),
     sample_attrs={"axis": 0, "reverse": True},
 )
 
 
-def _apply(op: OpDef, x: Operand, axis: Axis, keepdims: bool) -> Tensor:
+def _apply(op: OpDef, x: Operand, axis: AxisArgument, keepdims: bool) -> Tensor:
     axes = normalize_axes(op.name, axis, aval_of(op, x).ndim)
     out = apply(op, x, axis=axes)
     return expand_dims(out, axes) if keepdims and axes else out
@@ -169,7 +167,7 @@ def _in_dtype(what: str, x: Operand, dtype: Any, reduce: Callable[[Operand], Ten
 # --- the primitives ----------------------------------------------------------------------------------------------
 
 
-def sum(x: Operand, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+def sum(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum over ``axis`` (None: all axes); bools and ints are summed in 64 bits, floats in their own dtype.
 
     ``dtype`` is that of the elements, which are converted first, and of the result. Raises AxisError for an axis that
@@ -178,12 +176,12 @@ def sum(x: Operand, axis: Axis = None, keepdims: bool = False, *, dtype: Any = N
     return _in_dtype("sum", x, dtype, lambda x: _apply(SUM, x, axis, keepdims))
 
 
-def prod(x: Operand, axis: Axis = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+def prod(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """The product over ``axis`` (None: all axes); dtypes as in :func:`sum`. Its gradient is exact at zeros."""
     return _in_dtype("prod", x, dtype, lambda x: _apply(PROD, x, axis, keepdims))
 
 
-def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def max(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """The largest element over ``axis``; NaN if there is one. Equal largest elements share the gradient equally.
 
     Raises:
@@ -192,7 +190,7 @@ def max(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return _apply(MAX, x, axis, keepdims)
 
 
-def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def min(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """The smallest element over ``axis``; NaN if there is one. Equal smallest elements share the gradient equally.
 
     Raises:
@@ -201,12 +199,12 @@ def min(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return _apply(MIN, x, axis, keepdims)
 
 
-def any(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def any(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """Whether any element over ``axis`` is not zero (NaN is not zero)."""
     return _apply(ANY, x, axis, keepdims)
 
 
-def all(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def all(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """Whether all elements over ``axis`` are not zero (NaN is not zero)."""
     return _apply(ALL, x, axis, keepdims)
 
@@ -264,17 +262,17 @@ def _back(out: Tensor, x: Operand) -> Tensor:
     return ew.astype(out, dtype) if dtype.kind == "f" and dtype != out.dtype else out
 
 
-def _count(x: Operand, axis: Axis, what: str) -> Count:
+def _count(x: Operand, axis: AxisArgument, what: str) -> Count:
     shape = aval_of(SUM, x).shape
     return Count(math.prod(shape[k] for k in normalize_axes(what, axis, len(shape))))
 
 
-def mean(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def mean(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """The arithmetic mean over ``axis``: float64 for ints and bools, else of ``x``'s dtype; NaN for no elements."""
     return _back(ew.divide(sum(_float("mean", x), axis, keepdims), _count(x, axis, "mean")), x)
 
 
-def var(x: Operand, axis: Axis = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
+def var(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
     """The mean squared distance from the mean over ``axis``, divided by ``max(count - correction, 0)``.
 
     Computed in two passes, as NumPy does: the one-pass form loses all digits where the mean is large.
@@ -292,7 +290,7 @@ def _root(square: Tensor) -> Tensor:
     return ew.where(zero, 0.0, ew.sqrt(ew.where(zero, 1.0, square)))
 
 
-def std(x: Operand, axis: Axis = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
+def std(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
     """The square root of :func:`var`; its gradient is 0 where all elements are equal."""
     return _back(_root(var(_float("std", x), axis, keepdims, correction=correction)), x)
 
@@ -310,7 +308,7 @@ def _empty(x: Operand, axes: Sequence[int]) -> bool:
     return builtins.any(aval_of(SUM, x).shape[k] == 0 for k in axes)
 
 
-def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def logsumexp(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over ``axis``, without overflow; -inf for no elements."""
     values = _float("logsumexp", x)
     axes = normalize_axes("logsumexp", axis, aval_of(SUM, x).ndim)
@@ -321,7 +319,7 @@ def logsumexp(x: Operand, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return _back(total if keepdims else reshape(total, reduced_shape(total.shape, axes)), x)
 
 
-def softmax(x: Operand, axis: Axis = -1) -> Tensor:
+def softmax(x: Operand, axis: AxisArgument = -1) -> Tensor:
     """exp(x) / sum(exp(x)) over ``axis``, without overflow."""
     values = _float("softmax", x)
     axes = normalize_axes("softmax", axis, aval_of(SUM, x).ndim)
@@ -331,7 +329,7 @@ def softmax(x: Operand, axis: Axis = -1) -> Tensor:
     return _back(ew.divide(power, sum(power, axes, keepdims=True)), x)
 
 
-def log_softmax(x: Operand, axis: Axis = -1) -> Tensor:
+def log_softmax(x: Operand, axis: AxisArgument = -1) -> Tensor:
     """log(softmax(x)) over ``axis``, without overflow or underflow."""
     values = _float("log_softmax", x)
     axes = normalize_axes("log_softmax", axis, aval_of(SUM, x).ndim)
@@ -341,7 +339,7 @@ def log_softmax(x: Operand, axis: Axis = -1) -> Tensor:
     return _back(ew.subtract(shifted, ew.log(sum(ew.exp(shifted), axes, keepdims=True))), x)
 
 
-def norm(x: Operand, ord: float | str | None = None, axis: Axis = None, keepdims: bool = False) -> Tensor:
+def norm(x: Operand, ord: float | str | None = None, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """The vector norm of order ``ord`` (None and "fro": 2) over ``axis`` (None: of all elements).
 
     ``ord`` may be any number, inf and -inf, or 0, which counts what is not zero. The gradient at 0 is 0.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, normalize_axis
+from jitgrad.core.aval import Array, Aval, normalize_axis
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.op import Kind, define
@@ -16,8 +16,6 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops.indexing import as_constant, take, take_along_axis
 from jitgrad.ops.movement import flatten
 from jitgrad.ops.operand import Operand, apply
-
-Array = np.ndarray[Any, Any]
 
 _FEW = 1 << 12  # elements: fewer are sorted before anything better has been set up
 _MANY = 16  # the part of a row that is asked for from which on sorting it all is as fast

@@ -8,7 +8,7 @@ from jitgrad.core.errors import ArgumentError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.inplace import assign
-from jitgrad.optim.optimizer import Optimizer, at_least
+from jitgrad.optim.optimizer import Optimizer, check_at_least
 
 
 def _decayed(g: Tensor, p: Tensor, weight_decay: float) -> Tensor:
@@ -39,7 +39,7 @@ class SGD(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(params, lr)
-        at_least("SGD", momentum=momentum, weight_decay=weight_decay)
+        check_at_least("SGD", momentum=momentum, weight_decay=weight_decay)
         if nesterov and not momentum:
             raise ArgumentError("SGD: nesterov=True needs a momentum")
         self.momentum, self.nesterov, self.weight_decay = momentum, nesterov, weight_decay
@@ -73,7 +73,7 @@ class Adam(Optimizer):
         weight_decay: float = 0.0,
     ) -> None:
         super().__init__(params, lr)
-        at_least(type(self).__name__, eps=eps, weight_decay=weight_decay)
+        check_at_least(type(self).__name__, eps=eps, weight_decay=weight_decay)
         if not all(0.0 <= beta < 1.0 for beta in betas):
             raise ArgumentError(f"{type(self).__name__}: betas must be in [0, 1), got {betas}")
         self.betas, self.eps, self.weight_decay = betas, eps, weight_decay
@@ -135,7 +135,7 @@ class RMSprop(Optimizer):
         centered: bool = False,
     ) -> None:
         super().__init__(params, lr)
-        at_least("RMSprop", alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum)
+        check_at_least("RMSprop", alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum)
         self.alpha, self.eps, self.weight_decay, self.momentum = alpha, eps, weight_decay, momentum
         self._squares = self.per_parameter("square_avg")
         self._means = self.per_parameter("grad_avg") if centered else []
@@ -168,7 +168,7 @@ class Adagrad(Optimizer):
         eps: float = 1e-10,
     ) -> None:
         super().__init__(params, lr)
-        at_least(
+        check_at_least(
             "Adagrad",
             lr_decay=lr_decay,
             weight_decay=weight_decay,

@@ -12,7 +12,7 @@ from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, TraceError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.inplace import assign
-from jitgrad.optim.optimizer import Optimizer, at_least
+from jitgrad.optim.optimizer import Optimizer, check_at_least
 
 Vector = np.ndarray[Any, Any]
 Point = tuple[float, Vector]  # a loss and its gradient
@@ -40,7 +40,7 @@ class LBFGS(Optimizer):
         line_search_fn: str | None = None,
     ) -> None:
         super().__init__(params, lr)
-        at_least("LBFGS", 1, max_iter=max_iter, history_size=history_size)
+        check_at_least("LBFGS", 1, max_iter=max_iter, history_size=history_size)
         if line_search_fn not in (None, "strong_wolfe"):
             raise ArgumentError(f"LBFGS: line_search_fn must be None or 'strong_wolfe', got {shown(line_search_fn)}")
         self.max_iter, self.max_eval = max_iter, max_eval or max_iter * 5 // 4

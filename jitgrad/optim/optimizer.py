@@ -24,7 +24,7 @@ def weak_scalar(value: float) -> Tensor:
     return Tensor(np.array(value, FLOAT64), Aval((), FLOAT64, weak=True))
 
 
-def at_least(what: str, least: float = 0.0, **values: float) -> None:
+def check_at_least(what: str, least: float = 0.0, **values: float) -> None:
     """Raise ArgumentError for a value that is below ``least`` or NaN."""
     for name, value in values.items():
         if not value >= least:
@@ -46,7 +46,7 @@ class Optimizer:
                 "Make the optimizer outside and call its step() inside"
             )
         self.params = _checked(type(self).__name__, params)
-        at_least(type(self).__name__, lr=lr)
+        check_at_least(type(self).__name__, lr=lr)
         self._lr = weak_scalar(lr)
         self._state: dict[str, Tensor | list[Tensor]] = {}
 
@@ -58,7 +58,7 @@ class Optimizer:
     @lr.setter
     def lr(self, value: float | Tensor) -> None:
         if not isinstance(value, Tensor):
-            at_least(type(self).__name__, lr=value)
+            check_at_least(type(self).__name__, lr=value)
         with no_grad():
             assign(self._lr, value if isinstance(value, Tensor) else float(value))
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from jitgrad.autograd.backward import gradients
+from jitgrad.core.aval import Array
 from jitgrad.core.errors import ArgumentError, GradcheckError
 from jitgrad.core.tensor import Tensor
 
-Array = np.ndarray[Any, Any]
 Function = Callable[..., Any]
 
 STEP = 1e-3  # of a five-point stencil: its error h**4 and the rounding error eps / h are both near 1e-12

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Dtype, Shape
+from jitgrad.core.aval import Array, Dtype, Shape
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.op import OpDef
 
-Array = np.ndarray[Any, Any]
 Draw = Callable[[np.random.Generator, Shape], Array]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
-Value: TypeAlias = Any
+MathValue: TypeAlias = Any
 """A NumPy array or scalar under :class:`NumpyAlgebra`, an ``LlvmValue`` under :class:`LlvmAlgebra`."""
 
 
@@ -24,71 +24,71 @@ class Algebra(Protocol):
     def wide(self) -> Algebra:
         """The float64 algebra, to compute a float32 function in float64."""
 
-    def const(self, number: float) -> Value:
+    def const(self, number: float) -> MathValue:
         """``number`` rounded to the format."""
 
-    def widen(self, x: Value) -> Value:
+    def widen(self, x: MathValue) -> MathValue:
         """float32 to float64."""
 
-    def narrow(self, x: Value) -> Value:
+    def narrow(self, x: MathValue) -> MathValue:
         """float64 to float32, rounding once."""
 
-    def fma(self, a: Value, b: Value, c: Value) -> Value:
+    def fma(self, a: MathValue, b: MathValue, c: MathValue) -> MathValue:
         """``a * b + c`` rounded once, on every machine."""
 
-    def mad(self, a: Value, b: Value, c: Value) -> Value:
+    def mad(self, a: MathValue, b: MathValue, c: MathValue) -> MathValue:
         """``a * b + c`` rounded once or twice, whichever is faster."""
 
-    def rint(self, x: Value) -> Value:
+    def rint(self, x: MathValue) -> MathValue:
         """Nearest integer, ties to even."""
 
-    def floor(self, x: Value) -> Value:
+    def floor(self, x: MathValue) -> MathValue:
         """Largest integer not above ``x``."""
 
-    def ceil(self, x: Value) -> Value:
+    def ceil(self, x: MathValue) -> MathValue:
         """Smallest integer not below ``x``."""
 
-    def trunc(self, x: Value) -> Value:
+    def trunc(self, x: MathValue) -> MathValue:
         """Integer part."""
 
-    def abs(self, x: Value) -> Value:
+    def abs(self, x: MathValue) -> MathValue:
         """``x`` with its sign bit cleared."""
 
-    def copysign(self, x: Value, sign: Value) -> Value:
+    def copysign(self, x: MathValue, sign: MathValue) -> MathValue:
         """Magnitude of ``x``, sign bit of ``sign``."""
 
-    def sqrt(self, x: Value) -> Value:
+    def sqrt(self, x: MathValue) -> MathValue:
         """Correctly rounded square root."""
 
-    def minimum(self, x: Value, y: Value) -> Value:
+    def minimum(self, x: MathValue, y: MathValue) -> MathValue:
         """The smaller; NaN if either is; -0 below +0 in machine code, either in NumPy."""
 
-    def maximum(self, x: Value, y: Value) -> Value:
+    def maximum(self, x: MathValue, y: MathValue) -> MathValue:
         """The larger; NaN if either is."""
 
-    def fmod(self, x: Value, y: Value) -> Value:
+    def fmod(self, x: MathValue, y: MathValue) -> MathValue:
         """C's fmod, exact: the remainder with the sign of ``x``."""
 
-    def select(self, condition: Value, yes: Value, no: Value) -> Value:
+    def select(self, condition: MathValue, yes: MathValue, no: MathValue) -> MathValue:
         """``yes`` where ``condition`` holds, else ``no``; both are computed."""
 
-    def beyond(self, bound: float, slow: Callable[[Algebra, Value], Value], x: Value, usual: Value) -> Value:
+    def beyond(self, bound: float, slow: Callable[[Algebra, MathValue], MathValue], x: MathValue, usual: MathValue) -> MathValue:
         """``slow(algebra, x)`` where ``|x| > bound``, which should be rare, else ``usual``.
 
         Machine code skips ``slow`` for a whole vector at once; ``slow`` may be called with any ``x``.
         """
 
-    def bits(self, x: Value) -> Value:
+    def bits(self, x: MathValue) -> MathValue:
         """The float's representation as a signed integer."""
 
-    def from_bits(self, i: Value) -> Value:
+    def from_bits(self, i: MathValue) -> MathValue:
         """The float that the integer represents."""
 
-    def lookup(self, table: tuple[float, ...], index: Value) -> Value:
+    def lookup(self, table: tuple[float, ...], index: MathValue) -> MathValue:
         """``table[index]`` as a float of the format; ``index`` must be in range."""
 
 
-def poly(m: Algebra, x: Value, coefficients: tuple[float, ...]) -> Value:
+def poly(m: Algebra, x: MathValue, coefficients: tuple[float, ...]) -> MathValue:
     """Horner's rule, lowest order first."""
     return _polynomial_of(m, x, [m.const(c) for c in coefficients])
 
@@ -97,7 +97,7 @@ _SHORT, _LONG = 6, 12
 _BLOCK = 4
 
 
-def poly_in_blocks(m: Algebra, x: Value, coefficients: tuple[float, ...]) -> Value:
+def poly_in_blocks(m: Algebra, x: MathValue, coefficients: tuple[float, ...]) -> MathValue:
     """The same where the terms fall off, in blocks of two terms, or four if there are many (Estrin's scheme, in part).
 
     Every step of Horner's rule waits for the one before; a CPU cannot look far enough ahead to keep its units busy
@@ -113,7 +113,7 @@ def poly_in_blocks(m: Algebra, x: Value, coefficients: tuple[float, ...]) -> Val
     return _polynomial_of(m, (x * x) * (x * x), blocks)
 
 
-def _polynomial_of(m: Algebra, x: Value, terms: Sequence[Value]) -> Value:
+def _polynomial_of(m: Algebra, x: MathValue, terms: Sequence[MathValue]) -> MathValue:
     total = terms[-1]
     for term in reversed(terms[:-1]):
         total = m.mad(total, x, term)
@@ -126,19 +126,19 @@ def magic(m: Algebra) -> float:
     return 1.5 * 2.0**23 if m.width == 32 else 1.5 * 2.0**52
 
 
-def to_int(m: Algebra, x: Value) -> Value:
+def to_int(m: Algebra, x: MathValue) -> MathValue:
     """The integer value ``x`` (``|x| < 2**22``, in float64 2**51) as an integer; for NaN and beyond, any integer."""
     shift = magic(m)
     return m.bits(x + shift) - m.bits(m.const(shift))
 
 
-def from_int(m: Algebra, i: Value) -> Value:
+def from_int(m: Algebra, i: MathValue) -> MathValue:
     """The float equal to integer ``i`` (``|i| < 2**22``, in float64 2**51)."""
     shift = magic(m)
     return m.from_bits(i + m.bits(m.const(shift))) - shift
 
 
-def power_of_two(m: Algebra, i: Value) -> Value:
+def power_of_two(m: Algebra, i: MathValue) -> MathValue:
     """``2.0**i`` for exponents of normal numbers."""
     return m.from_bits((i + exponent_bias(m)) << mantissa_bits(m))
 
@@ -153,30 +153,30 @@ def exponent_bias(m: Algebra) -> int:
     return 127 if m.width == 32 else 1023
 
 
-def signed(m: Algebra, x: Value, sign: Value) -> Value:
+def signed(m: Algebra, x: MathValue, sign: MathValue) -> MathValue:
     """``x``, which is not negative or has the sign of ``sign`` already, with the sign bit of ``sign``."""
     return m.from_bits(m.bits(x) | (m.bits(sign) & -(1 << (m.width - 1))))
 
 
-def is_number(x: Value) -> Value:
+def is_number(x: MathValue) -> MathValue:
     """Whether ``x`` is not NaN."""
     return x == x  # noqa: PLR0124
 
 
-def two_sum(a: Value, b: Value) -> tuple[Value, Value]:
+def two_sum(a: MathValue, b: MathValue) -> tuple[MathValue, MathValue]:
     """``a + b`` and its exact rounding error (Knuth, TAOCP 2, 4.2.2)."""
     total = a + b
     part = total - a
     return total, (a - (total - part)) + (b - part)
 
 
-def quick_two_sum(a: Value, b: Value) -> tuple[Value, Value]:
+def quick_two_sum(a: MathValue, b: MathValue) -> tuple[MathValue, MathValue]:
     """The same for ``|a| >= |b|`` (Dekker, Numerische Mathematik 18, 1971)."""
     total = a + b
     return total, b - (total - a)
 
 
-def two_product(m: Algebra, a: Value, b: Value) -> tuple[Value, Value]:
+def two_product(m: Algebra, a: MathValue, b: MathValue) -> tuple[MathValue, MathValue]:
     """``a * b`` and its exact rounding error, barring underflow."""
     product = a * b
     return product, m.fma(a, b, -product)
@@ -185,7 +185,7 @@ def two_product(m: Algebra, a: Value, b: Value) -> tuple[Value, Value]:
 _SPLITTER = 134217729.0  # 2**27 + 1 halves a float64 significand (Veltkamp)
 
 
-def exact_multiply_add(a: Value, b: Value, c: Value) -> tuple[Value, Value]:
+def exact_multiply_add(a: MathValue, b: MathValue, c: MathValue) -> tuple[MathValue, MathValue]:
     """(``a * b + c`` rounded once, by Dekker's exact product of float64s; the same rounded twice, where that overflows).
 
     For meanings without an fma instruction. T. J. Dekker, "A floating-point technique for extending the available

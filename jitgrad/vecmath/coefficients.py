@@ -1,9 +1,9 @@
-"""Polynomial coefficients, lowest order first, by format width; ``fit.py`` made them and says how.
+"""Polynomial coefficients, lowest order first, by format width; ``tools/fit_vecmath.py`` made them and says how.
 
 The comment behind each table is the weighted error of the rounded polynomial.
 """
 
-EXP: dict[int, tuple[float, ...]] = {
+EXP_TERMS: dict[int, tuple[float, ...]] = {
     32: (  # error 2**-28.0
         1.0, 0.49999988079071045, 0.16666516661643982, 0.04166967049241066,
         0.008369128219783306, 0.0013743223389610648,
@@ -15,7 +15,7 @@ EXP: dict[int, tuple[float, ...]] = {
     ),
 }
 
-EXPM1: dict[int, tuple[float, ...]] = {
+EXPM1_TERMS: dict[int, tuple[float, ...]] = {
     32: (  # error 2**-26.08
         0.5, 0.16666539013385773, 0.04166654869914055, 0.008367014117538929,
         0.0013925278326496482,
@@ -27,7 +27,7 @@ EXPM1: dict[int, tuple[float, ...]] = {
     ),
 }
 
-SINH: dict[int, tuple[float, ...]] = {
+SINH_TERMS: dict[int, tuple[float, ...]] = {
     32: (  # error 2**-31.55
         0.1666666716337204, 0.008333311416208744, 0.00019842635083477944, 2.7839255380968098e-06,
     ),
@@ -37,7 +37,7 @@ SINH: dict[int, tuple[float, ...]] = {
     ),
 }
 
-LOG1P: dict[int, tuple[float, ...]] = {
+LOG1P_TERMS: dict[int, tuple[float, ...]] = {
     32: (  # error 2**-30.15
         -0.49999988079071045, 0.33332714438438416, -0.24988864362239838, 0.19899623095989227,
         -0.16135163605213165, 0.12479476630687714, -0.08323747664690018, 0.0421128012239933,
@@ -53,7 +53,7 @@ LOG1P: dict[int, tuple[float, ...]] = {
     ),
 }
 
-LOG: dict[int, tuple[float, ...]] = {
+LOG_TERMS: dict[int, tuple[float, ...]] = {
     32: (  # error 2**-30.19
         0.6666677594184875, 0.3997756838798523, 0.29871460795402527,
     ),
@@ -63,14 +63,14 @@ LOG: dict[int, tuple[float, ...]] = {
     ),
 }
 
-LOG_TAIL: dict[int, tuple[float, ...]] = {
+LOG_TAIL_TERMS: dict[int, tuple[float, ...]] = {
     64: (  # error 2**-73.46
         0.3999999999999998, 0.2857142857144387, 0.22222222217778662, 0.18181818845720582,
         0.1538455829222116, 0.13336270287268231, 0.11675654474296444, 0.11982863934105616,
     ),
 }
 
-SIN: dict[int, tuple[float, ...]] = {
+SIN_TERMS: dict[int, tuple[float, ...]] = {
     32: (  # error 2**-28.0
         -0.16666655242443085, 0.008332190103828907, -0.00019518403860274702,
     ),
@@ -80,7 +80,7 @@ SIN: dict[int, tuple[float, ...]] = {
     ),
 }
 
-COS: dict[int, tuple[float, ...]] = {
+COS_TERMS: dict[int, tuple[float, ...]] = {
     32: (  # error 2**-33.13
         0.04166664555668831, -0.00138873013202101, 2.4430670237052254e-05,
     ),
@@ -90,7 +90,7 @@ COS: dict[int, tuple[float, ...]] = {
     ),
 }
 
-ATAN: dict[int, tuple[float, ...]] = {
+ATAN_TERMS: dict[int, tuple[float, ...]] = {
     32: (  # error 2**-28.67
         -0.33333301544189453, 0.1999862641096115, -0.14265091717243195, 0.1095665693283081,
         -0.08416454493999481, 0.05817786976695061, -0.03139415755867958, 0.011028745211660862,
@@ -105,7 +105,7 @@ ATAN: dict[int, tuple[float, ...]] = {
     ),
 }
 
-ASIN: dict[int, tuple[float, ...]] = {
+ASIN_TERMS: dict[int, tuple[float, ...]] = {
     32: (  # error 2**-27.58
         0.16666753590106964, 0.07495249807834625, 0.04547654464840889, 0.02414870634675026,
         0.04221886023879051,
@@ -117,7 +117,7 @@ ASIN: dict[int, tuple[float, ...]] = {
     ),
 }
 
-CBRT: dict[int, tuple[float, ...]] = {
+CBRT_TERMS: dict[int, tuple[float, ...]] = {
     32: (  # error 2**-13.58
         0.5537474155426025, 0.5851430892944336, -0.16161015629768372, 0.022801203653216362,
     ),
@@ -127,7 +127,7 @@ CBRT: dict[int, tuple[float, ...]] = {
     ),
 }
 
-ERF: dict[int, tuple[float, ...]] = {
+ERF_TERMS: dict[int, tuple[float, ...]] = {
     64: (  # error 2**-55.85
         0.12837916709551256, -0.37612638903182877, 0.11283791670873008, -0.026866170615525698,
         0.005223977091778181, -0.0008548273122006122, 0.00012052144209290209, -1.4815952304461321e-05,
@@ -135,7 +135,7 @@ ERF: dict[int, tuple[float, ...]] = {
     ),
 }
 
-LOG_ERFC: dict[int, tuple[float, ...]] = {
+LOG_ERFC_TERMS: dict[int, tuple[float, ...]] = {
     32: (  # error 2**-27.8
         0.12837916612625122, 0.6366195678710938, 0.10277630388736725, -0.019147828221321106,
         -0.00016947761469054967, 0.0016756367404013872, -0.000637340301182121, 0.00011885658750543371,
@@ -152,7 +152,7 @@ LOG_ERFC: dict[int, tuple[float, ...]] = {
     ),
 }
 
-ERFC: dict[int, tuple[float, ...]] = {
+ERFC_TERMS: dict[int, tuple[float, ...]] = {
     32: (  # error 2**-29.7
         1.2329951174137095, -0.13962111420521722, 0.015379773062396131, 0.06809694601579268,
         -0.10104100105478647, 0.0937340717091072, -0.06631876114089613, 0.037161386907500524,
@@ -170,7 +170,7 @@ ERFC: dict[int, tuple[float, ...]] = {
     ),
 }
 
-ERFINV: dict[int, tuple[float, ...]] = {
+ERFINV_TERMS: dict[int, tuple[float, ...]] = {
     32: (  # error 2**-26.92
         1.6235420124360023, 0.24163041641932737, -0.005738171163594851, -0.0008362067941671744,
         0.00019510510219111285, -1.2702995434682724e-05, -1.7683397988804823e-06, 4.4753496250502533e-07,
@@ -187,7 +187,7 @@ ERFINV: dict[int, tuple[float, ...]] = {
     ),
 }
 
-ERFINV_TAIL: dict[int, tuple[float, ...]] = {
+ERFINV_TAIL_TERMS: dict[int, tuple[float, ...]] = {
     32: (  # error 2**-25.11
         3.0838855938830863, 1.0052582159761068, 0.005371328645979036, -0.0037374458386255126,
         0.002487006255753077, -0.0017563966335077486, 0.000977702797714019, -0.00023146230750488108,
@@ -203,7 +203,7 @@ ERFINV_TAIL: dict[int, tuple[float, ...]] = {
     ),
 }
 
-ERFINV_FAR: dict[int, tuple[float, ...]] = {
+ERFINV_FAR_TERMS: dict[int, tuple[float, ...]] = {
     64: (  # error 2**-55.75
         4.849906401408584, 1.0103004648645448, -0.00013871931838485977, -0.00021503011979897462,
         7.599527817783535e-05, -1.9681771189760824e-05, 4.526051891962495e-06, -9.930255813844407e-07,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from jitgrad.vecmath import exponential, gaussian, inverse_trigonometric, logarithm, power, rounding, trigonometric
-from jitgrad.vecmath.algebra import Value
+from jitgrad.vecmath.algebra import MathValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class MathFunction:
 
     name: str
     arity: int
-    definition: Callable[..., Value]
+    definition: Callable[..., MathValue]
     source: str
     ulp32: float
     ulp64: float

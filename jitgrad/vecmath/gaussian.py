@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from jitgrad.vecmath import coefficients
-from jitgrad.vecmath.algebra import Algebra, Value, poly, poly_in_blocks, signed, two_product, two_sum
-from jitgrad.vecmath.exponential import at_most, exp_times, one_minus_exp
+from jitgrad.vecmath.algebra import Algebra, MathValue, poly, poly_in_blocks, signed, two_product, two_sum
+from jitgrad.vecmath.exponential import exp_times, one_minus_exp, upper_bounded
 from jitgrad.vecmath.logarithm import log
 
 
-def erf(m: Algebra, x: Value) -> Value:
+def erf(m: Algebra, x: MathValue) -> MathValue:
     """``1 - exp(-(a + a R(a)))`` with ``a = |x|`` and ``a + a R(a)`` fitted to ``-log erfc(a)``."""
-    a = at_most(m, m.abs(x), 4.0 if m.width == 32 else 6.0)
-    return signed(m, one_minus_exp(m, a, poly_in_blocks(m, a, coefficients.LOG_ERFC[m.width])), x)
+    a = upper_bounded(m, m.abs(x), 4.0 if m.width == 32 else 6.0)
+    return signed(m, one_minus_exp(m, a, poly_in_blocks(m, a, coefficients.LOG_ERFC_TERMS[m.width])), x)
 
 
-def erfc(m: Algebra, x: Value) -> Value:
+def erfc(m: Algebra, x: MathValue) -> MathValue:
     """``exp(-x*x) P(u) / (1 + 2x)`` with ``u = (x - 4) / (x + 4)``, ; ``2 - erfc(-x)`` below, ``1 - erf(x)`` near 0.
 
     Variable and scaling: Shepherd and Laframboise, Mathematics of Computation 36, 1981. The roundings of ``x*x`` and of
@@ -22,15 +22,15 @@ def erfc(m: Algebra, x: Value) -> Value:
     """
     if m.width == 32:
         wide, wider = m.wide(), m.widen(x)
-        result = _erfc_positive(wide, wide.abs(wider), coefficients.ERFC[32])
+        result = _erfc_positive(wide, wide.abs(wider), coefficients.ERFC_TERMS[32])
         return m.narrow(wide.select(wider < 0.0, wide.const(2.0) - result, result))
-    result = _erfc_positive(m, m.abs(x), coefficients.ERFC[64])
-    near = m.const(1.0) - m.mad(x, poly(m, x * x, coefficients.ERF[64]), x)
+    result = _erfc_positive(m, m.abs(x), coefficients.ERFC_TERMS[64])
+    near = m.const(1.0) - m.mad(x, poly(m, x * x, coefficients.ERF_TERMS[64]), x)
     return m.select(m.abs(x) < 0.5, near, m.select(x < 0.0, m.const(2.0) - result, result))
 
 
-def _erfc_positive(m: Algebra, a: Value, table: tuple[float, ...]) -> Value:
-    a = at_most(m, a, 28.0)
+def _erfc_positive(m: Algebra, a: MathValue, table: tuple[float, ...]) -> MathValue:
+    a = upper_bounded(m, a, 28.0)
     square, lost = two_product(m, a, a)
     numerator = poly(m, (a - 4.0) / (a + 4.0), table)
     divisor, divisor_low = two_sum(m.const(1.0), a + a)
@@ -39,20 +39,20 @@ def _erfc_positive(m: Algebra, a: Value, table: tuple[float, ...]) -> Value:
     return exp_times(m, -square, -lost, quotient, rest)
 
 
-def erfinv(m: Algebra, x: Value) -> Value:
+def erfinv(m: Algebra, x: MathValue) -> MathValue:
     """``x P(w)`` with ``w = -log(1 - x*x)``; ``P(sqrt(w))`` in the tails (Giles, GPU Computing Gems Jade, 2011)."""
     if m.width == 32:
         return m.narrow(_erfinv_double(m.wide(), m.widen(x), 32))
     return _erfinv_double(m, x, 64)
 
 
-def _erfinv_double(m: Algebra, x: Value, precision: int) -> Value:
+def _erfinv_double(m: Algebra, x: MathValue, precision: int) -> MathValue:
     a = m.abs(x)
     w = -log(m, (m.const(1.0) - a) * (a + 1.0))
     root = m.sqrt(w)
-    ratio = poly(m, w - 3.0, coefficients.ERFINV[precision])
-    ratio = m.select(w > 6.0, poly(m, root - 3.25, coefficients.ERFINV_TAIL[precision]), ratio)
+    ratio = poly(m, w - 3.0, coefficients.ERFINV_TERMS[precision])
+    ratio = m.select(w > 6.0, poly(m, root - 3.25, coefficients.ERFINV_TAIL_TERMS[precision]), ratio)
     if precision == 64:
-        ratio = m.select(w > 16.0, poly(m, root - 5.0, coefficients.ERFINV_FAR[64]), ratio)
+        ratio = m.select(w > 16.0, poly(m, root - 5.0, coefficients.ERFINV_FAR_TERMS[64]), ratio)
     result = m.select(a < 1.0, ratio * a, m.const(float("inf")))
     return m.copysign(m.select(a <= 1.0, result, m.const(float("nan"))), x)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
-from jitgrad.vecmath.algebra import Algebra, Value, exact_multiply_add
+from jitgrad.vecmath.algebra import Algebra, MathValue, exact_multiply_add
 
 _FLOATS = {32: ir.FloatType(), 64: ir.DoubleType()}
 _INTS = {32: ir.IntType(32), 64: ir.IntType(64)}
@@ -127,26 +127,26 @@ class LlvmAlgebra:
     def _wrap(self, instruction: Any) -> LlvmValue:
         return LlvmValue(self.builder, instruction)
 
-    def _float(self, x: Value) -> Any:
+    def _float(self, x: MathValue) -> Any:
         return x.ir if isinstance(x, LlvmValue) else _float_constant(_FLOATS[self.width], x)
 
-    def _call(self, name: str, *operands: Value) -> LlvmValue:
+    def _call(self, name: str, *operands: MathValue) -> LlvmValue:
         kind = _FLOATS[self.width]
         suffix = f"f{self.width}"
         function_type = ir.FunctionType(kind, [kind] * len(operands))
         function = self.builder.module.declare_intrinsic(f"{name}.{suffix}", (), function_type)
         return self._wrap(self.builder.call(function, [self._float(x) for x in operands]))
 
-    def const(self, number: float) -> Value:
+    def const(self, number: float) -> MathValue:
         return self._wrap(_float_constant(_FLOATS[self.width], number))
 
-    def widen(self, x: Value) -> Value:
+    def widen(self, x: MathValue) -> MathValue:
         return self._wrap(self.builder.fpext(x.ir, _FLOATS[64]))
 
-    def narrow(self, x: Value) -> Value:
+    def narrow(self, x: MathValue) -> MathValue:
         return self._wrap(self.builder.fptrunc(x.ir, _FLOATS[32]))
 
-    def fma(self, a: Value, b: Value, c: Value) -> Value:
+    def fma(self, a: MathValue, b: MathValue, c: MathValue) -> MathValue:
         if self.fused:
             return self._call("llvm.fma", a, b, c)
         if self.width == 32:
@@ -155,51 +155,51 @@ class LlvmAlgebra:
         a, b, c = (self._wrap(self._float(x)) for x in (a, b, c))
         return self._fma64(a, b, c)
 
-    def _fma64(self, a: Value, b: Value, c: Value) -> Value:
+    def _fma64(self, a: MathValue, b: MathValue, c: MathValue) -> MathValue:
         """For machines with no fma instruction."""
         exact, total = exact_multiply_add(a, b, c)
         return self.select(exact - exact == 0.0, exact, total)
 
-    def mad(self, a: Value, b: Value, c: Value) -> Value:
+    def mad(self, a: MathValue, b: MathValue, c: MathValue) -> MathValue:
         return self._call("llvm.fma" if self.fused else "llvm.fmuladd", a, b, c)
 
-    def rint(self, x: Value) -> Value:
+    def rint(self, x: MathValue) -> MathValue:
         return self._call("llvm.rint", x)
 
-    def floor(self, x: Value) -> Value:
+    def floor(self, x: MathValue) -> MathValue:
         return self._call("llvm.floor", x)
 
-    def ceil(self, x: Value) -> Value:
+    def ceil(self, x: MathValue) -> MathValue:
         return self._call("llvm.ceil", x)
 
-    def trunc(self, x: Value) -> Value:
+    def trunc(self, x: MathValue) -> MathValue:
         return self._call("llvm.trunc", x)
 
-    def abs(self, x: Value) -> Value:
+    def abs(self, x: MathValue) -> MathValue:
         return self._call("llvm.fabs", x)
 
-    def copysign(self, x: Value, sign: Value) -> Value:
+    def copysign(self, x: MathValue, sign: MathValue) -> MathValue:
         return self._call("llvm.copysign", x, sign)
 
-    def sqrt(self, x: Value) -> Value:
+    def sqrt(self, x: MathValue) -> MathValue:
         return self._call("llvm.sqrt", x)
 
-    def minimum(self, x: Value, y: Value) -> Value:
+    def minimum(self, x: MathValue, y: MathValue) -> MathValue:
         return self._call("llvm.minimum", x, y)
 
-    def maximum(self, x: Value, y: Value) -> Value:
+    def maximum(self, x: MathValue, y: MathValue) -> MathValue:
         return self._call("llvm.maximum", x, y)
 
-    def fmod(self, x: Value, y: Value) -> Value:
+    def fmod(self, x: MathValue, y: MathValue) -> MathValue:
         return self._wrap(self.builder.frem(self._float(x), self._float(y)))
 
-    def select(self, condition: Value, yes: Value, no: Value) -> Value:
+    def select(self, condition: MathValue, yes: MathValue, no: MathValue) -> MathValue:
         typed = yes if isinstance(yes, LlvmValue) else no
         if not isinstance(typed, LlvmValue):
             typed = self.const(0.0)
         return self._wrap(self.builder.select(condition.ir, typed.coerce(yes), typed.coerce(no)))
 
-    def beyond(self, bound: float, slow: Callable[[Algebra, Value], Value], x: Value, usual: Value) -> Value:
+    def beyond(self, bound: float, slow: Callable[[Algebra, MathValue], MathValue], x: MathValue, usual: MathValue) -> MathValue:
         """A call of a function that the loop vectoriser knows vector forms of."""
         kind = _FLOATS[self.width]
         module = self.builder.module
@@ -214,13 +214,13 @@ class LlvmAlgebra:
                 _define_vector_form(function, n, bound)
         return self._wrap(self.builder.call(function, [x.ir, usual.ir]))
 
-    def bits(self, x: Value) -> Value:
+    def bits(self, x: MathValue) -> MathValue:
         return self._wrap(self.builder.bitcast(x.ir, _INTS[self.width]))
 
-    def from_bits(self, i: Value) -> Value:
+    def from_bits(self, i: MathValue) -> MathValue:
         return self._wrap(self.builder.bitcast(i.ir, _FLOATS[self.width]))
 
-    def lookup(self, table: tuple[float, ...], index: Value) -> Value:
+    def lookup(self, table: tuple[float, ...], index: MathValue) -> MathValue:
         kind = ir.ArrayType(_FLOATS[self.width], len(table))
         name = f"jitgrad.table.{self.width}.{hash(table) & 0xFFFFFFFFFFFF:x}"
         module = self.builder.module
@@ -261,7 +261,7 @@ def _keep_pure(function: Any) -> None:
         set.add(function.attributes, attribute)  # llvmlite's list of names lacks these
 
 
-def _define_scalar_form(function: Any, algebra: LlvmAlgebra, bound: float, slow: Callable[..., Value]) -> None:
+def _define_scalar_form(function: Any, algebra: LlvmAlgebra, bound: float, slow: Callable[..., MathValue]) -> None:
     """``f(x, usual) = slow(x) if |x| > bound else usual``, with a branch."""
     _keep_pure(function)
     builder = ir.IRBuilder(function.append_basic_block())

@@ -11,7 +11,7 @@ from __future__ import annotations
 from jitgrad.vecmath import coefficients
 from jitgrad.vecmath.algebra import (
     Algebra,
-    Value,
+    MathValue,
     exponent_bias,
     from_int,
     is_number,
@@ -33,7 +33,7 @@ _INVERSE_LOG10 = {32: (0.4342944920063019, -1.0103049952192578e-08), 64: (0.4342
 _LOG10_2 = {32: (0.3010300099849701, -1.432098883924482e-08), 64: (0.3010299956639812, -2.8037281277851704e-18)}
 
 
-def split(m: Algebra, x: Value) -> tuple[Value, Value]:
+def split_exponent(m: Algebra, x: MathValue) -> tuple[MathValue, MathValue]:
     """``k`` (integer) and ``u`` in [sqrt(1/2), sqrt(2)) with ``x = 2**k u``, for finite positive normal ``x``."""
     root = m.bits(m.const(_SQRT_HALF))
     shifted = m.bits(x) - root
@@ -41,51 +41,51 @@ def split(m: Algebra, x: Value) -> tuple[Value, Value]:
     return k, m.from_bits(m.bits(x) - (k << mantissa_bits(m)))
 
 
-def split_any(m: Algebra, x: Value) -> tuple[Value, Value]:
-    """``split`` with ``k`` as a float, for subnormal numbers as well."""
+def split_any(m: Algebra, x: MathValue) -> tuple[MathValue, MathValue]:
+    """`split_exponent` with ``k`` as a float, for subnormal numbers as well."""
     subnormal = x < _SMALLEST_NORMAL[m.width]
     up = mantissa_bits(m) + 1
-    k, u = split(m, m.select(subnormal, x * 2.0**up, x))
+    k, u = split_exponent(m, m.select(subnormal, x * 2.0**up, x))
     return m.select(subnormal, from_int(m, k) - float(up), from_int(m, k)), u
 
 
-def _log_parts(m: Algebra, f: Value) -> tuple[Value, Value]:
+def _log_parts(m: Algebra, f: MathValue) -> tuple[MathValue, MathValue]:
     """``h = f*f/2`` and ``t = s (h + R)``, so that log(1 + f) = f - (h - t)."""
     s = f / (f + 2.0)
     z = s * s
     half_square = f * 0.5 * f
-    rest = z * poly(m, z, coefficients.LOG[m.width])
+    rest = z * poly(m, z, coefficients.LOG_TERMS[m.width])
     return half_square, s * (half_square + rest)
 
 
-def _log_join(m: Algebra, k: Value, f: Value, correction: Value) -> Value:
+def _log_join(m: Algebra, k: MathValue, f: MathValue, correction: MathValue) -> MathValue:
     """``k log 2 + log(1 + f) + correction``."""
     half_square, t = _log_parts(m, f)
     low = m.mad(k, m.const(LOG2_LOW[m.width]), correction) + t
     return m.mad(k, m.const(LOG2_HIGH[m.width]), f - (half_square - low))
 
 
-def _special(m: Algebra, x: Value, result: Value) -> Value:
+def _special(m: Algebra, x: MathValue, result: MathValue) -> MathValue:
     """log at 0, below 0, at infinity and NaN."""
     result = m.select(x == 0.0, m.const(float("-inf")), result)
     result = m.select(x == float("inf"), x, result)
     return m.select(x >= 0.0, result, m.const(float("nan")))
 
 
-def log(m: Algebra, x: Value) -> Value:
+def log(m: Algebra, x: MathValue) -> MathValue:
     """Natural logarithm."""
     k, u = split_any(m, x)
     return _special(m, x, _log_join(m, k, u - 1.0, m.const(0.0)))
 
 
-def log1p_sum(m: Algebra, x: Value, low: Value) -> Value:
+def log1p_sum(m: Algebra, x: MathValue, low: MathValue) -> MathValue:
     """log(1 + x + low) for finite ``x > -1`` and a ``low`` of a few ulps of ``x``."""
     u, lost = two_sum(m.const(1.0), x)
-    k, reduced = split(m, u)
+    k, reduced = split_exponent(m, u)
     return _log_join(m, from_int(m, k), reduced - 1.0, (lost + low) / u)
 
 
-def log1p(m: Algebra, x: Value) -> Value:
+def log1p(m: Algebra, x: MathValue) -> MathValue:
     """log(1 + x) without cancellation."""
     result = log1p_sum(m, m.select(x == float("inf"), m.const(1.0), x), m.const(0.0))
     result = m.select(x == -1.0, m.const(float("-inf")), result)
@@ -94,7 +94,7 @@ def log1p(m: Algebra, x: Value) -> Value:
     return m.select(x >= -1.0, result, m.const(float("nan")))
 
 
-def _log_pair(m: Algebra, x: Value) -> tuple[Value, Value, Value]:
+def _log_pair(m: Algebra, x: MathValue) -> tuple[MathValue, MathValue, MathValue]:
     """``k`` and ``log(1 + f)`` as head and tail, some bits beyond the format."""
     k, u = split_any(m, x)
     f = u - 1.0
@@ -105,7 +105,7 @@ def _log_pair(m: Algebra, x: Value) -> tuple[Value, Value, Value]:
     return k, head, rest
 
 
-def log2(m: Algebra, x: Value) -> Value:
+def log2(m: Algebra, x: MathValue) -> MathValue:
     """Logarithm to base 2, exact for powers of two."""
     k, head, tail = _log_pair(m, x)
     high, low = _INVERSE_LOG2[m.width]
@@ -115,7 +115,7 @@ def log2(m: Algebra, x: Value) -> Value:
     return _special(m, x, total + (rest + low_part))
 
 
-def log10(m: Algebra, x: Value) -> Value:
+def log10(m: Algebra, x: MathValue) -> MathValue:
     """Logarithm to base 10."""
     k, head, tail = _log_pair(m, x)
     high, low = _INVERSE_LOG10[m.width]
@@ -126,14 +126,14 @@ def log10(m: Algebra, x: Value) -> Value:
     return _special(m, x, total + (rest + low_part))
 
 
-def softplus(m: Algebra, x: Value) -> Value:
+def softplus(m: Algebra, x: MathValue) -> MathValue:
     """log(1 + exp(x)) as ``max(x, 0) + log1p(exp(-|x|))``: on [0, 1] a polynomial is all that log1p needs."""
     e = exp_nonpositive(m, -m.abs(x))
-    added = m.fma(e * e, poly_in_blocks(m, e, coefficients.LOG1P[m.width]), e)
+    added = m.fma(e * e, poly_in_blocks(m, e, coefficients.LOG1P_TERMS[m.width]), e)
     return m.select(x > 0.0, x, m.const(0.0)) + added
 
 
-def logaddexp(m: Algebra, x: Value, y: Value) -> Value:
+def logaddexp(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
     """log(exp(x) + exp(y)); the error is in ulps of the larger operand, for the sum may cancel it."""
     larger = m.select(x > y, x, y)
     difference = m.select(x == y, m.const(0.0), m.abs(x - y))
@@ -142,7 +142,7 @@ def logaddexp(m: Algebra, x: Value, y: Value) -> Value:
     return m.select(is_number(difference), larger + added, x + y)
 
 
-def asinh(m: Algebra, x: Value) -> Value:
+def asinh(m: Algebra, x: MathValue) -> MathValue:
     """Inverse hyperbolic sine: log1p of ``a + a*a / (sqrt(a*a + 1) + 1)``, from 2**30 on log(2a)."""
     a = m.abs(x)
     huge = a >= 2.0**30
@@ -154,14 +154,14 @@ def asinh(m: Algebra, x: Value) -> Value:
     return m.copysign(m.select(huge, _log_of_twice(m, a), near), x)
 
 
-def _log_of_twice(m: Algebra, a: Value) -> Value:
+def _log_of_twice(m: Algebra, a: MathValue) -> MathValue:
     """log(2a) for ``a >= 1``; infinity and NaN stay."""
     finite = m.select(a < float("inf"), a, m.const(1.0))
-    k, u = split(m, finite)
+    k, u = split_exponent(m, finite)
     return m.select(a < float("inf"), _log_join(m, from_int(m, k) + 1.0, u - 1.0, m.const(0.0)), a)
 
 
-def acosh(m: Algebra, x: Value) -> Value:
+def acosh(m: Algebra, x: MathValue) -> MathValue:
     """Inverse hyperbolic cosine: log1p of ``t + sqrt(2t + t*t)`` with ``t = x - 1``, from 2**30 on log(2x)."""
     huge = x >= 2.0**30
     t = m.select(huge, m.const(1.0), x) - 1.0
@@ -170,11 +170,11 @@ def acosh(m: Algebra, x: Value) -> Value:
     return m.select(x >= 1.0, result, m.const(float("nan")))
 
 
-def atanh(m: Algebra, x: Value) -> Value:
+def atanh(m: Algebra, x: MathValue) -> MathValue:
     """Inverse hyperbolic tangent: the series variable of log itself when small, else log1p(2a / (1 - a)) / 2."""
     a = m.abs(x)
     z = a * a
-    small = m.mad(a * z * 0.5, poly(m, z, coefficients.LOG[m.width]), a)
+    small = m.mad(a * z * 0.5, poly(m, z, coefficients.LOG_TERMS[m.width]), a)
     inside = m.select(a < 1.0, a, m.const(0.5))
     quotient = (inside + inside) / (m.const(1.0) - inside)
     result = m.select(a < 0.17, small, log1p_sum(m, quotient, m.const(0.0)) * 0.5)
@@ -182,6 +182,6 @@ def atanh(m: Algebra, x: Value) -> Value:
     return m.copysign(m.select(a <= 1.0, result, m.const(float("nan"))), x)
 
 
-def exponent_of(m: Algebra, x: Value) -> Value:
+def exponent_of(m: Algebra, x: MathValue) -> MathValue:
     """The unbiased exponent of a normal number as an integer."""
     return (m.bits(m.abs(x)) >> mantissa_bits(m)) - exponent_bias(m)

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.vecmath.algebra import Algebra, Value, exact_multiply_add
+from jitgrad.vecmath.algebra import Algebra, MathValue, exact_multiply_add
 
 
-def _fma64(a: Value, b: Value, c: Value) -> Value:
+def _fma64(a: MathValue, b: MathValue, c: MathValue) -> MathValue:
     """``a * b + c`` through Dekker's exact product; a plain product where the splitting overflows."""
     exact, total = exact_multiply_add(a, b, c)
     return np.where(np.isfinite(exact), exact, total)
@@ -35,71 +35,71 @@ class NumpyAlgebra:
     def wide(self) -> Algebra:
         return NumpyAlgebra(64)
 
-    def const(self, number: float) -> Value:
+    def const(self, number: float) -> MathValue:
         return self._float(number)
 
-    def widen(self, x: Value) -> Value:
+    def widen(self, x: MathValue) -> MathValue:
         return x.astype(np.float64)
 
-    def narrow(self, x: Value) -> Value:
+    def narrow(self, x: MathValue) -> MathValue:
         return x.astype(np.float32)
 
-    def fma(self, a: Value, b: Value, c: Value) -> Value:
+    def fma(self, a: MathValue, b: MathValue, c: MathValue) -> MathValue:
         if self.width == 64:
             return _fma64(a, b, c)
         return (np.float64(a) * b + c).astype(np.float32)
 
-    def mad(self, a: Value, b: Value, c: Value) -> Value:
+    def mad(self, a: MathValue, b: MathValue, c: MathValue) -> MathValue:
         return self.fma(a, b, c) if self.fused and self.width == 32 else a * b + c
 
-    def rint(self, x: Value) -> Value:
+    def rint(self, x: MathValue) -> MathValue:
         return np.rint(x)
 
-    def floor(self, x: Value) -> Value:
+    def floor(self, x: MathValue) -> MathValue:
         return np.floor(x)
 
-    def ceil(self, x: Value) -> Value:
+    def ceil(self, x: MathValue) -> MathValue:
         return np.ceil(x)
 
-    def trunc(self, x: Value) -> Value:
+    def trunc(self, x: MathValue) -> MathValue:
         return np.trunc(x)
 
-    def abs(self, x: Value) -> Value:
+    def abs(self, x: MathValue) -> MathValue:
         return np.abs(x)
 
-    def copysign(self, x: Value, sign: Value) -> Value:
+    def copysign(self, x: MathValue, sign: MathValue) -> MathValue:
         return np.copysign(x, sign)
 
-    def sqrt(self, x: Value) -> Value:
+    def sqrt(self, x: MathValue) -> MathValue:
         return np.sqrt(x)
 
-    def minimum(self, x: Value, y: Value) -> Value:
+    def minimum(self, x: MathValue, y: MathValue) -> MathValue:
         return np.minimum(x, y)
 
-    def maximum(self, x: Value, y: Value) -> Value:
+    def maximum(self, x: MathValue, y: MathValue) -> MathValue:
         return np.maximum(x, y)
 
-    def fmod(self, x: Value, y: Value) -> Value:
+    def fmod(self, x: MathValue, y: MathValue) -> MathValue:
         return np.fmod(x, y)
 
-    def select(self, condition: Value, yes: Value, no: Value) -> Value:
+    def select(self, condition: MathValue, yes: MathValue, no: MathValue) -> MathValue:
         return np.where(condition, yes, no)
 
-    def beyond(self, bound: float, slow: Callable[[Algebra, Value], Value], x: Value, usual: Value) -> Value:
+    def beyond(self, bound: float, slow: Callable[[Algebra, MathValue], MathValue], x: MathValue, usual: MathValue) -> MathValue:
         large = np.abs(x) > bound
         return np.where(large, slow(self, x), usual) if np.any(large) else usual
 
-    def bits(self, x: Value) -> Value:
+    def bits(self, x: MathValue) -> MathValue:
         return np.asarray(x).view(self._int)
 
-    def from_bits(self, i: Value) -> Value:
+    def from_bits(self, i: MathValue) -> MathValue:
         return np.asarray(i).view(self._float)
 
-    def lookup(self, table: tuple[float, ...], index: Value) -> Value:
+    def lookup(self, table: tuple[float, ...], index: MathValue) -> MathValue:
         return np.asarray(table, self._float)[index]
 
 
-def numpy_callable(definition: Callable[..., Value], fused: bool = False) -> Callable[..., Any]:
+def numpy_callable(definition: Callable[..., MathValue], fused: bool = False) -> Callable[..., Any]:
     """``definition`` on arrays or scalars, all float32 or all float64; the shape is their broadcast shape.
 
     Raises:

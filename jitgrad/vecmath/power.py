@@ -7,7 +7,7 @@ from math import factorial
 from jitgrad.vecmath import coefficients
 from jitgrad.vecmath.algebra import (
     Algebra,
-    Value,
+    MathValue,
     exponent_bias,
     from_int,
     is_number,
@@ -20,8 +20,8 @@ from jitgrad.vecmath.algebra import (
     two_product,
     two_sum,
 )
-from jitgrad.vecmath.exponential import at_least, at_most, exp_sum
-from jitgrad.vecmath.logarithm import split, split_any
+from jitgrad.vecmath.exponential import exp_sum, lower_bounded, upper_bounded
+from jitgrad.vecmath.logarithm import split_any, split_exponent
 
 _LOG2_PAIR = (0.6931471805599453, 2.3190468138462996e-17)
 _TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
@@ -32,7 +32,7 @@ _EXP2_SERIES = tuple(_LOG2_PAIR[0] ** i / factorial(i) for i in range(9))
 _INFINITY = float("inf")
 
 
-def _log_double(m: Algebra, x: Value) -> tuple[Value, Value]:
+def _log_double(m: Algebra, x: MathValue) -> tuple[MathValue, MathValue]:
     """log(x) in float64 with a relative error near 2**-64, as head and tail.
 
     ``2s + 2/3 s**3`` of the series in ``s = f / (2 + f)`` is summed in pairs of floats (Dekker 1971), the rest singly.
@@ -44,7 +44,7 @@ def _log_double(m: Algebra, x: Value) -> tuple[Value, Value]:
     s_low = (m.fma(-s, divisor, f) - s * divisor_low) / divisor
     z, z_low = two_product(m, s, s)
     z_low = z_low + (s + s) * s_low
-    c, c_low = quick_two_sum(m.const(_TWO_THIRDS[0]), z * poly(m, z, coefficients.LOG_TAIL[64]))
+    c, c_low = quick_two_sum(m.const(_TWO_THIRDS[0]), z * poly(m, z, coefficients.LOG_TAIL_TERMS[64]))
     c_low = c_low + _TWO_THIRDS[1]
     cube, cube_low = two_product(m, s, z)
     cube_low = cube_low + m.mad(s, z_low, s_low * z)
@@ -58,7 +58,7 @@ def _log_double(m: Algebra, x: Value) -> tuple[Value, Value]:
     return quick_two_sum(total, rest + (base_low + low))
 
 
-def _magnitude64(m: Algebra, a: Value, y: Value) -> Value:
+def _magnitude64(m: Algebra, a: MathValue, y: MathValue) -> MathValue:
     """``a ** y`` for finite ``a > 0``."""
     head, tail = _log_double(m, a)
     limited = m.select(m.abs(y) > 2.0**80, m.copysign(m.const(2.0**80), y), y)  # keeps products finite
@@ -68,20 +68,20 @@ def _magnitude64(m: Algebra, a: Value, y: Value) -> Value:
     return exp_sum(m, product, m.select(bounded, lost, m.const(0.0)))
 
 
-def _magnitude32(m: Algebra, a: Value, y: Value) -> Value:
+def _magnitude32(m: Algebra, a: MathValue, y: MathValue) -> MathValue:
     """The same for float32: ``2 ** (y log2(a))`` in float64, by series that are cut where float32 sees no more of them."""
     wide = m.wide()
-    k, u = split(wide, m.widen(a))
+    k, u = split_exponent(wide, m.widen(a))
     s = (u - 1.0) / (u + 1.0)
     exponent = m.widen(y) * wide.mad(s, poly(wide, s * s, _LOG2_SERIES), from_int(wide, k))
-    exponent = at_most(wide, at_least(wide, exponent, -1000.0), 1000.0)
+    exponent = upper_bounded(wide, lower_bounded(wide, exponent, -1000.0), 1000.0)
     middle = magic(wide) + exponent_bias(wide)
     shifted = exponent + middle
     power = wide.from_bits(wide.bits(shifted) << mantissa_bits(wide))
     return m.narrow(poly(wide, exponent - (shifted - middle), _EXP2_SERIES) * power)
 
 
-def pow(m: Algebra, x: Value, y: Value) -> Value:
+def pow(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
     """``x ** y`` with the special values of C99 annex F.9.4.4."""
     a = m.abs(x)
     ordinary = (a > 0.0) & (a < _INFINITY)
@@ -100,22 +100,22 @@ def pow(m: Algebra, x: Value, y: Value) -> Value:
     return m.select((x == 1.0) | (y == 0.0), m.const(1.0), result)
 
 
-def sqrt(m: Algebra, x: Value) -> Value:
+def sqrt(m: Algebra, x: MathValue) -> MathValue:
     """Square root, correctly rounded."""
     return m.sqrt(x)
 
 
-def rsqrt(m: Algebra, x: Value) -> Value:
+def rsqrt(m: Algebra, x: MathValue) -> MathValue:
     """``1 / sqrt(x)``, rounded twice as in the expression."""
     return m.const(1.0) / m.sqrt(x)
 
 
-def reciprocal(m: Algebra, x: Value) -> Value:
+def reciprocal(m: Algebra, x: MathValue) -> MathValue:
     """``1 / x``, correctly rounded."""
     return m.const(1.0) / x
 
 
-def hypot(m: Algebra, x: Value, y: Value) -> Value:
+def hypot(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
     """``sqrt(x*x + y*y)`` without overflow; infinity wins over NaN."""
     a, b = m.abs(x), m.abs(y)
     if m.width == 32:
@@ -131,7 +131,7 @@ def hypot(m: Algebra, x: Value, y: Value) -> Value:
     return m.select((a == _INFINITY) | (b == _INFINITY), m.const(_INFINITY), result)
 
 
-def _hypot_pair(m: Algebra, larger: Value, smaller: Value) -> Value:
+def _hypot_pair(m: Algebra, larger: MathValue, smaller: MathValue) -> MathValue:
     """Borges, "An improved algorithm for hypot(a, b)", arXiv:1904.09481: one correction of the square root."""
     root = m.sqrt(m.mad(larger, larger, smaller * smaller))
     square, square_low = two_product(m, root, root)
@@ -141,7 +141,7 @@ def _hypot_pair(m: Algebra, larger: Value, smaller: Value) -> Value:
     return m.select(root > 0.0, root + residual / (root + root), root)
 
 
-def cbrt(m: Algebra, x: Value) -> Value:
+def cbrt(m: Algebra, x: MathValue) -> MathValue:
     """Cube root: ``x = 2**(3q) z`` with z in [1, 8), a starting polynomial, Newton steps, the last compensated."""
     a = m.abs(x)
     up = 3 * (mantissa_bits(m) // 3 + 2)
@@ -154,14 +154,14 @@ def cbrt(m: Algebra, x: Value) -> Value:
     z = one * m.select(remainder == 0.0, m.const(1.0), m.select(remainder == 1.0, m.const(2.0), m.const(4.0)))
     start = m.select(remainder == 0.0, m.const(1.0), m.select(remainder == 1.0, m.const(2.0 ** (1 / 3)),
                                                               m.const(4.0 ** (1 / 3))))
-    root = _cbrt_newton(m, z, poly(m, one, coefficients.CBRT[m.width]) * start)
+    root = _cbrt_newton(m, z, poly(m, one, coefficients.CBRT_TERMS[m.width]) * start)
     shift = m.select(subnormal, third - float(up // 3), third)
     result = root * power_of_two(m, to_int(m, shift))
     ordinary = (a > 0.0) & (a < _INFINITY)
     return m.copysign(m.select(ordinary, result, a), x)
 
 
-def _cbrt_newton(m: Algebra, z: Value, y: Value) -> Value:
+def _cbrt_newton(m: Algebra, z: MathValue, y: MathValue) -> MathValue:
     steps = 1 if m.width == 32 else 2
     for step in range(steps):
         square, low = two_product(m, y, y)

@@ -2,57 +2,57 @@
 
 from __future__ import annotations
 
-from jitgrad.vecmath.algebra import Algebra, Value, is_number
+from jitgrad.vecmath.algebra import Algebra, MathValue, is_number
 
 
-def floor(m: Algebra, x: Value) -> Value:
+def floor(m: Algebra, x: MathValue) -> MathValue:
     """Largest integer not above ``x``."""
     return m.floor(x)
 
 
-def ceil(m: Algebra, x: Value) -> Value:
+def ceil(m: Algebra, x: MathValue) -> MathValue:
     """Smallest integer not below ``x``."""
     return m.ceil(x)
 
 
-def trunc(m: Algebra, x: Value) -> Value:
+def trunc(m: Algebra, x: MathValue) -> MathValue:
     """Integer part."""
     return m.trunc(x)
 
 
-def rint(m: Algebra, x: Value) -> Value:
+def rint(m: Algebra, x: MathValue) -> MathValue:
     """Nearest integer, ties to even."""
     return m.rint(x)
 
 
-def copysign(m: Algebra, x: Value, y: Value) -> Value:
+def copysign(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
     """Magnitude of ``x``, sign of ``y``."""
     return m.copysign(x, y)
 
 
-def minimum(m: Algebra, x: Value, y: Value) -> Value:
+def minimum(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
     """The smaller operand; NaN if either is."""
     return m.minimum(x, y)
 
 
-def maximum(m: Algebra, x: Value, y: Value) -> Value:
+def maximum(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
     """The larger operand; NaN if either is."""
     return m.maximum(x, y)
 
 
-def fmod(m: Algebra, x: Value, y: Value) -> Value:
+def fmod(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
     """Remainder with the sign of ``x``; NaN for a zero divisor. Calls libm: a loop around it stays scalar."""
     return m.fmod(x, y)
 
 
-def remainder(m: Algebra, x: Value, y: Value) -> Value:
+def remainder(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
     """Remainder with the sign of ``y`` (Python's %); NaN for a zero divisor. Scalar like fmod."""
     r = m.fmod(x, y)
     moved = m.select((r != 0.0) & ((m.bits(r) ^ m.bits(y)) < 0), r + y, r)
     return m.select(r == 0.0, m.copysign(r, y), moved)
 
 
-def floor_divide(m: Algebra, x: Value, y: Value) -> Value:
+def floor_divide(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
     """``x // y`` rounded down, found as NumPy finds it: from the remainder. Scalar like fmod."""
     r = m.fmod(x, y)
     crossed = (r != 0.0) & ((m.bits(r) ^ m.bits(y)) < 0)
@@ -64,7 +64,7 @@ def floor_divide(m: Algebra, x: Value, y: Value) -> Value:
     return m.select(y == 0.0, x / y, low)
 
 
-def nextafter(m: Algebra, x: Value, y: Value) -> Value:
+def nextafter(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
     """The next float after ``x`` towards ``y``."""
     i = m.bits(x)
     away = (y > x) & (x > 0.0) | ((y < x) & (x < 0.0))
@@ -75,21 +75,21 @@ def nextafter(m: Algebra, x: Value, y: Value) -> Value:
     return m.select(is_number(x) & is_number(y), result, x + y)
 
 
-def signbit(m: Algebra, x: Value) -> Value:
+def signbit(m: Algebra, x: MathValue) -> MathValue:
     """Whether the sign bit is set."""
     return m.bits(x) < 0
 
 
-def isnan(m: Algebra, x: Value) -> Value:
+def isnan(m: Algebra, x: MathValue) -> MathValue:
     """Whether ``x`` is NaN."""
     return x != x  # noqa: PLR0124
 
 
-def isinf(m: Algebra, x: Value) -> Value:
+def isinf(m: Algebra, x: MathValue) -> MathValue:
     """Whether ``x`` is infinite."""
     return m.abs(x) == float("inf")
 
 
-def isfinite(m: Algebra, x: Value) -> Value:
+def isfinite(m: Algebra, x: MathValue) -> MathValue:
     """Whether ``x`` is finite."""
     return m.abs(x) < float("inf")

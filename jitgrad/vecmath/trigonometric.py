@@ -12,7 +12,7 @@ from fractions import Fraction
 from jitgrad.vecmath import coefficients
 from jitgrad.vecmath.algebra import (
     Algebra,
-    Value,
+    MathValue,
     magic,
     poly,
     quick_two_sum,
@@ -92,11 +92,11 @@ def _windows() -> tuple[tuple[float, ...], ...]:
 _CHUNKS = _chunks()
 _WINDOWS = _windows()
 
-Angle = tuple[Value, Value, Value]
+Angle = tuple[MathValue, MathValue, MathValue]
 """``n`` (an integer of which the two low bits are meant), ``r`` and ``s`` of an argument ``n pi/2 + r + s``."""
 
 
-def _reduce_moderate(m: Algebra, a: Value) -> Angle:
+def _reduce_moderate(m: Algebra, a: MathValue) -> Angle:
     """For ``0 <= a`` up to the bound ``_MODERATE``."""
     first, second, third = _HALF_PI[m.width]
     shifted = m.mad(a, m.const(_TWO_OVER_PI), m.const(magic(m)))
@@ -108,7 +108,7 @@ def _reduce_moderate(m: Algebra, a: Value) -> Angle:
     return m.bits(shifted), r, s
 
 
-def _reduce_large32(m: Algebra, a: Value) -> Angle:
+def _reduce_large32(m: Algebra, a: MathValue) -> Angle:
     """For any finite float32: a chunk times ``a`` is exact in float64, and so is dropping its whole turns."""
     wide = m.wide()
     x = m.widen(a)
@@ -123,7 +123,7 @@ def _reduce_large32(m: Algebra, a: Value) -> Angle:
     return to_int(m, n), r, m.narrow(angle - m.widen(r))
 
 
-def _reduce_large64(m: Algebra, a: Value) -> Angle:
+def _reduce_large64(m: Algebra, a: MathValue) -> Angle:
     """For any finite ``a >= 2**24``."""
     window = (exponent_of(m, a) - _FIRST_EXPONENT) >> 3
     x = m.from_bits(m.bits(a) - (((window << 3) + _FIRST_EXPONENT) << 52))
@@ -141,11 +141,11 @@ def _reduce_large64(m: Algebra, a: Value) -> Angle:
     return to_int(m, n), r, s
 
 
-def _modulo_four(m: Algebra, x: Value) -> Value:
+def _modulo_four(m: Algebra, x: MathValue) -> MathValue:
     return x - m.rint(x * 0.25) * 4.0
 
 
-def _reduce_large(m: Algebra, x: Value) -> Angle:
+def _reduce_large(m: Algebra, x: MathValue) -> Angle:
     """The angle of ``|x|`` beyond the bound; NaN for infinity."""
     a = m.abs(x)
     usable = m.select((a > _MODERATE[m.width]) & (a < float("inf")), a, m.const(_MODERATE[m.width]))
@@ -153,56 +153,56 @@ def _reduce_large(m: Algebra, x: Value) -> Angle:
     return n, m.select(a < float("inf"), r, m.const(float("nan"))), s
 
 
-def _sin_reduced(m: Algebra, r: Value, s: Value) -> tuple[Value, Value]:
+def _sin_reduced(m: Algebra, r: MathValue, s: MathValue) -> tuple[MathValue, MathValue]:
     """sin(r + s) as two summands, the first much the larger."""
     z = r * r
-    return r, m.mad(r * z, poly(m, z, coefficients.SIN[m.width]), s)
+    return r, m.mad(r * z, poly(m, z, coefficients.SIN_TERMS[m.width]), s)
 
 
-def _cos_reduced(m: Algebra, r: Value, s: Value) -> tuple[Value, Value]:
+def _cos_reduced(m: Algebra, r: MathValue, s: MathValue) -> tuple[MathValue, MathValue]:
     """cos(r + s) likewise."""
     z = r * r
     half = z * 0.5
     head = m.const(1.0) - half
-    rest = m.mad(z * z, poly(m, z, coefficients.COS[m.width]), -(r * s))
+    rest = m.mad(z * z, poly(m, z, coefficients.COS_TERMS[m.width]), -(r * s))
     return head, ((m.const(1.0) - head) - half) + rest
 
 
-def _sine(m: Algebra, r: Value, s: Value) -> Value:
+def _sine(m: Algebra, r: MathValue, s: MathValue) -> MathValue:
     """sin(r + s)."""
     high, low = _sin_reduced(m, r, s)
     return high + low
 
 
-def _cosine(m: Algebra, r: Value) -> Value:
+def _cosine(m: Algebra, r: MathValue) -> MathValue:
     """cos(r), which may stand for cos(r + s): an ``s`` below half an ulp of ``r`` moves it by a third of one."""
     z = r * r
-    return m.mad(z, m.mad(z, poly(m, z, coefficients.COS[m.width]), m.const(-0.5)), m.const(1.0))
+    return m.mad(z, m.mad(z, poly(m, z, coefficients.COS_TERMS[m.width]), m.const(-0.5)), m.const(1.0))
 
 
-def _odd(m: Algebra, n: Value) -> Value:
+def _odd(m: Algebra, n: MathValue) -> MathValue:
     """Whether bit 0 of ``n`` is set, as a sign: the one test that a select of machine code has built in."""
     return n << (m.width - 1) < 0
 
 
-def _negate_by(m: Algebra, result: Value, sign: Value) -> Value:
+def _negate_by(m: Algebra, result: MathValue, sign: MathValue) -> MathValue:
     """``result`` negated where the integer ``sign`` is negative."""
     return m.from_bits(m.bits(result) ^ (sign & -(1 << (m.width - 1))))
 
 
-def _sin_of(m: Algebra, x: Value, angle: Angle) -> Value:
+def _sin_of(m: Algebra, x: MathValue, angle: Angle) -> MathValue:
     n, r, s = angle
     result = m.select(_odd(m, n), _cosine(m, r), _sine(m, r, s))
     return _negate_by(m, result, n << (m.width - 2) ^ m.bits(x))
 
 
-def _cos_of(m: Algebra, x: Value, angle: Angle) -> Value:
+def _cos_of(m: Algebra, x: MathValue, angle: Angle) -> MathValue:
     n, r, s = angle
     result = m.select(_odd(m, n), _sine(m, r, s), _cosine(m, r))
     return _negate_by(m, result, n + 1 << (m.width - 2))
 
 
-def _tan_of(m: Algebra, x: Value, angle: Angle) -> Value:
+def _tan_of(m: Algebra, x: MathValue, angle: Angle) -> MathValue:
     """The quotient of sine and cosine, both with what their rounding lost, in one division."""
     n, r, s = angle
     sine, sine_low = quick_two_sum(*_sin_reduced(m, r, s))
@@ -216,28 +216,28 @@ def _tan_of(m: Algebra, x: Value, angle: Angle) -> Value:
     return _negate_by(m, m.select(m.abs(top) > 0.0, quotient + rest, top), m.bits(x))
 
 
-def _sin_large(m: Algebra, x: Value) -> Value:
+def _sin_large(m: Algebra, x: MathValue) -> MathValue:
     return _sin_of(m, x, _reduce_large(m, x))
 
 
-def _cos_large(m: Algebra, x: Value) -> Value:
+def _cos_large(m: Algebra, x: MathValue) -> MathValue:
     return _cos_of(m, x, _reduce_large(m, x))
 
 
-def _tan_large(m: Algebra, x: Value) -> Value:
+def _tan_large(m: Algebra, x: MathValue) -> MathValue:
     return _tan_of(m, x, _reduce_large(m, x))
 
 
-def sin(m: Algebra, x: Value) -> Value:
+def sin(m: Algebra, x: MathValue) -> MathValue:
     """Sine."""
     return m.beyond(_MODERATE[m.width], _sin_large, x, _sin_of(m, x, _reduce_moderate(m, m.abs(x))))
 
 
-def cos(m: Algebra, x: Value) -> Value:
+def cos(m: Algebra, x: MathValue) -> MathValue:
     """Cosine."""
     return m.beyond(_MODERATE[m.width], _cos_large, x, _cos_of(m, x, _reduce_moderate(m, m.abs(x))))
 
 
-def tan(m: Algebra, x: Value) -> Value:
+def tan(m: Algebra, x: MathValue) -> MathValue:
     """Tangent."""
     return m.beyond(_MODERATE[m.width], _tan_large, x, _tan_of(m, x, _reduce_moderate(m, m.abs(x))))

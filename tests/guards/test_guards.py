@@ -17,7 +17,7 @@ import jitgrad as jg
 from jitgrad.core.errors import UnguardableError
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.environment import Environment
-from jitgrad.guards.guard import Guard, same
+from jitgrad.guards.guard import Guard, behaves_alike
 
 scale: Any = 0.5
 table: dict[str, Any] = {"a": 1, "b": 2.0}
@@ -88,7 +88,7 @@ def test_equal_value_under_another_identity_is_no_change_and_is_remembered(monke
     [(1, 1.0), (1, True), (0.0, -0.0), ((1, 2), (1, 2.0)), ("a", b"a"), ({1}, {True}), (np.float32(1), np.float64(1))],
 )
 def test_equal_but_not_the_same(old, new):
-    assert not same(new, old)
+    assert not behaves_alike(new, old)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_equal_but_not_the_same(old, new):
     [lambda: float("nan"), lambda: np.float32("nan"), lambda: complex(math.nan, -0.0), lambda: [1, (2, {"k": 0.5})]],
 )
 def test_the_same_under_another_identity(make):
-    assert same(make(), make())
+    assert behaves_alike(make(), make())
 
 
 def test_same_ends_on_cycles():
@@ -105,7 +105,7 @@ def test_same_ends_on_cycles():
     a.append(a)
     b.append(b)
 
-    assert same(a, b)
+    assert behaves_alike(a, b)
 
 
 def test_closure_cell():

@@ -52,7 +52,7 @@ class EntryInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class CacheInfo:
+class DiskCacheInfo:
     """The state of the cache; ``problem`` says why it is not used, or is empty."""
 
     directory: Path
@@ -193,7 +193,7 @@ def entries() -> list[EntryInfo]:
     return sorted(found, key=lambda entry: (entry.modified, entry.key))
 
 
-def verify() -> list[tuple[str, str]]:
+def verify_entries() -> list[tuple[str, str]]:
     """Read every file: (key, what is wrong with it) of the damaged ones, which stay where they are."""
     damaged = []
     for path, _ in _files(directory(), _SUFFIX):
@@ -215,8 +215,8 @@ def clear() -> int:
     return removed
 
 
-def info() -> CacheInfo:
+def info() -> DiskCacheInfo:
     """Where the cache is, how full it is, and why it is not used if it is not."""
     folder = directory()
     found = entries()
-    return CacheInfo(folder, len(found), sum(entry.size for entry in found), MAX_BYTES, _problem(folder))
+    return DiskCacheInfo(folder, len(found), sum(entry.size for entry in found), MAX_BYTES, _problem(folder))

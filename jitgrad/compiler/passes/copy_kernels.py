@@ -15,7 +15,7 @@ def copying(atom: Atom, origin: Origin) -> TraceNode | None:
     return _fused((), atom, origin)
 
 
-def zeros(aval: Aval, origin: Origin) -> TraceNode | None:
+def zeros_node(aval: Aval, origin: Origin) -> TraceNode | None:
     """A fused node for zeros that look like ``aval``; None if kernels do not handle its dtype."""
     zero = Literal(aval.dtype.type(0).item(), aval.dtype)
     spread = TraceNode(REGISTRY["broadcast_to"], (zero,), (Value(aval),), (("shape", aval.shape),), origin)

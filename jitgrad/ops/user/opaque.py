@@ -23,7 +23,7 @@ class NoGradient:
 
 no_gradient = NoGradient()
 
-Vjp = Callable[..., Any] | NoGradient | None
+UserVjp = Callable[..., Any] | NoGradient | None
 AbstractRule = Callable[[Sequence[Aval], Mapping[str, Any]], Any]
 
 
@@ -31,7 +31,7 @@ class CustomOp:
     """An opaque op: call it with tensors, arrays and numbers as operands and keywords as attributes."""
 
     def __init__(
-        self, name: str, forward: Callable[..., Any], vjp: Vjp, abstract: AbstractRule
+        self, name: str, forward: Callable[..., Any], vjp: UserVjp, abstract: AbstractRule
     ) -> None:
         self.__name__ = name
         self.__doc__ = forward.__doc__
@@ -51,7 +51,7 @@ class CustomOp:
 def custom_op(
     forward: Callable[..., Any] | None = None,
     *,
-    vjp: Vjp = None,
+    vjp: UserVjp = None,
     abstract: Callable[..., Any] | None = None,
     name: str | None = None,
 ) -> Any:
@@ -111,7 +111,7 @@ def _by_example(forward: Callable[..., Any]) -> AbstractRule:
 
 
 def _define(
-    name: str, forward: Callable[..., Any], vjp: Vjp, abstract: AbstractRule, *, multiple: bool
+    name: str, forward: Callable[..., Any], vjp: UserVjp, abstract: AbstractRule, *, multiple: bool
 ) -> OpDef:
     rule = None if isinstance(vjp, NoGradient) else vjp or missing_vjp
     return define(

@@ -321,7 +321,7 @@ class Instruction:
     block_size: int = 1
 
 
-def source() -> str:
+def loop_source() -> str:
     """The control code of the loops, with the control block's layout filled in."""
     return _SOURCE.format_map(_LAYOUT)
 
@@ -333,4 +333,4 @@ def loop() -> CodeObject:
     With `WORKER` for ``count``: take part in the jobs of others until the control block says stop. LLVM may still be at
     work on it; who asks for the address waits.
     """
-    return compile_words(source(), "loop", "team", wait=False)
+    return compile_words(loop_source(), "loop", "team", wait=False)

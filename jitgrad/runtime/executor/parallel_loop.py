@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject
+from jitgrad.core.aval import Array
 from jitgrad.eager.buffer_pool import address_of
 from jitgrad.runtime.executor import instruction_loop, thread_pool
-
-Array = np.ndarray[Any, Any]
 
 _MAX_BLOCKS = 16  # an even load on as many threads as share memory well
 

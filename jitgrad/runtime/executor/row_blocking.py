@@ -15,7 +15,7 @@ import numpy as np
 from jitgrad.compiler.lowering.footprint import Footprint
 from jitgrad.compiler.lowering.layout import Buffer
 
-MIN_ROWS = 32  # products of fewer than 16 rows are slow
+MIN_BLOCK_ROWS = 32  # products of fewer than 16 rows are slow
 MAX_WORK = 1 << 21  # multiplications: a larger product shares its work better by itself
 MAX_BLOCKS = 4  # and so does a kernel of more blocks
 _MAX_BLOCK = 128  # rows of a block, where there are more than two such blocks
@@ -91,7 +91,7 @@ class _GrowingRun:
             self.kernels_before.append(candidate)
             return True
         rows = self.rows or candidate.iterations
-        if rows < MIN_ROWS:
+        if rows < MIN_BLOCK_ROWS:
             return False
         rows_before, self.rows = self.rows, rows
         pending, self.kernels_before = [*self.kernels_before, candidate], []

@@ -104,7 +104,7 @@ def product(a, b, c, {words}, start, stop):
 """
 
 
-def source(dtype: str) -> str:
+def product_source(dtype: str) -> str:
     """Control code of products in ``dtype``, by rows, columns or matrices of a batch from ``start`` to ``stop``."""
     width = PANEL // {"f32": 4, "f64": 8}[dtype]
     names = {"WIDTH": width, "SCRATCH": _SCRATCH, "LINE": _LINE, "PANELS": _SCRATCH // PANEL, "DEPTH": _DEPTH, "MANY": _MANY}
@@ -117,8 +117,8 @@ def source(dtype: str) -> str:
 
 @cache
 def tiled_product(dtype: str) -> CodeObject:
-    """The code of `source`; LLVM may still be at work on it, and who asks for the address waits."""
-    return compile_words(source(dtype), "product", dtype, wait=False)
+    """The code of `product_source`; LLVM may still be at work on it, and who asks for the address waits."""
+    return compile_words(product_source(dtype), "product", dtype, wait=False)
 
 
 def tiles_pay(gemm: Gemm, block_size: int | None = None) -> bool:

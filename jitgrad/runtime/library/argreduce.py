@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
-from jitgrad.core.aval import Aval, dtype_name
-from jitgrad.eager.buffer_pool import empty
-from jitgrad.runtime.executor.parallel_loop import Array, run_parallel, unrolled
+from jitgrad.core.aval import Array, Aval, dtype_name
+from jitgrad.eager.buffer_pool import empty_buffer
+from jitgrad.runtime.executor.parallel_loop import run_parallel, unrolled
 
 _INDEX_TYPES = {"f32": "i32", "i32": "i32", "f64": "i64", "i64": "i64"}  # as wide as the values: same vector lengths
 _MAX_SIZE = 1 << 31  # elements: from here on an index may not fit in 32 bits
@@ -97,13 +97,13 @@ def _argreduce(x: Array, *, axis: int, largest: bool) -> Array:
     length, width = x.shape[axis], prod(x.shape[axis + 1 :])
     shape, dtype, worse = x.shape[:axis] + x.shape[axis + 1 :], dtype_name(x.dtype), "<=" if largest else ">="
     if width == 1:
-        out = empty(shape, np.dtype(np.int64))
+        out = empty_buffer(shape, np.dtype(np.int64))
         code = _code("find_in_rows", dtype, worse)
         run_parallel(code, [out, x, length], out.size, multiple_of=_ROWS)
         return out
     parts, piece = _parts(x.size // length, length, width)
     by_part = x.size // (length * width), parts, width
-    where, top = empty(by_part, np.dtype(np.int64)), empty(by_part, x.dtype)
+    where, top = empty_buffer(by_part, np.dtype(np.int64)), empty_buffer(by_part, x.dtype)
     code, args = _code("find_in_columns", dtype, worse), [where, top, x, length, width, parts, piece]
     run_parallel(code, args, where.size, min_block=min(_COLUMNS, width))
     if parts > 1:

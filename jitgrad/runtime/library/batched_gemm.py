@@ -24,10 +24,11 @@ _ROWS = 2  # of the result that are computed side by side: a row of the right ma
 @cache
 def _code(dtype: str, sizes: tuple[int, int, int], left: MatrixLayout, right: MatrixLayout, step: int) -> CodeObject:
     params = (f"{dtype}*", f"{dtype}*", f"{dtype}*", "i64", "i64", "i64")
-    return compile_entry(source(dtype, sizes, left, right, step), "products", {}, params=params, key="", small=True, wait=False)
+    source = batch_source(dtype, sizes, left, right, step)
+    return compile_entry(source, "products", {}, params=params, key="", small=True, wait=False)
 
 
-def source(dtype: str, sizes: tuple[int, int, int], left: MatrixLayout, right: MatrixLayout, step: int) -> str:
+def batch_source(dtype: str, sizes: tuple[int, int, int], left: MatrixLayout, right: MatrixLayout, step: int) -> str:
     """Source that multiplies matrices ``m x k`` and ``k x n`` (``sizes``: m, k, n); rows of a result are ``step`` apart.
 
     Sums run in order, in the dtype of the matrices. A transposed right matrix is turned first, so that the columns of the

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
-from jitgrad.core.aval import Aval, dtype_name
-from jitgrad.eager.buffer_pool import empty
-from jitgrad.ops.movement import accumulator_dtype
-from jitgrad.runtime.executor.parallel_loop import Array, run_parallel, unrolled
+from jitgrad.core.aval import Array, Aval, dtype_name
+from jitgrad.eager.buffer_pool import empty_buffer
+from jitgrad.ops.movement import sum_dtype
+from jitgrad.runtime.executor.parallel_loop import run_parallel, unrolled
 
 _DTYPES = frozenset({"f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool"})
 _MIN_COLUMNS = 256  # of a block: part of a long row should use most of a page of memory
@@ -80,8 +80,8 @@ def _rows(dtype: str, total: str) -> CodeObject:
 def _cumulative_sum(x: Array, *, axis: int, reverse: bool) -> Array:
     x = np.ascontiguousarray(x)
     length, width = x.shape[axis], prod(x.shape[axis + 1 :])
-    dtype = accumulator_dtype(x.dtype)
-    out = empty(x.shape, dtype)
+    dtype = sum_dtype(x.dtype)
+    out = empty_buffer(x.shape, dtype)
     first, step = ((length - 1) * width, -width) if reverse else (0, width)
     names = dtype_name(x.dtype), dtype_name(dtype)
     lines = x.size // length

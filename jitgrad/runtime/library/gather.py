@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from jitgrad.core.aval import Aval, Shape
+from jitgrad.core.aval import Array, Aval, Shape
 from jitgrad.core.op import OpDef
-from jitgrad.eager.buffer_pool import empty
+from jitgrad.eager.buffer_pool import empty_buffer
 from jitgrad.ops.indexing import GATHER, INDEX_GET, TAKE
-from jitgrad.runtime.executor.parallel_loop import Array
-from jitgrad.runtime.library.indexed_access import Access, IndexSpace, along, at_axes, for_each, handles, pays, run
+from jitgrad.runtime.library.indexed_access import (
+    Access,
+    IndexSpace,
+    along,
+    at_axes,
+    for_each,
+    handles,
+    move_elements,
+    pays,
+)
 
 # ns that NumPy takes for a row, slightly less than measured
 _TAKE, _GATHER, _INDEX_GET = 1, 8, 4
@@ -21,8 +29,8 @@ def _reader(op: OpDef, shape: Shape, space: IndexSpace) -> Callable[..., Array]:
 
     def read(x: Array, *indices: Array, **attrs: Any) -> Array:
         if x.flags.c_contiguous and x.flags.aligned:
-            out = empty(shape, x.dtype)
-            if run(Access.READ, space, out, x, indices):
+            out = empty_buffer(shape, x.dtype)
+            if move_elements(Access.READ, space, out, x, indices):
                 return out
         result: Array = op.eager(x, *indices, **attrs)  # reports an index that is out of bounds
         return result

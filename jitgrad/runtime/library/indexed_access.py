@@ -11,9 +11,9 @@ from math import prod
 import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
-from jitgrad.core.aval import Aval, Shape, broadcast_shapes, dtype_name
+from jitgrad.core.aval import Array, Aval, Shape, broadcast_shapes, dtype_name
 from jitgrad.eager.buffer_pool import address_of
-from jitgrad.runtime.executor.parallel_loop import Array, run_parallel
+from jitgrad.runtime.executor.parallel_loop import run_parallel
 
 MIN_NUMPY_NS = 16_000  # of NumPy's work, as `pays` counts it: from here on machine code is faster, whose call takes 10 us
 _COPIED_PER_NS = 32  # elements of a row that NumPy copies in 1 ns
@@ -73,7 +73,7 @@ def at_axes(x: Shape, axes: Sequence[int], indices: Sequence[Aval]) -> IndexSpac
 
 
 def handles(x: Aval, indices: Sequence[Aval]) -> bool:
-    """Whether `run` supports arrays such as ``x`` and ``indices``."""
+    """Whether `move_elements` supports arrays such as ``x`` and ``indices``."""
     return (
         x.size > 0
         and x.dtype.itemsize in _UNSIGNED
@@ -87,7 +87,7 @@ def in_bounds(space: IndexSpace, indices: Sequence[Array]) -> bool:
 
 
 def pays(space: IndexSpace, row: int, element: int = 0) -> bool:
-    """Whether `run` is faster than a NumPy function that takes ``row`` ns per row and ``element`` ns per element."""
+    """Whether `move_elements` beats a NumPy function that takes ``row`` ns per row and ``element`` ns per element."""
     rows = space.outer * space.count * (space.width if space.per_element else 1)
     elements = space.outer * space.count * space.width
     return rows * row + elements * element + elements // _COPIED_PER_NS >= MIN_NUMPY_NS
@@ -207,7 +207,7 @@ def _code(access: Access, per_element: bool, fixed: int, dtype: str, indices: tu
 # --- running it ----------------------------------------------------------------------------------------------------
 
 
-def run(access: Access, space: IndexSpace, y: Array, x: Array, indices: Sequence[Array]) -> bool:
+def move_elements(access: Access, space: IndexSpace, y: Array, x: Array, indices: Sequence[Array]) -> bool:
     """Read rows of ``x`` at ``indices`` into ``y``, or change the rows of ``y`` at ``indices`` by those of ``x``.
 
     ``y`` and ``x`` are C-contiguous, aligned, of one dtype, and not empty.

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, dtype_name
+from jitgrad.core.aval import Array, Aval, dtype_name
 from jitgrad.core.errors import IndexingError
 from jitgrad.core.op import OpDef
-from jitgrad.eager.buffer_pool import empty
+from jitgrad.eager.buffer_pool import empty_buffer
 from jitgrad.ops.indexing import INDEX_ADD, INDEX_PUT, INDEX_PUT_ADD, SCATTER_ADD
-from jitgrad.runtime.executor.parallel_loop import Array
 from jitgrad.runtime.library.indexed_access import (
     Access,
     IndexSpace,
@@ -21,8 +20,8 @@ from jitgrad.runtime.library.indexed_access import (
     for_each,
     handles,
     in_bounds,
+    move_elements,
     pays,
-    run,
 )
 
 # ns that NumPy takes to add an element or to write a row, slightly less than measured; more dimensions take longer
@@ -39,11 +38,11 @@ def _changer(op: OpDef, access: Access, space: IndexSpace, values_at: int) -> Ca
     def change(x: Array, *rest: Array, into: Array | None = None, whole: bool = False, **attrs: Any) -> Array:
         out = into
         if out is None:
-            out = empty(x.shape, x.dtype)
+            out = empty_buffer(x.shape, x.dtype)
             np.copyto(out, x)
         values = np.ascontiguousarray(rest[values_at - 1], x.dtype)
         indices = [a for k, a in enumerate(rest) if k != values_at - 1]
-        if (whole and not in_bounds(space, indices)) or not run(access, space, out, values, indices):
+        if (whole and not in_bounds(space, indices)) or not move_elements(access, space, out, values, indices):
             op.eager(x, *rest, **attrs)  # names the index
             raise IndexingError(f"{op}: an index is out of bounds")
         return out

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
-from jitgrad.core.aval import Aval, dtype_name
-from jitgrad.eager.buffer_pool import empty
-from jitgrad.runtime.executor.parallel_loop import Array, run_parallel
+from jitgrad.core.aval import Array, Aval, dtype_name
+from jitgrad.eager.buffer_pool import empty_buffer
+from jitgrad.runtime.executor.parallel_loop import run_parallel
 
 _DTYPES = frozenset({"f32", "f64", "i32", "i64"})
 _MAX_PER_VALUE = 16  # elements of the sorted array for each value: checking that it is sorted then costs little
@@ -47,7 +47,7 @@ def _searchsorted(ordered: Array, values: Array, *, side: Any) -> Array:
     if not np.all(ordered[:-1] <= ordered[1:]) or ordered[-1] != ordered[-1]:
         return np.searchsorted(ordered, values, side=side)  # NaN or unsorted: the result depends on the algorithm
     ordered, values = np.ascontiguousarray(ordered), np.ascontiguousarray(values)
-    out = empty(values.shape, np.dtype(np.int64))
+    out = empty_buffer(values.shape, np.dtype(np.int64))
     code = _code(dtype_name(values.dtype), side)
     run_parallel(code, [out, ordered, values, ordered.size], values.size, multiple_of=_TOGETHER)
     return out

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
-from jitgrad.core.aval import Aval, dtype_name
-from jitgrad.eager.buffer_pool import empty
-from jitgrad.runtime.executor.parallel_loop import Array, run_parallel
+from jitgrad.core.aval import Array, Aval, dtype_name
+from jitgrad.eager.buffer_pool import empty_buffer
+from jitgrad.runtime.executor.parallel_loop import run_parallel
 
 # An element's key is an i32 that is larger for larger elements: the same for 0.0 and -0.0, and the largest for any NaN.
 _KEYS = {
@@ -122,7 +122,7 @@ def _argtopk(x: Array, *, axis: int, count: int) -> Array:
     length, width = x.shape[axis], prod(x.shape[axis + 1 :])
     types = dtype_name(x.dtype), "j" if width == 1 else "j * width"
     lines, parts = x.size // length, -(-length // _PIECE)
-    best = empty((lines, parts * count), np.dtype(np.int64))
+    best = empty_buffer((lines, parts * count), np.dtype(np.int64))
     args = [best, x, length, width, count]
     if length <= _SHORT:
         run_parallel(_code("rank", *types), args, lines)

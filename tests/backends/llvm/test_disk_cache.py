@@ -32,7 +32,7 @@ def test_what_is_stored_comes_back():
     assert [e.key for e in disk_cache.entries()] == [KEY]
     assert disk_cache.info().entries == 1
     assert disk_cache.info().size == disk_cache.entries()[0].size > 0
-    assert disk_cache.verify() == []
+    assert disk_cache.verify_entries() == []
 
 
 def test_folder_is_private(folder):
@@ -55,7 +55,7 @@ def test_flipped_byte_is_found(folder, position):
     raw[position] ^= 1
     path_of(folder).write_bytes(raw)
 
-    assert [key for key, _ in disk_cache.verify()] == [KEY]
+    assert [key for key, _ in disk_cache.verify_entries()] == [KEY]
     with pytest.warns(CacheWarning, match="compiled again"):
         assert disk_cache.load(KEY) is None
     assert not path_of(folder).exists()
@@ -182,4 +182,4 @@ def test_two_processes_at_once():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(disk_cache.entries()) == 10
-        assert disk_cache.verify() == []
+        assert disk_cache.verify_entries() == []

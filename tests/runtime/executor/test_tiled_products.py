@@ -105,7 +105,7 @@ def test_nan_and_infinity_go_where_they_belong(transposed: int) -> None:
 @needs_x86
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_a_tile_keeps_its_sums_in_registers(dtype: str) -> None:
-    text = int_dialect.translate(tiled_products.source(dtype), "product", tiles.functions(dtype))
+    text = int_dialect.translate(tiled_products.product_source(dtype), "product", tiles.functions(dtype))
     _, assembly = assembly_of(AVX512, "product", lambda: (text, []))
     loops = [part for part in assembly.split("\n.L") if part.count("vfmadd") == 24]
 

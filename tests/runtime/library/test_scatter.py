@@ -199,7 +199,7 @@ def test_an_index_out_of_bounds_is_eagers_error(name: str, fails_as_eager: Calla
 
 def test_what_eager_lets_pass_is_an_error_where_the_base_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(indexed_access, "MIN_NUMPY_NS", 0)
-    monkeypatch.setattr(scatter, "run", lambda *_: False)
+    monkeypatch.setattr(scatter, "move_elements", lambda *_: False)
     args = jg.zeros(4), jg.tensor([1]), jg.ones(1)
 
     with pytest.raises(IndexingError, match="out of bounds"):
