@@ -79,7 +79,7 @@ VARIABLES: dict[str, Variable] = {
             "Comma-separated topics logged to stderr: trace, fuse, kernels, guards, cache, all.",
         ),
         Variable("JITGRAD_CACHE_DIR", "", str, "Where compiled kernels are kept; empty: the user's cache folder."),
-        Variable("JITGRAD_BACKEND", "cpu", _choice("cpu", "python"), "cpu compiles kernels, python steps them."),
+        Variable("JITGRAD_BACKEND", "cpu", str, "Runs kernels: cpu (compiled by LLVM), numba or python (step by step)."),
         Variable("JITGRAD_VERIFY", "1", int, "0: never verify graphs, 1: after tracing and fusing, 2: every pass."),
         Variable("JITGRAD_NUM_THREADS", "", _count, "Threads for kernels; default OMP_NUM_THREADS, else all cores."),
     )

@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from jitgrad.backends.base import Backend
-from jitgrad.backends.cpu.backend import CpuBackend
-from jitgrad.backends.python import PythonBackend
+from jitgrad.backends.targets import find_target
 from jitgrad.compiler.pipeline import dump_to, ignore
 from jitgrad.core import config
 from jitgrad.core.context import current_interpreter
@@ -38,8 +36,6 @@ MANY_TRACES = 16
 
 # Launchers are tried one after the other.
 MANY_FAST_CALLS = 4
-
-BACKENDS: dict[str, Backend] = {"cpu": CpuBackend(), "python": PythonBackend()}
 
 
 def log(topic: str, message: str) -> None:
@@ -85,6 +81,7 @@ class JitFunction:
         donate: Sequence[int | str] = (),
         fallback: str = "error",
         check: str = "first",
+        backend: str | None = None,
     ) -> None:
         if not callable(function):
             raise ArgumentError(f"@jit takes a function, got {type(function).__name__}: {function!r}")
@@ -95,6 +92,9 @@ class JitFunction:
             if value not in allowed:
                 raise ArgumentError(f"@jit({what}={value!r}): expected one of {', '.join(allowed)}")
         functools.update_wrapper(self, function)
+        if backend is not None:
+            find_target(backend)
+        self.backend = backend
         self.eager = function
         self.fallback = fallback
         self.check = check
@@ -163,7 +163,8 @@ class JitFunction:
         return bound
 
     def _copy_for(self, function: Callable[..., Any]) -> JitFunction:
-        new = JitFunction(function, donate=tuple(self.donate), fallback=self.fallback, check=self.check)
+        options: Any = {"fallback": self.fallback, "check": self.check, "backend": self.backend}
+        new = JitFunction(function, donate=tuple(self.donate), **options)
         new._signature = Signature(function, (), tuple(n for n in self._signature.static_names))
         return new
 
@@ -221,7 +222,7 @@ class JitFunction:
                 return compiled
             self._note_new_signature(call)
             self._info.traces += 1
-            backend = BACKENDS[config.read("JITGRAD_BACKEND")]
+            backend = find_target(self.backend)
             if backend.native:
                 instruction_loop.loop()  # which LLVM compiles while the function is traced
             donated = self._signature.positions(call, self.donate)
@@ -311,9 +312,11 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
             ``.numpy()``), are never overwritten; a call that runs eagerly, or inside another @jit function, takes nothing.
         fallback: "error" raises if the function cannot be traced; "eager" warns once and runs it eagerly.
         check: "first" also runs the first call of each specialisation eagerly and compares; "always"; "off".
+        backend: the target of the kernels: "cpu" (LLVM), "numba" or "python". By default JITGRAD_BACKEND names it.
 
     Raises:
-        ArgumentError: an option names no parameter; or something is donated whose gradient is wanted after the call.
+        ArgumentError: an option names no parameter, or no backend; or something is donated whose gradient is wanted
+            after the call.
         TracedValueError, UnguardableError: at the first call, naming the line and the remedy.
     """
     if function is None:

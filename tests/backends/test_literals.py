@@ -13,9 +13,10 @@ import jitgrad as jg
 from jitgrad.backends.codegen.source import Emitter, marked
 from jitgrad.backends.cpu.backend import CpuBackend
 from jitgrad.backends.python import PythonBackend
+from jitgrad.backends.targets import TARGETS
 from jitgrad.compiler.lowering.kernel_ir import Parameter
 from jitgrad.core.errors import CodegenError, RetraceWarning
-from jitgrad.jit.decorator import BACKENDS, JitFunction, jit
+from jitgrad.jit.decorator import JitFunction, jit
 from jitgrad.runtime.program import Launch
 
 SPECIAL = (0.1, 0.25, 0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, 5e-324, -1e-45, 0.1 + 1e-16)
@@ -24,8 +25,8 @@ SPECIAL = (0.1, 0.25, 0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, 5e-324, -1e-45,
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Backends that have met no structure yet: what a test counts does not depend on the tests before it."""
-    monkeypatch.setitem(BACKENDS, "cpu", CpuBackend())
-    monkeypatch.setitem(BACKENDS, "python", PythonBackend())
+    monkeypatch.setitem(TARGETS, "cpu", CpuBackend())
+    monkeypatch.setitem(TARGETS, "python", PythonBackend())
     monkeypatch.setenv("JITGRAD_BACKEND", "cpu")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetraceWarning)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad.backends.targets import TARGETS
 from jitgrad.compiler.pipeline import PASSES, run_passes
 from jitgrad.core.ir import Graph
-from jitgrad.jit.decorator import BACKENDS, jit
 
 Case = tuple[Callable[..., Any], tuple[tuple[int, ...], ...]]
 
@@ -68,13 +68,13 @@ CASES: dict[str, Case] = {
 
 def compiled(case: Case) -> Any:
     function, shapes = case
-    return jit(function, check="off").lookup(*(jg.tensor(np.ones(s, np.float32)) for s in shapes))
+    return jg.jit(function, check="off").lookup(*(jg.tensor(np.ones(s, np.float32)) for s in shapes))
 
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """A backend that has met no structure yet: one met before may have its literals as parameters."""
-    monkeypatch.setitem(BACKENDS, "python", type(BACKENDS["python"])())
+    monkeypatch.setitem(TARGETS, "python", type(TARGETS["python"])())
 
 
 @pytest.mark.parametrize("name", CASES)

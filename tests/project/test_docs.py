@@ -17,9 +17,9 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.backends.cpu.backend import CpuBackend
+from jitgrad.backends.targets import TARGETS
 from jitgrad.compiler.pipeline import PASSES
 from jitgrad.core import config
-from jitgrad.jit.decorator import BACKENDS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -54,7 +54,7 @@ def outputs(page: Path) -> list[tuple[str, str]]:
 def test_programs_print_what_the_page_says(page: Path, request: pytest.FixtureRequest, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # one that has met no kernel yet: a kernel met before may show its literals as parameters
-    monkeypatch.setitem(BACKENDS, "cpu", CpuBackend())
+    monkeypatch.setitem(TARGETS, "cpu", CpuBackend())
     pairs = outputs(page)
     if request.config.getoption("--update-golden"):
         text = page.read_text(encoding="utf-8")

@@ -15,13 +15,13 @@ from numba import types
 from jitgrad.backends.llvm.types import NUMBERS, DialectFunction, DialectTypeError, TypedValue
 from jitgrad.core.errors import BackendError
 
-_TYPES: dict[str, Any] = {
+NUMBA_TYPES: dict[str, Any] = {
     "f32": types.float32,
     "f64": types.float64,
     "bool": types.boolean,
     **{f"{category[0]}{bits}": getattr(types, f"{category}{bits}") for category in ("int", "uint") for bits in (8, 16, 32, 64)},
 }
-_NAMES = {kind: name for name, kind in _TYPES.items()}
+_NAMES = {kind: name for name, kind in NUMBA_TYPES.items()}
 
 
 @cache
@@ -34,7 +34,7 @@ def numba_function(function: Callable[..., Any]) -> DialectFunction:
     dispatcher: Any = function if hasattr(function, "py_func") else numba.njit(function, error_model="numpy")
 
     def call(builder: Any, *operands: TypedValue) -> TypedValue:
-        kinds = tuple([_TYPES[str(x.kind)] for x in operands])
+        kinds = tuple([NUMBA_TYPES[str(x.kind)] for x in operands])
         try:
             dispatcher.compile(kinds)
         except Exception as error:  # numba lets its own TypeErrors and AssertionErrors through
