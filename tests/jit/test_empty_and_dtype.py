@@ -36,7 +36,8 @@ def test_zero_length_axes(f: Any, shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("name", ["sum", "prod", "cumulative_sum"])
 def test_reductions_give_the_dtype_that_was_asked_for(name: str, dtype: str) -> None:
     a = np.array([100, 3, 100, 7], np.int32)
-    expected = getattr(np, name)(a, dtype=dtype)
+    with np.errstate(over="ignore"):  # the product is infinite in float16
+        expected = getattr(np, name)(a, dtype=dtype)
     function = getattr(jg, name)
 
     for f in (lambda x: function(x, dtype=dtype), jg.jit(lambda x: function(x, dtype=dtype))):
