@@ -63,7 +63,7 @@ def _emit(w: FastCallWriter, frame: NativeFrame) -> FastCall:
     traced, program = compiled.traced, compiled.program
     frames: deque[NativeFrame] = deque([frame])
     w.names.update(
-        frames=frames, new_frame=lambda: NativeFrame(program), team=thread_pool._Current, current_team=thread_pool.current_team
+        frames=frames, new_frame=lambda: NativeFrame(program), pool=thread_pool._Current, current_pool=thread_pool.current_pool
     )
     _emit_arguments(w)
     w.names["guard"] = traced.guard.check
@@ -219,7 +219,7 @@ def _emit_native_run(w: FastCallWriter, pointers: Sequence[str], results: Sequen
     w.names["pack"] = struct.Struct(f"{len(pointers) + len(w.compiled.program.result_specs)}q").pack_into
     _emit_frame(w)
     w.line(f"pack(frame.bases, 0{', ' if words else ''}{listed(words)})")
-    w.line("(team.team or current_team()).run(frame.address, frame.count)")
+    w.line("(pool.pool or current_pool()).run(frame.address, frame.count)")
     w.line("frames.append(frame)")
 
 

@@ -1,4 +1,4 @@
-"""A step that calls a library: operands fetched, the eager function called, its arrays kept where the plan says."""
+"""A step that calls a library: it fetches operands, calls a function, and stores the results where the plan says."""
 
 from __future__ import annotations
 
@@ -26,20 +26,22 @@ class Memory(Protocol):
     """The memory of one running call."""
 
     def view(self, place: Place, inputs: Sequence[Any], results: Sequence[Any]) -> Any:
-        """The array, or the number, at ``place``."""
+        """The array or number at ``place``."""
 
     def keep(self, slot: int, array: np.ndarray[Any, Any], inputs: Sequence[Any], results: list[Any]) -> None:
         """``array`` is the memory of ``slot`` in this call."""
 
 
 class LibraryCall:
-    """An `OpStep` with everything found out about it that is the same in all calls.
+    """An `OpStep` with all decisions about it that are the same in every call.
 
-    ``slots`` are those of the program's inputs and results, ``inputs`` how many of them are inputs, and ``made`` the
-    buffers that library calls bring along. ``native``: machine code may stand in for NumPy.
+    ``slots`` are those of the program's inputs and results, the first ``inputs`` of them inputs. Library calls allocate
+    the ``made`` buffers themselves. ``native``: machine code may replace NumPy.
 
     Attributes:
-        small, products: the step as machine code, if it is a product of matrices that can be.
+        small, products: a matrix product as instructions for the native loop, which need no Python.
+        in_place: the result takes the memory of the first operand.
+        function: computes the op.
     """
 
     def __init__(
@@ -48,23 +50,23 @@ class LibraryCall:
         self.step = step
         self.op = step.op
         self.attrs = step.attrs
-        self.reads = tuple([(_whole(p, slots), p, p.aval.shape, p.aval.dtype) for p in step.reads])
+        self.reads = tuple([(_whole_slot(p, slots), p, p.aval.shape, p.aval.dtype) for p in step.reads])
         self.inputs = inputs
         self.avals: list[Aval] = [p.aval for p in step.reads]
         first = step.writes[0]
-        self.into = first if step.op.name == "matmul" and first.aval.ndim >= 2 and first.aval.dtype != HALF else None
-        kept = [p.location is not None and p.location.buffer in made for p in step.writes]
-        self.writes = tuple([(slots[_buffer(p)] if own else -1, p) for p, own in zip(step.writes, kept, strict=True)])
-        found = find_kernel(step.op, self.avals, dict(step.attrs)) if native else None
+        is_matmul = step.op.name == "matmul"
+        self.matmul_result = first if is_matmul and first.aval.ndim >= 2 and first.aval.dtype != HALF else None
+        self.writes = tuple([(_allocated_slot(p, slots, made), p) for p in step.writes])
+        kernel = find_kernel(step.op, self.avals, dict(step.attrs)) if native else None
         at = first.location
-        self.over = step.op.name in UPDATES and at is not None and step.reads[0].location is at
-        theirs = self.over and at is not None and at.buffer.role == "input"
-        # state that a call cannot change must stay as it is; NumPy's functions see to that by themselves
-        self.meaning = partial(found, whole=True) if found and theirs else found or step.op.eager
+        self.in_place = step.op.name in UPDATES and at is not None and step.reads[0].location is at
+        changes_input = self.in_place and at is not None and at.buffer.role == "input"
+        # an input must be unchanged after a failed call; NumPy's functions check all indices first
+        self.function = partial(kernel, whole=True) if kernel and changes_input else kernel or step.op.eager
         self.small = small_products(step) if native else None
         self.products = _products(step) if native and self.small is None else None
-        # elementwise ops convert operands first, programs look after themselves
-        self.plain = step.op.kind in (Kind.OPAQUE, Kind.MOVEMENT, Kind.REDUCE, Kind.INDEX)
+        # elementwise ops convert operands first, and programs return what they promise
+        self.check_results = step.op.kind in (Kind.OPAQUE, Kind.MOVEMENT, Kind.REDUCE, Kind.INDEX)
 
     def multiplied_by(self, tiled: Set[Gemm]) -> str:
         """What multiplies the matrices, if ``tiled`` go by tiles; "" of other steps."""
@@ -75,25 +77,25 @@ class LibraryCall:
         return " and ".join(sorted({"tiles" if gemm in tiled else "BLAS" for gemm in self.products or ()})) or "NumPy"
 
     def run(self, memory: Memory, inputs: Sequence[Any], results: list[Any]) -> None:
-        """Call the op; NumPy's warnings about values are the caller's to switch off."""
+        """Call the op. The caller switches off NumPy's warnings about values."""
         operands = [self.operand(read, memory, inputs, results) for read in self.reads]
-        if self.into is not None:
-            np.matmul(operands[0], operands[1], out=memory.view(self.into, inputs, results))
+        if self.matmul_result is not None:
+            np.matmul(operands[0], operands[1], out=memory.view(self.matmul_result, inputs, results))
             return
-        if self.over:  # the result is where the first operand was
-            self.meaning(*operands, into=operands[0], **self.attrs)
+        if self.in_place:
+            self.function(*operands, into=operands[0], **self.attrs)
             return
         if self.op.kind is Kind.ELEMENTWISE:
-            found = run_eagerly(self.op, operands, self.avals, self.attrs)
+            returned = run_eagerly(self.op, operands, self.avals, self.attrs)
         else:
-            found = self.meaning(*operands, **self.attrs)
-        for (slot, place), result in zip(self.writes, found if self.op.multiple else (found,), strict=True):
-            if self.plain:
+            returned = self.function(*operands, **self.attrs)
+        for (slot, place), result in zip(self.writes, returned if self.op.multiple else (returned,), strict=True):
+            if self.check_results:
                 result = checked_result(self.op, result, place.aval)
             if slot < 0:
                 np.copyto(memory.view(place, inputs, results), result)
             else:
-                memory.keep(slot, _own(result, operands), inputs, results)
+                memory.keep(slot, _owned(result, operands), inputs, results)
 
     def operand(
         self, read: tuple[int, Place, Any, Any], memory: Memory, inputs: Sequence[Any], results: Sequence[Any]
@@ -106,13 +108,14 @@ class LibraryCall:
         return memory.view(place, inputs, results)
 
 
-def _buffer(place: Place) -> Buffer:
-    assert place.location is not None
-    return place.location.buffer
+def _allocated_slot(place: Place, slots: Mapping[Buffer, int], made: Sequence[Buffer]) -> int:
+    """The slot whose memory the library call allocates, or -1."""
+    at = place.location
+    return slots[at.buffer] if at is not None and at.buffer in made else -1
 
 
 def _products(step: OpStep) -> list[Gemm] | None:
-    """The products that ``step`` consists of, if they need no Python. LLVM starts on the code of tiles they may take."""
+    """The products that ``step`` consists of, if they need no Python. LLVM begins with the code of tiles."""
     gemms = gemms_of(step)
     if gemms is None:
         return None
@@ -124,17 +127,17 @@ def _products(step: OpStep) -> list[Gemm] | None:
     return gemms
 
 
-def _whole(place: Place, slots: Mapping[Buffer, int]) -> int:
-    """The slot whose whole memory ``place`` is, in order, or -1."""
+def _whole_slot(place: Place, slots: Mapping[Buffer, int]) -> int:
+    """The slot whose whole memory is ``place`` in C order, or -1."""
     at = place.location
     return slots.get(at.buffer, -1) if at is not None and not at.offset and at.is_contiguous(place.aval.shape) else -1
 
 
-def _own(result: np.ndarray[Any, Any], operands: Sequence[Any]) -> np.ndarray[Any, Any]:
-    """``result`` as kernels and callers may have it: C-contiguous, not to be seen through an operand, writeable."""
+def _owned(result: np.ndarray[Any, Any], operands: Sequence[Any]) -> np.ndarray[Any, Any]:
+    """``result`` as an array that is C-contiguous, aligned, writeable, and shares no memory with an operand."""
     if result.base is None:
-        shown = any([result is x for x in operands])
+        shared = any([result is x for x in operands])
     else:
-        shown = any([isinstance(x, np.ndarray) and np.may_share_memory(result, x) for x in operands])
+        shared = any([isinstance(x, np.ndarray) and np.may_share_memory(result, x) for x in operands])
     flags = result.flags
-    return result.copy("C") if shown or not (flags.c_contiguous and flags.aligned and flags.writeable) else result
+    return result.copy("C") if shared or not (flags.c_contiguous and flags.aligned and flags.writeable) else result

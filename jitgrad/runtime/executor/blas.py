@@ -1,4 +1,4 @@
-"""GEMM by address out of the OpenBLAS that NumPy's wheels bring along."""
+"""Finds GEMM, by address, in the OpenBLAS that NumPy's wheels contain."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-_PREFIXES = ("scipy_", "")  # SciPy's builds rename every symbol, to live beside another BLAS
+_PREFIXES = ("scipy_", "")  # SciPy's builds rename every symbol, to coexist with another BLAS
 _SUFFIX = "64_"  # the interface with 64-bit integers, the only one the runtime calls
 
-# the native loop notes here who needs BLAS on one thread, and what to restore (`jitgrad.runtime.executor.instruction_loop`)
+# the native loop counts here the users of BLAS on one thread, and stores the number of threads to restore
 STATE = (ctypes.c_int64 * 8)()
 
 
@@ -27,7 +27,7 @@ class Blas:
 
 
 def _libraries() -> Iterator[Path]:
-    """OpenBLAS libraries in the places where NumPy's wheels for Linux, Windows and macOS keep them."""
+    """OpenBLAS libraries in the folders of NumPy's wheels for Linux, Windows and macOS."""
     package = Path(np.__file__).parent
     for folder in (package.parent / "numpy.libs", package / ".dylibs", package / ".libs"):
         yield from sorted(folder.glob("*openblas*"))
@@ -56,7 +56,7 @@ def _library() -> ctypes.CDLL | None:
 
 @cache
 def find_blas() -> Blas | None:
-    """NumPy's bundled BLAS; None if NumPy was built against another, and callers use ``np.matmul``."""
+    """NumPy's bundled BLAS; None if NumPy was built against another."""
     library = _library()
     if library is None:
         return None
@@ -69,12 +69,12 @@ def thread_functions() -> tuple[int, int]:
     library = _library()
     if library is None:
         return 0, 0
-    found = _address(library, "openblas_get_num_threads"), _address(library, "openblas_set_num_threads")
-    return found if all(found) else (0, 0)
+    addresses = _address(library, "openblas_get_num_threads"), _address(library, "openblas_set_num_threads")
+    return addresses if all(addresses) else (0, 0)
 
 
 def get_blas_threads() -> int | None:
-    """How many threads the bundled BLAS uses; None without one."""
+    """The number of threads of the bundled BLAS; None without one."""
     address, _ = thread_functions()
     return int(ctypes.CFUNCTYPE(ctypes.c_int)(address)()) if address else None
 

@@ -1,8 +1,8 @@
-"""The native loop as a Python builtin: a call costs 0.2 microseconds, through ctypes it costs 0.8.
+"""The native loop as a Python builtin, whose call costs 0.2 microseconds; through ctypes it costs 0.8.
 
 A builtin is a C function ``PyObject *(PyObject *self, PyObject *const *args, Py_ssize_t count)`` and a method
 record that names it (CPython C API, ``METH_FASTCALL``). Here the C function is a few lines of LLVM IR that
-unpack two integers, release the GIL and call the loop. Interpreters without that C API get ctypes.
+unpack two integers, release the GIL and call the loop. Interpreters without that C API use ctypes.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from jitgrad.eager.buffer_pool import DATA_FIELD, address_of
 _METH_FASTCALL = 0x80
 _NAME = b"run_instructions"
 
-# self is the address, as a Python int, of two words: the loop's address and its first argument
+# self is a Python int, the address of a binding of two words: the loop's address and its first argument
 _CALL = """
 define ptr @call(ptr %self, ptr %args, i64 %count) {
   %two = icmp eq i64 %count, 2
   br i1 %two, label %unpack, label %wrong
 unpack:
   %address = call i64 @PyLong_AsLongLong(ptr %self)
-  %words = inttoptr i64 %address to ptr
-  %loop = load ptr, ptr %words
-  %second = getelementptr i64, ptr %words, i64 1
+  %binding = inttoptr i64 %address to ptr
+  %loop = load ptr, ptr %binding
+  %second = getelementptr i64, ptr %binding, i64 1
   %control = load ptr, ptr %second
   %first_arg = load ptr, ptr %args
   %table = call i64 @PyLong_AsLongLong(ptr %first_arg)
-  %second_place = getelementptr ptr, ptr %args, i64 1
-  %second_arg = load ptr, ptr %second_place
+  %second_field = getelementptr ptr, ptr %args, i64 1
+  %second_arg = load ptr, ptr %second_field
   %instructions = call i64 @PyLong_AsLongLong(ptr %second_arg)
   %error = call ptr @PyErr_Occurred()
   %fine = icmp eq ptr %error, null
@@ -84,7 +84,7 @@ class _MethodDef(ctypes.Structure):
 
 @cache
 def _method() -> tuple[_MethodDef, CodeObject] | None:
-    """The method record and the code it refers to, kept for good; None without CPython's C API."""
+    """The method record and the code it refers to, cached for the process; None without CPython's C API."""
     if platform.python_implementation() != "CPython" or not exports(_C_API):
         return None
     code = compile_ir(_CALL, "call", key="")
@@ -93,36 +93,36 @@ def _method() -> tuple[_MethodDef, CodeObject] | None:
 
 
 class _Address(int):
-    """An address, and the objects that own what lies there."""
+    """An address, and the objects that own the memory there."""
 
     owners: tuple[Any, ...]
 
 
-def bind(loop: int, words: Any, *owners: Any) -> Callable[[int, int], None]:
-    """``run(table, count)`` that calls ``void (*loop)(words[1], table, count)`` without the GIL.
+def bind(loop: int, binding: Any, *owners: Any) -> Callable[[int, int], None]:
+    """``run(table, count)`` that calls ``void (*loop)(binding[1], table, count)`` without the GIL.
 
     Args:
-        loop: the address of the native loop, which is also put into ``words[0]``.
-        words: a ctypes array of two words.
-        owners: what owns the loop and the memory at ``words[1]``. The function keeps them, so they outlive a call
-            that is still running when everybody else has let go.
+        loop: the address of the native loop, which is also stored in ``binding[0]``.
+        binding: a ctypes array of two integers.
+        owners: own the loop and the memory at ``binding[1]``. The function refers to them, so they outlive every running
+            call.
     """
-    words[0] = loop
-    found = _method()
-    if found is None:
-        return _bind_with_ctypes(loop, words, owners)
-    _KEPT.append(found)  # of two threads that ask first at the same time, one gets a record of its own
+    binding[0] = loop
+    method = _method()
+    if method is None:
+        return _bind_with_ctypes(loop, binding, owners)
+    _KEPT.append(method)  # two threads that ask first at the same time get different records
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.argtypes, make.restype = (ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p), ctypes.py_object
-    place = _Address(ctypes.addressof(words))
-    place.owners = (words, *owners)
-    function: Callable[[int, int], None] = make(ctypes.addressof(found[0]), place, None)
+    address = _Address(ctypes.addressof(binding))
+    address.owners = (binding, *owners)
+    function: Callable[[int, int], None] = make(ctypes.addressof(method[0]), address, None)
     return function
 
 
 @cache
 def data_address() -> Callable[[Any], int]:
-    """``address(array)``: where an ndarray's first element lies, in 0.04 microseconds. The argument is not checked."""
+    """``address(array)``: the address of an ndarray's first element, in 0.04 us. The argument is not checked."""
     if _method() is None or not exports(("PyLong_FromVoidPtr",)):
         return address_of
     code = compile_ir(_ADDRESS.replace("FIELD", str(DATA_FIELD)), "address", key="")
@@ -137,9 +137,9 @@ def data_address() -> Callable[[Any], int]:
 _KEPT: list[Any] = []  # method records must outlive the functions made from them
 
 
-def _bind_with_ctypes(loop: int, words: Any, owners: tuple[Any, ...]) -> Callable[[int, int], None]:
+def _bind_with_ctypes(loop: int, binding: Any, owners: tuple[Any, ...]) -> Callable[[int, int], None]:
     call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(loop)
-    control = words[1]
+    control = binding[1]
 
     def run(table: int, count: int) -> None:
         call(control, table, count)

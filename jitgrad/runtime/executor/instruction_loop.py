@@ -1,37 +1,37 @@
 """The native half of the runtime: the loop over an instruction table, and the loop of a worker.
 
-An instruction is eight int64 words, ``[kind, function, args, n, grain, 0, 0, 0]``:
+An instruction is eight int64 words, ``[kind, function, args, n, block_size, 0, 0, 0]``:
 
 ====  =======================================================================================
 kind  meaning
 ====  =======================================================================================
-0     kernel over ``n`` units in chunks of ``grain``: chunk ``k`` is always exactly the call
-      ``function(args, k * grain, min(n, (k + 1) * grain))``, whoever makes it
+0     kernel over ``n`` iterations in blocks of ``block_size``. Block ``k`` is always exactly
+      ``function(args, k * block_size, min(n, (k + 1) * block_size))``, on whatever thread
 1, 2  ``cblas_sgemm``, ``cblas_dgemm`` at ``function``, row-major; ``args`` is a table of M, N,
       K, transpose A, transpose B, alpha bits, A, lda, B, ldb, beta bits, C, ldc, batch, and
-      the bytes from one matrix of the batch to the next in A, B, C; n and grain are not read
+      the bytes from one matrix of the batch to the next in A, B, C. ``n`` and ``block_size``
+      are not read
 3     ``function(args, 0, n)`` once
-4     the following ``function`` instructions (kernels and products of no batch) for ``n`` rows, in
-      chunks of ``grain`` rows: all of them for the rows of a chunk, then for those of the next; a
-      kernel's sixth word says how many of its units are a row
-5     ``n`` words are made places: ``args`` is a table of five addresses, of arrays words, bases, where,
-      buffer and offset, and ``words[where[k]]`` becomes ``bases[buffer[k]] + offset[k]``
+4     the next ``function`` instructions (kernels and products of no batch) for ``n`` rows, in
+      blocks of ``block_size`` rows: all of them for the rows of one block, then for those of
+      the next. A kernel's sixth word is the number of its iterations for a row
+5     relocates ``n`` arguments: ``args`` is a table of five addresses, of arrays arguments,
+      bases, where, buffer and offset; ``arguments[where[k]] = bases[buffer[k]] + offset[k]``
 ====  =======================================================================================
 
-How the team shares a kernel: one word, the ticket, holds the number of the job (high half) and the next
-chunk (low half); a chunk is claimed by replacing the ticket with its successor. The ticket is closed before
-the description of the next job is written and opened after, so a worker that read a mixture cannot claim.
-The caller waits for the count of finished chunks, never for a worker: a worker that sleeps through a job
-costs nothing. Idle workers spin for some microseconds, then sleep on a condition variable; they are woken
-as a tree, so that waking many does not take the caller long. They may run on every CPU of the process but
-the caller's: the scheduler would leave a worker that wakes up there beside the caller for milliseconds (in
-virtual machines most of all, where a CPU that sleeps counts as taken), and the step would take as long as on
-one thread.
+How the pool shares a kernel: one word, the ticket, holds the number of the job (high half) and the next block (low
+half). A thread claims a block by replacing the ticket with its successor. The ticket is closed before the description of
+the next job is written and opened after, so a worker that read a mixture cannot claim. The caller waits for the count of
+finished blocks, never for a worker: a worker that sleeps through a job costs nothing. Idle workers spin for some
+microseconds, then sleep on a condition variable. Woken workers wake others in turn, so that waking many takes the caller
+little time. Workers may run on every CPU of the process but the caller's: the scheduler would leave a worker that wakes up
+there beside the caller for milliseconds (most of all in virtual machines, where a sleeping CPU counts as busy), and the
+step would take as long as on one thread.
 
-A product is shared in the same way, with BLAS on one thread in each chunk: bands of rows or columns, or
-matrices of a batch, cut by its sizes and by how many CPUs the machine has, never by the number of threads
-(OpenBLAS rounds differently at the edges of what it is given). BLAS's own threads were measured up to ten times slower where
-other processes want the cores too, because the fastest waits for the slowest.
+A product is shared in the same way, with BLAS on one thread in each block: bands of rows or columns, or matrices of a
+batch. Its sizes and the machine's number of CPUs decide the blocks, never the number of threads (OpenBLAS rounds
+differently at the edges of its operands). BLAS's own threads were up to ten times slower where other processes want the
+cores too, because the fastest waits for the slowest.
 """
 
 from __future__ import annotations
@@ -45,31 +45,31 @@ from jitgrad.compiler.lowering.loop_nest import ArgSlot
 
 KERNEL, SGEMM, DGEMM, CALL, ROW_BLOCKS, RELOCATE = range(6)
 INSTRUCTION_WORDS = 8
-GEMM_WORDS = 17
+GEMM_ARGS = 17
 WORKER = -1  # in place of a number of instructions
 
 # words of the control block; words written by different threads are a cache line (8 words) or more apart
 TICKET, FINISHED, SLEEPERS, STOPPED, OWNED, WORKERS = 0, 16, 32, 48, 64, 65
-KIND, FUNCTION, ARGS, UNITS, GRAIN, CHUNKS = 96, 97, 98, 99, 100, 101
+KIND, FUNCTION, ARGS, ITERATIONS, BLOCK_SIZE, BLOCKS = 96, 97, 98, 99, 100, 101
 LOCK, UNLOCK, WAIT, SIGNAL, YIELD = range(112, 117)  # addresses of C functions
-BLAS_THREADS, SET_BLAS_THREADS, BLAS_STATE = 117, 118, 119  # two functions; where words of all teams are
-CPU, SET_AFFINITY, CALLER_CPU = 120, 121, 122  # two functions (zeros where there are none); where workers do not go
-CPUS = 123  # of the machine
+BLAS_THREADS, SET_BLAS_THREADS, BLAS_STATE = 117, 118, 119  # two functions; the address of the words of all pools
+CPU, SET_AFFINITY, CALLER_CPU = 120, 121, 122  # two functions (0 where the system has none); the CPU that workers avoid
+CPUS = 123  # the number of CPUs of the machine
 MUTEX, CONDITION = 128, 144  # 128 bytes each, more than any C library needs
-ALLOWED, OTHERS, THREADS = 160, 176, 192  # CPUs of the process; these but the caller's; the system's ids of the workers
-MASK_WORDS, MAX_PLACED = 16, 15  # 1,024 CPUs; further workers find their place without help, which costs 1 us each
+ALLOWED, OTHERS, THREADS = 160, 176, 192  # CPUs of the process; the same without the caller's; the system's ids of the workers
+MASK_WORDS, MAX_PLACED = 16, 15  # 1,024 CPUs; only so many workers are placed, which costs 1 us each
 CONTROL_WORDS = 256
 
 _SPINS = 400  # pauses of about 50 ns: longer than the gap between two kernels, shorter than a time slice
-_FAN_OUT = 2  # how many sleepers the caller wakes, and each of them in turn: a system call (2 us) each
-_YIELD_AFTER = 2000  # spins of the caller, before it suspects that a worker has lost its core
-_GEMM_WORK = 1 << 17  # multiplications of a chunk of a product, some 4 us: below, sharing costs more than it saves
-# rows of a chunk: each chunk packs the other operand again (1024 x 512 x 784 by bands of 128 takes up to 1.3 of the time)
-_GEMM_LEAST, _GEMM_MOST = 128, 512
-_GEMM_NARROW = 255  # products up to here have no two such bands, and are cut in halves (bands of 16 run at 2/3 speed)
-_GEMM_CHUNKS = 32  # at most: enough for an even load on many cores
+_FAN_OUT = 2  # the sleepers that the caller wakes, and each of them in turn: a system call (2 us) each
+_YIELD_AFTER = 2000  # spins of the caller before it assumes that a worker has lost its core
+_GEMM_WORK = 1 << 17  # multiplications of a block, some 4 us: below, sharing costs more than it saves
+# rows of a block: each block packs the other operand again (1024 x 512 x 784 by bands of 128 takes up to 1.3 of the time)
+_GEMM_MIN_BAND, _GEMM_MAX_BAND = 128, 512
+_GEMM_MAX_HALVED = 255  # products with fewer rows than two such bands are cut in halves (bands of 16 run at 2/3 speed)
+_GEMM_MAX_BLOCKS = 32  # at most: enough for an even load on many cores
 
-# words that all teams of the process share, because the number of BLAS threads is the process's
+# words that all pools of the process share, because the number of BLAS threads is global
 BLAS_LOCK, BLAS_USERS, BLAS_BEFORE = 0, 1, 2
 
 _LAYOUT = {name: value for name, value in globals().items() if name.isupper() and isinstance(value, int)}
@@ -92,7 +92,7 @@ def rows(kind, fn, t, start, stop):
     gemm(kind, fn, t, stop - start, t[1], t[6] + start * step, t[8], t[11] + start * item * t[12])
 
 
-def part(kind, fn, t, start, stop):
+def gemm_block(kind, fn, t, start, stop):
     item = 8
     if kind == {SGEMM}:
         item = 4
@@ -117,30 +117,30 @@ def row_block(count, table, start, stop):
             rows(t[0], t[1], t[2], start, stop)
 
 
-def chunk(kind, fn, args, n, grain, k):
-    stop = (k + 1) * grain
+def run_block(kind, fn, args, n, block_size, k):
+    stop = (k + 1) * block_size
     if stop > n:
         stop = n
     if kind == {KERNEL}:
-        call_kernel(fn, args, k * grain, stop)
+        call_kernel(fn, args, k * block_size, stop)
     elif kind == {ROW_BLOCKS}:
-        row_block(fn, args, k * grain, stop)
+        row_block(fn, args, k * block_size, stop)
     else:
-        part(kind, fn, args, k * grain, stop)
+        gemm_block(kind, fn, args, k * block_size, stop)
 
 
 def claim(c):
     ticket = atomic_load(c, {TICKET})
     k = ticket & 0xFFFFFFFF
-    if k >= atomic_load(c, {CHUNKS}):
+    if k >= atomic_load(c, {BLOCKS}):
         return 0
     kind = atomic_load(c, {KIND})
     fn = atomic_load(c, {FUNCTION})
     args = atomic_load(c, {ARGS})
-    n = atomic_load(c, {UNITS})
-    grain = atomic_load(c, {GRAIN})
+    n = atomic_load(c, {ITERATIONS})
+    block_size = atomic_load(c, {BLOCK_SIZE})
     if atomic_replace(c, {TICKET}, ticket, ticket + 1):
-        chunk(kind, fn, args, n, grain, k)
+        run_block(kind, fn, args, n, block_size, k)
         atomic_add(c, {FINISHED}, 1)
     return 1
 
@@ -157,7 +157,7 @@ def park(c, ticket):
 
 def wake(c):
     ticket = atomic_load(c, {TICKET})
-    wanted = atomic_load(c, {CHUNKS}) - (ticket & 0xFFFFFFFF)
+    wanted = atomic_load(c, {BLOCKS}) - (ticket & 0xFFFFFFFF)
     if wanted > {_FAN_OUT}:
         wanted = {_FAN_OUT}
     if wanted > 0 and atomic_load(c, {SLEEPERS}) > 0:
@@ -181,15 +181,15 @@ def keep_clear(c):
                 call_c(c[{SET_AFFINITY}], thread, {MASK_WORDS} * 8, c + 8 * {OTHERS})
 
 
-def share(c, kind, fn, args, n, grain, chunks):
+def share(c, kind, fn, args, n, block_size, blocks):
     job = (atomic_load(c, {TICKET}) >> 32) + 1
     atomic_store(c, {TICKET}, job << 32 | 0xFFFFFFFF)
     atomic_store(c, {KIND}, kind)
     atomic_store(c, {FUNCTION}, fn)
     atomic_store(c, {ARGS}, args)
-    atomic_store(c, {UNITS}, n)
-    atomic_store(c, {GRAIN}, grain)
-    atomic_store(c, {CHUNKS}, chunks)
+    atomic_store(c, {ITERATIONS}, n)
+    atomic_store(c, {BLOCK_SIZE}, block_size)
+    atomic_store(c, {BLOCKS}, blocks)
     atomic_store(c, {FINISHED}, 0)
     if c[{CPU}] != 0:
         keep_clear(c)
@@ -198,24 +198,24 @@ def share(c, kind, fn, args, n, grain, chunks):
     while claim(c):
         pass
     spins = 0
-    while atomic_load(c, {FINISHED}) < chunks:
+    while atomic_load(c, {FINISHED}) < blocks:
         pause()
         spins += 1
         if spins > {_YIELD_AFTER}:
             call_c(c[{YIELD}], 0, 0, 0)
 
 
-def launch(c, owned, kind, fn, args, n, grain):
-    if grain < 1:
-        grain = n
-    chunks = 0
+def launch(c, owned, kind, fn, args, n, block_size):
+    if block_size < 1:
+        block_size = n
+    blocks = 0
     if n > 0:
-        chunks = (n - 1) // grain + 1
-    if owned and 1 < chunks < 0x7FFFFFFF:
-        share(c, kind, fn, args, n, grain, chunks)
+        blocks = (n - 1) // block_size + 1
+    if owned and 1 < blocks < 0x7FFFFFFF:
+        share(c, kind, fn, args, n, block_size, blocks)
     else:
-        for k in range(chunks):
-            chunk(kind, fn, args, n, grain, k)
+        for k in range(blocks):
+            run_block(kind, fn, args, n, block_size, k)
 
 
 def lock_blas(b):
@@ -247,20 +247,20 @@ def multiply(c, owned, kind, fn, t):
     if n == 1:
         n = max(t[0], t[1])
         work = min(t[0], t[1]) * t[2]
-        band = min(max((n - 1) // c[{CPUS}] + 1, {_GEMM_LEAST}), {_GEMM_MOST})
-        if n <= {_GEMM_NARROW}:
+        band = min(max((n - 1) // c[{CPUS}] + 1, {_GEMM_MIN_BAND}), {_GEMM_MAX_BAND})
+        if n <= {_GEMM_MAX_HALVED}:
             band = max(16, (n + 1) // 2)
-    grain = max(max(band, {_GEMM_WORK} // max(work, 1) + 1), (n - 1) // {_GEMM_CHUNKS} + 1)
-    even = (n - 1) // ((n - 1) // grain + 1) + 1
-    grain = (even + min(band, 16) - 1) // min(band, 16) * min(band, 16)
+    block_size = max(max(band, {_GEMM_WORK} // max(work, 1) + 1), (n - 1) // {_GEMM_MAX_BLOCKS} + 1)
+    even = (n - 1) // ((n - 1) // block_size + 1) + 1
+    block_size = (even + min(band, 16) - 1) // min(band, 16) * min(band, 16)
     enter_blas(c)
-    launch(c, owned, kind, fn, t, n, grain)
+    launch(c, owned, kind, fn, t, n, block_size)
     leave_blas(c)
 
 
-def relocate(words, bases, where, buffer, offset, n):
+def relocate(arguments, bases, where, buffer, offset, n):
     for k in range(n):
-        words[where[k]] = bases[buffer[k]] + offset[k]
+        arguments[where[k]] = bases[buffer[k]] + offset[k]
 
 
 def run(c, table, count):
@@ -330,7 +330,7 @@ def loop_source() -> str:
 def loop() -> CodeObject:
     """``void (int64_t **control, int64_t table, int64_t count)``: run ``count`` instructions at ``table``.
 
-    With `WORKER` for ``count``: take part in the jobs of others until the control block says stop. LLVM may still be at
-    work on it; who asks for the address waits.
+    With `WORKER` for ``count``: take part in the jobs of others until the control block says stop. LLVM compiles it in the
+    background; reading the address waits for it.
     """
     return compile_words(loop_source(), "loop", "team", wait=False)

@@ -1,8 +1,8 @@
-"""The worker team: runs a table of instructions natively, sharing large kernels among parked threads.
+"""The thread pool: runs instruction tables in compiled code, and shares large kernels among worker threads.
 
-Workers are Python threads that spend their life in compiled code without the GIL. Results do not depend on
-their number: the calls a kernel is cut into are fixed (see `jitgrad.runtime.executor.instruction_loop`), and only who makes
-them varies. A second Python thread that runs a table meanwhile makes all its calls itself.
+Workers are Python threads that stay in compiled code without the GIL. Results do not depend on their number: the blocks of
+a kernel are fixed (`jitgrad.runtime.executor.instruction_loop`), and only the threads that run them vary. A second Python
+thread that runs a table at the same time runs all its blocks itself.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ class ThreadPool:
     """A control block, its compiled loop and ``threads - 1`` workers, started at the first `run`.
 
     ``run(table, count)`` runs the ``count`` instructions at address ``table`` without the GIL; it may be
-    called from any thread. The caller keeps alive what the instructions point to.
+    called from any thread. The caller keeps alive all memory that the instructions point to.
     """
 
     def __init__(self, threads: int) -> None:
         self.threads = threads if sys.platform != "win32" else 1  # no POSIX condition variables there
         self._control = (ctypes.c_int64 * (instruction_loop.CONTROL_WORDS + instruction_loop.INSTRUCTION_WORDS))()
         address = ctypes.addressof(self._control)
-        address += -address % 64  # so that words meant for different cache lines are in different ones
+        address += -address % 64  # a cache line
         self._words = (ctypes.c_int64 * instruction_loop.CONTROL_WORDS).from_address(address)
         self._table = (ctypes.c_int64 * 1)(address)
         self._binding = (ctypes.c_int64 * 2)(0, ctypes.addressof(self._table))
@@ -47,19 +47,19 @@ class ThreadPool:
         self._words[instruction_loop.CPUS] = os.cpu_count() or 1
         self._workers: list[Thread] = []
         self._loop = instruction_loop.loop()
-        # a call of a team that was replaced meanwhile still uses all of this
+        # a running call of a pool that was replaced still uses all of these
         self.run = fastcall.bind(self._loop.address, self._binding, self._loop, self._table, self._control)
         if self.threads > 1:
             self._prepare()
 
-    def _place(self, word: int) -> ctypes.c_void_p:
+    def _address(self, word: int) -> ctypes.c_void_p:
         return ctypes.c_void_p(self._table[0] + word * _WORD_BYTES)
 
     def _prepare(self) -> None:
         """Initialise the condition variable and start the workers."""
         process = ctypes.CDLL(None)
-        process.pthread_mutex_init(self._place(instruction_loop.MUTEX), None)
-        process.pthread_cond_init(self._place(instruction_loop.CONDITION), None)
+        process.pthread_mutex_init(self._address(instruction_loop.MUTEX), None)
+        process.pthread_cond_init(self._address(instruction_loop.CONDITION), None)
         for word, name in (
             (instruction_loop.LOCK, "pthread_mutex_lock"),
             (instruction_loop.UNLOCK, "pthread_mutex_unlock"),
@@ -71,14 +71,14 @@ class ThreadPool:
         ):
             self._words[word] = _c_function(name)
         self._words[instruction_loop.WORKERS] = self.threads - 1
-        self._prepare_places()
+        self._read_cpus()
         for k in range(1, self.threads):
             worker = Thread(target=self._work, args=(k,), name=f"jitgrad-{k}", daemon=True)
             worker.start()
             self._workers.append(worker)
 
-    def _prepare_places(self) -> None:
-        """Note which CPUs the workers may run on; none where the system does not say."""
+    def _read_cpus(self) -> None:
+        """Store the CPUs that workers may run on; none where the system has no such call."""
         self._words[instruction_loop.CALLER_CPU] = -1
         cpus = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
         if len(cpus) < 2 or max(cpus) >= instruction_loop.MASK_WORDS * _WORD_BITS:
@@ -89,21 +89,21 @@ class ThreadPool:
             self._words[instruction_loop.ALLOWED + word] = ctypes.c_int64(bits).value
 
     def _work(self, k: int) -> None:
-        """The life of a worker."""
+        """A worker's thread."""
         if k <= instruction_loop.MAX_PLACED:
             self._words[instruction_loop.THREADS + k - 1] = get_native_id()
-            self._words[instruction_loop.CALLER_CPU] = -1  # the next caller places this worker, too
+            self._words[instruction_loop.CALLER_CPU] = -1  # the next caller sets the CPUs of this worker too
         self.run(0, instruction_loop.WORKER)
 
     def stop(self) -> None:
-        """Send the workers home. Tables that other threads are running still finish, on those threads."""
+        """Stop the workers. Tables that other threads are running finish on those threads."""
         if not self._workers:
             return
         process = ctypes.CDLL(None)
-        mutex, condition = self._place(instruction_loop.MUTEX), self._place(instruction_loop.CONDITION)
+        mutex, condition = self._address(instruction_loop.MUTEX), self._address(instruction_loop.CONDITION)
         self._words[instruction_loop.STOPPED] = 1
         for k in range(instruction_loop.MAX_PLACED):
-            self._words[instruction_loop.THREADS + k] = 0  # soon the numbers of somebody else's threads
+            self._words[instruction_loop.THREADS + k] = 0  # the system may reuse these ids
         process.pthread_mutex_lock(mutex)
         process.pthread_cond_broadcast(condition)
         process.pthread_mutex_unlock(mutex)
@@ -126,32 +126,32 @@ def default_threads() -> int:
 
 
 class _Current:
-    """The process's team and how many threads it was asked to have."""
+    """The process's pool, and the number of threads requested for it."""
 
     lock = Lock()
     threads: int | None = None
-    team: ThreadPool | None = None
+    pool: ThreadPool | None = None
 
 
-def current_team() -> ThreadPool:
-    """The team of this process, started now if it is not there yet."""
-    team = _Current.team
-    if team is None:
+def current_pool() -> ThreadPool:
+    """The pool of this process, started on first use."""
+    pool = _Current.pool
+    if pool is None:
         with _Current.lock:
-            team = _Current.team
-            if team is None:
-                team = _Current.team = ThreadPool(get_num_threads())
-                blas.limit_blas_threads(team.threads)
-    return team
+            pool = _Current.pool
+            if pool is None:
+                pool = _Current.pool = ThreadPool(get_num_threads())
+                blas.limit_blas_threads(pool.threads)
+    return pool
 
 
 def run(table: int, count: int) -> None:
     """Run the ``count`` instructions at address ``table`` (layout: `jitgrad.runtime.executor.instruction_loop`)."""
-    (_Current.team or current_team()).run(table, count)
+    (_Current.pool or current_pool()).run(table, count)
 
 
 def get_num_threads() -> int:
-    """How many threads run a kernel, the caller included."""
+    """The number of threads that run a kernel, the caller included."""
     return _Current.threads if _Current.threads is not None else default_threads()
 
 
@@ -165,21 +165,21 @@ def set_num_threads(count: int) -> None:
         raise ArgumentError(f"set_num_threads: expected a positive integer, got {shown(count)}")
     with _Current.lock:
         _Current.threads = count
-        team, _Current.team = _Current.team, None
+        pool, _Current.pool = _Current.pool, None
         blas.set_blas_threads(count)
-    if team is not None:
-        team.stop()
+    if pool is not None:
+        pool.stop()
 
 
 def _stop_at_exit() -> None:
-    if _Current.team is not None:
-        _Current.team.stop()
+    if _Current.pool is not None:
+        _Current.pool.stop()
 
 
 def _forget_after_fork() -> None:
-    """A forked child has the control block but not the workers: it starts its own team when it needs one."""
+    """A forked child has the control block but no workers: it starts its own pool when it needs one."""
     _Current.lock = Lock()
-    _Current.team = None
+    _Current.pool = None
     users, before = blas.STATE[instruction_loop.BLAS_USERS], blas.STATE[instruction_loop.BLAS_BEFORE]
     ctypes.memset(blas.STATE, 0, ctypes.sizeof(blas.STATE))
     if users:

@@ -1,13 +1,13 @@
-"""Products of matrices with few rows, columns or terms, as machine code: tiles of the result stay in registers.
+"""Multiplies matrices of few rows, columns or terms by tiles of the result that stay in registers.
 
-BLAS copies both matrices into an order of its own, which pays when each is used hundreds of times. A training step
-multiplies by a batch of 32 to 256 rows, and OpenBLAS's kernels for AVX-512 take up to half of their speed for that. The
-code here copies the right matrix only, a block of `_DEPTH` rows and as many columns as fit into `_SCRATCH` bytes at a
-time, and reads the left one where it lies. The structure is that of Goto and van de Geijn, *Anatomy of High-Performance
-Matrix Multiplication* (2008), without the packing of A; `jitgrad.backends.llvm.tiles` has what works on registers.
+BLAS packs both matrices, which pays when each is used hundreds of times. A training step multiplies by a batch of 32 to
+256 rows; OpenBLAS's AVX-512 kernels then lose up to half of their speed by packing. The code here packs the right matrix
+only, `_DEPTH` rows and as many columns as fit into `_SCRATCH` bytes at a time. The structure is that of Goto and van de
+Geijn, *Anatomy of High-Performance Matrix Multiplication* (2008), without the packing of A. The operations on registers
+are in `jitgrad.backends.llvm.tiles`.
 
-An element of the result is the sum, in order, of its sums over blocks, each added up in order with fused multiplication
-and addition: its bits depend neither on where it lies nor on how the product is cut for threads.
+An element of the result is the sum, in order, of its sums over groups of `_DEPTH` terms, each added in order with fused
+multiply-add. Its bits depend neither on its position nor on how threads share the product.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ from jitgrad.runtime.executor.gemm import Gemm
 from jitgrad.runtime.executor.instruction_loop import KERNEL, Instruction
 
 _DEPTH = 128
-_SCRATCH = 3 << 15  # not on the stack, of which a thread may have as little; C's library keeps smaller blocks than 128 kB
+_SCRATCH = 3 << 15  # from malloc: a thread may have a stack no larger; malloc keeps blocks below 128 kB for reuse
 _LINE = 64
-# Tiles fetch the rows that the next ones read ahead, 1.04 times the speed; where these are columns in memory, neighbours are
-# in the same lines of the cache, and it pays from so many on.
-_MANY = 128
+# Tiles prefetch the left rows of the next tile, which gives 1.04 times the speed. Rows of a transposed left matrix share cache
+# lines; there it pays from this many rows on.
+_MIN_PREFETCH_ROWS = 128
 
-# Measured on one thread against OpenBLAS 0.3.31 for AVX-512, with matrices in cache and not. It has kernels that copy
-# nothing for small products, fewer of them with a transposed right matrix, and is as fast for large ones. With AVX2 (its
-# kernels for Haswell) the two are level, and BLAS has all products.
-_BITS = 512
-_LEAST_WORK, _LEAST_WORK_TRANSPOSED, _MOST_WORK = 1 << 20, 1 << 18, 1 << 29  # multiplications
-_MUCH_WORK = 1 << 23  # of a program
-_MOST_SHORT = 512  # the shortest of the three sizes
-_LEAST_ROWS = 8
-_MOST_WASTE = 1.15  # columns of panels for each column of the result
+# Measured on one thread against OpenBLAS 0.3.31 for AVX-512, with matrices in the cache and not. For small products it has
+# kernels without packing, fewer of them for a transposed right matrix, and it is as fast for large ones. With AVX2 (its
+# Haswell kernels) the two are equally fast, and BLAS computes all products.
+_VECTOR_BITS = 512
+_MIN_WORK, _MIN_WORK_TRANSPOSED, _MAX_WORK = 1 << 20, 1 << 18, 1 << 29  # multiplications
+_MIN_PROGRAM_WORK = 1 << 23  # multiplications of a program for which LLVM starts early
+_MAX_SHORTEST = 512  # the shortest of the three sizes
+_MIN_ROWS = 8
+_MAX_PADDING = 1.15  # columns of panels for each column of the result
 
-_CHUNK_WORK = 1 << 17  # multiplications of what a thread takes at a time, some 4 us
-_PACKING, _READING = 10, 16  # rows of a result that take as long as making panels for them; columns, as reading a row
+_BLOCK_WORK = 1 << 17  # multiplications of a block, some 4 us
+_PACKING, _READING = 10, 16  # packing costs as much as so many rows of the result; reading the left matrix, as so many columns
 _BY_ROWS, _BY_COLUMNS, _BY_MATRICES = range(3)
 
-_WORDS = "m n k row step ldb turned ldc by a_step b_step c_step".split()
+_ARGS = "m n k row step ldb transposed ldc by a_step b_step c_step".split()
 _SOURCE = """
-def product(a, b, c, {words}, start, stop):
+def product(a, b, c, {args}, start, stop):
     memory = malloc({SCRATCH} + {EDGE} + {LINE})
     if memory == 0:
         abort()
     panels = (memory + {LINE} - 1) & -{LINE}
     edge = panels + {SCRATCH}
-    down = select(turned != 0, 1, ldb)
-    across = select(turned != 0, ldb, 1)
+    down = select(transposed != 0, 1, ldb)
+    across = select(transposed != 0, ldb, 1)
     rows = select(by == {BY_ROWS}, stop - start, m)
     n = select(by == {BY_COLUMNS}, stop - start, n)
     i = select(by == {BY_ROWS}, start, 0)
@@ -74,14 +74,14 @@ def product(a, b, c, {words}, start, stop):
                 for first in range(j, end, {WIDTH}):
                     panel = at(panels, (first - j) * depth)
                     right = at(y, q * down + first * across)
-                    if turned != 0:
+                    if transposed != 0:
                         columns_to_panel(panel, right, ldb, min({WIDTH}, n - first), depth)
                     else:
                         rows_to_panel(panel, right, ldb, min({WIDTH}, n - first), depth)
                 i = 0
                 while i < rows:
                     height = {height}
-                    if step == 1 or rows >= {MANY}:
+                    if step == 1 or rows >= {MIN_PREFETCH_ROWS}:
                         prefetch_rows(at(x, (i + height) * row + q * step), row, step, depth, height)
                     for first in range(j, end, {WIDTH}):
                         out = at(z, i * ldc + first)
@@ -105,44 +105,45 @@ def product(a, b, c, {words}, start, stop):
 
 
 def product_source(dtype: str) -> str:
-    """Control code of products in ``dtype``, by rows, columns or matrices of a batch from ``start`` to ``stop``."""
+    """Control code of products in ``dtype``; iterations are rows, columns or matrices of a batch."""
     width = PANEL // {"f32": 4, "f64": 8}[dtype]
-    names = {"WIDTH": width, "SCRATCH": _SCRATCH, "LINE": _LINE, "PANELS": _SCRATCH // PANEL, "DEPTH": _DEPTH, "MANY": _MANY}
+    names = {"WIDTH": width, "SCRATCH": _SCRATCH, "LINE": _LINE, "PANELS": _SCRATCH // PANEL, "DEPTH": _DEPTH}
+    names["MIN_PREFETCH_ROWS"] = _MIN_PREFETCH_ROWS
     names |= {"EDGE": TILE_ROWS[0] * PANEL, "BY_ROWS": _BY_ROWS, "BY_COLUMNS": _BY_COLUMNS, "BY_MATRICES": _BY_MATRICES}
     *larger, height = (str(rows) for rows in TILE_ROWS)
     for rows in reversed(larger):
         height = f"select(rows - i >= {rows}, {rows}, {height})"
-    return _SOURCE.format(words=", ".join(_WORDS), height=height, **names)
+    return _SOURCE.format(args=", ".join(_ARGS), height=height, **names)
 
 
 @cache
 def tiled_product(dtype: str) -> CodeObject:
-    """The code of `product_source`; LLVM may still be at work on it, and who asks for the address waits."""
+    """The compiled `product_source`. LLVM compiles it in the background; reading the address waits for it."""
     return compile_words(product_source(dtype), "product", dtype, wait=False)
 
 
 def tiles_pay(gemm: Gemm, block_size: int | None = None) -> bool:
     """Whether the code here is faster than BLAS for ``gemm``, if it is computed ``block_size`` rows at a time."""
-    if vector_bits() != _BITS:
+    if vector_bits() != _VECTOR_BITS:
         return False
     m, k, n = gemm.sizes
     m = block_size or m
     width = PANEL // gemm.dtype.itemsize
-    least = _LEAST_WORK_TRANSPOSED if gemm.right.transposed else _LEAST_WORK
-    fits = -(-n // width) * width <= _MOST_WASTE * n and m >= _LEAST_ROWS
-    return fits and least <= m * k * n <= _MOST_WORK and min(m, k, n) <= _MOST_SHORT
+    least = _MIN_WORK_TRANSPOSED if gemm.right.transposed else _MIN_WORK
+    fits = -(-n // width) * width <= _MAX_PADDING * n and m >= _MIN_ROWS
+    return fits and least <= m * k * n <= _MAX_WORK and min(m, k, n) <= _MAX_SHORTEST
 
 
 def expect_products(graph: Graph) -> None:
-    """Let LLVM begin with the code if ``graph`` multiplies much, while it goes through the passes: they change products."""
-    if vector_bits() != _BITS:
+    """Start LLVM on the code before the passes if ``graph`` multiplies much; they may still change the products."""
+    if vector_bits() != _VECTOR_BITS:
         return
     work: Counter[str] = Counter()
     for node in graph.nodes:
         if node.op.name == "matmul" and node.out.aval.dtype in (np.float32, np.float64):
             work[dtype_name(node.out.aval.dtype)] += node.out.aval.size * node.ins[0].aval.shape[-1]
     for dtype, multiplications in work.items():
-        if multiplications >= _MUCH_WORK:
+        if multiplications >= _MIN_PROGRAM_WORK:
             tiled_product(dtype)
 
 
@@ -163,9 +164,9 @@ def _cut(gemm: Gemm) -> tuple[int, int, int]:
     """
     (m, k, n), count = gemm.sizes, gemm.batch.length
     if count > 1:
-        return _BY_MATRICES, count, max(1, _CHUNK_WORK // (m * k * n))
-    width, parts = PANEL // gemm.dtype.itemsize, min(max(os.cpu_count() or 1, 2), m * k * n // _CHUNK_WORK + 1)
-    rows, columns = max(-(-m // parts), _LEAST_ROWS), -(-n // width // parts) * width
+        return _BY_MATRICES, count, max(1, _BLOCK_WORK // (m * k * n))
+    width, parts = PANEL // gemm.dtype.itemsize, min(max(os.cpu_count() or 1, 2), m * k * n // _BLOCK_WORK + 1)
+    rows, columns = max(-(-m // parts), _MIN_ROWS), -(-n // width // parts) * width
     if (rows + _PACKING) * n <= (columns + _READING) * m:
         return _BY_ROWS, m, rows
     return _BY_COLUMNS, n, columns

@@ -14,11 +14,11 @@ from jitgrad.runtime.executor.gemm import MatrixLayout, matmul_of
 from jitgrad.runtime.executor.instruction_loop import KERNEL, Instruction
 
 # Measured on one thread against OpenBLAS: 4 x 4 takes a sixth of its time, 8 x 8 half, 16 x 16 as long; with a transposed
-# right operand, for which OpenBLAS has nothing special, an eighth to a half.
-LONGEST = 16
-LEAST_MATRICES = 4
-CHUNK_WORK = 1 << 16  # multiplications for the matrices that a thread takes at a time, some 4 us
-_ROWS = 2  # of the result that are computed side by side: a row of the right matrix is loaded once for both
+# right operand, for which OpenBLAS has no special kernel, an eighth to a half.
+MAX_SIZE = 16
+MIN_MATRICES = 4
+BLOCK_WORK = 1 << 16  # multiplications of a block of matrices, some 4 us
+_ROWS = 2  # of the result, computed together: a row of the right matrix is loaded once for both
 
 
 @cache
@@ -31,8 +31,8 @@ def _code(dtype: str, sizes: tuple[int, int, int], left: MatrixLayout, right: Ma
 def batch_source(dtype: str, sizes: tuple[int, int, int], left: MatrixLayout, right: MatrixLayout, step: int) -> str:
     """Source that multiplies matrices ``m x k`` and ``k x n`` (``sizes``: m, k, n); rows of a result are ``step`` apart.
 
-    Sums run in order, in the dtype of the matrices. A transposed right matrix is turned first, so that the columns of the
-    result are neighbours. For m = 1, k = 2, n = 8 in f32::
+    Sums run in order, in the dtype of the matrices. A transposed right matrix is copied in row-major order first, so that
+    the columns of the result are contiguous. For m = 1, k = 2, n = 8 in f32::
 
         def products(x, y, z, x_step, y_step, z_step, start, stop):
             for b in range(start, stop):
@@ -53,12 +53,12 @@ def batch_source(dtype: str, sizes: tuple[int, int, int], left: MatrixLayout, ri
     m, k, n = sizes
     lines = ["def products(x, y, z, x_step, y_step, z_step, start, stop):"]
     if right.transposed:
-        # vectors reach beyond the end of a row, and what is there by chance may be denormal: slow, though nobody uses it
+        # vectors read past the end of a row; random contents may be denormal numbers, which are slow even if unused
         lines.append(f"    yb = scratch_{dtype}({k * LANES})")
         lines += [f"    for e in range({k * LANES}):", f"        yb[e] = to_{dtype}(0.0)"]
     lines.append("    for b in range(start, stop):")
-    turn = f"transpose_tile(yb, at(y, b * y_step), {right.leading}, {n}, {k})"
-    body = ["xb = at(x, b * x_step)", turn if right.transposed else "yb = at(y, b * y_step)", "zb = at(z, b * z_step)"]
+    transpose = f"transpose_tile(yb, at(y, b * y_step), {right.leading}, {n}, {k})"
+    body = ["xb = at(x, b * x_step)", transpose if right.transposed else "yb = at(y, b * y_step)", "zb = at(z, b * z_step)"]
     body += [f"y{q} = at(yb, {q * (LANES if right.transposed else right.leading)})" for q in range(k)]
     even = m // _ROWS * _ROWS
     if even:
@@ -69,7 +69,7 @@ def batch_source(dtype: str, sizes: tuple[int, int, int], left: MatrixLayout, ri
 
 
 def _rows(sizes: tuple[int, int, int], left: MatrixLayout, step: int, rows: range) -> list[str]:
-    """Statements for ``rows`` of a result, as many side by side as ``rows`` has for a step."""
+    """Statements for ``rows`` of a result, ``rows.step`` of them together."""
     _, k, n = sizes
     row, column = (1, left.leading) if left.transposed else (left.leading, 1)
     lines, inner = [], list[str]()
@@ -86,11 +86,11 @@ def _rows(sizes: tuple[int, int, int], left: MatrixLayout, step: int, rows: rang
 def small_products(step: OpStep) -> Instruction | None:
     """The instruction for a ``matmul`` of small matrices; None for other products."""
     p = matmul_of(step)
-    if p is None or len(p.axes) != 1 or max(p.sizes) > LONGEST or p.axes[0].length < LEAST_MATRICES:
+    if p is None or len(p.axes) != 1 or max(p.sizes) > MAX_SIZE or p.axes[0].length < MIN_MATRICES:
         return None
     if not p.fold_axis_into_rows()[1]:
         return None  # one product of many rows, which is as fast
     matrices, strides = p.axes[0]
     code = _code(dtype_name(p.dtype), p.sizes, p.left, p.right, p.out.leading)
     args: list[ArgSlot] = [*((at.buffer, at.offset) for at in p.locations), *strides]
-    return Instruction(KERNEL, code, args, matrices, max(1, CHUNK_WORK // prod(p.sizes)))
+    return Instruction(KERNEL, code, args, matrices, max(1, BLOCK_WORK // prod(p.sizes)))

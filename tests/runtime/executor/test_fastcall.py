@@ -42,7 +42,7 @@ def test_wrong_arguments_are_errors(bound, arguments):
 
 @pytest.mark.parametrize("bind", [fastcall.bind, lambda loop, words, *owners: fastcall._bind_with_ctypes(loop, words, owners)])
 def test_function_owns_the_memory_it_uses(bind):
-    """A team that was replaced is still in use by a call that has not ended: it was freed under its feet."""
+    """A pool that was replaced is still in use by a call that has not ended: it was freed under its feet."""
     code = compile_entry(SOURCE, "kernel", {}, params=("i64*",), key="")
     table = (ctypes.c_int64 * 1)(0)
     words = (ctypes.c_int64 * 2)(0, ctypes.addressof(table))

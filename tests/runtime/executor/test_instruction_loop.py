@@ -9,8 +9,8 @@ from jitgrad.runtime.executor.thread_pool import ThreadPool
 
 # notes every call it gets: calls[k] for chunk k is (start, stop, how often)
 NOTE = """
-def kernel(calls, grain, start, stop):
-    k = start // grain
+def kernel(calls, block_size, start, stop):
+    k = start // block_size
     calls[3 * k] = start
     calls[3 * k + 1] = stop
     calls[3 * k + 2] = calls[3 * k + 2] + 1
@@ -18,10 +18,10 @@ def kernel(calls, grain, start, stop):
 
 
 @pytest.fixture(scope="module", params=[1, 2, 3])
-def team(request):
-    team = ThreadPool(request.param)
-    yield team
-    team.stop()
+def pool(request):
+    pool = ThreadPool(request.param)
+    yield pool
+    pool.stop()
 
 
 @pytest.fixture(scope="module")
@@ -29,48 +29,48 @@ def note():
     return compile_entry(NOTE, "kernel", {}, params=("i64*", "i64"), key="")
 
 
-def instruction(kind, function, args, n, grain):
-    return [kind, function, args.ctypes.data, n, grain, 0, 0, 0]
+def instruction(kind, function, args, n, block_size):
+    return [kind, function, args.ctypes.data, n, block_size, 0, 0, 0]
 
 
-def execute(team, *instructions):
+def execute(pool, *instructions):
     table = np.array(instructions, np.int64).reshape(-1, instruction_loop.INSTRUCTION_WORDS)
-    team.run(table.ctypes.data, len(table))
+    pool.run(table.ctypes.data, len(table))
 
 
-@pytest.mark.parametrize(("n", "grain"), [(0, 4), (1, 4), (4, 4), (5, 4), (1000, 7), (3, 1), (2**40, 2**38)])
-def test_chunks_are_exact(team, note, n, grain):
-    chunks = -(-n // grain)
-    calls = np.zeros((max(chunks, 1), 3), np.int64)
+@pytest.mark.parametrize(("n", "block_size"), [(0, 4), (1, 4), (4, 4), (5, 4), (1000, 7), (3, 1), (2**40, 2**38)])
+def test_blocks_are_exact(pool, note, n, block_size):
+    blocks = -(-n // block_size)
+    calls = np.zeros((max(blocks, 1), 3), np.int64)
 
-    execute(team, instruction(instruction_loop.KERNEL, note.address, np.array([calls.ctypes.data, grain]), n, grain))
+    execute(pool, instruction(instruction_loop.KERNEL, note.address, np.array([calls.ctypes.data, block_size]), n, block_size))
 
-    assert calls[:chunks].tolist() == [[k * grain, min(n, (k + 1) * grain), 1] for k in range(chunks)]
+    assert calls[:blocks].tolist() == [[k * block_size, min(n, (k + 1) * block_size), 1] for k in range(blocks)]
 
 
-def test_grain_of_zero_is_one_chunk(team, note):
+def test_block_size_of_zero_is_one_block(pool, note):
     calls = np.zeros((1, 3), np.int64)
 
-    execute(team, instruction(instruction_loop.KERNEL, note.address, np.array([calls.ctypes.data, 50]), 40, 0))
+    execute(pool, instruction(instruction_loop.KERNEL, note.address, np.array([calls.ctypes.data, 50]), 40, 0))
 
     assert calls.tolist() == [[0, 40, 1]]
 
 
-def test_call_is_one_call(team, note):
+def test_call_is_one_call(pool, note):
     calls = np.zeros((1, 3), np.int64)
 
-    execute(team, instruction(instruction_loop.CALL, note.address, np.array([calls.ctypes.data, 1000]), 900, 1))
+    execute(pool, instruction(instruction_loop.CALL, note.address, np.array([calls.ctypes.data, 1000]), 900, 1))
 
     assert calls.tolist() == [[0, 900, 1]]
 
 
-def test_instructions_run_in_order(team):
+def test_instructions_run_in_order(pool):
     source = "def kernel(x, add, start, stop):\n    for i in range(start, stop):\n        x[i] = x[i] * 3 + add\n"
     kernel = compile_entry(source, "kernel", {}, params=("i64*", "i64"), key="")
     x = np.zeros(64, np.int64)
     args = [np.array([x.ctypes.data, add]) for add in range(20)]
 
-    execute(team, *(instruction(instruction_loop.KERNEL, kernel.address, a, 64, 1 + k) for k, a in enumerate(args)))
+    execute(pool, *(instruction(instruction_loop.KERNEL, kernel.address, a, 64, 1 + k) for k, a in enumerate(args)))
 
     expected = 0
     for add in range(20):
@@ -85,7 +85,7 @@ def gemm_table(a, b, c, alpha, beta, ta, tb):
     (m, n), k = c.shape[1:], a.shape[1] if ta else a.shape[2]
     table = [m, n, k, ta, tb, int(scalars[0]), a.ctypes.data, a.shape[2], b.ctypes.data, b.shape[2]]
     table += [int(scalars[1]), c.ctypes.data, n, len(c), a.strides[0], b.strides[0], c.strides[0]]
-    assert len(table) == instruction_loop.GEMM_WORDS
+    assert len(table) == instruction_loop.GEMM_ARGS
     return np.array(table, np.uint64).view(np.int64)
 
 
@@ -93,7 +93,7 @@ def gemm_table(a, b, c, alpha, beta, ta, tb):
 @pytest.mark.parametrize("ta", [False, True])
 @pytest.mark.parametrize("tb", [False, True])
 @pytest.mark.parametrize(("batch", "beta"), [(1, 0.0), (4, 0.5)])
-def test_gemm(team, dtype, ta, tb, batch, beta):
+def test_gemm(pool, dtype, ta, tb, batch, beta):
     found = blas.find_blas()
     if found is None:
         pytest.skip("this NumPy brings no OpenBLAS")
@@ -103,7 +103,7 @@ def test_gemm(team, dtype, ta, tb, batch, beta):
     a, b = (np.ascontiguousarray(x.swapaxes(1, 2)) if t else x for x, t in ((a, ta), (b, tb)))
     kind, function = (instruction_loop.SGEMM, found.sgemm) if dtype is np.float32 else (instruction_loop.DGEMM, found.dgemm)
 
-    execute(team, instruction(kind, function, gemm_table(a, b, c, -1.5, beta, ta, tb), 0, 0))
+    execute(pool, instruction(kind, function, gemm_table(a, b, c, -1.5, beta, ta, tb), 0, 0))
 
     np.testing.assert_allclose(c, expected, rtol=1e-5, atol=1e-5)
 
@@ -114,7 +114,7 @@ SHAPES = [(300, 200, 150), (150, 200, 300), (1000, 10, 700), (3, 900, 800), (128
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("ta", [False, True])
 @pytest.mark.parametrize("tb", [False, True])
-def test_shared_gemm_has_the_same_bits_on_any_team(shape, ta, tb):
+def test_shared_gemm_has_the_same_bits_on_any_pool(shape, ta, tb):
     found = blas.find_blas()
     if found is None:
         pytest.skip("this NumPy brings no OpenBLAS")
@@ -124,9 +124,9 @@ def test_shared_gemm_has_the_same_bits_on_any_team(shape, ta, tb):
     a, b = (np.ascontiguousarray(x.swapaxes(1, 2)) if t else x for x, t in ((a, ta), (b, tb)))
     results = []
     for threads in (1, 2, 3):
-        team, c = ThreadPool(threads), np.full((1, m, n), np.nan, np.float32)
-        execute(team, instruction(instruction_loop.SGEMM, found.sgemm, gemm_table(a, b, c, 1, 0, ta, tb), 0, 0))
-        team.stop()
+        pool, c = ThreadPool(threads), np.full((1, m, n), np.nan, np.float32)
+        execute(pool, instruction(instruction_loop.SGEMM, found.sgemm, gemm_table(a, b, c, 1, 0, ta, tb), 0, 0))
+        pool.stop()
         results.append(c)
 
     np.testing.assert_allclose(results[0], expected, rtol=1e-4, atol=1e-3)
@@ -134,24 +134,24 @@ def test_shared_gemm_has_the_same_bits_on_any_team(shape, ta, tb):
 
 
 @pytest.mark.parametrize(
-    ("rows", "cpus", "chunks"),
+    ("rows", "cpus", "blocks"),
     [(1024, 2, 2), (1024, 4, 4), (1024, 64, 8), (2048, 1, 4), (784, 2, 2), (256, 16, 2), (200, 2, 2), (200, 64, 2)],
 )
-def test_a_product_is_cut_no_smaller_than_the_machine_needs(rows, cpus, chunks):
+def test_a_product_is_cut_no_smaller_than_the_machine_needs(rows, cpus, blocks):
     found = blas.find_blas()
     if found is None:
         pytest.skip("this NumPy brings no OpenBLAS")
     a, b, c = (np.ones((1, *shape), np.float32) for shape in ((rows, 300), (300, 190), (rows, 190)))
-    team = ThreadPool(2)
-    team._words[instruction_loop.CPUS] = cpus
-    execute(team, instruction(instruction_loop.SGEMM, found.sgemm, gemm_table(a, b, c, 1, 0, False, False), 0, 0))
-    team.stop()
+    pool = ThreadPool(2)
+    pool._words[instruction_loop.CPUS] = cpus
+    execute(pool, instruction(instruction_loop.SGEMM, found.sgemm, gemm_table(a, b, c, 1, 0, False, False), 0, 0))
+    pool.stop()
 
-    assert team._words[instruction_loop.CHUNKS] == chunks
+    assert pool._words[instruction_loop.BLOCKS] == blocks
     assert (c == 300).all()
 
 
-def test_gemm_leaves_the_number_of_blas_threads(team):
+def test_gemm_leaves_the_number_of_blas_threads(pool):
     found = blas.find_blas()
     if found is None:
         pytest.skip("this NumPy brings no OpenBLAS")
@@ -160,12 +160,12 @@ def test_gemm_leaves_the_number_of_blas_threads(team):
 
     blas.set_blas_threads(2)
     try:
-        execute(team, instruction(instruction_loop.SGEMM, found.sgemm, gemm_table(a, a, c, 1, 0, False, False), 0, 0))
+        execute(pool, instruction(instruction_loop.SGEMM, found.sgemm, gemm_table(a, a, c, 1, 0, False, False), 0, 0))
         assert blas.get_blas_threads() == 2
     finally:
         blas.set_blas_threads(before)
     assert (c == 200).all()
 
 
-def test_no_instructions(team):
-    team.run(0, 0)
+def test_no_instructions(pool):
+    pool.run(0, 0)

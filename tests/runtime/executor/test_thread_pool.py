@@ -1,4 +1,4 @@
-"""The worker team: same bits for any number of threads, and safe to fork, interrupt, share and exit."""
+"""The worker pool: same bits for any number of threads, and safe to fork, interrupt, share and exit."""
 
 import os
 import subprocess
@@ -13,20 +13,20 @@ from jitgrad.core.errors import ArgumentError
 from jitgrad.runtime.executor import blas, instruction_loop, thread_pool
 
 SUM = """
-def kernel(x, p, grain, start, stop):
+def kernel(x, p, block_size, start, stop):
     acc = to_f32(0.0)
     for i in range(start, stop):
         acc = reassoc_add(acc, x[i])
-    p[start // grain] = acc
+    p[start // block_size] = acc
 """
 TOTAL = """
-def kernel(p, out, chunks, start, stop):
+def kernel(p, out, blocks, start, stop):
     acc = to_f32(0.0)
-    for i in range(chunks):
+    for i in range(blocks):
         acc = acc + p[i]
     out[start] = out[start] + acc
 """
-N, GRAIN = 10_000, 300
+N, BLOCK_SIZE = 10_000, 300
 
 
 @pytest.fixture(autouse=True)
@@ -41,17 +41,17 @@ class SumStep:
 
     def __init__(self, seed=0):
         self.x = np.random.default_rng(seed).standard_normal(N).astype(np.float32)
-        self.partial, self.out = np.zeros(-(-N // GRAIN), np.float32), np.zeros(1, np.float32)
+        self.partial, self.out = np.zeros(-(-N // BLOCK_SIZE), np.float32), np.zeros(1, np.float32)
         self.kernels = [
             compile_entry(SUM, "kernel", {}, params=("f32*", "f32*", "i64"), key=""),
             compile_entry(TOTAL, "kernel", {}, params=("f32*", "f32*", "i64"), key=""),
         ]
         self.args = [
-            np.array([self.x.ctypes.data, self.partial.ctypes.data, GRAIN]),
+            np.array([self.x.ctypes.data, self.partial.ctypes.data, BLOCK_SIZE]),
             np.array([self.partial.ctypes.data, self.out.ctypes.data, len(self.partial)]),
         ]
         first, second = (k.address for k in self.kernels)
-        rows = [[instruction_loop.KERNEL, first, self.args[0].ctypes.data, N, GRAIN, 0, 0, 0]]
+        rows = [[instruction_loop.KERNEL, first, self.args[0].ctypes.data, N, BLOCK_SIZE, 0, 0, 0]]
         rows += [[instruction_loop.CALL, second, self.args[1].ctypes.data, 1, 1, 0, 0, 0]]
         self.table = np.array(rows, np.int64)
 
@@ -89,7 +89,7 @@ def test_thousands_of_tiny_steps(threads):
 
 
 def test_sleeping_workers_take_part_again():
-    """Each of two chunks waits for the other to start, after a pause that is longer than workers spin."""
+    """Each of two blocks waits for the other to start, after a pause that is longer than workers spin."""
     source = """
 def kernel(seen, start, stop):
     atomic_add(seen, 0, 1)
@@ -109,7 +109,7 @@ def kernel(seen, start, stop):
         thread_pool.run(table.ctypes.data, 1)
         assert seen.min() > 0
         threading.Event().wait(0.02)
-        assert thread_pool.current_team()._words[instruction_loop.SLEEPERS] == 1
+        assert thread_pool.current_pool()._words[instruction_loop.SLEEPERS] == 1
 
 
 @pytest.mark.skipif(
@@ -119,8 +119,8 @@ def test_workers_keep_clear_of_the_callers_cpu():
     """Beside the caller on one CPU, a worker halves nothing, and the scheduler leaves it there for milliseconds."""
     thread_pool.set_num_threads(3)
     step, allowed = SumStep(), os.sched_getaffinity(0)
-    step()  # the team starts, with the CPUs that this thread may use now
-    workers = thread_pool.current_team()._workers
+    step()  # the pool starts, with the CPUs that this thread may use now
+    workers = thread_pool.current_pool()._workers
     for cpu in sorted(allowed)[:2]:
         os.sched_setaffinity(0, {cpu})
         try:
@@ -251,7 +251,7 @@ def test_forked_child_computes_the_same():
     child = os.fork()
     if child == 0:
         right = all(step().tobytes() == expected for _ in range(50))
-        os._exit(0 if right and thread_pool.current_team().threads == 3 else 1)
+        os._exit(0 if right and thread_pool.current_pool().threads == 3 else 1)
 
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert step().tobytes() == expected
@@ -288,7 +288,7 @@ def test_exit_while_a_daemon_thread_runs_tables():
     assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
 
 
-def test_interrupt_leaves_the_team_usable():
+def test_interrupt_leaves_the_pool_usable():
     done = in_new_process(
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it\n"
         "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"

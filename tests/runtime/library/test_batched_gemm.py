@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.runtime.library.batched_gemm import CHUNK_WORK, LEAST_MATRICES, LONGEST, small_products
+from jitgrad.runtime.library.batched_gemm import BLOCK_WORK, MAX_SIZE, MIN_MATRICES, small_products
 
 pytestmark = pytest.mark.numba
 
@@ -58,7 +58,7 @@ def test_layouts(name: str) -> None:
 
 
 def test_any_number_of_threads_gives_the_same_bits() -> None:
-    count = 3 * CHUNK_WORK // 8**3 + 5
+    count = 3 * BLOCK_WORK // 8**3 + 5
     x, y = matrices(count, 8, 8, 8, np.float32)
     f, before, found = jg.jit(lambda x, y: x @ y.mT, check="off"), jg.get_num_threads(), []
     try:
@@ -81,10 +81,10 @@ def test_nan_and_infinity_go_where_they_belong() -> None:
 @pytest.mark.parametrize(
     ("count", "sizes", "dtype"),
     [
-        (LEAST_MATRICES - 1, (8, 8, 8), np.float32),
-        (50, (8, LONGEST + 1, 8), np.float32),
-        (50, (LONGEST + 1, 8, 8), np.float32),
-        (50, (8, 8, LONGEST + 1), np.float64),
+        (MIN_MATRICES - 1, (8, 8, 8), np.float32),
+        (50, (8, MAX_SIZE + 1, 8), np.float32),
+        (50, (MAX_SIZE + 1, 8, 8), np.float32),
+        (50, (8, 8, MAX_SIZE + 1), np.float64),
     ],
 )
 def test_few_and_large_matrices_go_to_blas(count: int, sizes: tuple[int, int, int], dtype: Any) -> None:

@@ -19,7 +19,7 @@ RNG = np.random.default_rng(0)
 def native(f: Callable[..., Any], *args: Any) -> bool:
     """Whether the only library call of the program is machine code."""
     (call,) = [s for s in jit(f, check="off").lookup(*args).program.steps if isinstance(s, LibraryCall)]
-    return call.meaning is not call.op.eager
+    return call.function is not call.op.eager
 
 
 def values(dtype: str, *shape: int) -> Any:

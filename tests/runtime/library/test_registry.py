@@ -201,7 +201,7 @@ def test_in_compiled_programs(name: str) -> None:
 
     for a, b in zip(*[r if isinstance(r, tuple) else (r,) for r in (found, expected)], strict=True):
         np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-3)
-    assert any(c.meaning is not c.op.eager for c in calls(PROGRAMS[name], x))
+    assert any(c.function is not c.op.eager for c in calls(PROGRAMS[name], x))
 
 
 def test_a_gradient_of_a_running_sum_moves_nothing() -> None:

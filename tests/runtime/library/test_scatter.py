@@ -24,7 +24,7 @@ def calls(f: Callable[..., Any], *args: Any) -> list[LibraryCall]:
 
 
 def native(call: LibraryCall) -> bool:
-    return call.meaning is not call.op.eager
+    return call.function is not call.op.eager
 
 
 def index_add(axis: int) -> Callable[..., Any]:
@@ -132,7 +132,7 @@ def test_gradients_of_lookups_are_added_where_zeros_were(
     np.testing.assert_array_equal(jit(gradient, check="off")(*args).numpy(), gradient(*args).numpy())
     *_, last = calls(gradient, *args)
     assert last.step.reads[0].location is last.step.writes[0].location
-    assert (native(last), last.over) == (backend == "cpu", True)  # NumPy changes it where it lies, too
+    assert (native(last), last.in_place) == (backend == "cpu", True)  # NumPy changes it where it lies, too
 
 
 @pytest.mark.usefixtures("always")
@@ -144,7 +144,7 @@ def test_two_changes_of_zeros_each_have_their_own() -> None:
 
     for found, expected in zip(jit(both, check="off")(*args), both(*args), strict=True):
         np.testing.assert_array_equal(found.numpy(), expected.numpy())
-    assert [c.over for c in calls(both, *args)] == [True, True]
+    assert [c.in_place for c in calls(both, *args)] == [True, True]
 
 
 @pytest.mark.usefixtures("always")
@@ -155,7 +155,7 @@ def test_changes_follow_each_other_in_one_place() -> None:
     args = (jg.tensor(values("f", 9)), jg.tensor(below(9, 30)), jg.tensor(values("f", 30)))
 
     np.testing.assert_array_equal(jit(chain, check="off")(*args).numpy(), chain(*args).numpy())
-    assert [c.over for c in calls(chain, *args)] == [True, True]
+    assert [c.in_place for c in calls(chain, *args)] == [True, True]
 
 
 @pytest.mark.usefixtures("always")
@@ -175,7 +175,7 @@ def test_a_base_that_somebody_sees_is_copied(f: Callable[..., Any]) -> None:
 
     np.testing.assert_allclose(jit(f, check="off")(*args).numpy(), f(*args).numpy(), rtol=1e-13)
     np.testing.assert_array_equal(args[0].numpy(), before)
-    assert [(native(c), c.over) for c in calls(f, *args)] == [(True, False)]
+    assert [(native(c), c.in_place) for c in calls(f, *args)] == [(True, False)]
 
 
 BAD: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
