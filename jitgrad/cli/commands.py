@@ -30,7 +30,7 @@ from jitgrad.inspect.timing import readable_seconds
 from jitgrad.inspect.traffic import readable_bytes
 from jitgrad.jit.decorator import JitFunction
 
-WIDTH = 120  # where the terminal does not say its own
+WIDTH = 120  # of output that is not a terminal
 
 
 def _console() -> Console:
@@ -71,9 +71,9 @@ def demo(epochs: int, seconds: float) -> None:
 
 
 def _run_texts(run: TrainingRun) -> tuple[str, str, str, str]:
-    a_step = readable_seconds(run.seconds / len(run.losses))
-    time_taken = f"{run.seconds:.2f} s ({a_step} a step)"
-    return f"{run.losses[0]:.6f}", f"{run.losses[-1]:.6f}", f"{run.accuracy:.1%}", time_taken
+    per_step = readable_seconds(run.seconds / len(run.losses))
+    seconds = f"{run.seconds:.2f} s ({per_step} a step)"
+    return f"{run.losses[0]:.6f}", f"{run.losses[-1]:.6f}", f"{run.accuracy:.1%}", seconds
 
 
 def _print_kernel(console: Console, kernel: KernelView) -> None:
@@ -96,7 +96,7 @@ def bench(arguments: Sequence[str]) -> None:
 
 
 def _benchmarks() -> Any:
-    """The command of the folder ``benchmarks``, which lies beside the package in a checkout and is not installed."""
+    """The command of ``benchmarks``, a folder beside the package in a checkout that is not installed."""
     checkout = Path(jitgrad.__file__).parents[1]
     if not (checkout / "benchmarks" / "cli.py").is_file():
         raise click.ClickException(
@@ -126,7 +126,7 @@ def _script(text: str) -> tuple[Path, str]:
 @click.option("--kernels/--no-kernels", default=True, help="Show the source of the kernels.")
 @click.option("--report", type=click.Path(file_okay=False, path_type=Path), help="Folder for HTML reports.")
 def inspect(script: str, arguments: Sequence[str], kernels: bool, report: Path | None) -> None:
-    """Run SCRIPT and show what its @jit functions were compiled to.
+    """Run SCRIPT and show the programs and kernels of its @jit functions.
 
     SCRIPT:function shows only that function. Arguments after ``--`` go to the script.
     """
@@ -149,7 +149,7 @@ def inspect(script: str, arguments: Sequence[str], kernels: bool, report: Path |
 
 
 def _finish(console: Console, recording: Recording, found: bool, wanted: str = "") -> None:
-    """Say what went wrong, and exit with 1 if anything did."""
+    """Print all problems, and exit with 1 if there are any."""
     if recording.error is not None:
         text = "".join(traceback.format_exception(recording.error))
         console.print(f"the script failed:\n{text}", markup=False, highlight=False)
@@ -195,7 +195,7 @@ def cache() -> None:
 
 @cache.command("info")
 def cache_info() -> None:
-    """Where the cache is and how full."""
+    """The cache's folder and its size."""
     info = kernel_cache.info()
     console = _console()
     console.print(f"{info.directory}", markup=False, soft_wrap=True)
@@ -209,8 +209,8 @@ def cache_info() -> None:
 def cache_list() -> None:
     """All kernels on disk, oldest first."""
     for entry in kernel_cache.entries():
-        made = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.modified))
-        click.echo(f"{made}  {readable_bytes(entry.size):>8}  {entry.key}")
+        modified = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.modified))
+        click.echo(f"{modified}  {readable_bytes(entry.size):>8}  {entry.key}")
 
 
 @cache.command("verify")

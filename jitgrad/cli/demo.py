@@ -1,4 +1,4 @@
-"""The demonstration: a small network on handwritten digits, trained eagerly and fused along the same losses."""
+"""The demonstration: trains a small network on handwritten digits, eagerly and fused, with equal losses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BATCH = 64
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Dataset:
-    """Images as rows of 64 pixels in [0, 1] (f32) and their labels (i64); ``source`` says where they come from."""
+    """Images as rows of 64 pixels in [0, 1] (f32) and their labels (i64); ``source`` names the data set."""
 
     images: np.ndarray[Any, Any]
     labels: np.ndarray[Any, Any]
@@ -34,7 +34,7 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TrainingRun:
-    """One training run: the loss of every step, the share of test images recognised, the seconds it took."""
+    """One training run: the loss of every step, the accuracy on test images, the seconds."""
 
     losses: np.ndarray[Any, Any]
     accuracy: float
@@ -53,7 +53,7 @@ class Demonstration:
 
     @property
     def largest_difference(self) -> float:
-        """Of the losses of the two runs, over all steps."""
+        """The largest difference between the losses of the two runs, over all steps."""
         return float(np.abs(self.eager.losses - self.fused.losses).max())
 
 
@@ -70,17 +70,17 @@ def load_dataset() -> Dataset:
 
 
 def generated_dataset() -> Dataset:
-    """One random picture per class, seen through noise: as large as the digits and about as hard."""
+    """One random picture per class plus noise: as many images as the digits, and about as hard."""
     random = np.random.default_rng(0)
     pictures = random.uniform(0, 1, (CLASSES, PIXELS))
     labels = random.integers(0, CLASSES, SAMPLES)
     images = np.clip(pictures[labels] + random.normal(0, 0.35, (SAMPLES, PIXELS)), 0, 1)
-    source = "1,797 generated images (scikit-learn, which brings handwritten digits, is not installed)"
+    source = "1,797 generated images (scikit-learn, which has handwritten digits, is not installed)"
     return Dataset(images.astype(np.float32), labels.astype(np.int64), source)
 
 
 class Trainer:
-    """A 64-256-128-10 network with Adam, always from the same start; ``step`` is one whole training step."""
+    """A 64-256-128-10 network with Adam and a fixed initialisation; ``step`` is one whole training step."""
 
     def __init__(self, dataset: Dataset, wrap: Callable[[Any], Any]) -> None:
         manual_seed(0)
@@ -103,7 +103,7 @@ class Trainer:
         return tensor(self.dataset.images[rows]), tensor(self.dataset.labels[rows])
 
     def train(self, epochs: int) -> TrainingRun:
-        """Train on all but the last 360 images, in an order that is the same for every run."""
+        """Train on all but the last 360 images, in the same order in every run."""
         shuffle = np.random.default_rng(1)
         count = len(self.dataset.images) - TEST_SAMPLES
         losses = []

@@ -1,4 +1,4 @@
-"""Explanations, kernels, graphs, reports, and comparison with eager; imports everything below it."""
+"""Explanations, kernels, graphs, reports, and the comparison with eager; imports all rooms below."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ __all__ = ["Comparison", "Explanation", "KernelView", "compare"]
 
 
 def _explain(self: JitFunction, *args: Any, measure: bool = False, **kwargs: Any) -> Explanation:
-    """What the function was compiled to for these arguments: steps, bytes, what did not fuse and why.
+    """The compiled programs for these arguments: steps, bytes, and ops that were not fused, with the reason.
 
     ``measure`` also runs every step on copies of the inputs and adds times; the function's state does not change.
     """
     call = self._signature.take(args, kwargs)
     compiled = self.specialise(call)
-    found = explain(compiled)
+    explanation = explain(compiled)
     if not measure:
-        return found
+        return explanation
     inputs = program_inputs(compiled, call.leaves)
-    behind = backward_inputs(compiled, inputs) if found.backward is not None else []
-    found = found.timed(step_seconds(compiled.program, inputs))
-    if found.backward is None:
-        return found
-    return replace(found, backward=found.backward.timed(step_seconds(compiled.op.backward, behind)))
+    of_backward = backward_inputs(compiled, inputs) if explanation.backward is not None else []
+    explanation = explanation.timed(step_seconds(compiled.program, inputs))
+    if explanation.backward is None:
+        return explanation
+    return replace(explanation, backward=explanation.backward.timed(step_seconds(compiled.op.backward, of_backward)))
 
 
 def _kernels(self: JitFunction, *args: Any, **kwargs: Any) -> list[KernelView]:
-    """The kernels that run for these arguments, one for each launch; those of backward follow those of forward."""
+    """The kernels for these arguments, one for each launch; those of backward follow those of forward."""
     return kernel_views(self.lookup(*args, **kwargs))
 
 
@@ -43,19 +43,19 @@ def _graph(self: JitFunction, *args: Any, stage: str = "trace", **kwargs: Any) -
     """The program for these arguments after the pass ``stage``; print it.
 
     Raises:
-        ArgumentError: there is no such stage; the message lists them.
+        ArgumentError: there is no such stage; the message lists all.
     """
     return stage_named(self.lookup(*args, **kwargs), stage)
 
 
 def _report(self: JitFunction, path: Any, *args: Any, measure: bool = False, **kwargs: Any) -> None:
-    """Write one HTML file that shows everything about the function for these arguments; it needs no other file."""
+    """Write the explanation, kernels and graphs for these arguments to one self-contained HTML file."""
     from jitgrad.inspect.report import write_report  # jinja2 and pygments take longer to import than all of jitgrad
 
     write_report(path, self.lookup(*args, **kwargs), _explain(self, *args, measure=measure, **kwargs))
 
 
-# jit.py lies below this room, so the methods that need it are attached here.
+# jit may not import this room, so its methods that need it are attached here.
 JitFunction.explain = _explain  # type: ignore[attr-defined]
 JitFunction.kernels = _kernels  # type: ignore[attr-defined]
 JitFunction.graph = _graph  # type: ignore[attr-defined]

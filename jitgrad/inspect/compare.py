@@ -1,9 +1,9 @@
-"""Fused against eager: first whether they agree, then which is faster."""
+"""Compares fused with eager execution: first the results, then the time."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,9 @@ import optree
 from jitgrad.autograd.backward import gradients
 from jitgrad.core import config
 from jitgrad.core.errors import ArgumentError
-from jitgrad.core.ir import Atom, Graph, Value
+from jitgrad.core.ir import Graph, evaluate
 from jitgrad.core.tensor import Tensor
-from jitgrad.eager.interpreter import run_eagerly
+from jitgrad.eager.interpreter import run_on_arrays
 from jitgrad.inspect.explain import Explanation, explain
 from jitgrad.inspect.snapshot import Snapshot
 from jitgrad.inspect.stages import has_backward
@@ -23,7 +23,7 @@ from jitgrad.inspect.timing import Timing, program_inputs, readable_seconds, tim
 from jitgrad.inspect.traffic import eager_traffic, readable_bytes
 from jitgrad.jit.decorator import CacheInfo, JitFunction, disable_jit
 from jitgrad.jit.executable import Executable
-from jitgrad.jit.first_call_check import in_float64, judge, named_outputs, sensitivity
+from jitgrad.jit.first_call_check import agrees_closely, in_float64, judge, named_outputs, sensitivity
 from jitgrad.jit.signature import Call
 
 Named = dict[Any, tuple[str, np.ndarray[Any, Any]]]
@@ -31,11 +31,11 @@ Named = dict[Any, tuple[str, np.ndarray[Any, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How far one fused result, gradient or new state is from the eager one.
+    """The distance of one fused result, gradient or new state from the eager one.
 
-    ``absolute`` is the largest difference of an element, ``relative`` that over the largest element, ``ulps`` the
-    same in units of the dtype's rounding error (0 for integers); ``problem`` is empty if it is within rounding of
-    what float64 gives.
+    ``absolute`` is the largest difference of an element, ``relative`` that divided by the largest element, ``ulps``
+    the same in units of the dtype's rounding error (0 for integers). ``problem`` is empty if the fused value is within
+    rounding of the float64 one.
     """
 
     what: str
@@ -47,16 +47,16 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What `compare` found; printing it shows a table.
+    """The result of `compare`; printing it shows a table.
 
     Attributes:
-        name: the function's.
+        name: of the function.
         backward: whether each timed call also ran backward to all inputs that require grad.
         differences: one for every result, gradient and change of state.
         eager, fused: seconds of a call.
         first_call: seconds of the first compiled call: tracing, compiling, running.
         compiles: counters of that call.
-        eager_ops, eager_bytes: what running op by op takes.
+        eager_ops, eager_bytes: ops, and bytes moved, of eager execution.
         explanation: the steps of the compiled programs.
     """
 
@@ -73,7 +73,7 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
-        """Whether every result, gradient and change of state is what eager gives, within rounding."""
+        """Whether every result, gradient and change of state equals the eager one within rounding."""
         return not any(d.problem for d in self.differences)
 
     @property
@@ -88,7 +88,7 @@ class Comparison:
 
     @property
     def programs(self) -> list[Explanation]:
-        """The explanations of what a timed call runs: one program, or forward and backward."""
+        """The explanations of the programs that a timed call runs: one, or forward and backward."""
         return [e for e in (self.explanation, self.explanation.backward) if e is not None]
 
     @property
@@ -116,7 +116,7 @@ class Comparison:
         return as_text(self.__rich__())
 
     def _rows(self) -> Iterator[tuple[str, str, str]]:
-        """(what was measured, its value in eager execution, its value in fused execution)."""
+        """(measure, eager value, fused value)."""
         yield "time, median (10% .. 90%)", str(self.eager), str(self.fused)
         yield "first call", "", readable_seconds(self.first_call)
         kernels = "1 kernel" if self.kernels == 1 else f"{self.kernels} kernels"
@@ -136,16 +136,16 @@ class Comparison:
 def compare(f: Callable[..., Any], *args: Any, seconds: float = 2.0, **kwargs: Any) -> Comparison:
     """Check ``f`` compiled against ``f`` run eagerly on these arguments, then time both for about ``seconds``.
 
-    Compared are the results, every change of outside state (parameters, ``.grad``, optimiser state, random numbers),
-    and, if gradients flow through the results, those of a randomly weighted sum to all inputs that require grad. The
-    state is put back after every run: comparing leaves the user's tensors as they were.
+    It compares the results, every change of outside state (parameters, ``.grad``, optimiser state, random numbers), and
+    the gradients of a randomly weighted sum of the results to all inputs that require grad. The state is restored after
+    every run, so the user's tensors do not change.
 
     Args:
-        f: a function, or the result of ``jg.jit``, whose own programs and counters stay untouched.
+        f: a function, or the result of ``jg.jit``, whose own programs and counters do not change.
 
     Raises:
         TracedValueError, UnguardableError: ``f`` cannot be compiled.
-        ArgumentError: JITGRAD_DISABLE or JITGRAD_CHECK=always is set, so that timing would mean nothing.
+        ArgumentError: JITGRAD_DISABLE or JITGRAD_CHECK=always is set, which leaves nothing to compare.
     """
     if config.read("JITGRAD_DISABLE") or config.read("JITGRAD_CHECK") == "always":
         raise ArgumentError("compare: JITGRAD_DISABLE and JITGRAD_CHECK=always leave no compiled program to time")
@@ -153,10 +153,10 @@ def compare(f: Callable[..., Any], *args: Any, seconds: float = 2.0, **kwargs: A
 
 
 def _fresh(f: Callable[..., Any]) -> JitFunction:
-    """``f`` as a @jit function without any programs yet, and without the first-call check."""
+    """``f`` as a new @jit function without programs and without the first-call check."""
     if not isinstance(f, JitFunction):
         return JitFunction(f, check="off")
-    new = JitFunction(f.eager, check="off")  # donates nothing: the arguments are needed again for the next call
+    new = JitFunction(f.eager, check="off")  # donates nothing: the next call needs the arguments again
     new._signature = f._signature
     return new
 
@@ -222,27 +222,27 @@ class _Run:
         """(the result, the gradients of its weighted sum to every input that requires grad)."""
         if not self.backward:
             return result, []
-        found: dict[int, Tensor] = {}
+        outputs: dict[int, Tensor] = {}
         for spec, x in zip(self.compiled.traced.results, optree.tree_leaves(result, none_is_leaf=True), strict=True):
             if spec.kind == "new":
-                found.setdefault(spec.output, x)
-        outs = [found[k] for k in self.compiled.traced.differentiable]
+                outputs.setdefault(spec.output, x)
+        outs = [outputs[k] for k in self.compiled.traced.differentiable]
         return result, gradients(outs, [Tensor(s.copy()) for s in self.seeds], self.leaves)
 
     # --- checking ------------------------------------------------------------------------------------------------
 
     def observe(self, ran: tuple[Any, list[Tensor | None]]) -> Named:
-        """Everything that a run has made, by what it is; copied, because the state is about to be put back."""
+        """Copies of all results, gradients and new states of a run, with their names; the state is restored after it."""
         result, grads = ran
-        found: Named = dict(named_outputs(self.compiled, result, self.call.leaves))
+        observed: Named = dict(named_outputs(self.compiled, result, self.call.leaves))
         for k, g in zip(self.compiled.traced.wants_grad, grads, strict=False):
             if g is not None:
                 name = f"gradient to {self.compiled.describe(self.compiled.traced.sources[k])}"
-                found["gradient", k] = (name, g._data)
-        return {key: (name, np.array(x)) for key, (name, x) in found.items()}
+                observed["gradient", k] = (name, g._data)
+        return {key: (name, np.array(x)) for key, (name, x) in observed.items()}
 
     def reference(self) -> tuple[Graph, list[np.ndarray[Any, Any]], list[Any]]:
-        """(the recorded program, its inputs, what each of its outputs is called in `observe`)."""
+        """(the recorded program, its inputs, the keys of its outputs in `observe`)."""
         traced = self.compiled.traced
         if not self.backward:
             return traced.graph, self.inputs, list(range(len(traced.graph.outputs)))
@@ -254,53 +254,31 @@ class _Run:
         graph, inputs, keys = self.reference()
         exact = in_float64(graph, inputs)
         moves = sensitivity(graph, inputs, exact)
-        recorded = run_op_by_op(graph, inputs)
-        place = {key: k for k, key in enumerate(keys)}
-        found = []
+        recorded = evaluate(graph, tuple(inputs), run_on_arrays)
+        position = {key: k for k, key in enumerate(keys)}
+        differences = []
         for key in [*eager, *(k for k in fused if k not in eager)]:
             name = (eager.get(key) or fused[key])[0]
             if key not in eager or key not in fused:
-                where = "eager" if key in eager else "fused"
-                found.append(Difference(name, np.inf, np.inf, np.inf, f"only {where} has it"))
+                only = "eager" if key in eager else "fused"
+                differences.append(Difference(name, np.inf, np.inf, np.inf, f"only {only} has it"))
                 continue
-            ours, theirs, k = fused[key][1], eager[key][1], place[key]
+            ours, theirs, k = fused[key][1], eager[key][1], position[key]
             problem = _problem(name, ours, theirs, np.asarray(exact[k]), moves[k])
             if not problem and _strays(np.asarray(recorded[k]), theirs):
-                problem = "the recorded program, run op by op, gives something else than the function"
-            found.append(_difference(name, ours, theirs, problem))
-        return found
-
-
-def run_op_by_op(graph: Graph, inputs: Sequence[Any]) -> list[Any]:
-    """The outputs of ``graph`` with every op run as eager runs it: the function's, if it was recorded rightly."""
-    known = {id(value): x for value, x in zip(graph.inputs, inputs, strict=True)}
-
-    def read(atom: Atom) -> Any:
-        return known[id(atom)] if isinstance(atom, Value) else np.asarray(atom.value, atom.aval.dtype)
-
-    for node in graph.nodes:
-        results = run_eagerly(node.op, [read(a) for a in node.ins], [a.aval for a in node.ins], dict(node.attrs))
-        for out, result in zip(node.outs, results if node.op.multiple else (results,), strict=True):
-            known[id(out)] = result
-    return [read(atom) for atom in graph.outputs]
+                problem = "the recorded program, run op by op, gives another result than the function"
+            differences.append(_difference(name, ours, theirs, problem))
+        return differences
 
 
 def _strays(recorded: np.ndarray[Any, Any], eager: np.ndarray[Any, Any]) -> bool:
-    """Whether the record is further from what the function gave than any rounding explains (they should be equal)."""
-    if np.array_equal(recorded, eager, equal_nan=eager.dtype.kind == "f"):
-        return False
-    if eager.dtype.kind != "f" or recorded.shape != eager.shape:
-        return True
-    a, b = recorded.astype(np.float64), eager.astype(np.float64)
-    finite = np.isfinite(a) & np.isfinite(b)
-    if not np.array_equal(a[~finite], b[~finite], equal_nan=True):
-        return True
-    scale = float(np.max(np.abs(b[finite]), initial=0.0))
-    return bool(np.any(np.abs(a - b)[finite] > np.sqrt(np.finfo(eager.dtype).eps) * scale))
+    """Whether the recorded program differs from the function by more than rounding explains (they should be equal)."""
+    ulps = float(np.finfo(eager.dtype).eps) ** -0.5 if eager.dtype.kind == "f" else 0.0
+    return recorded.shape != eager.shape or not agrees_closely(recorded, eager, ulps)
 
 
 def _problem(name: str, ours: Any, theirs: Any, exact: Any, moves: Any) -> str:
-    """What `judge` has against ``ours``, or nothing."""
+    """The problem that `judge` finds in ``ours``, or ""."""
     if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
         return f"fused {ours.dtype}{list(ours.shape)}, eager {theirs.dtype}{list(theirs.shape)}"
     if np.array_equal(ours, theirs, equal_nan=theirs.dtype.kind == "f"):

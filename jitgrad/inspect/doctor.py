@@ -1,4 +1,4 @@
-"""What this installation consists of and whether it works: versions, CPU, BLAS, threads, cache, one real kernel."""
+"""Examines this installation: versions, CPU, BLAS, threads, cache, and one real kernel."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from jitgrad.runtime.executor.thread_pool import get_num_threads
 
 PACKAGES = ("jitgrad", "numpy", "numba", "llvmlite", "optree", "rich", "click", "jinja2", "pygments")
 OPTIONAL = ("scikit-learn", "safetensors", "cupy", "numba-cuda")
-NOTABLE = ("avx512f", "avx2", "avx", "fma", "sse4.2", "neon", "sve")  # features that decide how wide kernels are
+NOTABLE = ("avx512f", "avx2", "avx", "fma", "sse4.2", "neon", "sve")  # features that decide the vector width of kernels
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line of the examination: ``ok`` False is a defect, None neither good nor bad."""
+    """One line of the examination; ``ok`` False is a defect, None is information."""
 
     what: str
     found: str
@@ -37,11 +37,11 @@ class Finding:
 
 
 def examine() -> Iterator[Finding]:
-    """All findings, in order; each is made when it is asked for."""
+    """All findings, in order, each examined when it is yielded."""
     yield Finding("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}")
     for name in PACKAGES:
-        found = _version(name)
-        yield Finding(name, found or "not installed", bool(found))
+        installed = _version(name)
+        yield Finding(name, installed or "not installed", bool(installed))
     for name in OPTIONAL:
         yield Finding(name, _version(name) or "not installed (optional)")
     yield from _processor()
@@ -84,7 +84,7 @@ def _cache() -> Finding:
 
 
 def _kernel() -> Finding:
-    """Compile, run and check a kernel on the backend that is in force."""
+    """Compile, run and check a kernel on the current backend."""
 
     def probe(x: Tensor) -> Tensor:
         return sum_of(multiply(tanh(x), x))
@@ -93,13 +93,13 @@ def _kernel() -> Finding:
     x = np.linspace(-2, 2, 5000, dtype=np.float32)
     start = time.perf_counter()
     try:
-        found = float(JitFunction(probe, check="off")(Tensor(x)).item())
+        result = float(JitFunction(probe, check="off")(Tensor(x)).item())
     except Exception as error:
         return Finding(f"a kernel ({backend})", f"{type(error).__name__}: {error}", False)
     seconds = time.perf_counter() - start
     expected = float(np.sum(np.tanh(x, dtype=np.float64) * x))
-    right = abs(found - expected) <= 1e-5 * abs(expected)
-    verdict = "compiled or loaded, run, right" if right else f"gives {found}, not {expected}"
+    right = abs(result - expected) <= 1e-5 * abs(expected)
+    verdict = "compiled or loaded, run, right" if right else f"gives {result}, not {expected}"
     return Finding(f"a kernel ({backend})", f"{verdict} ({seconds:.2f} s)", right)
 
 

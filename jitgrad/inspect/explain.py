@@ -1,4 +1,4 @@
-"""What the compiler made of a function and why: its steps, what stayed apart, and what backward keeps."""
+"""Explains a compiled function: its steps, ops that were not fused and why, and values kept for backward."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from jitgrad.compiler.isomorphic import outline
 from jitgrad.compiler.passes.fuse import Fuser, fuse
 from jitgrad.compiler.pipeline import PASSES
 from jitgrad.compiler.plan import KernelStep, OpStep, Step
-from jitgrad.core.ir import Graph, TraceNode, Value
+from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.core.origin import Origin
 from jitgrad.inspect.stages import has_backward, program_graph
@@ -18,7 +18,7 @@ from jitgrad.jit.executable import Executable
 from jitgrad.runtime.library_call import LibraryCall
 from jitgrad.runtime.program import Program
 
-SHOWN_OPS = 16  # a step's line names so many of its ops; `StepReport.ops` has all
+SHOWN_OPS = 16  # of a step, in its line; `StepReport.ops` has all
 SHOWN_REASONS = 40
 
 
@@ -31,13 +31,13 @@ class StepReport:
         kind: "fused" (a kernel), "unfused" (a library call) or "view".
         name: of the kernel or op.
         ops: the ops in it, in program order.
-        outs: what it computes, as text such as ``f32[4,4]``.
-        inputs, outputs: how many arrays it reads and writes.
+        outs: its results, as text such as ``f32[4,4]``.
+        inputs, outputs: the number of arrays that it reads and writes.
         origins: the user's lines.
         bytes_read, bytes_written: every distinct array once.
         seconds: median time of this step alone, if it was measured.
-        by: of a matrix product that is a library call: "BLAS", "tiles" (machine code of ours for products with few rows,
-            columns or terms), "small matrices" (the same for many small ones) or "NumPy".
+        by: the implementation of a matrix product: "BLAS", "tiles" (jitgrad's machine code for few rows, columns or
+            terms), "small matrices" (its machine code for batches of them) or "NumPy".
     """
 
     index: int
@@ -59,10 +59,10 @@ class StepReport:
         return (self.bytes_read + self.bytes_written) / self.seconds / 1e9 if self.seconds else None
 
     def __str__(self) -> str:
-        looks = ", ".join(self.outs[:2]) + (f" +{len(self.outs) - 2}" if len(self.outs) > 2 else "")
+        results = ", ".join(self.outs[:2]) + (f" +{len(self.outs) - 2}" if len(self.outs) > 2 else "")
         ops = " ".join(self.ops[:SHOWN_OPS]) + (f" +{len(self.ops) - SHOWN_OPS}" if len(self.ops) > SHOWN_OPS else "")
         counts = f"{self.inputs} in, {self.outputs} out   " if self.kind == "fused" else ""
-        line = f"{self.index:4}  {looks:<12} {self.kind:<7} {counts}{ops}" + (f" by {self.by}" if self.by else "")
+        line = f"{self.index:4}  {results:<12} {self.kind:<7} {counts}{ops}" + (f" by {self.by}" if self.by else "")
         if self.kind != "view":
             line += f"   {readable_bytes(self.bytes_read + self.bytes_written)}"
         if self.seconds is not None:
@@ -75,7 +75,7 @@ class StepReport:
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """Two neighbours that are not in one kernel, and why."""
+    """Two neighbouring ops in different kernels, and the reason."""
 
     producer: str
     producer_origin: Origin
@@ -91,7 +91,7 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A value that backward needs: saved by forward, or (``saved`` False) computed again."""
+    """A value that backward needs: saved by forward, or (``saved`` False) recomputed."""
 
     op: str
     looks: str
@@ -104,16 +104,16 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What one program consists of; printing it shows everything.
+    """One program in all its parts; printing it shows them.
 
     Attributes:
-        name: the function's.
-        op_count: how many ops the trace recorded (of a backward program: before its passes).
+        name: of the function.
+        op_count: the number of ops in the trace (of a backward program: before its passes).
         steps: kernels, library calls and views in order.
-        apart: neighbours that were not fused, with the reason.
+        apart: neighbouring ops that were not fused, with the reason.
         arena_bytes: memory for temporaries.
-        in_place: how many results are written over an input (parameters, optimiser state).
-        kept: of a differentiable function, what backward saves and what it computes again.
+        in_place: the number of results written over an input (parameters, optimiser state).
+        kept: values that backward needs, saved or recomputed.
         backward: the explanation of the backward program; None where no gradients flow.
     """
 
@@ -128,12 +128,12 @@ class Explanation:
 
     @property
     def fused(self) -> int:
-        """How many kernels run."""
+        """The number of kernel launches."""
         return sum(step.kind == "fused" for step in self.steps)
 
     @property
     def unfused_ops(self) -> list[str]:
-        """The ops that run as calls of their own, in order; views, which cost nothing, are not among them."""
+        """The ops that are library calls, in order. Views are not included: they take no time."""
         return [step.name for step in self.steps if step.kind == "unfused"]
 
     @property
@@ -156,13 +156,13 @@ class Explanation:
 
     @property
     def recomputed(self) -> list[Kept]:
-        """Values that backward computes again instead."""
+        """Values that backward recomputes."""
         return [k for k in self.kept if not k.saved]
 
     def timed(self, seconds: Sequence[float]) -> Explanation:
         """This explanation with the time of every kernel and library call, in order."""
-        left = iter(seconds)
-        steps = tuple(s if s.kind == "view" else replace(s, seconds=next(left)) for s in self.steps)
+        remaining = iter(seconds)
+        steps = tuple(s if s.kind == "view" else replace(s, seconds=next(remaining)) for s in self.steps)
         return replace(self, steps=steps)
 
     def __str__(self) -> str:
@@ -183,7 +183,7 @@ class Explanation:
         if self.saved:
             yield f"saved for backward: {'; '.join(map(str, self.saved))}"
         if self.recomputed:
-            yield f"computed again in backward: {ops_by_line(self.recomputed)}"
+            yield f"recomputed in backward: {ops_by_line(self.recomputed)}"
         if self.backward is not None:
             yield ""
             yield from self.backward._lines()
@@ -217,7 +217,7 @@ def lines_text(origins: Iterable[Origin]) -> str:
 
 
 def explain(compiled: Executable) -> Explanation:
-    """The explanation of ``compiled``; compiles its programs, of a differentiable function both, but runs nothing."""
+    """The explanation of ``compiled``. This compiles its forward and backward programs, and runs nothing."""
     name, traced = compiled.traced.graph.name, compiled.traced
     before = program_graph(compiled)
     if not has_backward(compiled):
@@ -233,8 +233,9 @@ def explain_program(name: str, program: Program, before: Graph, op_count: int) -
     """The explanation of one ``program``, compiled from the graph ``before``."""
     plan = program.plan
     tiled = program.tiled_products
-    by = {id(call.step): call.multiplied_by(tiled) for call in program.steps if isinstance(call, LibraryCall)}
-    steps = tuple(_step(k, s, by.get(id(s), "")) for k, s in enumerate(_steps_and_views(plan.graph, plan.steps)))
+    calls = [call for call in program.steps if isinstance(call, LibraryCall)]
+    by: dict[Step | TraceNode, str] = {call.step: call.multiplied_by(tiled) for call in calls}
+    steps = tuple(_step(k, s, by.get(s, "")) for k, s in enumerate(_steps_and_views(plan.graph, plan.steps)))
     written = {p.location.buffer for s in plan.steps for p in s.writes if p.location is not None}
     in_place = sum(buffer.role == "input" for buffer in written)
     return Explanation(name, op_count, steps, _apart(before), plan.arena_bytes, in_place)
@@ -242,43 +243,43 @@ def explain_program(name: str, program: Program, before: Graph, op_count: int) -
 
 def _steps_and_views(graph: Graph, steps: Sequence[Step]) -> list[Step | TraceNode]:
     """The plan's steps with the views between them, in the order of the fused graph; copies of results come last."""
-    by_node: dict[int, list[Step | TraceNode]] = {}
+    by_node: dict[TraceNode, list[Step | TraceNode]] = {}
     for step in steps:
-        by_node.setdefault(id(step.of if isinstance(step, KernelStep) else step.node), []).append(step)
-    found = [by_node.pop(id(node), [node]) for node in graph.nodes]
-    return [step for listed in (*found, *by_node.values()) for step in listed]
+        by_node.setdefault(step.of if isinstance(step, KernelStep) else step.node, []).append(step)
+    in_order = [by_node.pop(node, [node]) for node in graph.nodes]
+    return [step for listed in (*in_order, *by_node.values()) for step in listed]
 
 
 def _step(index: int, step: Step | TraceNode, by: str) -> StepReport:
     if isinstance(step, TraceNode):
-        names, looks = (step.op.name,), tuple(str(v.aval) for v in step.outs)
-        return StepReport(index, "view", step.op.name, names, looks, 1, 1, (step.origin,), 0, 0)
+        names, results = (step.op.name,), tuple(str(v.aval) for v in step.outs)
+        return StepReport(index, "view", step.op.name, names, results, 1, 1, (step.origin,), 0, 0)
     read, written = step_traffic(step)
-    looks = tuple(str(p.aval) for p in step.writes)
-    inputs, outputs = len({id(a) for a in step.node.ins if isinstance(a, Value)}), len(step.writes)
+    results = tuple(str(p.aval) for p in step.writes)
+    inputs, outputs = len({a for a in step.node.ins if isinstance(a, Value)}), len(step.writes)
     if isinstance(step, OpStep):
         name, origin = step.op.name, step.node.origin
-        return StepReport(index, "unfused", name, (name,), looks, inputs, outputs, (origin,), read, written, by=by)
+        return StepReport(index, "unfused", name, (name,), results, inputs, outputs, (origin,), read, written, by=by)
     kernel = step.lowered.kernel
     return StepReport(
-        index, "fused", kernel.name, kernel.ops, looks, inputs, outputs, kernel.origins, read, written
+        index, "fused", kernel.name, kernel.ops, results, inputs, outputs, kernel.origins, read, written
     )
 
 
 def _apart(before: Graph) -> tuple[Apart, ...]:
-    """Neighbours that the fuser left in different kernels, each pair of lines once."""
+    """Neighbouring ops that the fuser left in different kernels, each pair of lines once."""
     outlined = outline(before)
-    found: dict[Apart, None] = {}
+    pairs: dict[Apart, None] = {}
     for graph in outlined.graphs:
         fuser = Fuser(_before_fusing(graph))
         fuser.run()
         for r in fuser.refusals:
             homes = [fuser.find(fuser.home[id(node.outs[0])]) for node in (r.producer, r.consumer)]
-            if homes[0] is not homes[1]:  # refused at first, brought together by another merge
-                found[_pair(r.producer, r.consumer, r.reason)] = None
+            if homes[0] is not homes[1]:  # a refusal that another merge made obsolete
+                pairs[_pair(r.producer, r.consumer, r.reason)] = None
     for producer, consumer, count in outlined.cuts():
-        found[_pair(producer, consumer, f"{count} parts that are alike read this number, each in a kernel")] = None
-    return tuple(found)
+        pairs[_pair(producer, consumer, f"{count} isomorphic subgraphs read this number, each in its own kernel")] = None
+    return tuple(pairs)
 
 
 def _pair(producer: TraceNode, consumer: TraceNode, reason: str) -> Apart:
@@ -286,21 +287,21 @@ def _pair(producer: TraceNode, consumer: TraceNode, reason: str) -> Apart:
 
 
 def _before_fusing(graph: Graph) -> Graph:
-    """What the fusing pass is given."""
+    """The input of the fusion pass."""
     for run in PASSES[: PASSES.index(fuse)]:
         graph = run(graph)
     return graph
 
 
 def _kept(forward: Graph, backward: Graph, saved: int) -> tuple[Kept, ...]:
-    """What backward saves (the last ``saved`` outputs of forward), and what both programs compute."""
-    made_by = {id(out): node for node in forward.nodes for out in node.outs}
-    found = []
+    """Values saved for backward (the last ``saved`` outputs of forward), and values that both programs compute."""
+    producers: dict[Atom, TraceNode] = {out: node for node in forward.nodes for out in node.outs}
+    kept = []
     for atom in forward.outputs[len(forward.outputs) - saved :]:
-        node = made_by.get(id(atom))
+        node = producers.get(atom)
         name, origin = (node.op.name, node.origin) if node is not None else ("input", Origin())
-        found.append(Kept(name, str(atom.aval), origin, True))
+        kept.append(Kept(name, str(atom.aval), origin, True))
     for node in backward.nodes:
-        if id(node.outs[0]) in made_by and node.op.kind is not Kind.MOVEMENT:
-            found.append(Kept(node.op.name, str(node.outs[0].aval), node.origin, False))
-    return tuple(found)
+        if node.outs[0] in producers and node.op.kind is not Kind.MOVEMENT:
+            kept.append(Kept(node.op.name, str(node.outs[0].aval), node.origin, False))
+    return tuple(kept)

@@ -1,4 +1,4 @@
-"""The kernels of a compiled function as objects to look at: source, LLVM IR, assembly, ops, lines, bytes."""
+"""The kernels of a compiled function as records: source, LLVM IR, assembly, ops, lines, bytes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class KernelView:
     """One launch of a kernel.
 
     Attributes:
-        name: the ops it was made of, joined.
+        name: its ops, joined.
         part: "forward" or "backward" of a function that gradients flow through, else "program".
         source: readable Python, one line per statement, annotated with op and user line.
-        ops, origins: the ops in it and the user's lines they come from, both in program order.
-        bytes_read, bytes_written: every distinct array it touches, once.
+        ops, origins: its ops and the user's lines that they come from, both in program order.
+        bytes_read, bytes_written: every distinct array once.
     """
 
     name: str
@@ -63,13 +63,13 @@ class KernelView:
 
 
 def kernel_views(compiled: Executable) -> list[KernelView]:
-    """A view of every kernel launch of ``compiled``, in order; those of the backward program follow."""
+    """Every kernel launch of ``compiled``, in order; those of the backward program follow."""
     if not compiled.traced.differentiable:
         return _views(compiled.program, "program")
-    found = _views(compiled.op.forward, "forward")
+    views = _views(compiled.op.forward, "forward")
     if has_backward(compiled):
-        found += _views(compiled.op.backward, "backward")
-    return found
+        views += _views(compiled.op.backward, "backward")
+    return views
 
 
 def _views(program: Program, part: str) -> list[KernelView]:
@@ -77,7 +77,7 @@ def _views(program: Program, part: str) -> list[KernelView]:
 
 
 def _view(launch: Launch, part: str) -> KernelView:
-    # kernels are shared by launches of equal structure, so text and lines come from this launch's own kernel
+    # launches of equal structure share code; ops and lines are those of this launch
     kernel = launch.step.lowered.kernel
     main, epilogue = emit_cpu(kernel)
     if launch.kernel.general:

@@ -1,4 +1,4 @@
-"""Running a script while following every @jit function in it."""
+"""Runs a script and records every @jit function in it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from jitgrad.jit.executable import Executable
 
 @dataclass(eq=False, slots=True)
 class Recording:
-    """What a script did: its @jit functions with all their specialisations, and what went wrong.
+    """A run of a script: its @jit functions with all their specialisations, and all problems.
 
     Attributes:
-        compiled: for every @jit function, in the order of their first calls, what it was compiled to.
+        compiled: the specialisations of every @jit function, in the order of the first calls.
         problems: warnings that fused and eager disagreed, or that a function ran eagerly.
-        error: the exception that ended the script; None if it came to its end.
+        error: the exception that ended the script; None if it ran to its end.
     """
 
     compiled: dict[JitFunction, list[Executable]] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Recording:
 
 
 def record_script(path: Path, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> Recording:
-    """Run the script at ``path`` as from the command line, with ``environment`` added; it may end as it likes."""
+    """Run the script at ``path`` as from the command line, with ``environment`` added; its errors are recorded."""
     recording = Recording()
     token = on_specialise.set(recording.note)
     try:
@@ -53,7 +53,7 @@ def record_script(path: Path, arguments: Sequence[str] = (), environment: Mappin
 
 @contextmanager
 def _as_main(path: Path, arguments: Sequence[str]) -> Iterator[None]:
-    """The script sees its own arguments and imports its neighbours."""
+    """Sets the script's arguments and import path."""
     before, folders = sys.argv, sys.path
     sys.argv = [str(path), *arguments]
     sys.path = [str(path.resolve().parent), *folders]
@@ -79,7 +79,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _warnings(recording: Recording) -> Iterator[None]:
-    """Collects what @jit warns of; other warnings go their way."""
+    """Collects the warnings of @jit; others are shown as usual."""
     with warnings.catch_warnings():
         for category in (MismatchWarning, FallbackWarning):
             warnings.simplefilter("always", category)

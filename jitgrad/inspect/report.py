@@ -1,4 +1,4 @@
-"""One HTML file that shows everything about a compiled function: steps, kernels, reasons, graphs."""
+"""Renders the explanation, kernels and graphs of a compiled function as one HTML file."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ LIGHT, DARK = "friendly", "github-dark"  # colour schemes of pygments
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One line of a step table; ``kernel`` is the number of the kernel further down, ``share`` its bytes
-    in % of those of the step that moves most.
-    """
+    """One line of a step table: the number of its kernel, and its bytes in % of the largest step's."""
 
     step: StepReport
     lines: str
@@ -46,7 +44,7 @@ class _Section:
 
 
 def write_report(path: str | os.PathLike[str], compiled: Executable, explanation: Explanation) -> None:
-    """Write the report on ``compiled`` to ``path``: plain HTML with its style inside, no scripts, no other files."""
+    """Write the report on ``compiled`` to ``path``: HTML with inline style, without scripts or other files."""
     text = render_page(compiled, explanation)
     Path(path).write_text(text, encoding="utf-8")
 
@@ -101,13 +99,13 @@ def _highlighted(view: KernelView) -> Markup:
 
 
 def _graph_markup(text: str) -> Markup:
-    """A graph with the comments, which are the user's lines, set apart."""
-    found = []
+    """A graph with its comments, the user's lines, in another colour."""
+    lines = []
     for line in text.splitlines():
         code, mark, comment = line.partition("  # ")
         note = Markup('  <span class="c1"># {}</span>').format(comment) if mark else Markup()
-        found.append(Markup("{}{}").format(code, note))
-    return Markup("\n").join(found)
+        lines.append(Markup("{}{}").format(code, note))
+    return Markup("\n").join(lines)
 
 
 def _colours() -> Markup:

@@ -1,4 +1,4 @@
-"""The state that a function changes, kept so that it can be put back."""
+"""Saves the state that a function changes, and restores it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jitgrad.core.tensor import Tensor
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Saved:
-    """A tensor with what it held: data, gradient, and how often its memory had been changed."""
+    """A tensor with its saved data, gradient and version."""
 
     tensor: Tensor
     data: np.ndarray[Any, Any]
@@ -34,7 +34,7 @@ class Snapshot:
         self._arrays = [(x, x.copy()) for x in distinct.values() if isinstance(x, np.ndarray)]
 
     def restore(self) -> None:
-        """Make everything what it was; also the versions by which autograd notices changes."""
+        """Write the saved values back, and the versions by which autograd notices changes."""
         for array, copy in self._arrays:
             np.copyto(array, copy)
         for s in self._tensors:

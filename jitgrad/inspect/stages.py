@@ -10,47 +10,47 @@ from jitgrad.jit.executable import Executable
 
 def pass_graphs(graph: Graph) -> dict[str, Graph]:
     """``graph`` after each pass; a pass that runs twice is ``eliminate_dead`` and ``eliminate_dead.2``."""
-    found: dict[str, Graph] = {}
+    graphs: dict[str, Graph] = {}
     times: dict[str, int] = {}
 
     def watch(stage: str, result: Graph) -> None:
         times[stage] = times.get(stage, 0) + 1
-        found[stage if times[stage] == 1 else f"{stage}.{times[stage]}"] = result
+        graphs[stage if times[stage] == 1 else f"{stage}.{times[stage]}"] = result
 
     run_passes(graph, watch=watch)
-    return found
+    return graphs
 
 
 def stages(compiled: Executable) -> dict[str, Graph]:
-    """All graphs of ``compiled`` in the order in which they come about.
+    """All graphs of ``compiled``, from the trace to the last pass.
 
-    For a function that gradients flow through, ``joint`` is forward and backward as one program, ``forward`` and
-    ``backward`` are what it is cut into, and the passes over the latter are called ``backward.<pass>``.
+    Of a differentiable function, ``joint`` is forward and backward as one program, ``forward`` and ``backward`` are its
+    two parts, and the passes over the latter are called ``backward.<pass>``.
     """
     traced = compiled.traced
     if not has_backward(compiled):
         return pass_graphs(program_graph(compiled))
     split = compiled.op.split
-    found = {"trace": traced.graph, "joint": compiled.op.joint.graph, "forward": split.forward}
-    found.update((name, g) for name, g in pass_graphs(split.forward).items() if name != "trace")
-    found["backward"] = split.backward
-    found.update((f"backward.{name}", g) for name, g in pass_graphs(split.backward).items() if name != "trace")
-    return found
+    graphs = {"trace": traced.graph, "joint": compiled.op.joint.graph, "forward": split.forward}
+    graphs.update((name, g) for name, g in pass_graphs(split.forward).items() if name != "trace")
+    graphs["backward"] = split.backward
+    graphs.update((f"backward.{name}", g) for name, g in pass_graphs(split.backward).items() if name != "trace")
+    return graphs
 
 
 def has_backward(compiled: Executable) -> bool:
-    """Whether a backward program belongs to ``compiled``: some gradient reaches some input."""
+    """Whether ``compiled`` has a backward program: some gradient reaches some input."""
     return bool(compiled.traced.differentiable) and any(compiled.op.joint.flows)
 
 
 def program_graph(compiled: Executable) -> Graph:
-    """What the passes start from: the trace, or of a differentiable function its forward half."""
+    """The input of the passes: the trace, or the forward part of a differentiable function."""
     return compiled.op.split.forward if compiled.traced.differentiable else compiled.traced.graph
 
 
 def stage(compiled: Executable, name: str) -> Graph:
     """One of `stages`. Raises ArgumentError, listing the names, if there is none called ``name``."""
-    found = stages(compiled)
-    if name not in found:
-        raise ArgumentError(f"graph: no stage {name!r}; this function has {', '.join(found)}")
-    return found[name]
+    graphs = stages(compiled)
+    if name not in graphs:
+        raise ArgumentError(f"graph: no stage {name!r}; this function has {', '.join(graphs)}")
+    return graphs[name]

@@ -1,4 +1,4 @@
-"""Times of things that are compared: warmed up, garbage collector off, taken in turn."""
+"""Times functions in turn, after a warm-up and with the garbage collector off."""
 
 from __future__ import annotations
 
@@ -44,27 +44,27 @@ def readable_seconds(seconds: float) -> str:
 
 
 def time_in_turn(functions: Sequence[Callable[[], Any]], seconds: float) -> list[Timing]:
-    """Time ``functions`` in turn, so that all see the same machine, for about ``seconds`` in total.
+    """Time ``functions`` in turn, for the same load of the machine, for about ``seconds`` in total.
 
-    Each ran twice before; every one gets at least five samples.
+    Each runs twice before, and gets at least five samples.
     """
     for function in functions:
         function()
         function()
-    taken: list[list[float]] = [[] for _ in functions]
+    times: list[list[float]] = [[] for _ in functions]
     enabled = gc.isenabled()
     gc.disable()
     try:
         end = time.perf_counter() + seconds
-        while len(taken[0]) < MIN_SAMPLES or (time.perf_counter() < end and len(taken[0]) < MAX_SAMPLES):
-            for function, samples in zip(functions, taken, strict=True):
+        while len(times[0]) < MIN_SAMPLES or (time.perf_counter() < end and len(times[0]) < MAX_SAMPLES):
+            for function, samples in zip(functions, times, strict=True):
                 start = time.perf_counter()
                 function()
                 samples.append(time.perf_counter() - start)
     finally:
         if enabled:
             gc.enable()
-    return [_timing(samples) for samples in taken]
+    return [_timing(samples) for samples in times]
 
 
 def _timing(samples: Sequence[float]) -> Timing:
@@ -73,18 +73,18 @@ def _timing(samples: Sequence[float]) -> Timing:
 
 
 def program_inputs(compiled: Executable, leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-    """Copies of what the program of ``compiled`` reads in this call."""
-    found = []
+    """Copies of the inputs of ``compiled`` in this call."""
+    inputs = []
     for x, value in zip(compiled.operands(leaves), compiled.traced.graph.inputs, strict=True):
         array = np.asarray(x._data if isinstance(x, Tensor) else x, value.aval.dtype)
-        found.append(contiguous(array).copy())
-    return found
+        inputs.append(contiguous(array).copy())
+    return inputs
 
 
 def backward_inputs(
     compiled: Executable, inputs: Sequence[np.ndarray[Any, Any]]
 ) -> list[np.ndarray[Any, Any]]:
-    """What the backward program reads after a forward run on ``inputs``, with ones as incoming gradients."""
+    """The inputs of backward after a forward run on ``inputs``, with ones as incoming gradients."""
     split = compiled.op.split
     outs = compiled.op.forward.run(inputs)
     saved = outs[len(outs) - split.saved :] if split.saved else []
@@ -96,30 +96,30 @@ def backward_inputs(
 def step_seconds(program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> list[float]:
     """The median time of every step of ``program`` alone, run in order on ``inputs``, which are overwritten.
 
-    Each step becomes a program of one step whose buffers are all inputs, so its time includes one call.
+    Each step becomes a program of its own whose buffers are all inputs, so its time includes one call.
     """
     plan = program.plan
     memory = dict(zip(plan.inputs, (x.reshape(-1).view(np.uint8) for x in inputs), strict=True))
-    found = []
+    medians = []
     for step in plan.steps:
-        touched = _buffers(step)
-        for buffer in touched:
+        buffers = _buffers(step)
+        for buffer in buffers:
             memory.setdefault(buffer, np.zeros(buffer.nbytes, np.uint8))
-        alone = replace(plan, inputs=touched, outputs=(), results=(), steps=(step,), offsets={}, arena_bytes=0, made=())
+        alone = replace(plan, inputs=buffers, outputs=(), results=(), steps=(step,), offsets={}, arena_bytes=0, made=())
         single = Program(alone, program.backend)
-        arrays = [memory[buffer] for buffer in touched]
+        arrays = [memory[buffer] for buffer in buffers]
         samples = []
         for _ in range(STEP_SAMPLES):
             start = time.perf_counter()
             single.run(arrays)
             samples.append(time.perf_counter() - start)
-        found.append(float(np.median(samples)))
-    return found
+        medians.append(float(np.median(samples)))
+    return medians
 
 
 def _buffers(step: Step) -> tuple[Buffer, ...]:
-    """Everything a step touches."""
-    found = {p.location.buffer: None for p in (*step.reads, *step.writes) if p.location is not None}
+    """The buffers that a step reads or writes."""
+    buffers = {p.location.buffer: None for p in (*step.reads, *step.writes) if p.location is not None}
     if isinstance(step, KernelStep):
-        found.update(dict.fromkeys(step.lowered.scratch))
-    return tuple(found)
+        buffers.update(dict.fromkeys(step.lowered.scratch))
+    return tuple(buffers)

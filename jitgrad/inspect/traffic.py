@@ -1,9 +1,10 @@
-"""How many bytes a step or an eager program must move at least: every distinct array once."""
+"""The bytes that a step or an eager program must move at least: every distinct array once."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
+from typing import Any
 
 from jitgrad.compiler.plan import Place, Step
 from jitgrad.core.ir import Graph, TraceNode, Value
@@ -16,27 +17,26 @@ def step_traffic(step: Step) -> tuple[int, int]:
 
 
 def _distinct(places: Iterable[Place]) -> int:
-    found = {}
+    sizes: dict[Any, int] = {}
     for place in places:
         if place.location is not None:
             axes = [(n, s) for n, s in zip(place.aval.shape, place.location.strides, strict=True) if s != 0]
-            key = (id(place.location.buffer), place.location.offset, tuple(axes))
-            found[key] = prod(n for n, _ in axes) * place.aval.dtype.itemsize
-    return sum(found.values())
+            key = (place.location.buffer, place.location.offset, tuple(axes))
+            sizes[key] = prod(n for n, _ in axes) * place.aval.dtype.itemsize
+    return sum(sizes.values())
 
 
 def eager_traffic(graph: Graph) -> int:
-    """Bytes that running ``graph`` op by op reads and writes; views move nothing."""
+    """Bytes that running ``graph`` op by op reads and writes; views move no bytes."""
     return sum(_node_traffic(node) for node in graph.nodes if node.op.kind is not Kind.MOVEMENT)
 
 
 def _node_traffic(node: TraceNode) -> int:
-    arrays = {id(x): x.aval.nbytes for x in (*node.ins, *node.outs) if isinstance(x, Value)}
-    return sum(arrays.values())
+    return sum(value.aval.nbytes for value in {x for x in (*node.ins, *node.outs) if isinstance(x, Value)})
 
 
 def readable_bytes(count: float) -> str:
-    """``count`` bytes as people write it: ``1.5 MB`` (decimal units)."""
+    """``count`` bytes as text: ``1.5 MB`` (decimal units)."""
     for unit in ("B", "kB", "MB", "GB"):
         if count < 1000 or unit == "GB":
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.3g} {unit}"

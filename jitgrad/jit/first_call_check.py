@@ -136,8 +136,8 @@ def compare_outputs(
     return found
 
 
-def agrees_closely(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any]) -> bool:
-    """Whether the two, of one shape and dtype, are equal, or floats at most `CLOSE_ULPS` of the largest apart.
+def agrees_closely(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], ulps: float = CLOSE_ULPS) -> bool:
+    """Whether the two, of one shape and dtype, are equal, or floats at most ``ulps`` of the largest apart.
 
     NaN and infinities must be in the same places.
     """
@@ -158,7 +158,7 @@ def agrees_closely(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any]) -> b
                     return False
             apart = max(apart, float(np.max(distance, initial=0.0)))
             largest = max(largest, float(np.max(size, initial=0.0)))
-    return apart <= CLOSE_ULPS * float(np.finfo(eager.dtype).eps) * largest
+    return apart <= ulps * float(np.finfo(eager.dtype).eps) * largest
 
 
 def judge(

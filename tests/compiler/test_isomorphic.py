@@ -349,7 +349,7 @@ def test_explain_says_why_the_shared_numbers_are_apart() -> None:
     assert report.fused == COUNT + 1
     (apart,) = report.apart
     assert (apart.producer, apart.consumer) == ("multiply", "multiply")
-    assert f"{COUNT} parts that are alike" in apart.reason
+    assert f"{COUNT} isomorphic subgraphs" in apart.reason
 
 
 def test_a_value_used_before_it_is_made_is_still_found() -> None:

@@ -190,5 +190,5 @@ def test_the_text_says_what_the_fields_say():
     assert text.startswith("loss: 3 ops -> 2 steps, 1 fused, 1 unfused\n")
     assert f"matmul ({line}) -> tanh ({line}): matmul: it is a library call" in text
     assert f"saved for backward: f32[4,4] matmul ({line})" in text
-    assert f"computed again in backward: tanh ({line})" in text
+    assert f"recomputed in backward: tanh ({line})" in text
     assert "\nloss backward: " in text
