@@ -1,22 +1,27 @@
-"""What a backend is: it turns a Kernel of the loop IR into something a program's steps can run."""
+"""What a target is: it schedules and compiles kernels, allocates memory, and runs programs."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from jitgrad.backends.codegen.scalar import function_name
 from jitgrad.backends.codegen.source import Source
-from jitgrad.compiler.lowering.kernel_ir import Kernel
+from jitgrad.compiler.lowering.kernel_ir import Compute, Kernel
+from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.compiler.plan import OpStep, Plan
+from jitgrad.core.aval import Dtype
+from jitgrad.core.ir import Graph
 
 
 @dataclass(eq=False, slots=True)
 class CompiledKernel:
-    """One kernel as compiled: shared by all launches that are structurally equal.
+    """One kernel as compiled, shared by all launches that are structurally equal.
 
     A ``general`` one has the user's float literals as parameters: launches that differ in them share it too, and the
-    values in the notes of its text are those of the first.
+    notes in its text show the values of the first.
     """
 
     name: str
@@ -40,58 +45,122 @@ class CompiledLaunch:
 
     Attributes:
         new: whether it was compiled just now, not found among earlier ones.
-        words, epilogue_words: argument words of the launch's float literals, if the kernel has them as parameters: they
-            follow the launch's other words.
+        args, epilogue_args: the launch's float literals, if the kernel has them as parameters: they follow its other
+            arguments.
     """
 
     kernel: CompiledKernel
     new: bool
-    words: tuple[int, ...] = ()
-    epilogue_words: tuple[int, ...] = ()
+    args: tuple[int, ...] = ()
+    epilogue_args: tuple[int, ...] = ()
 
 
-class Backend(Protocol):
-    """Compiles kernels."""
+class Frame(Protocol):
+    """Memory of one running call."""
+
+    def run(self, inputs: Sequence[Any], results: list[Any]) -> None:
+        """Run all steps on ``inputs``; they write to ``results``, where None is for arrays that library calls return."""
+
+
+class Runner(Protocol):
+    """Runs one program on its target."""
+
+    @property
+    def tiled_products(self) -> frozenset[Any]:
+        """The matrix products that this package's own kernels compute, not BLAS."""
+
+    def frame(self) -> Frame:
+        """Memory for one more call at a time."""
+
+
+class Target(Protocol):
+    """Something that programs are compiled for. `jitgrad.backends.targets` lists all of them."""
 
     name: str
-    native: bool  # whether code is machine code at an address, run by the native instruction loop
+
+    def warm_up(self) -> None:
+        """Start compiling code that every program needs, while the function is traced."""
+
+    def expect(self, graph: Graph) -> None:
+        """Start compiling library code that ``graph`` needs, while the passes run."""
+
+    def emit(self, kernel: Kernel) -> tuple[Source, Source | None]:
+        """The text of the kernel and of its epilogue."""
 
     def compile(self, kernel: Kernel) -> CompiledLaunch:
         """The compiled kernel for one launch."""
 
+    def allocate(self, shape: tuple[int, ...], dtype: Dtype) -> Any:
+        """Memory for a result."""
+
+    def library_call(self, step: OpStep, slots: Mapping[Buffer, int], plan: Plan) -> Any:
+        """A step that no kernel computes; ``slots`` number the inputs and results of the program."""
+
+    def runner(self, program: Any) -> Runner:
+        """Runs ``program``, a `jitgrad.runtime.program.Program`, whose steps this target compiled."""
+
+
+Load = Callable[[Kernel, Source, str], Any]
+"""Makes the function of a name ("kernel" or "epilogue") that a source of the kernel defines."""
+
 
 class KernelCache:
-    """What a backend has compiled, by the structure of kernels.
+    """The kernels that a target has compiled, by structure.
 
     The first kernel of a structure is compiled with its float literals in the text, where they cost nothing. When the
     structure comes again with other literals, it is compiled once more with the literals as parameters, and that
     serves every further value. So a number read from a global costs two compiles, however many values it takes.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, load: Load) -> None:
+        self._load = load
         self._compiled: dict[Any, CompiledKernel] = {}
-        self._met: set[Any] = set()
+        self._structures: set[Any] = set()
+        self._functions: dict[Any, Any] = {}
         self._lock = threading.Lock()
 
-    def find(
-        self, main: Source, epilogue: Source | None, build: Callable[[Source, Source | None, bool], CompiledKernel]
-    ) -> CompiledLaunch:
-        """The kernel of these sources; ``build(main, epilogue, general)`` compiles one if there is none yet."""
-        wide, wide_epilogue = main.generalised, epilogue and epilogue.generalised
-        words = wide.words, wide_epilogue.words if wide_epilogue is not None else ()
-        exact, structure = _identity(main, epilogue), _identity(wide, wide_epilogue)
+    def find(self, kernel: Kernel, main: Source, epilogue: Source | None) -> CompiledLaunch:
+        """The kernel of these sources, compiled now if it is new."""
+        general, general_epilogue = main.generalised, epilogue and epilogue.generalised
+        args = general.words, general_epilogue.words if general_epilogue is not None else ()
+        exact, structure = (main, epilogue), (general, general_epilogue)
         with self._lock:
-            if (known := self._compiled.get(exact)) is not None:
-                return CompiledLaunch(known, False)
-            if (known := self._compiled.get(structure)) is not None:
-                return CompiledLaunch(known, False, *words)
-            if structure not in self._met:
-                self._compiled[exact] = new = build(main, epilogue, False)
-                self._met.add(structure)
-                return CompiledLaunch(new, True)
-            self._compiled[structure] = new = build(wide, wide_epilogue, True)
-            return CompiledLaunch(new, True, *words)
+            if (compiled := self._compiled.get(_identity(*exact))) is not None:
+                return CompiledLaunch(compiled, False)
+            if (compiled := self._compiled.get(_identity(*structure))) is not None:
+                return CompiledLaunch(compiled, False, *args)
+            if _identity(*structure) not in self._structures:
+                compiled = self._compile(kernel, *exact, general=False)
+                self._structures.add(_identity(*structure))
+                return CompiledLaunch(compiled, True)
+            return CompiledLaunch(self._compile(kernel, *structure, general=True), True, *args)
+
+    def _compile(self, kernel: Kernel, main: Source, epilogue: Source | None, *, general: bool) -> CompiledKernel:
+        # the epilogue first: LLVM compiles it while the kernel, which takes longer, is lowered
+        epilogue_code = None if epilogue is None else self._function(kernel, epilogue, "epilogue")
+        main_code = self._function(kernel, main, "kernel")
+        from_disk = all(getattr(c, "from_disk", False) for c in (main_code, epilogue_code) if c is not None)
+        compiled = CompiledKernel(kernel.name, main, epilogue, kernel, main_code, epilogue_code, from_disk, general)
+        self._compiled[_identity(main, epilogue)] = compiled
+        return compiled
+
+    def _function(self, kernel: Kernel, source: Source, entry: str) -> Any:
+        """Kernels that end alike share their epilogue."""
+        key = source.identity, entry, source.params
+        if key not in self._functions:
+            self._functions[key] = self._load(kernel, source, entry)
+        return self._functions[key]
 
 
 def _identity(main: Source, epilogue: Source | None) -> tuple[Any, ...]:
     return (main.identity, main.params, epilogue and epilogue.identity, epilogue and epilogue.params)
+
+
+def user_functions(kernel: Kernel) -> dict[str, Any]:
+    """The user's scalar functions in ``kernel``, by the names that they have in its source."""
+    statements = [s for sweep in kernel.sweeps for s in (*sweep.before, *sweep.body)]
+    statements += kernel.prologue
+    if kernel.epilogue is not None:
+        statements += [*kernel.epilogue.scalars, *kernel.epilogue.columns]
+    ops = {s.node.op for s in statements if isinstance(s, Compute) and s.node.op.function is not None}
+    return {function_name(op): op.function for op in ops}

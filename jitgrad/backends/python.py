@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from jitgrad.backends.base import CompiledKernel, CompiledLaunch, KernelCache
+from jitgrad.backends.base import user_functions
 from jitgrad.backends.codegen.source import Source
-from jitgrad.backends.cpu.backend import user_functions
-from jitgrad.backends.cpu.row_loops import emit_cpu
+from jitgrad.backends.cpu.host_target import HostTarget
 from jitgrad.backends.llvm.kernel_library import FUNCTIONS
 from jitgrad.compiler.lowering.kernel_ir import LANES, Kernel
+from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.core.aval import dtype_name
+from jitgrad.core.ir import Graph
 from jitgrad.eager.float16 import compute_dtype
+from jitgrad.runtime.frame import HostFrame
+from jitgrad.runtime.program import Launch, Program
 from jitgrad.vecmath import numpy_namespace
 
 DTYPES = {dtype_name(np.dtype(c)): np.dtype(c) for c in "?bhilBHILefd"}
@@ -109,29 +112,64 @@ def names() -> Mapping[str, Any]:
     return found
 
 
-class PythonBackend:
+class PythonTarget(HostTarget):
     """Executes kernel source as Python."""
 
     name = "python"
-    native = False
 
-    def __init__(self) -> None:
-        self._structures = KernelCache()
+    def warm_up(self) -> None:
+        """Nothing to compile ahead."""
 
-    def compile(self, kernel: Kernel) -> CompiledLaunch:
-        def build(main: Source, epilogue: Source | None, general: bool) -> CompiledKernel:
-            functions = user_functions(kernel)
-            code = _load(main, "kernel", kernel.name, functions)
-            epilogue_code = None if epilogue is None else _load(epilogue, "epilogue", kernel.name, functions)
-            return CompiledKernel(kernel.name, main, epilogue, kernel, code, epilogue_code, False, general)
+    def expect(self, graph: Graph) -> None:
+        """Nothing to compile ahead."""
 
-        return self._structures.find(*emit_cpu(kernel), build)
+    def load(self, kernel: Kernel, source: Source, entry: str) -> Callable[..., None]:
+        """The function of that name; its lines show in tracebacks and debuggers."""
+        filename = f"<jitgrad kernel {kernel.name} {abs(hash(source.identity)):x}>"
+        linecache.cache[filename] = (len(source.text), None, source.text.splitlines(True), filename)
+        namespace = {**names(), **user_functions(kernel)}
+        exec(compile(source.text, filename, "exec"), namespace)
+        return namespace[entry]  # type: ignore[no-any-return]
+
+    def runner(self, program: Program) -> PythonRunner:
+        return PythonRunner(program)
 
 
-def _load(source: Source, entry: str, name: str, functions: Mapping[str, Any]) -> Callable[..., None]:
-    """The function that ``source`` defines; its lines show in tracebacks and debuggers."""
-    filename = f"<jitgrad kernel {name} {abs(hash(source.identity)):x}>"
-    linecache.cache[filename] = (len(source.text), None, source.text.splitlines(True), filename)
-    namespace = {**names(), **functions}
-    exec(compile(source.text, filename, "exec"), namespace)
-    return namespace[entry]  # type: ignore[no-any-return]
+class PythonRunner:
+    """Runs ``program`` step by step."""
+
+    tiled_products: frozenset[Any] = frozenset()
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def frame(self) -> PythonFrame:
+        return PythonFrame(self.program)
+
+
+class PythonFrame(HostFrame):
+    """Runs kernels as Python functions, block by block as the instruction loop does."""
+
+    def run(self, inputs: Sequence[Any], results: list[Any]) -> None:
+        with np.errstate(all="ignore"):
+            for step in self.program.steps:
+                if isinstance(step, Launch):
+                    self.launch(step, inputs, results)
+                else:
+                    step.run(self, inputs, results)
+
+    def launch(self, step: Launch, inputs: Sequence[Any], results: list[Any]) -> None:
+        lowered, kernel = step.step.lowered, step.kernel
+        args = [self.argument(a, p, inputs, results) for a, p in zip(step.args, kernel.main.params, strict=True)]
+        for start in range(0, lowered.units, lowered.grain):
+            kernel.main_code(*args, start, min(start + lowered.grain, lowered.units))
+        if kernel.epilogue is not None:
+            pairs = zip(step.epilogue_args, kernel.epilogue.params, strict=True)
+            kernel.epilogue_code(*[self.argument(a, p, inputs, results) for a, p in pairs], 0, 1)
+
+    def argument(self, slot: ArgSlot, kind: str, inputs: Sequence[Any], results: Sequence[Any]) -> Any:
+        if isinstance(slot, int):
+            return passed(slot, kind)
+        buffer, offset = slot
+        dtype = DTYPES[kind.rstrip("*")]
+        return Pointer(self.bytes_of(buffer, inputs, results).view(dtype), offset // dtype.itemsize)

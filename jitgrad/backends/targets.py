@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from jitgrad.backends.base import Backend
-from jitgrad.backends.cpu.backend import CpuBackend
-from jitgrad.backends.numba import NumbaBackend
-from jitgrad.backends.python import PythonBackend
+from jitgrad.backends.base import Target
+from jitgrad.backends.cpu.backend import CpuTarget
+from jitgrad.backends.numba import NumbaTarget
+from jitgrad.backends.python import PythonTarget
 from jitgrad.core import config
 from jitgrad.core.errors import ArgumentError
 
-TARGETS: dict[str, Backend] = {target.name: target for target in (CpuBackend(), NumbaBackend(), PythonBackend())}
+TARGETS: dict[str, Target] = {target.name: target for target in (CpuTarget(), NumbaTarget(), PythonTarget())}
 
 
-def find_target(name: str | None) -> Backend:
+def find_target(name: str | None) -> Target:
     """The target called ``name``; for None the one that JITGRAD_BACKEND names now.
 
     Raises:

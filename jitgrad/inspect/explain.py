@@ -232,7 +232,7 @@ def explain(compiled: Executable) -> Explanation:
 def explain_program(name: str, program: Program, before: Graph, op_count: int) -> Explanation:
     """The explanation of one ``program``, compiled from the graph ``before``."""
     plan = program.plan
-    tiled = program.tiled_products
+    tiled = program.runner.tiled_products
     calls = [call for call in program.steps if isinstance(call, LibraryCall)]
     by: dict[Step | TraceNode, str] = {call.step: call.multiplied_by(tiled) for call in calls}
     steps = tuple(_step(k, s, by.get(s, "")) for k, s in enumerate(_steps_and_views(plan.graph, plan.steps)))

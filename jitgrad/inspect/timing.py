@@ -106,7 +106,7 @@ def step_seconds(program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> li
         for buffer in buffers:
             memory.setdefault(buffer, np.zeros(buffer.nbytes, np.uint8))
         alone = replace(plan, inputs=buffers, outputs=(), results=(), steps=(step,), offsets={}, arena_bytes=0, made=())
-        single = Program(alone, program.backend)
+        single = Program(alone, program.target)
         arrays = [memory[buffer] for buffer in buffers]
         samples = []
         for _ in range(STEP_SAMPLES):

@@ -24,7 +24,6 @@ from jitgrad.jit.fast_call_source import MISS
 from jitgrad.jit.first_call_check import check_first_call
 from jitgrad.jit.signature import Call, Signature
 from jitgrad.jit.trace_call import trace_call
-from jitgrad.runtime.executor import instruction_loop
 from jitgrad.runtime.program import Program
 
 _disabled: ContextVar[bool] = ContextVar("jit_disabled", default=False)
@@ -222,14 +221,13 @@ class JitFunction:
                 return compiled
             self._note_new_signature(call)
             self._info.traces += 1
-            backend = find_target(self.backend)
-            if backend.native:
-                instruction_loop.loop()  # which LLVM compiles while the function is traced
+            target = find_target(self.backend)
+            target.warm_up()
             donated = self._signature.positions(call, self.donate)
             traced = trace_call(self.eager, self.name, call, donated)
             folder = config.read("JITGRAD_DUMP")
             watch = dump_to(folder, f"{self.name}.{self._info.traces}") if folder else ignore
-            compiled = Executable(self.eager, traced, backend, self._count, watch, donated)
+            compiled = Executable(self.eager, traced, target, self._count, watch, donated)
             log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
             kernels = compiled.program.kernels
             log("kernels", f"{self.name}: {', '.join(k.name for k in kernels) or 'none'}")

@@ -12,7 +12,7 @@ import numpy as np
 import optree
 from numpy.lib.array_utils import byte_bounds
 
-from jitgrad.backends.base import Backend
+from jitgrad.backends.base import Target
 from jitgrad.compiler.pipeline import Watcher, ignore
 from jitgrad.compiler.tracer import Source
 from jitgrad.core.aval import Aval
@@ -38,7 +38,7 @@ class Executable:
         self,
         function: Callable[..., Any],
         traced: TraceResult,
-        backend: Backend,
+        target: Target,
         count: Callable[[Program], None],
         watch: Watcher = ignore,
         donated: Sequence[int] = (),
@@ -46,7 +46,7 @@ class Executable:
         self.function = function
         self.origin = Origin.of_code_of(function)
         self.traced = traced
-        self.backend = backend
+        self.target = target
         self.count = count
         self.watch = watch
         self.without_fast_call = False  # whether calls must take the general path
@@ -90,7 +90,7 @@ class Executable:
     @cached_property
     def op(self) -> ProgramOp:
         t = self.traced
-        return ProgramOp(t.graph, t.wants_grad, t.differentiable, self.backend, self.count, self.written)
+        return ProgramOp(t.graph, t.wants_grad, t.differentiable, self.target, self.count, self.written)
 
     @cached_property
     def program(self) -> Program:
@@ -102,7 +102,7 @@ class Executable:
         free = [self.traced.graph.inputs[k] for k in self._donated_inputs()]
         free = [v for v in free if id(v) not in changed]
         wanted = {**self._over_arguments(free), **state}
-        program = compile_graph(self.traced.graph, self.backend, wanted, free, self.watch)
+        program = compile_graph(self.traced.graph, self.target, wanted, free, self.watch)
         self.count(program)
         return program
 

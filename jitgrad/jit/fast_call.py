@@ -20,8 +20,8 @@ from jitgrad.jit.executable import Executable
 from jitgrad.jit.fast_call_source import FEW, AddressRanges, FastCallWriter, NotSupportedError, interned, listed, meet
 from jitgrad.jit.signature import Call
 from jitgrad.runtime.executor import thread_pool
+from jitgrad.runtime.native_runner import NativeFrame, NativeRunner
 from jitgrad.runtime.ownership import invalidate, is_unique_owner
-from jitgrad.runtime.program import NativeFrame
 
 FastCall = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
@@ -34,13 +34,12 @@ def make_fast_call(compiled: Executable, call: Call) -> FastCall | None:
 
     There is one unless the arguments are very many, or one tensor is at several places of a long list.
     """
-    program = compiled.program
-    if not program.backend.native:
+    runner = compiled.program.runner
+    if not isinstance(runner, NativeRunner):
         return None
-    frame = NativeFrame(program)
     writer = FastCallWriter(compiled, call)
     try:
-        return _emit(writer, frame)
+        return _emit(writer, runner)
     except NotSupportedError:
         return None
 
@@ -58,12 +57,12 @@ def _emit_arguments(w: FastCallWriter) -> None:
     w.distinct()
 
 
-def _emit(w: FastCallWriter, frame: NativeFrame) -> FastCall:
+def _emit(w: FastCallWriter, runner: NativeRunner) -> FastCall:
     compiled = w.compiled
     traced, program = compiled.traced, compiled.program
-    frames: deque[NativeFrame] = deque([frame])
+    frames: deque[NativeFrame] = deque([frame := runner.frame()])
     w.names.update(
-        frames=frames, new_frame=lambda: NativeFrame(program), pool=thread_pool._Current, current_pool=thread_pool.current_pool
+        frames=frames, new_frame=runner.frame, pool=thread_pool._Current, current_pool=thread_pool.current_pool
     )
     _emit_arguments(w)
     w.names["guard"] = traced.guard.check

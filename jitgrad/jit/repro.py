@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.backends.cpu.backend import native_names, user_functions
+from jitgrad.backends.base import user_functions
+from jitgrad.backends.cpu.backend import native_names
 from jitgrad.backends.cpu.row_loops import emit_cpu
 from jitgrad.backends.llvm.code_object import compile_entry
 from jitgrad.backends.python import DTYPES, Pointer, names, passed

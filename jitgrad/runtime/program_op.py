@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.backends.base import Backend
+from jitgrad.backends.base import Target
 from jitgrad.compiler.differentiate import Joint, Split, differentiate, split
 from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.passes.cleanup import eliminate_dead
@@ -22,14 +22,13 @@ from jitgrad.core.ir import Graph, Value, evaluate
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tape_node import Node, edge_of
 from jitgrad.core.tensor import Tensor
-from jitgrad.runtime.executor.tiled_products import expect_products
 from jitgrad.runtime.program import Program
 
 
 @gc_paused()
 def compile_graph(
     graph: Graph,
-    backend: Backend,
+    target: Target,
     donated: Mapping[int, Value] | None = None,
     free: Sequence[Value] = (),
     watch: Watcher = ignore,
@@ -38,11 +37,10 @@ def compile_graph(
 
     ``donated`` maps positions of outputs to inputs whose memory they should take; others may take inputs ``free``.
     """
-    if backend.native:
-        expect_products(graph)
+    target.expect(graph)
     fused = run_passes(graph, watch=watch)
     wanted = {id(fused.outputs[k]): value for k, value in (donated or {}).items()}
-    return Program(make_plan(fused, wanted, free), backend)
+    return Program(make_plan(fused, wanted, free), target)
 
 
 def contiguous(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -65,7 +63,7 @@ class ProgramOp:
         graph: Graph,
         wrt: Sequence[int],
         seeded: Sequence[int],
-        backend: Backend,
+        target: Target,
         count: Callable[[Program], None],
         changed: Sequence[int] = (),
     ) -> None:
@@ -73,7 +71,7 @@ class ProgramOp:
         self.changed = tuple(changed)
         self.wrt = tuple(wrt)
         self.seeded = tuple(seeded)
-        self.backend = backend
+        self.target = target
         self.count = count  # told of every program that is compiled
         self.op = OpDef(
             name=graph.name,
@@ -111,7 +109,7 @@ class ProgramOp:
         return self._compile(self.split.backward)
 
     def _compile(self, graph: Graph) -> Program:
-        program = compile_graph(graph, self.backend)
+        program = compile_graph(graph, self.target)
         self.count(program)
         return program
 
@@ -126,7 +124,7 @@ class ProgramOp:
         """inputs + seeds -> gradients as an op that can itself be differentiated; it recomputes everything."""
         joint, graph = self.joint, self.gradient_graph
         seeds = range(len(joint.inputs), len(joint.inputs) + len(joint.seeds))
-        return ProgramOp(graph, (*self.wrt, *seeds), range(len(graph.outputs)), self.backend, self.count)
+        return ProgramOp(graph, (*self.wrt, *seeds), range(len(graph.outputs)), self.target, self.count)
 
     @cached_property
     def copied(self) -> frozenset[int]:

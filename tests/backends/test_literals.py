@@ -11,8 +11,8 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.backends.codegen.source import Emitter, marked
-from jitgrad.backends.cpu.backend import CpuBackend
-from jitgrad.backends.python import PythonBackend
+from jitgrad.backends.cpu.backend import CpuTarget
+from jitgrad.backends.python import PythonTarget
 from jitgrad.backends.targets import TARGETS
 from jitgrad.compiler.lowering.kernel_ir import Parameter
 from jitgrad.core.errors import CodegenError, RetraceWarning
@@ -25,8 +25,8 @@ SPECIAL = (0.1, 0.25, 0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, 5e-324, -1e-45,
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Backends that have met no structure yet: what a test counts does not depend on the tests before it."""
-    monkeypatch.setitem(TARGETS, "cpu", CpuBackend())
-    monkeypatch.setitem(TARGETS, "python", PythonBackend())
+    monkeypatch.setitem(TARGETS, "cpu", CpuTarget())
+    monkeypatch.setitem(TARGETS, "python", PythonTarget())
     monkeypatch.setenv("JITGRAD_BACKEND", "cpu")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RetraceWarning)

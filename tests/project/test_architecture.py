@@ -36,11 +36,11 @@ ROOMS = (
     "jitgrad.backends.llvm",
     "jitgrad.backends.codegen",
     "jitgrad.backends.base",  # what a target is
-    "jitgrad.backends.cpu",
-    "jitgrad.backends",
     "jitgrad.runtime.executor",
     "jitgrad.runtime.library",
     "jitgrad.runtime",
+    "jitgrad.backends.cpu",
+    "jitgrad.backends",  # targets: they bind kernels and runtime
     "jitgrad.jit",
     "jitgrad.inspect",
     "jitgrad",  # __init__: the public names

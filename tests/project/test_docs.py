@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import jitgrad as jg
-from jitgrad.backends.cpu.backend import CpuBackend
+from jitgrad.backends.cpu.backend import CpuTarget
 from jitgrad.backends.targets import TARGETS
 from jitgrad.compiler.pipeline import PASSES
 from jitgrad.core import config
@@ -54,7 +54,7 @@ def outputs(page: Path) -> list[tuple[str, str]]:
 def test_programs_print_what_the_page_says(page: Path, request: pytest.FixtureRequest, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # one that has met no kernel yet: a kernel met before may show its literals as parameters
-    monkeypatch.setitem(TARGETS, "cpu", CpuBackend())
+    monkeypatch.setitem(TARGETS, "cpu", CpuTarget())
     pairs = outputs(page)
     if request.config.getoption("--update-golden"):
         text = page.read_text(encoding="utf-8")

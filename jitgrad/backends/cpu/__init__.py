@@ -1,1 +1,1 @@
-"""The CPU target: kernel forms, schedules, machine code; imports core, eager, vecmath, compiler, backends."""
+"""The CPU target: kernel forms, schedules, machine code; imports core, eager, vecmath, compiler, runtime, backends."""

@@ -15,7 +15,6 @@ from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.jit.decorator import jit
 from jitgrad.runtime.executor import instruction_loop, row_blocking
 from jitgrad.runtime.executor.row_blocking import Candidate, _Access, _rows_meet, row_block_size
-from jitgrad.runtime.program import NativeFrame
 
 RNG = np.random.default_rng(0)
 ROWS = 64
@@ -115,7 +114,7 @@ def recurrent(w: Any, x: Any, between: Any) -> Any:
 
 def in_row_blocks(function: Any, *args: Any) -> int:
     """How many instructions of the compiled ``function`` are in row blocks."""
-    frame = NativeFrame(function.lookup(*args).program)
+    frame = function.lookup(*args).program.runner.frame()
     rows = [row for part in frame.parts for row in getattr(part, "table", ())]
     return sum(int(row[1]) for row in rows if row[0] == instruction_loop.ROW_BLOCKS)
 

@@ -125,7 +125,7 @@ def tiled(f: Any, *args: Any) -> list[bool]:
     """Of every product of a program, whether it is done by tiles."""
     program = f.lookup(*args).program
     gemms = [gemm for step in program.steps for gemm in getattr(step, "products", None) or ()]
-    return [gemm in program.tiled_products for gemm in gemms]
+    return [gemm in program.runner.tiled_products for gemm in gemms]
 
 
 def tensor(*shape: int, dtype: Any = np.float32) -> jg.Tensor:

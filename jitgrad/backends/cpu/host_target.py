@@ -1,0 +1,61 @@
+"""What the targets in this process's memory share: the CPU's kernel text, NumPy arrays, and one cache of kernels each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from jitgrad.backends.base import CompiledLaunch, KernelCache
+from jitgrad.backends.codegen.source import Source
+from jitgrad.backends.cpu.row_loops import emit_cpu
+from jitgrad.compiler.lowering.kernel_ir import Kernel
+from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.compiler.plan import OpStep, Plan
+from jitgrad.core.aval import Dtype
+from jitgrad.core.ir import Graph
+from jitgrad.eager.buffer_pool import POOL
+from jitgrad.runtime.executor import instruction_loop
+from jitgrad.runtime.executor.tiled_products import expect_products
+from jitgrad.runtime.library_call import LibraryCall
+from jitgrad.runtime.native_runner import NativeRunner
+from jitgrad.runtime.program import Program
+
+
+class HostTarget(ABC):
+    """A target whose kernels read and write NumPy arrays."""
+
+    def __init__(self) -> None:
+        self._kernels = KernelCache(self.load)
+
+    @abstractmethod
+    def load(self, kernel: Kernel, source: Source, entry: str) -> Any:
+        """The function ``entry``, "kernel" or "epilogue", that ``source`` defines for ``kernel``."""
+
+    def emit(self, kernel: Kernel) -> tuple[Source, Source | None]:
+        return emit_cpu(kernel)
+
+    def compile(self, kernel: Kernel) -> CompiledLaunch:
+        return self._kernels.find(kernel, *self.emit(kernel))
+
+    def allocate(self, shape: tuple[int, ...], dtype: Dtype) -> Any:
+        return POOL.empty(shape, dtype)
+
+    def library_call(self, step: OpStep, slots: Mapping[Buffer, int], plan: Plan) -> LibraryCall:
+        return LibraryCall(step, slots, len(plan.inputs), plan.made, native=False)
+
+
+class NativeTarget(HostTarget):
+    """A target whose kernels are machine code, which the instruction loop runs without Python."""
+
+    def warm_up(self) -> None:
+        instruction_loop.loop()
+
+    def expect(self, graph: Graph) -> None:
+        expect_products(graph)
+
+    def library_call(self, step: OpStep, slots: Mapping[Buffer, int], plan: Plan) -> LibraryCall:
+        return LibraryCall(step, slots, len(plan.inputs), plan.made, native=True)
+
+    def runner(self, program: Program) -> NativeRunner:
+        return NativeRunner(program)

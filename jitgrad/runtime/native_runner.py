@@ -1,0 +1,128 @@
+"""Runs a program whose kernels are machine code: its steps as tables of instructions, relocated at each call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.eager.buffer_pool import address_of
+from jitgrad.runtime.executor import instruction_loop, thread_pool
+from jitgrad.runtime.executor.gemm import Gemm
+from jitgrad.runtime.executor.instructions import InstructionTable
+from jitgrad.runtime.frame import HostFrame
+from jitgrad.runtime.library_call import LibraryCall
+from jitgrad.runtime.program import Launch, Program
+
+
+class NativeRunner:
+    """Runs ``program`` by the instruction loop, and by Python only the library calls that need it."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def frame(self) -> NativeFrame:
+        return NativeFrame(self)
+
+    @cached_property
+    def parts(self) -> list[InstructionTable | LibraryCall]:
+        """Tables of the steps that run without Python, and the steps between them."""
+        parts: list[InstructionTable | LibraryCall] = []
+        table: InstructionTable | None = None
+        for step in self.program.steps:
+            if isinstance(step, LibraryCall) and step.small is None and step.products is None:
+                parts.append(step)
+                table = None
+                continue
+            if table is None:
+                parts.append(table := InstructionTable(self._base))
+            if isinstance(step, Launch):
+                table.kernel(step.step.lowered, step.kernel, step.args, step.epilogue_args)
+            elif step.small is not None:
+                table.add(step.small)
+            else:
+                for gemm in step.products or ():
+                    table.multiply(gemm)
+        return parts
+
+    @property
+    def tiled_products(self) -> frozenset[Gemm]:
+        return frozenset().union(*(part.tiled for part in self.parts if isinstance(part, InstructionTable)))
+
+    def _base(self, slot: tuple[Buffer, int]) -> tuple[int, int]:
+        """(region, offset) of an argument: inputs and results are regions by their slots, the arena is the last."""
+        buffer, offset = slot
+        region = self.program.slots.get(buffer)
+        if region is not None:
+            return region, offset
+        return len(self.program.slots), self.program.plan.offsets[buffer] + offset
+
+
+@dataclass(eq=False, slots=True)
+class _Segment:
+    """Consecutive instructions of one frame: the table, and the arrays that its relocation reads."""
+
+    table: np.ndarray[Any, Any]
+    count: int
+    keep: list[Any] = field(default_factory=list)
+
+    @property
+    def address(self) -> int:
+        return address_of(self.table)
+
+
+class NativeFrame(HostFrame):
+    """Instruction tables of one call at a time. Each call writes its buffers' addresses into them."""
+
+    def __init__(self, runner: NativeRunner) -> None:
+        super().__init__(runner.program)
+        program = runner.program
+        self.bases = np.zeros(len(program.slots) + 1, np.int64)
+        self.bases[-1] = address_of(self.arena) + self.shift
+        self.numbers = np.zeros(len(program.plan.inputs) + 1)  # for inputs that are floats, at their positions
+        self.numbers_at = address_of(self.numbers)
+        self.parts = [self._segment(p) if isinstance(p, InstructionTable) else p for p in runner.parts]
+        self.native = any(isinstance(p, _Segment) for p in self.parts)
+        only = self.parts[0] if len(self.parts) == 1 else None
+        # the table of a program without library calls, for callers that run it themselves
+        self.address, self.count = (only.address, only.count) if isinstance(only, _Segment) else (0, 0)
+
+    def _segment(self, table: InstructionTable) -> _Segment:
+        """A relocation, then the instructions of ``table``."""
+        args = np.array([w if isinstance(w, int) else 0 for w in table.args] or [0], np.int64)
+        where, buffer, offset = table.relocations
+        arrays = (args, self.bases, where, buffer, offset)
+        relocation = np.array([address_of(a) for a in arrays], np.int64)
+        first = np.zeros((1, instruction_loop.INSTRUCTION_WORDS), np.int64)
+        first[0, :4] = instruction_loop.RELOCATE, 0, address_of(relocation), len(where)
+        rows = np.concatenate([first, table.rows(address_of(args))])
+        return _Segment(rows, len(rows), [*arrays, relocation])
+
+    def keep(self, slot: int, array: np.ndarray[Any, Any], inputs: Sequence[Any], results: list[Any]) -> None:
+        results[slot - len(inputs)] = array
+        if self.native:
+            self.bases[slot] = address_of(array)  # the table after this call is relocated by it
+
+    def run(self, inputs: Sequence[Any], results: list[Any]) -> None:
+        if self.native:
+            bases = self.bases
+            k = 0
+            for array in inputs:
+                bases[k] = address_of(array)
+                k += 1
+            for array in results[: len(self.program.result_specs)]:
+                bases[k] = address_of(array)
+                k += 1
+        if self.count:
+            thread_pool.run(self.address, self.count)
+            return
+        with np.errstate(all="ignore"):
+            for part in self.parts:
+                if isinstance(part, _Segment):
+                    thread_pool.run(part.address, part.count)
+                else:
+                    part.run(self, inputs, results)
