@@ -1,4 +1,4 @@
-"""The command line: which workloads, which peers, and where the results go."""
+"""Measures workloads with several libraries, and writes tables, charts and records."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ WIDTH = 130  # of tables in files and pipes
 def _chosen(patterns: Sequence[str], slow: bool) -> list[Any]:
     from benchmarks.workloads import ALL
 
-    found = [w for w in ALL.values() if any(fnmatch.fnmatch(w.name, p) for p in patterns) or not patterns]
-    if patterns and not found:
+    chosen = [w for w in ALL.values() if any(fnmatch.fnmatch(w.name, p) for p in patterns) or not patterns]
+    if patterns and not chosen:
         raise click.BadParameter(f"no workload is called {', '.join(patterns)}; there are: {', '.join(ALL)}")
-    return [w for w in found if slow or not w.slow or w.name in patterns]
+    return [w for w in chosen if slow or not w.slow or w.name in patterns]
 
 
 def run(
@@ -41,11 +41,11 @@ def run(
     seconds: float,
     save_to: Path | None = None,
 ) -> Record:
-    """Measure, with progress on the terminal; saved after each workload."""
+    """Measure with progress on the terminal; saves after each workload."""
     from benchmarks.measure import measure
 
     console = Console(stderr=True)
-    found = libraries.load_all(names, threads, console.print)
+    loaded = libraries.load_all(names, threads, console.print)
     workloads = _chosen(patterns, slow)
     record = Record(datetime.date.today().isoformat(), system.machine(threads), quick, [])
     columns = (SpinnerColumn(), *Progress.get_default_columns()[:2], TimeElapsedColumn())
@@ -56,8 +56,8 @@ def run(
             def say(text: str, name: str = workload.name) -> None:
                 bar.update(task, description=f"{name}: {text}")
 
-            able = [p for p in found if slow or p.name not in workload.slow_peers]
-            for peer in (p for p in found if p not in able):
+            able = [p for p in loaded if slow or p.name not in workload.slow_peers]
+            for peer in (p for p in loaded if p not in able):
                 bar.console.print(f"{workload.name}: {peer.name} takes a minute to compile: --slow includes it")
             try:
                 outcome = measure(workload, able, quick=quick, seconds=seconds, threads=threads, say=say)
@@ -74,7 +74,7 @@ def run(
 
 
 def _write(record: Record, plot: Path | None, markdown: Path | None, beside: Path | None) -> None:
-    """The chart and the page, where they are wanted."""
+    """Write the chart and the page, where paths are given."""
     if plot is not None:
         plot.write_text(report.plot(record), encoding="utf-8")
     if markdown is not None:

@@ -1,4 +1,4 @@
-"""Compile time against the number of operations: fresh processes, with an empty and with a filled disk cache.
+"""Compile time by number of operations, in fresh processes with an empty and a filled disk cache.
 
 Run as ``python -m benchmarks.compile_time PEER OPERATIONS THREADS`` it compiles one chain and prints the seconds.
 """
@@ -27,7 +27,7 @@ CACHES = ("JITGRAD_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "JAX_COMPILATION_CACHE
 
 @contextmanager
 def empty_caches() -> Iterator[None]:
-    """No library finds on disk what it compiled before."""
+    """Gives every library an empty disk cache."""
     before = {name: os.environ.get(name) for name in CACHES}
     with tempfile.TemporaryDirectory() as folder:
         os.environ.update({name: os.path.join(folder, name) for name in CACHES})
@@ -41,7 +41,7 @@ def empty_caches() -> Iterator[None]:
 
 
 def chain(peer: Peer, operations: int) -> Callable[..., Any]:
-    """Value and gradient of ``operations`` elementwise operations, no two of them with the same constant."""
+    """Value and gradient of ``operations`` elementwise operations, all with different constants."""
     xp = peer.xp
 
     def loss(x: Any) -> Any:
@@ -72,8 +72,8 @@ def _process(peer: str, operations: int, threads: int, folder: str) -> float:
 
 
 def measure(names: Sequence[str], threads: int, *, quick: bool, slow: bool) -> list[Compiling]:
-    """Measure all that compile; a thousand operations for the slow ones only with ``slow``."""
-    found = []
+    """Measure all libraries that compile; torch.compile takes a thousand operations only with ``slow``."""
+    rows = []
     for operations in COUNTS[:1] if quick else COUNTS:
         for name in names:
             if name not in ("jitgrad", "torch.compile", "jax"):
@@ -87,8 +87,8 @@ def measure(names: Sequence[str], threads: int, *, quick: bool, slow: bool) -> l
                     row.cached = _process(name, operations, threads, folder)
                 except (RuntimeError, subprocess.TimeoutExpired) as error:
                     row.failure = str(error)
-            found.append(row)
-    return found
+            rows.append(row)
+    return rows
 
 
 def _main(name: str, operations: int, threads: int) -> None:

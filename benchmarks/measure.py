@@ -1,4 +1,4 @@
-"""Checks each peer against the float64 reference, then times all of them in turn, round by round."""
+"""Checks each peer against the float64 reference, then times all in turn, round by round."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from benchmarks import system
 from benchmarks.peers import REFERENCES, Peer, PeerMissing, leaves, load, tree_map
 from benchmarks.workload import Arrays, Workload, to_float64
 
-SLICE = 20e-3  # seconds of one timed batch of calls: a training loop is hot, one call after a pause is not
-PAUSE, LONGEST_PAUSE = 0.01, 0.3  # seconds; before each batch, one or more of them
+SLICE = 20e-3  # seconds of one timed batch of calls: caches are warm in a training loop, but not after a pause
+PAUSE, LONGEST_PAUSE = 0.01, 0.3  # seconds; before each batch
 MAX_REPEATS = 5000
 WARM_UP = 3
 
 
 @dataclass(slots=True)
 class Row:
-    """One peer on one workload; times in seconds per call, ``peak`` in bytes above what was in use before."""
+    """One peer on one workload; times in seconds per call, ``peak`` in bytes above the memory in use before."""
 
     workload: str
     peer: str
@@ -44,8 +44,11 @@ class Row:
 
 @dataclass(slots=True)
 class Outcome:
-    """All rows of one workload; the smallest number of bytes that it must move, and the seconds of a copy of them; the
-    seconds that its matrix products alone take in NumPy (NaN without any)."""
+    """All rows of one workload.
+
+    ``bytes`` is the least that it must move, ``copy`` the seconds of a copy of so many, ``products`` the seconds of its
+    matrix products in NumPy (NaN without any).
+    """
 
     workload: str
     title: str
@@ -71,7 +74,7 @@ class _Running:
 
 
 def _call(peer: Peer, function: Callable[..., Any], arguments: Sequence[Any], carries: bool) -> Callable[[], Any]:
-    """One call as a user's loop makes it: the state goes round, and the results are there when it returns."""
+    """One call as in a user's loop: it passes the state on, and returns when the results are computed."""
     wait = peer.wait
     if not carries:
         return lambda: wait(function(*arguments))
@@ -87,7 +90,7 @@ def _call(peer: Peer, function: Callable[..., Any], arguments: Sequence[Any], ca
 
 
 def reference_of(workload: Workload, inputs: Arrays, threads: int) -> tuple[str, list[np.ndarray[Any, Any]]]:
-    """Who computed the float64 answer, and its arrays."""
+    """(library, arrays) of the float64 reference."""
     failures = []
     for name in REFERENCES:
         try:
@@ -100,18 +103,18 @@ def reference_of(workload: Workload, inputs: Arrays, threads: int) -> tuple[str,
     raise PeerMissing(f"no library for the reference: {'; '.join(failures)}")
 
 
-def error_of(found: Sequence[Any], expected: Sequence[Any], *, complete: bool = False) -> float:
-    """The largest difference, in units of the largest number of the array it is in.
+def error_of(results: Sequence[Any], expected: Sequence[Any], *, complete: bool = False) -> float:
+    """The largest difference, divided by the largest number of the same array.
 
-    ``complete``: every expected array has to be there (a variant may return only the first ones).
+    ``complete``: all expected arrays must be there (a variant may return only the first ones).
 
     Raises:
         ValueError: for a result of another shape, or a missing one.
     """
-    if complete and len(found) != len(expected):
-        raise ValueError(f"there are {len(found)} results; the reference has {len(expected)}")
+    if complete and len(results) != len(expected):
+        raise ValueError(f"there are {len(results)} results; the reference has {len(expected)}")
     worst = 0.0
-    for a, b in zip(found, expected, strict=False):
+    for a, b in zip(results, expected, strict=False):
         a = np.asarray(a, np.float64)
         if a.shape != b.shape:
             raise ValueError(f"a result has shape {a.shape}; the reference says {b.shape}")
@@ -122,7 +125,7 @@ def error_of(found: Sequence[Any], expected: Sequence[Any], *, complete: bool = 
 
 
 def _step_names(function: Any, arguments: Sequence[Any]) -> dict[str, int]:
-    """The kernels and library calls of a compiled jitgrad function, with how often each is called."""
+    """The kernels and library calls of a compiled jitgrad function, with the number of calls of each."""
     if not hasattr(function, "lookup"):
         return {}
     steps = function.lookup(*arguments).program.steps
@@ -130,7 +133,7 @@ def _step_names(function: Any, arguments: Sequence[Any]) -> dict[str, int]:
 
 
 def _products(function: Any, arguments: Sequence[Any]) -> list[Any]:
-    """Descriptions of the operands of each matrix product in a compiled jitgrad function."""
+    """The avals of the operands of each matrix product in a compiled jitgrad function."""
     if not hasattr(function, "lookup"):
         return []
     steps = function.lookup(*arguments).program.plan.steps
@@ -138,19 +141,19 @@ def _products(function: Any, arguments: Sequence[Any]) -> list[Any]:
 
 
 def _multiplying(products: Sequence[Any]) -> Callable[[], Any]:
-    """All of ``products`` by NumPy, one after the other, into memory that is there."""
-    made = [[np.ones(a.shape, a.dtype) for a in operands] for operands in products]
-    done = [(a, b, a @ b) for a, b in made]
+    """A function that computes ``products`` with NumPy, into existing memory."""
+    operands = [[np.ones(aval.shape, aval.dtype) for aval in avals] for avals in products]
+    matmuls = [(a, b, a @ b) for a, b in operands]
 
     def run() -> None:
-        for a, b, out in done:
+        for a, b, out in matmuls:
             np.matmul(a, b, out=out)
 
     return run
 
 
 def _prepare(workload: Workload, name: str, peer: Peer, inputs: Arrays, expected: list[Any]) -> _Running:
-    """Compile, check the first result, warm up. Failures are kept in the row."""
+    """Compile, check the first result, warm up. Failures are stored in the row."""
     row = Row(workload.name, name)
     running = _Running(row, lambda: None)
     before = system.resident()
@@ -175,7 +178,7 @@ def _prepare(workload: Workload, name: str, peer: Peer, inputs: Arrays, expected
         running.products = _products(function, arguments) if name == "jitgrad" else ()
         del out
         _warm_up(running)
-    except Exception as error:  # one library's failure is a line in the table, and the others go on
+    except Exception as error:  # a library's failure is a line in the table; the others go on
         text = str(error).strip().splitlines()
         row.failure = f"{type(error).__name__}: {text[0] if text else ''}"[:200]
     row.peak = max(0, system.peak() - before)
@@ -191,8 +194,11 @@ def _warm_up(running: _Running) -> None:
 
 
 def until_idle() -> None:
-    """Sleep until no thread of this process runs: those of OpenMP and BLAS libraries spin for a while after their last
-    work (OpenBLAS's for 0.11 s), on cores that the next library needs."""
+    """Sleep until no thread of this process runs.
+
+    Threads of OpenMP and BLAS libraries spin after their last work (OpenBLAS's for 0.11 s) on cores that the next library
+    needs.
+    """
     end = time.perf_counter() + LONGEST_PAUSE
     while time.perf_counter() < end:
         used = time.process_time()
@@ -205,7 +211,7 @@ def _round(running: _Running) -> None:
     """One timed batch, after a pause."""
     call, repeats = running.call, running.repeats
     until_idle()
-    call()  # not timed: the caches belong to whoever ran before
+    call()  # not timed: the caches hold the data of the library before
     faults, allocations = system.faults(), system.allocations()
     start = time.perf_counter()
     for _ in range(repeats):
@@ -217,7 +223,7 @@ def _round(running: _Running) -> None:
 
 
 def _copying(nbytes: int) -> Callable[[], Any]:
-    """A copy that reads and writes ``nbytes`` in all."""
+    """A function that copies: it reads and writes ``nbytes`` in total."""
     source = np.ones(max(1, nbytes // 8), np.float32)
     target = np.zeros_like(source)
     return lambda: np.copyto(target, source)
@@ -236,9 +242,9 @@ def _finish(running: _Running) -> None:
 
 
 def rounds(runners: Sequence[_Running], seconds: float, least: int = 5, most: int = 40) -> None:
-    """Time everybody in turn, so that what disturbs the machine disturbs all.
+    """Time all in turn, so that other load of the machine affects all equally.
 
-    The order is another one in each round, so that nobody always follows the same neighbour.
+    Each round has another order, so that no runner always follows the same one.
     """
     done, order, start = 0, random.Random(0), time.perf_counter()
     enabled = gc.isenabled()
@@ -263,7 +269,7 @@ def measure(
     threads: int,
     say: Callable[[str], None] = lambda text: None,
 ) -> Outcome:
-    """Run ``workload`` with ``peers`` and its variants of them."""
+    """Run ``workload`` with ``peers``, and its variants."""
     sizes = workload.quick if quick else workload.sizes
     inputs = workload.inputs(np.random.default_rng(0), sizes)
     say("reference")
@@ -291,9 +297,8 @@ def measure(
 
 def _contestants(workload: Workload, peers: Sequence[Peer]) -> list[tuple[str, Peer]]:
     by_library = {peer.name.split(".")[0]: peer for peer in reversed(peers)}
-    found = [(p.name, p) for p in peers if p.value_and_grad is not None or not workload.gradients]
-    found += [(v, by_library[v.split(".")[0]]) for v in workload.variants if v.split(".")[0] in by_library]
-    return found
+    plain = [(p.name, p) for p in peers if p.value_and_grad is not None or not workload.gradients]
+    return plain + [(v, by_library[v.split(".")[0]]) for v in workload.variants if v.split(".")[0] in by_library]
 
 
 def _itemsize(inputs: Arrays) -> int:

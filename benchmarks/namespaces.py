@@ -1,7 +1,7 @@
 """One small set of array functions per library, so that a workload is written once for all of them.
 
 Names and arguments follow the array API standard; the neural ones (``layer_norm``, ``cross_entropy``, ``gelu``,
-``silu``, ``softmax``) are each library's own where it has one, because that is what its users call.
+``silu``, ``softmax``) are each library's own where it has one, as its users would call.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _compositions(xp: Any) -> dict[str, Any]:
 
 
 def numpy_namespace() -> SimpleNamespace:
-    """NumPy; ``erf`` goes element by element through ``math``, NumPy has none."""
+    """NumPy, with ``erf`` element by element from ``math``: NumPy has none."""
     erf = np.vectorize(math.erf, otypes=[np.float64])
     xp = SimpleNamespace(**{name: getattr(np, name) for name in (*_SAME, "sum", "mean", "max", "take_along_axis")})
     xp.__dict__.update(_compositions(np))

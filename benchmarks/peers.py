@@ -1,4 +1,4 @@
-"""The libraries that are compared: how each one is loaded, given threads, fed, compiled, and waited for."""
+"""The libraries to compare: how each is loaded, set to a number of threads, compiled and waited for."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Function = Callable[..., Any]
 class Peer:
     """One library in one mode.
 
-    ``xp`` holds the array functions workloads are written with; ``value_and_grad(f, argnums)`` returns
-    ``(value, gradients)``; ``grad(f, argnum)`` nests. ``wait`` returns when results have been computed. ``donating``
-    compiles a function whose first argument is not needed after a call, where a library can make use of that.
+    ``xp`` holds the array functions that workloads use; ``value_and_grad(f, argnums)`` returns
+    ``(value, gradients)``; ``grad(f, argnum)`` nests. ``wait`` returns when the results are computed. ``donating``
+    compiles a function that may overwrite its first argument, where a library has such an option.
     """
 
     name: str
@@ -39,11 +39,11 @@ class Peer:
 
 
 class PeerMissing(Exception):
-    """A library that is not installed, or not usable; the message says which and why."""
+    """A library that is not installed or not usable; the message names it and the reason."""
 
 
 def tree_map(f: Callable[[Any], Any], tree: Any) -> Any:
-    """``f`` of every leaf; containers are tuples, lists and dicts (in the order of their keys, as JAX has them)."""
+    """``f`` of every leaf; containers are tuples, lists and dicts (in the order of their keys, as in JAX)."""
     if isinstance(tree, (tuple, list)):
         return type(tree)(tree_map(f, x) for x in tree)
     if isinstance(tree, dict):
@@ -53,9 +53,9 @@ def tree_map(f: Callable[[Any], Any], tree: Any) -> Any:
 
 def leaves(tree: Any) -> list[Any]:
     """The leaves of nested tuples, lists and dicts, in order."""
-    found: list[Any] = []
-    tree_map(found.append, tree)
-    return found
+    collected: list[Any] = []
+    tree_map(collected.append, tree)
+    return collected
 
 
 def _numpy(threads: int) -> Peer:
@@ -91,7 +91,7 @@ def _torch(mode: str, threads: int) -> Peer:
     from benchmarks.namespaces import torch_namespace
 
     torch.set_num_threads(threads)
-    # all workloads go through one wrapper, and after eight programs of one function torch.compile silently gives up on it
+    # all workloads share one wrapper function, and torch.compile silently stops compiling a function after eight programs
     torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = 10_000
 
     def value_and_grad(f: Function, argnums: Any = 0) -> Function:
@@ -108,7 +108,7 @@ def _torch(mode: str, threads: int) -> Peer:
         torch_namespace(),
         lambda x: torch.from_numpy(np.array(x)),
         lambda x: x.detach().numpy() if isinstance(x, torch.Tensor) else np.asarray(x),
-        # each shape its own code, as the others do; otherwise a second size makes a slower, general one
+        # code for each shape, as in the others; by default a second size is compiled to slower, general code
         (lambda f: torch.compile(f, dynamic=False)) if mode == "torch.compile" else lambda f: f,
         value_and_grad,
         lambda f, argnum=0: torch.func.grad(f, argnums=argnum),
@@ -137,11 +137,11 @@ def _jax(threads: int) -> Peer:
 
 NAMES = ("jitgrad", "jitgrad.eager", "numpy", "torch", "torch.compile", "jax")
 DEFAULT = ("jitgrad", "jitgrad.eager", "numpy", "torch", "torch.compile", "jax")
-REFERENCES = ("torch", "jax", "jitgrad.eager")  # who computes the float64 answer: the first that is installed
+REFERENCES = ("torch", "jax", "jitgrad.eager")  # of these, the first that is installed computes the float64 reference
 
 
 def prepare_threads(threads: int) -> None:
-    """Environment that has to be set before JAX and PyTorch are loaded."""
+    """Set the environment variables that JAX and PyTorch read when they are loaded."""
     single = "false" if threads == 1 else "true"
     flags = f"--xla_cpu_multi_thread_eigen={single} intra_op_parallelism_threads={threads}"
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()
@@ -152,7 +152,7 @@ def prepare_threads(threads: int) -> None:
 
 @contextmanager
 def only_cpus(count: int) -> Iterator[None]:
-    """Run on ``count`` CPUs at most: XLA starts a thread for each CPU that it finds, whatever it is told."""
+    """Run on ``count`` CPUs at most: XLA starts a thread for each CPU of the process, despite its options."""
     if not hasattr(os, "sched_setaffinity"):
         yield
         return
@@ -183,11 +183,11 @@ def load(name: str, threads: int) -> Peer:
 
 
 def load_all(names: Sequence[str], threads: int, say: Callable[[str], None]) -> list[Peer]:
-    """Those of ``names`` that are installed; ``say`` is told of the others."""
-    found = []
+    """The peers of ``names`` that are installed; ``say`` gets a message for each of the others."""
+    peers = []
     for name in names:
         try:
-            found.append(load(name, threads))
+            peers.append(load(name, threads))
         except PeerMissing as error:
             say(f"skipped: {error}")
-    return found
+    return peers

@@ -1,4 +1,4 @@
-"""One self-contained HTML file: for each workload a bar per library, on a scale of the fastest other library."""
+"""Draws one HTML file: for each workload a bar per library, relative to the fastest other library."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ text { font: 11px system-ui, sans-serif; fill: currentColor; }
 
 
 def _bars(outcome: Outcome) -> str:
-    """An SVG of the times in units of the fastest other library; bars end at LARGEST, their text does not lie."""
+    """An SVG of the times in units of the fastest other library; bars end at LARGEST, the text beside has the number."""
     rows = sorted((r for r in outcome.rows if not math.isnan(r.median)), key=lambda r: r.median)
     others = [r.median for r in rows if not r.peer.startswith("jitgrad")]
     unit = min(others) if others else (rows[0].median if rows else 1.0)
@@ -52,7 +52,7 @@ def _bars(outcome: Outcome) -> str:
 
 
 def plot(record: Record) -> str:
-    """The page, without scripts or anything from elsewhere."""
+    """The page, without scripts or other files."""
     about = ", ".join(f"{k} {v}" for k, v in record.machine.items())
     body = [
         "<h1>jitgrad and others</h1>",

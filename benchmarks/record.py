@@ -1,4 +1,4 @@
-"""A set of measurements, in memory and as JSON."""
+"""Measurements of one run, in memory and as JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.measure import Outcome, Row
 
 @dataclass(slots=True)
 class Compiling:
-    """Seconds from the first call to its result, in a fresh process: with an empty cache, and with a filled one."""
+    """Seconds from the first call to its result, in a fresh process, with an empty and with a filled cache."""
 
     peer: str
     operations: int
@@ -24,7 +24,7 @@ class Compiling:
 
 @dataclass(slots=True)
 class Record:
-    """What one run of the benchmarks found."""
+    """The measurements of one run of the benchmarks."""
 
     date: str
     machine: dict[str, str]
@@ -33,7 +33,7 @@ class Record:
     compiling: list[Compiling] = field(default_factory=list)
 
     def updated(self, new: Record) -> Record:
-        """These measurements with the workloads of ``new`` in place of the same ones here."""
+        """These measurements, with workloads that ``new`` has replaced by its own."""
         fresh = {o.workload: o for o in new.outcomes}
         outcomes = [fresh.pop(o.workload, o) for o in self.outcomes]
         return Record(new.date, new.machine, new.quick, [*outcomes, *fresh.values()], new.compiling or self.compiling)
@@ -48,7 +48,7 @@ def _without_nan(x: Any) -> Any:
 
 
 def save_record(record: Record, path: Path) -> None:
-    """Write JSON; what was not measured is null."""
+    """Write JSON; missing measurements are null."""
     path.write_text(json.dumps(_without_nan(asdict(record)), indent=1) + "\n", encoding="utf-8")
 
 
@@ -57,7 +57,7 @@ def _numbers(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def load_record(path: Path) -> Record:
-    """Read what ``save_record`` wrote."""
+    """Read a file of ``save_record``."""
     raw = json.loads(path.read_text(encoding="utf-8"))
     outcomes = []
     for entry in raw["outcomes"]:

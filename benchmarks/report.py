@@ -1,4 +1,4 @@
-"""Tables on the terminal and in Markdown."""
+"""Tables of measurements, for the terminal and in Markdown."""
 
 from __future__ import annotations
 
@@ -26,28 +26,27 @@ def seconds(value: float) -> str:
 
 
 def others(outcome: Outcome, in_place: bool) -> list[Row]:
-    """The peers that are not jitgrad, of those in the same form if there are any: state in place, or passed in and
-    returned."""
-    found = [r for r in outcome.rows if not r.peer.startswith("jitgrad") and not math.isnan(r.median)]
-    return [r for r in found if r.peer.endswith(".module") == in_place] or found
+    """The other libraries, in the same form if any has it: with state in place, or passed in and returned."""
+    rows = [r for r in outcome.rows if not r.peer.startswith("jitgrad") and not math.isnan(r.median)]
+    return [r for r in rows if r.peer.endswith(".module") == in_place] or rows
 
 
 def best_other(outcome: Outcome, in_place: bool = False, among: Sequence[str] = ()) -> Row | None:
-    """The fastest of `others`, if given of those in ``among``."""
-    found = [r for r in others(outcome, in_place) if not among or r.peer in among]
-    return min(found, key=lambda r: r.median, default=None)
+    """The fastest of `others`, or of those in ``among``."""
+    rows = [r for r in others(outcome, in_place) if not among or r.peer in among]
+    return min(rows, key=lambda r: r.median, default=None)
 
 
 def ratio(outcome: Outcome, row: Row, among: Sequence[str] = ()) -> float:
-    """How many times faster ``row`` is than the fastest library, if given of ``among``, that does the same work."""
+    """The time of `best_other` for the same form of the work, divided by that of ``row``."""
     best = best_other(outcome, row.peer.endswith(".module"), among)
     return best.median / row.median if best is not None else math.nan
 
 
 def fastest_ratio(outcome: Outcome, row: Row) -> float:
-    """The same of the fastest batches, which a busy machine disturbs least."""
-    found = others(outcome, row.peer.endswith(".module"))
-    return min((r.best for r in found), default=math.nan) / row.best
+    """The same for the fastest batches, which other load of the machine affects least."""
+    rows = others(outcome, row.peer.endswith(".module"))
+    return min((r.best for r in rows), default=math.nan) / row.best
 
 
 def number(value: float, form: str = ".2f") -> str:
@@ -105,17 +104,17 @@ def show(record: Record, console: Console) -> None:
 
 
 def show_comparison(new: Record, old: Record, console: Console) -> None:
-    """old/new for every row that both have; and each relative to the copy of its own run, for a busy machine."""
+    """old/new for every common row; also relative to the copy of the same run, for a machine under load."""
     before = {(o.workload, o.sizes, r.peer): (r, o) for o in old.outcomes for r in o.rows if not r.failure}
     table = Table(title=f"{old.date} -> {new.date}: times faster", title_justify="left", box=None, pad_edge=False)
     for name in ("workload", "peer", "old", "new", "old/new", "old/new in copies"):
         table.add_column(name, justify="left" if name in ("workload", "peer") else "right")
     for outcome in new.outcomes:
         for row in outcome.rows:
-            known = before.get((outcome.workload, outcome.sizes, row.peer))
-            if known is None or row.failure:
+            earlier = before.get((outcome.workload, outcome.sizes, row.peer))
+            if earlier is None or row.failure:
                 continue
-            was, then = known
+            was, then = earlier
             plain = was.median / row.median
             relative = plain * outcome.copy / then.copy
             table.add_row(
@@ -180,7 +179,7 @@ GROUPS = {
 
 
 def markdown(record: Record, beside: Record | None = None) -> str:
-    """The page of tables; the summary has a column for ``beside``, the same with another number of threads."""
+    """The page of tables; ``beside``, a record with another number of threads, is a column of the summary."""
     from benchmarks.workloads import ALL
 
     m = record.machine
@@ -206,7 +205,7 @@ def _known(m: dict[str, str]) -> dict[str, str]:
 
 
 def _compared(record: Record) -> Iterator[tuple[str, Outcome, Row]]:
-    """(name, workload, row) of what the summary shows of jitgrad."""
+    """(name, outcome, row) of jitgrad's rows in the summary."""
     for outcome in record.outcomes:
         for own in outcome.rows:
             in_place = own.peer == "jitgrad.module"
@@ -231,7 +230,7 @@ def _summary(record: Record, beside: Record | None) -> str:
 def _means(record: Record, beside: Record | None) -> Iterator[str]:
     """Geometric means of *faster* over groups of workloads: beside all libraries, and beside compilers alone."""
     for title, names in GROUPS.items():
-        found = []
+        texts = []
         for some in filter(None, (record, beside)):
             rows = {name: (outcome, own) for name, outcome, own in _compared(some)}
             plain = [rows[n] for n in names if n in rows]
@@ -240,13 +239,13 @@ def _means(record: Record, beside: Record | None) -> Iterator[str]:
                 text = f"{_mean(plain):.2f}" + (f" ({_mean(placed):.2f} with the forms in place)" * (placed != plain))
                 compilers = f"{_mean(plain, COMPILERS):.2f}"
                 text += f" or {compilers} beside {' and '.join(COMPILERS)} alone" * (not text.startswith(compilers))
-                found.append(f"{text}, {_threads(some)}")
-        if found:
-            yield f"* Geometric mean, {title}: {'; '.join(found)}."
+                texts.append(f"{text}, {_threads(some)}")
+        if texts:
+            yield f"* Geometric mean, {title}: {'; '.join(texts)}."
 
 
 def _first_calls(record: Record) -> Iterator[str]:
-    """The other compilers' first calls divided by jitgrad's: of all workloads, and of those that are not one in many sizes."""
+    """First calls of the other compilers divided by jitgrad's: of all workloads, and without those of many sizes."""
     for peer in COMPILERS:
         ratios = {}
         for outcome in record.outcomes:

@@ -1,7 +1,7 @@
-"""A hundred functions, compiled against eager, at three sizes: `python -m benchmarks.survey [part of a name]`.
+"""Times a hundred functions, compiled and eager, at three sizes: `python -m benchmarks.survey [part of a name]`.
 
-What a jit is for is programs of many ops. This looks at the other end: single ops and short chains, where compiling must
-not cost anything. It prints those that are slower compiled than eager, slowest first.
+A jit is made for programs of many ops. These are single ops and short chains, which compiling must not slow down. It
+prints those that are slower compiled than eager, slowest first.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ import jitgrad as jg
 from benchmarks.measure import until_idle
 
 SIZES = (64, 10_000, 1_000_000)
-SECONDS = 0.15  # of timing for each function, size and way to run it
+SECONDS = 0.15  # of timing for each function and size, compiled and eager
 ROUNDS = 9
-NOISE = 1.05  # a ratio below is no finding
-SHORT = 100  # calls in a batch: so short ones wake no threads of BLAS
+NOISE = 1.05  # smaller ratios are not listed
+SHORT = 100  # batches of fewer calls wait until the threads of BLAS are idle
 
 Function = Callable[..., Any]
 
@@ -62,7 +62,7 @@ def operands(size: int) -> dict[str, Any]:
 
 
 def functions() -> Iterator[tuple[str, Function, str]]:
-    """(name, function, names of its arguments) of all that is measured."""
+    """(name, function, names of its arguments) of all functions."""
     texts = [f"jg.{name}(x)" for name in UNARY] + [f"jg.{name}(x, y)" for name in BINARY] + EXPRESSIONS
     for text in texts:
         code = compile(text, "<survey>", "eval")
@@ -71,7 +71,7 @@ def functions() -> Iterator[tuple[str, Function, str]]:
 
 
 def gradient_of(function: Function, arguments: list[Any]) -> Function | None:
-    """The gradient of the sum of ``function`` for its first argument; None if there is none."""
+    """The gradient of the sum of ``function`` for its first argument; None if it is not differentiable."""
 
     def loss(*xs: Any) -> Any:
         out = function(*xs)
@@ -85,24 +85,24 @@ def gradient_of(function: Function, arguments: list[Any]) -> Function | None:
     return gradient
 
 
-def _times(ways: list[Callable[[], Any]]) -> list[float]:
-    """Seconds of a call of each of ``ways``, run in turn."""
+def _times(calls: list[Callable[[], Any]]) -> list[float]:
+    """Seconds of each of ``calls``, run in turn."""
     repeats = []
-    for way in ways:
+    for call in calls:
         start = perf_counter()
-        way()
+        call()
         repeats.append(max(1, int(SECONDS / ROUNDS / max(perf_counter() - start, 1e-7))))
-    found: list[list[float]] = [[] for _ in ways]
+    times: list[list[float]] = [[] for _ in calls]
     for _ in range(ROUNDS):
-        for k in random.sample(range(len(ways)), len(ways)):
+        for k in random.sample(range(len(calls)), len(calls)):
             if repeats[k] < SHORT:
                 until_idle()
-                ways[k]()
+                calls[k]()
             start = perf_counter()
             for _ in range(repeats[k]):
-                ways[k]()
-            found[k].append((perf_counter() - start) / repeats[k])
-    return [median(times) for times in found]
+                calls[k]()
+            times[k].append((perf_counter() - start) / repeats[k])
+    return [median(seconds) for seconds in times]
 
 
 def compare(function: Function, arguments: list[Any]) -> tuple[float, float]:
@@ -115,7 +115,7 @@ def compare(function: Function, arguments: list[Any]) -> tuple[float, float]:
 
 
 def main(chosen: str = "") -> None:
-    """Measure what has ``chosen`` in its name, and print what is slower compiled."""
+    """Measure functions with ``chosen`` in their name, and print those that are slower compiled."""
     rows = []
     for size in SIZES:
         given = operands(size)

@@ -1,4 +1,4 @@
-"""What the system says about this process: memory, page faults, the machine; and the pools of jitgrad."""
+"""Memory and page faults of this process, the machine, and the allocations of jitgrad's pools."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _status(field: str) -> int:
 
 
 def resident() -> int:
-    """Bytes of memory in use now; 0 where the system does not say."""
+    """Bytes of memory in use now; 0 on systems without /proc."""
     try:
         return _status("VmRSS")
     except OSError:
@@ -34,13 +34,13 @@ def resident() -> int:
 
 
 def forget_peak() -> None:
-    """Start measuring the peak anew, where the system can."""
+    """Reset the measured peak, on systems that can."""
     with contextlib.suppress(OSError):
         Path("/proc/self/clear_refs").write_text(_CLEAR_PEAK, encoding="ascii")
 
 
 def peak() -> int:
-    """The largest number of bytes in use since ``forget_peak`` (where that works; otherwise since the start)."""
+    """The most bytes in use since ``forget_peak`` (or since the start, on systems that cannot reset it)."""
     try:
         return _status("VmHWM")
     except OSError:
@@ -49,7 +49,7 @@ def peak() -> int:
 
 
 def allocations() -> int:
-    """Blocks that jitgrad's pools took from the system so far; 0 if jitgrad was never loaded."""
+    """The allocations of jitgrad's pools so far; 0 if jitgrad was never loaded."""
     if "jitgrad.runtime.program" not in sys.modules:
         return 0
     from jitgrad.eager import buffer_pool
@@ -66,23 +66,23 @@ def _cpu_model() -> tuple[str, str]:
     except OSError:
         return platform.processor() or platform.machine(), ""
     fields = dict(line.split(":", 1) for line in text.split("\n\n")[0].splitlines() if ":" in line)
-    known = {key.strip(): value.strip() for key, value in fields.items()}
-    flags = known.get("flags", "").split()
+    values = {key.strip(): value.strip() for key, value in fields.items()}
+    flags = values.get("flags", "").split()
     vectors = next((name for name in ("avx512f", "avx2", "avx", "asimd") if name in flags), "")
-    return known.get("model name", platform.machine()), vectors
+    return values.get("model name", platform.machine()), vectors
 
 
 def machine(threads: int) -> dict[str, str]:
     """The machine and the versions, as printed above every table."""
     model, vectors = _cpu_model()
     cores = os.cpu_count() or 1
-    found = {"cpu": model, "cores": str(cores), "vectors": vectors, "threads": str(threads)}
-    found["python"] = platform.python_version()
+    facts = {"cpu": model, "cores": str(cores), "vectors": vectors, "threads": str(threads)}
+    facts["python"] = platform.python_version()
     for name in ("numpy", "numba", "torch", "jax"):
         try:
-            found[name] = metadata.version(name)
+            facts[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
     if hasattr(os, "getloadavg"):
-        found["load"] = f"{os.getloadavg()[0]:.1f}"
-    return found
+        facts["load"] = f"{os.getloadavg()[0]:.1f}"
+    return facts

@@ -1,4 +1,4 @@
-"""What a workload is: one function over a namespace, its inputs, and how exact it has to be."""
+"""A workload: one function over a namespace, its inputs, and the accuracy it must reach."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ Variant = tuple[Callable[..., Any], tuple[Any, ...], Callable[[Any], list[Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A function to compare.
+    """A function to measure with every library.
 
-    ``function(peer)`` returns the function of the inputs, not yet compiled. With ``carries``, its last result is its
-    first argument of the next call (the state of a training step), as in a real loop.
+    ``function(peer)`` returns the function of the inputs, not compiled. With ``carries``, its last result is the first
+    argument of the next call (the state of a training step), as in a real loop.
 
     ``variants`` are other forms of the same work, such as an optimiser that changes parameters in place:
-    ``builder(inputs) -> (function, arguments, arrays)``; ``arrays(result)`` of the first call is compared with the
-    reference's first results.
+    ``builder(inputs) -> (function, arguments, arrays)``. ``arrays(result)`` of the first call is compared with the first
+    results of the reference.
     """
 
     name: str
@@ -43,10 +43,10 @@ class Workload:
 
 
 def to_float64(tree: Any) -> Any:
-    """The arrays with floats widened, for the reference."""
+    """The arrays with floats as float64, for the reference."""
     return tree_map(lambda x: x.astype(np.float64) if x.dtype.kind == "f" else x, tree)
 
 
 def f32(rng: np.random.Generator, *shape: int, scale: float = 1.0) -> np.ndarray[Any, Any]:
-    """Normal numbers in float32."""
+    """Normally distributed float32 numbers."""
     return np.multiply(rng.standard_normal(shape, np.float32), np.float32(scale))

@@ -1,9 +1,9 @@
-"""A loss of one's own: Black-Scholes prices over a grid, their first and second derivatives in one pass.
+"""A custom loss: Black-Scholes prices over a grid with their first and second derivatives, in one pass.
 
     python examples/black_box_loss.py
 
-No library has this loss ready. It is written with plain ops and two ops of one's own, which ``elementwise`` makes of
-scalar Python functions and differentiates. Under ``jit`` the price, delta, vega and gamma of every spot and strike are
+No library has this loss. It uses ordinary ops and two custom ops, which ``elementwise`` makes from scalar Python
+functions and differentiates. Under ``jit`` the price, delta, vega and gamma of every spot and strike are
 computed in one pass over the grid, and agree with the closed forms; the gradient of a robust loss then finds the
 volatility that explains the prices.
 
@@ -44,7 +44,7 @@ def call_price(spot: Any, strike: Any, volatility: Any) -> Any:
 
 
 def total_price(spot: Any, strike: Any, volatility: Any) -> Any:
-    """The sum over the grid, so that a gradient with respect to a full grid is the derivative of each price."""
+    """The sum over the grid: its gradient is the derivative of each price."""
     return call_price(spot, strike, volatility).sum()
 
 
@@ -77,7 +77,7 @@ def closed_forms(spot: Any, strike: Any, volatility: Any) -> dict[str, Any]:
 
 @jg.jit
 def mispricing(volatility: Any, spot: Any, strike: Any, market: Any) -> Any:
-    """How far model prices are from the market's, as a loss that a few wrong quotes do not dominate."""
+    """The distance of model prices from the market's, as a loss that a few wrong quotes do not dominate."""
     return robust(call_price(spot, strike, volatility) - market, 1.0).mean()
 
 
@@ -98,10 +98,10 @@ def main(spots: int = 300, strikes: int = 200, steps: int = 200) -> dict[str, fl
     spot = np.repeat(np.linspace(60.0, 140.0, spots)[:, None], strikes, axis=1)
     volatility = np.full_like(spot, VOLATILITY)
     grid = [jg.tensor(a) for a in (spot, strike, volatility)]
-    found, expected = greeks(*grid), closed_forms(spot, strike, volatility)
+    computed, expected = greeks(*grid), closed_forms(spot, strike, volatility)
     for kernel in greeks.kernels(*grid):
         print(kernel.source)
-    errors = {name: float(np.abs(found[name].numpy() - expected[name]).max()) for name in expected}
+    errors = {name: float(np.abs(computed[name].numpy() - expected[name]).max()) for name in expected}
     for name, error in errors.items():
         print(f"{name:6s} {spots} x {strikes}   largest error {error:.1e}")
         assert error < 1e-10, f"{name} is off by {error}"

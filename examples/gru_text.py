@@ -1,10 +1,10 @@
-"""A character GRU that learns to write Python: forty unrolled steps, backward through time and Adam as one function.
+"""A character GRU that learns to write Python: forty unrolled steps, backward and Adam in one function.
 
     python examples/gru_text.py
 
-The text is the source of a module of the Python installation that runs this. One call of ``step`` is a whole training
+The text is the source of a module of the standard library. One call of ``step`` is a whole training
 step on a batch of windows of the text. All time steps have the same shapes, so they share their kernels: twice as
-many steps take longer to trace, and compile hardly anything more.
+many steps take longer to trace, but compile almost no new kernels.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def read_text(path: str) -> Text:
 
 
 class Writer(nn.Module):
-    """The characters so far -> scores for the next one."""
+    """Scores for the next character, from the characters so far."""
 
     def __init__(self, characters: int, hidden: int) -> None:
         self.embedding = nn.Embedding(characters, 32)
@@ -71,7 +71,7 @@ class Writer(nn.Module):
 
 
 def main(steps: int = 400, unroll: int = 40, batch: int = 32, hidden: int = 128, every: int = 100) -> list[float]:
-    """Train, print a sample and what was compiled; the loss of every step."""
+    """Train, print a sample and the compile counters; returns the loss of every step."""
     text = read_text(textwrap.__file__)
     generator = np.random.default_rng(0)
     jg.manual_seed(0)

@@ -1,9 +1,9 @@
-"""Fits the polynomial coefficients of this package and prints ``coefficients.py``.
+"""Fits the polynomial coefficients of jitgrad's vector mathematics and prints ``coefficients.py``.
 
 Run ``python -m tools.fit_vecmath > coefficients.py`` (needs mpmath). Every polynomial is a weighted
 minimax fit by the exchange algorithm of Remez (Comptes Rendus 198, 1934) on a Chebyshev-spaced grid, or the
-least-squares fit where that is the closer one because the exchange does not settle. Coefficients are rounded to the
-format one by one, lowest order first, and the rest is fitted again around each rounded one
+least-squares fit where that is more accurate because the exchange does not converge. Coefficients are rounded to the
+format one by one, lowest order first, and the others are fitted again after each
 (Brisebarre, Muller, Tisserand: "Computing machine-efficient polynomial approximations", ACM TOMS 32, 2006).
 """
 
@@ -34,7 +34,7 @@ class Target:
 
 
 def _odd(function: Real) -> Real:
-    """``z -> (f(x) - x) / x**3`` with ``x = sqrt(z)``: what is left of an odd function after its first term."""
+    """``z -> (f(x) - x) / x**3`` with ``x = sqrt(z)``: the remainder of an odd function after its first term."""
 
     def rest(z: Any) -> Any:
         x = mp.sqrt(z)

@@ -1,4 +1,4 @@
-"""All workloads, by name, in the order in which they are run."""
+"""All workloads by name, in the order of their runs."""
 
 from __future__ import annotations
 

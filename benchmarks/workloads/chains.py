@@ -25,7 +25,7 @@ def _chain(peer: Peer) -> Callable[..., Any]:
 
 
 def _layers(peer: Peer) -> Callable[..., Any]:
-    """Six tanh and sigmoid layers, each with a bias that is broadcast along the rows."""
+    """Six tanh and sigmoid layers, each with a bias broadcast along the rows."""
     xp = peer.xp
 
     def loss(x: Any, biases: Any) -> Any:

@@ -14,10 +14,10 @@ from benchmarks.workload import Arrays, Sizes, Workload, f32
 
 def layers(rng: np.random.Generator, widths: Sequence[int]) -> list[Any]:
     """Weights and biases of a dense network, in one flat list."""
-    found = []
+    parameters = []
     for n, m in zip(widths[:-1], widths[1:], strict=True):
-        found += [f32(rng, n, m, scale=math.sqrt(2 / n)), f32(rng, m, scale=0.01)]
-    return found
+        parameters += [f32(rng, n, m, scale=math.sqrt(2 / n)), f32(rng, m, scale=0.01)]
+    return parameters
 
 
 def dense(xp: Any, parameters: Sequence[Any], x: Any, activation: Callable[[Any], Any]) -> Any:

@@ -63,7 +63,7 @@ def _rms_inputs(rng: np.random.Generator, sizes: Sizes) -> Arrays:
 
 
 def _batch_norm(peer: Peer) -> Callable[..., Any]:
-    """Images [n, channels, h, w], standardised per channel over the others, scaled, shifted, rectified."""
+    """Images [n, channels, h, w], standardised per channel, scaled, shifted, rectified."""
     xp = peer.xp
 
     def loss(x: Any, weight: Any, bias: Any) -> Any:
@@ -139,7 +139,7 @@ WORKLOADS = (
         _batch_norm,
         {"images": 32, "channels": 64, "side": 56},
         {"images": 4, "channels": 3, "side": 5},
-        limits="memory: the images once, while the sums of a channel, each of which needs the one before, find it in cache",
+        limits="memory: the images once; the sums of a channel, one after the other, read it from the cache",
     ),
     Workload(
         "cross_entropy",

@@ -16,7 +16,7 @@ RATE, KEEP_FIRST, KEEP_SECOND, EPS = 1e-3, 0.9, 0.999, 1e-8
 def adam(xp: Any, state: Any, gradients: Any) -> Any:
     """The new (parameters, first moments, second moments) after the first step (Kingma and Ba 2015).
 
-    The step count stays 1: its bias corrections are numbers, and no library gains or loses by that.
+    The step count stays 1, so bias corrections are constants, for every library.
     """
     rows = []
     for p, m, v, g in zip(*state, gradients, strict=True):
@@ -66,7 +66,7 @@ def _torch_in_place(inputs: Arrays) -> Variant:
 
 VARIANTS = {"jitgrad.module": _in_place, "torch.module": _torch_in_place}
 
-# spread evenly over the logarithm, as the tensors of a convolutional network roughly are
+# evenly spaced in the logarithm, roughly like the tensors of a convolutional network
 MIXED = tuple(int(64 * (1e6 / 64) ** (k / 149)) for k in range(150))
 
 

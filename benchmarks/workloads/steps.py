@@ -1,4 +1,4 @@
-"""Training steps of dense networks with Adam: parameters passed in and returned, and the in-place form beside it."""
+"""Training steps of dense networks with Adam: with parameters passed in and returned, and in place."""
 
 from __future__ import annotations
 
@@ -30,9 +30,8 @@ def _step(peer: Peer) -> Callable[..., Any]:
 
 
 def _inputs(rng: Any, sizes: Any) -> Arrays:
-    """Moments as in the middle of a training: the first step of all divides every gradient by its own size.
-
-    Where a gradient is next to nothing, that quotient is a matter of rounding, in any library.
+    """Moments as in the middle of a training. The very first step divides every gradient by its own size, and where a
+    gradient is nearly zero, that quotient is rounding noise in any library.
     """
     parameters, x, labels = mlp_inputs(rng, sizes)
     first = [1e-3 * f32(rng, *p.shape) for p in parameters]
