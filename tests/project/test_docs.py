@@ -1,10 +1,11 @@
-"""The pages in docs/ say what is so: their programs run, their outputs are compared, their lists are complete.
+"""The pages in docs/ hold: their programs run, their outputs are compared, their lists and words are those of the code.
 
 After a change that is meant to show, ``pytest tests/project/test_docs.py --update-golden`` writes the outputs and tables anew.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import linecache
@@ -22,7 +23,7 @@ from jitgrad.compiler.pipeline import PASSES
 from jitgrad.core import config
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PROGRAM = re.compile(r"```python\n(?P<code>.*?)```\n(?:\n```text\n(?P<output>.*?)```\n)?", re.DOTALL)
 # pages that show programs without being about to run them: other people's, or fragments
 SHOWN_ONLY = {"PERFORMANCE.md"}
@@ -88,24 +89,71 @@ def test_links_lead_somewhere():
             assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"
 
 
-def test_architecture_names_every_room_and_only_those():
+def test_architecture_names_every_folder_and_only_those():
     text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
     listing = text[text.index("## Rooms") :].split("```")[1]
-    listed = set(re.findall(r"^  ([a-z_]+)(?:/|\.py)", listing, re.MULTILINE))
-    rooms = {p.stem for p in (ROOT / "jitgrad").iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()}
+    listed: list[str] = []
+    for indent, name in re.findall(r"^( +)([a-z_]+)(?:/|\.py)", listing, re.MULTILINE):
+        listed.append(name if len(indent) == 2 else f"{listed[-1].split('/')[0]}/{name}")
+    package = ROOT / "jitgrad"
+    folders = {str(path.parent.relative_to(package)) for path in package.rglob("__init__.py")} - {"."}
 
-    assert listed == rooms - {"__init__"}
+    assert sorted(listed) == sorted(folders | {"__main__"})
 
 
-def test_architecture_names_the_passes_in_order(request: pytest.FixtureRequest):
-    page = ROOT / "docs" / "ARCHITECTURE.md"
-    text = page.read_text(encoding="utf-8")
-    line = " . ".join(run.__name__ for run in PASSES)
-    if request.config.getoption("--update-golden"):
-        page.write_text(re.sub(r"(?<=  passes       ).*", line, text), encoding="utf-8")
-        return
+def test_list_of_passes_is_in_order():
+    text = (ROOT / "docs" / "internals" / "passes.md").read_text(encoding="utf-8")
 
-    assert f"  passes       {line}\n" in text
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == [run.__name__ for run in PASSES]
+
+
+def names_in_the_package() -> set[str]:
+    """Names of folders, files, classes, functions and variables."""
+    names: set[str] = set()
+    for path in (ROOT / "jitgrad").rglob("*.py"):
+        names |= {path.stem, path.parent.name}
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+                names.add(node.name)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                names.add(node.id)
+    return names
+
+
+def test_glossary_names_code_that_exists():
+    text = (ROOT / "docs" / "GLOSSARY.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\|.*\| `(\w+)` \|$", text, re.MULTILINE)
+
+    assert named
+    assert not set(named) - names_in_the_package()
+
+
+# Words that the glossary replaces: as names in the code, or anywhere in the pages.
+RETIRED = """
+    lanewise leaving twin widen_halves spell_reductions spell_vector_products
+    turn_shared_factors sink_permutations sum_terms_apart share_places
+""".split()
+
+
+def test_retired_words_stay_away():
+    words = re.compile(rf"\b(?:{'|'.join(RETIRED)})\b")
+    files = [*(ROOT / "jitgrad").rglob("*.py"), *PAGES]
+    lines = [
+        f"{path.relative_to(ROOT)}:{number}: {match[0]}"
+        for path in files
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for match in words.finditer(line)
+    ]
+
+    assert not lines
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if not p.name.startswith("PERFORMANCE")], ids=lambda page: page.name)
+def test_lines_of_prose_are_short(page: Path):
+    prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    long = [line for line in prose.splitlines() if len(line) > 100 and not line.startswith("|")]
+
+    assert not long
 
 
 def test_reference_lists_every_public_name():
