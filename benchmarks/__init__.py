@@ -1,4 +1,4 @@
-"""jitgrad against NumPy, PyTorch and JAX: the same functions, checked first, then timed side by side."""
+"""jitgrad against NumPy, PyTorch and JAX: the same functions, checked first, then timed in turn."""
 
 from benchmarks.cli import main
 

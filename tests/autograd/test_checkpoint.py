@@ -1,4 +1,4 @@
-"""checkpoint must give the gradients of the plain function, keep less, and notice what changed in between."""
+"""checkpoint gives the gradients of the plain function, saves less, and notices changes in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""jg.autograd.grad: the gradients that were asked for, and no other ``.grad``."""
+"""jg.autograd.grad: the requested gradients, and no other ``.grad``."""
 
 from __future__ import annotations
 

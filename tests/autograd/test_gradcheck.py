@@ -1,4 +1,4 @@
-"""gradcheck must accept right gradients and name what is wrong about others."""
+"""gradcheck accepts correct gradients and names the error of others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tapes list what was recorded; print_graph lists the history of a tensor."""
+"""Tapes list the recorded ops; print_graph lists the history of a tensor."""
 
 from __future__ import annotations
 

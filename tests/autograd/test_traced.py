@@ -1,4 +1,4 @@
-"""Autograd works on traced values as on data: transforms recorded into a graph give the eager numbers."""
+"""Autograd on traced values: transforms recorded into a graph give the eager numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Float literals in kernels: in the text the first time a structure is seen, parameters when it comes with others."""
+"""Float literals in kernels: in the text of the first kernel of a structure, parameters of later ones."""
 
 from __future__ import annotations
 

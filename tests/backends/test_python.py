@@ -1,4 +1,4 @@
-"""The python backend: kernels as Python that can be stepped, and that cannot leave its buffers."""
+"""The python backend: kernels that a debugger can step through, with bounds checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark runner itself: wrong answers are failures, failures stay in their row, and records survive a file."""
+"""The benchmark runner: wrong answers are failures, failures stay in their row, and records survive a file."""
 
 from __future__ import annotations
 

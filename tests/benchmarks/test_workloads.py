@@ -1,4 +1,4 @@
-"""Every workload at a tiny size: each library that is installed agrees with the float64 answer."""
+"""Every workload at a tiny size: each installed library agrees with the float64 reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every pass takes a number of steps that is linear, or n log n, in the number of ops: counted, not timed."""
+"""Every pass takes a number of steps linear, or n log n, in the number of ops: counted, not timed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decisions of the fuser: how many kernels, what they read and write, and that one odd op unfuses nobody else."""
+"""Decisions of fusion: the number of kernels, their operands, and the effect of one unfusable op."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""float16 in kernels: eager's bits for every value and op, conversions, reductions, gradients, and where it is refused."""
+"""float16 in kernels: eager's bits for every value and op, conversions, reductions, gradients, and errors."""
 
 from __future__ import annotations
 

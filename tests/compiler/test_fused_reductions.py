@@ -1,4 +1,4 @@
-"""Reductions over any axes, with what stands before and after them, in one compiled function."""
+"""Reductions over any axes, with ops before and after them, in one compiled function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of a program that are alike go through the compiler once; nearly alike ones do not, and all are right."""
+"""Isomorphic subgraphs are compiled once, nearly isomorphic ones are not, and all results are correct."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assignments to parts of arrays: written where the array lies if nobody sees its old values, else into a copy."""
+"""Assignments to parts of arrays: in place if no other op reads the old values, else in a copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What error messages show of the values they complain of."""
+"""Values in error messages."""
 
 from __future__ import annotations
 

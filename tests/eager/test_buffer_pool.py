@@ -1,4 +1,4 @@
-"""The buffer pool: memory is reused as soon as, and only when, nobody can see it any more."""
+"""The buffer pool reuses memory as soon as, and only when, no reference to it is left."""
 
 import sys
 import threading

@@ -1,4 +1,4 @@
-"""What a trace itself changed in Python state: reported, and put back."""
+"""Python state that a trace changed is reported and restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads that no guard can watch: an error before tracing, which names the line and the remedy."""
+"""Reads that no guard can watch are errors before tracing, with the line and the remedy."""
 
 # ruff: noqa: SIM115, PLC3002  (the lambdas are the functions under test)
 from __future__ import annotations

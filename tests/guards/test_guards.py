@@ -1,4 +1,4 @@
-"""What changes around a traced function, and whether its guard notices. Nothing here needs to run the function."""
+"""Changes around a traced function, and whether its guard notices them, without running the function."""
 
 from __future__ import annotations
 

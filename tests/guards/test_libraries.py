@@ -1,4 +1,4 @@
-"""What library code does with the user's functions and objects: reached although the user's code does not name it."""
+"""The user's functions and objects that library code uses are discovered too."""
 
 
 from __future__ import annotations

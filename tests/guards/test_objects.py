@@ -1,4 +1,4 @@
-"""Objects, classes and modules around a traced function: which attributes its guard watches, and how it names them."""
+"""Objects, classes and modules around a traced function: guarded attributes and their names."""
 
 
 from __future__ import annotations

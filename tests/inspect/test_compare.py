@@ -1,4 +1,4 @@
-"""compare: what it checks, what it leaves alone, what it says."""
+"""compare: its checks, its side effects, and its table."""
 
 from __future__ import annotations
 

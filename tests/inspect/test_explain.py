@@ -1,4 +1,4 @@
-"""explain: the steps, their bytes and lines, why neighbours stayed apart, what backward keeps."""
+"""explain: the steps, their bytes and lines, reasons against fusion, and values kept for backward."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""report: one HTML file that needs nothing else."""
+"""report: one self-contained HTML file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repro scripts: they run alone, agree where the kernel is right, and show where it is wrong."""
+"""Repro scripts run alone, agree where the kernel is correct, and show where it is not."""
 
 from __future__ import annotations
 

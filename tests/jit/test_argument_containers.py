@@ -1,4 +1,4 @@
-"""Dicts and lists as arguments: their order is seen, and changes of them are refused."""
+"""Dicts and lists as arguments: their order counts, and changes of them are refused."""
 
 from __future__ import annotations
 

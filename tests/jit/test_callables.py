@@ -1,4 +1,4 @@
-"""What @jit decorates: methods, modules, partials, functions in functions; its options, and switching it off."""
+"""Callables that @jit decorates: methods, modules, partials, nested functions; its options, and disabling it."""
 
 from __future__ import annotations
 

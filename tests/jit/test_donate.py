@@ -1,4 +1,4 @@
-"""donate=: results are written over arguments that the caller gives away, and only where nobody can notice."""
+"""donate=: results are written over donated arguments, only where no other reference sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What @jit cannot trace, what fails while it traces, and what its first-call check finds."""
+"""Errors of @jit: untraceable functions, failures while tracing, and mismatches in the first-call check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generated fast path with long lists of tensors: what it accepts, what it passes on, and that it misses nothing."""
+"""The generated fast path with long lists of tensors: accepted and refused calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generated fast path with arguments and results of every kind: what it takes, and what it must leave alone."""
+"""The generated fast path with arguments and results of every kind, accepted and refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first-call check: rounding passes, also where an element consists of nothing else; a wrong element does not."""
+"""The first-call check: rounding passes, even in elements that are rounding noise; a wrong element does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""@jit as its user sees it: arguments, results, what is traced again and what is not."""
+"""@jit for its user: arguments, results, and calls that are traced again or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A recurrence of 120 steps, trained without a garbage collector: nothing of one step survives into the next."""
+"""A recurrence of 120 steps, trained without garbage collection: no object of a step survives the next."""
 
 from __future__ import annotations
 

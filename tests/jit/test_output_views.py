@@ -1,4 +1,4 @@
-"""Results that are views of what the caller has: the same memory, storage and history as eager gives them."""
+"""Results that are views of the caller's tensors: the same memory, storage and history as eager."""
 
 from __future__ import annotations
 

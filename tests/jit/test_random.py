@@ -1,4 +1,4 @@
-"""Random numbers under @jit: those of eager, and the generator advances equally."""
+"""Random numbers under @jit equal eager's, and the generator advances equally."""
 
 from __future__ import annotations
 

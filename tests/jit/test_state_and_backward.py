@@ -1,4 +1,4 @@
-"""State that a compiled function reads and then changes, with backward outside: gradients use the state it read."""
+"""State that a compiled function reads and then changes: backward outside uses the values it read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Assignments at indices in compiled functions: the tensor is changed where it lies, wholly or not at all."""
+"""Assignments at indices in compiled functions change the tensor in place, completely or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers: shapes and names as in torch, initial values, forward formulas, and torch's own numbers where it is there."""
+"""Layers: shapes and names as in torch, initial values, forward formulas, and torch's own numbers if installed."""
 
 from __future__ import annotations
 

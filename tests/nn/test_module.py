@@ -1,4 +1,4 @@
-"""Module: what it registers, in which order and under which names; state; modes; printing; files."""
+"""Module: registration, order and names; state; modes; printing; files."""
 
 from __future__ import annotations
 

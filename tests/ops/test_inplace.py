@@ -1,4 +1,4 @@
-"""In-place changes: what memory holds, where history goes, and what is refused."""
+"""In-place changes: the contents of memory, the history, and refused changes."""
 
 from __future__ import annotations
 

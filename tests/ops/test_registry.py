@@ -1,4 +1,4 @@
-"""Every op of the registry that computes element by element: eager, scalar expression, shapes and dtypes agree."""
+"""Every elementwise op of the registry: eager function, scalar expression, shapes and dtypes agree."""
 
 from __future__ import annotations
 

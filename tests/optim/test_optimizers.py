@@ -1,4 +1,4 @@
-"""Optimisers against their formulas, against torch, and the promises that compiled training steps rely on."""
+"""Optimisers against their formulas and torch, and the properties that compiled training steps rely on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A training step recorded as a program and run from it, again and again, is the step run eagerly."""
+"""A recorded training step, run repeatedly, equals the step run eagerly."""
 
 from __future__ import annotations
 

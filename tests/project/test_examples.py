@@ -1,4 +1,4 @@
-"""Every example runs, small, and reaches what it promises."""
+"""Every example runs at a small size and reaches its stated result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``import jitgrad`` is cheap: compilers and everything for output are imported when they are needed."""
+"""``import jitgrad`` is cheap: compilers and output modules are imported when they are needed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs: their buffers, their steps, and calls that overlap."""
+"""Programs: their buffers, their steps, and overlapping calls."""
 
 from __future__ import annotations
 

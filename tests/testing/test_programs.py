@@ -1,4 +1,4 @@
-"""Random programs: reproducible, tame, varied, and with right gradients."""
+"""Random programs: reproducible, bounded, varied, and with correct gradients."""
 
 from __future__ import annotations
 

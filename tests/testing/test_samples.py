@@ -1,4 +1,4 @@
-"""sample_operands, evaluate_scalar and check_grads: what they draw, compute and refuse."""
+"""sample_operands, evaluate_scalar and check_grads: their samples, results and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What LLVM makes of the vector mathematics, and how the namespaces treat types."""
+"""LLVM's code for the vector mathematics, and the types of the namespaces."""
 
 from __future__ import annotations
 

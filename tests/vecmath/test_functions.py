@@ -1,4 +1,4 @@
-"""Accuracy and special values of the vector mathematics, in both of its meanings."""
+"""Accuracy and special values of the vector mathematics, compiled and in NumPy."""
 
 from __future__ import annotations
 

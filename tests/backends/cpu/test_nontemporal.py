@@ -1,4 +1,4 @@
-"""Large results go past the caches where that is safe, and nowhere else."""
+"""Large results bypass the caches where that is safe, and nowhere else."""
 
 from __future__ import annotations
 

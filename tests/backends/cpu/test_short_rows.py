@@ -1,4 +1,4 @@
-"""Rows shorter than a vector: tiles of rows turned into lanes, with every kind of statement, stride and remainder."""
+"""Rows shorter than a vector: transposed tiles of rows, with every kind of statement, stride and remainder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions of axes in the middle: one kernel whose vectors run across rows, in every dtype and size."""
+"""Reductions of inner axes: one kernel vectorised across rows, in every dtype and size."""
 
 from __future__ import annotations
 

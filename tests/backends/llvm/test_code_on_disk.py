@@ -1,4 +1,4 @@
-"""Machine code kept on disk: what is found again, what is not, and what must never be stored."""
+"""Machine code on disk: which code is loaded again, and which must never be stored."""
 
 import ctypes
 import subprocess

@@ -1,4 +1,4 @@
-"""Code that LLVM is still working on when it is handed out."""
+"""Code that is used while LLVM still compiles it."""
 
 from __future__ import annotations
 

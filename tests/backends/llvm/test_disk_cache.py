@@ -1,4 +1,4 @@
-"""The disk cache of kernels: what is stored comes back, and nothing damaged or planted is ever run."""
+"""The disk cache of kernels returns what was stored, and never runs damaged or planted files."""
 
 import os
 import subprocess

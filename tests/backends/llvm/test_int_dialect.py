@@ -1,4 +1,4 @@
-"""Control code does what the same Python text does, and everything that it cannot say is refused."""
+"""Control code behaves like the same Python text, and everything outside the dialect is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What kernel source means: loops, kinds of values, and what is refused."""
+"""The meaning of kernel source: loops, types of values, and refused source."""
 
 from __future__ import annotations
 

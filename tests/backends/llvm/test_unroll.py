@@ -1,4 +1,4 @@
-"""How many vectors loops work on side by side."""
+"""The number of vectors that loops process together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may share a loop nest, and what may not."""
+"""Which ops may share a loop nest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a kernel writes over its input: never where several chunks read it."""
+"""A kernel writes over its input only where no other block reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions around kept axes as reductions of whole rows, one for each place along the kept axes."""
+"""Reductions around kept axes as reductions of whole rows, one for each index of the kept axes."""
 
 from __future__ import annotations
 

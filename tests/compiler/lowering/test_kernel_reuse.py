@@ -1,4 +1,4 @@
-"""Groups of one structure share what was found out about the first of them, and groups that differ do not."""
+"""Groups of one structure share the analysis of the first; groups that differ do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which matrix products become one, that the results are the same, and which must stay apart."""
+"""Which matrix products are batched, with the same results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions around a kept axis in two steps: over the end of each row, then over the rows."""
+"""Reductions around a kept axis in two steps: along each row, then over the rows."""
 
 from __future__ import annotations
 

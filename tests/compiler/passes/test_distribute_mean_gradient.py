@@ -1,4 +1,4 @@
-"""Sums of terms instead of terms of sums: fewer sweeps in normalisations, and no sum that is less accurate for it."""
+"""Sums of terms in place of terms of sums: fewer sweeps in normalisations, with the same accuracy."""
 
 from __future__ import annotations
 

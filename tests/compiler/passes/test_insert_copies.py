@@ -1,4 +1,4 @@
-"""Copies the compiler inserts: reshapes of rearranged values and results that show an input run as kernels."""
+"""Copies that the compiler inserts run as kernels: reshapes of permuted values, and results that alias an input."""
 
 from __future__ import annotations
 

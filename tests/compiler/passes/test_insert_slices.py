@@ -1,4 +1,4 @@
-"""Sums of placed parts: written where they belong, the rest zeros, once."""
+"""Sums of padded parts are written in one array, once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A transposed matrix that many small products multiply by is brought into order once."""
+"""A transposed matrix that many small products read is copied in row-major order once."""
 
 from __future__ import annotations
 

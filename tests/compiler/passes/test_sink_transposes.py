@@ -1,4 +1,4 @@
-"""Permuted operands: work sinks below permutations, and what still lies the other way round is turned tile by tile."""
+"""Permuted operands: work moves below permutations, and remaining ones are transposed by tiles."""
 
 from __future__ import annotations
 

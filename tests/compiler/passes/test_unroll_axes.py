@@ -1,4 +1,4 @@
-"""Short axes in parts: which axes, with eager's results, in how many kernels."""
+"""Unrolled short axes: which axes, eager's results, and the number of kernels."""
 
 from __future__ import annotations
 

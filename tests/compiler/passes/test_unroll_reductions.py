@@ -1,4 +1,4 @@
-"""Reductions of a few long rows: one kernel without partial results, and the bits that eager gives."""
+"""Reductions of a few long rows: one kernel without partial results, with eager's bits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrix products as native instructions: how many calls a batch takes, and that they give what NumPy gives."""
+"""Matrix products as native instructions: the number of calls of a batch, and NumPy's results."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_matrices_that_blas_cannot_read_are_left_to_numpy():
     assert calls_of(lambda x, y: x[:, ::-1] @ y, normal(5, 7), normal(7, 3)) == [None]
 
 
-def test_a_slice_of_rows_or_columns_is_read_where_it_lies():
+def test_a_slice_of_rows_or_columns_is_read_without_a_copy():
     assert calls_of(lambda x, y: x[1:4, 2:] @ y, normal(5, 9), normal(7, 3)) == [1]
 
 

@@ -1,4 +1,4 @@
-"""Steps that go row by row together: which ones may, what the native loop makes of them, and that results stay right."""
+"""Steps that go by rows together: which ones may, the native loop's calls, and correct results."""
 
 from __future__ import annotations
 

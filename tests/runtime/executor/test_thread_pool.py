@@ -1,4 +1,4 @@
-"""The worker pool: same bits for any number of threads, and safe to fork, interrupt, share and exit."""
+"""The thread pool: same bits for any number of threads; safe to fork, interrupt, share and exit."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Products by tiles: right for every size and layout, with the same bits however they are cut, and used where they pay."""
+"""Tiled products: correct for every size and layout, with bits that no cut changes, used where they are faster."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def layout(x: np.ndarray, transposed: int) -> MatrixLayout:
 
 
 def multiply(x: np.ndarray, y: np.ndarray, forms: tuple[int, int], block_size: int | None = None) -> np.ndarray:
-    """The products by the machine code, ``block_size`` iterations at a time; what lies beside the result stays as it was."""
+    """The products by the machine code, ``block_size`` iterations at a time; memory beside the result stays unchanged."""
     count, m, k = x.shape
     n, item = y.shape[2], x.itemsize
     out = np.full((count, m + 1, n + 2), 7, x.dtype)

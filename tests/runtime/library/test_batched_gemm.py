@@ -1,4 +1,4 @@
-"""Products of many small matrices are machine code of our own: right for every layout, and used where it pays."""
+"""Batches of small matrix products as machine code: correct for every layout, and used where it is faster."""
 
 from __future__ import annotations
 

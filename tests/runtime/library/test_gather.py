@@ -1,4 +1,4 @@
-"""Elements read at places, in compiled programs: eager's bits and errors, on any number of threads."""
+"""Reads at indices in compiled programs: eager's bits and errors, on any number of threads."""
 
 from __future__ import annotations
 
@@ -98,10 +98,10 @@ def test_an_index_out_of_bounds_is_eagers_error(name: str, fails_as_eager: Calla
 def test_operands_that_lie_elsewhere_are_numpys() -> None:
     x, i = values("f", 8, 9), below(9, 40)
 
-    def turned(x: Any, i: Any) -> Any:
+    def transposed(x: Any, i: Any) -> Any:
         return jg.take(x.T, i, axis=0)
 
-    np.testing.assert_array_equal(jit(turned, check="off")(x, i).numpy(), turned(jg.tensor(x), jg.tensor(i)).numpy())
+    np.testing.assert_array_equal(jit(transposed, check="off")(x, i).numpy(), transposed(jg.tensor(x), jg.tensor(i)).numpy())
 
 
 @pytest.mark.usefixtures("always")

@@ -1,4 +1,4 @@
-"""Machine code in place of library functions: the bits of eager, for any layout, on any number of threads."""
+"""Machine code for library functions: bit-identical to eager, for any layout and number of threads."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_searches_in_what_is_not_sorted_are_numpys(side: str) -> None:
 
 
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
-    "turned": lambda x: x.T,
+    "transposed": lambda x: x.T,
     "backwards": lambda x: x[::-1, ::-1],
     "every other": lambda x: x[::2, 1::3],
     "repeated": lambda x: np.broadcast_to(x[:1, :], x.shape),
@@ -180,15 +180,15 @@ def test_where_numpys_search_stays() -> None:
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "sum down": lambda x: jg.cumulative_sum(jg.tanh(x), 0),
     "sum along": lambda x: jg.cumulative_sum(x, 1) * 2.0,
-    "sum of turned": lambda x: jg.cumulative_sum(x.T, 1),
+    "sum of transposed": lambda x: jg.cumulative_sum(x.T, 1),
     "sum of flipped": lambda x: jg.cumulative_sum(jg.flip(x, 0), 0),
     "largest position": lambda x: jg.argmax(x, 0),
-    "least of turned": lambda x: jg.argmin(x.T, 1, keepdims=True),
+    "least of transposed": lambda x: jg.argmin(x.T, 1, keepdims=True),
     "top": lambda x: tuple(jg.topk(x, 4)),
-    "top of turned": lambda x: tuple(jg.topk(x.T, 4, axis=0)),
+    "top of transposed": lambda x: tuple(jg.topk(x.T, 4, axis=0)),
     "search": lambda x: jg.searchsorted(jg.linspace(-1, 1, 30), x),
     "gradient of sum": jg.grad(lambda x: (jg.cumulative_sum(x, 0) ** 2).sum()),
-    "gradient of sum of turned": jg.grad(lambda x: (jg.cumulative_sum(x.T, 0) ** 2).sum()),
+    "gradient of sum of transposed": jg.grad(lambda x: (jg.cumulative_sum(x.T, 0) ** 2).sum()),
     "gradient of top": jg.grad(lambda x: (jg.topk(x, 4, axis=0).values ** 2).sum()),
 }
 

@@ -1,4 +1,4 @@
-"""Elements written or added at places, in compiled programs: eager's bits and errors, on any number of threads."""
+"""Writes and additions at indices in compiled programs: eager's bits and errors, on any number of threads."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_gradients_of_lookups_are_added_where_zeros_were(
     np.testing.assert_array_equal(jit(gradient, check="off")(*args).numpy(), gradient(*args).numpy())
     *_, last = calls(gradient, *args)
     assert last.step.reads[0].location is last.step.writes[0].location
-    assert (native(last), last.in_place) == (backend == "cpu", True)  # NumPy changes it where it lies, too
+    assert (native(last), last.in_place) == (backend == "cpu", True)  # NumPy changes it in place too
 
 
 @pytest.mark.usefixtures("always")
