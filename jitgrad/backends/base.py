@@ -11,7 +11,9 @@ from jitgrad.backends.codegen.scalar import function_name
 from jitgrad.backends.codegen.source import Source
 from jitgrad.compiler.lowering.kernel_ir import Compute, Kernel
 from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.compiler.pipeline import Pass
 from jitgrad.compiler.plan import OpStep, Plan
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Dtype
 from jitgrad.core.ir import Graph
 
@@ -77,6 +79,8 @@ class Target(Protocol):
     """Something that programs are compiled for. `jitgrad.backends.targets` lists all of them."""
 
     name: str
+    tuning: Tuning
+    passes: Sequence[Pass]
 
     def warm_up(self) -> None:
         """Start compiling code that every program needs, while the function is traced."""

@@ -9,7 +9,14 @@ from jitgrad.backends.python import PythonTarget
 from jitgrad.core import config
 from jitgrad.core.errors import ArgumentError
 
-TARGETS: dict[str, Target] = {target.name: target for target in (CpuTarget(), NumbaTarget(), PythonTarget())}
+TARGETS: dict[str, Target] = {
+    target.name: target
+    for target in (
+        CpuTarget(),
+        NumbaTarget(),
+        PythonTarget(),
+    )
+}
 
 
 def find_target(name: str | None) -> Target:

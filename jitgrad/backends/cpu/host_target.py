@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jitgrad.backends.base import CompiledLaunch, KernelCache
@@ -11,7 +11,9 @@ from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cpu.row_loops import emit_cpu
 from jitgrad.compiler.lowering.kernel_ir import Kernel
 from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.compiler.pipeline import PASSES, Pass
 from jitgrad.compiler.plan import OpStep, Plan
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Dtype
 from jitgrad.core.ir import Graph
 from jitgrad.eager.buffer_pool import POOL
@@ -24,6 +26,9 @@ from jitgrad.runtime.program import Program
 
 class HostTarget(ABC):
     """A target whose kernels read and write NumPy arrays."""
+
+    tuning = Tuning()
+    passes: Sequence[Pass] = PASSES
 
     def __init__(self) -> None:
         self._kernels = KernelCache(self.load)
