@@ -48,7 +48,7 @@ def test_other_libraries_agree_with_the_reference(name: str):
 
 @pytest.mark.parametrize("name", ["gelu_chain", "residual_norm_gelu", "gru", "pinn", "transformer"])
 def test_gradients_are_those_of_finite_differences(name: str):
-    """Along one random direction, in float64: the reference where neither PyTorch nor JAX is installed."""
+    """Checks along one random direction, in float64: the reference where neither PyTorch nor JAX is installed."""
     workload, rng = ALL[name], np.random.default_rng(1)
     peer = libraries.load("jitgrad.eager", 2)
     inputs = workload.inputs(rng, workload.quick)

@@ -16,7 +16,7 @@ def array(*shape: int, grad: bool = False) -> jg.Tensor:
 
 
 def line_of(function: object, text: str) -> int:
-    """The line of the first line of ``function`` that holds ``text``."""
+    """The number of the first line of ``function`` that contains ``text``."""
     lines, first = inspect.getsourcelines(function)
     return next(first + k for k, line in enumerate(lines) if text in line)
 
@@ -159,7 +159,7 @@ def test_measuring_a_differentiable_function_times_both_programs():
 
 
 def test_steps_of_one_structure_are_measured_one_by_one():
-    """The second one's kernel is that of the first, which is not in the program that runs it alone."""
+    """The second step's kernel is a duplicate of the first's, which is not in the program that runs it alone."""
     f = jg.jit(lambda x, w: jg.tanh(jg.tanh(jg.tanh(x @ w) @ w) @ w) @ w)
     report = f.explain(array(3, 3), array(3, 3), measure=True)
 

@@ -23,7 +23,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Machine code for reads and changes at places of arrays of every size."""
+    """Uses machine code for reads and changes at indices of arrays of every size."""
     monkeypatch.setattr(indexed_access, "MIN_NUMPY_NS", 0)
 
 

@@ -98,7 +98,7 @@ def test_results_that_repeat_inputs_or_each_other_have_their_own_memory() -> Non
 
     def f(x: Any) -> Any:
         state.copy_(state + x)
-        y = x * 1.0  # which the compiler takes for x
+        y = x * 1.0  # which the compiler simplifies to x
         return state * 1.0, y.reshape((3, 1)), jg.broadcast_to(y, (2, 3)), jg.ones(3) * 2.0
 
     g = jit(f, check="off")

@@ -15,7 +15,7 @@ SOURCE = "def kernel(out, start, stop):\n    out[0] = start\n    out[1] = stop\n
 
 @pytest.fixture(params=[fastcall.bind, fastcall._bind_with_ctypes])
 def bound(request):
-    """(function, what it was called with)."""
+    """(function, its recorded calls)."""
     code = compile_entry(SOURCE, "kernel", {}, params=("i64*",), key="")
     out = (ctypes.c_int64 * 2)()
     table = (ctypes.c_int64 * 1)(ctypes.addressof(out))
@@ -42,7 +42,7 @@ def test_wrong_arguments_are_errors(bound, arguments):
 
 @pytest.mark.parametrize("bind", [fastcall.bind, lambda loop, words, *owners: fastcall._bind_with_ctypes(loop, words, owners)])
 def test_function_owns_the_memory_it_uses(bind):
-    """A pool that was replaced is still in use by a call that has not ended: it was freed under its feet."""
+    """A replaced pool stays alive while a call still uses it."""
     code = compile_entry(SOURCE, "kernel", {}, params=("i64*",), key="")
     table = (ctypes.c_int64 * 1)(0)
     words = (ctypes.c_int64 * 2)(0, ctypes.addressof(table))

@@ -55,7 +55,7 @@ def test_one_matrix_times_a_batch():
 
 
 def test_heads_of_attention_are_one_call_for_each_example():
-    """(b, t, h, d) seen as (b, h, t, d): heads lie within a row, so they do not follow the examples regularly."""
+    """(b, t, h, d) as (b, h, t, d): heads are parts of a row, so heads and examples are not one regular axis."""
 
     def scores(x, y):
         q, k = (jg.permute_dims(z, (0, 2, 1, 3)) for z in (x, y))

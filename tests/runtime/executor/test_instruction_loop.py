@@ -7,7 +7,7 @@ from jitgrad.backends.llvm.code_object import compile_entry
 from jitgrad.runtime.executor import blas, instruction_loop
 from jitgrad.runtime.executor.thread_pool import ThreadPool
 
-# notes every call it gets: calls[k] for chunk k is (start, stop, how often)
+# records its calls: calls[k] for block k is (start, stop, count)
 NOTE = """
 def kernel(calls, block_size, start, stop):
     k = start // block_size

@@ -13,7 +13,7 @@ import jitgrad as jg
 from jitgrad.compiler.lowering.footprint import Footprint
 from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.jit.decorator import jit
-from jitgrad.runtime.executor import instruction_loop, row_blocking
+from jitgrad.runtime.executor import instruction_loop, row_blocking, tiled_products
 from jitgrad.runtime.executor.row_blocking import Candidate, _Access, _rows_meet, row_block_size
 
 RNG = np.random.default_rng(0)
@@ -23,7 +23,7 @@ spans = st.tuples(st.integers(0, 60), st.integers(0, 12), st.integers(1, 14), st
 
 @given(spans, spans, st.integers(1, 6))
 def test_rows_that_share_a_byte_are_found(a: Any, b: Any, rows: int) -> None:
-    """Against a list of all bytes; where steps differ, or there are none, the answer may be too careful."""
+    """Against a list of all bytes; where steps differ or are 0, the answer may be too cautious."""
 
     def touched(span: Any, r: int) -> set[int]:
         return set(range(span[0] + r * span[1], span[0] + r * span[1] + span[2]))
@@ -76,7 +76,7 @@ def test_weights_that_a_run_writes_end_it(buffers: Any) -> None:
 
 
 def test_memory_used_again_by_rows_of_another_length_ends_a_run(buffers: Any) -> None:
-    """Temporaries share an arena: what is free after one step may be a later one's, for other rows."""
+    """Temporaries share an arena: memory that is free after one step may hold other rows of a later one."""
     (a, b, c, _, e, _), bases = buffers
     wide = Candidate(ROWS, (Footprint((c, 0), 0, 64, 64, False), Footprint((e, 0), 0, 128, 128, True)))
     bases[e] = bases[a]
@@ -113,7 +113,7 @@ def recurrent(w: Any, x: Any, between: Any) -> Any:
 
 
 def in_row_blocks(function: Any, *args: Any) -> int:
-    """How many instructions of the compiled ``function`` are in row blocks."""
+    """The number of instructions of the compiled ``function`` in row blocks."""
     frame = function.lookup(*args).program.runner.frame()
     rows = [row for part in frame.parts for row in getattr(part, "table", ())]
     return sum(int(row[1]) for row in rows if row[0] == instruction_loop.ROW_BLOCKS)
@@ -160,6 +160,27 @@ def test_recurrences_equal_eager(name: str, rows: int) -> None:
         np.testing.assert_allclose(a, d.numpy(), rtol=2e-4, atol=2e-6)
     if name in ("nothing", "elementwise"):
         assert in_row_blocks(compiled, w, x) >= 8
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("layers", [1, 3])
+def test_products_that_tiles_do_alone_go_by_rows_only_with_a_common_matrix(
+    monkeypatch: pytest.MonkeyPatch, layers: int
+) -> None:
+    """A block of rows reads every right matrix whole, which pays if products share it."""
+    monkeypatch.setattr(tiled_products, "vector_bits", lambda: 512)
+    weights = [jg.tensor(RNG.normal(size=(128, 128)).astype(np.float32) / 11) for _ in range(layers)]
+
+    def chain(weights: Any, x: Any) -> Any:
+        for k in range(3):
+            x = jg.tanh(jg.matmul(x, weights[k % layers]))
+        return x
+
+    compiled, x = jit(chain, check="off"), jg.tensor(RNG.normal(size=(64, 128)).astype(np.float32))
+
+    np.testing.assert_allclose(compiled(weights, x).numpy(), chain(weights, x).numpy(), rtol=1e-4, atol=1e-5)
+    assert in_row_blocks(compiled, weights, x) == (6 if layers == 1 else 0)
+    assert len(compiled.lookup(weights, x).program.runner.tiled_products) == (0 if layers == 1 else 3)
 
 
 @pytest.fixture(autouse=True)

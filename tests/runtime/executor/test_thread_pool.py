@@ -37,7 +37,7 @@ def restore_threads():
 
 
 class SumStep:
-    """A two-instruction program: partial sums of ``x`` per chunk, then their sum added to ``out``."""
+    """A two-instruction program: partial sums of ``x`` per block, then their sum added to ``out``."""
 
     def __init__(self, seed=0):
         self.x = np.random.default_rng(seed).standard_normal(N).astype(np.float32)
@@ -89,7 +89,7 @@ def test_thousands_of_tiny_steps(threads):
 
 
 def test_sleeping_workers_take_part_again():
-    """Each of two blocks waits for the other to start, after a pause that is longer than workers spin."""
+    """Each of two blocks waits for the other to start, after a pause longer than workers spin."""
     source = """
 def kernel(seen, start, stop):
     atomic_add(seen, 0, 1)
@@ -116,7 +116,7 @@ def kernel(seen, start, stop):
     not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs and Linux"
 )
 def test_workers_keep_clear_of_the_callers_cpu():
-    """Beside the caller on one CPU, a worker halves nothing, and the scheduler leaves it there for milliseconds."""
+    """A worker on the caller's CPU saves no time, and the scheduler leaves it there for milliseconds."""
     thread_pool.set_num_threads(3)
     step, allowed = SumStep(), os.sched_getaffinity(0)
     step()  # the pool starts, with the CPUs that this thread may use now
@@ -290,7 +290,7 @@ def test_exit_while_a_daemon_thread_runs_tables():
 
 def test_interrupt_leaves_the_pool_usable():
     done = in_new_process(
-        "signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it\n"
         "threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
         "try:\n"
         "    while True: step()\n"

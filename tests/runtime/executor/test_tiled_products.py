@@ -32,7 +32,7 @@ FORMS = [(0, 0), (0, 1), (1, 0), (1, 1)]  # whether the left and the right matri
 
 
 def matrix(rows: int, columns: int, dtype: str, transposed: int, count: int = 1) -> np.ndarray:
-    """Part of larger rows, so that the leading dimension is no size; read as its transpose if ``transposed``."""
+    """Part of larger rows, so that the leading dimension differs from the size; a transposed view if ``transposed``."""
     shape = (columns, rows) if transposed else (rows, columns)
     whole = R.standard_normal((count, shape[0], shape[1] + 3)).astype(dtype)[:, :, :-3]
     return whole.swapaxes(1, 2) if transposed else whole
@@ -77,7 +77,7 @@ def test_sizes_and_layouts(sizes: tuple[int, int, int], forms: tuple[int, int], 
 
 
 @pytest.mark.parametrize("forms", FORMS)
-@pytest.mark.parametrize("sizes", [(37, 150, 300), (300, 150, 37)])  # columns and rows are what threads share
+@pytest.mark.parametrize("sizes", [(37, 150, 300), (300, 150, 37)])  # threads share columns, and rows
 def test_bits_depend_on_nothing_but_the_matrices(sizes: tuple[int, int, int], forms: tuple[int, int]) -> None:
     m, k, n = sizes
     x, y = matrix(m, k, "f4", forms[0]), matrix(k, n, "f4", forms[1])
@@ -117,12 +117,12 @@ def test_a_tile_keeps_its_sums_in_registers(dtype: str) -> None:
 
 @pytest.fixture
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any CPU counts as one with AVX-512."""
+    """Treats every CPU as one with AVX-512."""
     monkeypatch.setattr(tiled_products, "vector_bits", lambda: 512)
 
 
 def tiled(f: Any, *args: Any) -> list[bool]:
-    """Of every product of a program, whether it is done by tiles."""
+    """Of every product of a program, whether tiles compute it."""
     program = f.lookup(*args).program
     gemms = [gemm for step in program.steps for gemm in getattr(step, "products", None) or ()]
     return [gemm in program.runner.tiled_products for gemm in gemms]
@@ -218,19 +218,19 @@ def test_llvm_begins_with_the_code_before_the_passes_do(monkeypatch: pytest.Monk
         x, y = tensor(rows, 300, dtype=np.float64), tensor(300, 256, dtype=np.float64)
         jg.jit(lambda x, y: jg.tanh(x @ y), check="off")(x, y)
 
-    assert asked == ["f64", "passes", "f64", "passes"]  # the third when the program is put together
+    assert asked == ["f64", "passes", "f64", "passes"]  # the third when the program is built
 
 
 @pytest.mark.usefixtures("wide")
 @pytest.mark.parametrize(
     ("sizes", "transposed"),
     [
-        ((32, 64, 192), 0),  # little work, for which BLAS copies nothing
+        ((32, 64, 192), 0),  # little work: BLAS does not pack
         ((16, 100, 64), 1),
-        ((2000, 600, 640), 0),  # much work in every direction
+        ((2000, 600, 640), 0),  # large in all three sizes
         ((600, 520, 576), 1),
-        ((256, 256, 10), 0),  # hardly a panel's columns
-        ((4, 1000, 1024), 0),  # hardly a row for the panels
+        ((256, 256, 10), 0),  # fewer columns than a panel
+        ((4, 1000, 1024), 0),  # few rows for each packed panel
     ],
 )
 def test_other_products_go_to_blas(sizes: tuple[int, int, int], transposed: int) -> None:

@@ -25,7 +25,7 @@ def calls(f: Any, *args: Any) -> list[LibraryCall]:
 
 
 def values(shape: tuple[int, ...], dtype: str, kind: str) -> Any:
-    """``kind``: "plain", "equal" (few different ones, zeros of both signs) or "odd" (NaN, infinite, the largest, least)."""
+    """``kind``: "plain", "equal" (few different values, zeros of both signs) or "odd" (NaN, infinities, largest, smallest)."""
     if kind == "plain":
         return (RNG.normal(size=shape) * 100).astype(dtype)
     if kind == "equal" or dtype == "?":
@@ -38,10 +38,10 @@ def values(shape: tuple[int, ...], dtype: str, kind: str) -> Any:
 
 
 def assert_eager(name: str, *operands: Any, **attrs: Any) -> None:
-    """What stands in for ``name`` gives the bits of its eager function."""
+    """The machine code for ``name`` gives the bits of its eager function."""
     op = REGISTRY[name]
     function = find_kernel(op, [Aval(x.shape, x.dtype) for x in operands], attrs)
-    assert function is not None, f"nothing stands in for {name} of {[x.shape for x in operands]}"
+    assert function is not None, f"no machine code for {name} of {[x.shape for x in operands]}"
     before = [x.copy() for x in operands]
 
     with np.errstate(all="ignore"):
@@ -88,7 +88,7 @@ def test_the_largest(dtype: str, kind: str) -> None:
 def test_the_largest_of_lengths_around_blocks_and_pieces(ending: int) -> None:
     for length in (4096 + ending - 1, 4096 + ending, 4096 + ending + 1):
         x = values((2, length), "f", "plain")
-        x[0] = np.sort(x[0])  # all of the largest are at the end, where the last piece may be short
+        x[0] = np.sort(x[0])  # all the largest are at the end, in the last piece, which may be short
         x[1] = -np.inf
         assert_eager("argtopk", x, axis=1, count=900)
         assert_eager("argtopk", np.full((2, length), np.iinfo("i").min, "i"), axis=1, count=900)
@@ -154,7 +154,7 @@ def test_any_number_of_threads(threads: int) -> None:
         ("cumulative_sum", (300, 70), "e", {"axis": 0, "reverse": False}),
         ("cumulative_sum", (0, 70), "f", {"axis": 0, "reverse": False}),
         ("argmax", (300, 300), "f", {"axis": None}),
-        ("argmax", (300, 300), "f", {"axis": 1}),  # NumPy's vectors are as good for long rows
+        ("argmax", (300, 300), "f", {"axis": 1}),  # NumPy is as fast for long rows
         ("argmax", (300, 300), "?", {"axis": 0}),
         ("argmin", (100, 100), "f", {"axis": 0}),  # small
         ("argmin", (30_000, 3), "f", {"axis": 0}),  # narrow
