@@ -14,7 +14,7 @@ import numpy as np
 from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled
 from jitgrad.core.errors import AnomalyError, AutogradError, ShapeError
 from jitgrad.core.op import missing_vjp
-from jitgrad.core.origin import standing_for
+from jitgrad.core.origin import at_origin
 from jitgrad.core.tape_node import Edge, Node, edge_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import ones_like, zeros
@@ -196,7 +196,7 @@ class _Sweep:
         while self.heap:
             _, node = heapq.heappop(self.heap)
             if self.tracing:
-                with standing_for(node.origin):  # a line of the backward program says which op it differentiates
+                with at_origin(node.origin):  # names the op that a backward op differentiates
                     self.step(node)
             else:
                 self.step(node)

@@ -14,7 +14,7 @@ from jitgrad.compiler.tracer import Source, Trace
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.ir import Graph, TraceNode, Value, evaluate
 from jitgrad.core.op import Kind, OpDef
-from jitgrad.core.origin import standing_for
+from jitgrad.core.origin import at_origin
 from jitgrad.core.tensor import Tensor
 
 # An elementwise value is computed again in the backward program unless that takes more costly operations than this.
@@ -62,7 +62,7 @@ def _replay(graph: Graph, inputs: Sequence[Tensor], trace: Trace) -> tuple[Any, 
     origins = iter([node.origin for node in graph.nodes])
 
     def apply(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        with standing_for(next(origins)):
+        with at_origin(next(origins)):
             return trace.apply_recorded(op, operands, attrs)
 
     return evaluate(graph, tuple(inputs), apply)

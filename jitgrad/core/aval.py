@@ -1,4 +1,4 @@
-"""Shape and dtype arithmetic: what an array looks like, without its data."""
+"""Arithmetic of shapes and dtypes, without data."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def dtype_name(dtype: Dtype) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Aval:
-    """An abstract array: shape and dtype. ``weak`` marks what came from a Python scalar (NEP 50)."""
+    """An abstract array: shape and dtype. ``weak`` marks an array that came from a Python scalar (NEP 50)."""
 
     shape: Shape
     dtype: Dtype
@@ -65,7 +65,7 @@ def _scalar_aval(kind: type) -> Aval:
 
 
 class Count(int):
-    """A number that follows from a shape. Kernels take it as an argument, so that other shapes need no other kernel."""
+    """A number that follows from a shape. Kernels take it as an argument, so another shape needs no new kernel."""
 
 
 def aval_of_scalar(x: bool | int | float) -> Aval:
@@ -128,7 +128,8 @@ def normalize_shape(what: str, shape: Any) -> Shape:
 
 
 # --- dtype rules -------------------------------------------------------------------------------------------------
-# A rule maps (operand avals, **attrs) to (dtype each operand is converted to, dtype of the result), as NumPy's ufunc loops do.
+# A rule maps (operand avals, **attrs) to (dtype that each operand is cast to, dtype of the result), as in
+# NumPy's ufunc loops.
 
 DtypeRule = Callable[..., tuple[tuple[Dtype, ...], Dtype]]
 
@@ -141,8 +142,8 @@ def _key(a: Aval) -> Any:
 
 @lru_cache(maxsize=4096)
 def _ufunc_dtypes(ufunc: np.ufunc, keys: tuple[Any, ...]) -> tuple[tuple[Dtype, ...], Dtype]:
-    """NumPy's own loop resolution; f16 is NumPy's answer to bool and int8 for float functions, and ours."""
-    if all(not isinstance(k, np.dtype) for k in keys):  # weak operands alone: as Python would compute
+    """NumPy's loop resolution. As in NumPy, float functions of bool and int8 give f16."""
+    if all(not isinstance(k, np.dtype) for k in keys):  # only weak operands: Python's dtypes
         keys = tuple(np.dtype(np.float64 if k is float else np.int64) for k in keys)
     resolved = ufunc.resolve_dtypes((*keys, None))
     return tuple(resolved[: len(keys)]), resolved[-1]

@@ -1,4 +1,4 @@
-"""Every JITGRAD_* environment variable and process-wide setting, with its documentation beside it."""
+"""All JITGRAD_* environment variables and process-wide settings, with their documentation."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def read(name: str) -> Any:
 
 
 def documentation() -> str:
-    """All environment variables as a Markdown table: the one in the documentation is made with it."""
+    """All environment variables as a Markdown table."""
     rows = [f"| `{v.name}` | {f'`{v.default}`' if v.default else 'empty'} | {v.doc} |" for v in VARIABLES.values()]
     return "\n".join(["| variable | default | meaning |", "| --- | --- | --- |", *rows])
 

@@ -1,4 +1,4 @@
-"""What holds around the current call, per thread: the interpreter, the grad mode and the open tapes."""
+"""The current interpreter, grad mode and open tapes, per thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jitgrad.core.op import OpDef
 
 
 class Interpreter(Protocol):
-    """What gives ops their meaning: eager execution, or the recording of a trace."""
+    """Evaluates ops: eager execution, or the recording of a trace."""
 
     tracing: bool
 
@@ -18,26 +18,26 @@ class Interpreter(Protocol):
         """The result Tensor (or tuple of Tensors) of ``op``; operands are Tensors, arrays and Python numbers."""
 
     def write(self, target: Any, value: Any) -> None:
-        """Change what ``target`` holds, in place, to ``value`` of the same shape and dtype."""
+        """Replace the contents of ``target`` in place by ``value`` of the same shape and dtype."""
 
     def constant(self, array: Any) -> Any:
         """A new Tensor that holds ``array``."""
 
     def read_grad(self, tensor: Any) -> Any:
-        """``tensor.grad`` as the running function sees it."""
+        """``tensor.grad`` inside the running function."""
 
     def write_grad(self, tensor: Any, grad: Any) -> None:
-        """Set ``tensor.grad`` as the running function sees it."""
+        """Set ``tensor.grad`` inside the running function."""
 
     def current(self, tensor: Any) -> Any:
-        """What ``tensor`` holds now: an array, or a traced Value."""
+        """The present contents of ``tensor``: an array, or a traced Value."""
 
     def explain_missing_value(self, tensor: Any, what: str) -> Exception:
-        """The error for Python asking (through ``what``) for data that is not there while tracing."""
+        """The error for Python code that asks (through ``what``) for data, which a trace does not have."""
 
 
 class CurrentInterpreter:
-    """A ContextVar whose default, the eager interpreter, is filled in once by ``dispatch`` (it needs Tensor)."""
+    """A ContextVar whose default is the eager interpreter, which sets itself because it needs Tensor."""
 
     __slots__ = ("_variable", "eager")
 

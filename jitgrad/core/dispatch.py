@@ -1,4 +1,4 @@
-"""The one door every op goes through: the current interpreter gives the op its meaning, the tape records it."""
+"""`apply_op`, the one door of every op: the current interpreter runs the op, and the tape records it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from jitgrad.core.tensor import Tensor, check_supported
 
 
 def apply_op(op: OpDef, *operands: Any, **attrs: Any) -> Any:
-    """Apply ``op`` to Tensors, arrays and numbers under the current interpreter; tell the tape.
+    """Apply ``op`` to Tensors, arrays and numbers under the current interpreter, and record it on the tape.
 
-    Attributes are exactly the keywords given here. Nothing is read from the caller's frame or from a closure, so two
-    calls that differ in any way differ in their TraceNode too.
+    Attributes are exactly the keywords given here. Nothing is read from the caller's frame or from a closure, so any
+    difference between two calls is a difference between their TraceNodes.
 
     Returns:
         A Tensor, or a tuple of Tensors where ``op.multiple``.
@@ -34,7 +34,7 @@ def apply_op(op: OpDef, *operands: Any, **attrs: Any) -> Any:
 
 
 def aval_of(op: OpDef, x: Any) -> Aval:
-    """What operand ``x`` looks like. Raises OperandError if it is nothing an op can take."""
+    """The aval of operand ``x``. Raises OperandError if no op can take it."""
     if isinstance(x, Tensor):
         return x.aval
     if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):

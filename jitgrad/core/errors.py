@@ -1,4 +1,4 @@
-"""Every exception and warning jitgrad raises: one class per cause, each a subclass of the builtin it resembles."""
+"""All exceptions and warnings: one class per cause, each a subclass of the builtin that it resembles."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ArgumentError(JitgradError, ValueError):
 
 
 class OperandError(JitgradError, TypeError):
-    """Something that is no tensor, array or number was given as an operand."""
+    """An operand is not a tensor, array or number."""
 
 
 class AxisError(JitgradError, ValueError, IndexError):
@@ -38,7 +38,7 @@ class OpDefinitionError(JitgradError, ValueError):
 
 
 class AutogradError(JitgradError, RuntimeError):
-    """The gradient that was asked for does not exist or can no longer be computed."""
+    """The requested gradient does not exist or can no longer be computed."""
 
 
 class InPlaceError(AutogradError):
@@ -70,7 +70,7 @@ class LeakedTracerError(TraceError):
 
 
 class UnguardableError(TraceError):
-    """The function reads or changes something whose later changes @jit could not notice."""
+    """The function reads or changes state whose later changes @jit could not notice."""
 
 
 class DonatedError(JitgradError, RuntimeError):
@@ -78,7 +78,7 @@ class DonatedError(JitgradError, RuntimeError):
 
 
 class GuardError(JitgradError, RuntimeError):
-    """A state that was valid while tracing does not hold for this call."""
+    """State that a trace relies on differs in this call."""
 
 
 class VerifyError(JitgradError, AssertionError):
@@ -90,7 +90,7 @@ class CodegenError(JitgradError, RuntimeError):
 
 
 class BackendError(JitgradError, RuntimeError):
-    """The compiler or the machine below failed."""
+    """LLVM, numba or the machine failed."""
 
 
 class CheckpointError(JitgradError, ValueError):
@@ -102,11 +102,11 @@ class JitgradWarning(UserWarning):
 
 
 class FallbackWarning(JitgradWarning):
-    """A function runs eagerly although @jit was asked for."""
+    """A @jit function runs eagerly."""
 
 
 class MismatchWarning(JitgradWarning):
-    """The fused program disagreed with eager, and is not used."""
+    """The fused program disagreed with eager execution and is not used."""
 
 
 class RetraceWarning(JitgradWarning):
@@ -122,5 +122,5 @@ class _Shortened(reprlib.Repr):
 
 
 def shown(value: object) -> str:
-    """``value`` as an error message shows it: a thousand numbers say no more than the first ones."""
+    """``value`` shortened for an error message, which need not list a thousand numbers."""
     return _Shortened().repr(value)

@@ -1,4 +1,4 @@
-"""What an op is: one record, from which eager meaning, tracing, gradients, kernels and tests all follow."""
+"""`OpDef`, the record of an op, which eager execution, tracing, gradients, kernels and tests all read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Kind(Enum):
     MOVEMENT = "movement"  # the same elements at other indices: broadcast_to, reshape, permute_dims, ...
     INDEX = "index"  # no operands: each element is a function of its own index (iota)
     OPAQUE = "opaque"  # anything else: runs as a call of its own
-    FUSED = "fused"  # a group the compiler made; attr ``body`` is its graph
+    FUSED = "fused"  # a group of the compiler; attr ``body`` is its graph
     PROGRAM = "program"  # a compiled function as an op
 
 
@@ -33,8 +33,8 @@ Vjp = Callable[..., Any]
 class OpDef:
     """One op.
 
-    ``eager(*arrays, **attrs)`` gives its NumPy meaning on arrays already converted to the operand dtypes;
-    ``abstract(avals, attrs)`` the avals of its results. ``vjp`` is either a tuple with one function (or None) per
+    ``eager(*arrays, **attrs)`` computes it with NumPy, on arrays of the operand dtypes. ``abstract(avals, attrs)``
+    gives the avals of its results. ``vjp`` is either a tuple with one function (or None) per
     operand, each returning that operand's gradient, or a single function returning a tuple; both are called as
     ``(g, out, *operands, **attrs)`` on Tensors and are written in ops. A parameter whose name starts with an
     underscore is not read, so nothing is saved for it: the vjp gets the operand's Aval (shape and dtype) instead.
@@ -67,13 +67,13 @@ class OpDef:
 
 
 def missing_vjp(_g: Any, _out: Any, *_operands: Any, **_attrs: Any) -> Any:
-    """The vjp of an op that was given none: backward refuses it, because a missing term makes a gradient wrong."""
+    """The vjp of an op without one: backward refuses it, because a missing term makes a gradient wrong."""
     raise AutogradError("a gradient reaches an op without a vjp")
 
 
 REGISTRY: dict[str, OpDef] = {}
 
-# Functions a scalar expression may call; the vector mathematics of the kernels provides them all.
+# Functions that a scalar expression may call; vecmath and the intrinsics of kernels provide all of them.
 SCALAR_FUNCTIONS = frozenset(
     "abs exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh "
     "tanh asinh acosh atanh sigmoid softplus erf erfc atan2 hypot pow logaddexp copysign nextafter floor "
@@ -144,7 +144,7 @@ def define(
     register: bool = True,
     **rest: Any,
 ) -> OpDef:
-    """Make an OpDef from its signature and check that it hangs together; built-in ops enter the registry.
+    """Make an OpDef from its signature and check that its parts agree; built-in ops enter the registry.
 
     Raises:
         OpDefinitionError: if the parts contradict each other or the name is taken.
@@ -193,11 +193,11 @@ def elementwise(
         return Aval(broadcast_shapes(name, avals), dtype, weak=all(a.weak for a in avals) and dtype.kind != "b")
 
     @lru_cache(maxsize=4096)
-    def known(*looks: tuple[Shape, Dtype, bool]) -> Aval:
-        return result([Aval(*look) for look in looks], {})
+    def cached_result(*fields: tuple[Shape, Dtype, bool]) -> Aval:
+        return result([Aval(*aval) for aval in fields], {})
 
     def abstract(avals: Sequence[Aval], attributes: Mapping[str, Any]) -> Aval:
-        return result(avals, attributes) if attrs else known(*[(a.shape, a.dtype, a.weak) for a in avals])
+        return result(avals, attributes) if attrs else cached_result(*[(a.shape, a.dtype, a.weak) for a in avals])
 
     return define(
         signature, kind=Kind.ELEMENTWISE, scalar=scalar, eager=eager, vjp=vjp, dtypes=dtypes, abstract=abstract, **rest

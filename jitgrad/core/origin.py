@@ -1,4 +1,4 @@
-"""Where in the user's code something happened: the only file that looks at frames, and only to print."""
+"""The user's line that an op came from; the only file that reads stack frames, and only for printing."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from typing import Any
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
-_DEMO = os.path.join(_PACKAGE, "cli", "demo.py")  # written as a user would write it, and seen as such
-_OURS: dict[str, bool] = {}
+_DEMO = os.path.join(_PACKAGE, "cli", "demo.py")  # counts as user code
+_INTERNAL: dict[str, bool] = {}
 
 
 def _is_internal(filename: str) -> bool:
-    """Whether ``filename`` belongs to jitgrad or to the standard library (then it is nobody's line)."""
-    known = _OURS.get(filename)
-    if known is None:
+    """Whether ``filename`` belongs to jitgrad or to the standard library."""
+    internal = _INTERNAL.get(filename)
+    if internal is None:
         path = os.path.abspath(filename)
-        ours = path.startswith(_PACKAGE) and path != _DEMO
+        own = path.startswith(_PACKAGE) and path != _DEMO
         standard = path.startswith(_STDLIB) and "site-packages" not in path
-        _OURS[filename] = ours or standard or filename.startswith("<frozen")
-    return _OURS[filename]
+        internal = _INTERNAL[filename] = own or standard or filename.startswith("<frozen")
+    return internal
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,17 +46,17 @@ class Origin:
 
     @staticmethod
     def capture() -> Origin:
-        """The innermost frame that is not jitgrad's own, or what `standing_for` says. It is only ever printed."""
+        """The innermost frame of the user, or the origin that `at_origin` set. Origins are only printed."""
         pinned = _pinned.get()
         if pinned is not None:
             return pinned
         frame = sys._getframe(1)
         while frame is not None:
             filename = frame.f_code.co_filename
-            ours = _OURS.get(filename)  # asked here once more: this runs for every op, and most frames are ours
-            if ours is None:
-                ours = _is_internal(filename)
-            if not ours:
+            internal = _INTERNAL.get(filename)  # saves a call: this runs for every op, and most frames are internal
+            if internal is None:
+                internal = _is_internal(filename)
+            if not internal:
                 return _at(filename, frame.f_lineno)
             frame = frame.f_back  # type: ignore[assignment]
         return _NOWHERE
@@ -73,14 +73,14 @@ class Origin:
         return Origin.of_code(code) if code is not None else Origin()
 
 
-_at = lru_cache(maxsize=4096)(Origin)  # a loop comes from few lines
+_at = lru_cache(maxsize=4096)(Origin)  # the ops of a loop come from few lines
 _NOWHERE = Origin()
 _pinned: ContextVar[Origin | None] = ContextVar("pinned_origin", default=None)
 
 
 @contextmanager
-def standing_for(origin: Origin) -> Iterator[None]:
-    """Within it, ops are said to come from ``origin``: a replay, or the gradient of an op, stands for that line."""
+def at_origin(origin: Origin) -> Iterator[None]:
+    """Within it, ops have the given origin: a replayed op and the gradient of an op belong to the op's line."""
     token = _pinned.set(origin if origin.line else _pinned.get())
     try:
         yield

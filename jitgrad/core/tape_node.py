@@ -1,4 +1,4 @@
-"""The record of one executed op on the tape: what backward will need, and nothing more."""
+"""The tape's record of one executed op: only the values that backward needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin, stack_text
 from jitgrad.core.tensor import Storage, Tensor
 
-# define() looks at this many operands of a variadic op; one that reads the last of them reads all further ones.
+# define() examines this many operands of a variadic op. A vjp that reads the last of them reads all further ones.
 LAST_COUNTED = 63
 
 _sequence = count()
@@ -25,19 +25,19 @@ def next_sequence() -> int:
     return next(_sequence)
 
 
-# What a gradient flows to: a result of an earlier node, a leaf tensor, or nothing.
+# The destination of a gradient: a result of an earlier node, a leaf tensor, or nothing.
 Edge = tuple["Node", int] | Tensor | None
 
 
 def edge_of(x: Any) -> Edge:
-    """Where the gradient of operand ``x`` goes."""
+    """The destination of the gradient of operand ``x``."""
     if not isinstance(x, Tensor) or not x._requires_grad:
         return None
     return x if x.grad_fn is None else (x.grad_fn, x._out_index)
 
 
 class SavedTensor:
-    """A tensor kept for backward: its data and the version it had, not the Tensor (whose node would be a cycle)."""
+    """A tensor saved for backward: its data and version, not the Tensor, whose node would form a cycle."""
 
     __slots__ = ("aval", "data", "edge", "storage", "version")
 
@@ -49,7 +49,7 @@ class SavedTensor:
         self.edge = edge
 
     def unpack(self, node: Node, edge: Edge) -> Tensor:
-        """The tensor as it was. Raises InPlaceError if its memory was changed since."""
+        """The saved tensor. Raises InPlaceError if its memory has changed since."""
         if self.storage.version != self.version:
             raise InPlaceError(
                 f"backward of {node.op} at {node.origin.full()} needs a tensor {self.aval} that was changed in place "
@@ -66,7 +66,7 @@ class SavedTensor:
 
 
 def _needs(op: OpDef, edges: tuple[Edge, ...]) -> tuple[frozenset[int], bool]:
-    """Which operands, and whether the results, the vjp functions that will run read."""
+    """The operands that the vjp functions to be run read, and whether these read the results."""
     if not isinstance(op.vjp, tuple):
         saves = op.saves[0]
         if op.variadic and LAST_COUNTED in saves:
@@ -82,14 +82,14 @@ def _needs(op: OpDef, edges: tuple[Edge, ...]) -> tuple[frozenset[int], bool]:
 
 
 def _keep(x: Any, edge: Edge, needed: bool) -> Any:
-    """Operand ``x`` as far as backward reads it."""
+    """Operand ``x`` if backward reads it, else its aval."""
     if not isinstance(x, Tensor):
         return x
     return SavedTensor(current_interpreter.get().current(x), x.aval, x._storage, edge) if needed else x.aval
 
 
 class Node:
-    """One executed op: its operands as far as backward reads them, and where their gradients go."""
+    """One executed op: the operands that backward reads, and the destinations of all gradients."""
 
     __slots__ = (
         "__weakref__",
@@ -122,7 +122,7 @@ class Node:
         self.origin = Origin.capture()
         self.stack = stack_text() if anomaly_detection.get() else ""
         self.hooks: dict[int, list[Callable[[Tensor], Tensor | None]]] | None = None
-        self.retained: dict[int, weakref.ref[Tensor]] | None = None  # results that want their gradient in .grad
+        self.retained: dict[int, weakref.ref[Tensor]] | None = None  # results whose gradient goes into .grad
         needed, needs_out = _needs(op, edges)
         self.saved = tuple([_keep(x, edges[k], k in needed) for k, x in enumerate(operands)])
         self.saved_outs: tuple[Any, ...] = self.out_avals
@@ -142,7 +142,7 @@ class Node:
         self.retained[tensor._out_index] = weakref.ref(tensor)
 
     def unpack(self) -> tuple[list[Any], Any]:
-        """(operands, out) as the vjp reads them; what it does not read is an Aval."""
+        """(operands, out) for the vjp, with an Aval for each that it does not read."""
         if self.edges is None:
             raise GraphFreedError(
                 f"backward through {self.op} at {self.origin.full()} a second time: the first one freed the graph. "
@@ -155,7 +155,7 @@ class Node:
         return operands, outs if self.op.multiple else outs[0]
 
     def release(self) -> None:
-        """Free what was saved; a second backward through this node raises GraphFreedError."""
+        """Free the saved tensors; a second backward through this node raises GraphFreedError."""
         self.saved = self.saved_outs = ()
         self.edges = None
         self.attrs = {}
@@ -165,7 +165,7 @@ class Node:
 
 
 def record(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], result: Any) -> None:
-    """Give the results of ``op`` a history if any operand has one and grad mode is on."""
+    """Give the results of ``op`` a node if any operand requires grad and grad mode is on."""
     vjp = op.vjp
     if vjp is None or not grad_enabled.get():
         return

@@ -1,4 +1,4 @@
-"""Tensor: an array or a traced Value, plus autograd state. Functions and operators are attached by ``ops``."""
+"""Tensor: an array or a traced Value, plus autograd state; `jitgrad.ops` attaches functions and operators."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SUPPORTED = "?bhilqBHILQefd"
 
 
 class Lineage(NamedTuple):
-    """Which tensor owns the memory of a view, and the view ops that lead from it there.
+    """The tensor that owns the memory of a view, and the view ops that lead from the owner to the view.
 
-    ``kept`` is the owner again if ops alone lead there: an in-place change of one view must reach the history of the
-    others through the owner, even if the owner was a temporary.
+    ``kept`` keeps the owner alive if all steps are ops. An in-place change of one view must reach the history of the
+    other views through the owner, even if the owner was a temporary.
     """
 
     root: weakref.ref[Tensor]
@@ -34,14 +34,14 @@ class Lineage(NamedTuple):
 
 
 class Storage:
-    """The memory that a tensor and its views share, as autograd sees it: how often it was changed, and where last."""
+    """The memory that a tensor and its views share: its number of changes, and the line of the last one."""
 
     __slots__ = ("version", "changed_at", "_sharers")
 
     def __init__(self) -> None:
         self.version = 0
         self.changed_at = Origin()
-        self._sharers: list[weakref.ref[Tensor]] = []  # empty as long as one tensor has this memory to itself
+        self._sharers: list[weakref.ref[Tensor]] = []  # empty while one tensor alone uses this memory
 
     def bump(self, origin: Origin | None = None) -> None:
         """Count a change made at ``origin`` (None: the user's current line)."""
@@ -49,36 +49,36 @@ class Storage:
         self.changed_at = Origin.capture() if origin is None else origin
 
     def share(self, parent: Tensor, view: Tensor, op: OpDef | None = None, attrs: Mapping[str, Any] = _NONE) -> None:
-        """Remember that ``view`` lies over this memory as well, made from ``parent`` by ``op`` (None: not by an op)."""
+        """Record ``view`` as another user of this memory, made from ``parent`` by ``op`` (None: not by an op)."""
         root, steps, kept = parent._view or (weakref.ref(parent), (), parent)
         view._view = Lineage(root, (*steps, (op, attrs)), None if op is None else kept)
-        if len(self._sharers) & (len(self._sharers) + 1) == 0:  # at 2**k - 1 entries: drop the dead ones now and then
+        if len(self._sharers) & (len(self._sharers) + 1) == 0:  # at 2**k - 1 entries: drop the dead ones
             self._sharers = list({id(t): ref for ref in self._sharers if (t := ref()) is not None}.values())
-        known = [ref() for ref in self._sharers[-2:]]
-        self._sharers.extend(weakref.ref(t) for t in (parent, view) if not any(t is other for other in known))
+        latest = [ref() for ref in self._sharers[-2:]]
+        self._sharers.extend(weakref.ref(t) for t in (parent, view) if not any(t is other for other in latest))
 
     def others(self, *tensors: Tensor | None) -> list[Tensor]:
-        """The tensors other than ``tensors`` that are still alive and lie over this memory."""
+        """The live tensors over this memory, without ``tensors``."""
         alive = {id(t): t for ref in self._sharers if (t := ref()) is not None and t._storage is self}
         return [t for t in alive.values() if all(t is not tensor for tensor in tensors)]
 
 
 class Donated:
-    """What a tensor holds in place of data after it was donated: who took it. Any use of it as data is an error."""
+    """Replaces the data of a donated tensor, so that any use of the data is an error that names the function."""
 
-    __slots__ = ("_taker",)
+    __slots__ = ("_function",)
 
-    def __init__(self, taker: str) -> None:
-        self._taker = taker
+    def __init__(self, function: str) -> None:
+        self._function = function
 
     def __str__(self) -> str:
-        return f"donated to {self._taker}"
+        return f"donated to {self._function}"
 
     def error(self, what: str, aval: Aval | None = None) -> DonatedError:
-        """The error for ``what``, which needs the data."""
-        looks = "" if aval is None else f" {aval}"
+        """The error for the operation ``what``, which needs the data."""
+        shape = "" if aval is None else f" {aval}"
         return DonatedError(
-            f"{what}: this tensor{looks} was {self}, whose results may lie in its memory now. Use what that call "
+            f"{what}: this tensor{shape} was {self}, whose results may lie in its memory now. Use what that call "
             "returned, donate a .clone(), or drop the argument from donate=."
         )
 
@@ -90,7 +90,7 @@ class Donated:
 
 
 class HookHandle:
-    """What ``register_hook`` returns: ``remove()`` takes the hook away again; a second call does nothing."""
+    """The result of ``register_hook``: ``remove()`` removes the hook; a second call does nothing."""
 
     __slots__ = ("_hook", "_hooks")
 
@@ -125,9 +125,9 @@ class Tensor:
     _grad: Tensor | None
     grad_fn: Any
     _hooks: list[Callable[[Tensor], Tensor | None]] | None
-    _memory: Storage | None  # made when first asked for: most results are never changed in place
+    _memory: Storage | None  # made at the first use: most results are never changed in place
     _view: Lineage | None
-    _address: int  # of the data where kernels can use it as it lies (0: not asked yet)
+    _address: int  # of the data, if kernels can use it without a copy (0: unknown)
 
     def __init__(self, data: Any, aval: Aval | None = None, storage: Storage | None = None) -> None:
         """Wrap ``data`` (an ndarray, not copied, or a Value). Users call ``jg.tensor`` or ``jg.asarray`` instead."""
@@ -148,9 +148,9 @@ class Tensor:
 
     @staticmethod
     def of_result(data: np.ndarray[Any, Any], aval: Aval, address: int = 0) -> Tensor:
-        """A new leaf over ``data``, whose ``aval`` is known: what compiled programs return, made with the least work.
+        """A new leaf over ``data`` with a given ``aval``: the cheapest constructor, for results of compiled programs.
 
-        ``address`` is that of the data, if it is known, and kernels can use it as it lies.
+        ``address`` is that of the data, if kernels can use it without a copy.
         """
         tensor = _new(Tensor)
         tensor._data = data
@@ -172,7 +172,7 @@ class Tensor:
     def _storage(self, storage: Storage) -> None:
         self._memory = storage
 
-    # --- what it looks like --------------------------------------------------------------------------------------
+    # --- shape and dtype -----------------------------------------------------------------------------------------
 
     @property
     def aval(self) -> Aval:
@@ -231,11 +231,11 @@ class Tensor:
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None and (not isinstance(value, Tensor) or value.shape != self.shape):
-            found = value.aval if isinstance(value, Tensor) else type(value).__name__
-            raise ArgumentError(f".grad of a tensor {self.aval} must be None or a tensor of that shape, got {found}")
+            given = value.aval if isinstance(value, Tensor) else type(value).__name__
+            raise ArgumentError(f".grad of a tensor {self.aval} must be None or a tensor of that shape, got {given}")
         current_interpreter.get().write_grad(self, value)
 
-    # --- its data ------------------------------------------------------------------------------------------------
+    # --- data ----------------------------------------------------------------------------------------------------
 
     def concrete(self, what: str) -> np.ndarray[Any, Any]:
         """The array, for the Python operation ``what``.
@@ -373,11 +373,11 @@ class Tensor:
 
 def check_supported(what: str, dtype: Any) -> Dtype:
     """``dtype`` as a NumPy dtype. Raises DtypeError for complex, object, string and other dtypes."""
-    found: Dtype
+    result: Dtype
     try:
-        found = np.dtype(dtype)
+        result = np.dtype(dtype)
     except TypeError:
         raise DtypeError(f"{what}: {dtype!r} is no dtype") from None
-    if found.char not in SUPPORTED or not found.isnative:
-        raise DtypeError(f"{what}: dtype {found} is not supported; bool, integer and float dtypes are")
-    return found
+    if result.char not in SUPPORTED or not result.isnative:
+        raise DtypeError(f"{what}: dtype {result} is not supported; bool, integer and float dtypes are")
+    return result

@@ -1,4 +1,4 @@
-"""What a code object reads and writes outside itself, as far as its instructions tell: the static half of guards."""
+"""Names outside a code object that its instructions read and write: the static half of guards."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _INTROSPECTION = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """``root.attr.attr``: a name from outside that a line loads, and the attributes it takes from it at once."""
+    """``root.attr.attr``: an outside name that a line loads, with the attributes that it loads from there."""
 
     kind: Literal["global", "free", "import"]
     root: str
@@ -44,11 +44,11 @@ class Chain:
 
 @dataclass(slots=True)
 class CodeFacts:
-    """What one code object does, and the code nested in it (with the imports that it inherits).
+    """The reads and writes of one code object, and the code nested in it (with the imports that it inherits).
 
-    ``loads`` and ``stores`` map attribute names to the first line that mentions them, ``probes`` those that may be
-    absent (``hasattr``); ``introspects`` says that it may read attributes whose names it does not mention;
-    ``compares``, that it may call ``__eq__`` of an object.
+    ``loads`` and ``stores`` map attribute names to the first line that mentions them. ``probes`` holds attributes that
+    may be absent (``hasattr``). ``introspects``: the code may read attributes that it does not name. ``compares``: the
+    code may call ``__eq__`` of an object.
     """
 
     chains: list[Chain] = field(default_factory=list)
@@ -63,11 +63,11 @@ class CodeFacts:
 
 
 def read_code(code: CodeType, aliases: Aliases | None = None) -> CodeFacts:
-    """The facts about ``code``, not to be changed; ``aliases`` are the imports of the code around it, in its cells."""
+    """The facts about ``code`` (shared: do not change); ``aliases`` are imports of the outer code, in its cells."""
     return _Scan(code, aliases).run() if aliases else _read_alone(code)
 
 
-@lru_cache(maxsize=4096)  # the same functions are looked at for every new shape
+@lru_cache(maxsize=4096)  # the same functions are read for every new shape
 def _read_alone(code: CodeType) -> CodeFacts:
     return _Scan(code, {}).run()
 
@@ -79,9 +79,9 @@ class _Scan:
         self.code = code
         self.facts = CodeFacts()
         self.aliases = {name: chain for name, chain in aliases.items() if name in code.co_freevars}
-        self.chain: Chain | None = None  # what the next LOAD_ATTR continues
-        self.module: Chain | None = None  # what IMPORT_FROM takes from
-        self.imported: Chain | None = None  # what the next STORE names
+        self.chain: Chain | None = None  # continued by the next LOAD_ATTR
+        self.module: Chain | None = None  # source of the next IMPORT_FROM
+        self.imported: Chain | None = None  # named by the next STORE
         self.line = code.co_firstlineno
         self.instructions = [i for i in dis.get_instructions(code) if i.opname not in _SILENT or i.opname == "PRECALL"]
 
@@ -147,14 +147,14 @@ class _Scan:
 
     def constant_name(self, k: int) -> str | None:
         """The second argument of the call whose callee instruction ``k`` loads, if it is a string constant."""
-        depth, found = 0, None
+        depth, name = 0, None
         for here in self.instructions[k + 1 :]:
-            if found is not None and here.opname in _CALL and depth in (2, 3):
-                return found
+            if name is not None and here.opname in _CALL and depth in (2, 3):
+                return name
             depth += dis.stack_effect(here.opcode, here.arg, jump=False)
-            if found is None and depth == 2 and here.opname == "LOAD_CONST" and isinstance(here.argval, str):
-                found = here.argval
-            elif depth < 1 or (depth >= 2) == (found is None) or (found is not None and depth == 2):
+            if name is None and depth == 2 and here.opname == "LOAD_CONST" and isinstance(here.argval, str):
+                name = here.argval
+            elif depth < 1 or (depth >= 2) == (name is None) or (name is not None and depth == 2):
                 return None  # the second argument is computed
         return None
 
@@ -180,7 +180,7 @@ class _Scan:
             self.start_local(value[-1])
 
     def load(self, instruction: dis.Instruction) -> None:
-        """A local, cell or constant; only imported locals and the cells of outer functions lead outside."""
+        """Handle a local, cell or constant; only imported locals and cells of outer functions start a chain."""
         names = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
         if instruction.opname == "LOAD_CONST":
             return

@@ -1,4 +1,4 @@
-"""What a traced function must not read, because nobody can tell when it changes, and what to do instead."""
+"""Values that a traced function must not read, because no guard can notice their changes, with remedies."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _NAMED = {
 
 @lru_cache(maxsize=4096)
 def is_library_file(filename: str) -> bool:
-    """Whether ``filename`` is jitgrad's, the standard library's or an installed package's: trusted not to change."""
+    """Whether ``filename`` belongs to jitgrad, the standard library or a package: these are trusted not to change."""
     path = os.path.abspath(filename)
     return (
         not is_user_file(filename)
@@ -64,7 +64,7 @@ def is_library_module(name: str) -> bool:
     file = getattr(sys.modules.get(name), "__file__", None)
     if isinstance(file, str):
         return is_library_file(file)
-    # cython invents a module without a file for the type of its functions
+    # the functions of cython have a type in a module without a file
     return name.startswith(("_cython", "jitgrad.")) or name.partition(".")[0] in sys.stdlib_module_names
 
 
@@ -73,7 +73,7 @@ def is_library_class(cls: type) -> bool:
 
 
 def remedy_for(value: Any) -> str | None:
-    """What to do instead of reading or calling ``value``, or None if it is harmless."""
+    """The remedy for code that reads or calls ``value``, or None if it is harmless."""
     if value is os.environ:
         return _ENVIRONMENT
     if isinstance(value, type | ModuleType) or not callable(value) or not is_library_class(type(value)):
@@ -95,7 +95,7 @@ def remedy_for(value: Any) -> str | None:
 
 
 def random_state(value: Any) -> Any:
-    """A comparable picture of a random generator's state, or None if ``value`` is no generator."""
+    """A comparable copy of a random generator's state, or None if ``value`` is no generator."""
     if isinstance(value, np.random.Generator):
         return repr(value.bit_generator.state)
     if isinstance(value, np.random.RandomState):
@@ -111,7 +111,7 @@ def is_consumed_by_reading(value: Any) -> bool:
 
 
 def imported_module(name: str, scope: dict[str, Any]) -> Any:
-    """The module that ``import name`` gives, imported now if it is the user's: its attributes must be seen."""
+    """The module of ``import name``; a user's module is imported now, because its attributes are guarded."""
     try:
         full = importlib.util.resolve_name(name, scope.get("__package__") or "")
         if full in sys.modules:
@@ -120,5 +120,5 @@ def imported_module(name: str, scope: dict[str, Any]) -> Any:
         if spec is None or (full not in UNREPEATABLE and is_library_file(spec.origin or "")):
             return None
         return importlib.import_module(full)
-    except (ImportError, ValueError):  # the function will meet the same error when it gets there
+    except (ImportError, ValueError):  # the function itself will raise the same error
         return None

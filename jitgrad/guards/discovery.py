@@ -1,4 +1,4 @@
-"""Everything that a function can read from outside itself, found by walking its code and the values it mentions."""
+"""Finds everything that a function can read from outside, by a walk over its code and the values that it names."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ MAX_ITEMS = 20_000  # a check reads every item on every call: about 25 ns each
 MAX_CHECKS = 100_000
 _UNROLLED = 8  # below this many items, one comparison each is faster than map()
 
-_PLAIN = (  # nothing to look at inside
+_PLAIN = (  # without parts to visit
     *(*IMMUTABLE, slice, CodeType, type(MISSING), GetSetDescriptorType, MemberDescriptorType),
     *(MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType),
 )
@@ -64,7 +64,7 @@ _DESCRIPTORS = (property, staticmethod, classmethod, cached_property, partialmet
 
 @dataclass(frozen=True, slots=True)
 class _Visit:
-    """A value to look at; ``mentioned`` says that code names it, rather than that it lies beside what code names."""
+    """A value to visit; ``mentioned``: code names it, and it is not only a neighbour of a named value."""
 
     value: Any
     path: Path
@@ -80,7 +80,7 @@ class _Suspect:
 
 
 class Discovery:
-    """The walk. ``run`` visits values until neither a new value nor a new attribute name turns up."""
+    """The walk. ``run`` visits values until it meets neither a new value nor a new attribute name."""
 
     def __init__(self, user_files: frozenset[str]) -> None:
         self.checks: list[Check] = []
@@ -94,8 +94,8 @@ class Discovery:
         self.mentioned: set[int] = set()
         self._user_files = user_files
         self._module = ""
-        self._known: set[tuple[str, int, Any]] = set()
-        self._seen: dict[int, tuple[bool, Any]] = {}
+        self._check_keys: set[tuple[str, int, Any]] = set()
+        self._visited: dict[int, tuple[bool, Any]] = {}
         self._opened: dict[int, OpenObject | OpenClass] = {}
         self._suspects: list[_Suspect] = []
         self._queue: deque[_Visit] = deque()
@@ -107,7 +107,7 @@ class Discovery:
             self._queue.append(_Visit(value, path, origin, mentioned))
 
     def read(self, check: Check, mentioned: bool = True) -> None:
-        """Guard a read, and look at the value that it gave."""
+        """Guard a read, and visit the value that it gave."""
         self.check(check)
         self.enqueue(check.expected, check.path, check.origin, mentioned)
 
@@ -115,24 +115,24 @@ class Discovery:
         named = check.kind in ("item", "attribute", "absent", "unset")
         part = check.key if isinstance(check.key, str | int) else id(check.key)
         key = (check.kind, id(check.holder), part if named else None)
-        if key not in self._known:
-            self._known.add(key)
+        if key not in self._check_keys:
+            self._check_keys.add(key)
             self.checks.append(check)
         if len(self.checks) > MAX_CHECKS:
             raise UnguardableError(
-                f"{check.path}: the function reaches more than {MAX_CHECKS} Python values through its surroundings; "
+                f"{check.path}: the function reaches more than {MAX_CHECKS} Python values outside its arguments; "
                 "pass what it needs as arguments"
             )
 
     def run(self) -> None:
-        """Visit everything. Raises UnguardableError for what a mentioned value makes impossible."""
+        """Visit everything. Raises UnguardableError if a mentioned value cannot be guarded."""
         while True:
             while self._queue:
                 self._visit(self._queue.popleft())
             for opened in tuple(self.objects):
                 opened.expand(self)
-            for known in tuple(self.classes):
-                known.expand(self)
+            for cls in tuple(self.classes):
+                cls.expand(self)
             if not self._queue:
                 break
         self._check_tensors()
@@ -147,28 +147,28 @@ class Discovery:
         value = visit.value
         if visit.mentioned:
             self.mentioned.add(id(value))
-        if self._seen.get(id(value), (None,))[0] in (visit.mentioned, True) and not isinstance(value, Tensor):
+        if self._visited.get(id(value), (None,))[0] in (visit.mentioned, True) and not isinstance(value, Tensor):
             return
-        self._seen[id(value)] = (visit.mentioned, value)
+        self._visited[id(value)] = (visit.mentioned, value)
         remedy = remedy_for(value)
         if remedy is not None:
             self.suspect(visit, f"{visit.path} cannot be guarded: it may give something else on every call; {remedy}")
             return
-        for types, look in _VISITORS:
+        for types, visitor in _VISITORS:
             if isinstance(value, types):
-                look(self, visit)
+                visitor(self, visit)
                 return
         self._object(visit)
 
     # --- values --------------------------------------------------------------------------------------------------
 
     def _tensor(self, visit: _Visit) -> None:
-        known = self.tensors.get(id(visit.value))
-        if known is None or (known[0].text.endswith("]") and not visit.path.text.endswith("]")):
-            self.tensors[id(visit.value)] = (visit.path, visit.value)  # model.weight says more than optimizer.params[0]
+        earlier = self.tensors.get(id(visit.value))
+        if earlier is None or (earlier[0].text.endswith("]") and not visit.path.text.endswith("]")):
+            self.tensors[id(visit.value)] = (visit.path, visit.value)  # model.weight reads better than optimizer.params[0]
 
     def _check_tensors(self) -> None:
-        """Their data are inputs of the program; the rest of what it depends on is checked."""
+        """Check shapes, dtypes and flags; the data of a tensor are inputs of the program."""
         for path, tensor in self.tensors.values():
             self.check(Check("aval", tensor, None, tensor.aval, path))
             flag = path.attr("requires_grad")
@@ -176,12 +176,12 @@ class Discovery:
 
     def _array(self, visit: _Visit) -> None:
         layout = (visit.value.shape, visit.value.strides, visit.value.dtype)
-        if not any(found.array is visit.value for found in self.arrays):
+        if not any(state.array is visit.value for state in self.arrays):
             self.arrays.append(ArrayState(visit.value, visit.path, visit.origin))
         self.check(Check("layout", visit.value, None, layout, visit.path, visit.origin))
 
     def _sequence(self, visit: _Visit) -> None:
-        """A list, deque, set or tuple; a tuple cannot change, but what it holds can."""
+        """A list, deque, set or tuple; a tuple cannot change, but its items can."""
         value, path, origin = visit.value, visit.path, visit.origin
         items = self._items(visit)
         if items is None:
@@ -240,7 +240,7 @@ class Discovery:
         self.read(Check("referent", visit.value, None, visit.value(), target, visit.origin), visit.mentioned)
 
     def _parts(self, visit: _Visit) -> None:
-        """Immutable wrappers: what they wrap is read, the wrapper itself cannot change."""
+        """Immutable wrappers: only the wrapped values can change."""
         value = visit.value
         for name in (*_TRANSPARENT, "__self__", "args", "keywords"):
             part = getattr(value, name, None)
@@ -263,10 +263,10 @@ class Discovery:
         self.open(value, visit.path, visit.origin, visit.mentioned)
 
     def open(self, value: Any, path: Path, origin: Origin, mentioned: bool) -> None:
-        """Guard the attributes of ``value`` that reachable code mentions, now and as more code is reached."""
-        known = self._opened.get(id(value))
-        if isinstance(known, OpenObject):
-            known.mentioned |= mentioned
+        """Guard the attributes of ``value`` that reachable code mentions, also code that is reached later."""
+        opened_before = self._opened.get(id(value))
+        if isinstance(opened_before, OpenObject):
+            opened_before.mentioned |= mentioned
             return
         cls = type(value)
         if not isinstance(value, ModuleType | FunctionType):
@@ -276,23 +276,23 @@ class Discovery:
             if is_library_class(cls):
                 self.enqueue(getattr(value, "__wrapped__", None), path, origin, mentioned)
                 if cls.__module__.startswith("jitgrad.") and not reads_everything(cls):
-                    return  # jitgrad's own state is no business of guards
+                    return  # the state of jitgrad itself needs no guard
         opened = OpenObject(value, path, origin, mentioned)
         self._opened[id(value)] = opened
         self.objects.append(opened)
 
     def is_user_class(self, cls: type) -> bool:
-        """Whether changes of ``cls`` must be noticed: not a library's, or beside the function itself."""
+        """Whether ``cls`` may change: it is not a library's, or is defined in the file of the traced function."""
         file = getattr(sys.modules.get(cls.__module__), "__file__", None)
         return file in self._user_files or not is_library_class(cls)
 
     def open_class(self, cls: type, constructed: bool = False) -> None:
         if any(map(self.is_user_class, cls.__mro__)):
-            known = self._opened.get(id(cls))
-            if not isinstance(known, OpenClass):
-                known = self._opened[id(cls)] = OpenClass(cls)
-                self.classes.append(known)
-            known.constructed |= constructed
+            opened = self._opened.get(id(cls))
+            if not isinstance(opened, OpenClass):
+                opened = self._opened[id(cls)] = OpenClass(cls)
+                self.classes.append(opened)
+            opened.constructed |= constructed
         if type(cls) is not type:
             self.open_class(type(cls))
 
@@ -333,11 +333,11 @@ class Discovery:
         self._scan(function, visit, cells)
 
     def _library_function(self, function: FunctionType, visit: _Visit) -> None:
-        """Trusted, except for what users gave it: decorators of libraries keep the user's function in a closure."""
+        """Visit user functions in its closure, such as that of a library's decorator; the rest is trusted."""
         self.names.introspects |= function in _READ_ALL
         for cell in function.__closure__ or ():
             value = cell_contents(cell)
-            table = tuple(value.values()) if isinstance(value, dict) else ()  # of a dispatcher, such as singledispatch
+            table = tuple(value.values()) if isinstance(value, dict) else ()  # of a dispatcher such as singledispatch
             for part in (value, *table):
                 if callable(part) or isinstance(part, Tensor):
                     self.enqueue(part, visit.path, visit.origin, visit.mentioned)
@@ -360,10 +360,10 @@ class Discovery:
     def _stores(self, visit: _Visit, facts: CodeFacts, code: CodeType, outer: dict[str, CellType]) -> None:
         written = [("global", n, k) for n, k in facts.global_stores.items()]
         written += [("nonlocal", n, k) for n, k in facts.free_stores.items() if n in outer]
-        for word, name, line in written:
+        for scope, name, line in written:
             at = Origin(code.co_filename, line)
             message = (
-                f"{code.co_name} assigns to the {word} `{name}`, which would happen only while tracing; return the "
+                f"{code.co_name} assigns to the {scope} `{name}`, which would happen only while tracing; return the "
                 "value, or keep it in a tensor that is updated in place"
             )
             self._suspects.append(_Suspect(visit.value, at, message))
@@ -371,17 +371,17 @@ class Discovery:
     def _chain(
         self, chain: Chain, function: FunctionType, code: CodeType, outer: dict[str, CellType], mentioned: bool
     ) -> None:
-        """Look at what a chain leads to; attributes of objects are guarded by name, later."""
-        found = follow(chain, function, outer, file=code.co_filename, home=self._module)
-        if found is None:
+        """Visit the value of a chain; attributes of objects are guarded later, by name."""
+        resolution = follow(chain, function, outer, file=code.co_filename, home=self._module)
+        if resolution is None:
             return
-        origin, value = Origin(code.co_filename, chain.line), found.value
-        for check in found.checks:
+        origin, value = Origin(code.co_filename, chain.line), resolution.value
+        for check in resolution.checks:
             self.check(check)
-        self.enqueue(value, found.path, origin, mentioned)
-        if found.attrs and isinstance(value, type) and is_library_class(value):  # datetime.now
-            name = found.attrs[0]
-            self.enqueue(getattr(value, name, None), found.path.attr(name), origin, mentioned)
+        self.enqueue(value, resolution.path, origin, mentioned)
+        if resolution.attrs and isinstance(value, type) and is_library_class(value):  # datetime.now
+            name = resolution.attrs[0]
+            self.enqueue(getattr(value, name, None), resolution.path.attr(name), origin, mentioned)
 
 
 _VISITORS: tuple[tuple[Any, Callable[[Discovery, _Visit], None]], ...] = (

@@ -1,4 +1,4 @@
-"""Environment: what a function could read when it was traced, what the trace changed of it, and the guard for both."""
+"""Records everything outside a function that a trace could read, finds what it changed, and makes the guard."""
 
 from __future__ import annotations
 
@@ -22,21 +22,23 @@ MAX_ARRAY_BYTES = 64 * 1024  # compared on every call: 64 kB take about 3 us
 
 
 class Environment:
-    """A picture of everything outside a function that the function may read.
+    """A record of everything outside a function that the function may read.
 
-    Take it before tracing (``capture``), ask for ``changes`` right after, then make the ``guard``. It holds strong
-    references to what it saw, so that no identity can be reused.
+    ``capture`` it before tracing, ask for ``changes`` right after, then make the ``guard``. It holds strong references
+    to all recorded objects, so that no identity can be reused.
     """
 
-    def __init__(self, reach: Discovery) -> None:
-        self._reach = reach
+    def __init__(self, discovery: Discovery) -> None:
+        self._discovery = discovery
         self._contents = {
-            id(found.array): found.array.tobytes() for found in reach.arrays if found.array.nbytes <= MAX_ARRAY_BYTES
+            id(state.array): state.array.tobytes()
+            for state in discovery.arrays
+            if state.array.nbytes <= MAX_ARRAY_BYTES
         }
 
     @staticmethod
     def capture(function: Callable[..., Any], static_values: Mapping[str, Any] | None = None) -> Environment:
-        """Everything that ``function`` and its static arguments (name -> value) lead to, as it is now.
+        """The present state of everything that ``function`` and its static arguments (name -> value) can reach.
 
         The cache key of the caller must hold static arguments that are objects, and the ``__self__`` of a bound
         method, by identity: guards watch these very objects.
@@ -45,30 +47,30 @@ class Environment:
             UnguardableError: if the function reads a clock, a random state, a file or the like, consumes an iterator,
                 or assigns to a global or an outer variable.
         """
-        reach = Discovery(frozenset(_files(function)))
+        discovery = Discovery(frozenset(_files(function)))
         if isinstance(function, MethodType):
             code = getattr(function.__func__, "__code__", None)
             first = code.co_varnames[0] if code is not None and code.co_varnames else "self"
-            reach.enqueue(function.__self__, Path("", first))
+            discovery.enqueue(function.__self__, Path("", first))
         name = title(function) if hasattr(function, "__qualname__") else type(function).__name__
-        reach.enqueue(function, Path("", name))
+        discovery.enqueue(function, Path("", name))
         for key, value in (static_values or {}).items():
-            reach.enqueue(value, Path("argument", key))
-        reach.run()
-        return Environment(reach)
+            discovery.enqueue(value, Path("argument", key))
+        discovery.run()
+        return Environment(discovery)
 
     def tensors(self) -> dict[str, Tensor]:
         """The tensors that the function can reach, by the expression that leads to them."""
-        found: dict[str, Tensor] = {}
-        for path, tensor in self._reach.tensors.values():
+        named: dict[str, Tensor] = {}
+        for path, tensor in self._discovery.tensors.values():
             name, count = path.text, 2
-            while found.setdefault(name, tensor) is not tensor:  # one name in two modules or functions
+            while named.setdefault(name, tensor) is not tensor:  # one name in two modules or functions
                 name, count = f"{path.text}#{count}", count + 1
-        return found
+        return named
 
     def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
         """The NumPy arrays that the function can reach, by the expression that leads to them."""
-        return {found.path.text: found.array for found in self._reach.arrays}
+        return {state.path.text: state.array for state in self._discovery.arrays}
 
     def guard(self, lifted: Iterable[np.ndarray[Any, Any]] = ()) -> Guard:
         """The guard of a trace. ``lifted`` are the arrays that the program reads anew on every call.
@@ -77,62 +79,62 @@ class Environment:
             UnguardableError: if an array that is not lifted is too large to be compared on every call.
         """
         inputs = {id(array) for array in lifted}
-        checks = list(self._reach.checks)
-        for found in self._reach.arrays:
-            if id(found.array) in inputs:
+        checks = list(self._discovery.checks)
+        for state in self._discovery.arrays:
+            if id(state.array) in inputs:
                 continue
-            content = self._contents.get(id(found.array))
+            content = self._contents.get(id(state.array))
             if content is not None:
-                checks.append(Check("content", found.array, None, content, found.path, found.origin))
-            elif id(found.array) in self._reach.mentioned:
-                raise _too_large(found)
+                checks.append(Check("content", state.array, None, content, state.path, state.origin))
+            elif id(state.array) in self._discovery.mentioned:
+                raise _too_large(state)
         return Guard(checks)
 
     # --- what the trace changed ----------------------------------------------------------------------------------
 
     def changes(self) -> list[str]:
-        """What differs from the picture: side effects on Python state, which a compiled program would not repeat."""
-        found: dict[str, str] = {}
-        for check in self._reach.checks:
+        """Side effects of the trace on Python state, which a compiled program would not repeat."""
+        reasons: dict[str, str] = {}
+        for check in self._discovery.checks:
             reason = check.reason()
-            if reason is not None and not _fills_cache(check, self._reach.objects):
-                found.setdefault(check.path.text, _consequence(check, check.read(), reason))
+            if reason is not None and not _fills_cache(check, self._discovery.objects):
+                reasons.setdefault(check.path.text, _consequence(check, check.read(), reason))
         for path, old, now in self._differences():
-            origin = self._reach.names.stores.get(path.text.rpartition(".")[2], NOWHERE)
+            origin = self._discovery.names.stores.get(path.text.rpartition(".")[2], NOWHERE)
             check = Check("item", {}, None, old, path, origin)
             reason = f"{path}{_place(check.origin)} changed from {describe(old)} to {describe(now)}"
-            found.setdefault(path.text, _consequence(check, now, reason))
-        for generator, state, path in self._reach.random_states:
+            reasons.setdefault(path.text, _consequence(check, now, reason))
+        for generator, state, path in self._discovery.random_states:
             if random_state(generator) != state:
-                found[path.text] = f"{path} was drawn from: pass the numbers as arguments, or use jitgrad.Generator"
-        for array in self._reach.arrays:
+                reasons[path.text] = f"{path} was drawn from: pass the numbers as arguments, or use jitgrad.Generator"
+        for array in self._discovery.arrays:
             content = self._contents.get(id(array.array))
             if content is not None and content != array.array.tobytes():
-                found[array.path.text] = f"{array.path} changed its contents: make it a tensor and assign in place"
-        return list(found.values())
+                reasons[array.path.text] = f"{array.path} changed its contents: make it a tensor and assign in place"
+        return list(reasons.values())
 
     def _differences(self) -> Iterator[tuple[Path, Any, Any]]:
-        """Attributes that are not what they were: path, old and new value."""
-        for opened in self._reach.objects:
-            for name, old, new in opened.differences(self._reach):
+        """Changed attributes: path, old and new value."""
+        for opened in self._discovery.objects:
+            for name, old, new in opened.differences(self._discovery):
                 if not _is_cache(opened, name, new):
                     yield opened.path.attr(name), old, new
-        for known in self._reach.classes:
-            for name, old, new in known.differences():
-                yield Path("class attribute", f"{title(known.cls)}.{name}"), old, new
+        for opened_class in self._discovery.classes:
+            for name, old, new in opened_class.differences():
+                yield Path("class attribute", f"{title(opened_class.cls)}.{name}"), old, new
 
     def restore(self) -> None:
-        """Put attributes and containers back as they were, after a trace that failed."""
-        for container, before in self._reach.containers:
+        """Restore attributes and containers after a failed trace."""
+        for container, before in self._discovery.containers:
             _refill(container, before)
-        for opened in self._reach.objects:
-            opened.restore(self._reach)
-        for known in self._reach.classes:
-            known.restore()
+        for opened in self._discovery.objects:
+            opened.restore(self._discovery)
+        for opened_class in self._discovery.classes:
+            opened_class.restore()
 
 
 def _files(function: Any) -> Iterator[str]:
-    """The file of the function itself: the user's, even if it is installed as a library, unless jitgrad made it."""
+    """The file of the function: user code even in an installed package, unless jitgrad generated it."""
     inner = getattr(function, "__func__", getattr(function, "func", function))
     code = getattr(inner, "__code__", None)
     if isinstance(inner, FunctionType) and code is not None and is_user_file(code.co_filename):
@@ -143,9 +145,9 @@ def _place(origin: Origin) -> str:
     return f" ({origin})" if origin.line else ""
 
 
-def _too_large(found: ArrayState) -> UnguardableError:
+def _too_large(state: ArrayState) -> UnguardableError:
     return UnguardableError(
-        f"{found.origin.full()}: {found.path} is {describe(found.array)}, too large to be compared on every call, and "
+        f"{state.origin.full()}: {state.path} is {describe(state.array)}, too large to be compared on every call, and "
         "the function read it as Python does (not as an operand of jitgrad): pass it as an argument"
     )
 
@@ -162,7 +164,7 @@ def _consequence(check: Check, now: Any, reason: str) -> str:
 
 
 def _is_cache(opened: OpenObject, name: str, new: Any) -> bool:
-    """Whether a ``cached_property`` filled itself with a Python value: no side effect that anybody sees."""
+    """Whether a ``cached_property`` stored its own Python value, which is no visible side effect."""
     if name in getattr(type(opened.value), "_unguarded", ()):
         return True
     return isinstance(lookup(type(opened.value), name), cached_property) and not isinstance(new, Tensor)
@@ -171,7 +173,7 @@ def _is_cache(opened: OpenObject, name: str, new: Any) -> bool:
 def _fills_cache(check: Check, objects: list[OpenObject]) -> bool:
     if check.kind != "absent":
         return False
-    owner = next((known for known in objects if instance_dict(known.value) is check.holder), None)
+    owner = next((opened for opened in objects if instance_dict(opened.value) is check.holder), None)
     return owner is not None and _is_cache(owner, check.key, check.read())
 
 

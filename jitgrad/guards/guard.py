@@ -1,4 +1,4 @@
-"""Guards: comparisons, generated once, that say on every call whether a trace still describes its surroundings."""
+"""Guards: generated comparisons that decide on every call whether the environment of a trace is unchanged."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ IMMUTABLE = (*SCALARS, float, complex, np.generic)
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """How a user would write what was read: ``label`` says what its first name is, ``text`` is the expression."""
+    """The user's expression for a value: ``label`` says what its first name is, ``text`` is the expression."""
 
     label: str
     text: str
@@ -87,7 +87,7 @@ KINDS: dict[str, CheckKind] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
-    """One guarded read: ``holder`` gave ``expected`` for ``key``, on the line ``origin``."""
+    """One guarded read: ``key`` of ``holder`` had the value ``expected``, on the line ``origin``."""
 
     kind: str
     holder: Any
@@ -97,14 +97,14 @@ class Check:
     origin: Origin = NOWHERE
 
     def read(self) -> Any:
-        """What the holder gives now; MISSING if it gives nothing."""
+        """The present value; MISSING if there is none."""
         try:
             return KINDS[self.kind].read(self.holder, self.key)
         except (KeyError, IndexError, AttributeError, ValueError):  # ValueError: an empty cell
             return MISSING
 
     def reason(self) -> str | None:
-        """Why this read would now give something else, or None."""
+        """Why this read would give another value now, or None."""
         now = self.read()
         if behaves_alike(now, self.expected):
             return None
@@ -129,7 +129,7 @@ def _short(value: Any) -> str:
 
 
 def describe(value: Any) -> str:
-    """``value`` as a message shows it: a number as itself, anything else by its kind."""
+    """``value`` for a message: a number as itself, other values by their kind."""
     if isinstance(value, Tensor):
         return f"a tensor {value.aval}"
     if isinstance(value, np.ndarray):
@@ -151,14 +151,14 @@ def behaves_alike(new: Any, old: Any) -> bool:
     Numbers, strings and containers of them are compared by type and value (NaN equals NaN, 0.0 differs from -0.0);
     functions by code, closure and defaults; everything else by identity.
     """
-    pending, seen = [(new, old)], set()
+    pending, compared = [(new, old)], set()
     while pending:
         a, b = pending.pop()
-        if a is b or (id(a), id(b)) in seen:
+        if a is b or (id(a), id(b)) in compared:
             continue
         if type(a) is not type(b):
             return False
-        seen.add((id(a), id(b)))
+        compared.add((id(a), id(b)))
         parts = _parts(a, b)
         if parts is None:
             return False
@@ -167,7 +167,7 @@ def behaves_alike(new: Any, old: Any) -> bool:
 
 
 def _parts(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:
-    """The pairs that must be the same for ``a`` and ``b`` of one type to be the same, or None if they differ."""
+    """The pairs of parts that decide whether ``a`` and ``b`` of one type are equal, or None if they differ."""
     if isinstance(a, float):  # np.float64, too
         return () if (a == b and copysign(1, a) == copysign(1, b)) or (isnan(a) and isnan(b)) else None
     if isinstance(a, complex):
@@ -201,7 +201,7 @@ def _parts_of_callable(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:
 
 
 def cell_contents(cell: CellType) -> Any:
-    """What a closure cell holds; MISSING before its variable is assigned."""
+    """The value in a closure cell; MISSING before its variable is assigned."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -211,7 +211,7 @@ def cell_contents(cell: CellType) -> Any:
 class Guard:
     """All checks of one trace, as one generated function.
 
-    ``check()`` returns None if everything still holds, or the reason why not. For a global and a closure cell it is::
+    ``check()`` returns None if nothing has changed, else a reason. For a global and a closure cell it is::
 
         def check():
             try:
@@ -224,9 +224,9 @@ class Guard:
                 return explain()
             return None
 
-    What is asked of many tensors alike is one comparison of lists: text for each would take long to compile.
+    Checks of one attribute of many tensors are one comparison of lists, because text for each takes long to compile.
 
-    ``explain`` compares by value. What is equal without being identical it remembers, so that the next call is fast.
+    ``explain`` compares by value. It remembers equal values that are not identical, so that the next call is fast.
     """
 
     __slots__ = ("_namespace", "check", "checks", "source")
@@ -280,7 +280,7 @@ class Guard:
 
 
 def _slot(check: Check) -> str | None:
-    """The attribute of a tensor that ``check`` compares; of these, equal is as good as identical."""
+    """The attribute of a tensor that ``check`` compares; for these, equality is enough."""
     if check.kind == "aval":
         return "_aval"
     flag = check.kind == "attribute" and check.key == "_requires_grad" and isinstance(check.holder, Tensor)
@@ -288,7 +288,7 @@ def _slot(check: Check) -> str | None:
 
 
 def _may_replace(now: Any, check: Check) -> bool:
-    """Whether the equal value ``now`` can be expected from here on: only if no other check looks inside the old one."""
+    """Whether the equal value ``now`` can be the expected one from now on: only if no other check reads parts of it."""
     if check.kind in ("items", "values", "keys"):
         pairs = zip(now, check.expected, strict=True)
         return all(a is b or isinstance(a, IMMUTABLE) for a, b in pairs)

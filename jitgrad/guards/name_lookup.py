@@ -1,4 +1,4 @@
-"""From a name in the code to its value: closure cells, globals, builtins and imports, and on through modules."""
+"""Resolves a name in code to its value, through closure cells, globals, builtins, imports and modules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jitgrad.guards.guard import MISSING, Check, Path, cell_contents
 
 @dataclass(slots=True)
 class Resolution:
-    """Where a chain leads: the value, how to write it, the attributes it takes from there, the reads to guard."""
+    """The end of a chain: the value, its expression, the attributes loaded from it, and the reads to guard."""
 
     value: Any
     path: Path
@@ -28,24 +28,24 @@ class Resolution:
 def follow(
     chain: Chain, function: FunctionType, cells: Mapping[str, CellType], *, file: str, home: str
 ) -> Resolution | None:
-    """Follow ``root.attr...`` as far as modules go; None for a local, or what a module lacks.
+    """Follow ``root.attr...`` through modules; None for a local and for a missing attribute of a module.
 
-    ``cells`` are those that come from outside ``function``. Globals of other modules than ``home`` are written with
-    their module. What libraries hold is trusted, so only user modules and the first name need checks.
+    ``cells`` are the closure cells from outside ``function``. Globals of modules other than ``home`` are shown with
+    their module. Libraries are trusted, so only user modules and the first name need checks.
     """
     origin = Origin(file, chain.line)
-    found = _root(chain, function, cells, origin, home)
-    if found is None:
+    resolution = _root(chain, function, cells, origin, home)
+    if resolution is None:
         return None
-    found.attrs.extend(chain.attrs)
-    while found.attrs and isinstance(found.value, ModuleType):
-        module, name = found.value, found.attrs.popleft()
-        found.value, found.path = getattr(module, name, MISSING), found.path.attr(name)
-        if found.value is MISSING:
+    resolution.attrs.extend(chain.attrs)
+    while resolution.attrs and isinstance(resolution.value, ModuleType):
+        module, name = resolution.value, resolution.attrs.popleft()
+        resolution.value, resolution.path = getattr(module, name, MISSING), resolution.path.attr(name)
+        if resolution.value is MISSING:
             return None
         if name in module.__dict__ and not is_library_module(module.__name__):
-            found.checks.append(Check("item", module.__dict__, name, found.value, found.path, origin))
-    return found
+            resolution.checks.append(Check("item", module.__dict__, name, resolution.value, resolution.path, origin))
+    return resolution
 
 
 def _root(
@@ -56,7 +56,7 @@ def _root(
         return Resolution(imported_module(name, scope), Path("module", name))
     if chain.kind == "free":
         cell = cells.get(name)
-        if cell is None:  # a local of the function around
+        if cell is None:  # a local of the outer function
             return None
         value = cell_contents(cell)
         path = Path("closure cell", name) if name != "__class__" else Path("", "super()")

@@ -1,4 +1,4 @@
-"""Objects and classes as guards see them: the attributes that reachable code mentions, or all of them."""
+"""The guarded state of objects and classes: the attributes that reachable code mentions, or all of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jitgrad.guards.guard import MISSING, NOWHERE, Check, Path, behaves_alike
 _RECORDS = (SimpleNamespace, argparse.Namespace)
 _COMPARISONS = frozenset(["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__"])
 _CONSTRUCTORS = ("__init__", "__new__", "__post_init__")
-_NOT_CALLED = frozenset(  # by the instructions of a traced function on an object that exists already
+_NOT_CALLED = frozenset(  # by a traced function on an object that exists already
     [
         "__init__", "__new__", "__post_init__", "__init_subclass__", "__class_getitem__", "__del__", "__repr__",
         "__str__", "__format__", "__reduce__", "__reduce_ex__", "__getstate__", "__setstate__",
@@ -40,7 +40,7 @@ class ArrayState:
 
 @dataclass(slots=True)
 class MentionedNames:
-    """The attribute names that reachable code mentions, with the first place; they decide what objects are read for."""
+    """The attribute names that reachable code mentions, with the first line; only these attributes are guarded."""
 
     loads: dict[str, Origin] = field(default_factory=dict)
     stores: dict[str, Origin] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class MentionedNames:
 
 
 class ObjectVisitor(Protocol):
-    """What opened objects need of the walk that found them (see ``reach.Discovery``)."""
+    """The part of `jitgrad.guards.discovery.Discovery` that opened objects use."""
 
     names: MentionedNames
 
@@ -67,16 +67,16 @@ class ObjectVisitor(Protocol):
 
 
 def reads_everything(cls: type) -> bool:
-    """Whether library code may read any attribute of an instance: jitgrad's modules, optimisers, Generator; UserDict etc.
+    """Whether library code may read any attribute of an instance: Module, Optimizer, Generator, UserDict and others.
 
-    A class that makes its own values inputs of compiled programs lists the names of such attributes in ``_unguarded``.
+    A class lists in ``_unguarded`` the attributes whose values it makes inputs of compiled programs.
     """
     libraries = ("jitgrad.nn", "jitgrad.optim", "jitgrad.ops.random", "collections")
     return any(base.__module__.startswith(libraries) and "__dict__" in base.__dict__ for base in cls.__mro__)
 
 
 def instance_dict(value: Any) -> dict[str, Any] | None:
-    """Where the attributes of ``value`` live, without running the user's ``__getattribute__``."""
+    """The dict of the attributes of ``value``, without running the user's ``__getattribute__``."""
     if isinstance(value, threading.local):
         return value.__dict__
     try:
@@ -88,15 +88,15 @@ def instance_dict(value: Any) -> dict[str, Any] | None:
 
 def slots_of(value: Any) -> dict[str, Any]:
     """The slots of ``value`` that are set."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for base in type(value).__mro__:
         for name, member in base.__dict__.items():
-            if isinstance(member, MemberDescriptorType) and name not in found:
+            if isinstance(member, MemberDescriptorType) and name not in values:
                 try:
-                    found[name] = member.__get__(value, type(value))
+                    values[name] = member.__get__(value, type(value))
                 except AttributeError:
                     continue
-    return found
+    return values
 
 
 def lookup(cls: type, name: str) -> Any:
@@ -105,7 +105,7 @@ def lookup(cls: type, name: str) -> Any:
 
 
 def differing(before: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:
-    """The names under which ``now`` holds something else than ``before``, with both values."""
+    """The names whose values differ between ``before`` and ``now``, with both values."""
     for name in {**before, **now}:
         old, new = before.get(name, MISSING), now.get(name, MISSING)
         if old is not new and not behaves_alike(new, old):
@@ -114,7 +114,7 @@ def differing(before: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str
 
 @dataclass(slots=True)
 class OpenObject:
-    """An object whose attributes are guarded by name, and what they were before tracing."""
+    """An object whose attributes are guarded by name, with their values before tracing."""
 
     value: Any
     path: Path
@@ -141,7 +141,7 @@ class OpenObject:
             self._read(walk, name, origin)
 
     def differences(self, walk: ObjectVisitor) -> Iterator[tuple[str, Any, Any]]:
-        """Attributes that are not what they were (name, old, new); of a library's object only those that code names."""
+        """Changed attributes (name, old, new); for a library's object only those that code names."""
         whole = reads_everything(type(self.value)) or isinstance(self.value, (ModuleType, FunctionType, *_RECORDS))
         for name, old, new in differing({**self.before, **self.slots}, self.now()):
             named = name in walk.names.loads or name in walk.names.stores
@@ -152,7 +152,7 @@ class OpenObject:
         return {**(instance_dict(self.value) or {}), **slots_of(self.value)}
 
     def restore(self, walk: ObjectVisitor) -> None:
-        """Put back the attributes that differ."""
+        """Restore the changed attributes."""
         storage = instance_dict(self.value)
         for name, old, _new in tuple(self.differences(walk)):
             in_slot = storage is None or name in self.slots or name not in {**storage, **self.before}
@@ -193,7 +193,7 @@ class OpenObject:
         elif isinstance(lookup(type(self.value), name), MemberDescriptorType):
             walk.check(Check("unset", self.value, name, MISSING, self.path.attr(name), origin))
         elif isinstance(self.value, threading.local) or storage is None or self._whole:
-            return  # of _whole, the number of attributes is guarded
+            return  # with _whole, the number of attributes is guarded
         elif name in walk.names.probes or lookup(type(self.value), name) is not MISSING:
             walk.check(Check("absent", storage, name, MISSING, self.path.attr(name), origin))
 
@@ -216,7 +216,7 @@ class OpenObject:
 
 @dataclass(slots=True)
 class OpenClass:
-    """A class with code or attributes of the user, guarded by name through its whole inheritance."""
+    """A class with user code or attributes, guarded by name through all its bases."""
 
     cls: type
     constructed: bool = False
@@ -227,7 +227,7 @@ class OpenClass:
         self.before = dict(self.cls.__dict__)
 
     def expand(self, walk: ObjectVisitor) -> None:
-        """Guard the class attributes that were mentioned since the last call, and what Python calls by itself."""
+        """Guard the class attributes mentioned since the last call, and methods that Python calls implicitly."""
         wanted = [*walk.names.loads, *self._implicit(walk)]
         if self.constructed:
             wanted.extend(_CONSTRUCTORS)
@@ -237,11 +237,11 @@ class OpenClass:
                 self._read(walk, name, walk.names.loads.get(name, NOWHERE))
 
     def differences(self) -> Iterator[tuple[str, Any, Any]]:
-        """Class attributes that are not what they were: name, old and new value."""
-        return (found for found in differing(self.before, dict(self.cls.__dict__)) if not found[0].startswith("_abc_"))
+        """Changed class attributes: name, old and new value."""
+        return (item for item in differing(self.before, dict(self.cls.__dict__)) if not item[0].startswith("_abc_"))
 
     def restore(self) -> None:
-        """Put back the attributes that differ."""
+        """Restore the changed attributes."""
         for name, old, _new in tuple(self.differences()):
             if old is MISSING:
                 delattr(self.cls, name)
@@ -249,8 +249,8 @@ class OpenClass:
                 setattr(self.cls, name, old)
 
     def _implicit(self, walk: ObjectVisitor) -> list[str]:
-        """Special methods, and methods of a library's class that the user overrode: the library calls them."""
-        found: list[str] = []
+        """Special methods, and overridden methods of a library's class, which the library calls."""
+        names: list[str] = []
         bases = [base for base in self.cls.__mro__ if base is not object]
         library = [base for base in bases if not walk.is_user_class(base)]
         for base in bases:
@@ -261,10 +261,10 @@ class OpenClass:
                     wanted = name not in _NOT_CALLED and (walk.names.compares or name not in _COMPARISONS)
                     wanted = wanted and isinstance(raw, FunctionType)
                 else:
-                    wanted = walk.names.introspects or any(name in known.__dict__ for known in library)
+                    wanted = walk.names.introspects or any(name in parent.__dict__ for parent in library)
                 if wanted:
-                    found.append(name)
-        return found
+                    names.append(name)
+        return names
 
     def _read(self, walk: ObjectVisitor, name: str, origin: Origin) -> None:
         first = True
@@ -289,5 +289,5 @@ class OpenClass:
 
 
 def title(named: Any) -> str:
-    """The qualified name without the functions around it."""
+    """The qualified name without its outer functions."""
     return str(named.__qualname__).rpartition("<locals>.")[2]
