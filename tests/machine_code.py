@@ -68,7 +68,7 @@ def kernel_assembly(
     """(optimised LLVM IR, assembly) for ``cpu`` of the function ``kernel`` of kernel source."""
     namespace = native_names() if names is None else names
     return assembly_of(
-        cpu, "kernel", lambda: kernel_frontend.lower(source, "kernel", params, namespace, target.vector_bits())
+        cpu, "kernel", lambda: kernel_frontend.source_to_llvm(source, "kernel", params, namespace, target.vector_bits())
     )
 
 

@@ -14,7 +14,7 @@ from jitgrad.core.aval import is_differentiable, same_dtype
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import AutogradError, DtypeError, OperandError
-from jitgrad.core.op import elementwise
+from jitgrad.core.op import define_elementwise
 from jitgrad.core.tape_node import edge_of, next_sequence, record
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import zeros_like
@@ -23,7 +23,7 @@ from jitgrad.ops.creation import zeros_like
 _running: ContextVar[tuple[Level, ...]] = ContextVar("running_levels", default=())
 
 # The identity: a fresh input of a level is the result of this op on what the level was given.
-ALIAS = elementwise(
+ALIAS = define_elementwise(
     "alias(x)",
     scalar="x",
     eager=lambda x: x,

@@ -12,7 +12,7 @@ import numpy as np
 from jitgrad.backends.base import user_functions
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cpu.host_target import HostTarget
-from jitgrad.backends.llvm.kernel_library import FUNCTIONS
+from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
 from jitgrad.compiler.lowering.kernel_ir import LANES, Kernel
 from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.core.aval import dtype_name
@@ -87,7 +87,7 @@ def _transpose_tile(tile: Pointer, p: Pointer, stride: int, n: int, m: int) -> N
 @cache
 def names() -> Mapping[str, Any]:
     """What kernel source can call, as Python functions on NumPy scalars."""
-    found: dict[str, Any] = {**numpy_namespace(), **FUNCTIONS}
+    found: dict[str, Any] = {**numpy_namespace(), **INTEGER_FUNCTIONS}
     found.update({f"to_{name}": _to(dtype) for name, dtype in DTYPES.items()})
     found.update({f"scratch_{name}": _scratch(dtype) for name, dtype in DTYPES.items()})
     found.update(

@@ -24,7 +24,7 @@ from jitgrad.ops.views import WRITERS
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Source:
+class InputSource:
     """Where a program input comes from at call time.
 
     ``kind`` is "argument" (``key``: position among the flat arguments), "tensor" or "array" (``key``: the object that
@@ -55,10 +55,10 @@ class Trace:
         self.name = name
         self.nodes: list[TraceNode] = []
         self.inputs: list[Value] = []
-        self.sources: list[Source] = []
+        self.sources: list[InputSource] = []
         self.owned: dict[int, Value] = {}
         self.tainted: set[int] = set()  # values that depend on something which requires grad
-        self.lifted: dict[int, tuple[Any, Source, Value]] = {}
+        self.lifted: dict[int, tuple[Any, InputSource, Value]] = {}
         self.written: dict[int, tuple[Tensor, Value]] = {}
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
         self.grads_read: dict[int, tuple[Tensor, bool]] = {}
@@ -67,7 +67,7 @@ class Trace:
 
     # --- inputs --------------------------------------------------------------------------------------------------
 
-    def add_input(self, aval: Aval, source: Source, requires_grad: bool = False) -> Value:
+    def add_input(self, aval: Aval, source: InputSource, requires_grad: bool = False) -> Value:
         value = self.own(Value(aval))
         self.inputs.append(value)
         self.sources.append(source)
@@ -77,7 +77,7 @@ class Trace:
 
     def argument(self, position: int, aval: Aval, requires_grad: bool, grad: Tensor | None = None) -> Tensor:
         """A leaf Tensor that stands for the flat argument number ``position``, whose gradient so far is ``grad``."""
-        source = Source("argument", position)
+        source = InputSource("argument", position)
         tensor = Tensor(self.add_input(aval, source, requires_grad))
         tensor._requires_grad = requires_grad
         tensor._grad = grad
@@ -95,13 +95,13 @@ class Trace:
             if isinstance(x, Tensor):
                 if type(x._data) is Donated:
                     raise x._data.error(f"@jit function {self.name!r}", x.aval)
-                value = self.add_input(x.aval, Source(kind, x), x._requires_grad)
+                value = self.add_input(x.aval, InputSource(kind, x), x._requires_grad)
             else:
-                value = self.add_input(Aval(x.shape, x.dtype), Source(kind, x))
+                value = self.add_input(Aval(x.shape, x.dtype), InputSource(kind, x))
             known = self.lifted[id(x)] = (x, self.sources[-1], value)
         return known[2]
 
-    def source_of(self, tensor: Tensor) -> Source:
+    def source_of(self, tensor: Tensor) -> InputSource:
         """Where ``tensor``, an argument or an outside tensor, comes from at call time."""
         if id(tensor) not in self.lifted:
             self.current(tensor)
@@ -204,7 +204,7 @@ class Trace:
         self.grads_read[id(tensor)] = (tensor, before is not None)
         result = None
         if before is not None:
-            result = Tensor(self.add_input(before.aval, Source("grad", source)))
+            result = Tensor(self.add_input(before.aval, InputSource("grad", source)))
         self.grads[id(tensor)] = (tensor, result)
         return result
 
@@ -270,7 +270,7 @@ class Trace:
         family = self.views.get(id(tensor._memory), ())
         return next((v for v in family if v.tensor() is tensor), None)
 
-    def outside(self, tensor: Tensor) -> tuple[Source, bool] | None:
+    def outside(self, tensor: Tensor) -> tuple[InputSource, bool] | None:
         """Where ``tensor`` comes from, if that is outside of the trace, and whether it was changed in place since."""
         known = self.lifted.get(id(tensor))
         return None if known is None else (known[1], self.current(tensor) is not known[2])

@@ -176,7 +176,7 @@ def define(
     return op
 
 
-def elementwise(
+def define_elementwise(
     signature: str,
     *,
     scalar: str | None,

@@ -15,7 +15,7 @@ from jitgrad.core.aval import Aval, Dtype
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.op import OpDef
 from jitgrad.eager import buffer_pool
-from jitgrad.eager.where import select
+from jitgrad.eager.where import select_by_mask
 from jitgrad.vecmath import numpy_namespace
 
 # What the kernels provide besides their vector mathematics.
@@ -91,7 +91,7 @@ def evaluate_with(
     names = {name: x.astype(d) for name, x, d in zip(op.operands, operands, dtypes, strict=True)}
     code = _code(op.scalar, dtypes[-1])
     with np.errstate(all="ignore"):
-        result = eval(code, {**functions, "_select": select, "_typed": np.asarray}, {**names, **attrs})
+        result = eval(code, {**functions, "_select": select_by_mask, "_typed": np.asarray}, {**names, **attrs})
     return np.broadcast_to(np.asarray(result, out), np.broadcast_shapes(*(x.shape for x in operands)))
 
 

@@ -37,7 +37,7 @@ MANY_TRACES = 16
 MANY_FAST_CALLS = 4
 
 
-def log(topic: str, message: str) -> None:
+def write_log(topic: str, message: str) -> None:
     """One line to stderr if JITGRAD_LOGS asks for ``topic``."""
     topics = config.read("JITGRAD_LOGS")
     if topic in topics or "all" in topics:
@@ -182,7 +182,7 @@ class JitFunction:
     def _note(self, reason: str) -> None:
         if not self._reasons or self._reasons[-1] != reason:
             self._reasons.append(reason)
-            log("guards", f"{self.name}: {reason}")
+            write_log("guards", f"{self.name}: {reason}")
 
     def _first_call(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Trace, compile, and run; the first result is checked against eager unless check="off"."""
@@ -228,9 +228,9 @@ class JitFunction:
             folder = config.read("JITGRAD_DUMP")
             watch = dump_to(folder, f"{self.name}.{self._info.traces}") if folder else ignore
             compiled = Executable(self.eager, traced, target, self._count, watch, donated)
-            log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
+            write_log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
             kernels = compiled.program.kernels
-            log("kernels", f"{self.name}: {', '.join(k.name for k in kernels) or 'none'}")
+            write_log("kernels", f"{self.name}: {', '.join(k.name for k in kernels) or 'none'}")
             known = self._programs.setdefault(call.key, [])
             known.insert(0, compiled)
             del known[MANY_TRACES:]  # each costs memory, and a look at its guards when the newer ones do not hold

@@ -14,7 +14,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from jitgrad.backends.base import Target
 from jitgrad.compiler.pipeline import Watcher, ignore
-from jitgrad.compiler.tracer import Source
+from jitgrad.compiler.tracer import InputSource
 from jitgrad.core.aval import Aval
 from jitgrad.core.errors import ArgumentError, GuardError, UnguardableError
 from jitgrad.core.ir import Value
@@ -126,7 +126,7 @@ class Executable:
 
     # --- inputs --------------------------------------------------------------------------------------------------
 
-    def resolve(self, source: Source, leaves: Sequence[Any]) -> Any:
+    def resolve(self, source: InputSource, leaves: Sequence[Any]) -> Any:
         """The object that ``source`` stands for in this call."""
         if source.kind == "argument":
             return leaves[source.key]
@@ -180,7 +180,7 @@ class Executable:
                         "Use the same tensor for both, .clone() one of them, or make the view inside the function."
                     )
 
-    def describe(self, source: Source) -> str:
+    def describe(self, source: InputSource) -> str:
         if source.kind == "grad":
             return f"the gradient of {self.describe(source.key)}"
         if source.kind == "argument":

@@ -11,7 +11,7 @@ from typing import Any
 import optree
 
 from jitgrad.compiler.gc_paused import gc_paused
-from jitgrad.compiler.tracer import Source
+from jitgrad.compiler.tracer import InputSource
 from jitgrad.core.aval import Aval
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
@@ -237,7 +237,7 @@ def _emit_run(w: FastCallWriter) -> None:
 def _emit_effects(w: FastCallWriter) -> None:
     """The commit: new data was written in place or is copied, gradients are set."""
     program = w.compiled.program
-    changed: list[Source] = []
+    changed: list[InputSource] = []
     cleared = [e.target.key for e in w.compiled.traced.effects if e.output is None and e.target.kind == "tensor"]
     if len(cleared) > FEW:
         w.line(f"for t in {w.constant('L', tuple(cleared))}: t._grad = None")
@@ -259,7 +259,7 @@ def _emit_effects(w: FastCallWriter) -> None:
     _emit_versions(w, changed)
 
 
-def _emit_versions(w: FastCallWriter, changed: Sequence[Source]) -> None:
+def _emit_versions(w: FastCallWriter, changed: Sequence[InputSource]) -> None:
     """Count the change of every tensor; only who asked for its storage can have noted its version."""
     lifted = tuple(s.key for s in changed if s.kind == "tensor")
     others = [w.tensor_text(s) for s in changed if s.kind != "tensor"]
@@ -272,7 +272,7 @@ def _emit_versions(w: FastCallWriter, changed: Sequence[Source]) -> None:
     w.line(f"if (m := t._memory) is not None: m.version += 1; m.changed_at = {origin}", 2)
 
 
-def _leaf_of(w: FastCallWriter, source: Source) -> Any:
+def _leaf_of(w: FastCallWriter, source: InputSource) -> Any:
     return w.call.leaves[source.key] if source.kind == "argument" else source.key
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from jitgrad.compiler.tracer import Source
+from jitgrad.compiler.tracer import InputSource
 from jitgrad.core import config
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter, grad_enabled
@@ -252,7 +252,7 @@ class FastCallWriter:
 
     # --- the program's inputs ------------------------------------------------------------------------------------
 
-    def tensor_text(self, source: Source) -> str:
+    def tensor_text(self, source: InputSource) -> str:
         """An expression for the object behind ``source``."""
         if source.kind == "argument":
             return str(self.leaves[source.key])
@@ -274,7 +274,7 @@ class FastCallWriter:
             self.line(f"e{name} = [t._data for t in {name}]")
         return f"e{text}"
 
-    def array_text(self, k: int, source: Source) -> str:
+    def array_text(self, k: int, source: InputSource) -> str:
         """An expression for the array of input ``k``."""
         if k in self.numbers:
             return f"frame.numbers[{k}, ...]"
@@ -282,7 +282,7 @@ class FastCallWriter:
         leaf = self.call.leaves[source.key] if source.kind == "argument" else None
         return text if source.kind in ("array", "constant") or isinstance(leaf, _ARRAYS) else f"{text}._data"
 
-    def pointer(self, k: int, source: Source, aval: Aval) -> str:
+    def pointer(self, k: int, source: InputSource, aval: Aval) -> str:
         text = self.tensor_text(source)
         name = f"p{k}"
         if source.kind == "argument" and type(self.call.leaves[source.key]) is float:

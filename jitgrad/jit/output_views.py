@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.compiler.tracer import Source, Trace
+from jitgrad.compiler.tracer import InputSource, Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import grad_enabled
 from jitgrad.core.op import OpDef
@@ -17,7 +17,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import detached
 from jitgrad.ops.identity import STOP_GRADIENT
 
-Step = tuple[OpDef, Mapping[str, Any], Aval]
+ViewStep = tuple[OpDef, Mapping[str, Any], Aval]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -27,7 +27,7 @@ class ResultView:
     ``differentiable``: whether the result has a history where the tensor requires grad (not so under ``no_grad``).
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ViewStep, ...]
     differentiable: bool
 
     def of(self, x: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ def _seen(x: Tensor, op: OpDef, attrs: Mapping[str, Any], aval: Aval) -> Tensor:
     return out
 
 
-def _repeats(tensor: Tensor, steps: Sequence[Step]) -> bool:
+def _repeats(tensor: Tensor, steps: Sequence[ViewStep]) -> bool:
     """Whether ``steps`` write elements out more than once: kernels are faster at that, and eager makes no view either."""
     if all(op.name != "broadcast_to" for op, _, _ in steps):
         return False
@@ -65,14 +65,14 @@ def _repeats(tensor: Tensor, steps: Sequence[Step]) -> bool:
     return not np.may_share_memory(seen, array)
 
 
-def find_view(trace: Trace, x: Tensor, copied: Collection[int]) -> tuple[Source, ResultView] | None:
+def find_view(trace: Trace, x: Tensor, copied: Collection[int]) -> tuple[InputSource, ResultView] | None:
     """Where the memory lies that the result ``x`` shows, and how; None if the program has to make the result.
 
     That is so for what repeats elements in memory, for views of arrays that are not Tensors, of the arguments at the
     positions ``copied``, and for those with a history that a call could not repeat: of what the function changes, or other
     than the caller's grad mode says.
     """
-    steps: list[Step] = []
+    steps: list[ViewStep] = []
     tensor = x
     while (view := trace.view_of(tensor)) is not None:
         steps.insert(0, (view.op, view.attrs, Aval(tensor.shape, tensor.dtype)))

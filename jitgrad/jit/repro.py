@@ -169,7 +169,7 @@ def _literal(x: Any) -> str:
 
 # --- what a script calls -----------------------------------------------------------------------------------------
 
-Check = tuple[Callable[..., None], Callable[..., None] | None, Record]
+KernelCheck = tuple[Callable[..., None], Callable[..., None] | None, Record]
 
 TOLERANCE = 1e-3  # of the largest element: rounding stays far below it, a wrong kernel rarely does
 
@@ -179,7 +179,7 @@ def kernel_names() -> dict[str, Any]:
     return dict(names())
 
 
-def check(checks: Sequence[Check], arrays: Mapping[str, np.ndarray[Any, Any]], *, native: bool = False) -> int:
+def check(checks: Sequence[KernelCheck], arrays: Mapping[str, np.ndarray[Any, Any]], *, native: bool = False) -> int:
     """Run every kernel, print how far each of its results is from the recorded one; 1 if any is wrong, else 0."""
     wrong = False
     for kernel, epilogue, record in checks:

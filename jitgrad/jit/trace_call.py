@@ -10,7 +10,7 @@ import numpy as np
 import optree
 
 from jitgrad.compiler.gc_paused import gc_paused
-from jitgrad.compiler.tracer import Source, Trace
+from jitgrad.compiler.tracer import InputSource, Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import UnguardableError
@@ -32,7 +32,7 @@ class Effect:
     """
 
     kind: str
-    target: Source
+    target: InputSource
     output: int | None
 
 
@@ -42,7 +42,7 @@ class Result:
 
     kind: str  # "new", "source", "view", "static"
     output: int = -1
-    source: Source | None = None
+    source: InputSource | None = None
     value: Any = None  # of what is static
     weak: bool = False
     view: ResultView | None = None  # of ``source``
@@ -53,14 +53,14 @@ class TraceResult:
     """Everything the trace of one specialisation found out."""
 
     graph: Graph
-    sources: tuple[Source, ...]
+    sources: tuple[InputSource, ...]
     results: tuple[Result, ...]
     treedef: Any
     effects: tuple[Effect, ...]
     differentiable: tuple[int, ...]  # outputs through which gradients flow to the inputs
     wants_grad: tuple[int, ...]  # inputs that require grad
     guard: Guard
-    grads_present: tuple[tuple[Source, bool], ...]
+    grads_present: tuple[tuple[InputSource, bool], ...]
     alive: tuple[Any, ...]
     names: dict[int, str]
 

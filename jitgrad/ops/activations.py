@@ -8,10 +8,10 @@ import numpy as np
 
 from jitgrad.core.aval import Array, same_dtype
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
-from jitgrad.core.op import elementwise
+from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.scalar_eval import blockwise
-from jitgrad.eager.where import select
+from jitgrad.eager.where import select_by_mask
 from jitgrad.ops.arithmetic import abs, add, divide, multiply, negative, square, subtract
 from jitgrad.ops.comparison import greater, less, less_equal, logical_and, where
 from jitgrad.ops.movement import reshape
@@ -33,7 +33,7 @@ def _not_above_zero(x: Any) -> Tensor:
 
 # --- piecewise linear --------------------------------------------------------------------------------------------
 
-RELU = elementwise(
+RELU = define_elementwise(
     "relu(x)",
     scalar="0 if x <= 0 else x",  # NaN stays NaN
     eager=lambda x: np.maximum(x, 0) + 0,  # -0.0 becomes 0.0
@@ -42,28 +42,28 @@ RELU = elementwise(
     vjp=(lambda g, out, _x: where(less_equal(out, 0), 0.0, g),),
     domain=("nonzero",),
 )
-RELU6 = elementwise(
+RELU6 = define_elementwise(
     "relu6(x)",
     scalar="0 if x <= 0 else (6 if x >= 6 else x)",
-    eager=lambda x: select(x <= 0, 0, select(x >= 6, 6, x)),
+    eager=lambda x: select_by_mask(x <= 0, 0, select_by_mask(x >= 6, 6, x)),
     dtypes=same_dtype,
     vjp=(lambda g, _out, x: where(_within(x, 0, 6), g, 0.0),),
     domain=("nonzero",),
 )
-LEAKY_RELU = elementwise(
+LEAKY_RELU = define_elementwise(
     "leaky_relu(x, negative_slope)",
     scalar="x if x > 0 else negative_slope * x",
-    eager=lambda x, negative_slope: select(x > 0, x, negative_slope * x),
+    eager=lambda x, negative_slope: select_by_mask(x > 0, x, negative_slope * x),
     vjp=(
         lambda g, _out, x, negative_slope: where(greater(x, 0), g, multiply(negative_slope, g)),
         lambda g, _out, x, _negative_slope: where(greater(x, 0), 0.0, multiply(g, x)),
     ),
     domain=("nonzero", "positive"),
 )
-HARDTANH = elementwise(
+HARDTANH = define_elementwise(
     "hardtanh(x, min_val, max_val)",
     scalar="min_val if x < min_val else (max_val if x > max_val else x)",
-    eager=lambda x, min_val, max_val: select(x < min_val, min_val, select(x > max_val, max_val, x)),
+    eager=lambda x, min_val, max_val: select_by_mask(x < min_val, min_val, select_by_mask(x > max_val, max_val, x)),
     dtypes=same_dtype,
     vjp=(
         lambda g, _out, x, min_val, max_val: where(_within(x, min_val, max_val), g, 0.0),
@@ -72,14 +72,14 @@ HARDTANH = elementwise(
     ),
     domain=("real", "low", "high"),
 )
-HARDSIGMOID = elementwise(
+HARDSIGMOID = define_elementwise(
     "hardsigmoid(x)",
     scalar="minimum(maximum(x + 3, 0), 6) / 6",
     eager=lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6,
     vjp=(lambda g, _out, x: where(_within(x, -3, 3), divide(g, 6.0), 0.0),),
     domain=("real",),
 )
-HARDSWISH = elementwise(
+HARDSWISH = define_elementwise(
     "hardswish(x)",
     scalar="x * minimum(maximum(x + 3, 0), 6) / 6",
     eager=lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
@@ -149,31 +149,31 @@ def _celu_slope_gradient(g: Tensor, _out: Any, x: Any, alpha: Any) -> Tensor:
     return where(greater(x, 0), 0.0, multiply(g, subtract(expm1(scaled), multiply(scaled, exp(scaled)))))
 
 
-ELU = elementwise(
+ELU = define_elementwise(
     "elu(x, alpha)",
     scalar="x if x > 0 else alpha * expm1(x)",
-    eager=lambda x, alpha: select(x > 0, x, alpha * np.expm1(x)),
+    eager=lambda x, alpha: select_by_mask(x > 0, x, alpha * np.expm1(x)),
     vjp=(
         lambda g, _out, x, alpha: where(greater(x, 0), g, multiply(g, multiply(alpha, exp(_not_above_zero(x))))),
         _elu_slope_gradient,
     ),
     domain=("nonzero", "positive"),
 )
-CELU = elementwise(
+CELU = define_elementwise(
     "celu(x, alpha)",
     scalar="x if x > 0 else alpha * expm1(x / alpha)",
-    eager=lambda x, alpha: select(x > 0, x, alpha * np.expm1(x / alpha)),
+    eager=lambda x, alpha: select_by_mask(x > 0, x, alpha * np.expm1(x / alpha)),
     vjp=(
         lambda g, _out, x, alpha: where(greater(x, 0), g, multiply(g, exp(divide(_not_above_zero(x), alpha)))),
         _celu_slope_gradient,
     ),
     domain=("nonzero", "positive"),
 )
-SELU = elementwise(
+SELU = define_elementwise(
     "selu(x)",
     # scale and scale * alpha of Klambauer et al., arXiv:1706.02515: mean 0 and variance 1 are a fixed point
     scalar="1.0507009873554805 * x if x > 0 else 1.7580993408473768 * expm1(x)",
-    eager=lambda x: select(x > 0, 1.0507009873554805 * x, 1.7580993408473768 * np.expm1(x)),
+    eager=lambda x: select_by_mask(x > 0, 1.0507009873554805 * x, 1.7580993408473768 * np.expm1(x)),
     vjp=(
         lambda g, _out, x: where(
             greater(x, 0),
@@ -224,24 +224,24 @@ def _softplus_scale_gradient(g: Tensor, out: Any, x: Any, beta: Any, threshold: 
     return where(greater(z, threshold), 0.0, multiply(g, divide(subtract(multiply(x, sigmoid(z)), out), beta)))
 
 
-SILU = elementwise(
+SILU = define_elementwise(
     "silu(x)",
     scalar="x * sigmoid(x)",
     eager=blockwise(lambda x: x * SIGMOID.eager(x)),
     vjp=(_silu_gradient,),
     domain=("real",),
 )
-MISH = elementwise(
+MISH = define_elementwise(
     "mish(x)",
     scalar="x * tanh(softplus(x))",
     eager=blockwise(lambda x: x * np.tanh(_softplus_array(x))),
     vjp=(_mish_gradient,),
     domain=("real",),
 )
-SOFTPLUS = elementwise(
+SOFTPLUS = define_elementwise(
     "softplus(x, beta, threshold)",
     scalar="x if x * beta > threshold else softplus(x * beta) / beta",
-    eager=lambda x, beta, threshold: select(x * beta > threshold, x, _softplus_array(x * beta) / beta),
+    eager=lambda x, beta, threshold: select_by_mask(x * beta > threshold, x, _softplus_array(x * beta) / beta),
     vjp=(
         lambda g, _out, x, beta, threshold: where(
             greater(multiply(x, beta), threshold), g, multiply(g, sigmoid(multiply(x, beta)))
@@ -251,14 +251,14 @@ SOFTPLUS = elementwise(
     ),
     domain=("real", "positive", "high"),
 )
-LOGSIGMOID = elementwise(
+LOGSIGMOID = define_elementwise(
     "logsigmoid(x)",
     scalar="-softplus(-x)",
     eager=lambda x: -_softplus_array(-x),
     vjp=(lambda g, _out, x: multiply(g, sigmoid(negative(x))),),
     domain=("real",),
 )
-SOFTSIGN = elementwise(
+SOFTSIGN = define_elementwise(
     "softsign(x)",
     scalar="x / (1 + abs(x))",
     eager=lambda x: x / (1 + np.abs(x)),
@@ -318,14 +318,14 @@ def _gelu_tanh_array(x: Array) -> Any:
     return x * SIGMOID.eager(TWICE_SQRT_TWO_OVER_PI * (x + 0.044715 * x * x * x))
 
 
-GELU = elementwise(
+GELU = define_elementwise(
     "gelu(x)",
     scalar=f"0.5 * x * (1.0 + erf(x * {SQRT_HALF}))",
     eager=blockwise(lambda x: 0.5 * x * (1.0 + _erf_array(x * SQRT_HALF))),
     vjp=(_gelu_gradient,),
     domain=("real",),
 )
-GELU_TANH = elementwise(
+GELU_TANH = define_elementwise(
     "gelu_tanh(x)",
     # 0.5 * (1 + tanh(u)) is sigmoid(2 * u), without the cancellation for negative u
     scalar=f"x * sigmoid({TWICE_SQRT_TWO_OVER_PI} * (x + 0.044715 * x * x * x))",

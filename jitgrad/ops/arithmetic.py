@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, float_dtype_for, like_ufunc, same_dtype
-from jitgrad.core.op import elementwise
+from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor, check_supported
-from jitgrad.eager.where import select
+from jitgrad.eager.where import select_by_mask
 from jitgrad.ops.comparison import (
     equal,
     greater,
@@ -26,7 +26,7 @@ from jitgrad.ops.operand import Operand, apply, dtype_of, is_integral
 
 # --- sums and products -------------------------------------------------------------------------------------------
 
-ADD = elementwise(
+ADD = define_elementwise(
     "add(x, y)",
     scalar="x + y",
     eager=np.add,
@@ -34,7 +34,7 @@ ADD = elementwise(
     vjp=(lambda g, _out, _x, _y: g, lambda g, _out, _x, _y: g),
     domain=("real", "real"),
 )
-SUBTRACT = elementwise(
+SUBTRACT = define_elementwise(
     "subtract(x, y)",
     scalar="x - y",
     eager=np.subtract,
@@ -42,7 +42,7 @@ SUBTRACT = elementwise(
     vjp=(lambda g, _out, _x, _y: g, lambda g, _out, _x, _y: negative(g)),
     domain=("real", "real"),
 )
-MULTIPLY = elementwise(
+MULTIPLY = define_elementwise(
     "multiply(x, y)",
     scalar="x * y",
     eager=np.multiply,
@@ -50,7 +50,7 @@ MULTIPLY = elementwise(
     vjp=(lambda g, _out, _x, y: multiply(g, y), lambda g, _out, x, _y: multiply(g, x)),
     domain=("real", "real"),
 )
-DIVIDE = elementwise(
+DIVIDE = define_elementwise(
     "divide(x, y)",
     scalar="x / y",
     eager=np.divide,
@@ -61,7 +61,7 @@ DIVIDE = elementwise(
     ),
     domain=("real", "nonzero"),
 )
-NEGATIVE = elementwise(
+NEGATIVE = define_elementwise(
     "negative(x)",
     scalar="-x",
     eager=np.negative,
@@ -69,7 +69,7 @@ NEGATIVE = elementwise(
     vjp=(lambda g, _out, _x: negative(g),),
     domain=("real",),
 )
-POSITIVE = elementwise(
+POSITIVE = define_elementwise(
     "positive(x)",
     scalar="x",
     eager=np.positive,
@@ -77,14 +77,14 @@ POSITIVE = elementwise(
     vjp=(lambda g, _out, _x: g,),
     domain=("real",),
 )
-RECIPROCAL = elementwise(
+RECIPROCAL = define_elementwise(
     "reciprocal(x)",
     scalar="1 / x",
     eager=lambda x: 1 / x,
     vjp=(lambda g, out, _x: negative(multiply(g, multiply(out, out))),),
     domain=("nonzero",),
 )
-SQUARE = elementwise(
+SQUARE = define_elementwise(
     "square(x)",
     scalar="x * x",
     eager=np.square,
@@ -136,7 +136,7 @@ def square(x: Operand) -> Tensor:
 
 # --- magnitude, sign, roots --------------------------------------------------------------------------------------
 
-ABS = elementwise(
+ABS = define_elementwise(
     "abs(x)",
     scalar="abs(x)",
     eager=np.absolute,
@@ -144,7 +144,7 @@ ABS = elementwise(
     vjp=(lambda g, _out, x: multiply(g, sign(x)),),
     domain=("nonzero",),
 )
-SIGN = elementwise(
+SIGN = define_elementwise(
     "sign(x)",
     scalar="sign(x)",
     eager=np.sign,
@@ -152,7 +152,7 @@ SIGN = elementwise(
     vjp=(zero_gradient,),
     domain=("nonzero",),
 )
-COPYSIGN = elementwise(
+COPYSIGN = define_elementwise(
     "copysign(x, y)",
     scalar="copysign(x, y)",
     eager=np.copysign,
@@ -160,14 +160,14 @@ COPYSIGN = elementwise(
     vjp=(lambda g, _out, x, y: multiply(g, multiply(sign(x), copysign(1.0, y))), zero_gradient),
     domain=("nonzero", "nonzero"),
 )
-SQRT = elementwise(
+SQRT = define_elementwise(
     "sqrt(x)",
     scalar="sqrt(x)",
     eager=np.sqrt,
     vjp=(lambda g, out, _x: divide(multiply(g, 0.5), out),),
     domain=("positive",),
 )
-RSQRT = elementwise(
+RSQRT = define_elementwise(
     "rsqrt(x)",
     scalar="rsqrt(x)",
     eager=lambda x: 1 / np.sqrt(x),
@@ -209,7 +209,7 @@ def rsqrt(x: Operand) -> Tensor:
 
 # --- extrema -----------------------------------------------------------------------------------------------------
 
-MAXIMUM = elementwise(
+MAXIMUM = define_elementwise(
     "maximum(x, y)",
     scalar="maximum(x, y)",
     eager=np.maximum,
@@ -220,7 +220,7 @@ MAXIMUM = elementwise(
     ),
     domain=("real", "real"),
 )
-MINIMUM = elementwise(
+MINIMUM = define_elementwise(
     "minimum(x, y)",
     scalar="minimum(x, y)",
     eager=np.minimum,
@@ -231,7 +231,7 @@ MINIMUM = elementwise(
     ),
     domain=("real", "real"),
 )
-CLIP = elementwise(
+CLIP = define_elementwise(
     "clip(x, min, max)",
     scalar="minimum(maximum(x, min), max)",
     eager=lambda x, min, max: np.minimum(np.maximum(x, min), max),
@@ -243,7 +243,7 @@ CLIP = elementwise(
     ),
     domain=("real", "low", "high"),
 )
-CLIP_MIN = elementwise(
+CLIP_MIN = define_elementwise(
     "clip_min(x, min)",
     scalar="maximum(x, min)",
     eager=np.maximum,
@@ -254,7 +254,7 @@ CLIP_MIN = elementwise(
     ),
     domain=("real", "real"),
 )
-CLIP_MAX = elementwise(
+CLIP_MAX = define_elementwise(
     "clip_max(x, max)",
     scalar="minimum(x, max)",
     eager=np.minimum,
@@ -289,11 +289,11 @@ def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> 
 
 # --- interpolation -----------------------------------------------------------------------------------------------
 
-LERP = elementwise(
+LERP = define_elementwise(
     "lerp(x, y, weight)",
     # from the nearer end, so that weight 1 gives y exactly
     scalar="x + weight * (y - x) if abs(weight) < 0.5 else y - (y - x) * (1 - weight)",
-    eager=lambda x, y, weight: select(np.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight)),
+    eager=lambda x, y, weight: select_by_mask(np.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight)),
     vjp=(
         lambda g, _out, _x, _y, weight: multiply(g, subtract(1.0, weight)),
         lambda g, _out, _x, _y, weight: multiply(g, weight),
@@ -315,7 +315,7 @@ def _astype_dtypes(avals: Sequence[Aval], *, dtype: Dtype) -> tuple[tuple[Dtype,
     return (avals[0].dtype,), dtype
 
 
-ASTYPE = elementwise(
+ASTYPE = define_elementwise(
     "astype(x, *, dtype)",
     scalar="x",  # the conversion is the store in the result's dtype
     eager=lambda x, *, dtype: x.astype(dtype),

@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, float_dtype, like_ufunc, select_dtype
-from jitgrad.core.op import OpDef, elementwise
+from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor
-from jitgrad.eager.where import select
+from jitgrad.eager.where import select_by_mask
 from jitgrad.ops.operand import Operand, apply
 
 # --- selection ---------------------------------------------------------------------------------------------------
 
-WHERE = elementwise(
+WHERE = define_elementwise(
     "where(condition, x, y)",
     scalar="x if condition else y",
-    eager=select,
+    eager=select_by_mask,
     dtypes=select_dtype,
     vjp=(
         None,
@@ -46,7 +46,7 @@ def zero_gradient(g: Tensor, _out: Any, *_operands: Any) -> Tensor:
 
 
 def _comparison(name: str, symbol: str, ufunc: np.ufunc) -> OpDef:
-    return elementwise(
+    return define_elementwise(
         f"{name}(x, y)",
         scalar=f"x {symbol} y",
         eager=ufunc,
@@ -123,7 +123,7 @@ def _float_predicate(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype,
 
 
 def _predicate(name: str, ufunc: np.ufunc) -> OpDef:
-    return elementwise(f"{name}(x)", scalar=f"{name}(x)", eager=ufunc, dtypes=_float_predicate, domain=("real",))
+    return define_elementwise(f"{name}(x)", scalar=f"{name}(x)", eager=ufunc, dtypes=_float_predicate, domain=("real",))
 
 
 ISNAN = _predicate("isnan", np.isnan)
@@ -156,7 +156,7 @@ def signbit(x: Operand) -> Tensor:
 
 
 def _logical(name: str, symbol: str, ufunc: np.ufunc) -> OpDef:
-    return elementwise(
+    return define_elementwise(
         f"{name}(x, y)",
         scalar=f"(x != 0) {symbol} (y != 0)",
         eager=ufunc,
@@ -168,7 +168,7 @@ def _logical(name: str, symbol: str, ufunc: np.ufunc) -> OpDef:
 LOGICAL_AND = _logical("logical_and", "&", np.logical_and)
 LOGICAL_OR = _logical("logical_or", "|", np.logical_or)
 LOGICAL_XOR = _logical("logical_xor", "^", np.logical_xor)
-LOGICAL_NOT = elementwise(
+LOGICAL_NOT = define_elementwise(
     "logical_not(x)",
     scalar="x == 0",
     eager=np.logical_not,
@@ -201,7 +201,7 @@ def logical_not(x: Operand) -> Tensor:
 
 
 def _bitwise(name: str, scalar: str, ufunc: np.ufunc) -> OpDef:
-    return elementwise(f"{name}(x, y)", scalar=scalar, eager=ufunc, dtypes=like_ufunc(ufunc), domain=("int", "int"))
+    return define_elementwise(f"{name}(x, y)", scalar=scalar, eager=ufunc, dtypes=like_ufunc(ufunc), domain=("int", "int"))
 
 
 BITWISE_AND = _bitwise("bitwise_and", "x & y", np.bitwise_and)
@@ -209,7 +209,7 @@ BITWISE_OR = _bitwise("bitwise_or", "x | y", np.bitwise_or)
 BITWISE_XOR = _bitwise("bitwise_xor", "x ^ y", np.bitwise_xor)
 BITWISE_LEFT_SHIFT = _bitwise("bitwise_left_shift", "left_shift(x, y)", np.left_shift)
 BITWISE_RIGHT_SHIFT = _bitwise("bitwise_right_shift", "right_shift(x, y)", np.right_shift)
-BITWISE_INVERT = elementwise(
+BITWISE_INVERT = define_elementwise(
     "bitwise_invert(x)", scalar="~x", eager=np.invert, dtypes=like_ufunc(np.invert), domain=("int",)
 )
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from jitgrad.core.aval import same_dtype
-from jitgrad.core.op import elementwise
+from jitgrad.core.op import define_elementwise
 
-STOP_GRADIENT = elementwise(
+STOP_GRADIENT = define_elementwise(
     "stop_gradient(x)", scalar="x", eager=lambda x: x, dtypes=same_dtype, views=True, domain=("real",)
 )
 
 # What a copy computes: the compiler puts it where elements must be brought in order or written to a second place.
-IDENTITY = elementwise(
+IDENTITY = define_elementwise(
     "identity(x)", scalar="x", eager=lambda x: x, dtypes=same_dtype, views=True, domain=("real",), register=False
 )

@@ -10,7 +10,7 @@ from jitgrad.core.aval import broadcast_shapes, normalize_axis
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
-from jitgrad.core.op import elementwise
+from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import asarray, iota
@@ -101,7 +101,7 @@ def smooth_l1_loss(x: Any, target: Any, reduction: Reduction = "mean", beta: Any
 
 # --- two classes -------------------------------------------------------------------------------------------------
 
-BINARY_CROSS_ENTROPY = elementwise(
+BINARY_CROSS_ENTROPY = define_elementwise(
     "binary_cross_entropy(x, target)",
     # logarithms are cut at -100, so that one wrong, certain prediction does not make the loss infinite
     scalar="-(target * maximum(log(x), -100.0) + (1.0 - target) * maximum(log1p(-x), -100.0))",

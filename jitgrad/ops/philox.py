@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype
-from jitgrad.core.op import elementwise
+from jitgrad.core.op import define_elementwise
 
 MULTIPLIER_0, MULTIPLIER_1 = 0xD2511F53, 0xCD9E8D57
 WEYL_0, WEYL_1 = 0x9E3779B9, 0xBB67AE85  # the golden ratio and sqrt(3) - 1, added to the key at each round
@@ -118,7 +118,7 @@ def _bits_dtypes(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...
     return (dtype,) * len(avals), dtype
 
 
-PHILOX_BITS = elementwise(
+PHILOX_BITS = define_elementwise(
     "philox_bits(key, counter, index)",
     scalar="philox_bits(key, counter, index)",
     eager=_philox_eager,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from jitgrad.core.aval import like_ufunc
-from jitgrad.core.op import OpDef, elementwise
+from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import astype, divide, multiply, negative, subtract
 from jitgrad.ops.comparison import zero_gradient
@@ -13,7 +13,7 @@ from jitgrad.ops.operand import Operand, apply, dtype_of, is_integral
 
 
 def _rounding(name: str, scalar: str, ufunc: np.ufunc) -> OpDef:
-    return elementwise(f"{name}(x)", scalar=scalar, eager=ufunc, vjp=(zero_gradient,), domain=("fraction",))
+    return define_elementwise(f"{name}(x)", scalar=scalar, eager=ufunc, vjp=(zero_gradient,), domain=("fraction",))
 
 
 FLOOR = _rounding("floor", "floor(x)", np.floor)
@@ -57,7 +57,7 @@ def round(x: Operand, decimals: int = 0) -> Tensor:
     return astype(scaled, dtype_of(x), copy=False)
 
 
-FLOOR_DIVIDE = elementwise(
+FLOOR_DIVIDE = define_elementwise(
     "floor_divide(x, y)",
     scalar="floor_divide(x, y)",
     eager=np.floor_divide,
@@ -65,7 +65,7 @@ FLOOR_DIVIDE = elementwise(
     vjp=(zero_gradient, zero_gradient),
     domain=("fraction", "integral"),
 )
-REMAINDER = elementwise(
+REMAINDER = define_elementwise(
     "remainder(x, y)",
     scalar="remainder(x, y)",
     eager=np.remainder,
@@ -76,7 +76,7 @@ REMAINDER = elementwise(
     ),
     domain=("fraction", "integral"),
 )
-FMOD = elementwise(
+FMOD = define_elementwise(
     "fmod(x, y)",
     scalar="fmod(x, y)",
     eager=np.fmod,
@@ -88,7 +88,7 @@ FMOD = elementwise(
     ),
     domain=("fraction", "integral"),
 )
-NEXTAFTER = elementwise(
+NEXTAFTER = define_elementwise(
     "nextafter(x, y)",
     scalar="nextafter(x, y)",
     eager=np.nextafter,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from jitgrad.core.op import elementwise
+from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.scalar_eval import blockwise
 from jitgrad.ops.arithmetic import multiply, negative, square
@@ -22,14 +22,14 @@ def on_floats(name: str) -> Callable[..., Any]:
     return blockwise(numpy_namespace()[name])
 
 
-ERF = elementwise(
+ERF = define_elementwise(
     "erf(x)",
     scalar="erf(x)",
     eager=on_floats("erf"),
     vjp=(lambda g, _out, x: multiply(g, multiply(TWO_OVER_SQRT_PI, exp(negative(square(x))))),),
     domain=("real",),
 )
-ERFC = elementwise(
+ERFC = define_elementwise(
     "erfc(x)",
     scalar="erfc(x)",
     eager=on_floats("erfc"),

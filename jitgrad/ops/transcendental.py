@@ -9,7 +9,7 @@ import numpy as np
 
 from jitgrad.core.aval import float_dtype, like_ufunc
 from jitgrad.core.errors import ArgumentError
-from jitgrad.core.op import elementwise
+from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.scalar_eval import blockwise
 from jitgrad.ops.arithmetic import (
@@ -30,15 +30,15 @@ LN10 = math.log(10.0)
 
 # --- exponentials ------------------------------------------------------------------------------------------------
 
-EXP = elementwise("exp(x)", scalar="exp(x)", eager=np.exp, vjp=(lambda g, out, _x: multiply(g, out),), domain=("real",))
-EXP2 = elementwise(
+EXP = define_elementwise("exp(x)", scalar="exp(x)", eager=np.exp, vjp=(lambda g, out, _x: multiply(g, out),), domain=("real",))
+EXP2 = define_elementwise(
     "exp2(x)",
     scalar="exp2(x)",
     eager=np.exp2,
     vjp=(lambda g, out, _x: multiply(g, multiply(out, LN2)),),
     domain=("real",),
 )
-EXPM1 = elementwise(
+EXPM1 = define_elementwise(
     "expm1(x)",
     scalar="expm1(x)",
     eager=np.expm1,
@@ -54,7 +54,7 @@ def _sigmoid(x: np.ndarray[Any, Any]) -> Any:
     return np.maximum(small, x >= 0) / (1 + small)  # the numerator is 1 from 0 on
 
 
-SIGMOID = elementwise(
+SIGMOID = define_elementwise(
     "sigmoid(x)",
     scalar="sigmoid(x)",
     eager=blockwise(_sigmoid),
@@ -85,22 +85,22 @@ def sigmoid(x: Operand) -> Tensor:
 
 # --- logarithms --------------------------------------------------------------------------------------------------
 
-LOG = elementwise("log(x)", scalar="log(x)", eager=np.log, vjp=(lambda g, _out, x: divide(g, x),), domain=("positive",))
-LOG2 = elementwise(
+LOG = define_elementwise("log(x)", scalar="log(x)", eager=np.log, vjp=(lambda g, _out, x: divide(g, x),), domain=("positive",))
+LOG2 = define_elementwise(
     "log2(x)",
     scalar="log2(x)",
     eager=np.log2,
     vjp=(lambda g, _out, x: divide(g, multiply(x, LN2)),),
     domain=("positive",),
 )
-LOG10 = elementwise(
+LOG10 = define_elementwise(
     "log10(x)",
     scalar="log10(x)",
     eager=np.log10,
     vjp=(lambda g, _out, x: divide(g, multiply(x, LN10)),),
     domain=("positive",),
 )
-LOG1P = elementwise(
+LOG1P = define_elementwise(
     "log1p(x)",
     scalar="log1p(x)",
     eager=np.log1p,
@@ -115,7 +115,7 @@ def _logaddexp_gradient(g: Tensor, x: Any, y: Any) -> Tensor:
     return multiply(g, sigmoid(subtract(where(same, 0.0, x), where(same, 0.0, y))))
 
 
-LOGADDEXP = elementwise(
+LOGADDEXP = define_elementwise(
     "logaddexp(x, y)",
     scalar="logaddexp(x, y)",
     eager=np.logaddexp,
@@ -176,7 +176,7 @@ def _integer_power(x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Any:
     return np.power(x, y)
 
 
-POW = elementwise(
+POW = define_elementwise(
     "pow(x, y)",
     scalar="pow(x, y)",
     eager=np.power,
@@ -184,7 +184,7 @@ POW = elementwise(
     vjp=(_pow_base_gradient, _pow_exponent_gradient),
     domain=("positive", "real"),
 )
-INTEGER_POW = elementwise(
+INTEGER_POW = define_elementwise(
     "integer_pow(x, y)",
     scalar=None,  # a kernel could not raise the error for negative exponents
     eager=_integer_power,

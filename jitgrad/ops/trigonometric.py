@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import like_ufunc
-from jitgrad.core.op import elementwise
+from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, divide, multiply, negative, sqrt, square, subtract
 from jitgrad.ops.comparison import equal, where
@@ -15,17 +15,17 @@ from jitgrad.ops.operand import Operand, apply
 
 # --- circle ------------------------------------------------------------------------------------------------------
 
-SIN = elementwise(
+SIN = define_elementwise(
     "sin(x)", scalar="sin(x)", eager=np.sin, vjp=(lambda g, _out, x: multiply(g, cos(x)),), domain=("real",)
 )
-COS = elementwise(
+COS = define_elementwise(
     "cos(x)",
     scalar="cos(x)",
     eager=np.cos,
     vjp=(lambda g, _out, x: negative(multiply(g, sin(x))),),
     domain=("real",),
 )
-TAN = elementwise(
+TAN = define_elementwise(
     "tan(x)",
     scalar="tan(x)",
     eager=np.tan,
@@ -39,21 +39,21 @@ def _one_minus_square(x: Any) -> Tensor:
     return multiply(subtract(1.0, x), add(1.0, x))
 
 
-ASIN = elementwise(
+ASIN = define_elementwise(
     "asin(x)",
     scalar="asin(x)",
     eager=np.arcsin,
     vjp=(lambda g, _out, x: divide(g, sqrt(_one_minus_square(x))),),
     domain=("unit",),
 )
-ACOS = elementwise(
+ACOS = define_elementwise(
     "acos(x)",
     scalar="acos(x)",
     eager=np.arccos,
     vjp=(lambda g, _out, x: negative(divide(g, sqrt(_one_minus_square(x)))),),
     domain=("unit",),
 )
-ATAN = elementwise(
+ATAN = define_elementwise(
     "atan(x)",
     scalar="atan(x)",
     eager=np.arctan,
@@ -94,42 +94,42 @@ def atan(x: Operand) -> Tensor:
 
 # --- hyperbola ---------------------------------------------------------------------------------------------------
 
-SINH = elementwise(
+SINH = define_elementwise(
     "sinh(x)",
     scalar="sinh(x)",
     eager=np.sinh,
     vjp=(lambda g, _out, x: multiply(g, cosh(x)),),
     domain=("real",),
 )
-COSH = elementwise(
+COSH = define_elementwise(
     "cosh(x)",
     scalar="cosh(x)",
     eager=np.cosh,
     vjp=(lambda g, _out, x: multiply(g, sinh(x)),),
     domain=("real",),
 )
-TANH = elementwise(
+TANH = define_elementwise(
     "tanh(x)",
     scalar="tanh(x)",
     eager=np.tanh,
     vjp=(lambda g, out, _x: multiply(g, subtract(1.0, multiply(out, out))),),
     domain=("real",),
 )
-ASINH = elementwise(
+ASINH = define_elementwise(
     "asinh(x)",
     scalar="asinh(x)",
     eager=np.arcsinh,
     vjp=(lambda g, _out, x: divide(g, hypot(x, 1.0)),),  # sqrt(x**2 + 1) would overflow for large x
     domain=("real",),
 )
-ACOSH = elementwise(
+ACOSH = define_elementwise(
     "acosh(x)",
     scalar="acosh(x)",
     eager=np.arccosh,
     vjp=(lambda g, _out, x: divide(g, multiply(sqrt(subtract(x, 1.0)), sqrt(add(x, 1.0)))),),
     domain=("greater_one",),
 )
-ATANH = elementwise(
+ATANH = define_elementwise(
     "atanh(x)",
     scalar="atanh(x)",
     eager=np.arctanh,
@@ -182,7 +182,7 @@ def _angle_gradient(g: Tensor, side: Any, x: Any, y: Any) -> Tensor:
     return multiply(g, _over_length(_over_length(side, length), length))
 
 
-HYPOT = elementwise(
+HYPOT = define_elementwise(
     "hypot(x, y)",
     scalar="hypot(x, y)",
     eager=np.hypot,
@@ -193,7 +193,7 @@ HYPOT = elementwise(
     ),
     domain=("nonzero", "nonzero"),
 )
-ATAN2 = elementwise(
+ATAN2 = define_elementwise(
     "atan2(x, y)",
     scalar="atan2(x, y)",
     eager=np.arctan2,

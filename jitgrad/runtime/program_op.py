@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.base import Target
-from jitgrad.compiler.differentiate import Joint, Split, differentiate, split
+from jitgrad.compiler.differentiate import Joint, Split, differentiate, split_joint
 from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.compiler.pipeline import Watcher, ignore, run_passes
@@ -96,7 +96,7 @@ class ProgramOp:
 
     @cached_property
     def split(self) -> Split:
-        return split(self.joint)
+        return split_joint(self.joint)
 
     @cached_property
     def forward(self) -> Program:

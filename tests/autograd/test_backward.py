@@ -14,7 +14,7 @@ from jitgrad.autograd import detect_anomaly, no_grad
 from jitgrad.autograd.backward import own
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import AnomalyError, AutogradError, GraphFreedError, InPlaceError, ShapeError
-from jitgrad.core.op import REGISTRY, elementwise
+from jitgrad.core.op import REGISTRY, define_elementwise
 from jitgrad.core.tape_node import record
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import tensor
@@ -30,7 +30,7 @@ def counting_double(calls):
         calls.append(1)
         return multiply(g, 2.0)
 
-    return elementwise("double(x)", scalar="x * 2.0", eager=lambda x: x * 2, vjp=(vjp,), register=False)
+    return define_elementwise("double(x)", scalar="x * 2.0", eager=lambda x: x * 2, vjp=(vjp,), register=False)
 
 
 def test_a_chain_of_18_diamonds_runs_each_node_once():
@@ -124,7 +124,7 @@ def test_a_gradient_that_nobody_else_knows_is_not_copied():
 
     x = leaf(1.0, 2.0)
     seen = []
-    double = elementwise(
+    double = define_elementwise(
         "double(x)",
         scalar="x * 2.0",
         eager=lambda x: x * 2,

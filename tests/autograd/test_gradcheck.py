@@ -9,7 +9,7 @@ import jitgrad.ops.methods  # noqa: F401 - attaches operators to Tensor
 from jitgrad.autograd import gradcheck, gradgradcheck
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import AutogradError, GradcheckError
-from jitgrad.core.op import elementwise
+from jitgrad.core.op import define_elementwise
 from jitgrad.ops.creation import tensor
 from jitgrad.ops.elementwise import multiply, sin, where
 
@@ -17,7 +17,7 @@ X = np.array([[0.3, -1.0], [2.0, 0.7]])
 
 
 def op_with(vjp):
-    return elementwise("cube(x)", scalar="x * x * x", eager=lambda x: x**3, vjp=(vjp,), register=False)
+    return define_elementwise("cube(x)", scalar="x * x * x", eager=lambda x: x**3, vjp=(vjp,), register=False)
 
 
 def test_right_gradients_pass_in_both_orders():

@@ -14,7 +14,7 @@ from jitgrad.backends.codegen.source import Emitter, marked
 from jitgrad.backends.cpu.backend import CpuTarget
 from jitgrad.backends.python import PythonTarget
 from jitgrad.backends.targets import TARGETS
-from jitgrad.compiler.lowering.kernel_ir import Parameter
+from jitgrad.compiler.lowering.kernel_ir import KernelParameter
 from jitgrad.core.errors import CodegenError, RetraceWarning
 from jitgrad.jit.decorator import JitFunction, jit
 from jitgrad.runtime.program import Launch
@@ -176,7 +176,7 @@ def test_a_learning_rate_is_one_trace(backend: str) -> None:
 
 def test_parameters_of_shapes_keep_their_names() -> None:
     out = Emitter()
-    params = (Parameter("c0", "i64"), Parameter("y0", "f64*"))
+    params = (KernelParameter("c0", "i64"), KernelParameter("y0", "f64*"))
     with out.block("def kernel(c0, y0, start, stop):"):
         out.line(f"y0[c0] = {marked('to_f32(0.1)', 'x')} + {marked('to_f64(-INF)', 'y')}", "add")
     source = out.source(params)

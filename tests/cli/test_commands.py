@@ -163,7 +163,7 @@ def test_verify_of_a_script_without_jit_verifies_nothing(script: Path):
 
 
 def test_cache_commands_show_check_and_remove_kernels():
-    disk_cache.store("ab12", disk_cache.Stored("def kernel(): pass", b"object code", ()))
+    disk_cache.store_entry("ab12", disk_cache.Stored("def kernel(): pass", b"object code", ()))
 
     assert "1 kernels" in jitgrad_command("cache", "info").output
     assert "ab12" in jitgrad_command("cache", "list").output
@@ -173,7 +173,7 @@ def test_cache_commands_show_check_and_remove_kernels():
 
 
 def test_cache_verify_finds_damage():
-    disk_cache.store("ab12", disk_cache.Stored("def kernel(): pass", b"object code", ()))
+    disk_cache.store_entry("ab12", disk_cache.Stored("def kernel(): pass", b"object code", ()))
     (path,) = disk_cache.directory().glob("ab12*")
     path.write_bytes(path.read_bytes()[:-1])
 

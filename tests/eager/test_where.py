@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitgrad.eager.where import select
+from jitgrad.eager.where import select_by_mask
 
 DTYPES = "?bhilBHILefd"
 
@@ -23,7 +23,7 @@ def arrays(dtype: str, count: int) -> list[np.ndarray[Any, Any]]:
 
 def assert_same_bits(condition: Any, yes: Any, no: Any) -> None:
     with np.errstate(invalid="ignore"):  # casts of signalling NaNs
-        found, expected = select(condition, yes, no), np.where(condition, yes, no)
+        found, expected = select_by_mask(condition, yes, no), np.where(condition, yes, no)
 
     assert found.dtype == expected.dtype
     assert found.shape == expected.shape

@@ -12,7 +12,7 @@ import jitgrad.ops.elementwise as ew
 from jitgrad.autograd.backward import gradients
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import GradcheckError
-from jitgrad.core.op import REGISTRY, Kind, OpDef, elementwise
+from jitgrad.core.op import REGISTRY, Kind, OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.comparison import zero_gradient
 from jitgrad.testing import check_grads, sample_operands
@@ -91,7 +91,7 @@ def test_a_python_number_as_operand_has_no_gradient_and_harms_none(op: OpDef) ->
 
 
 def test_the_checks_see_a_wrong_gradient() -> None:
-    wrong = elementwise(
+    wrong = define_elementwise(
         "wrong(x)",
         scalar="x * x",
         eager=np.square,
@@ -104,8 +104,8 @@ def test_the_checks_see_a_wrong_gradient() -> None:
 
 
 def test_the_checks_see_a_wrong_second_derivative() -> None:
-    constant = elementwise("constant(x)", scalar="x", eager=np.copy, vjp=(zero_gradient,), register=False)
-    wrong = elementwise(
+    constant = define_elementwise("constant(x)", scalar="x", eager=np.copy, vjp=(zero_gradient,), register=False)
+    wrong = define_elementwise(
         "wrong(x)",
         scalar="x * x",
         eager=np.square,

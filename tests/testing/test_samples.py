@@ -9,7 +9,7 @@ import pytest
 
 import jitgrad.ops.elementwise as ew
 from jitgrad.core.errors import ArgumentError
-from jitgrad.core.op import elementwise
+from jitgrad.core.op import define_elementwise
 from jitgrad.testing import check_grads, evaluate_scalar, sample_operands
 
 
@@ -34,13 +34,13 @@ def test_integer_dtypes_stay_in_the_domain() -> None:
 
 def test_an_op_without_a_known_domain_is_an_error() -> None:
     for domain in ((), ("sideways",)):
-        op = elementwise("unknown(x)", scalar="x", eager=np.copy, domain=domain, register=False)
+        op = define_elementwise("unknown(x)", scalar="x", eager=np.copy, domain=domain, register=False)
         with pytest.raises(ArgumentError, match="domain"):
             sample_operands(op, np.random.default_rng(0))
 
 
 def test_scalar_constants_take_the_operands_dtype() -> None:
-    op = elementwise("third(x)", scalar="x * 0.1 if x > 0 else -1", eager=np.copy, register=False)
+    op = define_elementwise("third(x)", scalar="x * 0.1 if x > 0 else -1", eager=np.copy, register=False)
 
     found = evaluate_scalar(op, np.array([1.0, -2.0], np.float32))
 

@@ -17,7 +17,7 @@ from itertools import count
 
 import numpy as np
 
-from jitgrad.compiler.lowering.kernel_ir import Parameter
+from jitgrad.compiler.lowering.kernel_ir import KernelParameter
 from jitgrad.core.errors import CodegenError
 
 _NOTE_COLUMN = 56
@@ -69,14 +69,14 @@ class Emitter:
         yield
         self._depth -= 1
 
-    def source(self, params: Sequence[Parameter]) -> Source:
+    def source(self, params: Sequence[KernelParameter]) -> Source:
         """The function of ``params`` whose lines are complete. Raises CodegenError if it does not parse."""
         lines = [(_MARK.sub(r"\2", line), note) if "⟨" in line else (line, note) for line, note in self._lines]
         general, identity = self._general(params), _identity(lines)
         _check(identity if general is None else general.identity)
         return Source(_shown(lines), identity, tuple([p.kind for p in params]), general)
 
-    def _general(self, params: Sequence[Parameter]) -> Source | None:
+    def _general(self, params: Sequence[KernelParameter]) -> Source | None:
         numbers = _Numbers({p.name for p in params})
         (header, note), *body = [numbers.named(line, note) for line, note in self._lines]
         if not numbers.names:

@@ -32,7 +32,7 @@ def initial(monoid: str, dtype: Dtype) -> str:
 REORDERED = {"sum": "reassoc_add", "prod": "reassoc_mul"}
 
 
-def fold(monoid: str, dtype: Dtype, accumulator: str, value: str, *, reorder: bool = True) -> str:
+def fold_statement(monoid: str, dtype: Dtype, accumulator: str, value: str, *, reorder: bool = True) -> str:
     """``accumulator`` combined with ``value``; ``reorder`` lets a float sum run in vector lanes."""
     name = dtype_name(dtype)
     if dtype.kind == "b":
@@ -125,13 +125,13 @@ class Body:
         value = accumulated(s, dtype)
         if s.where == "column":
             target = f"{s.name}[{index(dense(s, len(self.columns)), self.columns)}]"
-            self.out.line(f"{target} = {fold(s.monoid, dtype, target, value, reorder=False)}", s.note)
+            self.out.line(f"{target} = {fold_statement(s.monoid, dtype, target, value, reorder=False)}", s.note)
         elif self.columns:
             name = lane_name(s)
-            self.out.line(f"{name} = {fold(s.monoid, dtype, name, value)}", s.note)
+            self.out.line(f"{name} = {fold_statement(s.monoid, dtype, name, value)}", s.note)
         else:
             value = accumulated(s, s.dtype)
-            self.out.line(f"{s.name} = {fold(s.monoid, s.dtype, s.name, value, reorder=False)}", s.note)
+            self.out.line(f"{s.name} = {fold_statement(s.monoid, s.dtype, s.name, value, reorder=False)}", s.note)
 
 
 def dense(s: Accumulate, rank: int) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from jitgrad.backends.base import user_functions
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cpu.host_target import NativeTarget
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
-from jitgrad.backends.llvm.kernel_library import FUNCTIONS
+from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
 from jitgrad.compiler.lowering.kernel_ir import Kernel
 
 
@@ -32,8 +32,8 @@ def native_names() -> Mapping[str, Any]:
     """Functions of kernel source besides `jitgrad.backends.llvm.intrinsics`: vector mathematics, and integer forms."""
     from jitgrad.backends.llvm import kernel_frontend, vector_functions
 
-    integers = {name: kernel_frontend.written(function) for name, function in FUNCTIONS.items()}
-    return {**vector_functions.NAMES, **integers, "INF": math.inf, "NAN": math.nan}
+    integers = {name: kernel_frontend.written(function) for name, function in INTEGER_FUNCTIONS.items()}
+    return {**vector_functions.VECTOR_FUNCTIONS, **integers, "INF": math.inf, "NAN": math.nan}
 
 
 class _Names(Mapping[str, Any]):

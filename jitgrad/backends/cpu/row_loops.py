@@ -12,7 +12,7 @@ from jitgrad.backends.codegen.statements import (
     Body,
     chunk_function,
     dense,
-    fold,
+    fold_statement,
     in_blocks,
     index,
     initial,
@@ -29,8 +29,8 @@ from jitgrad.compiler.lowering.kernel_ir import (
     Access,
     Accumulate,
     Kernel,
+    KernelParameter,
     Load,
-    Parameter,
     Statement,
     Store,
     Sweep,
@@ -208,7 +208,7 @@ def _emit_epilogue(kernel: Kernel) -> Source:
     epilogue = kernel.epilogue
     assert epilogue is not None
     out = Emitter()
-    params: tuple[Parameter, ...] = epilogue.params
+    params: tuple[KernelParameter, ...] = epilogue.params
     columns = tuple(f"j{k}" for k in range(len(kernel.inner))) if len(kernel.inner) > 1 else ("j",)
     with out.block(f"def epilogue({', '.join([*(p.name for p in params), 'start', 'stop'])}):"):
         _merge_chunks(out, [s for s in epilogue.merges if s.where == "chunk"])
@@ -232,7 +232,7 @@ def _merge_chunks(out: Emitter, merges: Sequence[Accumulate]) -> None:
         with out.block("for k in range(m - h):"):
             for s in merges:
                 p = s.partial
-                out.line(f"{p}[k] = {fold(s.monoid, s.dtype, f'{p}[k]', f'{p}[k + h]', reorder=False)}")
+                out.line(f"{p}[k] = {fold_statement(s.monoid, s.dtype, f'{p}[k]', f'{p}[k + h]', reorder=False)}")
         out.line("m = h")
     for s in merges:
         first = f"to_bool({s.partial}[0])" if s.dtype.kind == "b" else f"{s.partial}[0]"
@@ -246,7 +246,7 @@ def _merge_columns(out: Emitter, merges: Sequence[Accumulate], row: str) -> None
             for s in merges[first : first + MERGED_ROWS]:
                 target = f"{s.partial}[j]"
                 other = f"{s.partial}[k * {row} + j]"
-                out.line(f"{target} = {fold(s.monoid, s.dtype, target, other, reorder=False)}")
+                out.line(f"{target} = {fold_statement(s.monoid, s.dtype, target, other, reorder=False)}")
 
 
 def _emit_columns(

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from jitgrad.backends.codegen.scalar import accumulated, cast
 from jitgrad.backends.codegen.source import Emitter, Source
-from jitgrad.backends.codegen.statements import Body, as_value, chunk_function, fold, index, initial
+from jitgrad.backends.codegen.statements import Body, as_value, chunk_function, fold_statement, index, initial
 from jitgrad.compiler.lowering.kernel_ir import (
     LANES,
     LEAST_BYTES,
@@ -88,10 +88,10 @@ class Lanes(Body):
         value = accumulated(s, dtype)
         if s.where == "column":
             masked = f"select(k < m, {value}, {initial(s.monoid, dtype)})"  # rows after the last one do not count
-            self.out.line(f"{s.name}c = {fold(s.monoid, dtype, f'{s.name}c', masked)}", s.note)
+            self.out.line(f"{s.name}c = {fold_statement(s.monoid, dtype, f'{s.name}c', masked)}", s.note)
             return
         lane = f"{s.name}t[k]"
-        self.out.line(f"{lane} = {fold(s.monoid, dtype, as_value(lane, dtype), value, reorder=False)}", s.note)
+        self.out.line(f"{lane} = {fold_statement(s.monoid, dtype, as_value(lane, dtype), value, reorder=False)}", s.note)
 
 
 class Tiles:
@@ -174,7 +174,7 @@ class Tiles:
         for s in self.of("chunk"):
             with self.out.block("for k in range(m):"):
                 lane = cast(as_value(f"{s.name}t[k]", s.result), s.result, s.dtype)
-                self.out.line(f"{s.name} = {fold(s.monoid, s.dtype, s.name, lane)}")
+                self.out.line(f"{s.name} = {fold_statement(s.monoid, s.dtype, s.name, lane)}")
         for access in self.stored:
             self.empty(access)
 
@@ -260,7 +260,7 @@ class Tiles:
             self.lanes(sweep.body, ("j",))
             for s in sums:
                 target, dtype = f"{s.name}[j]", s.result
-                total = fold(s.monoid, dtype, as_value(target, dtype), f"{s.name}c", reorder=False)
+                total = fold_statement(s.monoid, dtype, as_value(target, dtype), f"{s.name}c", reorder=False)
                 self.out.line(f"{target} = {total}", s.note)
 
     def place(self, columns: tuple[str, ...]) -> Body:

@@ -10,7 +10,15 @@ import numpy as np
 
 from jitgrad.backends.codegen.scalar import accumulated, cast, typed
 from jitgrad.backends.codegen.source import Source
-from jitgrad.backends.codegen.statements import Body, fold, in_blocks, index, lane_dtype, row_variables, tile_of_rows
+from jitgrad.backends.codegen.statements import (
+    Body,
+    fold_statement,
+    in_blocks,
+    index,
+    lane_dtype,
+    row_variables,
+    tile_of_rows,
+)
 from jitgrad.backends.cpu.short_rows import Lanes, Tiles
 from jitgrad.compiler.lowering.kernel_ir import LANES, Access, Accumulate, Kernel, Sweep, overwritten
 from jitgrad.core.aval import dtype_name
@@ -64,7 +72,7 @@ class _Lanes(Lanes):
             super().accumulate(s)
             return
         lane, dtype = f"{s.name}b[k]", lane_dtype(s)
-        value = fold(s.monoid, dtype, lane, accumulated(s, dtype), reorder=False)
+        value = fold_statement(s.monoid, dtype, lane, accumulated(s, dtype), reorder=False)
         self.out.line(f"{lane} = {value}", s.note)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from llvmlite import ir
 
 from jitgrad.backends.llvm import memory_access, operators
-from jitgrad.backends.llvm.casts import CASTS, as_index, cast
+from jitgrad.backends.llvm.casts import CASTS, as_index, emit_cast
 from jitgrad.backends.llvm.ir_builder import counted, local
 from jitgrad.backends.llvm.types import (
     BOOL,
@@ -171,7 +171,7 @@ class Translation:
         if value.kind != kind:
             if kind != I64 or not isinstance(value.kind, ScalarType) or value.kind.category == "f" or value.kind == U64:
                 raise DialectTypeError(f"the variable is {kind}, found {value.kind}")
-            value = cast(self.builder, value, I64)
+            value = emit_cast(self.builder, value, I64)
         self.builder.store(value.ir, where)
 
     def leave(self, value: TypedValue | None) -> None:
@@ -212,10 +212,10 @@ class Translation:
     # --- values ----------------------------------------------------------------------------------------------------
 
     def load(self, node: ast.Subscript) -> TypedValue:
-        return memory_access.load(self.builder, self.value(node.value), self.value(node.slice))
+        return memory_access.emit_load(self.builder, self.value(node.value), self.value(node.slice))
 
     def store(self, node: ast.Subscript, value: TypedValue) -> None:
-        memory_access.store(self.builder, self.value(node.value), self.value(node.slice), value)
+        memory_access.emit_store(self.builder, self.value(node.value), self.value(node.slice), value)
 
     def branch(self, node: ast.expr, yes: Any, no: Any) -> None:
         """Go on at ``yes`` if ``node`` holds, else at ``no``; what does not decide that is not looked at."""
@@ -268,7 +268,7 @@ class Translation:
 
     def comparison(self, node: ast.Compare) -> Any:
         values = [self.value(operand) for operand in (node.left, *node.comparators)]
-        bits = [operators.compare(self.builder, op, a, b) for a, op, b in zip(values, node.ops, values[1:], strict=False)]
+        bits = [operators.emit_comparison(self.builder, op, a, b) for a, op, b in zip(values, node.ops, values[1:], strict=False)]
         found = bits[0]
         for bit in bits[1:]:
             found = self.builder.and_(found, bit)

@@ -89,7 +89,7 @@ def _call_gemm(
     _call(builder, function, ir.VoidType(), sizes + operands)
 
 
-FUNCTIONS: dict[str, OnWords] = {
+ATOMICS: dict[str, OnWords] = {
     "atomic_load": _load,
     "atomic_store": _store,
     "atomic_add": _add,

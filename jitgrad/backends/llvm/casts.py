@@ -26,7 +26,7 @@ from jitgrad.backends.llvm.types import (
 _HALF, _SINGLE, _WORD = ir.HalfType(), ir.FloatType(), ir.IntType(32)
 
 
-def cast(builder: Any, x: TypedValue, kind: ScalarType) -> TypedValue:
+def emit_cast(builder: Any, x: TypedValue, kind: ScalarType) -> TypedValue:
     """``x`` converted to ``kind`` as C does, with x86's answer where C has none; ``bool``: whether it is not zero."""
     found = number(x)
     if found == kind:
@@ -108,7 +108,7 @@ def to_half(builder: Any, x: TypedValue) -> TypedValue:
     if isinstance(x.ir, ir.Constant) and number(x).category == "f":
         with np.errstate(over="ignore"):
             return constant(F32, float(np.float16(x.ir.constant)))
-    single = _to_odd(builder, x.ir) if x.kind == F64 else cast(builder, x, F32).ir
+    single = _to_odd(builder, x.ir) if x.kind == F64 else emit_cast(builder, x, F32).ir
     return TypedValue(F32, builder.fpext(builder.fptrunc(single, _HALF), _SINGLE))
 
 
@@ -130,11 +130,11 @@ def as_index(builder: Any, x: TypedValue) -> Any:
     """``x``, an integer, as a 64-bit number of elements."""
     if number(x).category not in "iu":
         raise DialectTypeError(f"an index is an integer, found {x.kind}")
-    return cast(builder, x, I64).ir
+    return emit_cast(builder, x, I64).ir
 
 
 CASTS: dict[str, DialectFunction] = {
-    **{f"to_{name}": partial(cast, kind=kind) for name, kind in NUMBERS.items()},
+    **{f"to_{name}": partial(emit_cast, kind=kind) for name, kind in NUMBERS.items()},
     "to_f16": to_half,
     "as_half": half_of_bits,
     "as_bits": bits_of_half,

@@ -73,7 +73,7 @@ class CodeObject:
         with self._lock:
             if self._loaded is None:
                 built = self._build()
-                self._loaded = built, *_llvm().load(built.object_code, self._symbol)
+                self._loaded = built, *_llvm().load_code(built.object_code, self._symbol)
             return self._loaded
 
     @property
@@ -141,7 +141,7 @@ def compile_entry(
 
     Args:
         source: Python text; defines ``entry(*params, start, stop)`` (see the module docstring).
-        namespace: names the source uses besides `jitgrad.backends.llvm.intrinsics.NAMES`.
+        namespace: names the source uses besides `jitgrad.backends.llvm.intrinsics.INTRINSICS`.
         params: the type of each word of the table: ``"f16" "f32" "f64" "i8" ... "u64" "bool"``, or one with
             ``*`` for a pointer to it.
         key: text that stands for the contents of ``namespace`` in the disk cache (empty if it says nothing
@@ -153,7 +153,9 @@ def compile_entry(
         BackendError: if the source does not compile, or could raise an exception while running.
     """
     def lower() -> tuple[str, list[str]]:
-        lowered: tuple[str, list[str]] = _front().lower(source, entry, params, namespace, vector_bits(), small)
+        lowered: tuple[str, list[str]] = _front().source_to_llvm(
+            source, entry, params, namespace, kernel_vector_bits(), small
+        )
         return lowered
 
     kinds = " ".join([*params, "small" if small else ""])
@@ -174,7 +176,7 @@ def compile_words(source: str, entry: str, dialect: str, *, wait: bool = True) -
     def lower() -> tuple[str, list[str]]:
         words = importlib.import_module("jitgrad.backends.llvm.int_dialect")
         room = importlib.import_module("jitgrad.backends.llvm." + ("atomics" if dialect == "team" else "tiles"))
-        return words.translate(source, entry, room.FUNCTIONS if dialect == "team" else room.functions(dialect)), []
+        return words.translate(source, entry, room.ATOMICS if dialect == "team" else room.functions(dialect)), []
 
     return _cached_or_built(source, entry, ("words", dialect), lower, wait)
 
@@ -189,7 +191,7 @@ def compile_ir(text: str, entry: str, *, key: str | None) -> CodeObject:
     return _cached_or_built(text, entry, identity, lambda: (text, []), True)
 
 
-def vector_bits() -> int:
+def kernel_vector_bits() -> int:
     """The preferred vector width of kernels in bits; 0 where it is LLVM's own choice."""
     return int(_llvm().vector_bits())
 
@@ -205,7 +207,7 @@ def _cached_or_built(
     """The machine code stored for source and ``identity``, else that of the IR which ``lower`` makes."""
     llvm = _llvm()
     name = None if identity is None else llvm.digest(source, entry, *identity, fingerprint())
-    stored = disk.load(name) if name is not None else None
+    stored = disk.load_entry(name) if name is not None else None
     if stored is not None and stored.source == source and llvm.resolvable(stored.externals):
         COUNTERS.from_disk += 1
         again = cache(lambda: llvm.optimize(*lower(), entry))
@@ -227,5 +229,5 @@ def _kept(made: Any, source: str, entry: str, name: str | None) -> Built:
     if not _llvm().resolvable(made.externals):
         raise BackendError(f"kernel {entry} needs {made.externals}, which this process does not export")
     if name is not None and not made.names_absolute_address:
-        disk.store(name, disk.Stored(source, made.object_code, made.externals))
+        disk.store_entry(name, disk.Stored(source, made.object_code, made.externals))
     return Built(made.object_code, lambda: made.module)

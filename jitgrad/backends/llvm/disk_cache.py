@@ -115,7 +115,7 @@ def _decode(key: str, raw: bytes) -> Stored:
     return Stored(rest[:end].decode(), rest[end:], tuple(header["externals"]))
 
 
-def load(key: str) -> Stored | None:
+def load_entry(key: str) -> Stored | None:
     """The entry stored under ``key``; None if there is none, or with a `CacheWarning` if it is damaged."""
     folder = _usable()
     if folder is None:
@@ -132,7 +132,7 @@ def load(key: str) -> Stored | None:
         return None
 
 
-def store(key: str, entry: Stored) -> bool:
+def store_entry(key: str, entry: Stored) -> bool:
     """Keep ``entry`` under ``key``; False, with a `CacheWarning`, if the disk does not let us."""
     folder = _usable()
     if folder is None:

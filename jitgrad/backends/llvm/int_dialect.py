@@ -8,7 +8,7 @@ Source defines functions of integers; the one that is compiled is called like a 
                 first[i] = note(first, i) // 2
 
 ``p[i]`` is the i-th word at address ``p``. What else can be said is `jitgrad.backends.llvm.ast_to_llvm`'s to say; all variables
-are integers, and what holds is 1. There are calls of the source's own functions and of those that `FUNCTIONS` and a dialect
+are integers, and what holds is 1. There are calls of the source's own functions and of those that `WORD_FUNCTIONS` and a dialect
 add. Import this module only when something is compiled: it imports llvmlite.
 """
 
@@ -24,7 +24,7 @@ from llvmlite import ir
 
 from jitgrad.backends.llvm.argument_unpacking import unpacking_entry
 from jitgrad.backends.llvm.ast_to_llvm import SourceFunction, Translation
-from jitgrad.backends.llvm.casts import cast
+from jitgrad.backends.llvm.casts import emit_cast
 from jitgrad.backends.llvm.ir_builder import WORD, word
 from jitgrad.backends.llvm.types import I64, DialectFunction, DialectTypeError, TypedValue, number
 from jitgrad.core.errors import BackendError
@@ -41,7 +41,7 @@ def _select(builder: Any, condition: Any, a: Any, b: Any) -> Any:
     return builder.select(builder.icmp_signed("!=", condition, word(0)), a, b)
 
 
-FUNCTIONS: dict[str, OnWords] = {
+WORD_FUNCTIONS: dict[str, OnWords] = {
     "select": _select,
     "min": lambda builder, a, b: builder.select(builder.icmp_signed("<", a, b), a, b),
     "max": lambda builder, a, b: builder.select(builder.icmp_signed(">", a, b), a, b),
@@ -51,7 +51,7 @@ FUNCTIONS: dict[str, OnWords] = {
 def _as_word(builder: Any, value: TypedValue) -> TypedValue:
     if number(value).category == "f":
         raise DialectTypeError(f"takes integers, found {value.kind}")
-    return cast(builder, value, I64)
+    return emit_cast(builder, value, I64)
 
 
 class _Words(Translation):
@@ -85,7 +85,8 @@ def translate(source: str, entry: str, dialect: Mapping[str, OnWords]) -> str:
     called = Counter(n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
     functions = {name: _declared(module, f"{entry}.{name}", node, called[name]) for name, node in definitions.items()}
     own: dict[str, OnWords] = {name: partial(_called, function) for name, function in functions.items()}
-    names: dict[str, DialectFunction] = {name: partial(_on_words, f) for name, f in {**FUNCTIONS, **dialect, **own}.items()}
+    every = {**WORD_FUNCTIONS, **dialect, **own}
+    names: dict[str, DialectFunction] = {name: partial(_on_words, function) for name, function in every.items()}
     for name, node in definitions.items():
         builder = ir.IRBuilder(functions[name].append_basic_block("entry"))
         result = _Words(builder).function(SourceFunction(node, names), [TypedValue(I64, x) for x in functions[name].args])

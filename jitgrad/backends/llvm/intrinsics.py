@@ -1,7 +1,7 @@
 """Scalar functions that kernel source calls, most of them single LLVM instructions.
 
 Every function here is branch-free, so that a loop around it vectorises. Import this module only when a
-kernel is compiled: it imports llvmlite. ``NAMES`` is the namespace every kernel source sees.
+kernel is compiled: it imports llvmlite. `INTRINSICS` is the namespace every kernel source sees.
 
 ========================  =====================================================================
 ``at(p, n)``              pointer to element ``n`` of ``p``
@@ -63,7 +63,7 @@ def freeze(builder: Any, x: TypedValue) -> TypedValue:
     return TypedValue(x.kind, frozen)
 
 
-def select(builder: Any, condition: TypedValue, yes: TypedValue, no: TypedValue) -> TypedValue:
+def emit_select(builder: Any, condition: TypedValue, yes: TypedValue, no: TypedValue) -> TypedValue:
     """``yes`` where ``condition``, else ``no``."""
     if condition.kind != BOOL or yes.kind != no.kind:
         raise DialectTypeError(f"takes a bool and two values of one dtype, found {condition.kind}, {yes.kind} and {no.kind}")
@@ -111,11 +111,11 @@ _UNARY = {name: name for name in ("rint", "sqrt", "fabs", "floor", "ceil", "trun
 _BIT_CASTS = {"as_i32": ("f32", "i32"), "as_f32": ("i32", "f32"), "as_i64": ("f64", "i64"), "as_f64": ("i64", "f64")}
 _EXTREMA = {"fmax": "max", "fmin": "min", "max": "max", "min": "min"}
 
-NAMES: dict[str, DialectFunction] = {
+INTRINSICS: dict[str, DialectFunction] = {
     **MEMORY,
     **CASTS,
     "freeze": freeze,
-    "select": select,
+    "select": emit_select,
     "reassoc_add": partial(_reordered, floats="fadd", integers="add"),
     "reassoc_mul": partial(_reordered, floats="fmul", integers="mul"),
     "fma": _fma,

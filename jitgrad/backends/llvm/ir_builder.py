@@ -45,7 +45,7 @@ def counted(builder: Any, start: Any, stop: Any, step: Any = 1, hint: Any = None
 FIRST, SECOND = 3, 2  # levels of the cache, as LLVM numbers them
 
 
-def prefetch(builder: Any, address: Any, level: int, *, write: bool = False) -> None:
+def prefetch_line(builder: Any, address: Any, level: int, *, write: bool = False) -> None:
     """Start loading the cache line at ``address`` into ``level`` of the cache, to be written if ``write``."""
     byte, half = ir.IntType(8).as_pointer(), ir.IntType(32)
     kind = ir.FunctionType(ir.VoidType(), [byte, half, half, half])

@@ -26,7 +26,7 @@ from jitgrad.core.errors import BackendError
 _LOOP = re.compile(r'^(!\d+) = !\{ !"loop \d+", (.*) \}$', re.MULTILINE)
 
 
-class Module(ir.Module):  # type: ignore[misc]
+class KernelModule(ir.Module):  # type: ignore[misc]
     """A module and the IR that it needs besides."""
 
     def __init__(self, name: str) -> None:
@@ -57,7 +57,7 @@ def written(function: Callable[..., Any]) -> SourceFunction:
     return SourceFunction(definition, function.__globals__)
 
 
-def lower(
+def source_to_llvm(
     source: str, entry: str, params: Sequence[str], namespace: Mapping[str, Any], vector_bits: int, small: bool = False
 ) -> tuple[str, list[str]]:
     """LLVM IR of ``entry`` and of what it links against, unoptimised.
@@ -65,7 +65,7 @@ def lower(
     Args:
         source: Python text defining ``entry(*params, start, stop)``.
         params: the type of each parameter before ``start`` and ``stop`` (see `kind_of`).
-        namespace: names for the source on top of `jitgrad.backends.llvm.intrinsics.NAMES`.
+        namespace: names for the source on top of `jitgrad.backends.llvm.intrinsics.INTRINSICS`.
         vector_bits: preferred vector width, 0 for LLVM's own choice.
         small: whether loops stay one vector at a time and are not unrolled: for code that hardly runs.
 
@@ -73,16 +73,16 @@ def lower(
         BackendError: if the source says what kernel source cannot.
     """
     tree = ast.parse(source)
-    names: dict[str, Any] = {**intrinsics.NAMES, **transpose.NAMES, **namespace}
+    names: dict[str, Any] = {**intrinsics.INTRINSICS, **transpose.TRANSPOSES, **namespace}
     names.update({node.name: SourceFunction(node, names) for node in tree.body if isinstance(node, ast.FunctionDef)})
     with gc_paused():
-        module = Module(entry)
+        module = KernelModule(entry)
         hints = _Hints(module, None if small else unroll_factor(tree))
         try:
             _body(module, names[entry], [*map(kind_of, params), I64, I64], vector_bits, hints)
         except BackendError as error:
             raise BackendError(f"{error}\n{source}") from error
-        text = nontemporal.marked(_LOOP.sub(r"\1 = distinct !{ \1, \2 }", str(module)), vector_bits)
+        text = nontemporal.mark_stores(_LOOP.sub(r"\1 = distinct !{ \1, \2 }", str(module)), vector_bits)
     at_end = nontemporal.FENCE if nontemporal.has_marks(text) else ""
     return text + unpacking_entry(entry, _name(entry), params, at_end), module.linked
 
@@ -92,7 +92,9 @@ def _name(entry: str) -> str:
     return f"{entry}.body"
 
 
-def _body(module: Module, entry: SourceFunction, kinds: Sequence[IRType], vector_bits: int, hints: _Hints) -> None:
+def _body(
+    module: KernelModule, entry: SourceFunction, kinds: Sequence[IRType], vector_bits: int, hints: _Hints
+) -> None:
     """Define the function with typed parameters; what its pointers point to does not overlap."""
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [kind.llvm for kind in kinds]), _name(entry.definition.name))
     function.linkage = "internal"
@@ -116,7 +118,7 @@ class _Hints:
         counts: for each ``for`` loop; None: all loops stay small.
     """
 
-    def __init__(self, module: Module, counts: Mapping[ast.For, int] | None) -> None:
+    def __init__(self, module: KernelModule, counts: Mapping[ast.For, int] | None) -> None:
         self.module, self.counts = module, counts
         self.loops = 0
 

@@ -48,7 +48,7 @@ def right_shift_int(x: Any, y: Any) -> Any:
     return x >> y
 
 
-FUNCTIONS: dict[str, Callable[..., Any]] = {
+INTEGER_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "floor_divide_int": floor_divide_int,
     "remainder_int": remainder_int,
     "fmod_int": fmod_int,

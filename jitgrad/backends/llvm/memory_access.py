@@ -11,7 +11,7 @@ from typing import Any
 from llvmlite import ir
 
 from jitgrad.backends.llvm import ir_builder
-from jitgrad.backends.llvm.casts import as_index, cast
+from jitgrad.backends.llvm.casts import as_index, emit_cast
 from jitgrad.backends.llvm.nontemporal import LINE_BITS
 from jitgrad.backends.llvm.target import vector_bits
 from jitgrad.backends.llvm.types import (
@@ -28,15 +28,15 @@ from jitgrad.backends.llvm.types import (
 )
 
 
-def address(builder: Any, pointer: TypedValue, index: TypedValue) -> Any:
+def element_address(builder: Any, pointer: TypedValue, index: TypedValue) -> Any:
     """Where element ``index`` lies."""
     element(pointer)
     return builder.gep(pointer.ir, [as_index(builder, index)])
 
 
-def load(builder: Any, pointer: TypedValue, index: TypedValue) -> TypedValue:
+def emit_load(builder: Any, pointer: TypedValue, index: TypedValue) -> TypedValue:
     """``pointer[index]``; a bool comes as a u8, a float16 as its bits."""
-    return TypedValue(element(pointer), builder.load(address(builder, pointer, index)))
+    return TypedValue(element(pointer), builder.load(element_address(builder, pointer, index)))
 
 
 def as_element(builder: Any, value: TypedValue, kind: ScalarType) -> Any:
@@ -46,28 +46,28 @@ def as_element(builder: Any, value: TypedValue, kind: ScalarType) -> Any:
     whole = isinstance(value.kind, ScalarType) and value.kind.category != "f" and kind.category != "f"
     if not whole or (value.kind == BOOL and kind != U8):
         raise DialectTypeError(f"{value.kind} is stored in memory of {kind}: cast it first")
-    return cast(builder, value, kind).ir
+    return emit_cast(builder, value, kind).ir
 
 
-def store(builder: Any, pointer: TypedValue, index: TypedValue, value: TypedValue) -> Any:
+def emit_store(builder: Any, pointer: TypedValue, index: TypedValue, value: TypedValue) -> Any:
     """``pointer[index] = value``; the instruction."""
-    return builder.store(as_element(builder, value, element(pointer)), address(builder, pointer, index))
+    return builder.store(as_element(builder, value, element(pointer)), element_address(builder, pointer, index))
 
 
 def at(builder: Any, pointer: TypedValue, index: TypedValue) -> TypedValue:
     """``pointer + index`` in elements."""
-    return TypedValue(pointer.kind, address(builder, pointer, index))
+    return TypedValue(pointer.kind, element_address(builder, pointer, index))
 
 
 def stream(builder: Any, pointer: TypedValue, index: TypedValue, value: TypedValue) -> None:
     """``pointer[index] = value``, which nobody reads soon; ``pointer[0]`` lies at the start of a cache line."""
-    done = store(builder, pointer, index, value)
+    done = emit_store(builder, pointer, index, value)
     done.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
 
 
 def prefetch(builder: Any, pointer: TypedValue, index: TypedValue) -> None:
     """Start loading the cache line of ``pointer[index]`` into the second-level cache."""
-    ir_builder.prefetch(builder, address(builder, pointer, index), ir_builder.SECOND)
+    ir_builder.prefetch_line(builder, element_address(builder, pointer, index), ir_builder.SECOND)
 
 
 def prefetch_beside(builder: Any, pointer: TypedValue, index: TypedValue) -> None:

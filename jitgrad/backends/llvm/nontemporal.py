@@ -22,7 +22,7 @@ _BITS = {"half": 16, "float": 32, "double": 64}
 FENCE = "call void @llvm.x86.sse.sfence()"  # other threads see what came before it
 
 
-def marked(text: str, vector_bits: int) -> str:
+def mark_stores(text: str, vector_bits: int) -> str:
     """IR ``text``, not yet optimised, with ordinary stores for streaming ones: marked where vectors are lines."""
     if vector_bits < LINE_BITS or not _ASKED.search(text):
         return _ASKED.sub("", text)
@@ -30,7 +30,7 @@ def marked(text: str, vector_bits: int) -> str:
 
 
 def has_marks(text: str) -> bool:
-    """Whether IR ``text`` came from `marked` with marks."""
+    """Whether IR ``text`` came from `mark_stores` with marks."""
     return _MARK in text
 
 

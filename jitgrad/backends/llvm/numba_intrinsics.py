@@ -18,8 +18,8 @@ from numba.extending import intrinsic
 from jitgrad.backends.llvm import intrinsics, transpose, vector_functions
 from jitgrad.backends.llvm.casts import half_of_bits
 from jitgrad.backends.llvm.kernel_frontend import kind_of
-from jitgrad.backends.llvm.kernel_library import FUNCTIONS
-from jitgrad.backends.llvm.memory_access import load, store
+from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
+from jitgrad.backends.llvm.memory_access import emit_load, emit_store
 from jitgrad.backends.llvm.numba_function import NUMBA_TYPES
 from jitgrad.backends.llvm.target import LOCK
 from jitgrad.backends.llvm.types import I64, U16, DialectFunction, IRType, PointerType, ScalarType, TypedValue
@@ -31,10 +31,10 @@ _OPTIONS = {"error_model": "numpy", "nogil": True}
 
 def _stream(builder: Any, pointer: TypedValue, index: TypedValue, value: TypedValue) -> None:
     """An ordinary store: numba runs LLVM's passes itself, and those vectorise no loop with non-temporal stores."""
-    store(builder, pointer, index, value)
+    emit_store(builder, pointer, index, value)
 
 
-_DIALECT = {**intrinsics.NAMES, **transpose.NAMES, **vector_functions.NAMES, "stream": _stream}
+_DIALECT = {**intrinsics.INTRINSICS, **transpose.TRANSPOSES, **vector_functions.VECTOR_FUNCTIONS, "stream": _stream}
 
 
 def _ir_type(numba_type: Any) -> IRType:
@@ -78,7 +78,7 @@ def _as_intrinsic(function: DialectFunction, arity: int) -> Any:
 
 @cache
 def _library_function(name: str) -> Any:
-    return njit(FUNCTIONS[name], **_OPTIONS)
+    return njit(INTEGER_FUNCTIONS[name], **_OPTIONS)
 
 
 def _calls(tree: ast.AST) -> Iterator[tuple[str, int]]:
@@ -90,7 +90,7 @@ def _calls(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 def _argument(builder: Any, args: TypedValue, index: TypedValue, *, name: str) -> TypedValue:
     """Word ``index`` of a kernel's arguments as the parameter type ``name``."""
-    kind, word = kind_of(name), load(builder, args, index).ir
+    kind, word = kind_of(name), emit_load(builder, args, index).ir
     if isinstance(kind, PointerType):
         return TypedValue(kind, builder.inttoptr(word, kind.llvm))
     if name == "f16":
@@ -116,7 +116,7 @@ def compile_source(source: str, entry: str, params: Sequence[str], functions: Ma
     for name, arity in _calls(tree):
         if name in functions:
             scope[name] = njit(functions[name], **_OPTIONS) if not hasattr(functions[name], "py_func") else functions[name]
-        elif name in FUNCTIONS:
+        elif name in INTEGER_FUNCTIONS:
             scope[name] = _library_function(name)
         elif name in _DIALECT and name not in _BUILTINS:
             scope[name] = _as_intrinsic(_DIALECT[name], arity)

@@ -11,7 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from jitgrad.backends.llvm.casts import cast
+from jitgrad.backends.llvm.casts import emit_cast
 from jitgrad.backends.llvm.types import BOOL, I64, U64, DialectTypeError, ScalarType, TypedValue, number, same_number
 
 _FLOAT_OPERATORS: dict[type[ast.operator], str] = {
@@ -47,7 +47,7 @@ def binary(builder: Any, op: ast.operator, a: TypedValue, b: TypedValue) -> Type
     if a.kind == b.kind == BOOL and isinstance(op, _LOGICAL):
         return TypedValue(BOOL, getattr(builder, _INTEGER_OPERATORS[type(op)])(a.ir, b.ir))
     kind = _common(a, b)
-    left, right = cast(builder, a, kind).ir, cast(builder, b, kind).ir
+    left, right = emit_cast(builder, a, kind).ir, emit_cast(builder, b, kind).ir
     if isinstance(op, ast.RShift):
         return TypedValue(kind, builder.ashr(left, right) if kind == I64 else builder.lshr(left, right))
     if isinstance(op, (ast.FloorDiv, ast.Mod)):
@@ -79,13 +79,13 @@ def unary(builder: Any, op: ast.unaryop, x: TypedValue) -> TypedValue:
         return TypedValue(kind, builder.fneg(x.ir))
     if kind.category == "f":
         raise DialectTypeError(f"is no operation of {kind}")
-    wide = cast(builder, x, U64 if kind.category == "u" else I64)
+    wide = emit_cast(builder, x, U64 if kind.category == "u" else I64)
     if isinstance(op, ast.USub):
         return TypedValue(wide.kind, ir.Constant(I64.llvm, -wide.literal) if wide.literal is not None else builder.neg(wide.ir))
     return TypedValue(wide.kind, builder.not_(wide.ir))
 
 
-def compare(builder: Any, op: ast.cmpop, a: TypedValue, b: TypedValue) -> Any:
+def emit_comparison(builder: Any, op: ast.cmpop, a: TypedValue, b: TypedValue) -> Any:
     """``a op b`` as a bit. With NaN all are false but ``!=``."""
     if type(op) not in _COMPARISONS:
         raise DialectTypeError("is no comparison of numbers")
@@ -99,9 +99,9 @@ def compare(builder: Any, op: ast.cmpop, a: TypedValue, b: TypedValue) -> Any:
         return emit(symbol, a.ir, b.ir)
     kind = _common(a, b)
     emit = builder.icmp_signed if kind == I64 else builder.icmp_unsigned
-    return emit(symbol, cast(builder, a, kind).ir, cast(builder, b, kind).ir)
+    return emit(symbol, emit_cast(builder, a, kind).ir, emit_cast(builder, b, kind).ir)
 
 
 def truth(builder: Any, x: TypedValue) -> Any:
     """Whether ``x`` is not zero, as a bit."""
-    return cast(builder, x, BOOL).ir
+    return emit_cast(builder, x, BOOL).ir

@@ -205,7 +205,7 @@ def resolvable(names: Sequence[str]) -> bool:
     return all(hasattr(process, name) for name in names)
 
 
-def load(object_code: bytes, symbol: str) -> tuple[Any, int]:
+def load_code(object_code: bytes, symbol: str) -> tuple[Any, int]:
     """Place object code in memory: its engine (which owns the memory) and the address of ``symbol``.
 
     Undefined names must be `resolvable`: LLVM ends the process when it meets one it cannot find.

@@ -30,7 +30,7 @@ from typing import Any
 from llvmlite import ir
 
 from jitgrad.backends.llvm.int_dialect import OnWords
-from jitgrad.backends.llvm.ir_builder import FIRST, WORD, counted, local, prefetch, word
+from jitgrad.backends.llvm.ir_builder import FIRST, WORD, counted, local, prefetch_line, word
 from jitgrad.compiler.lowering.kernel_ir import PANEL, TILE_ROWS
 
 _I32 = ir.IntType(32)
@@ -190,9 +190,9 @@ def _prefetch_rows(s: _Shape, p: Any, row: Any, step: Any, n: Any, m: Any) -> No
     one = s.builder.icmp_signed("==", step, word(1))
     with s.builder.if_else(one) as (along, across):
         with along, s.loop(0, m) as r, s.loop(0, n, s.lanes) as k:
-            prefetch(s.builder, s.at(p, (r, row), k), FIRST)
+            prefetch_line(s.builder, s.at(p, (r, row), k), FIRST)
         with across, s.loop(0, n) as k:
-            prefetch(s.builder, s.at(p, (k, step)), FIRST)
+            prefetch_line(s.builder, s.at(p, (k, step)), FIRST)
 
 
 def _copy_rows(s: _Shape, to: Any, to_stride: Any, p: Any, stride: Any, n: Any, m: Any) -> None:
@@ -231,7 +231,7 @@ def _prefetch_to_write(s: _Shape, line: Sequence[Any]) -> None:
     """The line of a result comes while its sum is added up: 1.1 times the speed for matrices that are not in cache."""
     end = s.builder.gep(line[-1], [ir.Constant(_I32, 1)])  # where the row's last line of the cache begins, or ends
     for place in (*line, end):
-        prefetch(s.builder, place, FIRST, write=True)
+        prefetch_line(s.builder, place, FIRST, write=True)
 
 
 def _c(name: str, kind: Any, builder: Any, *args: Any) -> Any:

@@ -162,7 +162,7 @@ transpose_tile = _turning(
     lambda block, tile, stride, k, j: [block.at(tile, row, _LANES, j) for row in block.rows(k)],
 )
 
-NAMES: dict[str, DialectFunction] = {
+TRANSPOSES: dict[str, DialectFunction] = {
     "transpose_rows_in": transpose_rows_in,
     "transpose_rows_out": transpose_rows_out,
     "transpose_tile": transpose_tile,

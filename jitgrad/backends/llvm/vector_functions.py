@@ -20,5 +20,5 @@ def _emitter(function: MathFunction) -> DialectFunction:
     return emit
 
 
-NAMES: dict[str, DialectFunction] = {function.name: _emitter(function) for function in FUNCTIONS.values()}
+VECTOR_FUNCTIONS: dict[str, DialectFunction] = {function.name: _emitter(function) for function in FUNCTIONS.values()}
 """``exp(x)`` is f32 for f32 and f64 for f64 (``isnan`` and its kind: bool); operands are floats of one dtype."""

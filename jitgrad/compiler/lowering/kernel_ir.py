@@ -120,7 +120,7 @@ class Sweep:
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class KernelParameter:
     """One word of the argument table: ``kind`` is a dtype name, with ``*`` for a pointer."""
 
     name: str
@@ -132,7 +132,7 @@ class Parameter:
 class Epilogue:
     """What runs once after all chunks: merge the partial results, then scalar and column statements."""
 
-    params: tuple[Parameter, ...]
+    params: tuple[KernelParameter, ...]
     merges: tuple[Accumulate, ...]
     scalars: tuple[Statement, ...]
     columns: tuple[Statement, ...]
@@ -144,7 +144,7 @@ class Kernel:
     """One fused group, lowered. Two kernels with the same text are the same kernel."""
 
     name: str
-    params: tuple[Parameter, ...]
+    params: tuple[KernelParameter, ...]
     outer: tuple[str, ...]  # names of the size parameters; empty: a flat loop over chunks of ``inner[0]``
     inner: tuple[str, ...]
     prologue: tuple[Statement, ...]

@@ -10,7 +10,7 @@ from math import prod
 from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions
 from jitgrad.compiler.fusion.group import Group
-from jitgrad.compiler.lowering.kernel_ir import LANES, LEAST_BYTES, SHORT_ROW, Access, Parameter
+from jitgrad.compiler.lowering.kernel_ir import LANES, LEAST_BYTES, SHORT_ROW, Access, KernelParameter
 from jitgrad.compiler.lowering.layout import Buffer, Location, row_major
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import Graph, TraceNode, Value
@@ -55,14 +55,14 @@ class OperandAccess:
 class ArgTable:
     """Parameters and the words that go with them."""
 
-    params: list[Parameter] = field(default_factory=list)
+    params: list[KernelParameter] = field(default_factory=list)
     words: list[ArgSlot] = field(default_factory=list)
     names: dict[str, int] = field(default_factory=dict)
 
     def add(self, name: str, kind: str, word: ArgSlot, note: str = "") -> str:
         if name not in self.names:
             self.names[name] = len(self.params)
-            self.params.append(Parameter(name, kind, note))
+            self.params.append(KernelParameter(name, kind, note))
             self.words.append(word)
         return name
 

@@ -15,8 +15,8 @@ from jitgrad.compiler.lowering.kernel_ir import (
     Compute,
     Epilogue,
     Kernel,
+    KernelParameter,
     Load,
-    Parameter,
     Statement,
     Store,
     Sweep,
@@ -321,7 +321,7 @@ class _Builder:
 
     def used(
         self, statements: Iterable[Statement], always: Iterable[str]
-    ) -> tuple[tuple[Parameter, ...], tuple[ArgSlot, ...]]:
+    ) -> tuple[tuple[KernelParameter, ...], tuple[ArgSlot, ...]]:
         """The part of the parameter table that ``statements`` mention."""
         names = set(always)
         for s in statements:

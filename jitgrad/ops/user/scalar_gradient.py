@@ -16,7 +16,7 @@ from jitgrad.core.ir import Value
 from jitgrad.core.op import REGISTRY, Kind, OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import elementwise as _operators  # noqa: F401 - fills the registry that is read here
-from jitgrad.ops.user.scalar_source import check_size, is_boolean, literal, replace_names
+from jitgrad.ops.user.scalar_source import check_size, is_boolean, number_node, replace_names
 
 _OP_OF: dict[type, str] = {
     ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.USub: "negative",
@@ -49,7 +49,7 @@ class SymbolicInterpreter:
             if found is None:
                 raise self.explain_missing_value(x, "an op")
             return found
-        return literal(x.item() if isinstance(x, (np.generic, np.ndarray)) else x)
+        return number_node(x.item() if isinstance(x, (np.generic, np.ndarray)) else x)
 
     def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         avals = [aval_of(op, x) for x in operands]
@@ -60,7 +60,7 @@ class SymbolicInterpreter:
         if op.kind is not Kind.ELEMENTWISE or op.scalar is None or not isinstance(out, Aval):
             raise OpDefinitionError(f"{self.what}: its derivative needs {op}, which is no scalar function; pass vjp=")
         tree = ast.parse(op.scalar, mode="eval").body
-        values = {name: literal(v) for name, v in attrs.items() if isinstance(v, (bool, int, float))}
+        values = {name: number_node(v) for name, v in attrs.items() if isinstance(v, (bool, int, float))}
         tree = simplified(replace_names(tree, {**dict(zip(op.operands, parts, strict=True)), **values}))
         if is_boolean(tree) and out.dtype.kind == "f":
             tree = ast.IfExp(tree, ast.Constant(1.0), ast.Constant(0.0))
@@ -68,7 +68,7 @@ class SymbolicInterpreter:
         return self.symbol(tree, Aval((), out.dtype))
 
     def constant(self, array: Any) -> Tensor:
-        return self.symbol(literal(array.item()), Aval((), array.dtype))
+        return self.symbol(number_node(array.item()), Aval((), array.dtype))
 
     def current(self, tensor: Tensor) -> Any:
         return tensor._data

@@ -14,8 +14,7 @@ import numpy as np
 from jitgrad.core.aval import Aval, Dtype, float_dtype
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, AutogradError, OpDefinitionError
-from jitgrad.core.op import OpDef
-from jitgrad.core.op import elementwise as define_elementwise
+from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.user.scalar_gradient import derivative
 from jitgrad.ops.user.scalar_numpy import numpy_expression

@@ -74,11 +74,11 @@ class _Canonical(ast.NodeTransformer):
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         if not isinstance(node.value, (bool, int, float)):
             raise OpDefinitionError(f"{self.what}: constant {node.value!r} is no number")
-        return literal(node.value)
+        return number_node(node.value)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         if isinstance(node.value, ast.Name) and node.value.id in _MODULES and node.attr in _CONSTANTS:
-            return literal(_CONSTANTS[node.attr])
+            return number_node(_CONSTANTS[node.attr])
         return self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
@@ -152,7 +152,7 @@ class _Canonical(ast.NodeTransformer):
         return tree if is_boolean(tree) else ast.Compare(tree, [ast.NotEq()], [ast.Constant(0)])
 
 
-def literal(value: bool | int | float) -> ast.expr:
+def number_node(value: bool | int | float) -> ast.expr:
     """A constant whose text is an expression again: NaN has no literal."""
     if math.isnan(value):
         return ast.BinOp(ast.Constant(math.inf), ast.Sub(), ast.Constant(math.inf))

@@ -18,7 +18,7 @@ from functools import cache
 
 import numpy as np
 
-from jitgrad.backends.llvm.code_object import CodeObject, compile_words, vector_bits
+from jitgrad.backends.llvm.code_object import CodeObject, compile_words, kernel_vector_bits
 from jitgrad.compiler.lowering.kernel_ir import PANEL, TILE_ROWS
 from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.core.aval import dtype_name
@@ -124,7 +124,7 @@ def tiled_product(dtype: str) -> CodeObject:
 
 def tiles_pay(gemm: Gemm, block_size: int | None = None) -> bool:
     """Whether the code here is faster than BLAS for ``gemm``, if it is computed ``block_size`` rows at a time."""
-    if vector_bits() != _VECTOR_BITS:
+    if kernel_vector_bits() != _VECTOR_BITS:
         return False
     m, k, n = gemm.sizes
     m = block_size or m
@@ -136,7 +136,7 @@ def tiles_pay(gemm: Gemm, block_size: int | None = None) -> bool:
 
 def expect_products(graph: Graph) -> None:
     """Start LLVM on the code before the passes if ``graph`` multiplies much; they may still change the products."""
-    if vector_bits() != _VECTOR_BITS:
+    if kernel_vector_bits() != _VECTOR_BITS:
         return
     work: Counter[str] = Counter()
     for node in graph.nodes:

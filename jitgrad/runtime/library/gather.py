@@ -10,7 +10,7 @@ from jitgrad.core.op import OpDef
 from jitgrad.eager.buffer_pool import empty_buffer
 from jitgrad.ops.indexing import GATHER, INDEX_GET, TAKE
 from jitgrad.runtime.library.indexed_access import (
-    Access,
+    AccessMode,
     IndexSpace,
     along,
     at_axes,
@@ -30,7 +30,7 @@ def _reader(op: OpDef, shape: Shape, space: IndexSpace) -> Callable[..., Array]:
     def read(x: Array, *indices: Array, **attrs: Any) -> Array:
         if x.flags.c_contiguous and x.flags.aligned:
             out = empty_buffer(shape, x.dtype)
-            if move_elements(Access.READ, space, out, x, indices):
+            if move_elements(AccessMode.READ, space, out, x, indices):
                 return out
         result: Array = op.eager(x, *indices, **attrs)  # reports an index that is out of bounds
         return result

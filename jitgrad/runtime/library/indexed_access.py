@@ -26,7 +26,7 @@ _UNSIGNED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # elements that are only co
 _INDEX_DTYPES = {np.dtype(np.int32): np.int32}  # those used as they are; others are converted to int64
 
 
-class Access(Enum):
+class AccessMode(Enum):
     """The operation at each index. Of several values for one index, `WRITE` keeps the last and `ADD` adds in order."""
 
     READ = "read"
@@ -179,18 +179,18 @@ def _filled(template: str, blocks: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 @cache
-def _code(access: Access, per_element: bool, fixed: int, dtype: str, indices: tuple[str, ...]) -> CodeObject:
+def _code(access: AccessMode, per_element: bool, fixed: int, dtype: str, indices: tuple[str, ...]) -> CodeObject:
     """``fixed``: the only width that the code is for, or 0 for any width; ``indices``: their dtypes."""
-    if access is Access.READ:
+    if access is AccessMode.READ:
         template = _READ_SINGLE if per_element else _READ
     else:
         template = _CHANGE_SINGLE if per_element else _CHANGE
     arrays, lengths = [f"a{n}" for n in range(len(indices))], [f"n{n}" for n in range(len(indices))]
-    value = f"to_{dtype}(to[j] + row[j])" if access is Access.ADD else "row[j]"
+    value = f"to_{dtype}(to[j] + row[j])" if access is AccessMode.ADD else "row[j]"
     change = ["for j in range(left, right):", f"    to[j] = {value}"]
-    if access is Access.ADD and fixed > 1:
+    if access is AccessMode.ADD and fixed > 1:
         change = [f"add_row(to, row, {fixed})"]
-    ahead = _AHEAD if access is Access.WRITE else []
+    ahead = _AHEAD if access is AccessMode.WRITE else []
     text = "\n".join(_filled(template, {"{index}": _index(len(indices)), "{change}": change, "{ahead}": ahead}))
     lines = [
         f"def access(y, x, wrong, {', '.join([*arrays, *lengths])}, count, width, index_step, band, start, stop):",
@@ -207,7 +207,7 @@ def _code(access: Access, per_element: bool, fixed: int, dtype: str, indices: tu
 # --- running it ----------------------------------------------------------------------------------------------------
 
 
-def move_elements(access: Access, space: IndexSpace, y: Array, x: Array, indices: Sequence[Array]) -> bool:
+def move_elements(access: AccessMode, space: IndexSpace, y: Array, x: Array, indices: Sequence[Array]) -> bool:
     """Read rows of ``x`` at ``indices`` into ``y``, or change the rows of ``y`` at ``indices`` by those of ``x``.
 
     ``y`` and ``x`` are C-contiguous, aligned, of one dtype, and not empty.
@@ -216,7 +216,7 @@ def move_elements(access: Access, space: IndexSpace, y: Array, x: Array, indices
         Whether all indices are within bounds; if not, ``y`` is undefined.
     """
     dtype, width = _element(access, space, y, x)
-    if access is Access.READ:
+    if access is AccessMode.READ:
         band, iterations = width, space.outer * space.count
         min_block = _MIN_ELEMENTS // width + 1
     else:
@@ -235,10 +235,10 @@ def move_elements(access: Access, space: IndexSpace, y: Array, x: Array, indices
     return not wrong[0]
 
 
-def _element(access: Access, space: IndexSpace, y: Array, x: Array) -> tuple[str, int]:
+def _element(access: AccessMode, space: IndexSpace, y: Array, x: Array) -> tuple[str, int]:
     """The dtype of what is copied or added at once, and how many of them a row has."""
     size = y.dtype.itemsize
-    if access is Access.ADD:
+    if access is AccessMode.ADD:
         return dtype_name(y.dtype), space.width
     if space.per_element:
         return _UNSIGNED[size], space.width

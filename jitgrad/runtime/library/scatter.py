@@ -13,7 +13,7 @@ from jitgrad.core.op import OpDef
 from jitgrad.eager.buffer_pool import empty_buffer
 from jitgrad.ops.indexing import INDEX_ADD, INDEX_PUT, INDEX_PUT_ADD, SCATTER_ADD
 from jitgrad.runtime.library.indexed_access import (
-    Access,
+    AccessMode,
     IndexSpace,
     along,
     at_axes,
@@ -29,7 +29,7 @@ _ADD, _WRITE, _WRITE_ROW = 6, 2, 8
 _ADD_DTYPES = frozenset({"f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"})
 
 
-def _changer(op: OpDef, access: Access, space: IndexSpace, values_at: int) -> Callable[..., Array]:
+def _changer(op: OpDef, access: AccessMode, space: IndexSpace, values_at: int) -> Callable[..., Array]:
     """A function that computes ``op``. Operand ``values_at`` holds the values, the others after the first the indices.
 
     With ``whole``, ``into`` is unchanged if an index is out of bounds.
@@ -51,14 +51,14 @@ def _changer(op: OpDef, access: Access, space: IndexSpace, values_at: int) -> Ca
 
 
 def _find(
-    op: OpDef, access: Access, operands: Sequence[Aval], space: IndexSpace | None, values_at: int
+    op: OpDef, access: AccessMode, operands: Sequence[Aval], space: IndexSpace | None, values_at: int
 ) -> Callable[..., Array] | None:
     x, values = operands[0], operands[values_at]
     indices = [a for k, a in enumerate(operands) if k not in (0, values_at)]
-    fits = values.dtype == x.dtype and (access is Access.WRITE or dtype_name(x.dtype) in _ADD_DTYPES)
+    fits = values.dtype == x.dtype and (access is AccessMode.WRITE or dtype_name(x.dtype) in _ADD_DTYPES)
     if space is None or not fits or not handles(x, indices):
         return None
-    if access is Access.ADD:
+    if access is AccessMode.ADD:
         faster = pays(space, 0, element=_ADD)
     else:
         faster = pays(space, _WRITE if x.ndim == 1 else _WRITE_ROW)
@@ -68,22 +68,22 @@ def _find(
 def find_index_add(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
     """For `jitgrad.runtime.library.registry`."""
     x, index, _ = operands
-    return _find(INDEX_ADD, Access.ADD, operands, along(x.shape, attrs["axis"], index), 2)
+    return _find(INDEX_ADD, AccessMode.ADD, operands, along(x.shape, attrs["axis"], index), 2)
 
 
 def find_scatter_add(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
     """For `jitgrad.runtime.library.registry`."""
     x, index, _ = operands
-    return _find(SCATTER_ADD, Access.ADD, operands, for_each(x.shape, attrs["axis"], index), 2)
+    return _find(SCATTER_ADD, AccessMode.ADD, operands, for_each(x.shape, attrs["axis"], index), 2)
 
 
 def find_index_put(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
     """For `jitgrad.runtime.library.registry`."""
     x, _, *indices = operands
-    return _find(INDEX_PUT, Access.WRITE, operands, at_axes(x.shape, attrs["axes"], indices), 1)
+    return _find(INDEX_PUT, AccessMode.WRITE, operands, at_axes(x.shape, attrs["axes"], indices), 1)
 
 
 def find_index_put_add(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
     """For `jitgrad.runtime.library.registry`."""
     x, _, *indices = operands
-    return _find(INDEX_PUT_ADD, Access.ADD, operands, at_axes(x.shape, attrs["axes"], indices), 1)
+    return _find(INDEX_PUT_ADD, AccessMode.ADD, operands, at_axes(x.shape, attrs["axes"], indices), 1)

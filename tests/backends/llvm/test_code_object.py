@@ -304,11 +304,11 @@ def test_memory_of_dropped_kernels_is_freed():
     path = Path("/proc/self/statm")
     if not path.exists():
         pytest.skip("needs /proc")
-    held = [target.load(code.object_code, "kernel") for _ in range(20)]
+    held = [target.load_code(code.object_code, "kernel") for _ in range(20)]
     held.clear()
     before = int(path.read_text().split()[0])
     for _ in range(300):
-        target.load(code.object_code, "kernel")
+        target.load_code(code.object_code, "kernel")
 
     assert int(path.read_text().split()[0]) - before < 400  # pages of 4 kB
 

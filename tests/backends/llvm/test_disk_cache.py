@@ -25,10 +25,10 @@ def path_of(folder, key=KEY):
 
 
 def test_what_is_stored_comes_back():
-    assert disk_cache.load(KEY) is None
-    assert disk_cache.store(KEY, ENTRY)
+    assert disk_cache.load_entry(KEY) is None
+    assert disk_cache.store_entry(KEY, ENTRY)
 
-    assert disk_cache.load(KEY) == ENTRY
+    assert disk_cache.load_entry(KEY) == ENTRY
     assert [e.key for e in disk_cache.entries()] == [KEY]
     assert disk_cache.info().entries == 1
     assert disk_cache.info().size == disk_cache.entries()[0].size > 0
@@ -36,66 +36,66 @@ def test_what_is_stored_comes_back():
 
 
 def test_folder_is_private(folder):
-    disk_cache.store(KEY, ENTRY)
+    disk_cache.store_entry(KEY, ENTRY)
 
     assert folder.stat().st_mode & 0o777 == 0o700
     assert path_of(folder).stat().st_mode & 0o077 == 0
 
 
 def test_no_temporary_file_stays(folder):
-    disk_cache.store(KEY, ENTRY)
+    disk_cache.store_entry(KEY, ENTRY)
 
     assert os.listdir(folder) == [f"{KEY}.kernel"]
 
 
 @pytest.mark.parametrize("position", [0, 20, 60, -1])
 def test_flipped_byte_is_found(folder, position):
-    disk_cache.store(KEY, ENTRY)
+    disk_cache.store_entry(KEY, ENTRY)
     raw = bytearray(path_of(folder).read_bytes())
     raw[position] ^= 1
     path_of(folder).write_bytes(raw)
 
     assert [key for key, _ in disk_cache.verify_entries()] == [KEY]
     with pytest.warns(CacheWarning, match="compiled again"):
-        assert disk_cache.load(KEY) is None
+        assert disk_cache.load_entry(KEY) is None
     assert not path_of(folder).exists()
 
 
 @pytest.mark.parametrize("length", [0, 5, 30, 60, 100])
 def test_truncated_file_is_found(folder, length):
-    disk_cache.store(KEY, ENTRY)
+    disk_cache.store_entry(KEY, ENTRY)
     path_of(folder).write_bytes(path_of(folder).read_bytes()[:length])
 
     with pytest.warns(CacheWarning, match="compiled again"):
-        assert disk_cache.load(KEY) is None
+        assert disk_cache.load_entry(KEY) is None
 
 
 def test_file_under_another_key_is_refused(folder):
-    disk_cache.store(KEY, ENTRY)
+    disk_cache.store_entry(KEY, ENTRY)
     path_of(folder).rename(path_of(folder, "2" * 64))
 
     with pytest.warns(CacheWarning, match="checksum"):
-        assert disk_cache.load("2" * 64) is None
+        assert disk_cache.load_entry("2" * 64) is None
 
 
 def test_world_writable_folder_is_refused(folder):
-    disk_cache.store(KEY, ENTRY)
+    disk_cache.store_entry(KEY, ENTRY)
     folder.chmod(0o777)
 
     with pytest.warns(CacheWarning, match="written by other users"):
-        assert disk_cache.load(KEY) is None
+        assert disk_cache.load_entry(KEY) is None
     with pytest.warns(CacheWarning, match="not cached"):
-        assert not disk_cache.store(KEY, ENTRY)
+        assert not disk_cache.store_entry(KEY, ENTRY)
     assert "other users" in disk_cache.info().problem
 
 
 def test_foreign_folder_is_refused(folder, monkeypatch):
-    disk_cache.store(KEY, ENTRY)
+    disk_cache.store_entry(KEY, ENTRY)
     owner = folder.stat().st_uid
     monkeypatch.setattr(os, "getuid", lambda: owner + 1)
 
     with pytest.warns(CacheWarning, match="another user"):
-        assert disk_cache.load(KEY) is None
+        assert disk_cache.load_entry(KEY) is None
 
 
 def test_symlink_in_place_of_the_folder_is_refused(folder, tmp_path):
@@ -104,19 +104,19 @@ def test_symlink_in_place_of_the_folder_is_refused(folder, tmp_path):
     folder.symlink_to(tmp_path / "elsewhere")
 
     with pytest.warns(CacheWarning, match="not a folder"):
-        assert disk_cache.load(KEY) is None
+        assert disk_cache.load_entry(KEY) is None
 
 
 def test_unwritable_disk_is_a_warning(folder, monkeypatch):
     def refuse(*args, **kwargs):
         raise PermissionError(13, "Permission denied")
 
-    disk_cache.store(KEY, ENTRY)
+    disk_cache.store_entry(KEY, ENTRY)
     monkeypatch.setattr(disk_cache.tempfile, "mkstemp", refuse)
 
     with pytest.warns(CacheWarning, match="Permission denied"):
-        assert not disk_cache.store("2" * 64, ENTRY)
-    assert disk_cache.load(KEY) == ENTRY
+        assert not disk_cache.store_entry("2" * 64, ENTRY)
+    assert disk_cache.load_entry(KEY) == ENTRY
 
 
 def test_folder_that_cannot_be_made_is_a_warning(tmp_path, monkeypatch):
@@ -124,43 +124,43 @@ def test_folder_that_cannot_be_made_is_a_warning(tmp_path, monkeypatch):
     monkeypatch.setenv("JITGRAD_CACHE_DIR", str(tmp_path / "file"))
 
     with pytest.warns(CacheWarning, match="not cached"):
-        assert not disk_cache.store(KEY, ENTRY)
+        assert not disk_cache.store_entry(KEY, ENTRY)
     assert disk_cache.entries() == []
 
 
 def test_oldest_go_first(folder, monkeypatch):
     keys = [f"{k}" * 64 for k in range(1, 6)]
     for age, key in enumerate(keys):
-        disk_cache.store(key, ENTRY)
+        disk_cache.store_entry(key, ENTRY)
         os.utime(path_of(folder, key), (age, age))
     size = disk_cache.entries()[0].size
     monkeypatch.setattr(disk_cache, "MAX_BYTES", 3 * size)
 
-    disk_cache.store("0" * 64, ENTRY)
+    disk_cache.store_entry("0" * 64, ENTRY)
 
     assert [e.key for e in disk_cache.entries()] == [keys[3], keys[4], "0" * 64]
 
 
 def test_abandoned_temporary_files_are_removed(folder):
-    disk_cache.store(KEY, ENTRY)
+    disk_cache.store_entry(KEY, ENTRY)
     for name, age in ((".old.tmp", 1), (".new.tmp", None)):
         (folder / name).write_bytes(b"half")
         if age is not None:
             os.utime(folder / name, (age, age))
 
-    disk_cache.store("0" * 64, ENTRY)
+    disk_cache.store_entry("0" * 64, ENTRY)
 
     assert not (folder / ".old.tmp").exists()
     assert (folder / ".new.tmp").exists()
 
 
 def test_clear():
-    disk_cache.store(KEY, ENTRY)
-    disk_cache.store("2" * 64, ENTRY)
+    disk_cache.store_entry(KEY, ENTRY)
+    disk_cache.store_entry("2" * 64, ENTRY)
 
     assert disk_cache.clear() == 2
     assert disk_cache.entries() == []
-    assert disk_cache.load(KEY) is None
+    assert disk_cache.load_entry(KEY) is None
 
 
 WRITER = """
@@ -168,9 +168,9 @@ from jitgrad.backends.llvm import disk_cache
 import sys
 for k in range(60):
     key = f"{k % 10}" * 64
-    disk_cache.store(key, disk_cache.Stored(key * 50, key.encode() * 200, ()))
+    disk_cache.store_entry(key, disk_cache.Stored(key * 50, key.encode() * 200, ()))
     for other in range(10):
-        found = disk_cache.load(f"{other}" * 64)
+        found = disk_cache.load_entry(f"{other}" * 64)
         assert found is None or found.source == f"{other}" * 64 * 50
 """
 

@@ -24,7 +24,7 @@ TWICE = "def kernel(x, start, stop):\n    for i in range(start, stop):\n        
 def lowered(source: str, params: tuple[str, ...], **options: Any) -> tuple[str, list[str]]:
     from jitgrad.backends.llvm import kernel_frontend
 
-    return kernel_frontend.lower(source, "kernel", params, {}, 0, **options)
+    return kernel_frontend.source_to_llvm(source, "kernel", params, {}, 0, **options)
 
 
 def test_kernels_link_nothing() -> None:

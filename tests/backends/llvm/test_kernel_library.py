@@ -9,7 +9,7 @@ import pytest
 
 from jitgrad.backends.cpu.backend import native_names
 from jitgrad.backends.llvm.code_object import compile_entry
-from jitgrad.backends.llvm.kernel_library import FUNCTIONS
+from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
 from tests.machine_code import run, table
 
 NUMPY = {
@@ -35,7 +35,7 @@ def corners(name: str, dtype: str) -> list[tuple[Any, Any]]:
 def test_python_form(name: str, dtype: str) -> None:
     with np.errstate(all="ignore"):
         for x, y in corners(name, dtype):
-            assert FUNCTIONS[name](x, y) == NUMPY[name](x, y), (x, y)
+            assert INTEGER_FUNCTIONS[name](x, y) == NUMPY[name](x, y), (x, y)
 
 
 @pytest.mark.numba
@@ -55,4 +55,4 @@ def test_compiled_form(name: str, dtype: str) -> None:
 
 
 def test_every_function_has_a_test_here_or_is_tested_with_the_random_numbers() -> None:
-    assert set(FUNCTIONS) - set(NUMPY) == {"philox_bits_u64"}
+    assert set(INTEGER_FUNCTIONS) - set(NUMPY) == {"philox_bits_u64"}

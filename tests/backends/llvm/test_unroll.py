@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.backends.llvm.kernel_frontend import lower
+from jitgrad.backends.llvm.kernel_frontend import source_to_llvm
 from jitgrad.backends.llvm.unroll import DEEP, USUAL, unroll_factor
 from jitgrad.jit.decorator import jit
 
@@ -55,7 +55,7 @@ def kernel(x0, n, start, stop):
 """
     widths = unroll_factor(ast.parse(source))
     assert {loop.lineno: width for loop, width in widths.items()} == {3: USUAL, 4: DEEP, 66: USUAL, 68: USUAL}
-    text, _ = lower(source, "kernel", ["f32*", "i64"], {}, 256)
+    text, _ = source_to_llvm(source, "kernel", ["f32*", "i64"], {}, 256)
     loops = re.findall(r", !llvm.loop (!\d+)", text)
     hints = [re.search(rf"^{loop} = distinct !{{ {loop}, (!\d+) }}$", text, re.MULTILINE)[1] for loop in loops]
     assert len(set(loops)) == 4
@@ -67,7 +67,7 @@ def kernel(x0, n, start, stop):
 def test_small_code_stays_small() -> None:
     source = "def kernel(x0, start, stop):\n    for i in range(start, stop):\n        x0[i] = x0[i]\n"
 
-    text, _ = lower(source, "kernel", ["f32*"], {}, 256, small=True)
+    text, _ = source_to_llvm(source, "kernel", ["f32*"], {}, 256, small=True)
 
     assert 'interleave.count", i32 1 }' in text
     assert "llvm.loop.unroll.disable" in text

@@ -118,7 +118,7 @@ def test_a_tile_keeps_its_sums_in_registers(dtype: str) -> None:
 @pytest.fixture
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treats every CPU as one with AVX-512."""
-    monkeypatch.setattr(tiled_products, "vector_bits", lambda: 512)
+    monkeypatch.setattr(tiled_products, "kernel_vector_bits", lambda: 512)
 
 
 def tiled(f: Any, *args: Any) -> list[bool]:
@@ -192,7 +192,7 @@ SMALL_STACKS = """
 import threading
 import numpy as np, jitgrad as jg
 from jitgrad.runtime.executor import tiled_products
-tiled_products.vector_bits = lambda: 512
+tiled_products.kernel_vector_bits = lambda: 512
 threading.stack_size(65536)
 x, y = jg.ones((300, 200)), jg.ones((200, 256))
 f = jg.jit(lambda x, y: x @ y, check="off")
@@ -243,7 +243,7 @@ def test_other_products_go_to_blas(sizes: tuple[int, int, int], transposed: int)
 
 
 def test_cpus_with_smaller_registers_have_blas_do_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiled_products, "vector_bits", lambda: 0)
+    monkeypatch.setattr(tiled_products, "kernel_vector_bits", lambda: 0)
     f = jg.jit(lambda x, y: x @ y, check="off")
     x, y = tensor(40, 200), tensor(200, 256)
 
