@@ -1,4 +1,4 @@
-"""Reverse-mode accumulation over the record that the tape made: each node once, later ones first."""
+"""Reverse mode: runs the vjp of each node on the tape once, later nodes first."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def backward(loss: Tensor, grad: Any = None, *, retain_graph: bool = False, crea
 
     Args:
         grad: the incoming gradient, of ``loss``'s shape; may be omitted for a loss of one element (then it is 1).
-        retain_graph: keep what was saved, so that backward can run again.
+        retain_graph: keep the saved tensors, so that backward can run again.
         create_graph: record the gradient computation itself, for higher derivatives; implies ``retain_graph``.
 
     Raises:
@@ -45,7 +45,7 @@ def backward(loss: Tensor, grad: Any = None, *, retain_graph: bool = False, crea
 
 
 def retain_grad(tensor: Tensor) -> None:
-    """Let backward fill ``.grad`` of a tensor that is no leaf (leaves have it anyway).
+    """Let backward fill ``.grad`` of a tensor that is no leaf (leaves always get it).
 
     Raises:
         AutogradError: it does not require grad.
@@ -59,7 +59,7 @@ def retain_grad(tensor: Tensor) -> None:
 
 
 def seed_gradient(loss: Tensor, grad: Any) -> Tensor:
-    """The incoming gradient for ``loss``: ``grad`` checked, or one."""
+    """The incoming gradient for ``loss``: ``grad`` after a check, or ones."""
     if not loss._requires_grad:
         raise AutogradError(
             f"backward on a tensor {loss.aval} that does not require grad: none of its inputs has requires_grad=True, "
@@ -89,11 +89,11 @@ def gradients(
     since: int = 0,
     quiet: Iterable[Edge] = (),
 ) -> list[Tensor | None]:
-    """d(outputs)/d(inputs) weighted by ``seeds``, without touching any ``.grad``; None where nothing flows.
+    """d(outputs)/d(inputs) weighted by ``seeds``, without a change of any ``.grad``; None for independent inputs.
 
-    Only nodes between ``inputs`` and ``outputs`` run (and are freed). ``since`` promises that no node with a smaller
-    sequence number depends on an input, so that the search for them stops there.
-    The hooks of the tensors that ``quiet`` leads to do not run: what arrives there is but a part of their gradient.
+    Only nodes between ``inputs`` and ``outputs`` run (and are freed). The caller promises that no node with a sequence
+    number below ``since`` depends on an input, so the search stops there. Hooks of the tensors at ``quiet`` do not run,
+    because only a part of their gradient arrives.
     """
     roots = [(edge, seed) for out, seed in zip(outputs, seeds, strict=True) if (edge := edge_of(out)) is not None]
     return run_backward(
@@ -117,7 +117,7 @@ def run_backward(
 ) -> list[Tensor | None]:
     """Run every node between ``roots`` and the leaves (or the ``wanted`` edges) once, in reverse execution order.
 
-    Nodes carry a counter that grows with execution, so a heap on it is a topological order and nothing recurses.
+    Sequence numbers grow with execution, so a heap of them gives a topological order without recursion.
     """
     token = grad_enabled.set(create_graph)
     try:
@@ -127,14 +127,14 @@ def run_backward(
         keys = {edge_key(edge) for edge in wanted if edge is not None}
         sweep = _Sweep(keys, nodes_toward(keys, roots, since), retain_graph)
         sweep.quiet = {edge_key(edge) for edge in quiet if edge is not None}
-        found = sweep.run(roots)
-        return [None if edge is None else found[edge_key(edge)] for edge in wanted]
+        grads = sweep.run(roots)
+        return [None if edge is None else grads[edge_key(edge)] for edge in wanted]
     finally:
         grad_enabled.reset(token)
 
 
 def edge_key(edge: Edge) -> Key:
-    """What identifies the place that ``edge`` leads to."""
+    """The identity of the destination of ``edge``."""
     if isinstance(edge, Tensor):
         return id(edge), -1
     assert edge is not None
@@ -142,26 +142,26 @@ def edge_key(edge: Edge) -> Key:
 
 
 def reachable_nodes(edges: Iterable[Edge], since: int) -> list[Node]:
-    """Every node from ``since`` on that ``edges`` depend on, in execution order.
+    """All nodes from ``since`` on that ``edges`` depend on, in execution order.
 
     Raises:
-        GraphFreedError: a backward freed one of them.
+        GraphFreedError: a backward freed one of the nodes.
     """
-    seen: dict[int, Node] = {}
+    nodes: dict[int, Node] = {}
     stack = [edge[0] for edge in edges if isinstance(edge, tuple)]
     while stack:
         node = stack.pop()
-        if id(node) in seen or node.sequence < since:
+        if id(node) in nodes or node.sequence < since:
             continue
-        seen[id(node)] = node
+        nodes[id(node)] = node
         if node.edges is None:
             node.unpack()  # raises: it has been freed
         stack.extend(edge[0] for edge in node.edges or () if isinstance(edge, tuple))
-    return sorted(seen.values(), key=lambda node: node.sequence)
+    return sorted(nodes.values(), key=lambda node: node.sequence)
 
 
 def nodes_toward(keys: set[Key], roots: Iterable[tuple[Edge, Tensor]], since: int) -> set[int]:
-    """The ids of the nodes through which gradients flow from ``roots`` to ``keys``."""
+    """The ids of the nodes between ``roots`` and ``keys``."""
     toward: set[int] = set()
     for node in reachable_nodes((edge for edge, _ in roots), since):
         for edge in node.edges or ():
@@ -172,16 +172,17 @@ def nodes_toward(keys: set[Key], roots: Iterable[tuple[Edge, Tensor]], since: in
 
 
 class _Sweep:
-    """One backward pass: the gradients that have arrived so far, by node and result, and by leaf.
+    """One backward pass, with the gradients that have arrived so far, by node and result, and by leaf.
 
-    ``keys`` (None: accumulate into all leaves) are the places whose gradient is wanted, ``toward`` the nodes to run.
+    ``keys`` are the destinations whose gradients are returned (None: accumulate into all leaves). ``toward`` holds the
+    nodes to run.
     """
 
     def __init__(self, keys: set[Key] | None, toward: set[int] | None, retain_graph: bool) -> None:
         self.keys = keys
         self.toward = toward
         self.quiet: set[Key] = set()
-        self.found: defaultdict[Key, Tensor | None] = defaultdict(lambda: None)
+        self.results: defaultdict[Key, Tensor | None] = defaultdict(lambda: None)
         self.retain_graph = retain_graph
         self.anomaly = anomaly_detection.get()
         self.tracing = current_interpreter.get().tracing
@@ -205,34 +206,34 @@ class _Sweep:
             if (id(leaf), -1) not in self.quiet:
                 g = run_hooks(leaf._hooks, g)
             if self.keys is not None:
-                self.found[id(leaf), -1] = g
+                self.results[id(leaf), -1] = g
                 continue
             accumulate(leaf, own(g))
-        return self.found
+        return self.results
 
     def flows(self, edge: Edge) -> bool:
-        """Whether a gradient sent along ``edge`` is of any use."""
+        """Whether the gradient along ``edge`` is needed."""
         if edge is None or self.keys is None or self.toward is None:
             return edge is not None
         return edge_key(edge) in self.keys or (isinstance(edge, tuple) and id(edge[0]) in self.toward)
 
     def send(self, edge: Edge, g: Tensor) -> None:
-        """Add ``g`` to what has arrived at ``edge``."""
+        """Add ``g`` to the gradient at ``edge``."""
         assert edge is not None
         if isinstance(edge, Tensor):
-            seen = self.leaves.get(id(edge))
-            self.leaves[id(edge)] = (edge, g if seen is None else add(seen[1], g))
+            earlier = self.leaves.get(id(edge))
+            self.leaves[id(edge)] = (edge, g if earlier is None else add(earlier[1], g))
             return
         node, index = edge
         arrived = self.pending.get(id(node))
         if arrived is None:
             arrived = self.pending[id(node)] = {}
             heapq.heappush(self.heap, (-node.sequence, node))
-        seen_here = arrived.get(index)
-        arrived[index] = g if seen_here is None else add(seen_here, g)
+        total = arrived.get(index)
+        arrived[index] = g if total is None else add(total, g)
 
     def step(self, node: Node) -> None:
-        """Run ``node``'s vjp on the gradients that have arrived and pass the results on."""
+        """Run the vjp of ``node`` on the arrived gradients and send the results to its operands."""
         arrived = self.pending.pop(id(node))
         self.observe(node, arrived)
         if self.toward is not None and id(node) not in self.toward:
@@ -251,14 +252,14 @@ class _Sweep:
             node.release()
 
     def observe(self, node: Node, arrived: dict[int, Tensor]) -> None:
-        """Let hooks see (and replace) the gradients of ``node``'s results, and keep those that were asked for."""
+        """Run hooks on the gradients of ``node``'s results, and keep requested gradients."""
         for index, hooks in (node.hooks or {}).items():
             if index in arrived and (id(node), index) not in self.quiet:
                 arrived[index] = run_hooks(hooks, arrived[index])
         if self.keys is not None:
             for index, g in arrived.items():
                 if (id(node), index) in self.keys:
-                    self.found[id(node), index] = g
+                    self.results[id(node), index] = g
             return
         for index, reference in (node.retained or {}).items():
             tensor = reference()
@@ -267,15 +268,15 @@ class _Sweep:
 
 
 def run_hooks(hooks: Sequence[Hook] | None, g: Tensor) -> Tensor:
-    """``g`` after every hook had the chance to replace it. Raises ShapeError if one changes its shape."""
+    """``g`` after all hooks, each of which may replace it. Raises ShapeError if one changes its shape."""
     for hook in tuple(hooks or ()):
         new = hook(g)
         if new is None:
             continue
         if not isinstance(new, Tensor) or new.shape != g.shape:
-            found = new.aval if isinstance(new, Tensor) else type(new).__name__
+            returned = new.aval if isinstance(new, Tensor) else type(new).__name__
             raise ShapeError(
-                f"a hook must return None or a gradient like the one it got, {g.aval}; it returned {found}"
+                f"a hook must return None or a gradient like the one it got, {g.aval}; it returned {returned}"
             )
         g = new
     return g
@@ -290,14 +291,14 @@ def accumulate(tensor: Tensor, g: Tensor) -> None:
 
 
 def own(g: Tensor) -> Tensor:
-    """``g`` as a ``.grad`` that may be changed in place: its memory is shared with nothing else.
+    """``g`` as a ``.grad`` that may be changed in place, because nothing else shares its memory.
 
-    A vjp may pass its incoming gradient on to several operands, or a broadcast view of it. Reference counts tell
-    whether the caller's ``g`` is the last to know the memory; if in doubt, it is copied.
+    A vjp may return its incoming gradient, or a broadcast view of it, for several operands. Reference counts show
+    whether the caller's ``g`` is the only owner of the memory; if in doubt, it is copied.
     """
     data = current_interpreter.get().current(g)
     if isinstance(data, np.ndarray):
-        # known to: the caller's variable, the parameter and the call; and g._data, `data` and the call
+        # references: the caller's variable, the parameter and the call; g._data, `data` and the call
         alone = sys.getrefcount(g) <= 3 and sys.getrefcount(data) <= 3
         if not alone or data.base is not None or not data.flags.writeable:
             data = data.copy()
@@ -310,7 +311,7 @@ def own(g: Tensor) -> Tensor:
 def vjp_of(
     node: Node, edges: Sequence[Edge], arrived: dict[int, Tensor], operands: list[Any], out: Any
 ) -> Sequence[Tensor | None]:
-    """The gradients of ``node``'s operands where ``edges`` wants one, before broadcasting is undone."""
+    """The gradients of ``node``'s operands, for those with an edge, before broadcasting is undone."""
     op = node.op
     assert op.vjp is not None
     if op.vjp is missing_vjp:
@@ -339,7 +340,7 @@ def vjp_of(
 
 
 def fit(node: Node, g: Any, x: Any) -> Tensor:
-    """``g`` in the shape and dtype of the operand ``x``: the one place where broadcasting is undone."""
+    """``g`` in the shape and dtype of the operand ``x``; only this function undoes broadcasting."""
     shape, dtype = x.shape, x.dtype
     if not isinstance(g, Tensor):
         g = current_interpreter.get().constant(np.asarray(g, dtype))
@@ -355,9 +356,9 @@ def fit(node: Node, g: Any, x: Any) -> Tensor:
 
 
 def check_finite(node: Node, g: Tensor) -> None:
-    """Raise AnomalyError if ``g`` has NaN or Inf in it."""
+    """Raise AnomalyError if ``g`` contains NaN or Inf."""
     data = g.concrete("detect_anomaly")
     if not np.isfinite(data).all():
         kind = "NaN" if np.isnan(data).any() else "Inf"
-        made = f", made at:\n{node.stack}" if node.stack else ""
-        raise AnomalyError(f"the gradient that {node.op} at {node.origin.full()} returned has {kind} in it{made}")
+        stack = f", made at:\n{node.stack}" if node.stack else ""
+        raise AnomalyError(f"the gradient that {node.op} at {node.origin.full()} returned has {kind} in it{stack}")

@@ -1,4 +1,4 @@
-"""checkpoint: a function whose intermediate results are computed again in backward instead of being kept."""
+"""checkpoint: backward recomputes the intermediate results of a function instead of saving them."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ CHECKPOINT = define(
 
 
 def checkpoint(f: _F) -> _F:
-    """``f`` so that backward recomputes what it needs of it (T. Chen et al., "Training deep nets with sublinear memory
-    cost", 2016).
+    """A function like ``f`` whose intermediate results backward recomputes (T. Chen et al., "Training deep nets with
+    sublinear memory cost", 2016).
 
-    Gradients reach arguments (pytrees, positional and keyword) and whatever ``f`` reaches by itself, such as the
-    parameters of a module. ``f`` must do the same both times: random generators and other tensors that it changes in
-    place outside of autograd are put back for the second run, and restored after it.
+    Gradients reach arguments (pytrees, positional and keyword) and outside tensors that ``f`` uses, such as the
+    parameters of a module. ``f`` must do the same in both runs. Random generators and other tensors that it changes in
+    place outside of autograd get their earlier values for the second run, and the later ones back after it.
 
     Raises (in backward):
         InPlaceError: a tensor that ``f`` reads was changed in between.
-        AutogradError: the second run returned something else.
+        AutogradError: the second run returned other results.
     """
 
     @wraps(f)
@@ -56,13 +56,13 @@ def checkpoint(f: _F) -> _F:
 
 
 class _Watch:
-    """Sees every recorded op of the first run: which tensors from outside it uses, and what memory it reads."""
+    """A tape for the first run: collects the outside tensors that it uses, and the memory that it reads."""
 
     def __init__(self, since: int, inputs: Sequence[Any]) -> None:
         self.since = since
         self.inputs = {id(x) for x in inputs}
         self.outside: dict[Any, Tensor] = {}
-        self.storages: dict[int, tuple[Storage, int]] = {}  # with the version at first sight
+        self.storages: dict[int, tuple[Storage, int]] = {}  # with the version at the first use
 
     def record(self, node: Node, operands: tuple[Any, ...]) -> None:
         for x in operands:
@@ -79,7 +79,7 @@ class _Watch:
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """A tensor that the first run changed in place, and what it held before."""
+    """A tensor that the first run changed in place, and its value before."""
 
     target: weakref.ref[Tensor]
     storage: Storage
@@ -87,15 +87,15 @@ class _Write:
 
 
 class _WriteLog:
-    """The current interpreter, with a note of what in-place changes overwrite."""
+    """The current interpreter, which also records values that in-place changes overwrite."""
 
     def __init__(self, inner: Interpreter) -> None:
         self.inner = inner
         self.writes: dict[int, _Write] = {}
 
     def write(self, target: Tensor, value: Any) -> None:
-        known = self.writes.get(id(target))
-        if known is None or known.target() is not target:
+        logged = self.writes.get(id(target))
+        if logged is None or logged.target() is not target:
             self.writes[id(target)] = _Write(weakref.ref(target), target._storage, snapshot(self.inner, target))
         self.inner.write(target, value)
 
@@ -104,7 +104,7 @@ class _WriteLog:
 
 
 def snapshot(interpreter: Interpreter, tensor: Tensor) -> Tensor:
-    """What ``tensor`` holds now, safe from later changes."""
+    """A copy of ``tensor``, safe from later changes."""
     data = interpreter.current(tensor)
     return Tensor(data.copy() if isinstance(data, np.ndarray) else data)
 
@@ -121,7 +121,7 @@ def _logged_writes() -> Iterator[_WriteLog]:
 
 @contextmanager
 def _put_back(writes: Sequence[_Write]) -> Iterator[None]:
-    """Within it, the tensors of ``writes`` hold what they held before the first run."""
+    """Within it, the tensors of ``writes`` have their values from before the first run."""
     interpreter = current_interpreter.get()
     alive = [(target, w.before) for w in writes if (target := w.target()) is not None]
     now = [(target, snapshot(interpreter, target), target._storage.version) for target, _ in alive]
@@ -132,7 +132,7 @@ def _put_back(writes: Sequence[_Write]) -> Iterator[None]:
     finally:
         for target, value, version in now:
             interpreter.write(target, value)
-            target._storage.version = version  # the content is what it was
+            target._storage.version = version  # its content has not changed
 
 
 @contextmanager
@@ -145,7 +145,7 @@ def _only_tape(*tapes: Any) -> Iterator[None]:
 
 
 class _Segment:
-    """One checkpointed call: its arguments by structure, and after the first run what is needed for the second."""
+    """One checkpointed call: the structure of its arguments, and the state that the second run needs."""
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.f = f
@@ -167,7 +167,7 @@ class _Segment:
             return optree.tree_flatten(self.f(*args, **kwargs))  # type: ignore[no-any-return]
 
     def run(self) -> Any:
-        """The first run: its graph is dropped, and one node that stands for it is recorded."""
+        """The first run: its graph is dropped, and one node is recorded in its place."""
         given = self.given
         fresh = [_leaf_like(x) if x._requires_grad else x for x in given]
         watch = _Watch(next_sequence(), fresh)
@@ -178,7 +178,7 @@ class _Segment:
         self.results = [k for k, x in enumerate(outs) if _has_history_since(x, watch.since)]
         self.check_all_logged(watch, log)
         self.keep_writes(log, outs)
-        self.given = []  # from now on the node has them, with their versions
+        self.given = []  # the node has them now, with their versions
         if not self.results:
             return optree.tree_unflatten(out_tree, outs)
         operands = (*given, *watch.outside.values())
@@ -191,7 +191,7 @@ class _Segment:
         return optree.tree_unflatten(out_tree, outs)
 
     def check_all_logged(self, watch: _Watch, log: _WriteLog) -> None:
-        """Raise InPlaceError if memory was changed past the interpreter: a second run could not start from before."""
+        """Raise InPlaceError if an unlogged write changed memory: the second run could not start from the old state."""
         logged = {id(w.storage) for w in log.writes.values()}
         for storage, version in watch.storages.values():
             if storage.version != version and id(storage) not in logged:
@@ -202,7 +202,7 @@ class _Segment:
                 )
 
     def keep_writes(self, log: _WriteLog, outs: Sequence[Any]) -> None:
-        """Keep what was overwritten in tensors from outside that have no history: generators, running statistics."""
+        """Keep the old values of outside tensors without history, such as generators and running statistics."""
         returned = {id(x._storage) for x in outs if isinstance(x, Tensor)}
         for write in log.writes.values():
             target = write.target()
@@ -231,7 +231,7 @@ class _Segment:
         if len(chosen) != len(g) or any(x.shape != gx.shape for x, gx in zip(chosen, g, strict=True)):
             raise AutogradError(f"checkpoint({name}): the second run returned something else than the first")
         places = [*given, *operands[count:]]
-        found = gradients(
+        grads = gradients(
             chosen,
             g,
             [x for x in places if x._requires_grad],
@@ -240,7 +240,7 @@ class _Segment:
             since=since,
             quiet=[edge_of(x) for x in operands[count:]],
         )
-        remaining = iter(found)
+        remaining = iter(grads)
         return [next(remaining) if x._requires_grad else None for x in places]
 
 

@@ -1,4 +1,4 @@
-"""Gradients of chosen outputs with respect to chosen inputs, which touch no ``.grad``."""
+"""Gradients of chosen outputs with respect to chosen inputs, without a change of any ``.grad``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def chosen_gradients(
         outputs: a tensor or several; their gradients are summed.
         inputs: tensors that the outputs were computed from, leaves or not.
         grad_outputs: the incoming gradient of each output, in its shape; None means 1 for an output of one element.
-        retain_graph: keep what was saved, so that backward can run again.
+        retain_graph: keep the saved tensors, so that backward can run again.
         create_graph: record the gradient computation itself, for higher derivatives; implies ``retain_graph``.
         allow_unused: give None for an input that no output depends on, in place of an error.
 

@@ -27,10 +27,10 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
 
     The gradient has the structure of argument ``argnums`` (any pytree of float tensors, arrays or numbers); for a
     sequence of argnums it is a tuple. ``f`` returns one float element; with ``has_aux`` a pair ``(loss, aux)``, and the
-    result is ``((loss, aux), gradient)``. ``.grad`` of no tensor is touched.
+    result is ``((loss, aux), gradient)``. No ``.grad`` changes.
 
     Raises:
-        AutogradError: ``f`` returns anything else.
+        AutogradError: ``f`` returns another result.
         DtypeError: a leaf of the argument is not floating.
     """
 
@@ -42,8 +42,8 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
         loss = scalar_of("value_and_grad", _first_of_pair(result) if has_aux else result)
         level.look_outside(x for x in optree.tree_leaves(result) if isinstance(x, Tensor))
         seed = ones_like(same_memory(loss))
-        found = level.pull([loss], [seed], retain=level.nested, create=level.nested)
-        grads = optree.tree_unflatten(treedef, found)
+        leaves = level.pull([loss], [seed], retain=level.nested, create=level.nested)
+        grads = optree.tree_unflatten(treedef, leaves)
         return level.leave(result), grads if chosen is None else tuple(grads)
 
     return with_gradient
@@ -92,9 +92,9 @@ def _enter(level: Level, what: str, args: tuple[Any, ...], argnums: Argnums) -> 
 
 def _match(what: str, tree: Any, like: Sequence[Tensor], treedef: Any) -> list[Tensor]:
     """The leaves of ``tree``, checked against the structure, shapes and dtypes of ``like``."""
-    leaves, found = optree.tree_flatten(tree)
-    if found != treedef:
-        raise ArgumentError(f"{what}: expected the structure {treedef}, got {found}")
+    leaves, structure = optree.tree_flatten(tree)
+    if structure != treedef:
+        raise ArgumentError(f"{what}: expected the structure {treedef}, got {structure}")
     tensors = [asarray(x, dtype=y.dtype) if not isinstance(x, Tensor) else x for x, y in zip(leaves, like, strict=True)]
     for x, y in zip(tensors, like, strict=True):
         if x.shape != y.shape:
@@ -116,8 +116,8 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
     def vjp_fn(cotangents: Any) -> tuple[Any, ...]:
         seeds = _match("vjp", cotangents, outs, out_tree)
         create = grad_enabled.get() and (level.nested or any(seed._requires_grad for seed in seeds))
-        found = level.pull(outs, seeds, retain=True, create=create)
-        grads: tuple[Any, ...] = optree.tree_unflatten(in_tree, found)
+        pulled = level.pull(outs, seeds, retain=True, create=create)
+        grads: tuple[Any, ...] = optree.tree_unflatten(in_tree, pulled)
         return grads
 
     return level.leave(out), vjp_fn
@@ -144,7 +144,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
     with enable_grad():
         pulled = level.pull_sparse(outs, cotangents, retain=True, create=True)
     rows = [(g, v) for g, v in zip(pulled, directions, strict=True) if g is not None]
-    found = gradients(
+    tangent_outs = gradients(
         [g for g, _ in rows],
         [v for _, v in rows],
         cotangents,
@@ -152,7 +152,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
         create_graph=level.nested,
         since=level.since,
     )
-    result = [zeros_like(same_memory(x)) if t is None else t for x, t in zip(outs, found, strict=True)]
+    result = [zeros_like(same_memory(x)) if t is None else t for x, t in zip(outs, tangent_outs, strict=True)]
     return level.leave(out), level.leave(optree.tree_unflatten(out_tree, result))
 
 
@@ -160,7 +160,7 @@ def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     """The Hessian of the scalar function ``f`` at ``primals`` times ``tangents``, without forming the Hessian.
 
     ``primals`` and ``tangents`` are tuples with one item per argument, and so is the result; a single argument may be
-    given bare, and then the result is bare. It is the gradient of <grad f, tangents> (B. Pearlmutter, "Fast exact
+    given without a tuple, as is then the result. It is the gradient of <grad f, tangents> (B. Pearlmutter, "Fast exact
     multiplication by the Hessian", 1994).
     """
     bare = not isinstance(primals, (tuple, list))
@@ -174,8 +174,8 @@ def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
         seed = ones_like(same_memory(loss))
         first = level.pull_sparse([loss], [seed], retain=True, create=True)
     rows = [(g, v) for g, v in zip(first, directions, strict=True) if g is not None]
-    found = level.pull([g for g, _ in rows], [v for _, v in rows], retain=level.nested, create=level.nested)
-    result = level.leave(optree.tree_unflatten(treedef, found))
+    products = level.pull([g for g, _ in rows], [v for _, v in rows], retain=level.nested, create=level.nested)
+    result = level.leave(optree.tree_unflatten(treedef, products))
     return result[0] if bare else result
 
 

@@ -15,15 +15,15 @@ from jitgrad.core.errors import AutogradError, GradcheckError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import detached
 
-# The weights that turn several results into one number are the same in every run.
+# The weights of the sum of all results are the same in every run.
 _SEED = 20240229
 
 
 def gradcheck(f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-4) -> bool:
     """Compare the gradient of ``f(*inputs)`` with central differences ``(f(x + eps) - f(x - eps)) / (2 eps)``.
 
-    ``inputs`` is a Tensor or array, or a tuple of them; floats are converted to float64, others are passed on as they
-    are. Results (any pytree of Tensors) are weighted with fixed random numbers and summed, so one reverse pass checks
+    ``inputs`` is a Tensor or array, or a tuple of them; floats are converted to float64, others are passed
+    unchanged. Results (any pytree of Tensors) are weighted with fixed random numbers and summed, so one reverse pass checks
     all of them.
 
     Returns:
@@ -86,7 +86,7 @@ def _float_results(out: Any) -> list[Tensor]:
 def _differences(
     x: np.ndarray[Any, Any], value: Callable[[], float], eps: float
 ) -> Iterator[tuple[tuple[int, ...], float]]:
-    """(index, central difference of ``value()``) for every element of ``x``, which is moved and put back."""
+    """(index, central difference of ``value()``) for every element of ``x``, which is changed and restored."""
     for index in np.ndindex(x.shape):
         before = x[index]
         x[index] = before + eps

@@ -1,4 +1,4 @@
-"""One level of differentiation: fresh inputs for a function, and whether an outer level looks through it."""
+"""One level of differentiation: fresh inputs for a function, and whether outer levels differentiate through it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from jitgrad.ops.creation import zeros_like
 # The levels whose functions are running, outermost first.
 _running: ContextVar[tuple[Level, ...]] = ContextVar("running_levels", default=())
 
-# The identity: a fresh input of a level is the result of this op on what the level was given.
+# The identity: a fresh input of a level is the result of this op on the given tensor.
 ALIAS = define_elementwise(
     "alias(x)",
     scalar="x",
@@ -44,20 +44,20 @@ def same_memory(tensor: Tensor) -> Tensor:
 class Level:
     """One application of a functional transform.
 
-    Its inputs are new tensors over the caller's data, so that gradients of this level mix with no other's: leaves, or,
-    where the caller's tensor has a gradient of its own to receive, results of the identity op. ``nested`` becomes true
-    if results depend on something outside that requires grad; then the gradient computation is recorded, too.
+    Its inputs are new tensors over the caller's data, so gradients of different levels stay apart. They are leaves, or
+    results of the identity op if the caller's tensor requires grad. ``nested`` becomes true if results depend on an
+    outside tensor that requires grad; then the gradient computation is recorded, too.
     """
 
     def __init__(self) -> None:
         self.outer_mode = grad_enabled.get()
         self.since = next_sequence()
         self.inputs: list[Tensor] = []
-        self.inner: list[Tensor] = []  # inputs of levels within this one: not outside of it either
+        self.inner: list[Tensor] = []  # inputs of inner levels, which do not count as outside
         self.nested = False
 
     def enter(self, tree: Any, what: str) -> Any:
-        """``tree`` with every leaf replaced by a fresh input. Raises DtypeError for what has no gradient."""
+        """``tree`` with every leaf replaced by a fresh input. Raises DtypeError for a leaf that is not floating."""
         paths, leaves, treedef = optree.tree_flatten_with_path(tree)
         fresh = [self._fresh(x, what, path) for path, x in zip(paths, leaves, strict=True)]
         self.inputs += fresh
@@ -83,7 +83,7 @@ class Level:
         return fresh
 
     def call(self, f: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """``f(*args, **kwargs)``, recorded even if the caller is under ``no_grad``."""
+        """``f(*args, **kwargs)``, recorded even under ``no_grad``."""
         token = _running.set((*_running.get(), self))
         try:
             with enable_grad():
@@ -92,7 +92,7 @@ class Level:
             _running.reset(token)
 
     def look_outside(self, results: Iterable[Any]) -> None:
-        """Decide ``nested`` from what ``results`` depend on."""
+        """Set ``nested`` if ``results`` depend on outside tensors that require grad."""
         if not self.outer_mode or self.nested:
             return
         edges = [edge_of(x) for x in results]
@@ -105,19 +105,19 @@ class Level:
         )
 
     def leave(self, tree: Any) -> Any:
-        """``tree`` of results as the caller sees it: without this level's history, unless an outer level needs it."""
+        """``tree`` of results for the caller: without this level's history, unless an outer level needs it."""
         return optree.tree_map(self._leave, tree)
 
     def _leave(self, x: Any) -> Any:
         if self.nested or not isinstance(x, Tensor) or not x._requires_grad:
             return x
-        mine = any(x is y for y in self.inputs) if x.grad_fn is None else x.grad_fn.sequence >= self.since
-        return same_memory(x) if mine else x
+        is_inner = any(x is y for y in self.inputs) if x.grad_fn is None else x.grad_fn.sequence >= self.since
+        return same_memory(x) if is_inner else x
 
     def pull(self, outs: Sequence[Tensor], seeds: Sequence[Tensor], *, retain: bool, create: bool) -> list[Tensor]:
         """The gradients of all inputs; zeros where ``outs`` does not depend on one."""
-        found = self.pull_sparse(outs, seeds, retain=retain, create=create)
-        return [zeros_like(same_memory(x)) if g is None else g for x, g in zip(self.inputs, found, strict=True)]
+        grads = self.pull_sparse(outs, seeds, retain=retain, create=create)
+        return [zeros_like(same_memory(x)) if g is None else g for x, g in zip(self.inputs, grads, strict=True)]
 
     def pull_sparse(
         self, outs: Sequence[Tensor], seeds: Sequence[Tensor], *, retain: bool, create: bool
@@ -130,8 +130,8 @@ def tensors_of(what: str, tree: Any) -> tuple[list[Tensor], Any]:
     leaves, treedef = optree.tree_flatten(tree)
     for x in leaves:
         if not isinstance(x, Tensor) or not is_differentiable(x.dtype):
-            found = x.aval if isinstance(x, Tensor) else f"a {type(x).__name__}"
-            raise AutogradError(f"{what}: the function must return float Tensors; it returned {found}")
+            returned = x.aval if isinstance(x, Tensor) else f"a {type(x).__name__}"
+            raise AutogradError(f"{what}: the function must return float Tensors; it returned {returned}")
     return list(leaves), treedef
 
 
@@ -139,6 +139,6 @@ def scalar_of(what: str, out: Any) -> Tensor:
     """``out`` checked to be a loss. Raises AutogradError unless it is one float element."""
     if isinstance(out, Tensor) and out.size == 1 and is_differentiable(out.dtype):
         return out
-    found = out.aval if isinstance(out, Tensor) else f"a {type(out).__name__}"
+    returned = out.aval if isinstance(out, Tensor) else f"a {type(out).__name__}"
     hint = " (with has_aux=True: a pair of it and anything else)" if isinstance(out, tuple) else ""
-    raise AutogradError(f"{what}: the function must return a Tensor of one float element{hint}; it returned {found}")
+    raise AutogradError(f"{what}: the function must return a Tensor of one float element{hint}; it returned {returned}")

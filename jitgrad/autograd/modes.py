@@ -57,13 +57,13 @@ class _Mode:
         return wrapped  # type: ignore[return-value]
 
     def _fresh(self) -> _Mode:
-        """The same mode with its own tokens: calls of one decorated function may overlap in threads."""
+        """The same mode with its own tokens, because calls of a decorated function may overlap in threads."""
         new = _Mode(self._flag)
         new._variable = self._variable
         return new
 
     def _drive(self, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        """Resume ``generator`` in this mode, and only then: between two items the caller's mode holds."""
+        """Resume ``generator`` in this mode; between two items the caller's mode applies."""
         try:
             with self._fresh():
                 item = next(generator)
@@ -99,7 +99,7 @@ class enable_grad(_Mode):
 
 
 class inference_mode(_Mode):
-    """As ``no_grad``, and says that no result will ever be used in autograd."""
+    """Like ``no_grad``, for results that are never used in autograd."""
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__(not mode)
@@ -127,9 +127,9 @@ class set_grad_enabled(_Mode):
 
 
 class detect_anomaly(_Mode):
-    """Within it, every op remembers where it was made and backward checks every gradient for NaN and Inf.
+    """Within it, every op records its call stack, and backward checks every gradient for NaN and Inf.
 
-    The AnomalyError names the op and the user's lines that made it.
+    The AnomalyError names the op and the user's lines of its stack.
     """
 
     _variable = anomaly_detection

@@ -1,4 +1,4 @@
-"""What the tape recorded, as text and as Graphviz."""
+"""Recorded ops as text and as Graphviz."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PrintedOperand:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One recorded op, without anything that would keep the graph alive."""
+    """One recorded op, without references that would keep the graph alive."""
 
     number: int
     op: str
@@ -48,11 +48,11 @@ class Entry:
 
 
 class Listing:
-    """Turns nodes into entries, numbering them and the leaves in the order in which they come."""
+    """Lists nodes as entries, and numbers entries and leaves in order of appearance."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self.leaves: list[Tensor] = []  # held, so that no id is given twice
+        self.leaves: list[Tensor] = []  # strong references, so that no id is reused
         self._leaf_numbers: dict[int, int] = {}
         self._numbers: dict[int, int] = {}  # by the sequence number of the node
 
@@ -65,7 +65,7 @@ class Listing:
         self.entries.append(Entry(number, node.op.name, described, attrs, node.out_avals, node.origin))
 
     def knows(self, edge: Edge) -> bool:
-        """Whether the entry that ``edge`` leads to, a result or a leaf, is listed."""
+        """Whether the result or leaf at ``edge`` is listed."""
         if isinstance(edge, Tensor):
             return id(edge) in self._leaf_numbers
         return edge is not None and edge[0].sequence in self._numbers
@@ -101,7 +101,7 @@ class Listing:
 
 
 def format_history(loss: Tensor) -> str:
-    """The ops that ``loss`` was computed with, in execution order: one line each, with the user's line.
+    """The ops that computed ``loss``, in execution order: one line each, with the user's line.
 
     Raises:
         AutogradError: ``loss`` has no history.
@@ -118,5 +118,5 @@ def format_history(loss: Tensor) -> str:
 
 
 def print_graph(loss: Tensor, write: Callable[[str], object] = print) -> None:
-    """Print the ops that ``loss`` was computed with; see :func:`format_history`."""
+    """Print the ops that computed ``loss``; see :func:`format_history`."""
     write(format_history(loss))

@@ -1,4 +1,4 @@
-"""Tape: a listing of what was recorded in a block, and backward through it."""
+"""Tape: lists the ops recorded in a block, and runs backward through them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from jitgrad.core.tensor import Tensor
 
 
 class Tape:
-    """Lists the ops recorded while it is entered, in this thread; tapes nest, and all open ones see an op.
+    """Lists the ops recorded while it is entered, in this thread. Tapes nest, and each open one lists every op.
 
-    It turns recording on, also within ``no_grad``. It keeps descriptions only: the graph lives as long as its results
-    do, and backward frees it as ever.
+    It turns recording on, also within ``no_grad``. It keeps descriptions only. The graph lives as long as its results,
+    and backward frees it as usual.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Tape:
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """What was recorded, in execution order."""
+        """The recorded ops, in execution order."""
         return tuple(self._listing.entries)
 
     def __len__(self) -> int:

@@ -1,9 +1,9 @@
-"""Buffers for results: memory that nobody refers to any more is handed out again instead of being freed.
+"""A pool of reference-counted buffers for results, which reuses unreferenced memory instead of freeing it.
 
-A fresh large buffer costs more than the arithmetic that fills it (page faults), so in a training loop the
-second step writes into the memory of the first. Every array handed out is a view of a block; NumPy makes any
-view of a view refer to the block itself, so the block's reference count says whether anybody can still see
-its memory. That needs no destructor, no weak reference, and no cooperation from the holder.
+The page faults of a fresh large buffer cost more than the arithmetic that fills it. In a training loop the second
+step therefore writes into the memory of the first. Every array of the pool is a view of a block. NumPy makes any
+view of a view refer to the block itself, so a block without further references is free. This needs no destructor,
+no weak reference, and no cooperation from the owner of the array.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 ALIGNMENT = 64  # a cache line, and a full AVX-512 vector
-SMALL = 4096  # below this many bytes np.empty is as fast as looking for a free block
-_SLACK = 64 << 20  # free bytes that are never worth giving back
+SMALL = 4096  # below this many bytes np.empty is as fast as a search for a free block
+_SLACK = 64 << 20  # free bytes that the pool always keeps
 DATA_FIELD = 16  # PyArrayObject: reference count, type, data (the NumPy C ABI)
 
 _REMEMBERED_SHAPES = 4096
@@ -31,7 +31,7 @@ _Entry = tuple[np.ndarray[Any, Any], int, int]  # a block; address and offset of
 
 
 def _idle_references() -> int:
-    """What getrefcount says of a free block: its entry and a local name refer to it.
+    """The result of getrefcount for a free block, to which its entry and a local name refer.
 
     Measured, because whether the argument counts depends on the interpreter (since 3.14 it does not).
     """
@@ -61,7 +61,7 @@ class PoolStats:
 
 @dataclass(slots=True)
 class _SizeClass:
-    """Blocks of one size, least recently used first; ``fresh`` is how often not to search before allocating."""
+    """Blocks of one size, least recently used first; ``fresh`` counts the next allocations without a search."""
 
     size: int
     blocks: deque[_Entry] = field(default_factory=deque)
@@ -87,14 +87,14 @@ def address_of(array: np.ndarray[Any, Any]) -> int:
 class Pool:
     """A reference-counted pool of blocks. All methods may be called from any thread.
 
-    A block is searched for by taking it out of its deque, which is atomic, so no lock is needed to reuse one.
+    A search takes blocks out of their deque, which is atomic, so reuse needs no lock.
     """
 
     def __init__(self) -> None:
         self._classes: dict[int, _SizeClass] = {}
         self._group_of: dict[tuple[tuple[int, ...], np.dtype[Any]], _SizeClass | None] = {}
         self._lock = RLock()
-        self._known: set[int] = set()  # ids of all blocks
+        self._block_ids: set[int] = set()
         self._allocations = 0
         self._held = 0
         self._peak = 0
@@ -109,14 +109,14 @@ class Pool:
         return self.take(shape, dtype)[0]
 
     def take(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[np.ndarray[Any, Any], int]:
-        """`empty_buffer`, and the address of the array's data."""
+        """An array as from `empty`, and the address of its data."""
         group = self._group_of.get((shape, dtype), _UNSEEN)
         if group is _UNSEEN:
             group = self._find_group(shape, dtype)
         if group is None:
             array = np.empty(shape, dtype)
             return array, _pointer_at(id(array) + DATA_FIELD).value or 0
-        # the first block tried is nearly always free, so it is tried here, without a call
+        # the first block is nearly always free, so it is tried here, without a call
         blocks = group.blocks
         try:
             entry = blocks.popleft()
@@ -153,7 +153,7 @@ class Pool:
         return self._free_block(group) or self._new_block(group)
 
     def _free_block(self, group: _SizeClass) -> _Entry | None:
-        """A block that nobody else refers to, taken out of its group."""
+        """A block without other references, taken out of its group."""
         if group.fresh > 0:
             group.fresh -= 1
             return None
@@ -183,7 +183,7 @@ class Pool:
             except MemoryError:
                 self.trim()
                 block = np.empty(group.size + ALIGNMENT, np.uint8)
-            self._known.add(id(block))
+            self._block_ids.add(id(block))
             self._allocations += 1
             self._held += group.size
             self._peak = max(self._peak, self._held)
@@ -192,7 +192,7 @@ class Pool:
             return block, address_of(block) + offset, offset
 
     def _review(self) -> None:
-        """Give blocks back while more than a third of the memory is free, longest unused sizes first."""
+        """Free blocks while more than a third of the memory is unused, longest unused sizes first."""
         in_use = self._in_use()
         allowed = max(_SLACK, in_use // 2)
         for group in sorted(self._classes.values(), key=lambda group: group.used_at):
@@ -202,7 +202,7 @@ class Pool:
         self._next_review = max(2 * _SLACK, self._held + self._held // 4)
 
     def _release(self, group: _SizeClass) -> int:
-        """Free the idle blocks of ``group``; how many bytes."""
+        """Free the idle blocks of ``group``; returns the number of bytes."""
         released = 0
         for _ in range(len(group.blocks)):
             try:
@@ -212,7 +212,7 @@ class Pool:
             block = entry[0]
             if getrefcount(block) == _IDLE_REFERENCES:
                 released += group.size
-                self._known.discard(id(block))
+                self._block_ids.discard(id(block))
             else:
                 group.blocks.append(entry)
             del block, entry
@@ -231,10 +231,10 @@ class Pool:
 
     def holds(self, base: np.ndarray[Any, Any]) -> bool:
         """Whether ``base`` is a block of this pool."""
-        return id(base) in self._known
+        return id(base) in self._block_ids
 
     def trim(self) -> int:
-        """Give every block that nobody refers to back to the system; the bytes given back."""
+        """Free every block without references; returns the number of bytes."""
         with self._lock:
             return sum(self._release(group) for group in tuple(self._classes.values()))
 
@@ -246,7 +246,7 @@ class Pool:
 
 
 POOL = Pool()
-if hasattr(os, "register_at_fork"):  # a child must not inherit it locked by a thread that it does not have
+if hasattr(os, "register_at_fork"):  # a child must not inherit a lock of another thread
     os.register_at_fork(
         before=POOL._lock.acquire, after_in_parent=POOL._lock.release, after_in_child=POOL._lock.release
     )

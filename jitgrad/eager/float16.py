@@ -1,8 +1,8 @@
-"""float16: what elementwise ops mean on it, and whether kernels compute with it.
+"""Elementwise ops on float16, with the same bits as in kernels, and whether kernels have float16.
 
 An op computes in float32 and rounds its result once. For ``+ - * /`` and square roots that is the correctly rounded
-float16 result, for float32 has the 2 * 11 + 2 bits that it takes (S. A. Figueroa, "When is double rounding innocuous?",
-SIGNUM Newsletter 30, 1995), and what NumPy's own loops do.
+float16 result, as in NumPy's loops, because float32 has the necessary 2 * 11 + 2 bits (S. A. Figueroa, "When is double
+rounding innocuous?", SIGNUM Newsletter 30, 1995).
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from jitgrad.core.aval import Dtype
 from jitgrad.core.op import OpDef
 from jitgrad.eager.scalar_eval import blockwise, evaluate_with, scalar_functions
 
-# FEATURES is what np.show_runtime() prints: LLVM would say the same, but takes longer to import.
+# np.show_runtime() prints FEATURES. LLVM has the same information, but takes longer to import.
 HALF: Dtype = np.dtype(np.float16)
 SINGLE: Dtype = np.dtype(np.float32)
 
-# Their results are operands, or exact, or no numbers: nothing to round.
+# Their results are operands, exact, or not numbers, so there is nothing to round.
 _EXACT = frozenset("abs sign minimum maximum floor ceil trunc rint copysign isnan isinf isfinite signbit".split())
 _ROUNDING = frozenset("sqrt fmod remainder floor_divide".split())
 _OF_THE_FORMAT = frozenset({"nextafter"})  # the next float16 is not the next float32, rounded
@@ -32,7 +32,7 @@ _OF_THE_FORMAT = frozenset({"nextafter"})  # the next float16 is not the next fl
 
 @cache
 def in_kernels() -> bool:
-    """Whether kernels have float16: where the CPU converts vectors of it. Elsewhere LLVM calls a function per number."""
+    """Whether the CPU converts vectors of float16; without that LLVM calls a function for each number."""
     return platform.machine() in ("aarch64", "arm64") or bool(FEATURES.get("F16C", False))
 
 
@@ -55,25 +55,25 @@ def _parts(scalar: str) -> tuple[frozenset[str], int, bool]:
 
 @cache
 def is_exact(scalar: str) -> bool:
-    """Whether the expression takes float16 numbers to one of the same format without any rounding."""
+    """Whether the expression needs no rounding on float16 numbers."""
     called, operators, exact_constants = _parts(scalar)
     return called <= _EXACT and operators == 0 and exact_constants
 
 
 def has_kernel_form(op: OpDef) -> bool:
-    """Whether kernels can compute ``op`` on float16. A user's function is one that eager may call with float16 itself."""
+    """Whether kernels can compute ``op`` on float16. Functions of users are called eagerly with float16."""
     return op.scalar is not None and op.function is None and not _parts(op.scalar)[0] & _OF_THE_FORMAT
 
 
 @cache
 def _rounds_once(scalar: str) -> bool:
-    """Whether NumPy's loops for float16, which round every result, round as often as float32 with one rounding does."""
+    """Whether NumPy's loops for float16, which round the result of each, round only once for the expression."""
     called, operators, exact_constants = _parts(scalar)
     return called <= _EXACT | _ROUNDING and operators + len(called & _ROUNDING) <= 1 and exact_constants
 
 
 def eager_function(op: OpDef, dtypes: Sequence[Dtype]) -> Callable[..., Any]:
-    """The NumPy function of the elementwise ``op`` for operands of ``dtypes``, with the bits that kernels give."""
+    """The NumPy function of the elementwise ``op`` for operands of ``dtypes``, with the same bits as kernels."""
     if HALF not in dtypes or not has_kernel_form(op):
         return op.eager
     assert op.scalar is not None
@@ -83,9 +83,9 @@ def eager_function(op: OpDef, dtypes: Sequence[Dtype]) -> Callable[..., Any]:
 
 @lru_cache(maxsize=256)
 def _in_single(op: OpDef) -> Callable[..., Any]:
-    """``op`` by the functions that kernels call, rounded at the end.
+    """``op`` computed with the functions of kernels in float32, and rounded at the end.
 
-    Of one operand that varies there are at most 65,536 values: with more elements than that, they are looked up.
+    One varying operand has at most 65,536 values. If it has more elements than that, results come from a table.
     """
 
     def compute(*arrays: np.ndarray[Any, Any], **attrs: Any) -> Any:
@@ -120,5 +120,5 @@ def _every_half() -> np.ndarray[Any, Any]:
 def _looked_up(table: np.ndarray[Any, Any], x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The entry of ``table`` for each element of ``x``, in its shape and layout."""
     out = np.empty_like(x)
-    np.take(table, x.view(np.uint16), out=out, mode="clip")  # the mode that writes to ``out`` directly
+    np.take(table, x.view(np.uint16), out=out, mode="clip")  # this mode writes to ``out`` directly
     return out

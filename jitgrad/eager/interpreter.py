@@ -1,4 +1,4 @@
-"""Runs ops at once: each op's NumPy function on converted operands, and the interpreter that is current by default."""
+"""The eager interpreter, which is the default: runs the NumPy function of each op on converted operands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jitgrad.eager.float16 import eager_function
 
 
 def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[str, Any]) -> Any:
-    """The NumPy result of ``op``: elementwise operands converted to the loop's dtypes, results to the op's dtype."""
+    """The NumPy result of ``op``. Elementwise operands are converted to the loop's dtypes, results to the op's."""
     if op.kind is Kind.ELEMENTWISE:
         pooled = None
         if attrs:
@@ -31,7 +31,7 @@ def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[
             dtypes, out, function, pooled = _loop(op, *[(a.shape, a.dtype, a.weak) for a in avals])
         arrays = [np.asarray(x, dtype) for x, dtype in zip(arrays, dtypes, strict=True)]
         with np.errstate(all="ignore"):
-            if pooled is not None and all(x.flags.c_contiguous for x in arrays):  # NumPy's result would be, too
+            if pooled is not None and all(x.flags.c_contiguous for x in arrays):  # as NumPy's result would be
                 return function(*arrays, out=buffer_pool.empty_buffer(pooled, out))
             result = function(*arrays, **attrs)
         return np.asarray(result, out)
@@ -45,16 +45,21 @@ def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[
     return checked_result(op, result, expected)
 
 
-_LARGE = 1 << 20  # bytes of a result that take the system longer to provide than to fill
+_LARGE = 1 << 20  # bytes of a result whose allocation takes longer than its computation
 
 
 @lru_cache(maxsize=4096)
 def _loop(
-    op: OpDef, *looks: tuple[Shape, Dtype, bool]
+    op: OpDef, *fields: tuple[Shape, Dtype, bool]
 ) -> tuple[tuple[Dtype, ...], Dtype, Callable[..., Any], Shape | None]:
-    """The dtypes of the operands and of the result of an elementwise ``op`` without attributes, if the shapes fit, and
-    the function that computes it; the shape of the result, if it is large, and the function can write it where one likes."""
-    avals = [Aval(*look) for look in looks]
+    """For an elementwise ``op`` without attributes: dtypes of operands and result, NumPy function, and pooled shape.
+
+    The last is the shape of a large result that the function can write into a given buffer, else None.
+
+    Raises:
+        ShapeError: if the shapes do not broadcast.
+    """
+    avals = [Aval(*aval) for aval in fields]
     shape = broadcast_shapes(op.name, avals)
     dtypes, out = op.dtypes(avals)
     function = eager_function(op, dtypes)
@@ -64,12 +69,12 @@ def _loop(
 
 
 def run_on_arrays(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-    """The NumPy eager_function of ``op`` on arrays and numbers."""
+    """The eager result of ``op`` on arrays and numbers."""
     return run_eagerly(op, list(operands), [aval_of(op, x) for x in operands], attrs)
 
 
 def checked_result(op: OpDef, result: Any, expected: Aval) -> np.ndarray[Any, Any]:
-    """``result`` of ``op`` in the dtype of ``expected``. Raises ShapeError if it has not the shape."""
+    """``result`` of ``op`` in the dtype of ``expected``. Raises ShapeError if its shape is another."""
     array = np.asarray(result, expected.dtype)
     if array.shape != expected.shape:
         raise ShapeError(f"{op.name} returned shape {array.shape}, its shape rule says {expected.shape}")
@@ -77,7 +82,7 @@ def checked_result(op: OpDef, result: Any, expected: Aval) -> np.ndarray[Any, An
 
 
 class EagerInterpreter:
-    """Ops run at once, on NumPy."""
+    """Runs ops at once, on NumPy."""
 
     tracing = False
 

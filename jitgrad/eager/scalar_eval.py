@@ -1,4 +1,4 @@
-"""Formulas on NumPy arrays: block by block, and the scalar expression of an op as one."""
+"""Evaluates scalar expressions of ops on NumPy arrays, block by block."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jitgrad.eager import buffer_pool
 from jitgrad.eager.where import select_by_mask
 from jitgrad.vecmath import numpy_namespace
 
-# What the kernels provide besides their vector mathematics.
+# The functions of kernels besides vecmath.
 _PLAIN: dict[str, Any] = {
     "abs": np.absolute,
     "sign": np.sign,
@@ -36,14 +36,13 @@ _PLAIN: dict[str, Any] = {
 }
 
 
-BLOCK_ELEMENTS = 8192  # elements: the temporaries of a formula stay in the L1 and L2 caches
+BLOCK_ELEMENTS = 8192  # the temporaries of an expression stay in the L1 and L2 caches
 
 
 def blockwise(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, a formula on arrays of one float dtype, applied block by block.
+    """``function`` of arrays of one float dtype, applied block by block.
 
-    Over whole arrays each of its temporaries would be memory fresh from the system, and its page faults would cost
-    several times the arithmetic.
+    The temporaries of whole arrays would be fresh memory, whose page faults cost several times the arithmetic.
     """
 
     def call(*arrays: np.ndarray[Any, Any]) -> Any:
@@ -63,12 +62,12 @@ def blockwise(function: Callable[..., Any]) -> Callable[..., Any]:
 
 @cache
 def scalar_functions(fused: bool = False) -> Mapping[str, Any]:
-    """What scalar expressions can call, on arrays; ``fused`` as of `numpy_namespace`."""
+    """The functions of scalar expressions, on arrays; ``fused`` as in `numpy_namespace`."""
     return {**numpy_namespace(fused), **_PLAIN}
 
 
 def evaluate_scalar(op: OpDef, *arrays: Any, **attrs: Any) -> np.ndarray[Any, Any]:
-    """``op.scalar`` on ``arrays``, in the dtypes of the op's rule: what a kernel must compute, without a kernel.
+    """``op.scalar`` on ``arrays``, in the dtypes of the op's rule: the result that a kernel must give.
 
     Constants take the dtype of the operands. A conditional expression evaluates both sides and selects, as a vectorised
     kernel does.
@@ -82,7 +81,7 @@ def evaluate_scalar(op: OpDef, *arrays: Any, **attrs: Any) -> np.ndarray[Any, An
 def evaluate_with(
     functions: Mapping[str, Any], op: OpDef, arrays: Sequence[Any], attrs: Mapping[str, Any]
 ) -> np.ndarray[Any, Any]:
-    """`evaluate_scalar` with other ``functions`` than those of NumPy's eager_function."""
+    """`evaluate_scalar` with the given ``functions``."""
     if op.scalar is None:
         raise ArgumentError(f"evaluate_scalar: op {op} has no scalar expression")
     operands = [np.asarray(x) for x in arrays]
@@ -106,7 +105,7 @@ def _call(function: str, *operands: ast.expr) -> ast.Call:
 
 
 class _Vectorised(ast.NodeTransformer):
-    """``a if c else b`` as a selection between arrays, numbers as typed 0-d arrays."""
+    """Rewrites ``a if c else b`` as a selection between arrays, and numbers as typed 0-d arrays."""
 
     def __init__(self, dtype: Dtype) -> None:
         self.dtype = dtype
@@ -116,10 +115,10 @@ class _Vectorised(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         name = "logical_and" if isinstance(node.op, ast.And) else "logical_or"
-        found, *rest = [self.visit(value) for value in node.values]
+        combined, *rest = [self.visit(value) for value in node.values]
         for part in rest:
-            found = _call(name, found, part)
-        return found  # type: ignore[no-any-return]
+            combined = _call(name, combined, part)
+        return combined  # type: ignore[no-any-return]
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
         operand = self.visit(node.operand)

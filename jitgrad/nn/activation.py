@@ -13,7 +13,7 @@ from jitgrad.ops.reduce import log_softmax, softmax
 
 
 class Identity(Module):
-    """``x`` as it is; constructor arguments are ignored."""
+    """Returns ``x``; constructor arguments are ignored."""
 
     def __init__(self, *_args: Any, **_keywords: Any) -> None:
         pass

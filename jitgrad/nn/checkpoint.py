@@ -1,4 +1,4 @@
-"""Files of named tensors, in the safetensors format: plain bytes, nothing in them is ever executed."""
+"""Files of named tensors in the safetensors format: plain bytes, which are never executed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def save(tensors: Mapping[str, Any] | Module, path: str | os.PathLike[str]) -> N
     The file appears complete or not at all: it is written beside ``path`` and renamed.
 
     Raises:
-        CheckpointError: safetensors is not installed, or something in the mapping is no tensor or array.
+        CheckpointError: safetensors is not installed, or a value of the mapping is no tensor or array.
     """
     state = tensors.state_dict() if isinstance(tensors, Module) else tensors
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for name, tensor in state.items():
         if not isinstance(name, str) or not isinstance(tensor, (Tensor, np.ndarray)):
             raise CheckpointError(f"save: {name!r} is a {type(tensor).__name__}; expected a name and a tensor or array")
-        # the writer copies memory as it lies, so it must lie in row-major order
+        # the writer copies raw memory, so it must be in row-major order
         arrays[name] = np.asarray(detached(asarray(tensor)).numpy(), order="C")
     try:
         from safetensors.numpy import save as encode

@@ -1,4 +1,4 @@
-"""Modules made of modules in an order."""
+"""Modules that hold other modules in order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers with weights: linear maps, embeddings and convolutions; and dropout and pooling beside them."""
+"""Linear maps, embeddings, convolutions, pooling and dropout."""
 
 from __future__ import annotations
 

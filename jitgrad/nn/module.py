@@ -1,4 +1,4 @@
-"""Module: a function with parameters, buffers and parts, found by the names of its attributes."""
+"""Module: a function with parameters, buffers and other modules as attributes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Self = TypeVar("Self", bound="Module")
 
 
 def Parameter(data: Any, requires_grad: bool = True) -> Tensor:
-    """A leaf tensor over ``data`` that requires grad: what a Module registers as a parameter.
+    """A leaf tensor over ``data`` that requires grad, which a Module registers as a parameter.
 
-    A parameter is an ordinary Tensor; nothing tells it from a leaf made with ``requires_grad=True``.
+    A parameter is an ordinary Tensor, the same as a leaf made with ``requires_grad=True``.
     """
     return detached(asarray(data)).requires_grad_(requires_grad)
 
 
 class LoadResult(NamedTuple):
-    """What ``load_state_dict(strict=False)`` did not find, and what it did not use."""
+    """The names that ``load_state_dict(strict=False)`` missed in the state, and those that it did not use."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -36,8 +36,8 @@ class Module:
     """Base class of layers and models: assign parameters and other Modules as attributes, define ``forward``.
 
     A leaf Tensor that requires grad becomes a parameter when it is assigned, and stays one if it is frozen later.
-    Modules in a list or tuple attribute are found as well. The attributes are ordinary ones, so @jit sees and
-    guards them like any other.
+    Modules in a list or tuple attribute are parts, too. Attributes are ordinary Python ones, so @jit guards them like
+    any others.
     """
 
     training: bool
@@ -51,7 +51,7 @@ class Module:
         return self
 
     def forward(self, *args: Any, **keywords: Any) -> Any:
-        """What the module computes; subclasses define it."""
+        """The result of the module; subclasses define it."""
         raise NotImplementedError(f"{type(self).__name__} has no forward method")
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
@@ -64,9 +64,9 @@ class Module:
             self._parameter_names[name] = None
             self._buffer_names.pop(name, None)
         elif name in self._parameter_names and value is not None:
-            found = value.aval if isinstance(value, Tensor) else type(value).__name__
+            given = value.aval if isinstance(value, Tensor) else type(value).__name__
             raise ArgumentError(
-                f"{type(self).__name__}.{name} is a parameter; {found} without requires_grad would no longer be "
+                f"{type(self).__name__}.{name} is a parameter; {given} without requires_grad would no longer be "
                 "trained. Wrap it in nn.Parameter(...)"
             )
         object.__setattr__(self, name, value)
@@ -89,7 +89,7 @@ class Module:
     # --- walking -------------------------------------------------------------------------------------------------
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
-        """The modules that are attributes, or elements of a list or tuple attribute, with their names."""
+        """Modules in attributes, and in lists and tuples that are attributes, with their names."""
         for name, value in list(self.__dict__.items()):
             if isinstance(value, Module):
                 yield name, value
@@ -102,13 +102,13 @@ class Module:
 
     def named_modules(self, prefix: str = "", remove_duplicate: bool = True) -> Iterator[tuple[str, Module]]:
         """This module and all parts of parts, with dotted names; each once."""
-        seen: set[int] = set()
+        visited: set[int] = set()
         stack: list[tuple[str, Module]] = [(prefix, self)]
         while stack:
             name, module = stack.pop()
-            if id(module) in seen and remove_duplicate:
+            if id(module) in visited and remove_duplicate:
                 continue
-            seen.add(id(module))
+            visited.add(id(module))
             yield name, module
             parts = [(f"{name}.{key}" if name else key, part) for key, part in module.named_children()]
             stack.extend(reversed(parts))
@@ -128,13 +128,13 @@ class Module:
     def _tensors(
         self, prefix: str, names: Callable[[Module], Mapping[str, Any]], remove_duplicate: bool
     ) -> Iterator[tuple[str, Tensor]]:
-        seen: set[int] = set()
+        visited: set[int] = set()
         for path, module in self.named_modules(prefix, remove_duplicate):
             for name in names(module):
                 tensor = module.__dict__[name]
-                if tensor is None or (remove_duplicate and id(tensor) in seen):
+                if tensor is None or (remove_duplicate and id(tensor) in visited):
                     continue
-                seen.add(id(tensor))
+                visited.add(id(tensor))
                 yield f"{path}.{name}" if path else name, tensor
 
     def parameters(self) -> Iterator[Tensor]:
@@ -221,13 +221,13 @@ class Module:
         """
         if dtype == "cpu":
             return self
-        found = check_supported("Module.to", dtype)
-        if found.kind != "f":
-            raise ArgumentError(f"Module.to: expected a floating dtype, got {found}")
+        target = check_supported("Module.to", dtype)
+        if target.kind != "f":
+            raise ArgumentError(f"Module.to: expected a floating dtype, got {target}")
         if current_interpreter.get().tracing:
             raise TraceError("Module.to inside a @jit function: convert the module before the call")
         for tensor in (*self.parameters(), *self.buffers()):
-            _convert(tensor, found)
+            _convert(tensor, target)
         return self
 
     def float(self: Self) -> Self:
@@ -241,7 +241,7 @@ class Module:
     # --- printing ------------------------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
-        """What is printed between the brackets besides the parts."""
+        """Text between the brackets of the repr, besides the parts."""
         return ""
 
     def __repr__(self) -> str:
@@ -253,7 +253,7 @@ class Module:
 
 
 def _convert(tensor: Tensor, dtype: np.dtype[Any]) -> None:
-    """Give ``tensor`` data of ``dtype``; it stays the same object, which optimisers and closures hold."""
+    """Give ``tensor`` data of ``dtype``; it stays the same object, to which optimisers and closures refer."""
     if tensor.dtype.kind == "f" and tensor.dtype != dtype:
         tensor._data = tensor.concrete("Module.to").astype(dtype)
         tensor._aval, tensor._address = None, 0

@@ -14,7 +14,7 @@ from jitgrad.ops.movement import cut
 
 
 class _Cell(Module):
-    """What the cells share: weights for ``gates`` blocks of hidden units, and a state that starts at zero."""
+    """Base class of cells: weights for ``gates`` blocks of hidden units, and a state that starts at zero."""
 
     weight_ih: Tensor
     weight_hh: Tensor

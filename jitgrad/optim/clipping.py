@@ -21,9 +21,9 @@ def _with_grad(parameters: Iterable[Tensor] | Tensor) -> list[tuple[Tensor, Tens
 
 
 def clip_grad_norm_(parameters: Iterable[Tensor] | Tensor, max_norm: Any, norm_type: float = 2.0) -> Tensor:
-    """Scale all gradients by one factor so that their common norm is at most ``max_norm``; the norm before (0-d).
+    """Scale all gradients by one factor so that their common norm is at most ``max_norm``. Returns the norm before.
 
-    Each ``.grad`` is replaced, not written to, as its memory may be shared with another gradient. ``norm_type`` may be
+    Each ``.grad`` is replaced, not changed in place, because another gradient may share its memory. ``norm_type`` may be
     infinity. R. Pascanu, T. Mikolov, Y. Bengio, "On the difficulty of training recurrent neural networks", ICML 2013.
     """
     if norm_type <= 0:
@@ -33,7 +33,7 @@ def clip_grad_norm_(parameters: Iterable[Tensor] | Tensor, max_norm: Any, norm_t
         if not pairs:
             return zeros(())
         total = _total_norm([g for _, g in pairs if g.size], norm_type)
-        # the small number is torch's, so that results agree
+        # torch's small number, so that results agree
         factor = ew.minimum(ew.divide(max_norm, ew.add(total, 1e-6)), 1.0)
         for p, g in pairs:
             scaled = ew.multiply(g, factor)

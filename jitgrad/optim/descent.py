@@ -1,4 +1,4 @@
-"""First-order optimisers: each update formula as its authors give it, in torch's conventions."""
+"""First-order optimisers, with the formulas of their authors in torch's conventions."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ class SGD(Optimizer):
 class Adam(Optimizer):
     """Adaptive moments (D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR 2015).
 
-    One step count serves all parameters: a parameter whose first gradients come late starts with less bias
-    correction than if it were counted by itself.
+    All parameters share one step count. A parameter whose first gradients come late therefore starts with less bias
+    correction than with a count of its own.
     """
 
     decoupled = False
@@ -82,7 +82,7 @@ class Adam(Optimizer):
         self._second = self.per_parameter("exp_avg_sq")
 
     def prepare(self) -> tuple[Tensor, ...]:
-        """The step size and the root that correct the averages' start at zero, and what decay leaves of a parameter."""
+        """Step size and root, corrected for averages that start at zero, and the factor of a decaying parameter."""
         count = ew.add(self._count, 1.0)
         assign(self._count, count)
         # in float64: in float32, 1 - 0.999**count would have three digits
@@ -93,8 +93,8 @@ class Adam(Optimizer):
         return size, root, ew.subtract(1.0, ew.multiply(self._lr, self.weight_decay))
 
     def update(self, k: int, p: Tensor, g: Tensor, *common: Tensor) -> None:
-        size, root, *kept = common
-        start = ew.multiply(p, kept[0]) if kept else p
+        size, root, *decay = common
+        start = ew.multiply(p, decay[0]) if decay else p
         if not self.decoupled:
             g = _decayed(g, p, self.weight_decay)
         m = _averaged(self._first[k], g, self.betas[0])

@@ -59,7 +59,7 @@ class LBFGS(Optimizer):
             raise ArgumentError("LBFGS.step needs a closure that computes the loss and its gradients")
         if current_interpreter.get().tracing:
             raise TraceError(
-                "LBFGS.step inside a @jit function: it decides by values that are not there while tracing. Call it "
+                "LBFGS.step inside a @jit function: it decides by values, which a trace does not have. Call it "
                 "outside, with a compiled function in the closure"
             )
         first, point = self._evaluate(closure)
@@ -84,7 +84,7 @@ class LBFGS(Optimizer):
         return first
 
     def _direction(self, g: Vector) -> Vector:
-        """Minus the inverse Hessian as the pairs estimate it, times ``g`` (the two-loop recursion)."""
+        """Minus the pairs' estimate of the inverse Hessian, times ``g`` (the two-loop recursion)."""
         q = g.copy()
         weights: list[tuple[float, float]] = []
         for s, y in reversed(self._pairs):

@@ -1,4 +1,4 @@
-"""Optimizer: parameters, a learning rate that is a tensor, and state that is written in place."""
+"""Optimizer: the base class, with parameters, a learning rate that is a tensor, and state changed in place."""
 
 from __future__ import annotations
 
@@ -32,11 +32,10 @@ def check_at_least(what: str, least: float = 0.0, **values: float) -> None:
 
 
 class Optimizer:
-    """Base class: subclasses say how one parameter follows its gradient.
+    """Base class: subclasses define the update of one parameter.
 
-    Everything ``step`` changes is a Tensor made in the constructor and changed in place, and nothing else is: the
-    first step runs the same program as all later ones, under @jit a new ``lr`` is new data, not a new program, and a
-    compiled step writes all of it back.
+    ``step`` changes only Tensors of the constructor, in place. All steps therefore run the same program, a new ``lr``
+    is new data and needs no new trace, and a compiled step writes all state back.
     """
 
     def __init__(self, params: Iterable[Tensor], lr: float) -> None:
@@ -63,7 +62,7 @@ class Optimizer:
             assign(self._lr, value if isinstance(value, Tensor) else float(value))
 
     def per_parameter(self, name: str, value: float = 0.0) -> list[Tensor]:
-        """A state tensor filled with ``value`` for each parameter, known to ``state_dict`` as ``name.<index>``."""
+        """A state tensor filled with ``value`` for each parameter; its name in ``state_dict`` is ``name.<index>``."""
         tensors = [zeros_like(p) for p in self.params]
         if value:
             tensors = [ew.add(t, value) for t in tensors]
@@ -71,12 +70,12 @@ class Optimizer:
         return tensors
 
     def step_count(self) -> Tensor:
-        """How many steps were made: one state tensor for all parameters, known as ``step``."""
+        """The number of steps: one state tensor for all parameters, with the name ``step``."""
         self._state["step"] = count = weak_scalar(0.0)
         return count
 
     def step(self) -> None:
-        """Change every parameter that has a gradient; those with ``.grad`` None stay as they are."""
+        """Change every parameter that has a gradient; parameters with ``.grad`` None stay unchanged."""
         with no_grad():
             common = self.prepare()
             for k, p in enumerate(self.params):
@@ -85,11 +84,11 @@ class Optimizer:
                     self.update(k, p, g, *common)
 
     def prepare(self) -> tuple[Tensor, ...]:
-        """What is done once in each step, before the parameters; the results are handed to each ``update``."""
+        """Common work of a step, before its parameters; each ``update`` gets the results."""
         return (self._lr,)
 
     def update(self, k: int, p: Tensor, g: Tensor, *common: Tensor) -> None:
-        """Change parameter ``p``, number ``k``, which has the gradient ``g``."""
+        """Change parameter ``p``, number ``k``, by its gradient ``g``."""
         raise NotImplementedError(f"{type(self).__name__} defines no update")
 
     def zero_grad(self) -> None:
@@ -143,8 +142,8 @@ def _checked(what: str, params: Iterable[Tensor]) -> tuple[Tensor, ...]:
         raise ArgumentError(f"{what}: no parameters were given; was the iterator already used up?")
     for p in listed:
         if not isinstance(p, Tensor) or not p.is_leaf or p.dtype.kind != "f":
-            found = p.aval if isinstance(p, Tensor) else type(p).__name__
-            raise ArgumentError(f"{what}: a parameter must be a floating leaf tensor, got {found}")
+            given = p.aval if isinstance(p, Tensor) else type(p).__name__
+            raise ArgumentError(f"{what}: a parameter must be a floating leaf tensor, got {given}")
     if len({id(p) for p in listed}) != len(listed):
         raise ArgumentError(f"{what}: the same parameter was given twice")
     return listed

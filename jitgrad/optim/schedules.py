@@ -1,4 +1,4 @@
-"""Learning-rate schedules: each sets ``optimizer.lr`` to a function of how often its ``step`` was called."""
+"""Learning-rate schedules: each sets ``optimizer.lr`` to a function of the number of its steps."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from jitgrad.optim.optimizer import Optimizer
 class Schedule:
     """Base class: subclasses give the factor on the initial learning rate after ``n`` steps.
 
-    ``last_epoch`` counts the steps; ``optimizer.lr`` is set in the constructor (n = 0) and by each ``step()``. It
-    belongs outside compiled functions; there the new rate is new data and nothing is traced again.
+    ``last_epoch`` counts the steps; ``optimizer.lr`` is set in the constructor (n = 0) and by each ``step()``. Call
+    it outside compiled functions, for which the new rate is new data that needs no new trace.
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -24,7 +24,7 @@ class Schedule:
         self._set()
 
     def factor(self, n: int) -> float:
-        """What the initial learning rate is multiplied with after ``n`` steps."""
+        """The factor on the initial learning rate after ``n`` steps."""
         raise NotImplementedError(f"{type(self).__name__} defines no factor")
 
     def step(self) -> None:
@@ -36,15 +36,15 @@ class Schedule:
         self.optimizer.lr = self.base_lr * self.factor(self.last_epoch)
 
     def get_last_lr(self) -> list[float]:
-        """The learning rate now, in a list as torch has it."""
+        """The current learning rate, in a list as in torch."""
         return [self.optimizer.lr]
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the schedule is."""
+        """The position of the schedule."""
         return {"base_lr": self.base_lr, "last_epoch": self.last_epoch}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go to where ``state`` was, and set the learning rate."""
+        """Go to the position in ``state``, and set the learning rate."""
         self.base_lr, self.last_epoch = state["base_lr"], state["last_epoch"]
         self._set()
 
@@ -150,7 +150,7 @@ class ReduceLROnPlateau:
         self.best, self.bad = inf, 0
 
     def step(self, metrics: Any) -> None:
-        """Look at the metric of this step; a number or a tensor of one element."""
+        """Take the metric of this step, a number or a tensor of one element."""
         value = self.sign * float(metrics)
         if self.best == inf or value < self.best - abs(self.best) * self.threshold:
             self.best, self.bad = value, 0

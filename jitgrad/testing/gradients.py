@@ -40,7 +40,7 @@ def check_grads(
 
     Raises:
         ArgumentError: a floating operand is not float64, or none is floating.
-        GradcheckError: the two disagree; it names the order, the operand and both numbers.
+        GradcheckError: they disagree; the message has the order, the operand and both numbers.
     """
     arrays = [np.array(x.concrete("check_grads") if isinstance(x, Tensor) else x) for x in xs]
     floating = [k for k, x in enumerate(arrays) if x.dtype.kind == "f"]
@@ -67,7 +67,7 @@ def _tensors(arrays: Sequence[Array], differentiable: Sequence[int]) -> list[Ten
 
 @dataclass(frozen=True, slots=True)
 class _Direction:
-    """Which operand to move, and how: by ``step`` times ``along``."""
+    """The operand to change, in steps of ``step`` times ``along``."""
 
     operand: int
     step: float
@@ -76,7 +76,7 @@ class _Direction:
 
 @dataclass(frozen=True, slots=True)
 class _Limits:
-    """How far two derivatives may be apart, and of which order they are."""
+    """The tolerances of a comparison, and the order of the derivatives."""
 
     rtol: float
     atol: float
@@ -120,8 +120,8 @@ def _gradient_function(
             if not inputs[k].requires_grad:
                 inputs[k] = Tensor(inputs[k].concrete("check_grads")).requires_grad_()
         wanted = [inputs[k] for k in floating]
-        found = gradients(_as_tuple(f(*inputs)), xs[count:], wanted, create_graph=True)
-        return tuple(Tensor(np.zeros(x.shape, x.dtype)) if g is None else g for g, x in zip(found, wanted, strict=True))
+        grads = gradients(_as_tuple(f(*inputs)), xs[count:], wanted, create_graph=True)
+        return tuple(Tensor(np.zeros(x.shape, x.dtype)) if g is None else g for g, x in zip(grads, wanted, strict=True))
 
     extended = [*arrays, *cotangents]
     return gradient, extended, [*floating, *range(count, len(extended))]

@@ -125,7 +125,7 @@ class _Writer:
         self.lines: list[str] = []
 
     def step(self) -> None:
-        """Write one line, of a kind chosen at random; a kind that finds no operands becomes a unary line."""
+        """Write one line of a random kind; a kind without fitting operands becomes a unary line."""
         kinds = (self.unary, self.binary, self.reduction, self.product, self.view)
         kind = kinds[int(self.rng.choice(len(kinds), p=(0.34, 0.36, 0.12, 0.08, 0.10)))]
         if not kind():
@@ -201,9 +201,9 @@ class _Writer:
 
     def finish(self) -> RandomProgram:
         """The function: it returns its last value and up to two others."""
-        made = self.locals[len(self.arguments) :]
-        others: Any = self.rng.permutation(len(made) - 1)[: int(self.rng.integers(0, 3))] if len(made) > 1 else []
-        outputs = [made[int(k)].name for k in sorted(others)] + [made[-1].name]
+        computed = self.locals[len(self.arguments) :]
+        others: Any = self.rng.permutation(len(computed) - 1)[: int(self.rng.integers(0, 3))] if len(computed) > 1 else []
+        outputs = [computed[int(k)].name for k in sorted(others)] + [computed[-1].name]
         head = f"def program({', '.join(x.name for x in self.arguments)}):"
         signature = f"# seed {self.seed}, shapes {', '.join(str(x.shape) for x in self.arguments)}"
         body = [f"    {line}" for line in self.lines]

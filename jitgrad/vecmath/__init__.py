@@ -1,6 +1,6 @@
 """Vector mathematics for kernels, each function written once for LLVM and for NumPy; imports nothing.
 
-``FUNCTIONS`` describes them, `jitgrad.backends.cpu.backend` gives them to kernels, ``numpy_namespace()`` to Python.
+``FUNCTIONS`` describes them. Kernels call the LLVM form, eager execution that of ``numpy_namespace()``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,6 @@ __all__ = ["FUNCTIONS", "MathFunction", "numpy_namespace"]
 def numpy_namespace(fused: bool = False) -> dict[str, Any]:
     """Name -> callable on float32 or float64 NumPy arrays and scalars, same dtype out; TypeError for other dtypes.
 
-    ``fused``: round as kernels do on a CPU with fma, which takes longer.
+    ``fused``: round like kernels on a CPU with fma, which takes longer.
     """
     return {f.name: numpy_callable(f.definition, fused) for f in FUNCTIONS.values()}

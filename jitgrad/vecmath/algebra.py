@@ -1,4 +1,4 @@
-"""The operations in which every function of this package is written once, for scalars of machine code and for arrays.
+"""`Algebra`, the operations in which every function is written once, for LLVM values and for NumPy arrays.
 
 A value is a float (the format of the algebra), an integer of the same width, or a boolean. It supports ``+ - * /``
 (floats; ``+ - *`` on integers wrap), ``& | ^ << >>`` (integers, ``>>`` arithmetic; ``& | ^`` booleans), unary minus
@@ -15,7 +15,7 @@ MathValue: TypeAlias = Any
 
 
 class Algebra(Protocol):
-    """What a definition may do with values; ``width`` is 32 or 64, the format it computes in."""
+    """The operations that a definition may use; ``width`` is 32 or 64, the format of its values."""
 
     @property
     def width(self) -> int:
@@ -70,7 +70,7 @@ class Algebra(Protocol):
         """C's fmod, exact: the remainder with the sign of ``x``."""
 
     def select(self, condition: MathValue, yes: MathValue, no: MathValue) -> MathValue:
-        """``yes`` where ``condition`` holds, else ``no``; both are computed."""
+        """``yes`` where ``condition`` is true, else ``no``; both are computed."""
 
     def beyond(self, bound: float, slow: Callable[[Algebra, MathValue], MathValue], x: MathValue, usual: MathValue) -> MathValue:
         """``slow(algebra, x)`` where ``|x| > bound``, which should be rare, else ``usual``.
@@ -98,11 +98,11 @@ _BLOCK = 4
 
 
 def poly_in_blocks(m: Algebra, x: MathValue, coefficients: tuple[float, ...]) -> MathValue:
-    """The same where the terms fall off, in blocks of two terms, or four if there are many (Estrin's scheme, in part).
+    """`poly` for decreasing terms, in blocks of two terms, or four if there are many (part of Estrin's scheme).
 
-    Every step of Horner's rule waits for the one before; a CPU cannot look far enough ahead to keep its units busy
-    meanwhile, and one or two multiplications more cost less. Neighbouring terms stay together: their signs often alternate.
-    Two at a time, the lowest terms are added last and alone, for the rounding of a block is as large as the block.
+    Every step of Horner's rule waits for the one before, and a CPU cannot look far enough ahead to keep its units busy.
+    One or two more multiplications cost less. Neighbouring terms stay together, because their signs often alternate.
+    With blocks of two, the lowest terms are added last and alone: the rounding of a block is as large as the block.
     """
     if len(coefficients) <= _LONG:
         alone = 1 if len(coefficients) <= _SHORT else 2
@@ -127,7 +127,7 @@ def magic(m: Algebra) -> float:
 
 
 def to_int(m: Algebra, x: MathValue) -> MathValue:
-    """The integer value ``x`` (``|x| < 2**22``, in float64 2**51) as an integer; for NaN and beyond, any integer."""
+    """``x``, an integral float with ``|x| < 2**22`` (float64: 2**51), as an integer; any integer for other ``x``."""
     shift = magic(m)
     return m.bits(x + shift) - m.bits(m.const(shift))
 
@@ -154,7 +154,7 @@ def exponent_bias(m: Algebra) -> int:
 
 
 def signed(m: Algebra, x: MathValue, sign: MathValue) -> MathValue:
-    """``x``, which is not negative or has the sign of ``sign`` already, with the sign bit of ``sign``."""
+    """``x`` with the sign bit of ``sign``; ``x`` must be non-negative or have that sign."""
     return m.from_bits(m.bits(x) | (m.bits(sign) & -(1 << (m.width - 1))))
 
 
@@ -186,9 +186,9 @@ _SPLITTER = 134217729.0  # 2**27 + 1 halves a float64 significand (Veltkamp)
 
 
 def exact_multiply_add(a: MathValue, b: MathValue, c: MathValue) -> tuple[MathValue, MathValue]:
-    """(``a * b + c`` rounded once, by Dekker's exact product of float64s; the same rounded twice, where that overflows).
+    """``a * b + c`` in float64, rounded once (by Dekker's exact product), and rounded twice (if the first overflows).
 
-    For meanings without an fma instruction. T. J. Dekker, "A floating-point technique for extending the available
+    For machines without an fma instruction. T. J. Dekker, "A floating-point technique for extending the available
     precision", Numerische Mathematik 18 (1971).
     """
     product = a * b

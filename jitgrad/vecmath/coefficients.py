@@ -1,6 +1,6 @@
-"""Polynomial coefficients, lowest order first, by format width; ``tools/fit_vecmath.py`` made them and says how.
+"""Polynomial coefficients by format width, lowest order first, fitted by ``tools/fit_vecmath.py``.
 
-The comment behind each table is the weighted error of the rounded polynomial.
+The comment at each table is the weighted error of the rounded polynomial.
 """
 
 EXP_TERMS: dict[int, tuple[float, ...]] = {

@@ -1,9 +1,9 @@
-"""exp and what is made from it: exp2 expm1 sinh cosh tanh sigmoid.
+"""exp exp2 expm1 sinh cosh tanh sigmoid.
 
 Method: ``x = n log 2 + r`` with Cody and Waite's two-part log 2 ("Software Manual for the Elementary Functions", 1980)
-and a polynomial in ``r``. ``n`` is found by Hecker's trick, with the exponent's bias in the shifting constant, so that
-``2**n`` is one shift away. Where ``n`` may leave the exponents of normal numbers, the scaling is made of factors whose
-last is the only one that rounds: a subnormal result is rounded once.
+and a polynomial in ``r``. Hecker's trick gives ``n``. Its shifting constant contains the exponent's bias, so ``2**n``
+takes one shift. Where ``n`` may exceed the exponents of normal numbers, the scaling has several factors of which only
+the last one rounds: a subnormal result is rounded once.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from jitgrad.vecmath.algebra import (
 
 _LOG2_E = 1.4426950408889634
 _LOG_2 = 0.6931471805599453
-# log 2 in two parts; the first has zeros at the end, so that n times it is exact even without fma
+# log 2 in two parts; the first ends in zero bits, so that n times it is exact even without fma
 LOG2_HIGH = {32: 0.693145751953125, 64: 0.6931471805598903}
 LOG2_LOW = {32: 1.428606765330187e-06, 64: 5.497923018708371e-14}
 # beyond these exp(x) is 0, or overflows
 _EXP_LOW = {32: -105.0, 64: -746.0}
 _EXP_HIGH = {32: 89.0, 64: 710.0}
-# 2**n for the n of every positive or every negative argument is normal once multiplied by a power of this exponent
+# for n of positive (or of negative) arguments, 2**n times two to the minus (or plus) this exponent is normal
 _HALFWAY = {32: 64, 64: 512}
 
 
 def lower_bounded(m: Algebra, x: MathValue, low: float) -> MathValue:
-    """``max(x, low)`` in one instruction of any machine; NaN stays NaN because the comparison fails."""
+    """``max(x, low)`` in one instruction; NaN stays NaN because the comparison is false."""
     return m.select(x < low, m.const(low), x)
 
 
@@ -133,7 +133,7 @@ def one_minus_exp(m: Algebra, a: MathValue, more: MathValue) -> MathValue:
     ``(1 - 2**n) - 2**n (exp(r) - 1)`` with ``n <= 0`` adds positive numbers, or nothing for ``n = 0``.
     """
     n, power = _nearest(m, -m.mad(a, more, a), _LOG2_E)
-    # 2**n damps an error in proportion to n: log 2 in one part will do in float32, not in float64, which rounds it worse
+    # 2**n damps an error proportional to n: log 2 in one part suffices in float32, but not in float64
     head = m.fma(n, m.const(-_LOG_2), -a) if m.width == 32 else _rest(m, -a, n)
     added = a * more
     reduced = head + _expm1_reduced(m, head - added, -added)

@@ -1,4 +1,4 @@
-"""The table of functions: what each computes, from which source, and how many ulps it may be off."""
+"""The table of functions, with the source and the error bound of each."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from jitgrad.vecmath.algebra import MathValue
 class MathFunction:
     """One function; ``definition(algebra, *operands)`` has the same float format in and out (or a boolean out).
 
-    ``ulp32`` and ``ulp64`` bound the error in units in the last place of the result; 0.5 is correct rounding and
-    0 means that the result is an exact selection. ``source`` cites the method.
+    ``ulp32`` and ``ulp64`` bound the error in units in the last place of the result: 0.5 is correct rounding, 0 an
+    exact selection. ``source`` cites the method.
     """
 
     name: str

@@ -15,10 +15,10 @@ def erf(m: Algebra, x: MathValue) -> MathValue:
 
 
 def erfc(m: Algebra, x: MathValue) -> MathValue:
-    """``exp(-x*x) P(u) / (1 + 2x)`` with ``u = (x - 4) / (x + 4)``, ; ``2 - erfc(-x)`` below, ``1 - erf(x)`` near 0.
+    """``exp(-x*x) P(u) / (1 + 2x)``, ``u = (x - 4) / (x + 4)``; ``2 - erfc(-x)`` for ``x < 0``, ``1 - erf(x)`` near 0.
 
-    Variable and scaling: Shepherd and Laframboise, Mathematics of Computation 36, 1981. The roundings of ``x*x`` and of
-    the division are carried along, for the tail magnifies them.
+    Variable and scaling: Shepherd and Laframboise, Mathematics of Computation 36, 1981. The rounding errors of ``x*x``
+    and of the division are carried along, because the tail magnifies them.
     """
     if m.width == 32:
         wide, wider = m.wide(), m.widen(x)

@@ -1,7 +1,7 @@
-"""The meaning of the definitions as LLVM instructions, emitted where kernel source calls them.
+"""The algebra of LLVM values: emits instructions at the call in a kernel.
 
-No instruction carries a fastmath flag; all is branch-free, so that LLVM's loop vectoriser takes the loop around it.
-llvmlite is imported with this module, never with the package.
+No instruction has a fast-math flag. The code is branch-free, so that LLVM can vectorise the loop around it. This module
+imports llvmlite; the package does not import this module.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class LlvmValue:
     ir: Any
 
     def coerce(self, other: Any) -> Any:
-        """The LLVM value of ``other``, a Python number becoming a constant of this value's type."""
+        """The LLVM value of ``other``; a Python number becomes a constant of this value's type."""
         if isinstance(other, LlvmValue):
             return other.ir
         kind = self.ir.type
@@ -115,7 +115,7 @@ class LlvmValue:
 
 @dataclass(frozen=True, slots=True)
 class LlvmAlgebra:
-    """Operations emitted at the position of ``builder``; ``fused`` says that the target has fma."""
+    """Operations emitted at the position of ``builder``; ``fused``: the target has fma."""
 
     builder: Any
     width: int
@@ -200,7 +200,7 @@ class LlvmAlgebra:
         return self._wrap(self.builder.select(condition.ir, typed.coerce(yes), typed.coerce(no)))
 
     def beyond(self, bound: float, slow: Callable[[Algebra, MathValue], MathValue], x: MathValue, usual: MathValue) -> MathValue:
-        """A call of a function that the loop vectoriser knows vector forms of."""
+        """A call of a function with vector forms, which the loop vectoriser can use."""
         kind = _FLOATS[self.width]
         module = self.builder.module
         name = f"jitgrad{slow.__name__}_f{self.width}"
@@ -242,8 +242,8 @@ _VECTOR_LENGTHS = {32: (2, 4, 8, 16), 64: (2, 4, 8)}
 def _keep_pure(function: Any) -> None:
     """Mark ``function`` so that the vectoriser may replace it, and keep it in the module until then.
 
-    It is internal, so that two compiled modules never share one; ``llvm.compiler.used`` stands for the attribute's
-    mention of it, which LLVM does not count as a use.
+    It is internal, so that compiled modules never share one. LLVM does not count the mention in the attribute as a
+    use, so ``llvm.compiler.used`` lists the function.
     """
     function.linkage = "internal"
     module, byte = function.module, ir.IntType(8).as_pointer()
@@ -273,7 +273,7 @@ def _define_scalar_form(function: Any, algebra: LlvmAlgebra, bound: float, slow:
 
 
 def _define_vector_form(scalar: Any, length: int, bound: float) -> None:
-    """The same for ``length`` lanes: one test for all of them, the scalar form lane by lane behind it."""
+    """The same for ``length`` lanes: one test for all lanes, then the scalar form for each lane."""
     kind = scalar.ftype.return_type
     vector = ir.VectorType(kind, length)
     function = ir.Function(scalar.module, ir.FunctionType(vector, [vector, vector]), f"{scalar.name}_v{length}")
@@ -290,7 +290,7 @@ def _define_vector_form(scalar: Any, length: int, bound: float) -> None:
 
 
 def _lane_by_lane(builder: Any, scalar: Any, x: Any, usual: Any) -> Any:
-    """A loop over the lanes that calls the scalar form: the shortest code, for it is compiled into every kernel."""
+    """A loop over the lanes that calls the scalar form; short code, because every kernel contains it."""
     index, before = _INTS[32], builder.block
     loop, done = builder.append_basic_block(), builder.append_basic_block()
     builder.branch(loop)

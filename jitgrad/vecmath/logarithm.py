@@ -1,8 +1,8 @@
-"""log and what is made from it: log1p log2 log10 softplus logaddexp asinh acosh atanh.
+"""log log1p log2 log10 softplus logaddexp asinh acosh atanh.
 
 Method: ``x = 2**k (1 + f)`` with ``1 + f`` in [sqrt(1/2), sqrt(2)), then ``log(1 + f) = f - (h - s (h + R(s*s)))``
 with ``s = f / (2 + f)`` and ``h = f*f/2``: the arrangement of Ng in fdlibm (Sun Microsystems, 1993), whose rounding
-errors stay below an ulp. A correction term carries what the argument lost by rounding (for log1p and the inverse
+errors stay below an ulp. A correction term carries the rounding error of the argument (for log1p and the inverse
 hyperbolics).
 """
 
@@ -127,14 +127,14 @@ def log10(m: Algebra, x: MathValue) -> MathValue:
 
 
 def softplus(m: Algebra, x: MathValue) -> MathValue:
-    """log(1 + exp(x)) as ``max(x, 0) + log1p(exp(-|x|))``: on [0, 1] a polynomial is all that log1p needs."""
+    """log(1 + exp(x)) as ``max(x, 0) + log1p(exp(-|x|))``: log1p on [0, 1] is a polynomial."""
     e = exp_nonpositive(m, -m.abs(x))
     added = m.fma(e * e, poly_in_blocks(m, e, coefficients.LOG1P_TERMS[m.width]), e)
     return m.select(x > 0.0, x, m.const(0.0)) + added
 
 
 def logaddexp(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
-    """log(exp(x) + exp(y)); the error is in ulps of the larger operand, for the sum may cancel it."""
+    """log(exp(x) + exp(y)); the error is in ulps of the larger operand, because the sum may cancel it."""
     larger = m.select(x > y, x, y)
     difference = m.select(x == y, m.const(0.0), m.abs(x - y))
     small = exp_nonpositive(m, -difference)

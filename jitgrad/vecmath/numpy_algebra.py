@@ -1,4 +1,4 @@
-"""The meaning of the definitions on NumPy arrays and scalars."""
+"""The algebra of NumPy arrays and scalars."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _magnitude64(m: Algebra, a: MathValue, y: MathValue) -> MathValue:
 
 
 def _magnitude32(m: Algebra, a: MathValue, y: MathValue) -> MathValue:
-    """The same for float32: ``2 ** (y log2(a))`` in float64, by series that are cut where float32 sees no more of them."""
+    """The same for float32: ``2 ** (y log2(a))`` in float64, by series as long as float32 needs."""
     wide = m.wide()
     k, u = split_exponent(wide, m.widen(a))
     s = (u - 1.0) / (u + 1.0)

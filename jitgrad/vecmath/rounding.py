@@ -53,7 +53,7 @@ def remainder(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
 
 
 def floor_divide(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
-    """``x // y`` rounded down, found as NumPy finds it: from the remainder. Scalar like fmod."""
+    """``x // y`` rounded down, computed from the remainder as in NumPy. Scalar like fmod."""
     r = m.fmod(x, y)
     crossed = (r != 0.0) & ((m.bits(r) ^ m.bits(y)) < 0)
     quotient = (x - r) / y

@@ -1,8 +1,8 @@
 """sin cos tan for every finite argument.
 
 The argument is reduced to ``n pi/2 + (r + s)``. Both reductions, Cody and Waite's for moderate arguments and Payne and
-Hanek's ("Radian reduction for trigonometric functions", SIGNUM Newsletter 18, 1983) for all others, are apart: the
-second runs only for vectors that hold a large argument (``Algebra.beyond``).
+Hanek's ("Radian reduction for trigonometric functions", SIGNUM Newsletter 18, 1983) for all others, are separate: the
+second runs only for vectors with a large argument (``Algebra.beyond``).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ _CHUNKS = _chunks()
 _WINDOWS = _windows()
 
 Angle = tuple[MathValue, MathValue, MathValue]
-"""``n`` (an integer of which the two low bits are meant), ``r`` and ``s`` of an argument ``n pi/2 + r + s``."""
+"""``n`` (an integer; only its two low bits count), ``r`` and ``s`` of an argument ``n pi/2 + r + s``."""
 
 
 def _reduce_moderate(m: Algebra, a: MathValue) -> Angle:
@@ -101,7 +101,7 @@ def _reduce_moderate(m: Algebra, a: MathValue) -> Angle:
     first, second, third = _HALF_PI[m.width]
     shifted = m.mad(a, m.const(_TWO_OVER_PI), m.const(magic(m)))
     n = shifted - magic(m)
-    exact = m.fma(n, m.const(-first), a)  # n * first and a agree in all bits above the result's: nothing is lost
+    exact = m.fma(n, m.const(-first), a)  # n * first and a agree in all bits above the result's, so this is exact
     product, lost = two_product(m, n, m.const(second))
     r = exact - product
     s = m.mad(n, m.const(-third), ((exact - r) - product) - lost)
@@ -175,13 +175,13 @@ def _sine(m: Algebra, r: MathValue, s: MathValue) -> MathValue:
 
 
 def _cosine(m: Algebra, r: MathValue) -> MathValue:
-    """cos(r), which may stand for cos(r + s): an ``s`` below half an ulp of ``r`` moves it by a third of one."""
+    """cos(r) in place of cos(r + s): an ``s`` below half an ulp of ``r`` changes it by a third of an ulp."""
     z = r * r
     return m.mad(z, m.mad(z, poly(m, z, coefficients.COS_TERMS[m.width]), m.const(-0.5)), m.const(1.0))
 
 
 def _odd(m: Algebra, n: MathValue) -> MathValue:
-    """Whether bit 0 of ``n`` is set, as a sign: the one test that a select of machine code has built in."""
+    """Whether bit 0 of ``n`` is set, as a sign: the one test that a select instruction has built in."""
     return n << (m.width - 1) < 0
 
 
@@ -203,7 +203,7 @@ def _cos_of(m: Algebra, x: MathValue, angle: Angle) -> MathValue:
 
 
 def _tan_of(m: Algebra, x: MathValue, angle: Angle) -> MathValue:
-    """The quotient of sine and cosine, both with what their rounding lost, in one division."""
+    """The quotient of sine and cosine, both with their rounding errors, in one division."""
     n, r, s = angle
     sine, sine_low = quick_two_sum(*_sin_reduced(m, r, s))
     cosine, cosine_low = quick_two_sum(*_cos_reduced(m, r, s))
