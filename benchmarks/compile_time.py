@@ -19,6 +19,7 @@ import numpy as np
 from benchmarks import peers as libraries
 from benchmarks.peers import Peer
 from benchmarks.record import Compiling
+from jitgrad.inspect.recording import environment_set
 
 COUNTS = (10, 100, 1000)
 TIMEOUT = 300
@@ -28,16 +29,12 @@ CACHES = ("JITGRAD_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR", "JAX_COMPILATION_CACHE
 @contextmanager
 def empty_caches() -> Iterator[None]:
     """Gives every library an empty disk cache."""
-    before = {name: os.environ.get(name) for name in CACHES}
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ.update({name: os.path.join(folder, name) for name in CACHES})
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                os.environ.pop(name)
-                if value is not None:
-                    os.environ[name] = value
+    with tempfile.TemporaryDirectory() as folder, environment_set(_caches_in(folder)):
+        yield
+
+
+def _caches_in(folder: str) -> dict[str, str]:
+    return {name: os.path.join(folder, name) for name in CACHES}
 
 
 def chain(peer: Peer, operations: int) -> Callable[..., Any]:
@@ -55,7 +52,7 @@ def chain(peer: Peer, operations: int) -> Callable[..., Any]:
 
 
 def _environment(folder: str) -> dict[str, str]:
-    more = {name: os.path.join(folder, name) for name in CACHES}
+    more = _caches_in(folder)
     more["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
     more["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
     return {**os.environ, **more}

@@ -40,7 +40,7 @@ def record_script(path: Path, arguments: Sequence[str] = (), environment: Mappin
     recording = Recording()
     token = on_specialise.set(recording.note)
     try:
-        with _as_main(path, arguments), _environment(environment or {}), _warnings(recording):
+        with _as_main(path, arguments), environment_set(environment or {}), _warnings(recording):
             runpy.run_path(str(path), run_name="__main__")
     except SystemExit as error:
         recording.error = error if error.code not in (None, 0) else None
@@ -64,7 +64,8 @@ def _as_main(path: Path, arguments: Sequence[str]) -> Iterator[None]:
 
 
 @contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+def environment_set(variables: Mapping[str, str]) -> Iterator[None]:
+    """Sets environment variables, and restores them."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from jitgrad.core.aval import Array, Aval, Shape
@@ -12,6 +13,7 @@ from jitgrad.ops.indexing import GATHER, INDEX_GET, TAKE
 from jitgrad.runtime.library.indexed_access import (
     AccessMode,
     IndexSpace,
+    SpaceOf,
     along,
     at_axes,
     for_each,
@@ -19,9 +21,6 @@ from jitgrad.runtime.library.indexed_access import (
     move_elements,
     pays,
 )
-
-# ns that NumPy takes for a row, slightly less than measured
-_TAKE, _GATHER, _INDEX_GET = 1, 8, 4
 
 
 def _reader(op: OpDef, shape: Shape, space: IndexSpace) -> Callable[..., Array]:
@@ -39,28 +38,18 @@ def _reader(op: OpDef, shape: Shape, space: IndexSpace) -> Callable[..., Array]:
 
 
 def _find(
-    op: OpDef, operands: Sequence[Aval], attrs: Mapping[str, Any], space: IndexSpace | None, row: int
+    op: OpDef, space_of: SpaceOf, row: int, operands: Sequence[Aval], attrs: Mapping[str, Any]
 ) -> Callable[..., Array] | None:
-    if space is None or not handles(operands[0], operands[1:]) or not pays(space, row):
+    x, *indices = operands
+    space = space_of(x.shape, attrs, indices)
+    if space is None or not handles(x, indices) or not pays(space, row):
         return None
     result = op.abstract(operands, attrs)
     assert isinstance(result, Aval)
     return _reader(op, result.shape, space)
 
 
-def find_take(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
-    """For `jitgrad.runtime.library.registry`."""
-    x, index = operands
-    return _find(TAKE, operands, attrs, along(x.shape, attrs["axis"], index), _TAKE)
-
-
-def find_gather(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
-    """For `jitgrad.runtime.library.registry`."""
-    x, index = operands
-    return _find(GATHER, operands, attrs, for_each(x.shape, attrs["axis"], index), _GATHER)
-
-
-def find_index_get(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
-    """For `jitgrad.runtime.library.registry`."""
-    x, *indices = operands
-    return _find(INDEX_GET, operands, attrs, at_axes(x.shape, attrs["axes"], indices), _INDEX_GET)
+# for `jitgrad.runtime.library.registry`, with the ns that NumPy takes for a row, slightly less than measured
+find_take = partial(_find, TAKE, along, 1)
+find_gather = partial(_find, GATHER, for_each, 8)
+find_index_get = partial(_find, INDEX_GET, at_axes, 4)

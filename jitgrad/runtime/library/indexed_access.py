@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -50,26 +51,32 @@ class IndexSpace:
     per_element: bool = False
 
 
-def along(x: Shape, axis: int, index: Aval) -> IndexSpace:
+def along(x: Shape, attrs: Mapping[str, Any], indices: Sequence[Aval]) -> IndexSpace:
     """Rows along ``axis`` of an array of shape ``x``; all outer axes use the same indices."""
+    axis, (index,) = attrs["axis"], indices
     return IndexSpace(prod(x[:axis]), (x[axis],), index.size, prod(x[axis + 1 :]))
 
 
-def for_each(x: Shape, axis: int, index: Aval) -> IndexSpace | None:
-    """An element for every index, at the index's own position except in ``axis``; None if ``index`` is narrower than ``x``."""
+def for_each(x: Shape, attrs: Mapping[str, Any], indices: Sequence[Aval]) -> IndexSpace | None:
+    """An element for every index, at the index's own position except in ``axis``; None if ``x`` is wider."""
+    axis, (index,) = attrs["axis"], indices
     if x[axis + 1 :] != index.shape[axis + 1 :] or x[1:axis] != index.shape[1:axis]:
         return None
     width = prod(x[axis + 1 :])
     return IndexSpace(prod(index.shape[:axis]), (x[axis],), index.shape[axis], width, per_outer=True, per_element=width > 1)
 
 
-def at_axes(x: Shape, axes: Sequence[int], indices: Sequence[Aval]) -> IndexSpace | None:
-    """Rows at several indices along adjacent ``axes``; None if the axes are not adjacent."""
-    first, last = axes[0], axes[-1]
-    if last - first != len(axes) - 1:
+def at_axes(x: Shape, attrs: Mapping[str, Any], indices: Sequence[Aval]) -> IndexSpace | None:
+    """Rows at several indices along adjacent axes; None if the axes are not adjacent."""
+    first, last = attrs["axes"][0], attrs["axes"][-1]
+    if last - first != len(indices) - 1:
         return None
     count = prod(broadcast_shapes("indexing", indices))
     return IndexSpace(prod(x[:first]), x[first : last + 1], count, prod(x[last + 1 :]))
+
+
+# the space of indices in an array of a shape
+SpaceOf = Callable[[Shape, Mapping[str, Any], Sequence[Aval]], IndexSpace | None]
 
 
 def handles(x: Aval, indices: Sequence[Aval]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from jitgrad.ops.indexing import INDEX_ADD, INDEX_PUT, INDEX_PUT_ADD, SCATTER_AD
 from jitgrad.runtime.library.indexed_access import (
     AccessMode,
     IndexSpace,
+    SpaceOf,
     along,
     at_axes,
     for_each,
@@ -51,10 +53,11 @@ def _changer(op: OpDef, access: AccessMode, space: IndexSpace, values_at: int) -
 
 
 def _find(
-    op: OpDef, access: AccessMode, operands: Sequence[Aval], space: IndexSpace | None, values_at: int
+    op: OpDef, access: AccessMode, space_of: SpaceOf, values_at: int, operands: Sequence[Aval], attrs: Mapping[str, Any]
 ) -> Callable[..., Array] | None:
     x, values = operands[0], operands[values_at]
     indices = [a for k, a in enumerate(operands) if k not in (0, values_at)]
+    space = space_of(x.shape, attrs, indices)
     fits = values.dtype == x.dtype and (access is AccessMode.WRITE or dtype_name(x.dtype) in _ADD_DTYPES)
     if space is None or not fits or not handles(x, indices):
         return None
@@ -65,25 +68,8 @@ def _find(
     return _changer(op, access, space, values_at) if faster else None
 
 
-def find_index_add(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
-    """For `jitgrad.runtime.library.registry`."""
-    x, index, _ = operands
-    return _find(INDEX_ADD, AccessMode.ADD, operands, along(x.shape, attrs["axis"], index), 2)
-
-
-def find_scatter_add(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
-    """For `jitgrad.runtime.library.registry`."""
-    x, index, _ = operands
-    return _find(SCATTER_ADD, AccessMode.ADD, operands, for_each(x.shape, attrs["axis"], index), 2)
-
-
-def find_index_put(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
-    """For `jitgrad.runtime.library.registry`."""
-    x, _, *indices = operands
-    return _find(INDEX_PUT, AccessMode.WRITE, operands, at_axes(x.shape, attrs["axes"], indices), 1)
-
-
-def find_index_put_add(operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Array] | None:
-    """For `jitgrad.runtime.library.registry`."""
-    x, _, *indices = operands
-    return _find(INDEX_PUT_ADD, AccessMode.ADD, operands, at_axes(x.shape, attrs["axes"], indices), 1)
+# for `jitgrad.runtime.library.registry`
+find_index_add = partial(_find, INDEX_ADD, AccessMode.ADD, along, 2)
+find_scatter_add = partial(_find, SCATTER_ADD, AccessMode.ADD, for_each, 2)
+find_index_put = partial(_find, INDEX_PUT, AccessMode.WRITE, at_axes, 1)
+find_index_put_add = partial(_find, INDEX_PUT_ADD, AccessMode.ADD, at_axes, 1)

@@ -168,7 +168,7 @@ def test_products_that_tiles_do_alone_go_by_rows_only_with_a_common_matrix(
     monkeypatch: pytest.MonkeyPatch, layers: int
 ) -> None:
     """A block of rows reads every right matrix whole, which pays if products share it."""
-    monkeypatch.setattr(tiled_products, "vector_bits", lambda: 512)
+    monkeypatch.setattr(tiled_products, "kernel_vector_bits", lambda: 512)
     weights = [jg.tensor(RNG.normal(size=(128, 128)).astype(np.float32) / 11) for _ in range(layers)]
 
     def chain(weights: Any, x: Any) -> Any:

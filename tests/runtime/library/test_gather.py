@@ -141,6 +141,6 @@ def test_words_that_no_wide_move_fits() -> None:
     index = below(10, 30)
     y = np.empty((30, 4), np.int16)
 
-    space = indexed_access.along(x.shape, 0, jg.tensor(index).aval)
+    space = indexed_access.along(x.shape, {"axis": 0}, [jg.tensor(index).aval])
     assert indexed_access.move_elements(indexed_access.AccessMode.READ, space, y, x, [index])
     np.testing.assert_array_equal(y, x[index])
