@@ -1,1 +1,1 @@
-"""The command line and the demonstration; imports all rooms below."""
+"""The command line and the demonstration; imports everything below it."""

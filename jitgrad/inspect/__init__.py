@@ -1,4 +1,4 @@
-"""Explanations, kernels, graphs, reports, and the comparison with eager; imports all rooms below."""
+"""Explanations, kernels, graphs, reports, and the comparison with eager; imports everything below it."""
 
 from __future__ import annotations
 
