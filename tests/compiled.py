@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import optree
 import pytest
 
+from jitgrad.backends.targets import TARGETS
 from jitgrad.core.tensor import Tensor
 from jitgrad.jit.decorator import JitFunction, jit
 from jitgrad.runtime.program import Launch, Program
@@ -71,3 +73,14 @@ def same() -> Compare:
 def steps_of() -> Callable[[JitFunction, Any], list[str]]:
     """``steps_of(jitted, *args)``: what its program for these arguments runs, one word per step."""
     return lambda function, *args: steps(function.lookup(*args).program)
+
+
+@pytest.fixture
+def tune(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """``tune(min_block=8)``: every target schedules with these thresholds until the test ends."""
+
+    def change(**fields: Any) -> None:
+        for target in TARGETS.values():
+            monkeypatch.setattr(target, "tuning", replace(target.tuning, **fields))
+
+    return change

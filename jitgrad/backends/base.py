@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from jitgrad.backends.codegen.scalar import function_name
 from jitgrad.backends.codegen.source import Source
-from jitgrad.compiler.lowering.kernel_ir import Compute, Kernel
+from jitgrad.compiler.lowering.kernel_ir import Compute, Kernel, Schedule
 from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.compiler.lowering.loop_nest import LoopNest
 from jitgrad.compiler.pipeline import Pass
 from jitgrad.compiler.plan import OpStep, Plan
 from jitgrad.compiler.tuning import Tuning
@@ -30,6 +31,7 @@ class CompiledKernel:
     main: Source
     epilogue: Source | None
     kernel: Kernel
+    schedule: Schedule
     main_code: Any
     epilogue_code: Any
     from_disk: bool
@@ -88,10 +90,13 @@ class Target(Protocol):
     def expect(self, graph: Graph) -> None:
         """Start compiling library code that ``graph`` needs, while the passes run."""
 
-    def emit(self, kernel: Kernel) -> tuple[Source, Source | None]:
+    def schedule(self, nest: LoopNest, unread: Collection[int]) -> Schedule:
+        """How this target runs ``nest``; nothing reads its results ``unread`` (ids) after it."""
+
+    def emit(self, kernel: Kernel, schedule: Schedule) -> tuple[Source, Source | None]:
         """The text of the kernel and of its epilogue."""
 
-    def compile(self, kernel: Kernel) -> CompiledLaunch:
+    def compile(self, kernel: Kernel, schedule: Schedule) -> CompiledLaunch:
         """The compiled kernel for one launch."""
 
     def allocate(self, shape: tuple[int, ...], dtype: Dtype) -> Any:
@@ -123,7 +128,7 @@ class KernelCache:
         self._functions: dict[Any, Any] = {}
         self._lock = threading.Lock()
 
-    def find(self, kernel: Kernel, main: Source, epilogue: Source | None) -> CompiledLaunch:
+    def find(self, kernel: Kernel, schedule: Schedule, main: Source, epilogue: Source | None) -> CompiledLaunch:
         """The kernel of these sources, compiled now if it is new."""
         general, general_epilogue = main.generalised, epilogue and epilogue.generalised
         args = general.words, general_epilogue.words if general_epilogue is not None else ()
@@ -134,17 +139,20 @@ class KernelCache:
             if (compiled := self._compiled.get(_identity(*structure))) is not None:
                 return CompiledLaunch(compiled, False, *args)
             if _identity(*structure) not in self._structures:
-                compiled = self._compile(kernel, *exact, general=False)
+                compiled = self._compile(kernel, schedule, *exact, general=False)
                 self._structures.add(_identity(*structure))
                 return CompiledLaunch(compiled, True)
-            return CompiledLaunch(self._compile(kernel, *structure, general=True), True, *args)
+            return CompiledLaunch(self._compile(kernel, schedule, *structure, general=True), True, *args)
 
-    def _compile(self, kernel: Kernel, main: Source, epilogue: Source | None, *, general: bool) -> CompiledKernel:
+    def _compile(
+        self, kernel: Kernel, schedule: Schedule, main: Source, epilogue: Source | None, *, general: bool
+    ) -> CompiledKernel:
         # the epilogue first: LLVM compiles it while the kernel, which takes longer, is lowered
         epilogue_code = None if epilogue is None else self._function(kernel, epilogue, "epilogue")
         main_code = self._function(kernel, main, "kernel")
         from_disk = all(getattr(c, "from_disk", False) for c in (main_code, epilogue_code) if c is not None)
-        compiled = CompiledKernel(kernel.name, main, epilogue, kernel, main_code, epilogue_code, from_disk, general)
+        codes = main_code, epilogue_code, from_disk
+        compiled = CompiledKernel(kernel.name, main, epilogue, kernel, schedule, *codes, general)
         self._compiled[_identity(main, epilogue)] = compiled
         return compiled
 

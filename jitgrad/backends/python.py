@@ -13,7 +13,8 @@ from jitgrad.backends.base import user_functions
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cpu.host_target import HostTarget
 from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
-from jitgrad.compiler.lowering.kernel_ir import LANES, Kernel
+from jitgrad.backends.llvm.tile_sizes import LANES
+from jitgrad.compiler.lowering.kernel_ir import Kernel
 from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import Graph
@@ -161,8 +162,9 @@ class PythonFrame(HostFrame):
     def launch(self, step: Launch, inputs: Sequence[Any], results: list[Any]) -> None:
         lowered, kernel = step.step.lowered, step.kernel
         args = [self.argument(a, p, inputs, results) for a, p in zip(step.args, kernel.main.params, strict=True)]
-        for start in range(0, lowered.units, lowered.grain):
-            kernel.main_code(*args, start, min(start + lowered.grain, lowered.units))
+        iterations, block_size = lowered.schedule.iterations, lowered.schedule.block_size
+        for start in range(0, iterations, block_size):
+            kernel.main_code(*args, start, min(start + block_size, iterations))
         if kernel.epilogue is not None:
             pairs = zip(step.epilogue_args, kernel.epilogue.params, strict=True)
             kernel.epilogue_code(*[self.argument(a, p, inputs, results) for a, p in pairs], 0, 1)

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitgrad.compiler.lowering.kernel_reuse import LoweringCache
 from jitgrad.compiler.lowering.layout import Buffer, Location, row_major, view_location
-from jitgrad.compiler.lowering.lower import Lowered
+from jitgrad.compiler.lowering.lower import Lowered, Scheduler
 from jitgrad.compiler.memory.arena import arena
 from jitgrad.compiler.memory.donation import UPDATES, Lifetimes, find_overwrites
 from jitgrad.compiler.passes.copy_kernels import copying, zeros_node
@@ -71,21 +71,34 @@ class Plan:
     made: tuple[Buffer, ...] = ()
 
 
-def make_plan(graph: Graph, donated: Mapping[int, Value], free: Sequence[Value] = ()) -> Plan:
-    """Plan ``graph``.
+def make_plan(
+    graph: Graph, donated: Mapping[int, Value], scheduler: Scheduler, free: Sequence[Value] = ()
+) -> Plan:
+    """Plan ``graph``: locations for all values, then a kernel for every fused node, then one arena for temporaries.
 
     ``donated`` maps ids of outputs to the inputs whose memory they should take, where that is safe; an output that is
     not in it, or cannot have what it wants, may take one of the inputs ``free``.
     """
-    return _Planner(graph, donated, free).run()
+    return _Planner(graph, donated, scheduler, free).run()
+
+
+class _Launch(NamedTuple):
+    """A kernel step before its node is lowered."""
+
+    node: TraceNode
+    reads: tuple[Place, ...]
+    writes: tuple[Place, ...]
+    of: TraceNode
 
 
 class _Planner:
-    def __init__(self, graph: Graph, donated: Mapping[int, Value], free: Sequence[Value]) -> None:
+    def __init__(
+        self, graph: Graph, donated: Mapping[int, Value], scheduler: Scheduler, free: Sequence[Value]
+    ) -> None:
         self.graph = graph
         self.where: dict[int, Location] = {}
-        self.steps: list[Step] = []
-        self.structures = LoweringCache()
+        self.steps: list[_Launch | OpStep] = []
+        self.structures = LoweringCache(scheduler)
         self.lifetimes = Lifetimes(graph)
         self.in_place = find_overwrites(graph, donated, free, self.structures, self.lifetimes)
         self.buffers: list[Buffer] = []
@@ -103,9 +116,18 @@ class _Planner:
             self._place_node(node)
         outputs = tuple(self._output(atom) for atom in self.graph.outputs)
         results, outputs = self._promote(outputs)
-        offsets, total = arena(list(map(_touched, self.steps)), set(self.buffers) - set(results))
-        made = tuple(self.made)
-        return Plan(self.graph, tuple(inputs), outputs, results, tuple(self.steps), offsets, total, made)
+        steps = tuple(self._lowered(step) if isinstance(step, _Launch) else step for step in self.steps)
+        offsets, total = arena(list(map(_touched, steps)), set(self.buffers) - set(results))
+        return Plan(self.graph, tuple(inputs), outputs, results, steps, offsets, total, tuple(self.made))
+
+    def _lowered(self, launch: _Launch) -> KernelStep:
+        """``launch`` with its kernel, for the places that its operands and results have by now."""
+        node = launch.node
+        in_place = {id(v): self.in_place[id(v)] for v in node.outs if id(v) in self.in_place}
+        unread = {id(v) for v in node.outs if not self.lifetimes.is_read(v)}
+        lowered = self.structures.lowered(node, lambda v: self.where[id(v)], in_place, unread)
+        self.buffers += lowered.scratch
+        return KernelStep(node, lowered, launch.reads, launch.writes, launch.of)
 
     # --- assembled values ----------------------------------------------------------------------------------------
 
@@ -175,11 +197,7 @@ class _Planner:
         self._fused(node, (target,), of)
 
     def _fused(self, node: TraceNode, writes: tuple[Place, ...], of: TraceNode) -> None:
-        in_place = {id(v): self.in_place[id(v)] for v in node.outs if id(v) in self.in_place}
-        unread = {id(v) for v in node.outs if not self.lifetimes.is_read(v)}
-        lowered = self.structures.lowered(node, lambda v: self.where[id(v)], in_place, unread)
-        self.buffers += lowered.scratch
-        self.steps.append(KernelStep(node, lowered, tuple(map(self.place, node.ins)), writes, of))
+        self.steps.append(_Launch(node, tuple(map(self.place, node.ins)), writes, of))
 
     def _update(self, node: TraceNode) -> None:
         """``put_slice(x, v)``: over ``x``, if nobody sees that afterwards, else over a copy of it."""

@@ -9,6 +9,41 @@ from dataclasses import dataclass
 class Tuning:
     """One field per threshold; the defaults suit a CPU. Compiler code gets it as an argument and reads no other."""
 
+    # --- blocks of a kernel's iterations ----------------------------------------------------------------------------
+
+    # A block has at most about this many elements: enough to hide the cost of handing it out, small enough for L2.
+    max_block: int = 16384
+    # Small work is cut into smaller blocks, down to some 4 us each (a tanh costs as much as 12 additions).
+    enough_blocks: int = 16
+    block_operations: int = 1 << 16
+    costly_operations: int = 12
+    min_block: int = 1024
+    # Sums over rows keep partial results for each block, and one thread merges them.
+    max_merged_blocks: int = 64
+    # Partial results of columns are rows, half of which lie in other cores' caches: 64 where 16 are enough for all CPUs
+    # take up to 1.2 of the time. The target lowers it to what its CPUs need.
+    max_column_blocks: int = 64
+
+    # --- forms of kernels -----------------------------------------------------------------------------------------
+
+    # Rows become vector lanes up to twice this length, for at most this many operands: their tiles lie on the stack.
+    vector_bytes: int = 64
+    max_tiles: int = 12
+    # Operands whose rows run across memory are transposed in tiles, up to so many, in axes of at least this length, and
+    # in blocks of at least so many rows: a line of such an operand holds elements of as many rows.
+    max_transposed_operands: int = 4
+    min_transposed_length: int = 8
+    min_transposed_rows: int = 32
+    # Neighbouring rows that fill vectors if rows run across memory.
+    min_row_lanes: int = 4
+    # Non-temporal stores, measured with AVX-512 (Sapphire Rapids), reading three arrays and writing two: with 5 MB in all
+    # they take 0.9 of the time, with 10 MB 0.8 to 1, from 20 MB on 0.55 to 0.75. A copy of 2 MB takes 1.6 times as long.
+    min_nontemporal_bytes: int = 16 << 20
+    # The pool aligns results of 4 kB and more with lines.
+    min_nontemporal_result: int = 1 << 16
+    # Sweeps of longer rows keep values for each other in a result's memory.
+    max_nontemporal_row: int = 1 << 16
+
     # --- isomorphic parts and kernels ------------------------------------------------------------------------------
 
     # With fewer equal parts nothing is outlined: the kernel that computes the numbers they share could be one of theirs.

@@ -79,7 +79,7 @@ def _views(program: Program, part: str) -> list[KernelView]:
 def _view(launch: Launch, part: str) -> KernelView:
     # launches of equal structure share code; ops and lines are those of this launch
     kernel = launch.step.lowered.kernel
-    main, epilogue = emit_cpu(kernel)
+    main, epilogue = emit_cpu(kernel, launch.step.lowered.schedule)
     if launch.kernel.general:
         main, epilogue = main.generalised, epilogue and epilogue.generalised
     read, written = step_traffic(launch.step)

@@ -137,17 +137,19 @@ def _record(step: KernelStep, prefix: str) -> Record:
     writes = [window(p, f"{prefix}_out{k}") for k, p in enumerate(step.writes)]
     lowered = step.lowered
     words, epilogue_words = list(map(word, lowered.words)), list(map(word, lowered.epilogue_words))
-    main, epilogue = emit_cpu(lowered.kernel)
+    cut = lowered.schedule
+    main, epilogue = emit_cpu(lowered.kernel, cut)
     epilogue_params = epilogue.params if epilogue is not None else ()
     sizes = {label: buffer.nbytes for buffer, label in labels.items()}
     return Record(
-        sizes, reads, writes, main.params, words, lowered.units, lowered.grain, epilogue_params, epilogue_words
+        sizes, reads, writes, main.params, words, cut.iterations, cut.block_size, epilogue_params,
+        epilogue_words,
     )
 
 
 def _kernel_text(k: int, step: KernelStep, record: Record) -> str:
     """The kernel as functions ``kernel_k`` and ``epilogue_k``, and the line that checks them."""
-    main, epilogue = emit_cpu(step.lowered.kernel)
+    main, epilogue = emit_cpu(step.lowered.kernel, step.lowered.schedule)
     lines = [f"# kernel {k}: {step.lowered.kernel.name}"]
     for name, function in user_functions(step.lowered.kernel).items():
         where = Origin.of_code_of(function).full()

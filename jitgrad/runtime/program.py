@@ -60,7 +60,7 @@ class Program:
         first = step.lowered.duplicate_of or step.lowered  # which is not here when a step is run alone, to measure it
         launch = launches.get(id(first))
         if launch is None:
-            launch = launches[id(first)] = self.target.compile(step.lowered.kernel)
+            launch = launches[id(first)] = self.target.compile(step.lowered.kernel, step.lowered.schedule)
             self.new_kernels += launch.new
             self.new_from_disk += launch.new and launch.kernel.from_disk
         return Launch.of(step, launch)

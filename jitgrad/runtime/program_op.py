@@ -40,7 +40,7 @@ def compile_graph(
     target.expect(graph)
     fused = run_passes(graph, target.passes, watch)
     wanted = {id(fused.outputs[k]): value for k, value in (donated or {}).items()}
-    return Program(make_plan(fused, wanted, free), target)
+    return Program(make_plan(fused, wanted, target.schedule, free), target)
 
 
 def contiguous(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.compiler.lowering import nontemporal
+from jitgrad.backends.targets import TARGETS
 from jitgrad.core.errors import ArgumentError
 from jitgrad.eager import buffer_pool
 from jitgrad.ops.user import elementwise
@@ -89,8 +90,9 @@ FORMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], str]] = {
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_of_kernels(form: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nontemporal, "LEAST_BYTES", 0)
-    monkeypatch.setattr(nontemporal, "LEAST_RESULT", buffer_pool.SMALL)
+    for target in TARGETS.values():
+        small = replace(target.tuning, min_nontemporal_bytes=0, min_nontemporal_result=buffer_pool.SMALL)
+        monkeypatch.setattr(target, "tuning", small)
     function, shapes, token = FORMS[form]
     source = assert_agree(function, *(normal(*shape, dtype=dtype) for shape in shapes))
     assert token in source, source

@@ -1,5 +1,5 @@
 """The compiler's tests run on the python backend unless marked otherwise."""
 
-from tests.compiled import backend, same, steps_of
+from tests.compiled import backend, same, steps_of, tune
 
-__all__ = ["backend", "same", "steps_of"]
+__all__ = ["backend", "same", "steps_of", "tune"]

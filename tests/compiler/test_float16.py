@@ -370,7 +370,7 @@ def test_kernel_source(golden: Any) -> None:
 def _source(step: KernelStep) -> str:
     from jitgrad.backends.cpu.row_loops import emit_cpu
 
-    return "\n".join(s.identity for s in emit_cpu(step.lowered.kernel) if s is not None)
+    return "\n".join(s.identity for s in emit_cpu(step.lowered.kernel, step.lowered.schedule) if s is not None)
 
 
 def test_half_is_float16_and_not_bfloat16() -> None:

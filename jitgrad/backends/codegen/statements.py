@@ -9,7 +9,8 @@ import numpy as np
 
 from jitgrad.backends.codegen.scalar import accumulated, render, typed
 from jitgrad.backends.codegen.source import Emitter
-from jitgrad.compiler.lowering.kernel_ir import LANES, Access, Accumulate, Compute, Kernel, Load, Statement, Store
+from jitgrad.backends.llvm.tile_sizes import LANES
+from jitgrad.compiler.lowering.kernel_ir import Access, Accumulate, Compute, Kernel, Load, Statement, Store
 from jitgrad.core.aval import Dtype, dtype_name
 from jitgrad.eager.float16 import HALF
 
@@ -81,9 +82,11 @@ class Body:
         columns: Sequence[str],
         row_pointers: bool,
         overwritten: Collection[str] = (),
+        nontemporal: Collection[str] = (),
     ) -> None:
         self.out = out
         self.overwritten = overwritten  # buffers that the loop both reads and writes
+        self.nontemporal = nontemporal  # buffers that are stored past the caches
         self.rows = rows
         self.columns = columns
         self.row_pointers = row_pointers
@@ -116,7 +119,8 @@ class Body:
             self.out.line(f"{s.local} = {render(s.node, s.args)}", f"{s.node.op}  {s.node.origin}".rstrip())
         elif isinstance(s, Store):
             (pointer, at), value = self.place(s.access), as_stored(s.local, s.access.dtype)
-            self.out.line(f"stream({pointer}, {at}, {value})" if s.streamed else f"{pointer}[{at}] = {value}", s.note)
+            past = s.access.name in self.nontemporal
+            self.out.line(f"stream({pointer}, {at}, {value})" if past else f"{pointer}[{at}] = {value}", s.note)
         else:
             self.accumulate(s)
 

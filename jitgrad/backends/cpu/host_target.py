@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from jitgrad.backends.base import CompiledLaunch, KernelCache
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cpu.row_loops import emit_cpu
-from jitgrad.compiler.lowering.kernel_ir import Kernel
+from jitgrad.backends.cpu.schedule import cpu_tuning, schedule
+from jitgrad.compiler.lowering.kernel_ir import Kernel, Schedule
 from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.compiler.lowering.loop_nest import LoopNest
 from jitgrad.compiler.pipeline import PASSES, Pass
 from jitgrad.compiler.plan import OpStep, Plan
 from jitgrad.compiler.tuning import Tuning
@@ -27,7 +29,7 @@ from jitgrad.runtime.program import Program
 class HostTarget(ABC):
     """A target whose kernels read and write NumPy arrays."""
 
-    tuning = Tuning()
+    tuning: Tuning = cpu_tuning()
     passes: Sequence[Pass] = PASSES
 
     def __init__(self) -> None:
@@ -37,11 +39,14 @@ class HostTarget(ABC):
     def load(self, kernel: Kernel, source: Source, entry: str) -> Any:
         """The function ``entry``, "kernel" or "epilogue", that ``source`` defines for ``kernel``."""
 
-    def emit(self, kernel: Kernel) -> tuple[Source, Source | None]:
-        return emit_cpu(kernel)
+    def schedule(self, nest: LoopNest, unread: Collection[int]) -> Schedule:
+        return schedule(nest, unread, self.tuning)
 
-    def compile(self, kernel: Kernel) -> CompiledLaunch:
-        return self._kernels.find(kernel, *self.emit(kernel))
+    def emit(self, kernel: Kernel, schedule: Schedule) -> tuple[Source, Source | None]:
+        return emit_cpu(kernel, schedule)
+
+    def compile(self, kernel: Kernel, schedule: Schedule) -> CompiledLaunch:
+        return self._kernels.find(kernel, schedule, *self.emit(kernel, schedule))
 
     def allocate(self, shape: tuple[int, ...], dtype: Dtype) -> Any:
         return POOL.empty(shape, dtype)

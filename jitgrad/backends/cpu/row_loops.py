@@ -29,8 +29,10 @@ from jitgrad.compiler.lowering.kernel_ir import (
     Access,
     Accumulate,
     Kernel,
+    KernelForm,
     KernelParameter,
     Load,
+    Schedule,
     Statement,
     Store,
     Sweep,
@@ -44,7 +46,7 @@ FAR = 2 * BLOCK  # elements; four or eight blocks on is up to a tenth slower
 MERGED_ROWS = 3  # in one loop of an epilogue: each takes two lines of a set of the first-level cache, which has 8 or more
 
 
-def emit_cpu(kernel: Kernel) -> tuple[Source, Source | None]:
+def emit_cpu(kernel: Kernel, schedule: Schedule) -> tuple[Source, Source | None]:
     """Source of ``kernel`` and of its epilogue.
 
     The function runs units ``start`` to ``stop``: elements of a flat loop, or rows. For ``tanh(x) * 0.5`` in f32::
@@ -56,20 +58,23 @@ def emit_cpu(kernel: Kernel) -> tuple[Source, Source | None]:
                 t3 = (t2 * to_f32(0.5))     # multiply  demo.py:3
                 y0[i] = t3                  # f32[8]
     """
-    if kernel.vectorize_rows:
+    if schedule.form is KernelForm.VECTORIZED_ROWS:
         main = emit_vectorized_rows(kernel)
-    elif kernel.turned:
-        main = emit_tiled_transpose(kernel)
+    elif schedule.form is KernelForm.TILED_TRANSPOSE:
+        main = emit_tiled_transpose(kernel, schedule)
+    elif schedule.form is KernelForm.SHORT_ROWS:
+        main = emit_short_rows(kernel)
     else:
-        main = emit_short_rows(kernel) if kernel.narrow else _Main(kernel).emit()
+        main = _Main(kernel, schedule).emit()
     return main, _emit_epilogue(kernel) if kernel.epilogue is not None else None
 
 
 class _Main:
     """Writes the chunk function."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, schedule: Schedule) -> None:
         self.kernel = kernel
+        self.nontemporal = schedule.nontemporal
         self.out = Emitter()
         self.rows = row_variables(kernel.outer) if kernel.outer else ()
         self.columns = ("i",) if not kernel.outer else tuple(f"j{k}" for k in range(len(kernel.inner)))
@@ -170,7 +175,9 @@ class _Main:
             with self.out.block(f"for {self.columns[depth]} in range({self.kernel.inner[depth]}):"):
                 self.nest(sweep, sums, first, last, ahead, depth + 1)
             return
-        place = Body(self.out, self.rows, self.columns, bool(self.kernel.outer), overwritten(sweep.body))
+        place = Body(
+            self.out, self.rows, self.columns, bool(self.kernel.outer), overwritten(sweep.body), self.nontemporal
+        )
         if not sums:
             with self.out.block(f"for {self.columns[-1]} in range({'' if first == '0' else first + ', '}{last}):"):
                 for s in sweep.body:
@@ -190,7 +197,7 @@ class _Main:
 
     def streamed_past(self, sweep: Sweep) -> list[Access]:
         """What a flat loop reads element by element while it streams results."""
-        if self.kernel.outer or not any(isinstance(s, Store) and s.streamed for s in sweep.body):
+        if self.kernel.outer or not any(isinstance(s, Store) and s.access.name in self.nontemporal for s in sweep.body):
             return []
         return [a for a in {s.access: 0 for s in sweep.body if isinstance(s, Load)} if a.inner == ("1",) and not a.index]
 

@@ -12,10 +12,8 @@ from collections.abc import Collection, Iterable, Sequence
 from jitgrad.backends.codegen.scalar import accumulated, cast
 from jitgrad.backends.codegen.source import Emitter, Source
 from jitgrad.backends.codegen.statements import Body, as_value, chunk_function, fold_statement, index, initial
+from jitgrad.backends.llvm.tile_sizes import LANES, LEAST_BYTES, SHORT_ROW
 from jitgrad.compiler.lowering.kernel_ir import (
-    LANES,
-    LEAST_BYTES,
-    SHORT_ROW,
     Access,
     Accumulate,
     Compute,

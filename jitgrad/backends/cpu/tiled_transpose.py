@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from jitgrad.backends.codegen.source import Emitter, Source
 from jitgrad.backends.codegen.statements import Body, chunk_function, index, row_variables, tile_of_rows
-from jitgrad.compiler.lowering.kernel_ir import LANES, Access, Kernel, Load, Store, Sweep, overwritten
+from jitgrad.backends.llvm.tile_sizes import LANES
+from jitgrad.compiler.lowering.kernel_ir import Access, Kernel, Load, Schedule, Store, Sweep, overwritten
 from jitgrad.core.aval import dtype_name
 
 
-def emit_tiled_transpose(kernel: Kernel) -> Source:
+def emit_tiled_transpose(kernel: Kernel, schedule: Schedule) -> Source:
     """Source of the chunk function of ``kernel``, which reduces nothing and has one inner axis.
 
     For ``x.T + y`` in f32::
@@ -38,39 +39,39 @@ def emit_tiled_transpose(kernel: Kernel) -> Source:
                             y0r[j] = t3
                 t = t + m
     """
-    return _Turned(kernel).emit()
+    return _TiledTranspose(kernel, schedule).emit()
 
 
 class _Elements(Body):
     """Statements of a loop over the elements ``j`` of a row of a tile."""
 
-    def __init__(self, out: Emitter, rows: tuple[str, ...], sweep: Sweep, turned: tuple[str, ...]) -> None:
+    def __init__(self, out: Emitter, rows: tuple[str, ...], sweep: Sweep, transposed: tuple[str, ...]) -> None:
         super().__init__(out, rows, ("(c + j)",), True, overwritten(sweep.body))
-        self.turned = turned
+        self.transposed = transposed
 
     def place(self, access: Access) -> tuple[str, str]:
-        if access.name in self.turned:
+        if access.name in self.transposed:
             return f"{access.name}t", f"k * {LANES} + j"
         return f"{access.name}r", index(access.inner, ("j",))
 
 
-class _Turned:
+class _TiledTranspose:
     """Writes the chunk function."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, schedule: Schedule) -> None:
         self.kernel = kernel
         self.out = Emitter()
         self.rows = row_variables(kernel.outer)
         (self.sweep,) = kernel.sweeps
         used = [s.access for s in self.sweep.body if isinstance(s, (Load, Store)) and not s.access.index]
         found = {a.name: a for a in used}
-        self.turned = [a for name, a in found.items() if name in kernel.turned]
-        self.others = [a for name, a in found.items() if name not in kernel.turned]
+        self.transposed = [a for name, a in found.items() if name in schedule.transposed]
+        self.others = [a for name, a in found.items() if name not in schedule.transposed]
 
     def emit(self) -> Source:
         kernel, out = self.kernel, self.out
         with chunk_function(out, kernel):
-            for access in self.turned:
+            for access in self.transposed:
                 out.line(f"{access.name}t = scratch_{dtype_name(access.dtype)}({LANES * LANES})")
             out.line("t = start")
             with out.block("while t < stop:"):
@@ -83,7 +84,7 @@ class _Turned:
         out, size = self.out, self.kernel.inner[0]
         with out.block(f"for c in range(0, {size}, {LANES}):"):
             out.line(f"w = min({LANES}, {size} - c)")
-            for a in self.turned:
+            for a in self.transposed:
                 place = f"at({a.name}, {index((*a.outer, *a.inner), (*first, 'c'))})"
                 out.line(f"transpose_tile({a.name}t, {place}, {a.inner[0]}, w, m)")
             with out.block("for k in range(m):"):
@@ -96,7 +97,7 @@ class _Turned:
         place = Body(self.out, self.rows, (), True)
         for s in self.sweep.before:
             place.statement(s)
-        place = _Elements(self.out, self.rows, self.sweep, self.kernel.turned)
+        place = _Elements(self.out, self.rows, self.sweep, tuple(a.name for a in self.transposed))
         with self.out.block("for j in range(w):"):
             for s in self.sweep.body:
                 place.statement(s)

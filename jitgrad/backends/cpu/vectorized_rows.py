@@ -20,7 +20,8 @@ from jitgrad.backends.codegen.statements import (
     tile_of_rows,
 )
 from jitgrad.backends.cpu.short_rows import Lanes, Tiles
-from jitgrad.compiler.lowering.kernel_ir import LANES, Access, Accumulate, Kernel, Sweep, overwritten
+from jitgrad.backends.llvm.tile_sizes import LANES
+from jitgrad.compiler.lowering.kernel_ir import Access, Accumulate, Kernel, Sweep, overwritten
 from jitgrad.core.aval import dtype_name
 
 # A lane adds so many numbers in their own dtype before the sum goes to its float64 total.

@@ -31,7 +31,7 @@ from llvmlite import ir
 
 from jitgrad.backends.llvm.int_dialect import OnWords
 from jitgrad.backends.llvm.ir_builder import FIRST, WORD, counted, local, prefetch_line, word
-from jitgrad.compiler.lowering.kernel_ir import PANEL, TILE_ROWS
+from jitgrad.backends.llvm.tile_sizes import PANEL, TILE_ROWS
 
 _I32 = ir.IntType(32)
 _REALS = {"f32": ir.FloatType(), "f64": ir.DoubleType()}

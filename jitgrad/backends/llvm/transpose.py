@@ -23,8 +23,8 @@ from llvmlite import ir
 
 from jitgrad.backends.llvm.casts import as_index
 from jitgrad.backends.llvm.ir_builder import counted, word
+from jitgrad.backends.llvm.tile_sizes import LANES, LEAST_BYTES
 from jitgrad.backends.llvm.types import DialectFunction, DialectTypeError, ScalarType, TypedValue, element
-from jitgrad.compiler.lowering.kernel_ir import LANES, LEAST_BYTES
 
 _I32 = ir.IntType(32)
 # Of a row of a block: an AVX register, or half of one. What is shorter goes element by element.

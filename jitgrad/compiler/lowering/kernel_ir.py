@@ -10,19 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from jitgrad.core.aval import Dtype
 from jitgrad.core.ir import TraceNode
 from jitgrad.core.origin import Origin
-
-# Rows of at most SHORT_ROW elements run LANES at a time, one row per vector lane.
-SHORT_ROW = 32
-LANES = 64
-# Blocks of elements of fewer bytes are not transposed in registers (`jitgrad.backends.llvm.transpose`).
-LEAST_BYTES = 2
-# Products: bytes of a panel's rows, and rows of the tiles, largest first (`jitgrad.backends.llvm.tiles`).
-PANEL = 256
-TILE_ROWS = (6, 4, 2, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +51,10 @@ class Compute:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """``streamed``: past the caches (see `jitgrad.compiler.lowering.nontemporal`)."""
-
     access: Access
     local: str
     dtype: Dtype
     note: str = ""
-    streamed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +141,33 @@ class Kernel:
     epilogue: Epilogue | None
     ops: tuple[str, ...] = ()
     origins: tuple[Origin, ...] = ()
-    narrow: bool = False  # rows so short, and so many, that they are worth turning into vector lanes
-    vectorize_rows: bool = False  # rows that run across memory, so that elements of neighbouring rows lie side by side
-    turned: tuple[str, ...] = ()  # operands that lie in memory the other way round, and are turned tile by tile
+
+
+class KernelForm(Enum):
+    """How a kernel's loops run over its rows; without rows there is one loop over elements."""
+
+    ROWS = "rows"  # row by row, each sweep a loop over the row's elements
+    SHORT_ROWS = "short rows"  # many rows at a time, transposed so that each is a lane of vectors
+    VECTORIZED_ROWS = "vectorized rows"  # rows run across memory: neighbouring rows are the lanes of vectors
+    TILED_TRANSPOSE = "tiled transpose"  # operands whose rows run across memory are transposed tile by tile
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How a target runs one kernel: everything that depends on the machine, and nothing of what is computed.
+
+    Attributes:
+        iterations: rows, or elements without rows. They are cut into blocks of ``block_size``, which threads share.
+        transposed: names of the operands that form TILED_TRANSPOSE transposes.
+        nontemporal: names of the results that are stored past the caches.
+    """
+
+    form: KernelForm
+    iterations: int
+    block_size: int
+    transposed: tuple[str, ...] = ()
+    nontemporal: frozenset[str] = frozenset()
+
+    @property
+    def blocks(self) -> int:
+        return max(1, -(-self.iterations // self.block_size))

@@ -8,7 +8,7 @@ from dataclasses import replace
 from jitgrad.compiler.fusion.group import Group
 from jitgrad.compiler.lowering.aliasing import can_alias
 from jitgrad.compiler.lowering.layout import Buffer, Location
-from jitgrad.compiler.lowering.lower import Lowered, lower
+from jitgrad.compiler.lowering.lower import Lowered, Scheduler, lower
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value, exact
 
 Locate = Callable[[Value], Location]
@@ -24,7 +24,8 @@ class LoweringCache:
     differ in nothing but their buffers. Some of them even share their body (`jitgrad.compiler.isomorphic`).
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[int, Hashable] = {}  # by the id of a body
         self._lowered: dict[Hashable, tuple[Lowered, list[Place]]] = {}
@@ -44,7 +45,7 @@ class LoweringCache:
         key = (self._number(node), pattern, tuple([at.strides for at in found]), pairs, unread_outs)
         known = self._lowered.get(key)
         if known is None:
-            made = _lower(node, found, pairs, unread_outs)
+            made = _lower(node, found, pairs, unread_outs, self._scheduler)
             self._lowered[key] = made, places
             return made
         duplicate_of, theirs = known
@@ -85,13 +86,17 @@ def _position(values: Sequence[Atom], key: int) -> int:
 
 
 def _lower(
-    node: TraceNode, found: Sequence[Location], pairs: Sequence[tuple[int, int]], unread_outs: Sequence[int]
+    node: TraceNode,
+    found: Sequence[Location],
+    pairs: Sequence[tuple[int, int]],
+    unread_outs: Sequence[int],
+    scheduler: Scheduler,
 ) -> Lowered:
     """`lower` for values that lie where ``found`` says, inputs before outputs; ``pairs`` (output, input) share memory."""
     body: Graph = node.attr("body")
     inside = {id(v): at for v, at in zip((*body.inputs, *body.outputs), found, strict=True)}
     over = {id(body.outputs[k]): Value(body.outputs[k].aval) if j == UNREAD else body.inputs[j] for k, j in pairs}
-    return lower(node, lambda v: inside[id(v)], over, {id(body.outputs[k]) for k in unread_outs})
+    return lower(node, lambda v: inside[id(v)], over, scheduler, {id(body.outputs[k]) for k in unread_outs})
 
 
 def _structure(node: TraceNode) -> Hashable:
@@ -137,4 +142,4 @@ def _moved(duplicate_of: Lowered, group: Group, places: Mapping[Place, Place]) -
     words = tuple([w if isinstance(w, int) else moved[w] for w in duplicate_of.words])
     epilogue = tuple([w if isinstance(w, int) else moved[w] for w in duplicate_of.epilogue_words])
     spans = None if duplicate_of.spans is None else tuple([span.moved(moved.__getitem__) for span in duplicate_of.spans])
-    return Lowered(kernel, words, epilogue, duplicate_of.units, duplicate_of.grain, scratch, spans, duplicate_of)
+    return Lowered(kernel, duplicate_of.schedule, words, epilogue, scratch, spans, duplicate_of)

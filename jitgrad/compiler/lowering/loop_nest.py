@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
 
-from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions
 from jitgrad.compiler.fusion.group import Group
-from jitgrad.compiler.lowering.kernel_ir import LANES, LEAST_BYTES, SHORT_ROW, Access, KernelParameter
+from jitgrad.compiler.lowering.kernel_ir import Access, KernelForm, KernelParameter, Schedule
 from jitgrad.compiler.lowering.layout import Buffer, Location, row_major
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import Graph, TraceNode, Value
 from jitgrad.core.op import Kind
-
-# One chunk is at most about this many elements: enough to hide the cost of handing it out, small enough for L2.
-CHUNK_ELEMENTS = 16384
-# Small work is cut into smaller chunks, down to some 4 microseconds each (a tanh costs as much as 12 additions).
-ENOUGH_CHUNKS = 16
-CHUNK_OPERATIONS = 1 << 16
-COSTLY_OPERATIONS = 12
-LEAST_CHUNK = 1024
-# Sums over rows keep partial results for each chunk, and merging them is one thread's work.
-MAX_MERGED_CHUNKS = 64
-# Those of columns keep a row, half of which lie in other cores' caches: 64 where 16 do for all CPUs take up to 1.2 of the time.
-MAX_COLUMN_CHUNKS = min(MAX_MERGED_CHUNKS, max(16, 8 * (os.cpu_count() or 1)))
-# Rows are turned into lanes up to twice this length (see LoopNest.has_short_rows), and this many arrays: tiles lie on the stack.
-VECTOR_BYTES = 64
-MAX_TILES = 12
-# Operands that lie the other way round are turned tile by tile, up to so many, where tiles are at least this long.
-MAX_TURNED = 4
-LEAST_TURNED = 8
-LEAST_LANES = 4  # of rows across memory
-TURNED_ROWS = 32  # in a chunk, at least: of every line that it reads of such an operand, it should need the most
 
 ArgSlot = int | tuple[Buffer, int]
 
@@ -85,10 +63,14 @@ class LoopNest:
         self.computed = {id(node.out) for node in self.group.nodes}
         self.counter = 0
         self.prepare()
-        self.turned = self.windows_to_turn()
-        self.vectorize_rows = self.runs_across_memory()
         self.name_windows()
         self.classify()
+
+    def apply(self, schedule: Schedule) -> None:
+        """Give every operand its access, which depends on the schedule: which stride is 1 in the loops that run."""
+        self.vectorize_rows = schedule.form is KernelForm.VECTORIZED_ROWS
+        for window in self.windows.values():
+            window.access = self.access(window, window.name in schedule.transposed)
 
     # --- axes ----------------------------------------------------------------------------------------------------
 
@@ -157,7 +139,7 @@ class LoopNest:
     # --- parameters ----------------------------------------------------------------------------------------------
 
     def name_windows(self) -> None:
-        """Pointer parameters (one per buffer position), then sizes, then the strides that are no constant."""
+        """Pointer parameters (one per buffer position), then sizes; `apply` adds the strides that are no constant."""
         ins = outs = 0
         shared = {id(source): out for out, source in self._in_place_pairs()}
         for window in self.windows.values():
@@ -182,19 +164,17 @@ class LoopNest:
             self.table.add(name, "i64", size)
         for name, size in zip(self.inner_names, self.inner_sizes, strict=True):
             self.table.add(name, "i64", size)
-        for window in self.windows.values():
-            window.access = self.access(window)
 
     def _in_place_pairs(self) -> list[tuple[Value, Value]]:
         return [(self.outputs[key], source) for key, source in self.in_place.items() if key in self.outputs]
 
-    def access(self, window: OperandAccess) -> Access:
+    def access(self, window: OperandAccess, transposed: bool) -> Access:
         def stride(axis: int, letter: str, position: int) -> str:
             step = window.strides[axis]
             if step == 0:
                 return "0"
             per_row = not any(window.strides[k] for k in self.inner_axes)
-            lanes = window in self.turned or (self.vectorize_rows and axis == self.outer_axes[-1])
+            lanes = transposed or (self.vectorize_rows and axis == self.outer_axes[-1])
             if step == 1 and (letter == "inner" or per_row or lanes):
                 return "1"
             if letter == "outer" and not per_row and len(self.inner_names) == 1 and step == self.inner_sizes[0]:
@@ -235,70 +215,6 @@ class LoopNest:
         self.counter += 1
         return f"{letter}{self.counter}"
 
-    def has_short_rows(self) -> bool:
-        """Whether the rows are short and many, and the work on them is worth turning them into vector lanes."""
-        if self.vectorize_rows or len(self.outer_sizes) != 1 or len(self.inner_sizes) != 1 or self.outer_sizes[0] < LANES:
-            return False
-        (axis,), (n,), schedule = self.inner_axes, self.inner_sizes, self.group.schedule
-        sizes = [w.value.aval.dtype.itemsize for w in self.windows.values() if w.strides[axis]]
-        row_bytes = n * max(sizes, default=1)
-        if n > SHORT_ROW or row_bytes > 2 * VECTOR_BYTES or len(self.windows) > MAX_TILES:
-            return False
-        costly = any(expensive(node.op) for node in self.group.nodes)
-        if row_bytes >= VECTOR_BYTES:  # then vectors along the row are half full at least: only much work pays
-            return len(schedule.rows) > 1 or bool(schedule.rows and costly)
-        return costly or bool(schedule.rows or schedule.merged)
-
-    def windows_to_turn(self) -> list[OperandAccess]:
-        """Operands whose elements lie side by side along the rows, not along a row, where tiles of them can be turned."""
-        schedule = self.group.schedule
-        if schedule.rows or schedule.merged or not self.outer_sizes or len(self.inner_sizes) != 1:
-            return []
-        if min(self.outer_sizes[-1], self.inner_sizes[0]) < LEAST_TURNED:
-            return []
-        in_place = {id(v) for v in self.in_place.values()}
-        found = [
-            w for w in self.windows.values()
-            if w.location is not None and not w.written and id(w.value) not in in_place
-            and self.lies_across(w) and w.value.aval.dtype.itemsize >= LEAST_BYTES
-        ]  # fmt: skip
-        return found if len(found) <= MAX_TURNED else []
-
     def lies_across(self, window: OperandAccess) -> bool:
         """Whether elements of neighbouring rows lie side by side in memory, and those of a row do not."""
         return window.strides[self.outer_axes[-1]] == 1 and window.strides[self.inner_axes[0]] not in (0, 1)
-
-    def runs_across_memory(self) -> bool:
-        """Whether rows are reduced, and in most operands elements of neighbouring rows lie side by side, not of a row."""
-        if not self.group.schedule.rows or not self.outer_sizes or len(self.inner_sizes) != 1:
-            return False
-        (element,) = self.inner_axes
-        wide = [w for w in self.windows.values() if w.location is not None and w.strides[element]]
-        wide = [w for w in wide if any(w.strides[k] for k in self.outer_axes)]
-        across = sum(map(self.lies_across, wide))
-        return self.outer_sizes[-1] >= LEAST_LANES and 2 * across > len(wide)
-
-    def units_and_grain(self) -> tuple[int, int]:
-        """How many rows (or elements, without rows) there are, and how many make a chunk: by sizes, ops and the machine alone."""
-        if not self.outer_sizes:
-            units = self.inner_sizes[0] if self.inner_sizes else 1
-            return units, self._chunk_elements(units)
-        units, row = prod(self.outer_sizes), max(1, prod(self.inner_sizes))
-        grain = max(1, self._chunk_elements(units * row) // row)
-        if self.has_short_rows():
-            grain = -(-grain // LANES) * LANES
-        if self.turned:
-            grain = max(grain, TURNED_ROWS)
-        if self.vectorize_rows:
-            grain = max(grain, LANES)
-        if merged := self.group.schedule.merged:
-            columns = any(id(node) in merged and node.out.aval.size > 1 for node in self.group.nodes)
-            grain = max(grain, -(-units // (MAX_COLUMN_CHUNKS if columns else MAX_MERGED_CHUNKS)))
-        return units, grain
-
-    def _chunk_elements(self, elements: int) -> int:
-        """A power of two: more for cheap operations, and for so many elements that there are chunks enough."""
-        costly = sum(expensive(node.op) for node in self.group.nodes)
-        operations = len(self.group.nodes) + (COSTLY_OPERATIONS - 1) * costly
-        wanted = max(CHUNK_OPERATIONS // max(1, operations), elements // ENOUGH_CHUNKS, LEAST_CHUNK)
-        return min(CHUNK_ELEMENTS, 1 << wanted.bit_length() - 1)

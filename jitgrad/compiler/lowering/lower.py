@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
@@ -17,6 +17,7 @@ from jitgrad.compiler.lowering.kernel_ir import (
     Kernel,
     KernelParameter,
     Load,
+    Schedule,
     Statement,
     Store,
     Sweep,
@@ -24,37 +25,46 @@ from jitgrad.compiler.lowering.kernel_ir import (
 )
 from jitgrad.compiler.lowering.layout import Buffer, Location
 from jitgrad.compiler.lowering.loop_nest import ArgSlot, LoopNest, OperandAccess
-from jitgrad.compiler.lowering.nontemporal import nontemporal_results, streaming
 from jitgrad.compiler.lowering.sweeps import SweepPlan
 from jitgrad.core.aval import Dtype, dtype_name
 from jitgrad.core.ir import Literal, TraceNode, Value
 from jitgrad.core.op import Kind
 
+# ``scheduler(nest, unread)``: how the target runs a loop nest whose results ``unread`` (ids) nothing reads after it.
+Scheduler = Callable[[LoopNest, Collection[int]], Schedule]
+
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A kernel, the words of its argument tables for these shapes, and how its work is cut.
+    """A kernel, its schedule, and the arguments of its two functions for these shapes.
 
-    ``duplicate_of``: an earlier one with the same kernel but for its notes, for other buffers. ``spans``: what each unit
-    touches, where every unit is independent of the others; else None.
+    Attributes:
+        scratch: buffers that the kernel asks for: partial results and rows that sweeps keep for each other.
+        spans: what each iteration touches, where the iterations are independent; else None.
+        duplicate_of: an earlier one with the same kernel but for its notes, for other buffers.
     """
 
     kernel: Kernel
+    schedule: Schedule
     words: tuple[ArgSlot, ...]
     epilogue_words: tuple[ArgSlot, ...]
-    units: int
-    grain: int
     scratch: tuple[Buffer, ...]
     spans: tuple[Footprint, ...] | None
     duplicate_of: Lowered | None = None
 
 
 def lower(
-    node: TraceNode, locate: Callable[[Value], Location], in_place: dict[int, Value], unread: Collection[int] = ()
+    node: TraceNode,
+    locate: Callable[[Value], Location],
+    in_place: dict[int, Value],
+    scheduler: Scheduler,
+    unread: Collection[int] = (),
 ) -> Lowered:
-    """Lower the fused ``node``; ``locate`` says where its operands and results lie, nothing reads ``unread`` after it."""
-    frame = LoopNest(node, locate, in_place)
-    return _Builder(frame, nontemporal_results(frame, unread)).build()
+    """Lower the fused ``node``; ``locate`` says where its operands and results are stored."""
+    nest = LoopNest(node, locate, in_place)
+    schedule = scheduler(nest, unread)
+    nest.apply(schedule)
+    return _Builder(nest, schedule).build()
 
 
 def accumulator_dtype(dtype: Dtype, monoid: str) -> Dtype:
@@ -72,16 +82,15 @@ def bits(number: bool | int | float, dtype: Dtype) -> int:
 class _Builder:
     """Places statements; ``scope`` says which locals exist where."""
 
-    def __init__(self, frame: LoopNest, nontemporal_results: frozenset[int]) -> None:
+    def __init__(self, frame: LoopNest, schedule: Schedule) -> None:
         self.frame = frame
-        self.nontemporal_results = nontemporal_results
+        self.schedule = schedule
         self.nodes = frame.group.nodes
         self.row_locals: dict[int, str] = {}  # of "S" and "R" values
         self.row_loads: dict[str, str] = {}  # access name -> local, for reads outside the inner loop
         self.prologue: list[Statement] = []
-        self.units, self.grain = frame.units_and_grain()
-        self.chunks = max(1, -(-self.units // self.grain))
-        self.plan = SweepPlan(frame, self.chunks, nontemporal_results)
+        self.grain, self.chunks = schedule.block_size, schedule.blocks
+        self.plan = SweepPlan(frame, schedule)
         self.merges: dict[int, Accumulate] = {}
         self.counts: dict[int, str] = {}  # parameters of numbers that follow from shapes
 
@@ -168,9 +177,8 @@ class _Builder:
                 self.place_number(node)
         sweeps = tuple(self.sweep(level) for level in range(self.plan.last + 1))
         sweeps = tuple(s for s in sweeps if s.before or s.body)
-        if self.nontemporal_results:
-            written = [w for w in frame.windows.values() if w.written and id(w.value) in self.nontemporal_results]
-            sweeps = streaming(sweeps, [w.name for w in written])
+        loaded = {s.access.name for sweep in sweeps for s in sweep.body if isinstance(s, Load)}
+        schedule = replace(self.schedule, nontemporal=self.schedule.nontemporal - loaded)
         epilogue = self.epilogue()
         names = "_".join(dict.fromkeys(node.op.name for node in self.nodes))
         main = (*self.prologue, *(x for s in sweeps for x in (*s.before, *s.body)))
@@ -186,13 +194,10 @@ class _Builder:
             epilogue=epilogue[0] if epilogue else None,
             ops=tuple(node.op.name for node in self.nodes),
             origins=tuple(dict.fromkeys(node.origin for node in self.nodes)),
-            narrow=frame.has_short_rows(),
-            vectorize_rows=frame.vectorize_rows,
-            turned=tuple(w.name for w in frame.turned),
         )
         scratch = tuple(self.plan.scratch)
         spans = None if epilogue or scratch else footprints(frame)
-        return Lowered(kernel, words, epilogue[1] if epilogue else (), self.units, self.grain, scratch, spans)
+        return Lowered(kernel, schedule, words, epilogue[1] if epilogue else (), scratch, spans)
 
     def place_number(self, node: TraceNode) -> None:
         self.row_locals[id(node.out)] = local = self.compute(node, self.prologue, None, {})

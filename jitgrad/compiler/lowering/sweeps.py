@@ -6,7 +6,7 @@ from math import prod
 
 from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.fusion.axis_maps import AxisMap, Read
-from jitgrad.compiler.lowering.kernel_ir import Access
+from jitgrad.compiler.lowering.kernel_ir import Access, KernelForm, Schedule
 from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.compiler.lowering.loop_nest import LoopNest
 from jitgrad.core.aval import dtype_name
@@ -24,11 +24,10 @@ class SweepPlan:
     sweep reads again, ``scratch`` the memory this takes.
     """
 
-    def __init__(self, frame: LoopNest, chunks: int, nontemporal_results: frozenset[int] = frozenset()) -> None:
+    def __init__(self, frame: LoopNest, schedule: Schedule) -> None:
         self.frame = frame
         self.nodes = frame.group.nodes
-        self.chunks = chunks
-        self.nontemporal_results = nontemporal_results  # results that go past the caches: their memory holds nothing else
+        self.schedule = schedule
         self.scratch: list[Buffer] = []
         self.spills: dict[int, Access] = {}
         self.lent: dict[int, int] = {}  # results whose memory holds spilled values: the sweep that writes the first
@@ -102,17 +101,17 @@ class SweepPlan:
         dtype = frame.definitions.by_value[key].out.aval.dtype
         for out in frame.outputs.values():
             free = frame.kind[id(out)] == "F" and self.free_until(out) >= level and id(out) not in frame.in_place
-            if free and id(out) not in self.nontemporal_results and out.aval.dtype == dtype:
+            if free and out.aval.dtype == dtype:
                 access = frame.windows[id(out), self.out_map(out)].access
                 assert access is not None
-                if "0" not in access.inner:
+                if "0" not in access.inner and access.name not in self.schedule.nontemporal:
                     self.lent[id(out)] = frame.level[key]
                     return access
-        if frame.vectorize_rows:
+        if self.schedule.form is KernelForm.VECTORIZED_ROWS:
             return None
         row = prod(frame.inner_sizes)
         name = f"s{len(self.scratch)}"
-        buffer = Buffer("temporary", row * dtype.itemsize * self.chunks, "row scratch")
+        buffer = Buffer("temporary", row * dtype.itemsize * self.schedule.blocks, "row scratch")
         self.scratch.append(buffer)
         frame.table.add(name, dtype_name(dtype) + "*", (buffer, 0), "one row of scratch per chunk")
         return Access(name, dtype, ("chunk",), self.dense_inner())
@@ -125,7 +124,7 @@ class SweepPlan:
         """
         if id(out) not in self.lent:
             return self.frame.level[id(out)]
-        return self.lent[id(out)] if self.chunks == prod(self.frame.outer_sizes) else -1
+        return self.lent[id(out)] if self.schedule.blocks == prod(self.frame.outer_sizes) else -1
 
     def dense_inner(self) -> tuple[str, ...]:
         """Stride parameters of a row that lies densely in memory."""

@@ -41,9 +41,10 @@ class InstructionTable:
         self, lowered: Lowered, kernel: CompiledKernel, args: Sequence[ArgSlot], epilogue_args: Sequence[ArgSlot]
     ) -> None:
         """Launch a kernel, then its epilogue."""
-        small = lowered.units <= MAX_BLOCKS * lowered.grain
-        launch = Instruction(instruction_loop.KERNEL, kernel.main_code, args, lowered.units, lowered.grain)
-        self._add(launch, Candidate(lowered.units, lowered.spans if small else None))
+        iterations, block_size = lowered.schedule.iterations, lowered.schedule.block_size
+        launch = Instruction(instruction_loop.KERNEL, kernel.main_code, args, iterations, block_size)
+        small = iterations <= MAX_BLOCKS * block_size
+        self._add(launch, Candidate(iterations, lowered.spans if small else None))
         if kernel.epilogue is not None:
             self.add(Instruction(instruction_loop.CALL, kernel.epilogue_code, epilogue_args))
 

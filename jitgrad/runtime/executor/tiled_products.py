@@ -19,7 +19,7 @@ from functools import cache
 import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_words, kernel_vector_bits
-from jitgrad.compiler.lowering.kernel_ir import PANEL, TILE_ROWS
+from jitgrad.backends.llvm.tile_sizes import PANEL, TILE_ROWS
 from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import Graph

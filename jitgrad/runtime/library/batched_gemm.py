@@ -6,7 +6,7 @@ from functools import cache
 from math import prod
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
-from jitgrad.compiler.lowering.kernel_ir import LANES
+from jitgrad.backends.llvm.tile_sizes import LANES
 from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.compiler.plan import OpStep
 from jitgrad.core.aval import dtype_name

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.compiler.lowering import nontemporal
 from jitgrad.eager import buffer_pool
 from tests.machine_code import AVX2, AVX512, needs_x86, program_assembly
 
@@ -14,10 +13,9 @@ pytestmark = pytest.mark.numba  # on AVX-512 a wrong address ends the process
 
 
 @pytest.fixture(autouse=True)
-def _small_is_large(monkeypatch):
-    """Everything that is laid at a line counts as large, so that the tests need no large arrays."""
-    monkeypatch.setattr(nontemporal, "LEAST_BYTES", 0)
-    monkeypatch.setattr(nontemporal, "LEAST_RESULT", buffer_pool.SMALL)
+def _small_is_large(tune):
+    """Everything that is aligned with lines counts as large, so that the tests need no large arrays."""
+    tune(min_nontemporal_bytes=0, min_nontemporal_result=buffer_pool.SMALL)
 
 
 @pytest.fixture
@@ -62,7 +60,7 @@ def test_flat_results_equal_those_of_eager(rng, dtype, n):
 
 @pytest.mark.parametrize("shape", [(40, 1024), (40, 1000), (3, 5, 64), (4096, 16), (1, 8192), (33, 48)])
 @pytest.mark.parametrize("threads", [1, 2, 3])
-def test_rows_do_not_depend_on_it(rng, monkeypatch, shape, threads):
+def test_rows_do_not_depend_on_it(rng, tune, shape, threads):
     x, y = normal(rng, *shape), normal(rng, *shape)
 
     def loss(x, y):
@@ -72,7 +70,7 @@ def test_rows_do_not_depend_on_it(rng, monkeypatch, shape, threads):
     jg.set_num_threads(threads)
     try:
         found = jg.jit(jg.value_and_grad(loss, argnums=(0, 1)))(x, y)
-        monkeypatch.setattr(nontemporal, "LEAST_BYTES", 1 << 60)
+        tune(min_nontemporal_bytes=1 << 60)
         expected = jg.jit(jg.value_and_grad(loss, argnums=(0, 1)))(x, y)
     finally:
         jg.set_num_threads(before)
@@ -80,18 +78,18 @@ def test_rows_do_not_depend_on_it(rng, monkeypatch, shape, threads):
         assert np.array_equal(a.numpy(), b.numpy())
 
 
-def test_flat_loops_that_stream_fetch_what_they_read(rng, monkeypatch):
+def test_flat_loops_that_stream_fetch_what_they_read(rng, tune):
     x = normal(rng, 64, 256)
     f = jg.jit(jg.value_and_grad(lambda x, y: jg.sum(gelu(x) * y), argnums=(0, 1)))
     (kernel,) = f.kernels(x, x * 2.0)
     assert kernel.source.count("prefetch_beside(") == 2
-    monkeypatch.setattr(nontemporal, "LEAST_BYTES", 1 << 60)
+    tune(min_nontemporal_bytes=1 << 60)
     f.clear()
     assert "prefetch" not in f.kernels(x, x * 2.0)[0].source
 
 
-def test_small_kernels_stream_nothing(rng, monkeypatch):
-    monkeypatch.setattr(nontemporal, "LEAST_BYTES", 1 << 20)
+def test_small_kernels_stream_nothing(rng, tune):
+    tune(min_nontemporal_bytes=1 << 20)
     assert streams(jg.jit(gelu), normal(rng, 1000, 100)) == 0
     assert streams(jg.jit(gelu), normal(rng, 1000, 200)) == 1
 

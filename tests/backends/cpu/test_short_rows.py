@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.compiler.lowering.kernel_ir import LANES, SHORT_ROW
+from jitgrad.backends.llvm.tile_sizes import LANES, SHORT_ROW
+from jitgrad.compiler.lowering.kernel_ir import KernelForm
 from jitgrad.jit.decorator import JitFunction, jit
 from jitgrad.runtime.program import Launch
 from tests.machine_code import CPUS, needs_x86, program_assembly
@@ -17,9 +18,10 @@ RNG = np.random.default_rng(0)
 CLOSE = {"rtol": 1e-12, "atol": 1e-12}
 
 
-def narrow_kernels(function: JitFunction, *args: Any) -> list[bool]:
+def short_row_kernels(function: JitFunction, *args: Any) -> list[bool]:
     """For every kernel of the program for ``args``: whether it runs rows as lanes."""
-    return [s.kernel.kernel.narrow for s in function.lookup(*args).program.steps if isinstance(s, Launch)]
+    launches = [s for s in function.lookup(*args).program.steps if isinstance(s, Launch)]
+    return [s.kernel.schedule.form is KernelForm.SHORT_ROWS for s in launches]
 
 
 def everything(x: Any, w: Any, row: Any) -> Any:
@@ -31,7 +33,7 @@ def everything(x: Any, w: Any, row: Any) -> Any:
 def check_everything(same: Any, rows: int, n: int, dtype: str, **tolerance: float) -> None:
     x, w, row = (jg.tensor(RNG.normal(size=s).astype(dtype)) for s in ((rows, n), (n,), (rows,)))
     compiled = same(everything, x, w, row, **tolerance)
-    assert any(narrow_kernels(compiled, x, w, row))
+    assert any(short_row_kernels(compiled, x, w, row))
 
 
 @pytest.mark.parametrize("rows", [LANES, LANES + 1, 2 * LANES - 1])
@@ -57,7 +59,7 @@ def test_dtypes_of_row_results(dtype: str, same: Any) -> None:
         found = [x.sum(axis=1), x.sum(axis=0), x.sum(), x.max(axis=1), x.min(axis=0), x.any(axis=1), x.all(axis=0)]
         return [*found, x.prod(axis=1), (x > 1).sum(axis=1), (x > 1).sum(axis=0), x == x.max(axis=1, keepdims=True)]
 
-    assert any(narrow_kernels(same(f, x, ulp=4.0), x))
+    assert any(short_row_kernels(same(f, x, ulp=4.0), x))
 
 
 @pytest.mark.numba
@@ -121,7 +123,7 @@ def test_few_or_long_rows_and_cheap_work_stay_as_they_are() -> None:
         x = jg.tensor(np.ones(shape))
         compiled = jit(function, check="off")
         compiled(x)
-        assert not any(narrow_kernels(compiled, x))
+        assert not any(short_row_kernels(compiled, x))
 
 
 @needs_x86
@@ -134,5 +136,5 @@ def test_rows_are_turned_without_masked_stores(n: int, same: Any) -> None:
 
     (kernel,) = [s.kernel for s in compiled.lookup(x).program.steps if isinstance(s, Launch)]
 
-    assert kernel.kernel.narrow
+    assert kernel.schedule.form is KernelForm.SHORT_ROWS
     assert not any("vmaskmov" in program_assembly(cpu, compiled, x) for cpu in CPUS)

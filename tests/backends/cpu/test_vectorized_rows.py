@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.compiler.lowering.kernel_ir import LANES
+from jitgrad.backends.llvm.tile_sizes import LANES
+from jitgrad.compiler.lowering.kernel_ir import KernelForm
 from jitgrad.compiler.plan import KernelStep
 from jitgrad.jit.decorator import jit
 
@@ -20,9 +21,9 @@ def array(*shape: int, dtype: str = "d") -> Any:
     return jg.tensor((RNG.normal(size=shape) * 3).astype(dtype))
 
 
-def kernels(f: Any, *args: Any) -> list[Any]:
+def schedules(f: Any, *args: Any) -> list[Any]:
     steps = jit(f, check="off").lookup(*args).program.plan.steps
-    return [s.lowered.kernel for s in steps if isinstance(s, KernelStep)]
+    return [s.lowered.schedule for s in steps if isinstance(s, KernelStep)]
 
 
 def normalise(x: Any) -> Any:
@@ -50,7 +51,7 @@ SHAPES = [(3, 5, 16), (2, 33, 100), (1, 4, LANES), (5, 2, LANES + 1), (2, 70, 2 
 def test_step_by_step(shape: tuple[int, ...], same: Any) -> None:
     x, channel, pixel = array(*shape), array(shape[1]), array(shape[0], shape[2])
 
-    assert any(kernel.vectorize_rows for kernel in kernels(everything, x, channel, pixel)) == (shape[0] > 1)
+    assert any(s.form is KernelForm.VECTORIZED_ROWS for s in schedules(everything, x, channel, pixel)) == (shape[0] > 1)
     same(everything, x, channel, pixel, **CLOSE)
 
 
@@ -129,10 +130,10 @@ def test_missing_and_infinite_numbers(same: Any) -> None:
 
 
 def test_one_kernel_for_a_softmax_over_channels() -> None:
-    (kernel,) = kernels(lambda x: jg.softmax(x, axis=1), array(4, 21, 8, 8))
+    (schedule,) = schedules(lambda x: jg.softmax(x, axis=1), array(4, 21, 8, 8))
 
-    assert kernel.vectorize_rows
-    (kernel,) = kernels(lambda x: jg.abs(x * 2.0).max(axis=1), array(64, 32, 32))
-    assert kernel.vectorize_rows
-    assert not any(k.vectorize_rows for k in kernels(lambda x: jg.softmax(x, axis=2), array(4, 21, 64)))
-    assert not any(k.vectorize_rows for k in kernels(lambda x: jg.softmax(x, axis=0), array(21, 64)))
+    assert schedule.form is KernelForm.VECTORIZED_ROWS
+    (schedule,) = schedules(lambda x: jg.abs(x * 2.0).max(axis=1), array(64, 32, 32))
+    assert schedule.form is KernelForm.VECTORIZED_ROWS
+    assert not any(s.form is KernelForm.VECTORIZED_ROWS for s in schedules(lambda x: jg.softmax(x, axis=2), array(4, 21, 64)))
+    assert not any(s.form is KernelForm.VECTORIZED_ROWS for s in schedules(lambda x: jg.softmax(x, axis=0), array(21, 64)))

@@ -10,13 +10,15 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.backends.cpu.row_loops import BLOCK
-from jitgrad.compiler.lowering.loop_nest import CHUNK_ELEMENTS, LEAST_CHUNK
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.jit.decorator import jit
+
+MIN_BLOCK, MAX_BLOCK = Tuning().min_block, Tuning().max_block
 
 pytestmark = pytest.mark.numba
 
 LENGTHS = sorted(
-    {n + d for n in (16, BLOCK, LEAST_CHUNK, 4096, CHUNK_ELEMENTS, 3 * CHUNK_ELEMENTS) for d in (-1, 0, 1)} | {1, 100_003}
+    {n + d for n in (16, BLOCK, MIN_BLOCK, 4096, MAX_BLOCK, 3 * MAX_BLOCK) for d in (-1, 0, 1)} | {1, 100_003}
 )
 RNG = np.random.default_rng(0)
 
@@ -114,7 +116,7 @@ def grains(function: Any, *args: Any) -> list[tuple[int, int]]:
     """(units, units of a chunk) of each kernel of the compiled ``function``."""
     function(*args)
     steps = function.lookup(*args).program.plan.steps
-    return [(step.lowered.units, step.lowered.grain) for step in steps]
+    return [(step.lowered.schedule.iterations, step.lowered.schedule.block_size) for step in steps]
 
 
 def test_small_work_is_shared_if_it_is_costly() -> None:
@@ -122,15 +124,15 @@ def test_small_work_is_shared_if_it_is_costly() -> None:
     x = jg.ones((32, 64))
 
     assert grains(jit(lambda x: jg.tanh(jg.sigmoid(x) * jg.exp(x)) * jg.tanh(x) + jg.sigmoid(-x), check="off"), x) == [
-        (2048, LEAST_CHUNK)
+        (2048, MIN_BLOCK)
     ]
-    assert grains(jit(lambda x: x * 2.0 + 1.0, check="off"), x) == [(2048, CHUNK_ELEMENTS)]
+    assert grains(jit(lambda x: x * 2.0 + 1.0, check="off"), x) == [(2048, MAX_BLOCK)]
 
 
 def test_large_work_is_cut_into_large_chunks() -> None:
     x = jg.ones(1 << 18)
 
-    assert grains(jit(lambda x: jg.tanh(jg.sigmoid(x) * jg.exp(x)), check="off"), x) == [(1 << 18, CHUNK_ELEMENTS)]
+    assert grains(jit(lambda x: jg.tanh(jg.sigmoid(x) * jg.exp(x)), check="off"), x) == [(1 << 18, MAX_BLOCK)]
 
 
 def test_chunks_of_short_rows_fill_the_lanes() -> None:

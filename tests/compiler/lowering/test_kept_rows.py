@@ -60,7 +60,7 @@ def test_batch_norm_forward_and_backward_is_one_kernel() -> None:
 
     assert len(step.lowered.kernel.outer) == 1
     assert len(step.lowered.kernel.inner) == 2
-    assert step.lowered.units == 20
+    assert step.lowered.schedule.iterations == 20
 
 
 def test_two_batch_norms_and_what_lies_between_are_one_kernel() -> None:
@@ -88,7 +88,7 @@ def test_long_rows_need_no_scratch_where_a_result_has_room() -> None:
     """Values kept between three sweeps take turns in the memory of dx."""
     (step,) = kernels(batch_norm_step, array(4, 20, 48, 48), array(20), array(20))
 
-    assert step.lowered.grain == 1
+    assert step.lowered.schedule.block_size == 1
     assert [b.label for b in step.lowered.scratch] == ["partial results"]
 
 

@@ -64,7 +64,7 @@ def test_another_length_is_another_table_and_the_same_kernel(lowered: list[Any])
 
     assert len(lowered) == 2
     assert len(program.kernels) == 1
-    assert sorted(step.lowered.units for step in kernels(program)) == [7, 7, 7, 9, 9, 9]
+    assert sorted(step.lowered.schedule.iterations for step in kernels(program)) == [7, 7, 7, 9, 9, 9]
 
 
 @pytest.mark.parametrize("a, b", [(0.0, -0.0), (1.0, 2.0), (1, True)])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.compiler.lowering.loop_nest import LEAST_TURNED, MAX_TURNED
 from jitgrad.compiler.plan import KernelStep
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.jit.decorator import jit
 
 RNG = np.random.default_rng(0)
@@ -20,14 +20,14 @@ def array(*shape: int, dtype: str = "f") -> Any:
     return jg.tensor(x.astype(dtype))
 
 
-def kernels(f: Any, *args: Any) -> list[Any]:
+def schedules(f: Any, *args: Any) -> list[Any]:
     steps = jit(f, check="off").lookup(*args).program.plan.steps
-    return [s.lowered.kernel for s in steps if isinstance(s, KernelStep)]
+    return [s.lowered.schedule for s in steps if isinstance(s, KernelStep)]
 
 
 def reads(f: Any, *args: Any) -> list[str]:
-    """The operands that the kernels of ``f`` turn."""
-    return [name for kernel in kernels(f, *args) for name in kernel.turned]
+    """The operands that the kernels of ``f`` transpose in tiles."""
+    return [name for schedule in schedules(f, *args) for name in schedule.transposed]
 
 
 SUNK = {
@@ -77,7 +77,7 @@ def everything(x: Any, y: Any, row: Any, column: Any) -> Any:
 
 @pytest.mark.numba
 @pytest.mark.parametrize("dtype", ["e", "f", "d", "i", "l"])
-@pytest.mark.parametrize("shape", [(LEAST_TURNED, 64), (9, 9), (64, 64), (65, 130), (200, 67), (1000, 33)])
+@pytest.mark.parametrize("shape", [(Tuning().min_transposed_length, 64), (9, 9), (64, 64), (65, 130), (200, 67), (1000, 33)])
 def test_turned_operands(shape: tuple[int, int], dtype: str, same: Any) -> None:
     n, m = shape
     args = array(m, n, dtype=dtype), array(n, m, dtype=dtype), array(m, dtype=dtype), array(n, dtype=dtype)
@@ -138,8 +138,8 @@ def test_short_or_small_or_many_stay_as_they_are() -> None:
     def f(x: Any, y: Any) -> Any:
         return x.T + y
 
-    assert reads(f, array(64, LEAST_TURNED), array(LEAST_TURNED, 64))
-    assert not reads(f, array(64, LEAST_TURNED - 1), array(LEAST_TURNED - 1, 64))
+    assert reads(f, array(64, Tuning().min_transposed_length), array(Tuning().min_transposed_length, 64))
+    assert not reads(f, array(64, Tuning().min_transposed_length - 1), array(Tuning().min_transposed_length - 1, 64))
     assert not reads(f, array(64, 64, dtype="b"), array(64, 64, dtype="b"))
-    xs = [array(64, 64) for _ in range(MAX_TURNED + 2)]
+    xs = [array(64, 64) for _ in range(Tuning().max_transposed_operands + 2)]
     assert not reads(lambda *xs: sum((x.T for x in xs[1:]), start=xs[0]), *xs)

@@ -1,0 +1,129 @@
+"""The CPU's schedules: which form the loops of a kernel take, how they are cut into blocks, what goes past the caches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from dataclasses import replace
+from math import prod
+
+from jitgrad.backends.llvm.tile_sizes import LANES, LEAST_BYTES, SHORT_ROW
+from jitgrad.compiler.cost import expensive
+from jitgrad.compiler.lowering.kernel_ir import KernelForm, Schedule
+from jitgrad.compiler.lowering.loop_nest import LoopNest, OperandAccess
+from jitgrad.compiler.tuning import Tuning
+from jitgrad.eager.buffer_pool import ALIGNMENT
+
+
+def cpu_tuning() -> Tuning:
+    """The thresholds for this machine's CPUs."""
+    default = Tuning()
+    most = max(16, 8 * (os.cpu_count() or 1))
+    return replace(default, max_column_blocks=min(default.max_merged_blocks, most))
+
+
+def schedule(nest: LoopNest, unread: Collection[int], tuning: Tuning) -> Schedule:
+    """How the CPU runs ``nest``, decided by sizes, strides and ops alone; nothing reads ``unread`` (ids) after it."""
+    transposed: tuple[str, ...] = ()
+    if runs_across_memory(nest, tuning):
+        form = KernelForm.VECTORIZED_ROWS
+    elif operands := operands_to_transpose(nest, tuning):
+        form, transposed = KernelForm.TILED_TRANSPOSE, tuple(a.name for a in operands)
+    else:
+        form = KernelForm.SHORT_ROWS if has_short_rows(nest, tuning) else KernelForm.ROWS
+    iterations, block_size = cut(nest, form, tuning)
+    streamed = nontemporal_results(nest, unread, tuning) if form is KernelForm.ROWS else frozenset()
+    return Schedule(form, iterations, block_size, transposed, streamed)
+
+
+def has_short_rows(nest: LoopNest, tuning: Tuning) -> bool:
+    """Whether the rows are short and many, and the work on them is worth transposing them into vector lanes."""
+    if len(nest.outer_sizes) != 1 or len(nest.inner_sizes) != 1 or nest.outer_sizes[0] < LANES:
+        return False
+    (axis,), (n,), order = nest.inner_axes, nest.inner_sizes, nest.group.schedule
+    sizes = [a.value.aval.dtype.itemsize for a in nest.windows.values() if a.strides[axis]]
+    row_bytes = n * max(sizes, default=1)
+    if n > SHORT_ROW or row_bytes > 2 * tuning.vector_bytes or len(nest.windows) > tuning.max_tiles:
+        return False
+    costly = any(expensive(node.op) for node in nest.group.nodes)
+    if row_bytes >= tuning.vector_bytes:  # then vectors along the row are half full at least: only much work pays
+        return len(order.rows) > 1 or bool(order.rows and costly)
+    return costly or bool(order.rows or order.merged)
+
+
+def operands_to_transpose(nest: LoopNest, tuning: Tuning) -> list[OperandAccess]:
+    """Operands whose neighbouring elements belong to neighbouring rows, where tiles of them can be transposed."""
+    order = nest.group.schedule
+    if order.rows or order.merged or not nest.outer_sizes or len(nest.inner_sizes) != 1:
+        return []
+    if min(nest.outer_sizes[-1], nest.inner_sizes[0]) < tuning.min_transposed_length:
+        return []
+    in_place = {id(v) for v in nest.in_place.values()}
+    across = [
+        a for a in nest.windows.values()
+        if a.location is not None and not a.written and id(a.value) not in in_place
+        and nest.lies_across(a) and a.value.aval.dtype.itemsize >= LEAST_BYTES
+    ]  # fmt: skip
+    return across if len(across) <= tuning.max_transposed_operands else []
+
+
+def runs_across_memory(nest: LoopNest, tuning: Tuning) -> bool:
+    """Whether rows are reduced, and in most operands neighbouring elements belong to neighbouring rows."""
+    if not nest.group.schedule.rows or not nest.outer_sizes or len(nest.inner_sizes) != 1:
+        return False
+    (element,) = nest.inner_axes
+    wide = [a for a in nest.windows.values() if a.location is not None and a.strides[element]]
+    wide = [a for a in wide if any(a.strides[k] for k in nest.outer_axes)]
+    return nest.outer_sizes[-1] >= tuning.min_row_lanes and 2 * sum(map(nest.lies_across, wide)) > len(wide)
+
+
+def cut(nest: LoopNest, form: KernelForm, tuning: Tuning) -> tuple[int, int]:
+    """How many rows (or elements, without rows) there are, and how many make a block."""
+    if not nest.outer_sizes:
+        elements = nest.inner_sizes[0] if nest.inner_sizes else 1
+        return elements, _block_elements(nest, elements, tuning)
+    rows, row = prod(nest.outer_sizes), max(1, prod(nest.inner_sizes))
+    block = max(1, _block_elements(nest, rows * row, tuning) // row)
+    if form is KernelForm.SHORT_ROWS:
+        block = -(-block // LANES) * LANES
+    elif form is KernelForm.TILED_TRANSPOSE:
+        block = max(block, tuning.min_transposed_rows)
+    elif form is KernelForm.VECTORIZED_ROWS:
+        block = max(block, LANES)
+    if merged := nest.group.schedule.merged:
+        columns = any(id(node) in merged and node.out.aval.size > 1 for node in nest.group.nodes)
+        block = max(block, -(-rows // (tuning.max_column_blocks if columns else tuning.max_merged_blocks)))
+    return rows, block
+
+
+def _block_elements(nest: LoopNest, elements: int, tuning: Tuning) -> int:
+    """A power of two: more for cheap operations, and for so many elements that there are blocks enough."""
+    costly = sum(expensive(node.op) for node in nest.group.nodes)
+    operations = len(nest.group.nodes) + (tuning.costly_operations - 1) * costly
+    wanted = max(tuning.block_operations // max(1, operations), elements // tuning.enough_blocks, tuning.min_block)
+    return min(tuning.max_block, 1 << wanted.bit_length() - 1)
+
+
+def nontemporal_results(nest: LoopNest, unread: Collection[int], tuning: Tuning) -> frozenset[str]:
+    """Names of the results that are stored past the caches: large ones that nothing reads again.
+
+    An ordinary store into memory that is in no cache reads the line first. A non-temporal store does not
+    (`jitgrad.backends.llvm.nontemporal`), so a kernel that reads three arrays and writes two moves five, not seven. The
+    next kernel finds nothing of the result in a cache, though. Each line is written as a whole: rows start at lines, and
+    their elements are neighbours.
+    """
+    if nest.bytes_moved() < tuning.min_nontemporal_bytes:
+        return frozenset()
+    names = set[str]()
+    for a in nest.windows.values():
+        if not a.written or id(a.value) not in unread or id(a.value) in nest.in_place:
+            continue
+        at, item = a.location, a.value.aval.dtype.itemsize
+        assert at is not None
+        if at.buffer.role != "temporary" or at.offset % ALIGNMENT or at.buffer.nbytes < tuning.min_nontemporal_result:
+            continue
+        *outside, last = [a.strides[axis] * item for axis in (*nest.outer_axes, *nest.inner_axes)] or [0]
+        short = not nest.outer_sizes or prod(nest.inner_sizes) * item <= tuning.max_nontemporal_row
+        if short and last == item and not any(step == 0 or step % ALIGNMENT for step in outside):
+            names.add(a.name)
+    return frozenset(names)
