@@ -1,1 +1,1 @@
-"""From the loop IR to the text of a kernel; imports core, eager, compiler."""
+"""From the loop IR to the text of a kernel; imports llvm, core, eager, compiler."""
