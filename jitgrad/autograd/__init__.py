@@ -1,4 +1,4 @@
-"""Automatic differentiation: the tape, reverse mode, transforms, checkpoints, gradient checks; imports core, ops."""
+"""Automatic differentiation: the tape, reverse mode, transforms; imports core, ops."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ __all__ = [
     "vjp",
 ]
 
-# Tensor lies below this room, so its two methods that start or prepare a backward pass are attached here.
+# Tensor lies below this room, so its two methods that start or prepare a backward pass are attached
+# here.
 Tensor.backward = backward  # type: ignore[attr-defined]
 Tensor.retain_grad = retain_grad  # type: ignore[attr-defined]

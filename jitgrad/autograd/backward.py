@@ -31,12 +31,15 @@ def backward(loss: Tensor, grad: Any = None, *, retain_graph: bool = False, crea
     """Accumulate d(loss)/d(leaf) into ``leaf.grad`` for every leaf that requires grad.
 
     Args:
-        grad: the incoming gradient, of ``loss``'s shape; may be omitted for a loss of one element (then it is 1).
+        grad: the incoming gradient, of ``loss``'s shape; may be omitted for a loss of one element
+            (then it is 1).
         retain_graph: keep the saved tensors, so that backward can run again.
-        create_graph: record the gradient computation itself, for higher derivatives; implies ``retain_graph``.
+        create_graph: record the gradient computation itself, for higher derivatives; implies
+            ``retain_graph``.
 
     Raises:
-        AutogradError: ``loss`` does not require grad, or has more than one element and ``grad`` is missing.
+        AutogradError: ``loss`` does not require grad, or has more than one element and ``grad`` is
+            missing.
         GraphFreedError: an earlier backward freed the graph.
         InPlaceError: a tensor that backward needs was changed in place.
     """
@@ -89,11 +92,11 @@ def gradients(
     since: int = 0,
     quiet: Iterable[Edge] = (),
 ) -> list[Tensor | None]:
-    """d(outputs)/d(inputs) weighted by ``seeds``, without a change of any ``.grad``; None for independent inputs.
+    """d(outputs)/d(inputs) weighted by ``seeds``, without ``.grad``; None if independent.
 
-    Only nodes between ``inputs`` and ``outputs`` run (and are freed). The caller promises that no node with a sequence
-    number below ``since`` depends on an input, so the search stops there. Hooks of the tensors at ``quiet`` do not run,
-    because only a part of their gradient arrives.
+    Only nodes between ``inputs`` and ``outputs`` run (and are freed). The caller promises that no
+    node with a sequence number below ``since`` depends on an input, so the search stops there.
+    Hooks of the tensors at ``quiet`` do not run, because only a part of their gradient arrives.
     """
     roots = [(edge, seed) for out, seed in zip(outputs, seeds, strict=True) if (edge := edge_of(out)) is not None]
     return run_backward(
@@ -115,9 +118,10 @@ def run_backward(
     since: int = 0,
     quiet: Iterable[Edge] = (),
 ) -> list[Tensor | None]:
-    """Run every node between ``roots`` and the leaves (or the ``wanted`` edges) once, in reverse execution order.
+    """Run every node between ``roots`` and the leaves (or ``wanted``) once, last ones first.
 
-    Sequence numbers grow with execution, so a heap of them gives a topological order without recursion.
+    Sequence numbers grow with execution, so a heap of them gives a topological order without
+    recursion.
     """
     token = grad_enabled.set(create_graph)
     try:
@@ -172,10 +176,10 @@ def nodes_toward(keys: set[Key], roots: Iterable[tuple[Edge, Tensor]], since: in
 
 
 class _Sweep:
-    """One backward pass, with the gradients that have arrived so far, by node and result, and by leaf.
+    """One backward pass, with the arrived gradients by node and result, and by leaf.
 
-    ``keys`` are the destinations whose gradients are returned (None: accumulate into all leaves). ``toward`` holds the
-    nodes to run.
+    ``keys`` are the destinations whose gradients are returned (None: accumulate into all leaves).
+    ``toward`` holds the nodes to run.
     """
 
     def __init__(self, keys: set[Key] | None, toward: set[int] | None, retain_graph: bool) -> None:
@@ -268,7 +272,7 @@ class _Sweep:
 
 
 def run_hooks(hooks: Sequence[Hook] | None, g: Tensor) -> Tensor:
-    """``g`` after all hooks, each of which may replace it. Raises ShapeError if one changes its shape."""
+    """``g`` after all hooks. Raises ShapeError if one changes its shape."""
     for hook in tuple(hooks or ()):
         new = hook(g)
         if new is None:
@@ -293,12 +297,14 @@ def accumulate(tensor: Tensor, g: Tensor) -> None:
 def own(g: Tensor) -> Tensor:
     """``g`` as a ``.grad`` that may be changed in place, because nothing else shares its memory.
 
-    A vjp may return its incoming gradient, or a broadcast view of it, for several operands. Reference counts show
-    whether the caller's ``g`` is the only owner of the memory; if in doubt, it is copied.
+    A vjp may return its incoming gradient, or a broadcast view of it, for several operands.
+    Reference counts show whether the caller's ``g`` is the only owner of the memory; if in doubt,
+    it is copied.
     """
     data = current_interpreter.get().current(g)
     if isinstance(data, np.ndarray):
-        # references: the caller's variable, the parameter and the call; g._data, `data` and the call
+        # references: the caller's variable, the parameter and the call; g._data, `data` and the
+        # call
         alone = sys.getrefcount(g) <= 3 and sys.getrefcount(data) <= 3
         if not alone or data.base is not None or not data.flags.writeable:
             data = data.copy()
@@ -311,7 +317,7 @@ def own(g: Tensor) -> Tensor:
 def vjp_of(
     node: Node, edges: Sequence[Edge], arrived: dict[int, Tensor], operands: list[Any], out: Any
 ) -> Sequence[Tensor | None]:
-    """The gradients of ``node``'s operands, for those with an edge, before broadcasting is undone."""
+    """The gradients of ``node``'s operands with an edge, before broadcasting is undone."""
     op = node.op
     assert op.vjp is not None
     if op.vjp is missing_vjp:

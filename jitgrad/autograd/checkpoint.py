@@ -34,12 +34,13 @@ CHECKPOINT = define(
 
 
 def checkpoint(f: _F) -> _F:
-    """A function like ``f`` whose intermediate results backward recomputes (T. Chen et al., "Training deep nets with
-    sublinear memory cost", 2016).
+    """A function like ``f`` whose intermediate results backward recomputes (T. Chen et al.,
+    "Training deep nets with sublinear memory cost", 2016).
 
-    Gradients reach arguments (pytrees, positional and keyword) and outside tensors that ``f`` uses, such as the
-    parameters of a module. ``f`` must do the same in both runs. Random generators and other tensors that it changes in
-    place outside of autograd get their earlier values for the second run, and the later ones back after it.
+    Gradients reach arguments (pytrees, positional and keyword) and outside tensors that ``f`` uses,
+    such as the parameters of a module. ``f`` must do the same in both runs. Random generators and
+    other tensors that it changes in place outside of autograd get their earlier values for the
+    second run, and the later ones back after it.
 
     Raises (in backward):
         InPlaceError: a tensor that ``f`` reads was changed in between.
@@ -56,7 +57,7 @@ def checkpoint(f: _F) -> _F:
 
 
 class _Watch:
-    """A tape for the first run: collects the outside tensors that it uses, and the memory that it reads."""
+    """A tape for the first run: collects outside tensors, and the memory that it reads."""
 
     def __init__(self, since: int, inputs: Sequence[Any]) -> None:
         self.since = since
@@ -145,7 +146,7 @@ def _only_tape(*tapes: Any) -> Iterator[None]:
 
 
 class _Segment:
-    """One checkpointed call: the structure of its arguments, and the state that the second run needs."""
+    """One checkpointed call: its arguments, and the state that the second run needs."""
 
     def __init__(self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         self.f = f
@@ -158,7 +159,7 @@ class _Segment:
         self.versions: list[tuple[Storage, int]] = []
 
     def call(self, tensors: Sequence[Tensor]) -> tuple[list[Any], Any]:
-        """The flat results of ``f`` on ``tensors`` in place of the Tensor arguments, and their structure."""
+        """The flat results of ``f`` on ``tensors`` and the other arguments, and their structure."""
         leaves = list(self.leaves)
         for k, x in zip(self.places, tensors, strict=True):
             leaves[k] = x
@@ -191,7 +192,7 @@ class _Segment:
         return optree.tree_unflatten(out_tree, outs)
 
     def check_all_logged(self, watch: _Watch, log: _WriteLog) -> None:
-        """Raise InPlaceError if an unlogged write changed memory: the second run could not start from the old state."""
+        """Raise InPlaceError if an unlogged write changed memory, which nothing can restore."""
         logged = {id(w.storage) for w in log.writes.values()}
         for storage, version in watch.storages.values():
             if storage.version != version and id(storage) not in logged:
@@ -202,7 +203,7 @@ class _Segment:
                 )
 
     def keep_writes(self, log: _WriteLog, outs: Sequence[Any]) -> None:
-        """Keep the old values of outside tensors without history, such as generators and running statistics."""
+        """Keep old values of outside tensors without history, such as running statistics."""
         returned = {id(x._storage) for x in outs if isinstance(x, Tensor)}
         for write in log.writes.values():
             target = write.target()
@@ -255,7 +256,7 @@ def _leaf_like(x: Tensor) -> Tensor:
 
 
 def _fresh(x: Tensor, nested: bool) -> Tensor:
-    """``x`` as an input of the second run: linked to its history only if backward itself is recorded."""
+    """``x`` as an input of the second run, with history only if backward is recorded."""
     if not x._requires_grad:
         return x
     if not nested:

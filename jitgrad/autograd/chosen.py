@@ -21,20 +21,23 @@ def chosen_gradients(
     create_graph: bool = False,
     allow_unused: bool = False,
 ) -> tuple[Tensor | None, ...]:
-    """d(outputs)/d(inputs), one tensor per input in its shape and dtype; every ``.grad`` stays as it is.
+    """d(outputs)/d(inputs), one tensor per input in its shape and dtype, without ``.grad``.
 
     Args:
         outputs: a tensor or several; their gradients are summed.
         inputs: tensors that the outputs were computed from, leaves or not.
-        grad_outputs: the incoming gradient of each output, in its shape; None means 1 for an output of one element.
+        grad_outputs: the incoming gradient of each output, in its shape; None means 1 for an output
+            of one element.
         retain_graph: keep the saved tensors, so that backward can run again.
-        create_graph: record the gradient computation itself, for higher derivatives; implies ``retain_graph``.
+        create_graph: record the gradient computation itself, for higher derivatives; implies
+            ``retain_graph``.
         allow_unused: give None for an input that no output depends on, in place of an error.
 
     Raises:
-        ArgumentError: an argument is no tensor, or there are more or fewer ``grad_outputs`` than outputs.
-        AutogradError: an input does not require grad, or an output does not depend on it; an output of several
-            elements comes without its incoming gradient.
+        ArgumentError: an argument is no tensor, or there are more or fewer ``grad_outputs`` than
+            outputs.
+        AutogradError: an input does not require grad, or an output does not depend on it; an output
+            of several elements comes without its incoming gradient.
     """
     outs, ins = _listed("outputs", outputs), _listed("inputs", inputs)
     given = [grad_outputs] if isinstance(outputs, Tensor) else list(grad_outputs or [None] * len(outs))

@@ -1,4 +1,4 @@
-"""Functional transforms over pytrees: grad, value_and_grad, vjp, jvp, hvp, jacobian, hessian. They nest."""
+"""Functional transforms over pytrees, which nest: grad, vjp, jvp, hvp, jacobian, hessian."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ Argnums = int | Sequence[int]
 def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
     """A function that returns ``(f(*args), gradient)``.
 
-    The gradient has the structure of argument ``argnums`` (any pytree of float tensors, arrays or numbers); for a
-    sequence of argnums it is a tuple. ``f`` returns one float element; with ``has_aux`` a pair ``(loss, aux)``, and the
-    result is ``((loss, aux), gradient)``. No ``.grad`` changes.
+    The gradient has the structure of argument ``argnums`` (any pytree of float tensors, arrays or
+    numbers); for a sequence of argnums it is a tuple. ``f`` returns one float element; with
+    ``has_aux`` a pair ``(loss, aux)``, and the result is ``((loss, aux), gradient)``. No ``.grad``
+    changes.
 
     Raises:
         AutogradError: ``f`` returns another result.
@@ -73,7 +74,8 @@ def _first_of_pair(result: Any) -> Any:
 
 
 def _enter(level: Level, what: str, args: tuple[Any, ...], argnums: Argnums) -> tuple[list[Any], Any, Any]:
-    """(``args`` with fresh inputs at ``argnums``, None for a single argnum or their list, structure of the inputs)."""
+    """(``args`` with fresh inputs at ``argnums``, None for a single argnum or their list, structure
+    of the inputs)."""
     single = isinstance(argnums, int)
     listed = [argnums] if isinstance(argnums, int) else list(argnums)
     for k in listed:
@@ -105,7 +107,8 @@ def _match(what: str, tree: Any, like: Sequence[Tensor], treedef: Any) -> list[T
 def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """``(f(*primals), vjp_fn)``; ``vjp_fn(cotangents)`` gives a tuple with one gradient per primal.
 
-    ``cotangents`` has the structure, shapes and dtypes of ``f``'s result. ``vjp_fn`` may be called any number of times.
+    ``cotangents`` has the structure, shapes and dtypes of ``f``'s result. ``vjp_fn`` may be called
+    any number of times.
     """
     level = Level()
     out = level.call(f, level.enter(primals, "vjp"), {})
@@ -128,11 +131,11 @@ def _as_arguments(x: Any) -> tuple[Any, ...]:
 
 
 def jvp(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
-    """``(f(*primals), tangent_out)``: the derivative of ``f`` at ``primals`` in direction ``tangents``.
+    """``(f(*primals), tangent_out)``: ``f`` and its derivative in direction ``tangents``.
 
-    ``primals`` and ``tangents`` are tuples with one item per argument. The vjp is linear in its cotangent u, and its
-    transpose is the jvp, so two reverse passes give it (J. Townsend, "A new trick for calculating Jacobian vector
-    products", 2017).
+    ``primals`` and ``tangents`` are tuples with one item per argument. The vjp is linear in its
+    cotangent u, and its transpose is the jvp, so two reverse passes give it (J. Townsend, "A new
+    trick for calculating Jacobian vector products", 2017).
     """
     primals, tangents = _as_arguments(primals), _as_arguments(tangents)
     level = Level()
@@ -157,11 +160,11 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
-    """The Hessian of the scalar function ``f`` at ``primals`` times ``tangents``, without forming the Hessian.
+    """The Hessian of the scalar function ``f`` times ``tangents``, without forming it.
 
-    ``primals`` and ``tangents`` are tuples with one item per argument, and so is the result; a single argument may be
-    given without a tuple, as is then the result. It is the gradient of <grad f, tangents> (B. Pearlmutter, "Fast exact
-    multiplication by the Hessian", 1994).
+    ``primals`` and ``tangents`` are tuples with one item per argument, and so is the result; a
+    single argument may be given without a tuple, as is then the result. It is the gradient of <grad
+    f, tangents> (B. Pearlmutter, "Fast exact multiplication by the Hessian", 1994).
     """
     bare = not isinstance(primals, (tuple, list))
     primals, tangents = _as_arguments(primals), _as_arguments(tangents)
@@ -180,10 +183,11 @@ def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
 
 
 def jacobian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """A function that returns the Jacobian: for each result leaf, for each input leaf, shape ``out.shape + in.shape``.
+    """A function that returns the Jacobian: for each result leaf, for each input leaf, shape
+    ``out.shape + in.shape``.
 
-    The structure is that of ``f``'s result, with the structure of the argument(s) in place of every leaf. One reverse
-    pass per element of the result.
+    The structure is that of ``f``'s result, with the structure of the argument(s) in place of every
+    leaf. One reverse pass per element of the result.
     """
 
     @wraps(f)
@@ -218,5 +222,5 @@ def _rows(level: Level, out: Tensor) -> list[Tensor]:
 
 
 def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """A function that returns the Hessian of the scalar function ``f``: the Jacobian of its gradient."""
+    """A function that returns the Hessian of the scalar function ``f``."""
     return jacobian(grad(f, argnums), argnums)

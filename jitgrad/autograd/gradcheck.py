@@ -20,11 +20,12 @@ _SEED = 20240229
 
 
 def gradcheck(f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-4) -> bool:
-    """Compare the gradient of ``f(*inputs)`` with central differences ``(f(x + eps) - f(x - eps)) / (2 eps)``.
+    """Compare the gradient of ``f(*inputs)`` with central differences ``(f(x + eps) - f(x - eps)) /
+    (2 eps)``.
 
-    ``inputs`` is a Tensor or array, or a tuple of them; floats are converted to float64, others are passed
-    unchanged. Results (any pytree of Tensors) are weighted with fixed random numbers and summed, so one reverse pass checks
-    all of them.
+    ``inputs`` is a Tensor or array, or a tuple of them; floats are converted to float64, others are
+    passed unchanged. Results (any pytree of Tensors) are weighted with fixed random numbers and
+    summed, so one reverse pass checks all of them.
 
     Returns:
         True.
@@ -51,7 +52,8 @@ def gradcheck(f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: fl
 def _weighted_sum(
     f: Callable[..., Any], arrays: list[np.ndarray[Any, Any]], free: list[int]
 ) -> tuple[list[np.ndarray[Any, Any]], Callable[[], float]]:
-    """(gradients of the weighted sum of all results in ``arrays[k]``, k in ``free``; that sum for ``arrays`` as is)."""
+    """(gradients of the weighted sum of all results in ``arrays[k]``, k in ``free``; that sum for
+    ``arrays`` as is)."""
 
     def of_free(*xs: Tensor) -> list[Tensor]:
         full: list[Any] = [Tensor(x.copy()) for x in arrays]
@@ -86,7 +88,7 @@ def _float_results(out: Any) -> list[Tensor]:
 def _differences(
     x: np.ndarray[Any, Any], value: Callable[[], float], eps: float
 ) -> Iterator[tuple[tuple[int, ...], float]]:
-    """(index, central difference of ``value()``) for every element of ``x``, which is changed and restored."""
+    """(index, central difference of ``value()``) for every element of ``x``."""
     for index in np.ndindex(x.shape):
         before = x[index]
         x[index] = before + eps
@@ -106,9 +108,11 @@ def _close(analytic: float, numeric: float, atol: float, rtol: float) -> bool:
 def gradgradcheck(
     f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-4
 ) -> bool:
-    """:func:`gradcheck` of the gradient of ``f`` itself, with respect to ``inputs`` and the incoming gradients.
+    """:func:`gradcheck` of the gradient of ``f`` itself, with respect to ``inputs`` and the
+    incoming gradients.
 
-    Input numbers in the error beyond those of ``inputs`` are the incoming gradients, one per float result.
+    Input numbers in the error beyond those of ``inputs`` are the incoming gradients, one per float
+    result.
     """
     arrays = [_array(x) for x in (inputs if isinstance(inputs, (tuple, list)) else (inputs,))]
     free = [k for k, x in enumerate(arrays) if is_differentiable(x.dtype)]

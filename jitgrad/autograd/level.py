@@ -1,4 +1,5 @@
-"""One level of differentiation: fresh inputs for a function, and whether outer levels differentiate through it."""
+"""One level of differentiation: fresh inputs for a function, and whether outer levels differentiate
+through it."""
 
 from __future__ import annotations
 
@@ -44,9 +45,10 @@ def same_memory(tensor: Tensor) -> Tensor:
 class Level:
     """One application of a functional transform.
 
-    Its inputs are new tensors over the caller's data, so gradients of different levels stay apart. They are leaves, or
-    results of the identity op if the caller's tensor requires grad. ``nested`` becomes true if results depend on an
-    outside tensor that requires grad; then the gradient computation is recorded, too.
+    Its inputs are new tensors over the caller's data, so gradients of different levels stay apart.
+    They are leaves, or results of the identity op if the caller's tensor requires grad. ``nested``
+    becomes true if results depend on an outside tensor that requires grad; then the gradient
+    computation is recorded, too.
     """
 
     def __init__(self) -> None:
@@ -57,7 +59,8 @@ class Level:
         self.nested = False
 
     def enter(self, tree: Any, what: str) -> Any:
-        """``tree`` with every leaf replaced by a fresh input. Raises DtypeError for a leaf that is not floating."""
+        """``tree`` with fresh inputs as leaves. Raises DtypeError for a leaf that is not
+        floating."""
         paths, leaves, treedef = optree.tree_flatten_with_path(tree)
         fresh = [self._fresh(x, what, path) for path, x in zip(paths, leaves, strict=True)]
         self.inputs += fresh
@@ -105,7 +108,7 @@ class Level:
         )
 
     def leave(self, tree: Any) -> Any:
-        """``tree`` of results for the caller: without this level's history, unless an outer level needs it."""
+        """Results for the caller, without this level's history unless an outer level needs it."""
         return optree.tree_map(self._leave, tree)
 
     def _leave(self, x: Any) -> Any:
@@ -126,7 +129,7 @@ class Level:
 
 
 def tensors_of(what: str, tree: Any) -> tuple[list[Tensor], Any]:
-    """The leaves of a function's result and its structure. Raises AutogradError unless all are float Tensors."""
+    """Leaves and structure of a result. Raises AutogradError unless all are float Tensors."""
     leaves, treedef = optree.tree_flatten(tree)
     for x in leaves:
         if not isinstance(x, Tensor) or not is_differentiable(x.dtype):

@@ -1,4 +1,4 @@
-"""Grad modes: no_grad, enable_grad, inference_mode, set_grad_enabled, as context managers and decorators."""
+"""Grad modes, as context managers and decorators."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class _Mode:
-    """Sets a flag while entered; re-entrant, and usable as a decorator of functions, generators and coroutines."""
+    """Sets a flag while entered; re-entrant, and a decorator of functions and generators."""
 
     _variable: ContextVar[bool] = grad_enabled
 
@@ -32,7 +32,7 @@ class _Mode:
         self._variable.reset(self._tokens.pop())
 
     def __call__(self, function: _F) -> _F:
-        """``function`` so that its body runs in this mode, however often a generator or coroutine is resumed."""
+        """``function`` with its body in this mode, also each time that a generator resumes."""
         if inspect.isgeneratorfunction(function):
 
             @wraps(function)
@@ -57,7 +57,7 @@ class _Mode:
         return wrapped  # type: ignore[return-value]
 
     def _fresh(self) -> _Mode:
-        """The same mode with its own tokens, because calls of a decorated function may overlap in threads."""
+        """The same mode with its own tokens, because calls may overlap in threads."""
         new = _Mode(self._flag)
         new._variable = self._variable
         return new
@@ -106,7 +106,8 @@ class inference_mode(_Mode):
 
 
 class set_grad_enabled(_Mode):
-    """Sets the grad mode at once; as a context manager until the end of the block, as a decorator for the function."""
+    """Sets the grad mode at once; as a context manager until the end of the block, as a decorator
+    for the function."""
 
     def __init__(self, mode: bool) -> None:
         super().__init__(bool(mode))
@@ -127,7 +128,7 @@ class set_grad_enabled(_Mode):
 
 
 class detect_anomaly(_Mode):
-    """Within it, every op records its call stack, and backward checks every gradient for NaN and Inf.
+    """Within it, ops record their call stacks, and backward checks gradients for NaN and Inf.
 
     The AnomalyError names the op and the user's lines of its stack.
     """

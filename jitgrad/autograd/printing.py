@@ -17,7 +17,8 @@ from jitgrad.core.tensor import Tensor
 
 @dataclass(frozen=True, slots=True)
 class PrintedOperand:
-    """An operand of a recorded op: result ``index`` of the entry ``source``, leaf number ``source``, or a constant."""
+    """An operand of a recorded op: result ``index`` of the entry ``source``, leaf number
+    ``source``, or a constant."""
 
     kind: str
     source: int

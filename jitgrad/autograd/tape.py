@@ -16,10 +16,10 @@ from jitgrad.core.tensor import Tensor
 
 
 class Tape:
-    """Lists the ops recorded while it is entered, in this thread. Tapes nest, and each open one lists every op.
+    """Lists the ops recorded while it is entered, in this thread. Tapes nest.
 
-    It turns recording on, also within ``no_grad``. It keeps descriptions only. The graph lives as long as its results,
-    and backward frees it as usual.
+    It turns recording on, also within ``no_grad``. It keeps descriptions only. The graph lives as
+    long as its results, and backward frees it as usual.
     """
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ def dtype_name(dtype: Dtype) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Aval:
-    """An abstract array: shape and dtype. ``weak`` marks an array that came from a Python scalar (NEP 50)."""
+    """An abstract array: shape and dtype; ``weak``: from a Python scalar (NEP 50)."""
 
     shape: Shape
     dtype: Dtype
@@ -65,7 +65,7 @@ def _scalar_aval(kind: type) -> Aval:
 
 
 class Count(int):
-    """A number that follows from a shape. Kernels take it as an argument, so another shape needs no new kernel."""
+    """A number that follows from a shape, and is an argument of kernels, not part of their text."""
 
 
 def aval_of_scalar(x: bool | int | float) -> Aval:
@@ -127,9 +127,9 @@ def normalize_shape(what: str, shape: Any) -> Shape:
         raise ShapeError(f"{what}: a shape is an int or a sequence of ints, got {shown(shape)}") from None
 
 
-# --- dtype rules -------------------------------------------------------------------------------------------------
-# A rule maps (operand avals, **attrs) to (dtype that each operand is cast to, dtype of the result), as in
-# NumPy's ufunc loops.
+# --- dtype rules ----------------------------------------------------------------------------------
+# A rule maps (operand avals, **attrs) to (dtype that each operand is cast to, dtype of the result),
+# as in NumPy's ufunc loops.
 
 DtypeRule = Callable[..., tuple[tuple[Dtype, ...], Dtype]]
 
@@ -185,7 +185,8 @@ def float_dtype_for(dtype: Dtype) -> Dtype:
 
 
 def float_dtype(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
-    """All operands and the result in the float dtype that the common dtype promotes to (``np.exp``'s rule)."""
+    """Operands and result in the float dtype to which the common dtype promotes, as in
+    ``np.exp``."""
     dtype = float_dtype_for(promote(*avals))
     return (dtype,) * len(avals), dtype
 

@@ -102,7 +102,8 @@ class _Defaults:
 
 
 def set_default_dtype(dtype: Any) -> None:
-    """Set the dtype that Python floats get in ``jg.tensor`` and creation functions (float32 or float64).
+    """Set the dtype that Python floats get in ``jg.tensor`` and creation functions (float32 or
+    float64).
 
     Raises:
         DtypeError: if ``dtype`` is no floating dtype.

@@ -15,7 +15,7 @@ class Interpreter(Protocol):
     tracing: bool
 
     def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        """The result Tensor (or tuple of Tensors) of ``op``; operands are Tensors, arrays and Python numbers."""
+        """The result Tensor(s) of ``op``; operands are Tensors, arrays and Python numbers."""
 
     def write(self, target: Any, value: Any) -> None:
         """Replace the contents of ``target`` in place by ``value`` of the same shape and dtype."""
@@ -33,11 +33,11 @@ class Interpreter(Protocol):
         """The present contents of ``tensor``: an array, or a traced Value."""
 
     def explain_missing_value(self, tensor: Any, what: str) -> Exception:
-        """The error for Python code that asks (through ``what``) for data, which a trace does not have."""
+        """The error for the operation ``what``, which needs data that a trace does not have."""
 
 
 class CurrentInterpreter:
-    """A ContextVar whose default is the eager interpreter, which sets itself because it needs Tensor."""
+    """A ContextVar whose default is the eager interpreter, which registers itself."""
 
     __slots__ = ("_variable", "eager")
 

@@ -1,4 +1,4 @@
-"""`apply_op`, the one door of every op: the current interpreter runs the op, and the tape records it."""
+"""`apply_op`, the one door of every op: the interpreter runs it, and the tape records it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from jitgrad.core.tensor import Tensor, check_supported
 
 
 def apply_op(op: OpDef, *operands: Any, **attrs: Any) -> Any:
-    """Apply ``op`` to Tensors, arrays and numbers under the current interpreter, and record it on the tape.
+    """Apply ``op`` to Tensors, arrays and numbers, and record it on the tape.
 
-    Attributes are exactly the keywords given here. Nothing is read from the caller's frame or from a closure, so any
-    difference between two calls is a difference between their TraceNodes.
+    Attributes are exactly the keywords given here. Nothing is read from the caller's frame or from
+    a closure, so any difference between two calls is a difference between their TraceNodes.
 
     Returns:
         A Tensor, or a tuple of Tensors where ``op.multiple``.

@@ -1,4 +1,4 @@
-"""All exceptions and warnings: one class per cause, each a subclass of the builtin that it resembles."""
+"""All exceptions and warnings: one class per cause, derived from a similar builtin."""
 
 from __future__ import annotations
 

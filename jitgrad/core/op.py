@@ -1,4 +1,4 @@
-"""`OpDef`, the record of an op, which eager execution, tracing, gradients, kernels and tests all read."""
+"""`OpDef`, the record of an op, which eager execution, gradients, kernels and tests read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Kind(Enum):
 
     ELEMENTWISE = "elementwise"  # one scalar expression per output element; operands broadcast
     REDUCE = "reduce"  # a monoid over the axes in attr ``axis``, which disappear from the shape
-    MOVEMENT = "movement"  # the same elements at other indices: broadcast_to, reshape, permute_dims, ...
+    # the same elements at other indices: broadcast_to, reshape, permute_dims, ...
+    MOVEMENT = "movement"
     INDEX = "index"  # no operands: each element is a function of its own index (iota)
     OPAQUE = "opaque"  # anything else: runs as a call of its own
     FUSED = "fused"  # a group of the compiler; attr ``body`` is its graph
@@ -33,11 +34,12 @@ Vjp = Callable[..., Any]
 class OpDef:
     """One op.
 
-    ``eager(*arrays, **attrs)`` computes it with NumPy, on arrays of the operand dtypes. ``abstract(avals, attrs)``
-    gives the avals of its results. ``vjp`` is either a tuple with one function (or None) per
-    operand, each returning that operand's gradient, or a single function returning a tuple; both are called as
-    ``(g, out, *operands, **attrs)`` on Tensors and are written in ops. A parameter whose name starts with an
-    underscore is not read, so nothing is saved for it: the vjp gets the operand's Aval (shape and dtype) instead.
+    ``eager(*arrays, **attrs)`` computes it with NumPy, on arrays of the operand dtypes.
+    ``abstract(avals, attrs)`` gives the avals of its results. ``vjp`` is either a tuple with one
+    function (or None) per operand, each returning that operand's gradient, or a single function
+    returning a tuple; both are called as ``(g, out, *operands, **attrs)`` on Tensors and are
+    written in ops. A parameter whose name starts with an underscore is not read, so nothing is
+    saved for it: the vjp gets the operand's Aval (shape and dtype) instead.
     """
 
     name: str
@@ -67,13 +69,14 @@ class OpDef:
 
 
 def missing_vjp(_g: Any, _out: Any, *_operands: Any, **_attrs: Any) -> Any:
-    """The vjp of an op without one: backward refuses it, because a missing term makes a gradient wrong."""
+    """The vjp of an op without one: backward refuses it, for the gradient would be wrong."""
     raise AutogradError("a gradient reaches an op without a vjp")
 
 
 REGISTRY: dict[str, OpDef] = {}
 
-# Functions that a scalar expression may call; vecmath and the intrinsics of kernels provide all of them.
+# Functions that a scalar expression may call; vecmath and the intrinsics of kernels provide all of
+# them.
 SCALAR_FUNCTIONS = frozenset(
     "abs exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh "
     "tanh asinh acosh atanh sigmoid softplus erf erfc atan2 hypot pow logaddexp copysign nextafter floor "
@@ -83,7 +86,7 @@ SCALAR_FUNCTIONS = frozenset(
 
 
 def parse_signature(signature: str) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:
-    """``"name(x, y, *, attr)"`` -> (name, operands, attrs, variadic). ``*xs`` makes the op variadic."""
+    """``"name(x, y, *, attr)"`` -> (name, operands, attrs, variadic); ``*xs``: variadic."""
     try:
         tree = ast.parse(f"def {signature}: pass").body[0]
         assert isinstance(tree, ast.FunctionDef)
@@ -96,7 +99,8 @@ def parse_signature(signature: str) -> tuple[str, tuple[str, ...], tuple[str, ..
 
 
 def _reads(vjp: Vjp | None, operands: int) -> tuple[frozenset[int], bool]:
-    """Which operand positions, and whether the output, ``vjp(g, out, *operands)`` reads, by its parameter names."""
+    """The operand positions that ``vjp`` reads, and whether it reads the output, by its
+    parameters."""
     if vjp is None:
         return frozenset(), False
     names: list[str] = []
@@ -144,7 +148,7 @@ def define(
     register: bool = True,
     **rest: Any,
 ) -> OpDef:
-    """Make an OpDef from its signature and check that its parts agree; built-in ops enter the registry.
+    """Make an OpDef and check that its parts agree; built-in ops enter the registry.
 
     Raises:
         OpDefinitionError: if the parts contradict each other or the name is taken.
@@ -185,7 +189,8 @@ def define_elementwise(
     dtypes: DtypeRule = float_dtype,
     **rest: Any,
 ) -> OpDef:
-    """Define an elementwise op: operands broadcast, dtypes follow ``dtypes``, ``scalar`` is the kernel expression."""
+    """Define an elementwise op: operands broadcast, dtypes follow ``dtypes``, ``scalar`` is the
+    kernel expression."""
     name, _, attrs, _ = parse_signature(signature)
 
     def result(avals: Sequence[Aval], attributes: Mapping[str, Any]) -> Aval:

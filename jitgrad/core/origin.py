@@ -1,4 +1,4 @@
-"""The user's line that an op came from; the only file that reads stack frames, and only for printing."""
+"""The user's line of an op, for printing; the only file that reads stack frames."""
 
 from __future__ import annotations
 
@@ -46,14 +46,15 @@ class Origin:
 
     @staticmethod
     def capture() -> Origin:
-        """The innermost frame of the user, or the origin that `at_origin` set. Origins are only printed."""
+        """The innermost line of the user, or the origin that `at_origin` set."""
         pinned = _pinned.get()
         if pinned is not None:
             return pinned
         frame = sys._getframe(1)
         while frame is not None:
             filename = frame.f_code.co_filename
-            internal = _INTERNAL.get(filename)  # saves a call: this runs for every op, and most frames are internal
+            # saves a call: this runs for every op, and most frames are internal
+            internal = _INTERNAL.get(filename)
             if internal is None:
                 internal = _is_internal(filename)
             if not internal:
@@ -80,7 +81,8 @@ _pinned: ContextVar[Origin | None] = ContextVar("pinned_origin", default=None)
 
 @contextmanager
 def at_origin(origin: Origin) -> Iterator[None]:
-    """Within it, ops have the given origin: a replayed op and the gradient of an op belong to the op's line."""
+    """Within it, ops have the given origin: a replayed op and the gradient of an op belong to the
+    op's line."""
     token = _pinned.set(origin if origin.line else _pinned.get())
     try:
         yield
@@ -89,12 +91,12 @@ def at_origin(origin: Origin) -> Iterator[None]:
 
 
 def is_user_file(filename: str) -> bool:
-    """Whether code from ``filename`` is the user's (neither jitgrad's nor the standard library's)."""
+    """Whether ``filename`` is neither jitgrad's nor the standard library's."""
     return not _is_internal(filename)
 
 
 def stack_text(limit: int = 12) -> str:
-    """The user's part of the current call stack, innermost last, one ``file:line in function`` per line."""
+    """The user's call stack, innermost last, one ``file:line in function`` per line."""
     frame = sys._getframe(1)
     lines: list[str] = []
     while frame is not None and len(lines) < limit:

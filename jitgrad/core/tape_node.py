@@ -14,14 +14,15 @@ from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin, stack_text
 from jitgrad.core.tensor import Storage, Tensor
 
-# define() examines this many operands of a variadic op. A vjp that reads the last of them reads all further ones.
+# define() examines this many operands of a variadic op. A vjp that reads the last of them reads all
+# further ones.
 LAST_COUNTED = 63
 
 _sequence = count()
 
 
 def next_sequence() -> int:
-    """A number larger than that of every node recorded so far, and smaller than that of every later one."""
+    """A number between those of the nodes recorded so far and those of later nodes."""
     return next(_sequence)
 
 
@@ -37,7 +38,7 @@ def edge_of(x: Any) -> Edge:
 
 
 class SavedTensor:
-    """A tensor saved for backward: its data and version, not the Tensor, whose node would form a cycle."""
+    """A tensor saved for backward, without its node, which would form a cycle."""
 
     __slots__ = ("aval", "data", "edge", "storage", "version")
 
@@ -122,7 +123,8 @@ class Node:
         self.origin = Origin.capture()
         self.stack = stack_text() if anomaly_detection.get() else ""
         self.hooks: dict[int, list[Callable[[Tensor], Tensor | None]]] | None = None
-        self.retained: dict[int, weakref.ref[Tensor]] | None = None  # results whose gradient goes into .grad
+        # results whose gradient goes into .grad
+        self.retained: dict[int, weakref.ref[Tensor]] | None = None
         needed, needs_out = _needs(op, edges)
         self.saved = tuple([_keep(x, edges[k], k in needed) for k, x in enumerate(operands)])
         self.saved_outs: tuple[Any, ...] = self.out_avals
@@ -136,7 +138,7 @@ class Node:
         return self.hooks.setdefault(index, [])
 
     def retain_grad(self, tensor: Tensor) -> None:
-        """Let backward put the gradient of ``tensor``, a result of this node, into its ``.grad``."""
+        """Let backward store the gradient of ``tensor``, a result of this node, in ``.grad``."""
         if self.retained is None:
             self.retained = {}
         self.retained[tensor._out_index] = weakref.ref(tensor)

@@ -1,4 +1,4 @@
-"""Tensor: an array or a traced Value, plus autograd state; `jitgrad.ops` attaches functions and operators."""
+"""Tensor: an array or a traced Value, plus autograd state; `jitgrad.ops` attaches operators."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SUPPORTED = "?bhilqBHILQefd"
 
 
 class Lineage(NamedTuple):
-    """The tensor that owns the memory of a view, and the view ops that lead from the owner to the view.
+    """The tensor that owns the memory of a view, and the view ops from it to the view.
 
-    ``kept`` keeps the owner alive if all steps are ops. An in-place change of one view must reach the history of the
-    other views through the owner, even if the owner was a temporary.
+    ``kept`` keeps the owner alive if all steps are ops. An in-place change of one view must reach
+    the history of the other views through the owner, even if the owner was a temporary.
     """
 
     root: weakref.ref[Tensor]
@@ -34,14 +34,15 @@ class Lineage(NamedTuple):
 
 
 class Storage:
-    """The memory that a tensor and its views share: its number of changes, and the line of the last one."""
+    """The memory of a tensor and its views: its number of changes, and the line of the last one."""
 
     __slots__ = ("version", "changed_at", "_sharers")
 
     def __init__(self) -> None:
         self.version = 0
         self.changed_at = Origin()
-        self._sharers: list[weakref.ref[Tensor]] = []  # empty while one tensor alone uses this memory
+        # empty while one tensor alone uses this memory
+        self._sharers: list[weakref.ref[Tensor]] = []
 
     def bump(self, origin: Origin | None = None) -> None:
         """Count a change made at ``origin`` (None: the user's current line)."""
@@ -49,10 +50,12 @@ class Storage:
         self.changed_at = Origin.capture() if origin is None else origin
 
     def share(self, parent: Tensor, view: Tensor, op: OpDef | None = None, attrs: Mapping[str, Any] = _NONE) -> None:
-        """Record ``view`` as another user of this memory, made from ``parent`` by ``op`` (None: not by an op)."""
+        """Record ``view`` as another user of this memory, made from ``parent`` by ``op`` (None: not
+        by an op)."""
         root, steps, kept = parent._view or (weakref.ref(parent), (), parent)
         view._view = Lineage(root, (*steps, (op, attrs)), None if op is None else kept)
-        if len(self._sharers) & (len(self._sharers) + 1) == 0:  # at 2**k - 1 entries: drop the dead ones
+        # at 2**k - 1 entries: drop the dead ones
+        if len(self._sharers) & (len(self._sharers) + 1) == 0:
             self._sharers = list({id(t): ref for ref in self._sharers if (t := ref()) is not None}.values())
         latest = [ref() for ref in self._sharers[-2:]]
         self._sharers.extend(weakref.ref(t) for t in (parent, view) if not any(t is other for other in latest))
@@ -64,7 +67,7 @@ class Storage:
 
 
 class Donated:
-    """Replaces the data of a donated tensor, so that any use of the data is an error that names the function."""
+    """Replaces the data of a donated tensor: any use is an error that names the function."""
 
     __slots__ = ("_function",)
 
@@ -90,7 +93,7 @@ class Donated:
 
 
 class HookHandle:
-    """The result of ``register_hook``: ``remove()`` removes the hook; a second call does nothing."""
+    """The result of ``register_hook``; a second ``remove()`` does nothing."""
 
     __slots__ = ("_hook", "_hooks")
 
@@ -112,8 +115,8 @@ _new = object.__new__
 class Tensor:
     """An n-dimensional array that takes part in autograd.
 
-    Made by :func:`jitgrad.core.tensor` and the creation functions. Inside ``@jit`` it may hold a traced Value in place of
-    data; asking such a tensor for its numbers raises TracedValueError.
+    Made by :func:`jitgrad.core.tensor` and the creation functions. Inside ``@jit`` it may hold a
+    traced Value in place of data; asking such a tensor for its numbers raises TracedValueError.
     """
 
     __slots__ = ("_data", "_aval", "_requires_grad", "_grad", "grad_fn", "_out_index", "_memory", "_hooks", "_view",
@@ -130,7 +133,8 @@ class Tensor:
     _address: int  # of the data, if kernels can use it without a copy (0: unknown)
 
     def __init__(self, data: Any, aval: Aval | None = None, storage: Storage | None = None) -> None:
-        """Wrap ``data`` (an ndarray, not copied, or a Value). Users call ``jg.tensor`` or ``jg.asarray`` instead."""
+        """Wrap ``data`` (an ndarray, not copied, or a Value). Users call ``jg.tensor`` or
+        ``jg.asarray`` instead."""
         if type(data) is Value:
             aval = data.aval
         elif type(data) is not np.ndarray:
@@ -148,7 +152,7 @@ class Tensor:
 
     @staticmethod
     def of_result(data: np.ndarray[Any, Any], aval: Aval, address: int = 0) -> Tensor:
-        """A new leaf over ``data`` with a given ``aval``: the cheapest constructor, for results of compiled programs.
+        """A new leaf over ``data``: the cheapest constructor, for results of programs.
 
         ``address`` is that of the data, if kernels can use it without a copy.
         """
@@ -172,7 +176,7 @@ class Tensor:
     def _storage(self, storage: Storage) -> None:
         self._memory = storage
 
-    # --- shape and dtype -----------------------------------------------------------------------------------------
+    # --- shape and dtype --------------------------------------------------------------------------
 
     @property
     def aval(self) -> Aval:
@@ -215,7 +219,7 @@ class Tensor:
         self.requires_grad_(flag)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Let this leaf collect gradients (or stop it). Raises DtypeError unless its dtype is floating."""
+        """Let this leaf collect gradients, or not. Raises DtypeError unless it is floating."""
         if requires_grad and not is_differentiable(self.dtype):
             raise DtypeError(f"requires_grad_: only floating tensors have gradients; this one is {self.aval}")
         if not requires_grad and self.grad_fn is not None:
@@ -235,7 +239,7 @@ class Tensor:
             raise ArgumentError(f".grad of a tensor {self.aval} must be None or a tensor of that shape, got {given}")
         current_interpreter.get().write_grad(self, value)
 
-    # --- data ----------------------------------------------------------------------------------------------------
+    # --- data -------------------------------------------------------------------------------------
 
     def concrete(self, what: str) -> np.ndarray[Any, Any]:
         """The array, for the Python operation ``what``.
@@ -253,7 +257,7 @@ class Tensor:
         return data  # type: ignore[no-any-return]
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The data as an ndarray that shares memory. Raises AutogradError if this tensor requires grad."""
+        """The data, not copied. Raises AutogradError if this tensor requires grad."""
         if self._requires_grad:
             raise AutogradError(
                 "numpy() on a tensor that requires grad would cut it from its gradient: call .detach() first"
@@ -311,10 +315,10 @@ class Tensor:
     def __dlpack_device__(self) -> Any:
         return self.concrete("__dlpack_device__").__dlpack_device__()
 
-    # --- hooks ---------------------------------------------------------------------------------------------------
+    # --- hooks ------------------------------------------------------------------------------------
 
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> HookHandle:
-        """Call ``hook(grad)`` when this tensor's gradient is known; a result that is not None replaces it.
+        """Call ``hook(grad)`` on this tensor's gradient; a result other than None replaces it.
 
         Returns a handle whose ``remove()`` removes the hook.
         """
@@ -329,7 +333,7 @@ class Tensor:
         hooks.append(hook)
         return HookHandle(hooks, hook)
 
-    # --- printing ------------------------------------------------------------------------------------------------
+    # --- printing ---------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         if type(self._data) is Donated:
@@ -344,7 +348,7 @@ class Tensor:
         return f"tensor({text}, dtype={data.dtype}{grad})"
 
     def __format__(self, spec: str) -> str:
-        """A tensor of one element formats as its number (``f"{loss:.3f}"``); others only without a format."""
+        """A tensor of one element formats as its number; others only without a format."""
         return format(self.item(), spec) if spec else str(self)
 
     __hash__ = object.__hash__
@@ -372,7 +376,7 @@ class Tensor:
 
 
 def check_supported(what: str, dtype: Any) -> Dtype:
-    """``dtype`` as a NumPy dtype. Raises DtypeError for complex, object, string and other dtypes."""
+    """``dtype`` as a NumPy dtype. Raises DtypeError for complex, object and other dtypes."""
     result: Dtype
     try:
         result = np.dtype(dtype)

@@ -1,1 +1,1 @@
-"""Runs ops at once on NumPy arrays: scalar expressions, float16, pooled results; imports core, vecmath."""
+"""Runs ops at once on NumPy arrays; imports core, vecmath."""

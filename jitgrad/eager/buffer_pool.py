@@ -1,9 +1,10 @@
-"""A pool of reference-counted buffers for results, which reuses unreferenced memory instead of freeing it.
+"""A pool of reference-counted buffers, which reuses memory instead of freeing it.
 
-The page faults of a fresh large buffer cost more than the arithmetic that fills it. In a training loop the second
-step therefore writes into the memory of the first. Every array of the pool is a view of a block. NumPy makes any
-view of a view refer to the block itself, so a block without further references is free. This needs no destructor,
-no weak reference, and no cooperation from the owner of the array.
+The page faults of a fresh large buffer cost more than the arithmetic that fills it. In a training
+loop the second step therefore writes into the memory of the first. Every array of the pool is a
+view of a block. NumPy makes any view of a view refer to the block itself, so a block without
+further references is free. This needs no destructor, no weak reference, and no cooperation from the
+owner of the array.
 """
 
 from __future__ import annotations
@@ -27,13 +28,15 @@ DATA_FIELD = 16  # PyArrayObject: reference count, type, data (the NumPy C ABI)
 
 _REMEMBERED_SHAPES = 4096
 
-_Entry = tuple[np.ndarray[Any, Any], int, int]  # a block; address and offset of its first aligned byte
+# a block; address and offset of its first aligned byte
+_Entry = tuple[np.ndarray[Any, Any], int, int]
 
 
 def _idle_references() -> int:
     """The result of getrefcount for a free block, to which its entry and a local name refer.
 
-    Measured, because whether the argument counts depends on the interpreter (since 3.14 it does not).
+    Measured, because whether the argument counts depends on the interpreter (since 3.14 it does
+    not).
     """
     entry = (np.empty(1, np.uint8), 0, 0)
     block = entry[0]
@@ -61,7 +64,8 @@ class PoolStats:
 
 @dataclass(slots=True)
 class _SizeClass:
-    """Blocks of one size, least recently used first; ``fresh`` counts the next allocations without a search."""
+    """Blocks of one size, least recently used first; ``fresh``: next allocations without a
+    search."""
 
     size: int
     blocks: deque[_Entry] = field(default_factory=deque)
@@ -192,7 +196,7 @@ class Pool:
             return block, address_of(block) + offset, offset
 
     def _review(self) -> None:
-        """Free blocks while more than a third of the memory is unused, longest unused sizes first."""
+        """Free blocks, longest unused sizes first, until a third of the memory is unused."""
         in_use = self._in_use()
         allowed = max(_SLACK, in_use // 2)
         for group in sorted(self._classes.values(), key=lambda group: group.used_at):
@@ -222,7 +226,8 @@ class Pool:
     def _busy(self, group: _SizeClass) -> Iterator[int]:
         for entry in tuple(group.blocks):
             block = entry[0]
-            # the tuple made here shares the entry itself, so the count of an idle block is unchanged
+            # the tuple made here shares the entry itself, so the count of an idle block is
+            # unchanged
             if getrefcount(block) != _IDLE_REFERENCES:
                 yield group.size
 

@@ -1,8 +1,8 @@
 """Elementwise ops on float16, with the same bits as in kernels, and whether kernels have float16.
 
-An op computes in float32 and rounds its result once. For ``+ - * /`` and square roots that is the correctly rounded
-float16 result, as in NumPy's loops, because float32 has the necessary 2 * 11 + 2 bits (S. A. Figueroa, "When is double
-rounding innocuous?", SIGNUM Newsletter 30, 1995).
+An op computes in float32 and rounds its result once. For ``+ - * /`` and square roots that is the
+correctly rounded float16 result, as in NumPy's loops, because float32 has the necessary 2 * 11 + 2
+bits (S. A. Figueroa, "When is double rounding innocuous?", SIGNUM Newsletter 30, 1995).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OF_THE_FORMAT = frozenset({"nextafter"})  # the next float16 is not the next fl
 
 @cache
 def in_kernels() -> bool:
-    """Whether the CPU converts vectors of float16; without that LLVM calls a function for each number."""
+    """Whether the CPU converts vectors of float16; else LLVM calls a function per number."""
     return platform.machine() in ("aarch64", "arm64") or bool(FEATURES.get("F16C", False))
 
 
@@ -43,7 +43,8 @@ def compute_dtype(dtype: Dtype) -> Dtype:
 
 @cache
 def _parts(scalar: str) -> tuple[frozenset[str], int, bool]:
-    """(functions that ``scalar`` calls, number of its operators, whether its constants are exact in float16)."""
+    """(functions that ``scalar`` calls, number of its operators, whether its constants are exact in
+    float16)."""
     nodes = list(ast.walk(ast.parse(scalar, mode="eval")))
     called = {n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
     called |= {"pow" for n in nodes if isinstance(n, ast.Pow)}
@@ -61,23 +62,25 @@ def is_exact(scalar: str) -> bool:
 
 
 def has_kernel_form(op: OpDef) -> bool:
-    """Whether kernels can compute ``op`` on float16. Functions of users are called eagerly with float16."""
+    """Whether kernels can compute ``op`` on float16; functions of users are called eagerly."""
     return op.scalar is not None and op.function is None and not _parts(op.scalar)[0] & _OF_THE_FORMAT
 
 
 @cache
 def _rounds_once(scalar: str) -> bool:
-    """Whether NumPy's loops for float16, which round the result of each, round only once for the expression."""
+    """Whether NumPy's loops for float16, which round the result of each, round only once for the
+    expression."""
     called, operators, exact_constants = _parts(scalar)
     return called <= _EXACT | _ROUNDING and operators + len(called & _ROUNDING) <= 1 and exact_constants
 
 
 def eager_function(op: OpDef, dtypes: Sequence[Dtype]) -> Callable[..., Any]:
-    """The NumPy function of the elementwise ``op`` for operands of ``dtypes``, with the same bits as kernels."""
+    """The NumPy function of the elementwise ``op`` on ``dtypes``, with the bits of kernels."""
     if HALF not in dtypes or not has_kernel_form(op):
         return op.eager
     assert op.scalar is not None
-    as_numpy = is_exact(op.scalar) or (_rounds_once(op.scalar) and not op.attrs)  # attributes are not rounded
+    # attributes are not rounded
+    as_numpy = is_exact(op.scalar) or (_rounds_once(op.scalar) and not op.attrs)
     return op.eager if as_numpy else _in_single(op)
 
 
@@ -85,7 +88,8 @@ def eager_function(op: OpDef, dtypes: Sequence[Dtype]) -> Callable[..., Any]:
 def _in_single(op: OpDef) -> Callable[..., Any]:
     """``op`` computed with the functions of kernels in float32, and rounded at the end.
 
-    One varying operand has at most 65,536 values. If it has more elements than that, results come from a table.
+    One varying operand has at most 65,536 values. If it has more elements than that, results come
+    from a table.
     """
 
     def compute(*arrays: np.ndarray[Any, Any], **attrs: Any) -> Any:

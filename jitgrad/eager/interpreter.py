@@ -1,4 +1,4 @@
-"""The eager interpreter, which is the default: runs the NumPy function of each op on converted operands."""
+"""The eager interpreter: runs the NumPy function of each op on converted operands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from jitgrad.eager.float16 import eager_function
 
 
 def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[str, Any]) -> Any:
-    """The NumPy result of ``op``. Elementwise operands are converted to the loop's dtypes, results to the op's."""
+    """The NumPy result of ``op``, in the op's dtype."""
     if op.kind is Kind.ELEMENTWISE:
         pooled = None
         if attrs:
@@ -31,7 +31,8 @@ def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[
             dtypes, out, function, pooled = _loop(op, *[(a.shape, a.dtype, a.weak) for a in avals])
         arrays = [np.asarray(x, dtype) for x, dtype in zip(arrays, dtypes, strict=True)]
         with np.errstate(all="ignore"):
-            if pooled is not None and all(x.flags.c_contiguous for x in arrays):  # as NumPy's result would be
+            # as NumPy's result would be
+            if pooled is not None and all(x.flags.c_contiguous for x in arrays):
                 return function(*arrays, out=buffer_pool.empty_buffer(pooled, out))
             result = function(*arrays, **attrs)
         return np.asarray(result, out)
@@ -52,9 +53,11 @@ _LARGE = 1 << 20  # bytes of a result whose allocation takes longer than its com
 def _loop(
     op: OpDef, *fields: tuple[Shape, Dtype, bool]
 ) -> tuple[tuple[Dtype, ...], Dtype, Callable[..., Any], Shape | None]:
-    """For an elementwise ``op`` without attributes: dtypes of operands and result, NumPy function, and pooled shape.
+    """For an elementwise ``op`` without attributes: dtypes of operands and result, NumPy function,
+    and pooled shape.
 
-    The last is the shape of a large result that the function can write into a given buffer, else None.
+    The last is the shape of a large result that the function can write into a given buffer, else
+    None.
 
     Raises:
         ShapeError: if the shapes do not broadcast.
@@ -74,7 +77,7 @@ def run_on_arrays(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]
 
 
 def checked_result(op: OpDef, result: Any, expected: Aval) -> np.ndarray[Any, Any]:
-    """``result`` of ``op`` in the dtype of ``expected``. Raises ShapeError if its shape is another."""
+    """``result`` in the dtype of ``expected``. Raises ShapeError if its shape differs."""
     array = np.asarray(result, expected.dtype)
     if array.shape != expected.shape:
         raise ShapeError(f"{op.name} returned shape {array.shape}, its shape rule says {expected.shape}")

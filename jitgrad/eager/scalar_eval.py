@@ -42,7 +42,8 @@ BLOCK_ELEMENTS = 8192  # the temporaries of an expression stay in the L1 and L2 
 def blockwise(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` of arrays of one float dtype, applied block by block.
 
-    The temporaries of whole arrays would be fresh memory, whose page faults cost several times the arithmetic.
+    The temporaries of whole arrays would be fresh memory, whose page faults cost several times the
+    arithmetic.
     """
 
     def call(*arrays: np.ndarray[Any, Any]) -> Any:
@@ -67,10 +68,10 @@ def scalar_functions(fused: bool = False) -> Mapping[str, Any]:
 
 
 def evaluate_scalar(op: OpDef, *arrays: Any, **attrs: Any) -> np.ndarray[Any, Any]:
-    """``op.scalar`` on ``arrays``, in the dtypes of the op's rule: the result that a kernel must give.
+    """``op.scalar`` on ``arrays``, in the dtypes of the op's rule, as in a kernel.
 
-    Constants take the dtype of the operands. A conditional expression evaluates both sides and selects, as a vectorised
-    kernel does.
+    Constants take the dtype of the operands. A conditional expression evaluates both sides and
+    selects, as a vectorised kernel does.
 
     Raises:
         ArgumentError: ``op`` has no scalar expression.

@@ -31,7 +31,7 @@ _INTROSPECTION = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """``root.attr.attr``: an outside name that a line loads, with the attributes that it loads from there."""
+    """``root.attr.attr``: an outside name in a line, with the attributes loaded from it."""
 
     kind: Literal["global", "free", "import"]
     root: str
@@ -44,11 +44,11 @@ class Chain:
 
 @dataclass(slots=True)
 class CodeFacts:
-    """The reads and writes of one code object, and the code nested in it (with the imports that it inherits).
+    """The reads and writes of one code object, and its nested code (with inherited imports).
 
-    ``loads`` and ``stores`` map attribute names to the first line that mentions them. ``probes`` holds attributes that
-    may be absent (``hasattr``). ``introspects``: the code may read attributes that it does not name. ``compares``: the
-    code may call ``__eq__`` of an object.
+    ``loads`` and ``stores`` map attribute names to the first line that mentions them. ``probes``
+    holds attributes that may be absent (``hasattr``). ``introspects``: the code may read attributes
+    that it does not name. ``compares``: the code may call ``__eq__`` of an object.
     """
 
     chains: list[Chain] = field(default_factory=list)
@@ -63,7 +63,7 @@ class CodeFacts:
 
 
 def read_code(code: CodeType, aliases: Aliases | None = None) -> CodeFacts:
-    """The facts about ``code`` (shared: do not change); ``aliases`` are imports of the outer code, in its cells."""
+    """The facts about ``code`` (do not change them); ``aliases``: imports of the outer code."""
     return _Scan(code, aliases).run() if aliases else _read_alone(code)
 
 
@@ -146,7 +146,7 @@ class _Scan:
         self.facts.introspects |= name in _INTROSPECTION
 
     def constant_name(self, k: int) -> str | None:
-        """The second argument of the call whose callee instruction ``k`` loads, if it is a string constant."""
+        """The second argument of the call of instruction ``k``'s name, if a string constant."""
         depth, name = 0, None
         for here in self.instructions[k + 1 :]:
             if name is not None and here.opname in _CALL and depth in (2, 3):
@@ -180,7 +180,7 @@ class _Scan:
             self.start_local(value[-1])
 
     def load(self, instruction: dis.Instruction) -> None:
-        """Handle a local, cell or constant; only imported locals and cells of outer functions start a chain."""
+        """Start a chain at an imported local or a cell of an outer function."""
         names = instruction.argval if isinstance(instruction.argval, tuple) else (instruction.argval,)
         if instruction.opname == "LOAD_CONST":
             return

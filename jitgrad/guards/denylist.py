@@ -1,4 +1,4 @@
-"""Values that a traced function must not read, because no guard can notice their changes, with remedies."""
+"""Values whose changes no guard can notice, with remedies for code that reads them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _NAMED = {
 
 @lru_cache(maxsize=4096)
 def is_library_file(filename: str) -> bool:
-    """Whether ``filename`` belongs to jitgrad, the standard library or a package: these are trusted not to change."""
+    """Whether ``filename`` belongs to jitgrad or a library, which are trusted not to change."""
     path = os.path.abspath(filename)
     return (
         not is_user_file(filename)
@@ -58,7 +58,7 @@ def is_library_file(filename: str) -> bool:
 
 
 def is_library_module(name: str) -> bool:
-    """Whether the module ``name`` is a library's. ``__main__`` and modules without a file are the user's."""
+    """Whether the module ``name`` is a library's; modules without a file are the user's."""
     if name == "__main__":
         return False
     file = getattr(sys.modules.get(name), "__file__", None)
@@ -104,14 +104,14 @@ def random_state(value: Any) -> Any:
 
 
 def is_consumed_by_reading(value: Any) -> bool:
-    """Whether ``value`` is a generator, a file or another library iterator: reading it uses it up."""
+    """Whether ``value`` is a generator, file or other iterator, which reading uses up."""
     if isinstance(value, BuiltinFunctionType | type) or not isinstance(value, collections.abc.Iterator):
         return False
     return is_library_class(type(value))
 
 
 def imported_module(name: str, scope: dict[str, Any]) -> Any:
-    """The module of ``import name``; a user's module is imported now, because its attributes are guarded."""
+    """The module of ``import name``; a user's module is imported now, for its guards."""
     try:
         full = importlib.util.resolve_name(name, scope.get("__package__") or "")
         if full in sys.modules:

@@ -1,4 +1,4 @@
-"""Finds everything that a function can read from outside, by a walk over its code and the values that it names."""
+"""Finds everything that a function can read from outside, by a walk over code and values."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _DESCRIPTORS = (property, staticmethod, classmethod, cached_property, partialmet
 
 @dataclass(frozen=True, slots=True)
 class _Visit:
-    """A value to visit; ``mentioned``: code names it, and it is not only a neighbour of a named value."""
+    """A value to visit; ``mentioned``: code names it, and not only its container."""
 
     value: Any
     path: Path
@@ -80,7 +80,7 @@ class _Suspect:
 
 
 class Discovery:
-    """The walk. ``run`` visits values until it meets neither a new value nor a new attribute name."""
+    """The walk, which ends when it meets neither a new value nor a new attribute name."""
 
     def __init__(self, user_files: frozenset[str]) -> None:
         self.checks: list[Check] = []
@@ -100,7 +100,7 @@ class Discovery:
         self._suspects: list[_Suspect] = []
         self._queue: deque[_Visit] = deque()
 
-    # --- the loop ------------------------------------------------------------------------------------------------
+    # --- the loop ---------------------------------------------------------------------------------
 
     def enqueue(self, value: Any, path: Path, origin: Origin = NOWHERE, mentioned: bool = True) -> None:
         if not isinstance(value, _PLAIN):
@@ -160,12 +160,12 @@ class Discovery:
                 return
         self._object(visit)
 
-    # --- values --------------------------------------------------------------------------------------------------
+    # --- values -----------------------------------------------------------------------------------
 
     def _tensor(self, visit: _Visit) -> None:
         earlier = self.tensors.get(id(visit.value))
         if earlier is None or (earlier[0].text.endswith("]") and not visit.path.text.endswith("]")):
-            self.tensors[id(visit.value)] = (visit.path, visit.value)  # model.weight reads better than optimizer.params[0]
+            self.tensors[id(visit.value)] = (visit.path, visit.value)  # model.weight, not params[0]
 
     def _check_tensors(self) -> None:
         """Check shapes, dtypes and flags; the data of a tensor are inputs of the program."""
@@ -263,7 +263,7 @@ class Discovery:
         self.open(value, visit.path, visit.origin, visit.mentioned)
 
     def open(self, value: Any, path: Path, origin: Origin, mentioned: bool) -> None:
-        """Guard the attributes of ``value`` that reachable code mentions, also code that is reached later."""
+        """Guard the attributes of ``value`` that reachable code mentions, now or later."""
         opened_before = self._opened.get(id(value))
         if isinstance(opened_before, OpenObject):
             opened_before.mentioned |= mentioned
@@ -282,7 +282,7 @@ class Discovery:
         self.objects.append(opened)
 
     def is_user_class(self, cls: type) -> bool:
-        """Whether ``cls`` may change: it is not a library's, or is defined in the file of the traced function."""
+        """Whether ``cls`` is not a library's, or is defined beside the traced function."""
         file = getattr(sys.modules.get(cls.__module__), "__file__", None)
         return file in self._user_files or not is_library_class(cls)
 
@@ -306,7 +306,7 @@ class Discovery:
         if not is_library_module(visit.value.__name__):
             self.open(visit.value, visit.path, visit.origin, visit.mentioned)
 
-    # --- code ----------------------------------------------------------------------------------------------------
+    # --- code -------------------------------------------------------------------------------------
 
     def _function(self, visit: _Visit) -> None:
         function, path = visit.value, visit.path
@@ -333,11 +333,11 @@ class Discovery:
         self._scan(function, visit, cells)
 
     def _library_function(self, function: FunctionType, visit: _Visit) -> None:
-        """Visit user functions in its closure, such as that of a library's decorator; the rest is trusted."""
+        """Visit user functions in its closure (decorators); the rest is trusted."""
         self.names.introspects |= function in _READ_ALL
         for cell in function.__closure__ or ():
             value = cell_contents(cell)
-            table = tuple(value.values()) if isinstance(value, dict) else ()  # of a dispatcher such as singledispatch
+            table = tuple(value.values()) if isinstance(value, dict) else ()  # of singledispatch
             for part in (value, *table):
                 if callable(part) or isinstance(part, Tensor):
                     self.enqueue(part, visit.path, visit.origin, visit.mentioned)

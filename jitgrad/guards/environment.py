@@ -1,4 +1,4 @@
-"""Records everything outside a function that a trace could read, finds what it changed, and makes the guard."""
+"""Records what a trace can read outside a function, finds its changes, makes the guard."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ MAX_ARRAY_BYTES = 64 * 1024  # compared on every call: 64 kB take about 3 us
 class Environment:
     """A record of everything outside a function that the function may read.
 
-    ``capture`` it before tracing, ask for ``changes`` right after, then make the ``guard``. It holds strong references
-    to all recorded objects, so that no identity can be reused.
+    ``capture`` it before tracing, ask for ``changes`` right after, then make the ``guard``. It
+    holds strong references to all recorded objects, so that no identity can be reused.
     """
 
     def __init__(self, discovery: Discovery) -> None:
@@ -38,14 +38,14 @@ class Environment:
 
     @staticmethod
     def capture(function: Callable[..., Any], static_values: Mapping[str, Any] | None = None) -> Environment:
-        """The present state of everything that ``function`` and its static arguments (name -> value) can reach.
+        """The present state of everything that ``function`` and its static arguments can reach.
 
-        The cache key of the caller must hold static arguments that are objects, and the ``__self__`` of a bound
-        method, by identity: guards watch these very objects.
+        The cache key of the caller must hold static arguments that are objects, and the
+        ``__self__`` of a bound method, by identity: guards watch these very objects.
 
         Raises:
-            UnguardableError: if the function reads a clock, a random state, a file or the like, consumes an iterator,
-                or assigns to a global or an outer variable.
+            UnguardableError: if the function reads a clock, a random state, a file or the like,
+                consumes an iterator, or assigns to a global or an outer variable.
         """
         discovery = Discovery(frozenset(_files(function)))
         if isinstance(function, MethodType):
@@ -64,7 +64,8 @@ class Environment:
         named: dict[str, Tensor] = {}
         for path, tensor in self._discovery.tensors.values():
             name, count = path.text, 2
-            while named.setdefault(name, tensor) is not tensor:  # one name in two modules or functions
+            # one name in two modules or functions
+            while named.setdefault(name, tensor) is not tensor:
                 name, count = f"{path.text}#{count}", count + 1
         return named
 
@@ -73,10 +74,11 @@ class Environment:
         return {state.path.text: state.array for state in self._discovery.arrays}
 
     def guard(self, lifted: Iterable[np.ndarray[Any, Any]] = ()) -> Guard:
-        """The guard of a trace. ``lifted`` are the arrays that the program reads anew on every call.
+        """The guard of a trace. The program reads the arrays ``lifted`` on every call.
 
         Raises:
-            UnguardableError: if an array that is not lifted is too large to be compared on every call.
+            UnguardableError: if an array that is not lifted is too large to be compared on every
+                call.
         """
         inputs = {id(array) for array in lifted}
         checks = list(self._discovery.checks)
@@ -90,7 +92,7 @@ class Environment:
                 raise _too_large(state)
         return Guard(checks)
 
-    # --- what the trace changed ----------------------------------------------------------------------------------
+    # --- what the trace changed -------------------------------------------------------------------
 
     def changes(self) -> list[str]:
         """Side effects of the trace on Python state, which a compiled program would not repeat."""
@@ -134,7 +136,7 @@ class Environment:
 
 
 def _files(function: Any) -> Iterator[str]:
-    """The file of the function: user code even in an installed package, unless jitgrad generated it."""
+    """The function's file, which counts as user code, unless jitgrad generated it."""
     inner = getattr(function, "__func__", getattr(function, "func", function))
     code = getattr(inner, "__code__", None)
     if isinstance(inner, FunctionType) and code is not None and is_user_file(code.co_filename):
@@ -164,7 +166,7 @@ def _consequence(check: Check, now: Any, reason: str) -> str:
 
 
 def _is_cache(opened: OpenObject, name: str, new: Any) -> bool:
-    """Whether a ``cached_property`` stored its own Python value, which is no visible side effect."""
+    """Whether a ``cached_property`` stored its value, which is no visible side effect."""
     if name in getattr(type(opened.value), "_unguarded", ()):
         return True
     return isinstance(lookup(type(opened.value), name), cached_property) and not isinstance(new, Tensor)

@@ -1,4 +1,4 @@
-"""Guards: generated comparisons that decide on every call whether the environment of a trace is unchanged."""
+"""Guards: generated code that compares the environment of a trace on every call."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ IMMUTABLE = (*SCALARS, float, complex, np.generic)
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """The user's expression for a value: ``label`` says what its first name is, ``text`` is the expression."""
+    """The user's expression for a value: ``label`` says what its first name is."""
 
     label: str
     text: str
@@ -54,9 +54,10 @@ class Path:
 
 @dataclass(frozen=True, slots=True)
 class CheckKind:
-    """A way to read: ``suspect`` is Python text that is true if holder ``{h}`` may no longer give ``{e}``.
+    """A way to read: ``suspect`` is Python text, true if ``{h}`` may no longer give ``{e}``.
 
-    ``{k}`` is the key as a literal and ``{name}`` as an identifier. ``read(holder, key)`` gives the value itself.
+    ``{k}`` is the key as a literal and ``{name}`` as an identifier. ``read(holder, key)`` gives the
+    value itself.
     """
 
     suspect: str
@@ -87,7 +88,7 @@ KINDS: dict[str, CheckKind] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
-    """One guarded read: ``key`` of ``holder`` had the value ``expected``, on the line ``origin``."""
+    """One guarded read: ``key`` of ``holder`` was ``expected``, on the line ``origin``."""
 
     kind: str
     holder: Any
@@ -148,8 +149,8 @@ def describe(value: Any) -> str:
 def behaves_alike(new: Any, old: Any) -> bool:
     """Whether code that read ``old`` would do the same with ``new``.
 
-    Numbers, strings and containers of them are compared by type and value (NaN equals NaN, 0.0 differs from -0.0);
-    functions by code, closure and defaults; everything else by identity.
+    Numbers, strings and containers of them are compared by type and value (NaN equals NaN, 0.0
+    differs from -0.0); functions by code, closure and defaults; everything else by identity.
     """
     pending, compared = [(new, old)], set()
     while pending:
@@ -167,7 +168,7 @@ def behaves_alike(new: Any, old: Any) -> bool:
 
 
 def _parts(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:
-    """The pairs of parts that decide whether ``a`` and ``b`` of one type are equal, or None if they differ."""
+    """The pairs of parts that decide whether ``a`` and ``b`` are equal; None: they differ."""
     if isinstance(a, float):  # np.float64, too
         return () if (a == b and copysign(1, a) == copysign(1, b)) or (isnan(a) and isnan(b)) else None
     if isinstance(a, complex):
@@ -211,7 +212,8 @@ def cell_contents(cell: CellType) -> Any:
 class Guard:
     """All checks of one trace, as one generated function.
 
-    ``check()`` returns None if nothing has changed, else a reason. For a global and a closure cell it is::
+    ``check()`` returns None if nothing has changed, else a reason. For a global and a closure cell
+    it is::
 
         def check():
             try:
@@ -224,9 +226,11 @@ class Guard:
                 return explain()
             return None
 
-    Checks of one attribute of many tensors are one comparison of lists, because text for each takes long to compile.
+    Checks of one attribute of many tensors are one comparison of lists, because text for each takes
+    long to compile.
 
-    ``explain`` compares by value. It remembers equal values that are not identical, so that the next call is fast.
+    ``explain`` compares by value. It remembers equal values that are not identical, so that the
+    next call is fast.
     """
 
     __slots__ = ("_namespace", "check", "checks", "source")
@@ -288,7 +292,7 @@ def _slot(check: Check) -> str | None:
 
 
 def _may_replace(now: Any, check: Check) -> bool:
-    """Whether the equal value ``now`` can be the expected one from now on: only if no other check reads parts of it."""
+    """Whether the equal value ``now`` can be expected next: no other check reads its parts."""
     if check.kind in ("items", "values", "keys"):
         pairs = zip(now, check.expected, strict=True)
         return all(a is b or isinstance(a, IMMUTABLE) for a, b in pairs)

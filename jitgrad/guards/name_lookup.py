@@ -1,4 +1,4 @@
-"""Resolves a name in code to its value, through closure cells, globals, builtins, imports and modules."""
+"""Resolves a name in code to its value: cells, globals, builtins, imports and modules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from jitgrad.guards.guard import MISSING, Check, Path, cell_contents
 
 @dataclass(slots=True)
 class Resolution:
-    """The end of a chain: the value, its expression, the attributes loaded from it, and the reads to guard."""
+    """The end of a chain: value, expression, attributes loaded from it, reads to guard."""
 
     value: Any
     path: Path
@@ -28,10 +28,11 @@ class Resolution:
 def follow(
     chain: Chain, function: FunctionType, cells: Mapping[str, CellType], *, file: str, home: str
 ) -> Resolution | None:
-    """Follow ``root.attr...`` through modules; None for a local and for a missing attribute of a module.
+    """Follow ``root.attr...`` through modules; None for a local and a missing attribute.
 
-    ``cells`` are the closure cells from outside ``function``. Globals of modules other than ``home`` are shown with
-    their module. Libraries are trusted, so only user modules and the first name need checks.
+    ``cells`` are the closure cells from outside ``function``. Globals of modules other than
+    ``home`` are shown with their module. Libraries are trusted, so only user modules and the first
+    name need checks.
     """
     origin = Origin(file, chain.line)
     resolution = _root(chain, function, cells, origin, home)

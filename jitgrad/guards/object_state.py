@@ -1,4 +1,4 @@
-"""The guarded state of objects and classes: the attributes that reachable code mentions, or all of them."""
+"""The guarded state of objects and classes: attributes that code mentions, or all."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ArrayState:
 
 @dataclass(slots=True)
 class MentionedNames:
-    """The attribute names that reachable code mentions, with the first line; only these attributes are guarded."""
+    """The attribute names that reachable code mentions, with the first line of each."""
 
     loads: dict[str, Origin] = field(default_factory=dict)
     stores: dict[str, Origin] = field(default_factory=dict)
@@ -67,9 +67,10 @@ class ObjectVisitor(Protocol):
 
 
 def reads_everything(cls: type) -> bool:
-    """Whether library code may read any attribute of an instance: Module, Optimizer, Generator, UserDict and others.
+    """Whether library code may read any attribute of an instance: Module, UserDict, ...
 
-    A class lists in ``_unguarded`` the attributes whose values it makes inputs of compiled programs.
+    A class lists in ``_unguarded`` the attributes whose values it makes inputs of compiled
+    programs.
     """
     libraries = ("jitgrad.nn", "jitgrad.optim", "jitgrad.ops.random", "collections")
     return any(base.__module__.startswith(libraries) and "__dict__" in base.__dict__ for base in cls.__mro__)
@@ -141,7 +142,7 @@ class OpenObject:
             self._read(walk, name, origin)
 
     def differences(self, walk: ObjectVisitor) -> Iterator[tuple[str, Any, Any]]:
-        """Changed attributes (name, old, new); for a library's object only those that code names."""
+        """Changed attributes (name, old, new); of a library's object only named ones."""
         whole = reads_everything(type(self.value)) or isinstance(self.value, (ModuleType, FunctionType, *_RECORDS))
         for name, old, new in differing({**self.before, **self.slots}, self.now()):
             named = name in walk.names.loads or name in walk.names.stores
@@ -227,7 +228,7 @@ class OpenClass:
         self.before = dict(self.cls.__dict__)
 
     def expand(self, walk: ObjectVisitor) -> None:
-        """Guard the class attributes mentioned since the last call, and methods that Python calls implicitly."""
+        """Guard newly mentioned class attributes, and methods that Python calls implicitly."""
         wanted = [*walk.names.loads, *self._implicit(walk)]
         if self.constructed:
             wanted.extend(_CONSTRUCTORS)

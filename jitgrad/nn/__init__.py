@@ -1,4 +1,4 @@
-"""Layers with torch's names and argument order, written in ops only; imports core, ops, autograd."""
+"""Layers with torch's names and argument order, in ops only; imports core, ops, autograd."""
 
 from jitgrad.nn.activation import (
     CELU,

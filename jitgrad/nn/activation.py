@@ -50,7 +50,7 @@ class LeakyReLU(Module):
 
 
 class PReLU(Module):
-    """``x`` where positive, else a learned slope (one, or one per channel on axis 1) times ``x``."""
+    """``x`` where positive, else a learned slope (one, or one per channel) times ``x``."""
 
     weight: Tensor
 

@@ -23,7 +23,8 @@ def save(tensors: Mapping[str, Any] | Module, path: str | os.PathLike[str]) -> N
     The file appears complete or not at all: it is written beside ``path`` and renamed.
 
     Raises:
-        CheckpointError: safetensors is not installed, or a value of the mapping is no tensor or array.
+        CheckpointError: safetensors is not installed, or a value of the mapping is no tensor or
+            array.
     """
     state = tensors.state_dict() if isinstance(tensors, Module) else tensors
     arrays: dict[str, np.ndarray[Any, Any]] = {}

@@ -38,7 +38,7 @@ class ModuleList(Module):
 
 
 class Sequential(ModuleList):
-    """Applies modules one after the other: ``Sequential(a, b)(x)`` is ``b(a(x))``; a mapping names them."""
+    """``Sequential(a, b)(x)`` is ``b(a(x))``; a mapping gives the modules names."""
 
     def __init__(self, *modules: Any) -> None:
         if len(modules) == 1 and isinstance(modules[0], Mapping):

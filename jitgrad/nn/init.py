@@ -13,8 +13,8 @@ from jitgrad.ops.random import randn, uniform
 def uniform_parameter(shape: Any, fan_in: int, dtype: Any) -> Tensor:
     """Uniform in +-1 / sqrt(fan_in).
 
-    K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers", ICCV 2015, with torch's slope sqrt(5):
-    sqrt(6 / ((1 + 5) fan_in)).
+    K. He, X. Zhang, S. Ren, J. Sun, "Delving deep into rectifiers", ICCV 2015, with torch's slope
+    sqrt(5): sqrt(6 / ((1 + 5) fan_in)).
     """
     bound = 1.0 / sqrt(fan_in) if fan_in > 0 else 0.0
     return Parameter(uniform(-bound, bound, shape, dtype=dtype))

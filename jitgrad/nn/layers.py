@@ -17,7 +17,8 @@ from jitgrad.ops.random import Generator
 
 
 class Linear(Module):
-    """``x @ weight.T + bias`` for x [..., in_features], weight [out_features, in_features], bias [out_features]."""
+    """``x @ weight.T + bias`` for x [..., in_features], weight [out_features, in_features], bias
+    [out_features]."""
 
     weight: Tensor
     bias: Tensor | None
@@ -55,7 +56,8 @@ class Embedding(Module):
 
 
 class Conv2d(Module):
-    """Cross-correlation of images [n, in_channels, h, w] with weight [out_channels, in_channels / groups, kh, kw]."""
+    """Cross-correlation of images [n, in_channels, h, w] with weight [out_channels, in_channels /
+    groups, kh, kw]."""
 
     weight: Tensor
     bias: Tensor | None
@@ -118,7 +120,7 @@ class AvgPool2d(Module):
 
 
 class Dropout(Module):
-    """In training, drops elements with probability ``p`` and scales the others by ``1 / (1 - p)``."""
+    """Drops elements with probability ``p`` in training, and scales others by ``1 / (1 - p)``."""
 
     def __init__(self, p: float = 0.5, generator: Generator | None = None) -> None:
         if not 0 <= p <= 1:

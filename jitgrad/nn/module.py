@@ -26,18 +26,18 @@ def Parameter(data: Any, requires_grad: bool = True) -> Tensor:
 
 
 class LoadResult(NamedTuple):
-    """The names that ``load_state_dict(strict=False)`` missed in the state, and those that it did not use."""
+    """Names that ``load_state_dict(strict=False)`` missed in the state, and unused ones."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
 
 
 class Module:
-    """Base class of layers and models: assign parameters and other Modules as attributes, define ``forward``.
+    """Base class of layers and models, with parameters and other Modules as attributes.
 
-    A leaf Tensor that requires grad becomes a parameter when it is assigned, and stays one if it is frozen later.
-    Modules in a list or tuple attribute are parts, too. Attributes are ordinary Python ones, so @jit guards them like
-    any others.
+    A leaf Tensor that requires grad becomes a parameter when it is assigned, and stays one if it is
+    frozen later. Modules in a list or tuple attribute are parts, too. Attributes are ordinary
+    Python ones, so @jit guards them like any others.
     """
 
     training: bool
@@ -57,7 +57,7 @@ class Module:
     def __call__(self, *args: Any, **keywords: Any) -> Any:
         return self.forward(*args, **keywords)
 
-    # --- registering ---------------------------------------------------------------------------------------------
+    # --- registering ------------------------------------------------------------------------------
 
     def __setattr__(self, name: str, value: Any) -> None:
         if isinstance(value, Tensor) and value.is_leaf and value.requires_grad:
@@ -77,16 +77,16 @@ class Module:
         object.__delattr__(self, name)
 
     def register_parameter(self, name: str, parameter: Tensor | None) -> None:
-        """Make ``parameter`` the attribute ``name`` and a parameter, even if it does not require grad (yet)."""
+        """Make ``parameter`` a parameter ``name``, even if it does not require grad yet."""
         self._parameter_names[name] = None
         self.__dict__[name] = parameter
 
     def register_buffer(self, name: str, tensor: Any, persistent: bool = True) -> None:
-        """Make ``tensor`` the attribute ``name``: state that is not trained; in state_dict if ``persistent``."""
+        """Make ``tensor`` untrained state ``name``, in state_dict if ``persistent``."""
         self._buffer_names[name] = persistent
         self.__dict__[name] = None if tensor is None else asarray(tensor)
 
-    # --- walking -------------------------------------------------------------------------------------------------
+    # --- walking ----------------------------------------------------------------------------------
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         """Modules in attributes, and in lists and tuples that are attributes, with their names."""
@@ -151,10 +151,10 @@ class Module:
             function(module)
         return self
 
-    # --- modes and gradients -------------------------------------------------------------------------------------
+    # --- modes and gradients ----------------------------------------------------------------------
 
     def train(self: Self, mode: bool = True) -> Self:
-        """Set ``training`` on this module and all parts: dropout drops, batch norm learns its statistics."""
+        """Set ``training``, which dropout and batch norm read, on this module and all parts."""
         for module in self.modules():
             object.__setattr__(module, "training", bool(mode))
         return self
@@ -174,7 +174,7 @@ class Module:
             parameter.requires_grad_(requires_grad)
         return self
 
-    # --- state ---------------------------------------------------------------------------------------------------
+    # --- state ------------------------------------------------------------------------------------
 
     def _state(self) -> Iterator[tuple[str, Tensor]]:
         """Parameters and persistent buffers under all their names."""
@@ -186,14 +186,15 @@ class Module:
                     yield f"{path}.{name}" if path else name, tensor
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Parameters and persistent buffers by dotted name, detached; they share memory with the module."""
+        """Parameters and persistent buffers by dotted name, detached, not copied."""
         return {name: detached(tensor) for name, tensor in self._state()}
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> LoadResult:
-        """Copy ``state`` into the parameters and buffers, in place; all of it or, on an error, nothing.
+        """Copy ``state`` into parameters and buffers in place: all of it or, on an error, nothing.
 
         Raises:
-            CheckpointError: names are missing or unexpected (``strict``), or a shape or dtype does not fit.
+            CheckpointError: names are missing or unexpected (``strict``), or a shape or dtype does
+                not fit.
         """
         own = dict(self._state())
         result = LoadResult([k for k in own if k not in state], [k for k in state if k not in own])
@@ -213,7 +214,7 @@ class Module:
         return result
 
     def to(self: Self, dtype: Any) -> Self:
-        """Convert all floating parameters, buffers and gradients to ``dtype``, in place; "cpu" changes nothing.
+        """Convert floating parameters, buffers and gradients in place; "cpu" changes nothing.
 
         Raises:
             ArgumentError: ``dtype`` is no floating dtype.
@@ -238,7 +239,7 @@ class Module:
         """``to(float64)``."""
         return self.to(np.float64)
 
-    # --- printing ------------------------------------------------------------------------------------------------
+    # --- printing ---------------------------------------------------------------------------------
 
     def extra_repr(self) -> str:
         """Text between the brackets of the repr, besides the parts."""
@@ -253,7 +254,7 @@ class Module:
 
 
 def _convert(tensor: Tensor, dtype: np.dtype[Any]) -> None:
-    """Give ``tensor`` data of ``dtype``; it stays the same object, to which optimisers and closures refer."""
+    """Give ``tensor`` data of ``dtype``; optimisers keep their references to it."""
     if tensor.dtype.kind == "f" and tensor.dtype != dtype:
         tensor._data = tensor.concrete("Module.to").astype(dtype)
         tensor._aval, tensor._address = None, 0

@@ -46,7 +46,7 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Divides by the root mean square over the last axes, which are ``normalized_shape``; then scales."""
+    """Divides by the root mean square over the last axes, ``normalized_shape``; then scales."""
 
     weight: Tensor | None
 
@@ -72,7 +72,7 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Standardises groups of channels of [n, num_channels, ...]; then scales and shifts per channel."""
+    """Standardises groups of channels of [n, num_channels, ...]; scales and shifts channels."""
 
     weight: Tensor | None
     bias: Tensor | None
@@ -99,7 +99,8 @@ class GroupNorm(Module):
 
 
 class BatchNorm2d(Module):
-    """Standardises [n, num_features, h, w] per channel: by the batch in training, by running statistics otherwise."""
+    """Standardises [n, num_features, h, w] per channel: by the batch in training, by running
+    statistics otherwise."""
 
     weight: Tensor | None
     bias: Tensor | None

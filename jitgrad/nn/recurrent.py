@@ -14,7 +14,7 @@ from jitgrad.ops.movement import cut
 
 
 class _Cell(Module):
-    """Base class of cells: weights for ``gates`` blocks of hidden units, and a state that starts at zero."""
+    """Base class of cells: weights for ``gates`` blocks of hidden units, and a zero state."""
 
     weight_ih: Tensor
     weight_hh: Tensor
@@ -46,7 +46,8 @@ class _Cell(Module):
 
 
 class GRUCell(_Cell):
-    """One step of a gated recurrent unit (K. Cho et al., EMNLP 2014, in torch's arrangement of the gates r, z, n)::
+    """One step of a gated recurrent unit (K. Cho et al., EMNLP 2014, in torch's arrangement of the
+    gates r, z, n)::
 
     r = sigmoid(W_ir x + b_ir + W_hr h + b_hr)
     z = sigmoid(W_iz x + b_iz + W_hz h + b_hz)
@@ -57,7 +58,7 @@ class GRUCell(_Cell):
     gates = 3
 
     def forward(self, x: Any, hx: Any = None) -> Tensor:
-        """The next state [..., hidden_size] from input [..., input_size] and state ``hx`` (None: zeros)."""
+        """The next state [..., hidden_size] from [..., input_size] and ``hx`` (None: zeros)."""
         x = asarray(x)
         h = self._zeros(x) if hx is None else asarray(hx)
         from_x = self._blocks(linear(x, self.weight_ih, self.bias_ih))
@@ -69,7 +70,8 @@ class GRUCell(_Cell):
 
 
 class LSTMCell(_Cell):
-    """One step of a long short-term memory (S. Hochreiter, J. Schmidhuber, 1997; gates i, f, g, o as in torch)::
+    """One step of a long short-term memory (S. Hochreiter, J. Schmidhuber, 1997; gates i, f, g, o
+    as in torch)::
 
     i, f, o = sigmoid(...);  g = tanh(...)
     c' = f * c + i * g
@@ -79,7 +81,7 @@ class LSTMCell(_Cell):
     gates = 4
 
     def forward(self, x: Any, hx: tuple[Any, Any] | None = None) -> tuple[Tensor, Tensor]:
-        """The next ``(h, c)`` from input [..., input_size] and the state ``(h, c)`` (None: zeros)."""
+        """The next ``(h, c)`` from input [..., input_size] and ``(h, c)`` (None: zeros)."""
         x = asarray(x)
         h, c = (self._zeros(x), self._zeros(x)) if hx is None else map(asarray, hx)
         total = ew.add(linear(x, self.weight_ih, self.bias_ih), linear(h, self.weight_hh, self.bias_hh))

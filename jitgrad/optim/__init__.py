@@ -1,4 +1,4 @@
-"""Optimisers, limits on gradients and learning-rate schedules, in ops only; imports core, ops, autograd."""
+"""Optimisers and learning-rate schedules, in ops only; imports core, ops, autograd."""
 
 from jitgrad.optim.clipping import clip_grad_norm_, clip_grad_value_
 from jitgrad.optim.descent import SGD, Adagrad, Adam, AdamW, RMSprop

@@ -21,10 +21,12 @@ def _with_grad(parameters: Iterable[Tensor] | Tensor) -> list[tuple[Tensor, Tens
 
 
 def clip_grad_norm_(parameters: Iterable[Tensor] | Tensor, max_norm: Any, norm_type: float = 2.0) -> Tensor:
-    """Scale all gradients by one factor so that their common norm is at most ``max_norm``. Returns the norm before.
+    """Scale all gradients by one factor so that their common norm is at most ``max_norm``. Returns
+    the norm before.
 
-    Each ``.grad`` is replaced, not changed in place, because another gradient may share its memory. ``norm_type`` may be
-    infinity. R. Pascanu, T. Mikolov, Y. Bengio, "On the difficulty of training recurrent neural networks", ICML 2013.
+    Each ``.grad`` is replaced, not changed in place, because another gradient may share its memory.
+    ``norm_type`` may be infinity. R. Pascanu, T. Mikolov, Y. Bengio, "On the difficulty of training
+    recurrent neural networks", ICML 2013.
     """
     if norm_type <= 0:
         raise ArgumentError(f"clip_grad_norm_: norm_type must be positive, got {norm_type}")

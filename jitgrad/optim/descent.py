@@ -26,8 +26,8 @@ def _averaged(average: Tensor, x: Tensor, keep: float) -> Tensor:
 class SGD(Optimizer):
     """Gradient descent, with momentum: ``b = momentum * b + g``; ``p -= lr * b``.
 
-    ``nesterov`` uses ``g + momentum * b`` in place of ``b`` (I. Sutskever et al., "On the importance of initialization
-    and momentum in deep learning", ICML 2013, in torch's form).
+    ``nesterov`` uses ``g + momentum * b`` in place of ``b`` (I. Sutskever et al., "On the
+    importance of initialization and momentum in deep learning", ICML 2013, in torch's form).
     """
 
     def __init__(
@@ -56,10 +56,11 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Adaptive moments (D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR 2015).
+    """Adaptive moments (D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR
+    2015).
 
-    All parameters share one step count. A parameter whose first gradients come late therefore starts with less bias
-    correction than with a count of its own.
+    All parameters share one step count. A parameter whose first gradients come late therefore
+    starts with less bias correction than with a count of its own.
     """
 
     decoupled = False
@@ -82,7 +83,7 @@ class Adam(Optimizer):
         self._second = self.per_parameter("exp_avg_sq")
 
     def prepare(self) -> tuple[Tensor, ...]:
-        """Step size and root, corrected for averages that start at zero, and the factor of a decaying parameter."""
+        """Step size and root, corrected for averages that start at zero, and the decay factor."""
         count = ew.add(self._count, 1.0)
         assign(self._count, count)
         # in float64: in float32, 1 - 0.999**count would have three digits
@@ -104,8 +105,8 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient (I. Loshchilov, F. Hutter, "Decoupled weight decay
-    regularization", ICLR 2019)."""
+    """Adam with weight decay apart from the gradient (I. Loshchilov, F. Hutter, "Decoupled weight
+    decay regularization", ICLR 2019)."""
 
     decoupled = True
 
@@ -121,8 +122,9 @@ class AdamW(Adam):
 
 
 class RMSprop(Optimizer):
-    """Gradients divided by their root mean square (T. Tieleman, G. Hinton, COURSERA lecture 6.5, 2012);
-    ``centered`` takes the variance instead (A. Graves, "Generating sequences with recurrent neural networks", 2013)."""
+    """Gradients divided by their root mean square (T. Tieleman, G. Hinton, COURSERA lecture 6.5,
+    2012); ``centered`` takes the variance instead (A. Graves, "Generating sequences with recurrent
+    neural networks", 2013)."""
 
     def __init__(
         self,
@@ -155,8 +157,9 @@ class RMSprop(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """Gradients divided by the root of the sum of all their squares so far (J. Duchi, E. Hazan, Y. Singer,
-    "Adaptive subgradient methods for online learning and stochastic optimization", JMLR 2011)."""
+    """Gradients divided by the root of the sum of all their squares so far (J. Duchi, E. Hazan, Y.
+    Singer, "Adaptive subgradient methods for online learning and stochastic optimization", JMLR
+    2011)."""
 
     def __init__(
         self,

@@ -19,13 +19,16 @@ Point = tuple[float, Vector]  # a loss and its gradient
 
 
 class LBFGS(Optimizer):
-    """Limited-memory BFGS (J. Nocedal, S. J. Wright, "Numerical Optimization", 2nd ed. 2006, algorithm 7.4).
+    """Limited-memory BFGS (J. Nocedal, S. J. Wright, "Numerical Optimization", 2nd ed. 2006,
+    algorithm 7.4).
 
-    ``step(closure)`` makes up to ``max_iter`` iterations; ``closure`` clears the gradients, computes the loss, calls
-    ``backward`` and returns the loss. Eager only, since every iteration decides by values; the closure may be compiled.
+    ``step(closure)`` makes up to ``max_iter`` iterations; ``closure`` clears the gradients,
+    computes the loss, calls ``backward`` and returns the loss. Eager only, since every iteration
+    decides by values; the closure may be compiled.
 
     Args:
-        line_search_fn: None takes steps of length ``lr``; "strong_wolfe" searches along each direction.
+        line_search_fn: None takes steps of length ``lr``; "strong_wolfe" searches along each
+            direction.
     """
 
     def __init__(
@@ -46,7 +49,8 @@ class LBFGS(Optimizer):
         self.max_iter, self.max_eval = max_iter, max_eval or max_iter * 5 // 4
         self.tolerance_grad, self.tolerance_change = tolerance_grad, tolerance_change
         self.history_size, self.line_search_fn = history_size, line_search_fn
-        self._pairs: list[tuple[Vector, Vector]] = []  # (change of position, change of gradient), oldest first
+        # (change of position, change of gradient), oldest first
+        self._pairs: list[tuple[Vector, Vector]] = []
 
     def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor:  # type: ignore[override]
         """Minimise; returns the loss before the first iteration.
@@ -84,7 +88,7 @@ class LBFGS(Optimizer):
         return first
 
     def _direction(self, g: Vector) -> Vector:
-        """Minus the pairs' estimate of the inverse Hessian, times ``g`` (the two-loop recursion)."""
+        """Minus the estimated inverse Hessian times ``g`` (the two-loop recursion)."""
         q = g.copy()
         weights: list[tuple[float, float]] = []
         for s, y in reversed(self._pairs):
@@ -100,7 +104,7 @@ class LBFGS(Optimizer):
         return -q
 
     def _remember(self, s: Vector, y: Vector) -> None:
-        """Keep a pair if it has positive curvature, without which the estimate would not be positive definite."""
+        """Keep a pair if it has positive curvature: the estimate stays positive definite."""
         if float(s @ y) > 1e-10 * float(y @ y):
             self._pairs = [*self._pairs, (s, y)][-self.history_size :]
 
@@ -126,9 +130,10 @@ class LBFGS(Optimizer):
 
 
 class _Line:
-    """The loss along a direction, and the search on it for a point that meets the strong Wolfe conditions."""
+    """The search along a direction for a point that meets the strong Wolfe conditions."""
 
-    SUFFICIENT, CURVATURE = 1e-4, 0.9  # c1 and c2, Nocedal & Wright's values for quasi-Newton directions
+    # c1 and c2, Nocedal & Wright's values for quasi-Newton directions
+    SUFFICIENT, CURVATURE = 1e-4, 0.9
     ATTEMPTS = 25
 
     def __init__(self, optimizer: LBFGS, closure: Callable[[], Tensor], origin: Vector, direction: Vector) -> None:
@@ -166,7 +171,8 @@ class _Line:
         return low, low_point
 
     def _zoom(self, start: Point, low: tuple[float, Point], high: tuple[float, Point]) -> tuple[float, Point]:
-        """Halve the bracket until an acceptable step is found (algorithm 3.6); ``low`` has the least loss in it."""
+        """Halve the bracket until an acceptable step is found (algorithm 3.6); ``low`` has the
+        least loss in it."""
         for _ in range(self.ATTEMPTS):
             length = 0.5 * (low[0] + high[0])
             point = self.at(length)

@@ -1,4 +1,4 @@
-"""Optimizer: the base class, with parameters, a learning rate that is a tensor, and state changed in place."""
+"""Optimizer: the base class, with a learning rate and state that are tensors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLOAT64 = np.dtype(np.float64)
 
 
 def weak_scalar(value: float) -> Tensor:
-    """A 0-d tensor that promotes like a Python float: arithmetic with float32 parameters stays float32."""
+    """A 0-d tensor that promotes like a Python float."""
     return Tensor(np.array(value, FLOAT64), Aval((), FLOAT64, weak=True))
 
 
@@ -34,8 +34,9 @@ def check_at_least(what: str, least: float = 0.0, **values: float) -> None:
 class Optimizer:
     """Base class: subclasses define the update of one parameter.
 
-    ``step`` changes only Tensors of the constructor, in place. All steps therefore run the same program, a new ``lr``
-    is new data and needs no new trace, and a compiled step writes all state back.
+    ``step`` changes only Tensors of the constructor, in place. All steps therefore run the same
+    program, a new ``lr`` is new data and needs no new trace, and a compiled step writes all state
+    back.
     """
 
     def __init__(self, params: Iterable[Tensor], lr: float) -> None:
@@ -62,7 +63,7 @@ class Optimizer:
             assign(self._lr, value if isinstance(value, Tensor) else float(value))
 
     def per_parameter(self, name: str, value: float = 0.0) -> list[Tensor]:
-        """A state tensor filled with ``value`` for each parameter; its name in ``state_dict`` is ``name.<index>``."""
+        """A state tensor full of ``value`` per parameter, in ``state_dict`` as ``name.<index>``."""
         tensors = [zeros_like(p) for p in self.params]
         if value:
             tensors = [ew.add(t, value) for t in tensors]
@@ -75,7 +76,7 @@ class Optimizer:
         return count
 
     def step(self) -> None:
-        """Change every parameter that has a gradient; parameters with ``.grad`` None stay unchanged."""
+        """Change every parameter whose ``.grad`` is not None."""
         with no_grad():
             common = self.prepare()
             for k, p in enumerate(self.params):
@@ -96,7 +97,7 @@ class Optimizer:
         for p in self.params:
             p.grad = None
 
-    # --- state ---------------------------------------------------------------------------------------------------
+    # --- state ------------------------------------------------------------------------------------
 
     def _named_state(self) -> Iterator[tuple[str, Tensor]]:
         yield "lr", self._lr

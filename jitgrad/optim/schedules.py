@@ -13,8 +13,9 @@ from jitgrad.optim.optimizer import Optimizer
 class Schedule:
     """Base class: subclasses give the factor on the initial learning rate after ``n`` steps.
 
-    ``last_epoch`` counts the steps; ``optimizer.lr`` is set in the constructor (n = 0) and by each ``step()``. Call
-    it outside compiled functions, for which the new rate is new data that needs no new trace.
+    ``last_epoch`` counts the steps; ``optimizer.lr`` is set in the constructor (n = 0) and by each
+    ``step()``. Call it outside compiled functions, for which the new rate is new data that needs no
+    new trace.
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
@@ -96,7 +97,7 @@ class ExponentialLR(Schedule):
 
 
 class LinearLR(Schedule):
-    """From ``start_factor`` to ``end_factor`` in a straight line over ``total_iters`` steps: a warm-up."""
+    """Linear from ``start_factor`` to ``end_factor`` over ``total_iters`` steps: a warm-up."""
 
     def __init__(
         self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5
@@ -112,10 +113,11 @@ class LinearLR(Schedule):
 
 
 class CosineAnnealingLR(Schedule):
-    """Down to ``eta_min`` along half a cosine wave of ``T_max`` steps, after ``warmup`` steps of linear rise.
+    """Down to ``eta_min`` along half a cosine wave of ``T_max`` steps, after ``warmup`` steps of
+    linear rise.
 
-    I. Loshchilov, F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017. After ``T_max`` steps
-    the wave goes on (upwards), as in torch.
+    I. Loshchilov, F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017.
+    After ``T_max`` steps the wave goes on (upwards), as in torch.
     """
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, warmup: int = 0) -> None:
@@ -132,7 +134,8 @@ class CosineAnnealingLR(Schedule):
 
 
 class ReduceLROnPlateau:
-    """Times ``factor`` when a metric has not improved for more than ``patience`` steps, down to ``min_lr``."""
+    """Times ``factor`` when a metric has not improved for more than ``patience`` steps, down to
+    ``min_lr``."""
 
     def __init__(
         self,

@@ -15,7 +15,8 @@ from jitgrad.core.tensor import Tensor
 
 Function = Callable[..., Any]
 
-STEP = 1e-3  # of a five-point stencil: its error h**4 and the rounding error eps / h are both near 1e-12
+# of a five-point stencil: its error h**4 and the rounding error eps / h are both near 1e-12
+STEP = 1e-3
 
 
 def check_grads(
@@ -28,15 +29,19 @@ def check_grads(
     step: float = STEP,
     seed: int = 0,
 ) -> None:
-    """Compare the gradients of ``f`` up to ``order`` with finite differences of ``f`` and of its gradients.
+    """Compare the gradients of ``f`` up to ``order`` with finite differences of ``f`` and of its
+    gradients.
 
-    For a random cotangent ``u`` and, one operand after the other, a random direction ``v``, ``<vjp(u), v>`` is
-    compared with ``<u, df/dv>``, the derivative along ``v`` by a five-point stencil (Fornberg 1988).
+    For a random cotangent ``u`` and, one operand after the other, a random direction ``v``,
+    ``<vjp(u), v>`` is compared with ``<u, df/dv>``, the derivative along ``v`` by a five-point
+    stencil (Fornberg 1988).
 
     Args:
-        f: takes Tensors, returns a Tensor or a tuple of them; operands that are not floating are passed unchanged.
+        f: takes Tensors, returns a Tensor or a tuple of them; operands that are not floating are
+            passed unchanged.
         xs: arrays or Tensors; the floating ones must be float64.
-        step: of the finite differences; a small one for functions with many kinks, at a looser ``rtol``.
+        step: of the finite differences; a small one for functions with many kinks, at a looser
+            ``rtol``.
 
     Raises:
         ArgumentError: a floating operand is not float64, or none is floating.
@@ -111,7 +116,7 @@ def _check_direction(
 def _gradient_function(
     f: Function, arrays: list[Array], floating: list[int], cotangents: list[Array]
 ) -> tuple[Function, list[Array], list[int]]:
-    """The gradient of ``f`` as a function of its operands and of the cotangents, with its operands."""
+    """The gradient of ``f`` as a function of operands and cotangents, with its operands."""
     count = len(arrays)
 
     def gradient(*xs: Tensor) -> tuple[Tensor, ...]:

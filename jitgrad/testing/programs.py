@@ -1,4 +1,4 @@
-"""Random programs: straight-line functions of Tensors with shared values, several outputs and odd shapes."""
+"""Random straight-line programs with shared values, several outputs and odd shapes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BOUND = 4.0  # values that may be larger are scaled down, so that no program ove
 
 @dataclass(frozen=True, slots=True)
 class RandomProgram:
-    """A program: calling it runs ``function``; ``source`` is its text, ``shapes`` those of its arguments."""
+    """A callable program with its text and the shapes of its arguments."""
 
     function: Callable[..., tuple[Tensor, ...]]
     source: str
@@ -50,9 +50,11 @@ class _Local:
 
 
 def random_program(seed: int, size: int = 12) -> RandomProgram:
-    """A program of about ``size`` ops over elementwise functions, broadcasts, reductions, products and views.
+    """A program of about ``size`` ops over elementwise functions, broadcasts, reductions, products
+    and views.
 
-    The same seed and size give the same program. Every value it computes is finite and within a few units of 0.
+    The same seed and size give the same program. Every value it computes is finite and within a few
+    units of 0.
     """
     writer = _Writer(np.random.default_rng([seed, size]), seed)
     for _ in range(size):

@@ -1,6 +1,7 @@
-"""Vector mathematics for kernels, each function written once for LLVM and for NumPy; imports nothing.
+"""Vector mathematics, written once for LLVM and for NumPy; imports nothing.
 
-``FUNCTIONS`` describes them. Kernels call the LLVM form, eager execution that of ``numpy_namespace()``.
+``FUNCTIONS`` describes them. Kernels call the LLVM form, eager execution that of
+``numpy_namespace()``.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ __all__ = ["FUNCTIONS", "MathFunction", "numpy_namespace"]
 
 
 def numpy_namespace(fused: bool = False) -> dict[str, Any]:
-    """Name -> callable on float32 or float64 NumPy arrays and scalars, same dtype out; TypeError for other dtypes.
+    """Name -> callable on float32 or float64 NumPy arrays and scalars, same dtype out; TypeError
+    for other dtypes.
 
     ``fused``: round like kernels on a CPU with fma, which takes longer.
     """

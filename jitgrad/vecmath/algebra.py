@@ -1,8 +1,9 @@
-"""`Algebra`, the operations in which every function is written once, for LLVM values and for NumPy arrays.
+"""`Algebra`, the operations that define every function, on LLVM values and NumPy arrays.
 
-A value is a float (the format of the algebra), an integer of the same width, or a boolean. It supports ``+ - * /``
-(floats; ``+ - *`` on integers wrap), ``& | ^ << >>`` (integers, ``>>`` arithmetic; ``& | ^`` booleans), unary minus
-and comparisons, with Python numbers as constants of the value's own type. Comparisons with NaN are false, ``!=`` true.
+A value is a float (the format of the algebra), an integer of the same width, or a boolean. It
+supports ``+ - * /`` (floats; ``+ - *`` on integers wrap), ``& | ^ << >>`` (integers, ``>>``
+arithmetic; ``& | ^`` booleans), unary minus and comparisons, with Python numbers as constants of
+the value's own type. Comparisons with NaN are false, ``!=`` true.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 MathValue: TypeAlias = Any
-"""A NumPy array or scalar under :class:`NumpyAlgebra`, an ``LlvmValue`` under :class:`LlvmAlgebra`."""
+"""A NumPy array or scalar under :class:`NumpyAlgebra`, an ``LlvmValue`` under
+:class:`LlvmAlgebra`."""
 
 
 class Algebra(Protocol):
@@ -75,7 +77,8 @@ class Algebra(Protocol):
     def beyond(self, bound: float, slow: Callable[[Algebra, MathValue], MathValue], x: MathValue, usual: MathValue) -> MathValue:
         """``slow(algebra, x)`` where ``|x| > bound``, which should be rare, else ``usual``.
 
-        Machine code skips ``slow`` for a whole vector at once; ``slow`` may be called with any ``x``.
+        Machine code skips ``slow`` for a whole vector at once; ``slow`` may be called with any
+        ``x``.
         """
 
     def bits(self, x: MathValue) -> MathValue:
@@ -98,11 +101,12 @@ _BLOCK = 4
 
 
 def poly_in_blocks(m: Algebra, x: MathValue, coefficients: tuple[float, ...]) -> MathValue:
-    """`poly` for decreasing terms, in blocks of two terms, or four if there are many (part of Estrin's scheme).
+    """`poly` for decreasing terms, in blocks of two or four (part of Estrin's scheme).
 
-    Every step of Horner's rule waits for the one before, and a CPU cannot look far enough ahead to keep its units busy.
-    One or two more multiplications cost less. Neighbouring terms stay together, because their signs often alternate.
-    With blocks of two, the lowest terms are added last and alone: the rounding of a block is as large as the block.
+    Every step of Horner's rule waits for the one before, and a CPU cannot look far enough ahead to
+    keep its units busy. One or two more multiplications cost less. Neighbouring terms stay
+    together, because their signs often alternate. With blocks of two, the lowest terms are added
+    last and alone: the rounding of a block is as large as the block.
     """
     if len(coefficients) <= _LONG:
         alone = 1 if len(coefficients) <= _SHORT else 2
@@ -121,13 +125,15 @@ def _polynomial_of(m: Algebra, x: MathValue, terms: Sequence[MathValue]) -> Math
 
 
 def magic(m: Algebra) -> float:
-    """``1.5 * 2**p``: adding it leaves an integer in the low bits (Hecker's trick), with no conversion
-    instruction (float64 to int64 has none before AVX-512) and no undefined result for NaN."""
+    """``1.5 * 2**p``: adding it leaves an integer in the low bits (Hecker's trick), with no
+    conversion instruction (float64 to int64 has none before AVX-512) and no undefined result for
+    NaN."""
     return 1.5 * 2.0**23 if m.width == 32 else 1.5 * 2.0**52
 
 
 def to_int(m: Algebra, x: MathValue) -> MathValue:
-    """``x``, an integral float with ``|x| < 2**22`` (float64: 2**51), as an integer; any integer for other ``x``."""
+    """``x``, an integral float with ``|x| < 2**22`` (float64: 2**51), as an integer; any integer
+    for other ``x``."""
     shift = magic(m)
     return m.bits(x + shift) - m.bits(m.const(shift))
 
@@ -186,10 +192,11 @@ _SPLITTER = 134217729.0  # 2**27 + 1 halves a float64 significand (Veltkamp)
 
 
 def exact_multiply_add(a: MathValue, b: MathValue, c: MathValue) -> tuple[MathValue, MathValue]:
-    """``a * b + c`` in float64, rounded once (by Dekker's exact product), and rounded twice (if the first overflows).
+    """``a * b + c`` in float64, rounded once (by Dekker's exact product), and rounded twice (if the
+    first overflows).
 
-    For machines without an fma instruction. T. J. Dekker, "A floating-point technique for extending the available
-    precision", Numerische Mathematik 18 (1971).
+    For machines without an fma instruction. T. J. Dekker, "A floating-point technique for extending
+    the available precision", Numerische Mathematik 18 (1971).
     """
     product = a * b
     t = a * _SPLITTER

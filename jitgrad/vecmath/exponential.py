@@ -1,9 +1,10 @@
 """exp exp2 expm1 sinh cosh tanh sigmoid.
 
-Method: ``x = n log 2 + r`` with Cody and Waite's two-part log 2 ("Software Manual for the Elementary Functions", 1980)
-and a polynomial in ``r``. Hecker's trick gives ``n``. Its shifting constant contains the exponent's bias, so ``2**n``
-takes one shift. Where ``n`` may exceed the exponents of normal numbers, the scaling has several factors of which only
-the last one rounds: a subnormal result is rounded once.
+Method: ``x = n log 2 + r`` with Cody and Waite's two-part log 2 ("Software Manual for the
+Elementary Functions", 1980) and a polynomial in ``r``. Hecker's trick gives ``n``. Its shifting
+constant contains the exponent's bias, so ``2**n`` takes one shift. Where ``n`` may exceed the
+exponents of normal numbers, the scaling has several factors of which only the last one rounds: a
+subnormal result is rounded once.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ LOG2_LOW = {32: 1.428606765330187e-06, 64: 5.497923018708371e-14}
 # beyond these exp(x) is 0, or overflows
 _EXP_LOW = {32: -105.0, 64: -746.0}
 _EXP_HIGH = {32: 89.0, 64: 710.0}
-# for n of positive (or of negative) arguments, 2**n times two to the minus (or plus) this exponent is normal
+# for n of positive (or of negative) arguments, 2**n times two to the minus (or plus) this exponent
+# is normal
 _HALFWAY = {32: 64, 64: 512}
 
 
@@ -44,7 +46,7 @@ def upper_bounded(m: Algebra, x: MathValue, high: float) -> MathValue:
 
 
 def _nearest(m: Algebra, x: MathValue, factor: float, lift: int = 0) -> tuple[MathValue, MathValue]:
-    """``n``, the integer nearest ``x * factor``, as a float, and ``2**(n + lift)``, which must be normal."""
+    """The integer ``n`` nearest ``x * factor``, as a float, and a normal ``2**(n + lift)``."""
     shift = magic(m) + exponent_bias(m) + lift
     shifted = m.mad(x, m.const(factor), m.const(shift))
     return shifted - shift, _power(m, shifted)
@@ -61,7 +63,8 @@ def _rest(m: Algebra, x: MathValue, n: MathValue) -> MathValue:
 
 
 def _exp_reduced(m: Algebra, r: MathValue) -> MathValue:
-    """exp(r) for ``|r| <= log(2) / 2``, in the fewest operations: softmax has many in a row, which wait for nothing."""
+    """exp(r) for ``|r| <= log(2) / 2``, in the fewest operations: softmax has many in a row, which
+    wait for nothing."""
     return m.mad(poly(m, r, coefficients.EXP_TERMS[m.width]), r, m.const(1.0))
 
 
@@ -71,7 +74,7 @@ def _expm1_reduced(m: Algebra, r: MathValue, rest: MathValue | None = None) -> M
 
 
 def exp(m: Algebra, x: MathValue) -> MathValue:
-    """Exponential; positive and negative arguments are scaled from the middle of the exponents of their results."""
+    """Exponential, scaled from the middle of the exponents of its results."""
     x = upper_bounded(m, lower_bounded(m, x, _EXP_LOW[m.width]), _EXP_HIGH[m.width])
     half, negative = _HALFWAY[m.width], m.bits(x) < 0
     middle = magic(m) + exponent_bias(m)
@@ -82,13 +85,14 @@ def exp(m: Algebra, x: MathValue) -> MathValue:
 
 
 def _scale(m: Algebra, x: MathValue, i: MathValue) -> MathValue:
-    """``x * 2**n`` for an ``n`` up to twice the exponent range, in the low bits of the integer ``i``."""
+    """``x * 2**n``, ``n`` up to twice the exponent range, in the low bits of ``i``."""
     half = i >> 1
     return x * power_of_two(m, half) * power_of_two(m, i - half)
 
 
 def exp_sum(m: Algebra, high: MathValue, low: MathValue) -> MathValue:
-    """exp(high + low), ``low`` at most a few ulps of ``high``, with the final rounding alone near half an ulp."""
+    """exp(high + low), ``low`` a few ulps of ``high``; only the final rounding is near half an
+    ulp."""
     x = upper_bounded(m, lower_bounded(m, high, _EXP_LOW[m.width]), _EXP_HIGH[m.width])
     shifted = m.mad(x, m.const(_LOG2_E), m.const(magic(m)))
     reduced = _expm1_reduced(m, _rest(m, x, shifted - magic(m)) + low)
@@ -103,7 +107,7 @@ def exp_nonpositive(m: Algebra, x: MathValue) -> MathValue:
 
 
 def exp_times(m: Algebra, high: MathValue, low: MathValue, factor: MathValue, rest: MathValue) -> MathValue:
-    """``exp(high + low) * (factor + rest)``, ``high <= 0``, with the final rounding alone near half an ulp."""
+    """``exp(high + low) * (factor + rest)``, ``high <= 0``, with an error near half an ulp."""
     x = lower_bounded(m, high, _EXP_LOW[m.width])
     n, power = _nearest(m, x, _LOG2_E, _HALFWAY[m.width])
     product = m.mad(factor, _expm1_reduced(m, _rest(m, x, n) + low), rest)
@@ -121,7 +125,8 @@ def exp2(m: Algebra, x: MathValue) -> MathValue:
 def expm1(m: Algebra, x: MathValue) -> MathValue:
     """exp(x) - 1 without cancellation."""
     limited = upper_bounded(m, lower_bounded(m, x, -30.0 if m.width == 32 else -60.0), _EXP_HIGH[m.width])
-    n, half = _nearest(m, limited, _LOG2_E, -1)  # 2**n itself overflows where the result does not yet
+    # 2**n itself overflows where the result does not yet
+    n, half = _nearest(m, limited, _LOG2_E, -1)
     reduced = _expm1_reduced(m, _rest(m, limited, n))
     scaled = m.fma(half, reduced, half - 0.5) * 2.0
     return signed(m, m.select(n == 0.0, reduced, scaled), x)
@@ -130,10 +135,12 @@ def expm1(m: Algebra, x: MathValue) -> MathValue:
 def one_minus_exp(m: Algebra, a: MathValue, more: MathValue) -> MathValue:
     """``1 - exp(-w)`` for ``w = a + a * more`` in [0, 50], without a rounding of ``w``.
 
-    ``(1 - 2**n) - 2**n (exp(r) - 1)`` with ``n <= 0`` adds positive numbers, or nothing for ``n = 0``.
+    ``(1 - 2**n) - 2**n (exp(r) - 1)`` with ``n <= 0`` adds positive numbers, or nothing for ``n =
+    0``.
     """
     n, power = _nearest(m, -m.mad(a, more, a), _LOG2_E)
-    # 2**n damps an error proportional to n: log 2 in one part suffices in float32, but not in float64
+    # 2**n damps an error proportional to n: log 2 in one part suffices in float32, but not in
+    # float64
     head = m.fma(n, m.const(-_LOG_2), -a) if m.width == 32 else _rest(m, -a, n)
     added = a * more
     reduced = head + _expm1_reduced(m, head - added, -added)
@@ -141,9 +148,11 @@ def one_minus_exp(m: Algebra, a: MathValue, more: MathValue) -> MathValue:
 
 
 def sigmoid(m: Algebra, x: MathValue) -> MathValue:
-    """``1 / (1 + exp(-x))``, both sides of the fraction scaled so that neither exp(-x) nor the result is lost.
+    """``1 / (1 + exp(-x))``, both sides of the fraction scaled so that neither exp(-x) nor the
+    result is lost.
 
-    The divisor is ``(1 + 2**n (exp(r) - 1)) + 2**n``: the smaller part is rounded before the larger joins it.
+    The divisor is ``(1 + 2**n (exp(r) - 1)) + 2**n``: the smaller part is rounded before the larger
+    joins it.
     """
     limited = upper_bounded(m, lower_bounded(m, x, _EXP_LOW[m.width]), 30.0 if m.width == 32 else 60.0)
     n, power = _nearest(m, limited, -_LOG2_E, -_HALFWAY[m.width])
@@ -153,16 +162,18 @@ def sigmoid(m: Algebra, x: MathValue) -> MathValue:
 
 
 def _one_minus_exp_twice(m: Algebra, s: MathValue, rest: MathValue) -> MathValue:
-    """``1 - exp(-2 s) - 2 s + rest`` for ``|s| <= log(2) / 4``: exp(r) - 1 with the powers of ``r = -2 s`` in the terms."""
+    """``1 - exp(-2 s) - 2 s + rest`` for ``|s| <= log(2) / 4``: exp(r) - 1 with the powers of ``r =
+    -2 s`` in the terms."""
     terms = tuple(4.0 * (-2.0) ** k * c for k, c in enumerate(coefficients.EXPM1_TERMS[m.width]))
     return m.fma(-(s * s), poly_in_blocks(m, s, terms), rest)
 
 
 def tanh(m: Algebra, x: MathValue) -> MathValue:
-    """``(1 - E) / (1 + E)`` with ``E = exp(-2|x|)``, both sides made of ``2**n`` and ``exp(r) - 1`` with one rounding.
+    """``(1 - E) / (1 + E)`` with ``E = exp(-2|x|)``, both sides made of ``2**n`` and ``exp(r) - 1``
+    with one rounding.
 
-    For small ``x``, ``n`` is 0 and ``1 - E`` the reduced function itself. The negative exponent keeps the divisor
-    just below 2 there, where a rounding is relatively smaller than just above.
+    For small ``x``, ``n`` is 0 and ``1 - E`` the reduced function itself. The negative exponent
+    keeps the divisor just below 2 there, where a rounding is relatively smaller than just above.
     """
     a = upper_bounded(m, m.abs(x), 10.0 if m.width == 32 else 22.0)
     n, power = _nearest(m, a, -2.0 * _LOG2_E)

@@ -12,10 +12,11 @@ from jitgrad.vecmath.algebra import MathValue
 
 @dataclass(frozen=True, slots=True)
 class MathFunction:
-    """One function; ``definition(algebra, *operands)`` has the same float format in and out (or a boolean out).
+    """One function; ``definition(algebra, *operands)`` has the same float format in and out (or a
+    boolean out).
 
-    ``ulp32`` and ``ulp64`` bound the error in units in the last place of the result: 0.5 is correct rounding, 0 an
-    exact selection. ``source`` cites the method.
+    ``ulp32`` and ``ulp64`` bound the error in units in the last place of the result: 0.5 is correct
+    rounding, 0 an exact selection. ``source`` cites the method.
     """
 
     name: str

@@ -15,10 +15,12 @@ def erf(m: Algebra, x: MathValue) -> MathValue:
 
 
 def erfc(m: Algebra, x: MathValue) -> MathValue:
-    """``exp(-x*x) P(u) / (1 + 2x)``, ``u = (x - 4) / (x + 4)``; ``2 - erfc(-x)`` for ``x < 0``, ``1 - erf(x)`` near 0.
+    """``exp(-x*x) P(u) / (1 + 2x)``, ``u = (x - 4) / (x + 4)``; ``2 - erfc(-x)`` for ``x < 0``, ``1
+    - erf(x)`` near 0.
 
-    Variable and scaling: Shepherd and Laframboise, Mathematics of Computation 36, 1981. The rounding errors of ``x*x``
-    and of the division are carried along, because the tail magnifies them.
+    Variable and scaling: Shepherd and Laframboise, Mathematics of Computation 36, 1981. The
+    rounding errors of ``x*x`` and of the division are carried along, because the tail magnifies
+    them.
     """
     if m.width == 32:
         wide, wider = m.wide(), m.widen(x)
@@ -40,7 +42,8 @@ def _erfc_positive(m: Algebra, a: MathValue, table: tuple[float, ...]) -> MathVa
 
 
 def erfinv(m: Algebra, x: MathValue) -> MathValue:
-    """``x P(w)`` with ``w = -log(1 - x*x)``; ``P(sqrt(w))`` in the tails (Giles, GPU Computing Gems Jade, 2011)."""
+    """``x P(w)`` with ``w = -log(1 - x*x)``; ``P(sqrt(w))`` in the tails (Giles, GPU Computing Gems
+    Jade, 2011)."""
     if m.width == 32:
         return m.narrow(_erfinv_double(m.wide(), m.widen(x), 32))
     return _erfinv_double(m, x, 64)

@@ -1,7 +1,8 @@
 """asin acos atan atan2.
 
-Method: one polynomial per function on a reduced argument (``asin`` on [-1/2, 1/2] with the half-angle formula beyond,
-``atan`` on [0, 1] of the smaller over the larger operand), and pi in two parts (arrangement of fdlibm, 1993).
+Method: one polynomial per function on a reduced argument (``asin`` on [-1/2, 1/2] with the
+half-angle formula beyond, ``atan`` on [0, 1] of the smaller over the larger operand), and pi in two
+parts (arrangement of fdlibm, 1993).
 """
 
 from __future__ import annotations

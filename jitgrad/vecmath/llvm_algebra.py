@@ -1,7 +1,7 @@
 """The algebra of LLVM values: emits instructions at the call in a kernel.
 
-No instruction has a fast-math flag. The code is branch-free, so that LLVM can vectorise the loop around it. This module
-imports llvmlite; the package does not import this module.
+No instruction has a fast-math flag. The code is branch-free, so that LLVM can vectorise the loop
+around it. This module imports llvmlite; the package does not import this module.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _float_constant(kind: Any, number: float) -> Any:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LlvmValue:
-    """An LLVM value with the operators that definitions use. Not hashable: ``==`` emits a comparison."""
+    """An LLVM value with operators. Not hashable: ``==`` emits a comparison."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -240,10 +240,10 @@ _VECTOR_LENGTHS = {32: (2, 4, 8, 16), 64: (2, 4, 8)}
 
 
 def _keep_pure(function: Any) -> None:
-    """Mark ``function`` so that the vectoriser may replace it, and keep it in the module until then.
+    """Let the vectoriser replace ``function``, and keep it in the module until then.
 
-    It is internal, so that compiled modules never share one. LLVM does not count the mention in the attribute as a
-    use, so ``llvm.compiler.used`` lists the function.
+    It is internal, so that compiled modules never share one. LLVM does not count the mention in the
+    attribute as a use, so ``llvm.compiler.used`` lists the function.
     """
     function.linkage = "internal"
     module, byte = function.module, ir.IntType(8).as_pointer()
@@ -290,7 +290,7 @@ def _define_vector_form(scalar: Any, length: int, bound: float) -> None:
 
 
 def _lane_by_lane(builder: Any, scalar: Any, x: Any, usual: Any) -> Any:
-    """A loop over the lanes that calls the scalar form; short code, because every kernel contains it."""
+    """A loop over the lanes that calls the scalar form; short, as every kernel contains it."""
     index, before = _INTS[32], builder.block
     loop, done = builder.append_basic_block(), builder.append_basic_block()
     builder.branch(loop)

@@ -1,9 +1,9 @@
 """log log1p log2 log10 softplus logaddexp asinh acosh atanh.
 
-Method: ``x = 2**k (1 + f)`` with ``1 + f`` in [sqrt(1/2), sqrt(2)), then ``log(1 + f) = f - (h - s (h + R(s*s)))``
-with ``s = f / (2 + f)`` and ``h = f*f/2``: the arrangement of Ng in fdlibm (Sun Microsystems, 1993), whose rounding
-errors stay below an ulp. A correction term carries the rounding error of the argument (for log1p and the inverse
-hyperbolics).
+Method: ``x = 2**k (1 + f)`` with ``1 + f`` in [sqrt(1/2), sqrt(2)), then ``log(1 + f) = f - (h - s
+(h + R(s*s)))`` with ``s = f / (2 + f)`` and ``h = f*f/2``: the arrangement of Ng in fdlibm (Sun
+Microsystems, 1993), whose rounding errors stay below an ulp. A correction term carries the rounding
+error of the argument (for log1p and the inverse hyperbolics).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LOG10_2 = {32: (0.3010300099849701, -1.432098883924482e-08), 64: (0.30102999566
 
 
 def split_exponent(m: Algebra, x: MathValue) -> tuple[MathValue, MathValue]:
-    """``k`` (integer) and ``u`` in [sqrt(1/2), sqrt(2)) with ``x = 2**k u``, for finite positive normal ``x``."""
+    """An integer ``k`` and ``u`` in [sqrt(1/2), sqrt(2)), ``x = 2**k u``, for normal ``x > 0``."""
     root = m.bits(m.const(_SQRT_HALF))
     shifted = m.bits(x) - root
     k = shifted >> mantissa_bits(m)
@@ -134,7 +134,7 @@ def softplus(m: Algebra, x: MathValue) -> MathValue:
 
 
 def logaddexp(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
-    """log(exp(x) + exp(y)); the error is in ulps of the larger operand, because the sum may cancel it."""
+    """log(exp(x) + exp(y)); the error is in ulps of the larger operand."""
     larger = m.select(x > y, x, y)
     difference = m.select(x == y, m.const(0.0), m.abs(x - y))
     small = exp_nonpositive(m, -difference)
@@ -143,7 +143,7 @@ def logaddexp(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
 
 
 def asinh(m: Algebra, x: MathValue) -> MathValue:
-    """Inverse hyperbolic sine: log1p of ``a + a*a / (sqrt(a*a + 1) + 1)``, from 2**30 on log(2a)."""
+    """Inverse hyperbolic sine: log1p(a + a*a / (sqrt(a*a + 1) + 1)), from 2**30 on log(2a)."""
     a = m.abs(x)
     huge = a >= 2.0**30
     b = m.select(huge, m.const(1.0), a)
@@ -162,7 +162,7 @@ def _log_of_twice(m: Algebra, a: MathValue) -> MathValue:
 
 
 def acosh(m: Algebra, x: MathValue) -> MathValue:
-    """Inverse hyperbolic cosine: log1p of ``t + sqrt(2t + t*t)`` with ``t = x - 1``, from 2**30 on log(2x)."""
+    """Inverse hyperbolic cosine: log1p(t + sqrt(2t + t*t)), t = x - 1; from 2**30 on log(2x)."""
     huge = x >= 2.0**30
     t = m.select(huge, m.const(1.0), x) - 1.0
     total, lost = two_sum(t, m.sqrt(m.mad(t, t, t + t)))
@@ -171,7 +171,8 @@ def acosh(m: Algebra, x: MathValue) -> MathValue:
 
 
 def atanh(m: Algebra, x: MathValue) -> MathValue:
-    """Inverse hyperbolic tangent: the series variable of log itself when small, else log1p(2a / (1 - a)) / 2."""
+    """Inverse hyperbolic tangent: the series variable of log itself when small, else log1p(2a / (1
+    - a)) / 2."""
     a = m.abs(x)
     z = a * a
     small = m.mad(a * z * 0.5, poly(m, z, coefficients.LOG_TERMS[m.width]), a)

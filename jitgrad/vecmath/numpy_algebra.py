@@ -12,14 +12,14 @@ from jitgrad.vecmath.algebra import Algebra, MathValue, exact_multiply_add
 
 
 def _fma64(a: MathValue, b: MathValue, c: MathValue) -> MathValue:
-    """``a * b + c`` through Dekker's exact product; a plain product where the splitting overflows."""
+    """``a * b + c`` by Dekker's exact product; a plain product where that overflows."""
     exact, total = exact_multiply_add(a, b, c)
     return np.where(np.isfinite(exact), exact, total)
 
 
 @dataclass(frozen=True, slots=True)
 class NumpyAlgebra:
-    """Operations on arrays or scalars of one float format; ``fused``: `mad` rounds once in float32, as with fma."""
+    """Operations in one float format; ``fused``: `mad` rounds once in float32, as with fma."""
 
     width: int
     fused: bool = False
@@ -100,7 +100,7 @@ class NumpyAlgebra:
 
 
 def numpy_callable(definition: Callable[..., MathValue], fused: bool = False) -> Callable[..., Any]:
-    """``definition`` on arrays or scalars, all float32 or all float64; the shape is their broadcast shape.
+    """``definition`` on arrays or scalars, all float32 or all float64, which broadcast.
 
     Raises:
         TypeError: for operands of another or of mixed dtype.

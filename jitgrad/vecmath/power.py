@@ -25,8 +25,8 @@ from jitgrad.vecmath.logarithm import split_any, split_exponent
 
 _LOG2_PAIR = (0.6931471805599453, 2.3190468138462996e-17)
 _TWO_THIRDS = (0.6666666666666666, 3.700743415417188e-17)
-# log2(u) = 2 / log(2) (s + s**3 / 3 + ...) with s = (u - 1) / (u + 1) < 0.172: what is left out is below 2**-34 of it, and
-# 2**r for |r| <= 1/2: below 2**-32
+# log2(u) = 2 / log(2) (s + s**3 / 3 + ...) with s = (u - 1) / (u + 1) < 0.172: what is left out is
+# below 2**-34 of it, and 2**r for |r| <= 1/2: below 2**-32
 _LOG2_SERIES = tuple(2.0 / _LOG2_PAIR[0] / (2 * i + 1) for i in range(6))
 _EXP2_SERIES = tuple(_LOG2_PAIR[0] ** i / factorial(i) for i in range(9))
 _INFINITY = float("inf")
@@ -35,7 +35,8 @@ _INFINITY = float("inf")
 def _log_double(m: Algebra, x: MathValue) -> tuple[MathValue, MathValue]:
     """log(x) in float64 with a relative error near 2**-64, as head and tail.
 
-    ``2s + 2/3 s**3`` of the series in ``s = f / (2 + f)`` is summed in pairs of floats (Dekker 1971), the rest singly.
+    ``2s + 2/3 s**3`` of the series in ``s = f / (2 + f)`` is summed in pairs of floats (Dekker
+    1971), the rest singly.
     """
     k, u = split_any(m, x)
     f = u - 1.0
@@ -61,7 +62,8 @@ def _log_double(m: Algebra, x: MathValue) -> tuple[MathValue, MathValue]:
 def _magnitude64(m: Algebra, a: MathValue, y: MathValue) -> MathValue:
     """``a ** y`` for finite ``a > 0``."""
     head, tail = _log_double(m, a)
-    limited = m.select(m.abs(y) > 2.0**80, m.copysign(m.const(2.0**80), y), y)  # keeps products finite
+    # keeps products finite
+    limited = m.select(m.abs(y) > 2.0**80, m.copysign(m.const(2.0**80), y), y)
     product, lost = two_product(m, limited, head)
     lost = m.mad(limited, tail, lost)
     bounded = m.abs(product) < 2000.0
@@ -132,7 +134,7 @@ def hypot(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
 
 
 def _hypot_pair(m: Algebra, larger: MathValue, smaller: MathValue) -> MathValue:
-    """Borges, "An improved algorithm for hypot(a, b)", arXiv:1904.09481: one correction of the square root."""
+    """Borges, "An improved algorithm for hypot(a, b)", arXiv:1904.09481: one correction."""
     root = m.sqrt(m.mad(larger, larger, smaller * smaller))
     square, square_low = two_product(m, root, root)
     p, p_low = two_product(m, larger, larger)
@@ -142,7 +144,8 @@ def _hypot_pair(m: Algebra, larger: MathValue, smaller: MathValue) -> MathValue:
 
 
 def cbrt(m: Algebra, x: MathValue) -> MathValue:
-    """Cube root: ``x = 2**(3q) z`` with z in [1, 8), a starting polynomial, Newton steps, the last compensated."""
+    """Cube root: ``x = 2**(3q) z`` with z in [1, 8), a starting polynomial, Newton steps, the last
+    compensated."""
     a = m.abs(x)
     up = 3 * (mantissa_bits(m) // 3 + 2)
     subnormal = a < (2.0**-126 if m.width == 32 else 2.0**-1022)

@@ -41,7 +41,8 @@ def maximum(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
 
 
 def fmod(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
-    """Remainder with the sign of ``x``; NaN for a zero divisor. Calls libm: a loop around it stays scalar."""
+    """Remainder with the sign of ``x``; NaN for a zero divisor. Calls libm, so loops stay
+    scalar."""
     return m.fmod(x, y)
 
 

@@ -1,8 +1,9 @@
 """sin cos tan for every finite argument.
 
-The argument is reduced to ``n pi/2 + (r + s)``. Both reductions, Cody and Waite's for moderate arguments and Payne and
-Hanek's ("Radian reduction for trigonometric functions", SIGNUM Newsletter 18, 1983) for all others, are separate: the
-second runs only for vectors with a large argument (``Algebra.beyond``).
+The argument is reduced to ``n pi/2 + (r + s)``. Both reductions, Cody and Waite's for moderate
+arguments and Payne and Hanek's ("Radian reduction for trigonometric functions", SIGNUM Newsletter
+18, 1983) for all others, are separate: the second runs only for vectors with a large argument
+(``Algebra.beyond``).
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ def _truncated(value: Fraction, bits: int) -> float:
 
 
 def _chunks() -> tuple[float, ...]:
-    """1/(2 pi) in five chunks of 29 bits by position (a float32 times one is exact in float64) and a rest of 53."""
+    """1/(2 pi) in five chunks of 29 bits by position (a float32 times one is exact in float64) and
+    a rest of 53."""
     bits = 400
     inverse = Fraction((1 << (2 * bits)) // (2 * _pi(bits)), 2**bits)
     chunks = []
@@ -73,10 +75,12 @@ _BIN = 8
 
 
 def _windows() -> tuple[tuple[float, ...], ...]:
-    """Four float64 columns of 2/pi by bin of eight exponents, without the bits that only add multiples of four.
+    """Four float64 columns of 2/pi by bin of eight exponents, without the bits that only add
+    multiples of four.
 
-    Arguments of exponent ``E`` are multiples of ``2**(E - 52)``: bits of 2/pi from ``2**(54 - E)`` up are dropped.
-    The window is scaled up by the bin's exponent, and the argument scaled down, so that nothing overflows.
+    Arguments of exponent ``E`` are multiples of ``2**(E - 52)``: bits of 2/pi from ``2**(54 - E)``
+    up are dropped. The window is scaled up by the bin's exponent, and the argument scaled down, so
+    that nothing overflows.
     """
     bits = 1400
     two_over_pi = Fraction((2 << (2 * bits)) // _pi(bits), 2**bits)
@@ -93,7 +97,8 @@ _CHUNKS = _chunks()
 _WINDOWS = _windows()
 
 Angle = tuple[MathValue, MathValue, MathValue]
-"""``n`` (an integer; only its two low bits count), ``r`` and ``s`` of an argument ``n pi/2 + r + s``."""
+"""``n`` (an integer; only its two low bits count), ``r`` and ``s`` of an argument ``n pi/2 + r +
+s``."""
 
 
 def _reduce_moderate(m: Algebra, a: MathValue) -> Angle:
@@ -101,7 +106,8 @@ def _reduce_moderate(m: Algebra, a: MathValue) -> Angle:
     first, second, third = _HALF_PI[m.width]
     shifted = m.mad(a, m.const(_TWO_OVER_PI), m.const(magic(m)))
     n = shifted - magic(m)
-    exact = m.fma(n, m.const(-first), a)  # n * first and a agree in all bits above the result's, so this is exact
+    # n * first and a agree in all bits above the result's, so this is exact
+    exact = m.fma(n, m.const(-first), a)
     product, lost = two_product(m, n, m.const(second))
     r = exact - product
     s = m.mad(n, m.const(-third), ((exact - r) - product) - lost)
@@ -109,7 +115,7 @@ def _reduce_moderate(m: Algebra, a: MathValue) -> Angle:
 
 
 def _reduce_large32(m: Algebra, a: MathValue) -> Angle:
-    """For any finite float32: a chunk times ``a`` is exact in float64, and so is dropping its whole turns."""
+    """For any finite float32: a chunk times ``a``, modulo a turn, is exact in float64."""
     wide = m.wide()
     x = m.widen(a)
     turns = wide.const(0.0)
@@ -175,13 +181,13 @@ def _sine(m: Algebra, r: MathValue, s: MathValue) -> MathValue:
 
 
 def _cosine(m: Algebra, r: MathValue) -> MathValue:
-    """cos(r) in place of cos(r + s): an ``s`` below half an ulp of ``r`` changes it by a third of an ulp."""
+    """cos(r + s) without ``s``, which is half an ulp of ``r`` and changes it by a third of one."""
     z = r * r
     return m.mad(z, m.mad(z, poly(m, z, coefficients.COS_TERMS[m.width]), m.const(-0.5)), m.const(1.0))
 
 
 def _odd(m: Algebra, n: MathValue) -> MathValue:
-    """Whether bit 0 of ``n`` is set, as a sign: the one test that a select instruction has built in."""
+    """Whether bit 0 of ``n`` is set, as a sign, which a select instruction can test."""
     return n << (m.width - 1) < 0
 
 
