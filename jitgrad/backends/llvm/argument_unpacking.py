@@ -1,4 +1,4 @@
-"""How machine code is called: with a table of 64-bit words, whatever its parameters are.
+"""The calling convention of machine code: a table of 64-bit words, whatever the parameters are.
 
 Import this module only when something is compiled: it imports llvmlite.
 """

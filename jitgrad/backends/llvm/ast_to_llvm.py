@@ -37,7 +37,7 @@ from jitgrad.core.errors import BackendError
 
 @dataclass(frozen=True)
 class SourceFunction:
-    """A function written in Python, which is translated where it is called."""
+    """A Python function, which is translated at each of its calls."""
 
     definition: ast.FunctionDef
     names: Mapping[str, Any]
@@ -49,12 +49,12 @@ def _no_hint(loop: ast.For | ast.While) -> Any:
 
 @dataclass
 class Scope:
-    """What the names of a function mean, and where its ``return`` leads.
+    """The names of a function that is being translated, and the block after its ``return``.
 
     Attributes:
-        names: values and functions that are no variables.
-        variables: the kind of each, and where it lies.
-        result: likewise for what is returned; None until something is.
+        names: constants and functions.
+        variables: the type and the address of each.
+        result: the type and the address of the returned value; None before the first ``return`` with a value.
     """
 
     node: ast.FunctionDef
@@ -65,10 +65,10 @@ class Scope:
 
 
 class Translation:
-    """Writes functions at the position of ``builder``.
+    """Writes the instructions of functions at the position of ``builder``.
 
     Args:
-        hint: metadata for the jump back to the head of a loop; None for none.
+        hint: gives the metadata for the jump back to the head of a loop, or None.
     """
 
     def __init__(self, builder: Any, hint: Callable[[ast.For | ast.While], Any] = _no_hint) -> None:
@@ -81,7 +81,7 @@ class Translation:
         return self.calls[-1]
 
     def function(self, written: SourceFunction, operands: Sequence[TypedValue]) -> TypedValue | None:
-        """What ``written`` does with ``operands``, here; gives what it returns."""
+        """Inline ``written`` with these ``operands``; gives its result."""
         node = written.definition
         parameters = [parameter.arg for parameter in node.args.args]
         if len(parameters) != len(operands):
@@ -95,12 +95,12 @@ class Translation:
         scope = self.calls.pop()
         if not self.builder.block.is_terminated:
             if scope.result is not None:
-                raise DialectTypeError(f"{node.name} ends without a result on one of its ways")
+                raise DialectTypeError(f"{node.name} ends without a result on one of its paths")
             self.builder.branch(scope.end)
         self.builder.position_at_end(scope.end)
         return None if scope.result is None else TypedValue(scope.result[0], self.builder.load(scope.result[1]))
 
-    def refusal(self, node: ast.AST, reason: str = "is nothing that kernel source can say") -> BackendError:
+    def refusal(self, node: ast.AST, reason: str = "is not part of kernel source") -> BackendError:
         name, line = self.scope.node.name, getattr(node, "lineno", self.scope.node.lineno)
         return BackendError(f"{name}, line {line}: {ast.unparse(node)!r} {reason}")
 
@@ -154,23 +154,23 @@ class Translation:
             case ast.Subscript(), _:
                 self.store(target, self.value(value))
             case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
-                for part, found in zip(targets, [self.value(part) for part in values], strict=True):
+                for part, result in zip(targets, [self.value(part) for part in values], strict=True):
                     if not isinstance(part, ast.Name):
                         raise self.refusal(target)
-                    self.assign(part.id, found)
+                    self.assign(part.id, result)
             case _:
                 raise self.refusal(target)
 
     def assign(self, name: str, value: TypedValue) -> None:
         if name not in self.scope.variables:
-            self.scope.variables[name] = value.kind, local(self.builder, value.kind.llvm, name)
+            self.scope.variables[name] = value.type, local(self.builder, value.type.llvm, name)
         self.keep(value, *self.scope.variables[name])
 
-    def keep(self, value: TypedValue, kind: IRType, where: Any) -> None:
-        """Store ``value`` in a variable, whose kind holds it."""
-        if value.kind != kind:
-            if kind != I64 or not isinstance(value.kind, ScalarType) or value.kind.category == "f" or value.kind == U64:
-                raise DialectTypeError(f"the variable is {kind}, found {value.kind}")
+    def keep(self, value: TypedValue, type_: IRType, where: Any) -> None:
+        """Store ``value`` in a variable of this type; smaller integers are widened."""
+        if value.type != type_:
+            if type_ != I64 or not isinstance(value.type, ScalarType) or value.type.category == "f" or value.type == U64:
+                raise DialectTypeError(f"the variable is {type_}, found {value.type}")
             value = emit_cast(self.builder, value, I64)
         self.builder.store(value.ir, where)
 
@@ -178,12 +178,12 @@ class Translation:
         """``return value``."""
         if value is not None:
             if self.scope.result is None:
-                self.scope.result = value.kind, local(self.builder, value.kind.llvm)
+                self.scope.result = value.type, local(self.builder, value.type.llvm)
             self.keep(value, *self.scope.result)
         self.builder.branch(self.scope.end)
 
     def block(self, block: Any, nodes: Sequence[ast.stmt], after: Any, hint: Any = None) -> bool:
-        """What ``block`` does before control goes to ``after``; whether it ever does."""
+        """Write ``nodes`` into ``block``, then a jump to ``after``; gives whether control can get there."""
         self.builder.position_at_end(block)
         self.statements(nodes)
         if self.builder.block.is_terminated:
@@ -218,7 +218,7 @@ class Translation:
         memory_access.emit_store(self.builder, self.value(node.value), self.value(node.slice), value)
 
     def branch(self, node: ast.expr, yes: Any, no: Any) -> None:
-        """Go on at ``yes`` if ``node`` holds, else at ``no``; what does not decide that is not looked at."""
+        """Jump to ``yes`` if ``node`` is true, else to ``no``. ``and`` and ``or`` evaluate only the operands they need."""
         match node:
             case ast.BoolOp(op=op, values=[*first, last]):
                 for value in first:
@@ -259,20 +259,20 @@ class Translation:
 
     def named(self, node: ast.expr, name: str) -> TypedValue:
         if name in self.scope.variables:
-            kind, where = self.scope.variables[name]
-            return TypedValue(kind, self.builder.load(where))
-        known = self.scope.names.get(name)
-        if not isinstance(known, float):
+            type_, where = self.scope.variables[name]
+            return TypedValue(type_, self.builder.load(where))
+        number = self.scope.names.get(name)
+        if not isinstance(number, float):
             raise self.refusal(node, "is not defined")
-        return constant(F64, known)
+        return constant(F64, number)
 
     def comparison(self, node: ast.Compare) -> Any:
         values = [self.value(operand) for operand in (node.left, *node.comparators)]
         bits = [operators.emit_comparison(self.builder, op, a, b) for a, op, b in zip(values, node.ops, values[1:], strict=False)]
-        found = bits[0]
+        result = bits[0]
         for bit in bits[1:]:
-            found = self.builder.and_(found, bit)
-        return found
+            result = self.builder.and_(result, bit)
+        return result
 
     def decided(self, node: ast.expr) -> TypedValue:
         yes, no, end = (self.builder.append_basic_block(name) for name in ("yes", "no", "end"))
@@ -281,10 +281,10 @@ class Translation:
             self.builder.position_at_end(block)
             self.builder.branch(end)
         self.builder.position_at_end(end)
-        found = self.builder.phi(BOOL.llvm)
-        found.add_incoming(ir.Constant(BOOL.llvm, 1), yes)
-        found.add_incoming(ir.Constant(BOOL.llvm, 0), no)
-        return TypedValue(BOOL, found)
+        bit = self.builder.phi(BOOL.llvm)
+        bit.add_incoming(ir.Constant(BOOL.llvm, 1), yes)
+        bit.add_incoming(ir.Constant(BOOL.llvm, 0), no)
+        return TypedValue(BOOL, bit)
 
     def call(self, node: ast.Call) -> TypedValue | None:
         if not isinstance(node.func, ast.Name) or node.keywords:

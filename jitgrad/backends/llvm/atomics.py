@@ -1,4 +1,4 @@
-"""What the thread pool's control code needs beyond integers: atomic words and calls by address.
+"""Atomic words and calls by address, for the control code of the thread pool.
 
 ===============================================  ======================================================================
 ``atomic_load(p, k)``                            ``p[k]``
@@ -13,7 +13,7 @@
                                                  that the table ``t`` describes; ``call_dgemm`` is ``cblas_dgemm``
 ===============================================  ======================================================================
 
-Every atomic operation is sequentially consistent: the team's hand-over is a Dekker pattern (store mine, load yours),
+Every atomic operation is sequentially consistent: the thread pool's hand-over is a Dekker pattern (store mine, load yours),
 which weaker orders break. Import this module only when something is compiled: it imports llvmlite.
 """
 
@@ -24,7 +24,7 @@ from typing import Any
 
 from llvmlite import binding, ir
 
-from jitgrad.backends.llvm.int_dialect import OnWords, word_at
+from jitgrad.backends.llvm.int_dialect import IntFunction, word_at
 from jitgrad.backends.llvm.ir_builder import WORD, word
 
 _INT = ir.IntType(32)
@@ -44,23 +44,23 @@ def _add(builder: Any, pointer: Any, index: Any, value: Any) -> Any:
 
 
 def _replace(builder: Any, pointer: Any, index: Any, old: Any, new: Any) -> Any:
-    found = builder.cmpxchg(word_at(builder, pointer, index), old, new, _ORDER, _ORDER)
-    return builder.zext(builder.extract_value(found, 1), WORD)
+    exchanged = builder.cmpxchg(word_at(builder, pointer, index), old, new, _ORDER, _ORDER)
+    return builder.zext(builder.extract_value(exchanged, 1), WORD)
 
 
 def _pause(builder: Any) -> None:
     machine = binding.get_process_triple().split("-")[0]
     if machine == "x86_64":
-        kind = ir.FunctionType(ir.VoidType(), [])
-        builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", (), kind), [])
+        type_ = ir.FunctionType(ir.VoidType(), [])
+        builder.call(builder.module.declare_intrinsic("llvm.x86.sse2.pause", (), type_), [])
     elif machine in ("aarch64", "arm64"):
-        kind = ir.FunctionType(ir.VoidType(), [_INT])
-        builder.call(builder.module.declare_intrinsic("llvm.aarch64.hint", (), kind), [ir.Constant(_INT, 1)])  # YIELD
+        type_ = ir.FunctionType(ir.VoidType(), [_INT])
+        builder.call(builder.module.declare_intrinsic("llvm.aarch64.hint", (), type_), [ir.Constant(_INT, 1)])  # YIELD
 
 
 def _call(builder: Any, function: Any, result: Any, arguments: list[Any]) -> Any:
-    kind = ir.FunctionType(result, [argument.type for argument in arguments])
-    return builder.call(builder.inttoptr(function, kind.as_pointer()), arguments)
+    type_ = ir.FunctionType(result, [argument.type for argument in arguments])
+    return builder.call(builder.inttoptr(function, type_.as_pointer()), arguments)
 
 
 def _call_kernel(builder: Any, function: Any, args: Any, start: Any, stop: Any) -> None:
@@ -89,7 +89,7 @@ def _call_gemm(
     _call(builder, function, ir.VoidType(), sizes + operands)
 
 
-ATOMICS: dict[str, OnWords] = {
+ATOMICS: dict[str, IntFunction] = {
     "atomic_load": _load,
     "atomic_store": _store,
     "atomic_add": _add,

@@ -1,4 +1,4 @@
-"""Casts of kernel source: one for each dtype, with NumPy's meaning. Import it only when something is compiled."""
+"""The casts of kernel source: one per dtype, with NumPy's results. Import it only when something is compiled."""
 
 from __future__ import annotations
 
@@ -26,66 +26,66 @@ from jitgrad.backends.llvm.types import (
 _HALF, _SINGLE, _WORD = ir.HalfType(), ir.FloatType(), ir.IntType(32)
 
 
-def emit_cast(builder: Any, x: TypedValue, kind: ScalarType) -> TypedValue:
-    """``x`` converted to ``kind`` as C does, with x86's answer where C has none; ``bool``: whether it is not zero."""
-    found = number(x)
-    if found == kind:
+def emit_cast(builder: Any, x: TypedValue, type_: ScalarType) -> TypedValue:
+    """``x`` converted to ``type_`` as in C, and as on x86 where C leaves the result undefined. A bool is ``x != 0``."""
+    source = number(x)
+    if source == type_:
         return x
-    if isinstance(x.ir, ir.Constant) and kind != BOOL:
-        folded = _folded(x.ir.constant, found, kind)
+    if isinstance(x.ir, ir.Constant) and type_ != BOOL:
+        folded = _folded(x.ir.constant, source, type_)
         if folded is not None:
             return folded
-    return TypedValue(kind, _converted(builder, x.ir, found, kind))
+    return TypedValue(type_, _converted(builder, x.ir, source, type_))
 
 
-def _folded(value: Any, found: ScalarType, kind: ScalarType) -> TypedValue | None:
-    """A constant of another kind; None if that is for LLVM to find."""
-    if found.category == "f":
-        if kind.category != "f":
+def _folded(value: Any, source: ScalarType, type_: ScalarType) -> TypedValue | None:
+    """A constant converted to ``type_``; None where LLVM folds the cast."""
+    if source.category == "f":
+        if type_.category != "f":
             return None
-        with np.errstate(over="ignore"):  # beyond the largest lies infinity
-            return constant(kind, float(np.float32(value)) if kind == F32 else float(value))
-    if kind.category == "f" or not isinstance(value, int):
+        with np.errstate(over="ignore"):  # larger numbers are infinite
+            return constant(type_, float(np.float32(value)) if type_ == F32 else float(value))
+    if type_.category == "f" or not isinstance(value, int):
         return None
-    wrapped = value & ((1 << kind.bits) - 1)
-    return constant(kind, wrapped - (1 << kind.bits) if kind.category == "i" and wrapped >> (kind.bits - 1) else wrapped)
+    wrapped = value & ((1 << type_.bits) - 1)
+    return constant(type_, wrapped - (1 << type_.bits) if type_.category == "i" and wrapped >> (type_.bits - 1) else wrapped)
 
 
-def _converted(builder: Any, x: Any, found: ScalarType, kind: ScalarType) -> Any:
-    if kind == BOOL:
-        zero = ir.Constant(x.type, 0.0 if found.category == "f" else 0)
-        return builder.fcmp_unordered("!=", x, zero) if found.category == "f" else builder.icmp_unsigned("!=", x, zero)
-    if found.category == "f":
-        if kind.category != "f":
-            return _to_integer(builder, x, kind)
-        return builder.fpext(x, kind.llvm) if found.bits < kind.bits else builder.fptrunc(x, kind.llvm)
-    if kind.category == "f":
-        return builder.sitofp(x, kind.llvm) if found.category == "i" else builder.uitofp(x, kind.llvm)
-    if found.bits >= kind.bits:
-        return x if found.bits == kind.bits else builder.trunc(x, kind.llvm)
-    return builder.sext(x, kind.llvm) if found.category == "i" else builder.zext(x, kind.llvm)
+def _converted(builder: Any, x: Any, source: ScalarType, type_: ScalarType) -> Any:
+    if type_ == BOOL:
+        zero = ir.Constant(x.type, 0.0 if source.category == "f" else 0)
+        return builder.fcmp_unordered("!=", x, zero) if source.category == "f" else builder.icmp_unsigned("!=", x, zero)
+    if source.category == "f":
+        if type_.category != "f":
+            return _to_integer(builder, x, type_)
+        return builder.fpext(x, type_.llvm) if source.bits < type_.bits else builder.fptrunc(x, type_.llvm)
+    if type_.category == "f":
+        return builder.sitofp(x, type_.llvm) if source.category == "i" else builder.uitofp(x, type_.llvm)
+    if source.bits >= type_.bits:
+        return x if source.bits == type_.bits else builder.trunc(x, type_.llvm)
+    return builder.sext(x, type_.llvm) if source.category == "i" else builder.zext(x, type_.llvm)
 
 
-def _to_integer(builder: Any, x: Any, kind: ScalarType) -> Any:
+def _to_integer(builder: Any, x: Any, type_: ScalarType) -> Any:
     """C's float-to-integer cast, with x86's answer (the smallest integer) where C has none.
 
     Narrow and unsigned targets go through a wider signed integer, as compilers for x86-64 do, so that
     ``uint8(-1.0)`` is 255. A poison value in the arm that select does not take is harmless.
     """
-    signed = kind.category == "i"
-    wide = ir.IntType(32 if kind.bits <= 16 or (kind.bits == 32 and signed) else 64)
+    signed = type_.category == "i"
+    wide = ir.IntType(32 if type_.bits <= 16 or (type_.bits == 32 and signed) else 64)
     bound = float(2 ** (wide.width - 1))
     low, high = ir.Constant(x.type, -bound), ir.Constant(x.type, bound)
     smallest = ir.Constant(wide, -(2 ** (wide.width - 1)))
     inside = builder.and_(builder.fcmp_ordered(">=", x, low), builder.fcmp_ordered("<", x, high))
     value = builder.select(inside, builder.fptosi(x, wide), smallest)
-    if kind.bits == 64 and not signed:
+    if type_.bits == 64 and not signed:
         top = builder.xor(builder.fptosi(builder.fsub(x, high), wide), smallest)
         upper = builder.and_(
             builder.fcmp_ordered(">=", x, high), builder.fcmp_ordered("<", x, ir.Constant(x.type, 2 * bound))
         )
         value = builder.select(upper, top, value)
-    return builder.trunc(value, kind.llvm) if wide.width > kind.bits else value
+    return builder.trunc(value, type_.llvm) if wide.width > type_.bits else value
 
 
 def _to_odd(builder: Any, x: Any) -> Any:
@@ -108,33 +108,33 @@ def to_half(builder: Any, x: TypedValue) -> TypedValue:
     if isinstance(x.ir, ir.Constant) and number(x).category == "f":
         with np.errstate(over="ignore"):
             return constant(F32, float(np.float16(x.ir.constant)))
-    single = _to_odd(builder, x.ir) if x.kind == F64 else emit_cast(builder, x, F32).ir
+    single = _to_odd(builder, x.ir) if x.type == F64 else emit_cast(builder, x, F32).ir
     return TypedValue(F32, builder.fpext(builder.fptrunc(single, _HALF), _SINGLE))
 
 
 def half_of_bits(builder: Any, bits: TypedValue) -> TypedValue:
     """The float32 that equals the float16 of these bits."""
-    if bits.kind != U16:
-        raise DialectTypeError(f"takes u16, found {bits.kind}")
+    if bits.type != U16:
+        raise DialectTypeError(f"takes u16, found {bits.type}")
     return TypedValue(F32, builder.fpext(builder.bitcast(bits.ir, _HALF), _SINGLE))
 
 
 def bits_of_half(builder: Any, x: TypedValue) -> TypedValue:
     """The bits of ``x``, a float32 that equals a float16, as one."""
-    if x.kind != F32:
-        raise DialectTypeError(f"takes f32, found {x.kind}")
+    if x.type != F32:
+        raise DialectTypeError(f"takes f32, found {x.type}")
     return TypedValue(U16, builder.bitcast(builder.fptrunc(x.ir, _HALF), ir.IntType(16)))
 
 
 def as_index(builder: Any, x: TypedValue) -> Any:
     """``x``, an integer, as a 64-bit number of elements."""
     if number(x).category not in "iu":
-        raise DialectTypeError(f"an index is an integer, found {x.kind}")
+        raise DialectTypeError(f"an index is an integer, found {x.type}")
     return emit_cast(builder, x, I64).ir
 
 
 CASTS: dict[str, DialectFunction] = {
-    **{f"to_{name}": partial(emit_cast, kind=kind) for name, kind in NUMBERS.items()},
+    **{f"to_{name}": partial(emit_cast, type_=type_) for name, type_ in NUMBERS.items()},
     "to_f16": to_half,
     "as_half": half_of_bits,
     "as_bits": bits_of_half,

@@ -1,7 +1,7 @@
 """Kernel source text to machine code in memory, compiled by LLVM and kept on disk between processes.
 
 A kernel is machine code ``void kernel(int64_t *args, int64_t start, int64_t stop)``. Its source is a plain
-Python function whose parameters are the words of the table, then ``start`` and ``stop``::
+Python function whose parameters are the table's entries, then ``start`` and ``stop``::
 
     def kernel(x0, x1, y0, alpha, start, stop):
         for i in range(start, stop):
@@ -9,9 +9,9 @@ Python function whose parameters are the words of the table, then ``start`` and 
 
     code = compile_entry(source, "kernel", {}, params=("f32*", "f32*", "f32*", "f32"), key="")
 
-Word ``k`` of the table holds parameter ``k``: an address, an integer, or a float's bit pattern (f32 in the
-low 32 bits). LLVM is told that no two pointer parameters overlap in memory that the kernel writes: pass a
-buffer that is both read and written through ONE parameter.
+Entry ``k`` of the table holds parameter ``k``: an address, an integer, or a float's bit pattern (f32 in the
+low 32 bits). LLVM assumes that no two pointer parameters overlap in memory that the kernel writes: pass a
+buffer that is both read and written through one parameter.
 
 How to write source that vectorises (each form is tested in tests/backends/llvm/test_code_object.py):
 
@@ -19,16 +19,15 @@ How to write source that vectorises (each form is tested in tests/backends/llvm/
   ``row = at(p, r * n)`` then ``row[i]`` for addresses; indices are i64 and never wrap around.
 * ``select(c, a, b)`` instead of ``if``; ``reassoc_add``, ``reassoc_mul``, ``fmax``, ``fmin`` for what is carried from
   one iteration to the next; plain operators for everything the user wrote.
-* every constant and every result is cast (``to_f32(0.5)``): a bare literal is an f64, which meets no f32, and
-  integer arithmetic is 64 bits wide.
-* nothing that can raise: `compile_entry` refuses such source. ``range`` with a step that is no literal can.
+* a cast of every constant and every result (``to_f32(0.5)``): a bare literal is an f64, which no operator takes
+  together with an f32, and integer arithmetic is 64 bits wide.
+* nothing that can raise: `compile_entry` refuses such source, for instance a ``range`` whose step is no literal.
 
 Source may define further functions and call them from ``entry``; they are translated wherever they are called.
 """
 
 from __future__ import annotations
 
-import importlib
 import platform
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -44,7 +43,7 @@ from jitgrad.core.errors import BackendError
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """Object code, and how to get the optimised module it was made from."""
+    """Object code, and a function that gives the optimised module of it."""
 
     object_code: bytes
     module: Callable[[], Any]
@@ -53,7 +52,7 @@ class Built:
 class CodeObject:
     """A kernel in memory; it stays there as long as this object lives.
 
-    It may still be on its way from the compiler: whoever asks for the code or its address waits, and gets the errors.
+    LLVM may still be compiling it: reading the code or its address waits, and raises the compiler's errors.
 
     Attributes:
         source: the Python text it was compiled from.
@@ -69,11 +68,13 @@ class CodeObject:
         self._loaded: tuple[Built, Any, int] | None = None
 
     def _load(self) -> tuple[Built, Any, int]:
-        """What was built, the engine that owns the memory, and the address in it: one for all threads that ask."""
+        """The object code, the engine that owns its memory, and its address; loaded once for all threads."""
         with self._lock:
             if self._loaded is None:
+                from jitgrad.backends.llvm import target
+
                 built = self._build()
-                self._loaded = built, *_llvm().load_code(built.object_code, self._symbol)
+                self._loaded = built, *target.load_code(built.object_code, self._symbol)
             return self._loaded
 
     @property
@@ -94,12 +95,14 @@ class CodeObject:
     @cached_property
     def asm(self) -> str:
         """Assembly text; compiled anew when the kernel came from disk."""
-        return str(_llvm().assembly(self._load()[0].module()))
+        from jitgrad.backends.llvm import target
+
+        return target.assembly(self._load()[0].module())
 
 
 @dataclass(slots=True)
 class CompileCounters:
-    """What `compile_entry` did in this process."""
+    """How many functions this process compiled, and how many it loaded from disk."""
 
     compiled: int = 0
     from_disk: int = 0
@@ -108,23 +111,14 @@ class CompileCounters:
 COUNTERS = CompileCounters()
 
 
-def _llvm() -> Any:
-    """`jitgrad.backends.llvm.target`, imported at first use: it imports llvmlite."""
-    return importlib.import_module("jitgrad.backends.llvm.target")
-
-
-def _front() -> Any:
-    """`jitgrad.backends.llvm.kernel_frontend`, imported at first use: it imports llvmlite."""
-    return importlib.import_module("jitgrad.backends.llvm.kernel_frontend")
-
-
 @cache
 def fingerprint() -> str:
-    """Everything besides the source that decides what machine code comes out."""
-    llvm = _llvm()
+    """A digest of everything besides the source that machine code depends on."""
+    from jitgrad.backends.llvm import target
+
     texts = [path.read_text() for path in sorted(Path(__file__).parent.glob("*.py"))]
     versions = [version(name) for name in ("llvmlite", "numpy")]
-    return str(llvm.digest(*texts, *versions, platform.python_version(), llvm.cpu(), llvm.features()))
+    return target.digest(*texts, *versions, platform.python_version(), target.cpu(), target.features())
 
 
 def compile_entry(
@@ -142,43 +136,45 @@ def compile_entry(
     Args:
         source: Python text; defines ``entry(*params, start, stop)`` (see the module docstring).
         namespace: names the source uses besides `jitgrad.backends.llvm.intrinsics.INTRINSICS`.
-        params: the type of each word of the table: ``"f16" "f32" "f64" "i8" ... "u64" "bool"``, or one with
+        params: the type of each parameter: ``"f16" "f32" "f64" "i8" ... "u64" "bool"``, or one with
             ``*`` for a pointer to it.
-        key: text that stands for the contents of ``namespace`` in the disk cache (empty if it says nothing
-            that the source does not); None keeps this kernel off the disk.
-        small: whether code that is small and quickly compiled is worth more than fast loops.
-        wait: False returns while LLVM is still at work; errors that it finds then come with the address.
+        key: identifies the contents of ``namespace`` in the disk cache (empty if the source does); None keeps this
+            kernel off the disk.
+        small: whether to compile quickly to small code rather than to fast loops.
+        wait: False returns while LLVM is still compiling; the code's ``address`` then raises its errors.
 
     Raises:
         BackendError: if the source does not compile, or could raise an exception while running.
     """
+
     def lower() -> tuple[str, list[str]]:
-        lowered: tuple[str, list[str]] = _front().source_to_llvm(
-            source, entry, params, namespace, kernel_vector_bits(), small
-        )
-        return lowered
+        from jitgrad.backends.llvm import kernel_frontend
 
-    kinds = " ".join([*params, "small" if small else ""])
-    return _cached_or_built(source, entry, None if key is None else (kinds, key), lower, wait)
+        return kernel_frontend.source_to_llvm(source, entry, params, namespace, kernel_vector_bits(), small)
+
+    types = " ".join([*params, "small" if small else ""])
+    return _cached_or_built(source, entry, None if key is None else (types, key), lower, wait)
 
 
-def compile_words(source: str, entry: str, dialect: str, *, wait: bool = True) -> CodeObject:
-    """Machine code of control code (`jitgrad.backends.llvm.int_dialect`), which is called like a kernel.
+def compile_control_code(source: str, entry: str, library: str, *, wait: bool = True) -> CodeObject:
+    """Machine code of control code (`jitgrad.backends.llvm.int_dialect`), which is called as a kernel is.
 
     Args:
-        dialect: "team" for the functions of `jitgrad.backends.llvm.atomics`, "f32" or "f64" for those of
-            `jitgrad.backends.llvm.tiles`.
+        library: the functions that ``source`` may call: "thread_pool" for those of `jitgrad.backends.llvm.atomics`,
+            "f32" or "f64" for those of `jitgrad.backends.llvm.tiles`.
         wait: as for `compile_entry`.
 
     Raises:
-        BackendError: if the source is no control code.
+        BackendError: if ``source`` is not of the int dialect.
     """
-    def lower() -> tuple[str, list[str]]:
-        words = importlib.import_module("jitgrad.backends.llvm.int_dialect")
-        room = importlib.import_module("jitgrad.backends.llvm." + ("atomics" if dialect == "team" else "tiles"))
-        return words.translate(source, entry, room.ATOMICS if dialect == "team" else room.functions(dialect)), []
 
-    return _cached_or_built(source, entry, ("words", dialect), lower, wait)
+    def lower() -> tuple[str, list[str]]:
+        from jitgrad.backends.llvm import atomics, int_dialect, tiles
+
+        functions = atomics.ATOMICS if library == "thread_pool" else tiles.functions(library)
+        return int_dialect.translate(source, entry, functions), []
+
+    return _cached_or_built(source, entry, ("control code", library), lower, wait)
 
 
 def compile_ir(text: str, entry: str, *, key: str | None) -> CodeObject:
@@ -193,41 +189,48 @@ def compile_ir(text: str, entry: str, *, key: str | None) -> CodeObject:
 
 def kernel_vector_bits() -> int:
     """The preferred vector width of kernels in bits; 0 where it is LLVM's own choice."""
-    return int(_llvm().vector_bits())
+    from jitgrad.backends.llvm import target
+
+    return target.vector_bits()
 
 
 def exports(names: Sequence[str]) -> bool:
-    """Whether machine code may refer to C functions of these names."""
-    return bool(_llvm().resolvable(names))
+    """Whether machine code may call C functions of these names."""
+    from jitgrad.backends.llvm import target
+
+    return target.resolvable(names)
 
 
 def _cached_or_built(
     source: str, entry: str, identity: tuple[str, str] | None, lower: Callable[[], tuple[str, list[str]]], wait: bool
 ) -> CodeObject:
-    """The machine code stored for source and ``identity``, else that of the IR which ``lower`` makes."""
-    llvm = _llvm()
-    name = None if identity is None else llvm.digest(source, entry, *identity, fingerprint())
+    """The machine code stored for ``source`` and ``identity``, else that of the IR that ``lower`` gives."""
+    from jitgrad.backends.llvm import target
+
+    name = None if identity is None else target.digest(source, entry, *identity, fingerprint())
     stored = disk.load_entry(name) if name is not None else None
-    if stored is not None and stored.source == source and llvm.resolvable(stored.externals):
+    if stored is not None and stored.source == source and target.resolvable(stored.externals):
         COUNTERS.from_disk += 1
-        again = cache(lambda: llvm.optimize(*lower(), entry))
+        again = cache(lambda: target.optimize(*lower(), entry))
         built = Built(stored.object_code, again)
         code = CodeObject(source, entry, lambda: built, from_disk=True)
     else:
         COUNTERS.compiled += 1
-        pending = llvm.compile_aside(*lower(), entry)
-        code = CodeObject(source, entry, lambda: _kept(pending.result(), source, entry, name), from_disk=False)
+        pending = target.compile_aside(*lower(), entry)
+        code = CodeObject(source, entry, lambda: _checked(pending.result(), source, entry, name), from_disk=False)
     if wait:
         _ = code.address
     return code
 
 
-def _kept(made: Any, source: str, entry: str, name: str | None) -> Built:
-    """What the compiler made, checked, and stored under ``name``."""
-    if made.raises:
+def _checked(compiled: Any, source: str, entry: str, name: str | None) -> Built:
+    """The compiler's result, checked, and stored under ``name``."""
+    from jitgrad.backends.llvm import target
+
+    if compiled.raises:
         raise BackendError(f"kernel {entry} can raise an exception, which compiled kernels cannot:\n{source}")
-    if not _llvm().resolvable(made.externals):
-        raise BackendError(f"kernel {entry} needs {made.externals}, which this process does not export")
-    if name is not None and not made.names_absolute_address:
-        disk.store_entry(name, disk.Stored(source, made.object_code, made.externals))
-    return Built(made.object_code, lambda: made.module)
+    if not target.resolvable(compiled.externals):
+        raise BackendError(f"kernel {entry} needs {compiled.externals}, which this process does not export")
+    if name is not None and not compiled.names_absolute_address:
+        disk.store_entry(name, disk.Stored(source, compiled.object_code, compiled.externals))
+    return Built(compiled.object_code, lambda: compiled.module)

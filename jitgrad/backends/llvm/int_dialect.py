@@ -1,4 +1,4 @@
-"""Control code of the runtime: Python text about 64-bit integers, which addresses are, too.
+"""The int dialect, for control code of the runtime: Python text about 64-bit integers and addresses.
 
 Source defines functions of integers; the one that is compiled is called like a kernel::
 
@@ -7,9 +7,9 @@ Source defines functions of integers; the one that is compiled is called like a 
             if first[i] > second or i == 7:
                 first[i] = note(first, i) // 2
 
-``p[i]`` is the i-th word at address ``p``. What else can be said is `jitgrad.backends.llvm.ast_to_llvm`'s to say; all variables
-are integers, and what holds is 1. There are calls of the source's own functions and of those that `WORD_FUNCTIONS` and a dialect
-add. Import this module only when something is compiled: it imports llvmlite.
+``p[i]`` is the i-th 64-bit integer at address ``p``. `jitgrad.backends.llvm.ast_to_llvm` lists the statements and expressions.
+All variables are integers, and a true condition is 1. Source may call its own functions, `INT_FUNCTIONS`, and those of a library
+that is passed in. Import this module only when something is compiled: it imports llvmlite.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from jitgrad.backends.llvm.ir_builder import WORD, word
 from jitgrad.backends.llvm.types import I64, DialectFunction, DialectTypeError, TypedValue, number
 from jitgrad.core.errors import BackendError
 
-OnWords = Callable[..., Any]  # (builder, *words) to a word, or to None
+IntFunction = Callable[..., Any]  # (builder, *integers) to an integer, or to None
 
 
 def word_at(builder: Any, pointer: Any, index: Any) -> Any:
-    """Where the word ``pointer[index]`` lies."""
+    """The address of ``pointer[index]``."""
     return builder.inttoptr(builder.add(pointer, builder.mul(word(8), word(index))), WORD.as_pointer())
 
 
@@ -41,78 +41,78 @@ def _select(builder: Any, condition: Any, a: Any, b: Any) -> Any:
     return builder.select(builder.icmp_signed("!=", condition, word(0)), a, b)
 
 
-WORD_FUNCTIONS: dict[str, OnWords] = {
+INT_FUNCTIONS: dict[str, IntFunction] = {
     "select": _select,
     "min": lambda builder, a, b: builder.select(builder.icmp_signed("<", a, b), a, b),
     "max": lambda builder, a, b: builder.select(builder.icmp_signed(">", a, b), a, b),
 }
 
 
-def _as_word(builder: Any, value: TypedValue) -> TypedValue:
+def _as_int(builder: Any, value: TypedValue) -> TypedValue:
     if number(value).category == "f":
-        raise DialectTypeError(f"takes integers, found {value.kind}")
+        raise DialectTypeError(f"takes integers, found {value.type}")
     return emit_cast(builder, value, I64)
 
 
-class _Words(Translation):
-    """The dialect in which every value is a word, and a word may be an address."""
+class _IntTranslation(Translation):
+    """Translates source in which every value is a 64-bit integer, which may be an address."""
 
     def assign(self, name: str, value: TypedValue) -> None:
-        super().assign(name, _as_word(self.builder, value))
+        super().assign(name, _as_int(self.builder, value))
 
     def leave(self, value: TypedValue | None) -> None:
-        super().leave(None if value is None else _as_word(self.builder, value))
+        super().leave(None if value is None else _as_int(self.builder, value))
 
     def place(self, node: ast.Subscript) -> Any:
-        return word_at(self.builder, *(_as_word(self.builder, self.value(part)).ir for part in (node.value, node.slice)))
+        return word_at(self.builder, *(_as_int(self.builder, self.value(part)).ir for part in (node.value, node.slice)))
 
     def load(self, node: ast.Subscript) -> TypedValue:
         return TypedValue(I64, self.builder.load(self.place(node)))
 
     def store(self, node: ast.Subscript, value: TypedValue) -> None:
-        self.builder.store(_as_word(self.builder, value).ir, self.place(node))
+        self.builder.store(_as_int(self.builder, value).ir, self.place(node))
 
 
-def translate(source: str, entry: str, dialect: Mapping[str, OnWords]) -> str:
-    """LLVM IR of ``void entry(int64_t *args, int64_t start, int64_t stop)``; word k of ``args`` is its k-th parameter.
+def translate(source: str, entry: str, library: Mapping[str, IntFunction]) -> str:
+    """LLVM IR of ``void entry(int64_t *args, int64_t start, int64_t stop)``; ``args[k]`` is its k-th parameter.
 
     Raises:
-        BackendError: if the source contains something else than the module's docstring lists.
+        BackendError: if the source is not of this dialect.
     """
     tree = ast.parse(source)
     module = ir.Module(name=entry)
     definitions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     called = Counter(n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name))
     functions = {name: _declared(module, f"{entry}.{name}", node, called[name]) for name, node in definitions.items()}
-    own: dict[str, OnWords] = {name: partial(_called, function) for name, function in functions.items()}
-    every = {**WORD_FUNCTIONS, **dialect, **own}
-    names: dict[str, DialectFunction] = {name: partial(_on_words, function) for name, function in every.items()}
+    own: dict[str, IntFunction] = {name: partial(_called, function) for name, function in functions.items()}
+    names: dict[str, DialectFunction] = {name: partial(_on_ints, f) for name, f in {**INT_FUNCTIONS, **library, **own}.items()}
     for name, node in definitions.items():
         builder = ir.IRBuilder(functions[name].append_basic_block("entry"))
-        result = _Words(builder).function(SourceFunction(node, names), [TypedValue(I64, x) for x in functions[name].args])
+        args = [TypedValue(I64, x) for x in functions[name].args]
+        result = _IntTranslation(builder).function(SourceFunction(node, names), args)
         builder.ret_void() if result is None else builder.ret(result.ir)
     if functions[entry].function_type.return_type == WORD:
-        raise BackendError(f"{entry} returns a value, and nobody takes it: store it at an address")
+        raise BackendError(f"{entry} returns a value, which has no receiver: store it at an address")
     parameters = ["i64"] * (len(functions[entry].args) - 2)
     return str(module) + unpacking_entry(entry, functions[entry].name, parameters)
 
 
 def _declared(module: Any, name: str, node: ast.FunctionDef, calls: int) -> Any:
     gives = any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(node))
-    kind = ir.FunctionType(WORD if gives else ir.VoidType(), [WORD] * len(node.args.args))
-    function = ir.Function(module, kind, name)
+    type_ = ir.FunctionType(WORD if gives else ir.VoidType(), [WORD] * len(node.args.args))
+    function = ir.Function(module, type_, name)
     function.linkage = "internal"
-    function.attributes.add("optsize")  # its loops run a few times: neither vectors nor copies of them
+    function.attributes.add("optsize")  # its loops run a few times: vectors and unrolling do not pay
     if calls > 1:
         function.attributes.add("noinline")
     return function
 
 
-def _called(function: Any, builder: Any, *words: Any) -> Any:
-    called = builder.call(function, words)
+def _called(function: Any, builder: Any, *args: Any) -> Any:
+    called = builder.call(function, args)
     return called if function.function_type.return_type == WORD else None
 
 
-def _on_words(function: OnWords, builder: Any, *values: TypedValue) -> TypedValue | None:
-    found = function(builder, *(_as_word(builder, value).ir for value in values))
-    return TypedValue(I64, found) if isinstance(found, ir.Value) else None
+def _on_ints(function: IntFunction, builder: Any, *values: TypedValue) -> TypedValue | None:
+    result = function(builder, *(_as_int(builder, value).ir for value in values))
+    return TypedValue(I64, result) if isinstance(result, ir.Value) else None

@@ -5,17 +5,17 @@ kernel is compiled: it imports llvmlite. `INTRINSICS` is the namespace every ker
 
 ========================  =====================================================================
 ``at(p, n)``              pointer to element ``n`` of ``p``
-``stream(p, n, x)``       ``p[n] = x``, past the caches where the CPU can: see `jitgrad.backends.llvm.nontemporal`
+``stream(p, n, x)``       ``p[n] = x``, non-temporal where the CPU can: see `jitgrad.backends.llvm.nontemporal`
 ``prefetch(p, n)``        start loading the cache line of element ``n`` of ``p``, which need not exist
-``prefetch_beside(p, n)`` the same in a loop that streams, where the CPU can
+``prefetch_beside(p, n)`` the same in a loop with non-temporal stores, where the CPU can
 ``scratch_f32(64)`` ...   pointer to so many elements on the stack (a literal), every dtype
 ``add_row(p, q, 8)``      ``p[k] = p[k] + q[k]`` for the first 8 elements (a literal number of them), as one vector
-``freeze(x)``                ``x``, read where a result will be stored
+``freeze(x)``             ``x``, loaded from an address where a result will be stored
 ``select(c, a, b)``       ``a`` where ``c``, else ``b``; both are evaluated; same type
-``reassoc_add(acc, x)``          ``acc + x`` that LLVM may reorder (``reassoc`` only): sums over a loop
-``reassoc_mul(acc, x)``         ``acc * x`` likewise
+``reassoc_add(acc, x)``   ``acc + x`` that LLVM may reorder (``reassoc`` only): sums over a loop
+``reassoc_mul(acc, x)``   ``acc * x`` likewise
 ``fmax(a, b) fmin(a, b)`` NaN wins, of zeros either (as in NumPy); signed, unsigned and bool too
-``to_f32(x)`` ...         C casts to every dtype; what C leaves undefined gives what x86 gives
+``to_f32(x)`` ...         C casts to every dtype; where C leaves the result undefined, x86's
 ``as_i32(x)`` ...         bit casts f32 <-> i32, f64 <-> i64
 ``to_f16(x)``             ``x`` rounded to float16, as an f32: kernels hold float16 so
 ``as_half(b) as_bits(x)`` such an f32 from the 16 bits in memory, and back
@@ -47,53 +47,54 @@ from jitgrad.backends.llvm.types import (
 )
 
 
-def _llvm_function(builder: Any, name: str, kind: ScalarType, arity: int) -> Any:
-    suffix = f"{'f' if kind.category == 'f' else 'i'}{kind.bits}"
-    signature = ir.FunctionType(kind.llvm, [kind.llvm] * arity)
+def _llvm_function(builder: Any, name: str, type_: ScalarType, arity: int) -> Any:
+    suffix = f"{'f' if type_.category == 'f' else 'i'}{type_.bits}"
+    signature = ir.FunctionType(type_.llvm, [type_.llvm] * arity)
     return builder.module.declare_intrinsic(f"llvm.{name}.{suffix}", (), signature)
 
 
 def freeze(builder: Any, x: TypedValue) -> TypedValue:
-    """``x``, of which LLVM does not know that it was loaded from where a result will be stored.
+    """``x``, without its link to the address that it was loaded from.
 
-    Otherwise "store this, or what is there" becomes a masked store, eight times slower than a store on AMD's CPUs.
+    If LLVM knew that a result is stored there, "store this, or the old value" would become a masked store, which takes
+    eight times as long on AMD's CPUs.
     """
-    frozen = ir.instructions.Instruction(builder.block, x.kind.llvm, "freeze", [x.ir])
+    frozen = ir.instructions.Instruction(builder.block, x.type.llvm, "freeze", [x.ir])
     builder._insert(frozen)
-    return TypedValue(x.kind, frozen)
+    return TypedValue(x.type, frozen)
 
 
 def emit_select(builder: Any, condition: TypedValue, yes: TypedValue, no: TypedValue) -> TypedValue:
     """``yes`` where ``condition``, else ``no``."""
-    if condition.kind != BOOL or yes.kind != no.kind:
-        raise DialectTypeError(f"takes a bool and two values of one dtype, found {condition.kind}, {yes.kind} and {no.kind}")
-    return TypedValue(yes.kind, builder.select(condition.ir, yes.ir, no.ir))
+    if condition.type != BOOL or yes.type != no.type:
+        raise DialectTypeError(f"takes a bool and two values of one dtype, found {condition.type}, {yes.type} and {no.type}")
+    return TypedValue(yes.type, builder.select(condition.ir, yes.ir, no.ir))
 
 
 def _reordered(builder: Any, acc: TypedValue, x: TypedValue, *, floats: str, integers: str) -> TypedValue:
     """``acc op x`` in which only ``acc`` and ``x`` of the same loop may be reordered."""
-    kind = same_number(acc, x)
-    if kind.category == "f":
-        return TypedValue(kind, getattr(builder, floats)(acc.ir, x.ir, flags=("reassoc",)))
-    return TypedValue(kind, getattr(builder, integers)(acc.ir, x.ir))
+    type_ = same_number(acc, x)
+    if type_.category == "f":
+        return TypedValue(type_, getattr(builder, floats)(acc.ir, x.ir, flags=("reassoc",)))
+    return TypedValue(type_, getattr(builder, integers)(acc.ir, x.ir))
 
 
 _FORMS = {"max": ("maximum", "smax", "umax"), "min": ("minimum", "smin", "umin")}
 
 
 def _extremum(builder: Any, a: TypedValue, b: TypedValue, *, which: str) -> TypedValue:
-    kind = same_number(a, b)
+    type_ = same_number(a, b)
     of_floats, signed, unsigned = _FORMS[which]
-    name = of_floats if kind.category == "f" else signed if kind.category == "i" else unsigned
+    name = of_floats if type_.category == "f" else signed if type_.category == "i" else unsigned
     # x86 needs four instructions more to put -0.0 below 0.0
-    flags = ("nsz",) if kind.category == "f" else ()
-    return TypedValue(kind, builder.call(_llvm_function(builder, name, kind, 2), [a.ir, b.ir], fastmath=flags))
+    flags = ("nsz",) if type_.category == "f" else ()
+    return TypedValue(type_, builder.call(_llvm_function(builder, name, type_, 2), [a.ir, b.ir], fastmath=flags))
 
 
 def _of_floats(builder: Any, *operands: TypedValue, name: str, arity: int) -> TypedValue:
     """LLVM's intrinsic ``name`` of ``arity`` floats of one dtype."""
-    kind = same_float(*operands, count=arity)
-    return TypedValue(kind, builder.call(_llvm_function(builder, name, kind, arity), [x.ir for x in operands]))
+    type_ = same_float(*operands, count=arity)
+    return TypedValue(type_, builder.call(_llvm_function(builder, name, type_, arity), [x.ir for x in operands]))
 
 
 def _fma(builder: Any, a: TypedValue, b: TypedValue, c: TypedValue) -> TypedValue:
@@ -101,10 +102,10 @@ def _fma(builder: Any, a: TypedValue, b: TypedValue, c: TypedValue) -> TypedValu
     return _of_floats(builder, a, b, c, name="fma" if has_fma() else "fmuladd", arity=3)
 
 
-def _bits(builder: Any, x: TypedValue, *, found: ScalarType, kind: ScalarType) -> TypedValue:
-    if x.kind != found:
-        raise DialectTypeError(f"takes {found}, found {x.kind}")
-    return TypedValue(kind, builder.bitcast(x.ir, kind.llvm))
+def _bits(builder: Any, x: TypedValue, *, source: ScalarType, type_: ScalarType) -> TypedValue:
+    if x.type != source:
+        raise DialectTypeError(f"takes {source}, found {x.type}")
+    return TypedValue(type_, builder.bitcast(x.ir, type_.llvm))
 
 
 _UNARY = {name: name for name in ("rint", "sqrt", "fabs", "floor", "ceil", "trunc")} | {"abs": "fabs"}
@@ -122,5 +123,5 @@ INTRINSICS: dict[str, DialectFunction] = {
     "copysign": partial(_of_floats, name="copysign", arity=2),
     **{name: partial(_extremum, which=which) for name, which in _EXTREMA.items()},
     **{name: partial(_of_floats, name=of_llvm, arity=1) for name, of_llvm in _UNARY.items()},
-    **{name: partial(_bits, found=NUMBERS[a], kind=NUMBERS[b]) for name, (a, b) in _BIT_CASTS.items()},
+    **{name: partial(_bits, source=NUMBERS[a], type_=NUMBERS[b]) for name, (a, b) in _BIT_CASTS.items()},
 }

@@ -1,4 +1,4 @@
-"""What machine code is built of in more than one place. Import it only when something is compiled: it imports llvmlite."""
+"""Loops, local memory and prefetches for every code generator. Import it only when something is compiled: it imports llvmlite."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ WORD = ir.IntType(64)
 
 
 def word(value: Any) -> Any:
-    """A Python integer as a constant word; a word as it is."""
+    """A Python integer as a 64-bit constant; an LLVM value unchanged."""
     return ir.Constant(WORD, value) if isinstance(value, int) else value
 
 
-def local(builder: Any, kind: Any, name: str = "", size: int | None = None) -> Any:
-    """Memory of the running function for one value of the LLVM type ``kind``, or for ``size`` of them."""
+def local(builder: Any, type_: Any, name: str = "", size: int | None = None) -> Any:
+    """Memory of the running function for one value of an LLVM type, or for ``size`` of them."""
     with builder.goto_entry_block():
-        return builder.alloca(kind, size, name)
+        return builder.alloca(type_, size, name)
 
 
 @contextmanager
@@ -48,7 +48,7 @@ FIRST, SECOND = 3, 2  # levels of the cache, as LLVM numbers them
 def prefetch_line(builder: Any, address: Any, level: int, *, write: bool = False) -> None:
     """Start loading the cache line at ``address`` into ``level`` of the cache, to be written if ``write``."""
     byte, half = ir.IntType(8).as_pointer(), ir.IntType(32)
-    kind = ir.FunctionType(ir.VoidType(), [byte, half, half, half])
-    function = builder.module.declare_intrinsic("llvm.prefetch.p0", (), kind)
+    type_ = ir.FunctionType(ir.VoidType(), [byte, half, half, half])
+    function = builder.module.declare_intrinsic("llvm.prefetch.p0", (), type_)
     data = 1
     builder.call(function, [builder.bitcast(address, byte), *(ir.Constant(half, k) for k in (int(write), level, data))])

@@ -1,4 +1,4 @@
-"""Kernel source to LLVM IR: numbers keep their dtypes, addresses do not overlap, loops know how wide they should be.
+"""Kernel source to LLVM IR, with what LLVM cannot know: buffers do not overlap, and how far to interleave each loop.
 
 Import this module only when a kernel is compiled: it imports llvmlite.
 """
@@ -27,7 +27,7 @@ _LOOP = re.compile(r'^(!\d+) = !\{ !"loop \d+", (.*) \}$', re.MULTILINE)
 
 
 class KernelModule(ir.Module):  # type: ignore[misc]
-    """A module and the IR that it needs besides."""
+    """A module, and IR of other compilers that it links against."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -35,22 +35,22 @@ class KernelModule(ir.Module):  # type: ignore[misc]
         self.linked: list[str] = []
 
 
-def kind_of(name: str) -> IRType:
-    """The kind of a parameter: a dtype name such as ``"f32"``, with ``*`` for a pointer to it.
+def parameter_type(name: str) -> IRType:
+    """The type of a parameter: a dtype name such as ``"f32"``, with ``*`` for a pointer to it.
 
     Raises:
         BackendError: for any other name.
     """
-    found = IN_MEMORY.get(name.removesuffix("*")) if name.endswith("*") else NUMBERS.get(name)
-    if found is None:
+    type_ = IN_MEMORY.get(name.removesuffix("*")) if name.endswith("*") else NUMBERS.get(name)
+    if type_ is None:
         allowed = ", ".join(NUMBERS)
         raise BackendError(f"kernel parameter type {name!r}: expected one of {allowed}, or one of them with *")
-    return PointerType(found) if name.endswith("*") else found
+    return PointerType(type_) if name.endswith("*") else type_
 
 
 @cache
 def written(function: Callable[..., Any]) -> SourceFunction:
-    """A Python function, as kernel source can call it: translated wherever that is done."""
+    """A Python function that kernel source can call."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     (definition,) = tree.body
     assert isinstance(definition, ast.FunctionDef)
@@ -64,13 +64,13 @@ def source_to_llvm(
 
     Args:
         source: Python text defining ``entry(*params, start, stop)``.
-        params: the type of each parameter before ``start`` and ``stop`` (see `kind_of`).
+        params: the type of each parameter before ``start`` and ``stop`` (see `parameter_type`).
         namespace: names for the source on top of `jitgrad.backends.llvm.intrinsics.INTRINSICS`.
         vector_bits: preferred vector width, 0 for LLVM's own choice.
-        small: whether loops stay one vector at a time and are not unrolled: for code that hardly runs.
+        small: whether loops are neither interleaved nor unrolled: for code that runs little.
 
     Raises:
-        BackendError: if the source says what kernel source cannot.
+        BackendError: if ``source`` is not kernel source.
     """
     tree = ast.parse(source)
     names: dict[str, Any] = {**intrinsics.INTRINSICS, **transpose.TRANSPOSES, **namespace}
@@ -79,7 +79,7 @@ def source_to_llvm(
         module = KernelModule(entry)
         hints = _Hints(module, None if small else unroll_factor(tree))
         try:
-            _body(module, names[entry], [*map(kind_of, params), I64, I64], vector_bits, hints)
+            _body(module, names[entry], [*map(parameter_type, params), I64, I64], vector_bits, hints)
         except BackendError as error:
             raise BackendError(f"{error}\n{source}") from error
         text = nontemporal.mark_stores(_LOOP.sub(r"\1 = distinct !{ \1, \2 }", str(module)), vector_bits)
@@ -88,34 +88,32 @@ def source_to_llvm(
 
 
 def _name(entry: str) -> str:
-    """What the function with typed parameters is called."""
+    """The name of the function with typed parameters."""
     return f"{entry}.body"
 
 
-def _body(
-    module: KernelModule, entry: SourceFunction, kinds: Sequence[IRType], vector_bits: int, hints: _Hints
-) -> None:
-    """Define the function with typed parameters; what its pointers point to does not overlap."""
-    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [kind.llvm for kind in kinds]), _name(entry.definition.name))
+def _body(module: KernelModule, entry: SourceFunction, types: Sequence[IRType], vector_bits: int, hints: _Hints) -> None:
+    """Define the function with typed parameters; its pointers do not alias."""
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [type_.llvm for type_ in types]), _name(entry.definition.name))
     function.linkage = "internal"
     for attribute in ("noinline", "nounwind", *([f'"prefer-vector-width"="{vector_bits}"'] if vector_bits else [])):
         set.add(function.attributes, attribute)  # llvmlite's list of names lacks the last
-    for kind, argument in zip(kinds, function.args, strict=True):
-        if isinstance(kind, PointerType):
+    for type_, argument in zip(types, function.args, strict=True):
+        if isinstance(type_, PointerType):
             argument.add_attribute("noalias")
     builder = ir.IRBuilder(function.append_basic_block("entry"))
-    arguments = [TypedValue(*pair) for pair in zip(kinds, function.args, strict=True)]
+    arguments = [TypedValue(*pair) for pair in zip(types, function.args, strict=True)]
     result = Translation(builder, hints.of).function(entry, arguments)
     if result is not None:
-        raise BackendError(f"{entry.definition.name} returns {result.kind}, and nobody takes it: store it through a pointer")
+        raise BackendError(f"{entry.definition.name} returns {result.type}, which has no receiver: store it through a pointer")
     builder.ret_void()
 
 
 class _Hints:
-    """Metadata on every jump back to a loop's head: how many vectors the loop works on side by side.
+    """Metadata on every jump back to a loop's head: its interleave count.
 
     Args:
-        counts: for each ``for`` loop; None: all loops stay small.
+        counts: for each ``for`` loop; None: no loop is interleaved or unrolled.
     """
 
     def __init__(self, module: KernelModule, counts: Mapping[ast.For, int] | None) -> None:
@@ -123,7 +121,7 @@ class _Hints:
         self.loops = 0
 
     def of(self, loop: ast.For | ast.While) -> Any:
-        """The metadata, which has to be unlike that of all other loops: see ``_LOOP``."""
+        """The metadata of one loop; ``_LOOP`` makes its node distinct, as LLVM demands."""
         count = 1 if self.counts is None else self.counts.get(loop, USUAL) if isinstance(loop, ast.For) else USUAL
         hints = [self._hint("llvm.loop.interleave.count", ir.Constant(ir.IntType(32), count))]
         if self.counts is None:

@@ -1,4 +1,4 @@
-"""Functions of kernel source that deal with addresses: `jitgrad.backends.llvm.intrinsics` lists them.
+"""Loads, stores and addresses in kernel source: `jitgrad.backends.llvm.intrinsics` lists the functions.
 
 Import this module only when a kernel is compiled: it imports llvmlite.
 """
@@ -29,7 +29,7 @@ from jitgrad.backends.llvm.types import (
 
 
 def element_address(builder: Any, pointer: TypedValue, index: TypedValue) -> Any:
-    """Where element ``index`` lies."""
+    """The address of element ``index``."""
     element(pointer)
     return builder.gep(pointer.ir, [as_index(builder, index)])
 
@@ -39,14 +39,14 @@ def emit_load(builder: Any, pointer: TypedValue, index: TypedValue) -> TypedValu
     return TypedValue(element(pointer), builder.load(element_address(builder, pointer, index)))
 
 
-def as_element(builder: Any, value: TypedValue, kind: ScalarType) -> Any:
-    """``value`` as it is stored: an integer is cut to its memory's size, a float has to be of its dtype."""
-    if value.kind == kind:
+def as_element(builder: Any, value: TypedValue, type_: ScalarType) -> Any:
+    """``value`` as it is stored: an integer is truncated to the element's size, a float has to be of its dtype."""
+    if value.type == type_:
         return value.ir
-    whole = isinstance(value.kind, ScalarType) and value.kind.category != "f" and kind.category != "f"
-    if not whole or (value.kind == BOOL and kind != U8):
-        raise DialectTypeError(f"{value.kind} is stored in memory of {kind}: cast it first")
-    return emit_cast(builder, value, kind).ir
+    whole = isinstance(value.type, ScalarType) and value.type.category != "f" and type_.category != "f"
+    if not whole or (value.type == BOOL and type_ != U8):
+        raise DialectTypeError(f"{value.type} is stored in memory of {type_}: cast it first")
+    return emit_cast(builder, value, type_).ir
 
 
 def emit_store(builder: Any, pointer: TypedValue, index: TypedValue, value: TypedValue) -> Any:
@@ -56,11 +56,11 @@ def emit_store(builder: Any, pointer: TypedValue, index: TypedValue, value: Type
 
 def at(builder: Any, pointer: TypedValue, index: TypedValue) -> TypedValue:
     """``pointer + index`` in elements."""
-    return TypedValue(pointer.kind, element_address(builder, pointer, index))
+    return TypedValue(pointer.type, element_address(builder, pointer, index))
 
 
 def stream(builder: Any, pointer: TypedValue, index: TypedValue, value: TypedValue) -> None:
-    """``pointer[index] = value``, which nobody reads soon; ``pointer[0]`` lies at the start of a cache line."""
+    """``pointer[index] = value`` without loading its cache line; ``pointer[0]`` is at the start of one."""
     done = emit_store(builder, pointer, index, value)
     done.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
 
@@ -71,7 +71,7 @@ def prefetch(builder: Any, pointer: TypedValue, index: TypedValue) -> None:
 
 
 def prefetch_beside(builder: Any, pointer: TypedValue, index: TypedValue) -> None:
-    """`prefetch` for a loop with streaming stores: nothing where they are ordinary ones.
+    """`prefetch` in a loop with non-temporal stores; does nothing where those are ordinary ones.
 
     With AVX-512 (Sapphire Rapids) SwiGLU takes 0.7 of the time, other loops the same; with AVX2 (Zen 3) up to 1.2.
     """
@@ -79,28 +79,28 @@ def prefetch_beside(builder: Any, pointer: TypedValue, index: TypedValue) -> Non
         prefetch(builder, pointer, index)
 
 
-def _scratch(builder: Any, count: TypedValue, *, kind: ScalarType) -> TypedValue:
-    """Memory of the running chunk, on the stack; ``count`` is a literal number of elements."""
-    return TypedValue(PointerType(kind), ir_builder.local(builder, kind.llvm, size=literal(count)))
+def _scratch(builder: Any, count: TypedValue, *, type_: ScalarType) -> TypedValue:
+    """Memory of the running block, on the stack; ``count`` is a literal number of elements."""
+    return TypedValue(PointerType(type_), ir_builder.local(builder, type_.llvm, size=literal(count)))
 
 
 def add_row(builder: Any, to: TypedValue, row: TypedValue, count: TypedValue) -> None:
     """``to[j] += row[j]`` for ``j < count``, a literal, in one vector.
 
-    LLVM takes short loops apart before it looks for vectors in them, and adds their elements one by one.
+    LLVM unrolls short loops before it vectorises, and would add the elements one by one.
     """
-    kind, size = element(to), literal(count)
-    if element(row) != kind:
-        raise DialectTypeError(f"takes two pointers to one dtype, found {to.kind} and {row.kind}")
-    vector = ir.VectorType(kind.llvm, size).as_pointer()
+    type_, size = element(to), literal(count)
+    if element(row) != type_:
+        raise DialectTypeError(f"takes two pointers to one dtype, found {to.type} and {row.type}")
+    vector = ir.VectorType(type_.llvm, size).as_pointer()
     target, source = (builder.bitcast(p.ir, vector) for p in (to, row))
-    align = kind.bits // 8
+    align = type_.bits // 8
     a, b = builder.load(target, align=align), builder.load(source, align=align)
-    total = builder.fadd(a, b) if kind.category == "f" else builder.add(a, b)
+    total = builder.fadd(a, b) if type_.category == "f" else builder.add(a, b)
     builder.store(total, target, align=align)
 
 
 MEMORY: dict[str, DialectFunction] = {
     **{f.__name__: f for f in (at, stream, prefetch, prefetch_beside, add_row)},
-    **{f"scratch_{name}": partial(_scratch, kind=kind) for name, kind in IN_MEMORY.items()},
+    **{f"scratch_{name}": partial(_scratch, type_=type_) for name, type_ in IN_MEMORY.items()},
 }

@@ -1,12 +1,11 @@
-"""Stores past the caches, in IR text: marked before LLVM vectorises a loop, made when it has.
+"""Non-temporal stores in IR text: marked before LLVM vectorises a loop, made afterwards.
 
-A store into memory that is in no cache reads the line first, a third of a copy's traffic; a streaming store of a whole
-line does not. LLVM refuses to vectorise a streaming store unless it knows it to be aligned, which is not known of one
-element of an array, but is of every vector: kernels stream to memory that starts at a line, from multiples of a vector on.
+An ordinary store to memory that is in no cache loads the line first, a third of a copy's traffic; a non-temporal store of
+a whole line does not. LLVM vectorises a non-temporal store only if it knows its alignment. It does not know that of one
+element, but every vector is aligned: results start at a cache line, and blocks at multiples of a vector.
 
-Where a vector is shorter than a line, two stores make one line, which a CPU has to collect first. Measured on AVX2 (Zen 3),
-it gained a tenth at most, and took up to four times as long where a result lay just behind an operand in its page. So
-there ordinary stores are left.
+Where a vector is shorter than a line, the CPU has to combine two stores. Measured with AVX2 (Zen 3), that gained a tenth at
+most, and took up to four times as long where a result began just behind an operand in its page. So stores stay ordinary.
 """
 
 from __future__ import annotations
@@ -15,27 +14,27 @@ import re
 
 LINE_BITS = 512
 _ASKED = re.compile(r", !nontemporal !\d+")
-_GROUP = 2_000_000  # of the metadata node that marks stores: LLVM hands an access group on when it vectorises
+_GROUP = 2_000_000  # the metadata node that marks stores: LLVM keeps an access group when it vectorises
 _MARK = f", !llvm.access.group !{_GROUP}"
 _STORE = re.compile(r"^( *store <(\d+) x (\w+)> .*, align )\d+(.*), !llvm\.access\.group !\d+", re.MULTILINE)
 _BITS = {"half": 16, "float": 32, "double": 64}
-FENCE = "call void @llvm.x86.sse.sfence()"  # other threads see what came before it
+FENCE = "call void @llvm.x86.sse.sfence()"  # orders the stores before those that tell other threads of them
 
 
 def mark_stores(text: str, vector_bits: int) -> str:
-    """IR ``text``, not yet optimised, with ordinary stores for streaming ones: marked where vectors are lines."""
+    """IR ``text``, not yet optimised, with ordinary stores for non-temporal ones: marked where a vector is a line."""
     if vector_bits < LINE_BITS or not _ASKED.search(text):
         return _ASKED.sub("", text)
     return f"{_ASKED.sub(_MARK, text)}\n!{_GROUP} = distinct !{{}}\n"
 
 
 def has_marks(text: str) -> bool:
-    """Whether IR ``text`` came from `mark_stores` with marks."""
+    """Whether `mark_stores` put marks into IR ``text``."""
     return _MARK in text
 
 
 def made(text: str) -> str:
-    """``text``, optimised, with streaming stores of the marked vectors that are lines; what is left of a loop is not."""
+    """``text``, optimised, with non-temporal stores of marked vectors of one line; a loop's remainder has ordinary ones."""
     return f"{_STORE.sub(_streaming, text)}\n!{_GROUP} = !{{i32 1}}\n"
 
 

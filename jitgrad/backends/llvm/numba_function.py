@@ -1,4 +1,4 @@
-"""Scalar functions of users in kernels: numba compiles them, for they may say all that it understands.
+"""Scalar functions of users in kernels of the cpu target: numba compiles them, so they may be anything it understands.
 
 Import this module only when a kernel with such a function is compiled: it imports numba (0.3 s).
 """
@@ -21,7 +21,7 @@ NUMBA_TYPES: dict[str, Any] = {
     "bool": types.boolean,
     **{f"{category[0]}{bits}": getattr(types, f"{category}{bits}") for category in ("int", "uint") for bits in (8, 16, 32, 64)},
 }
-_NAMES = {kind: name for name, kind in NUMBA_TYPES.items()}
+_NAMES = {type_: name for name, type_ in NUMBA_TYPES.items()}
 
 
 @cache
@@ -34,20 +34,20 @@ def numba_function(function: Callable[..., Any]) -> DialectFunction:
     dispatcher: Any = function if hasattr(function, "py_func") else numba.njit(function, error_model="numpy")
 
     def call(builder: Any, *operands: TypedValue) -> TypedValue:
-        kinds = tuple([NUMBA_TYPES[str(x.kind)] for x in operands])
+        operand_types = tuple([NUMBA_TYPES[str(x.type)] for x in operands])
         try:
-            dispatcher.compile(kinds)
+            dispatcher.compile(operand_types)
         except Exception as error:  # numba lets its own TypeErrors and AssertionErrors through
             name = getattr(function, "__name__", "function")
-            raise BackendError(f"numba cannot compile {name}({', '.join(str(x.kind) for x in operands)}): {error}") from error
-        compiled = dispatcher.overloads[kinds]
+            raise BackendError(f"numba cannot compile {name}({', '.join(str(x.type) for x in operands)}): {error}") from error
+        compiled = dispatcher.overloads[operand_types]
         result = _NAMES.get(compiled.signature.return_type)
         if result is None:
             raise DialectTypeError(f"returns {compiled.signature.return_type}, not a number")
         text = str(compiled.library._get_module_for_linking())
         if text not in builder.module.linked:
             builder.module.linked.append(text)
-        # whether it can raise is seen in what LLVM leaves of it
+        # `CompiledModule.raises` tells from the optimised code whether it can raise
         _, value = compiled.target_context.call_internal_no_propagate(
             builder, compiled.fndesc, compiled.signature, [x.ir for x in operands]
         )

@@ -17,7 +17,7 @@ from numba.extending import intrinsic
 
 from jitgrad.backends.llvm import intrinsics, transpose, vector_functions
 from jitgrad.backends.llvm.casts import half_of_bits
-from jitgrad.backends.llvm.kernel_frontend import kind_of
+from jitgrad.backends.llvm.kernel_frontend import parameter_type
 from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
 from jitgrad.backends.llvm.memory_access import emit_load, emit_store
 from jitgrad.backends.llvm.numba_function import NUMBA_TYPES
@@ -43,8 +43,8 @@ def _ir_type(numba_type: Any) -> IRType:
     return _SCALARS[types.unliteral(numba_type)]
 
 
-def _numba_type(kind: IRType) -> Any:
-    return types.CPointer(_numba_type(kind.element)) if isinstance(kind, PointerType) else NUMBA_TYPES[kind.name]
+def _numba_type(type_: IRType) -> Any:
+    return types.CPointer(_numba_type(type_.element)) if isinstance(type_, PointerType) else NUMBA_TYPES[type_.name]
 
 
 def _typed_value(numba_type: Any, value: Any) -> TypedValue:
@@ -55,10 +55,10 @@ def _typed_value(numba_type: Any, value: Any) -> TypedValue:
 
 def _result_type(function: DialectFunction, operands: Sequence[Any]) -> Any:
     """The numba type of a call's result: that of the instructions which ``function`` writes into a scratch module."""
-    kinds = [_ir_type(operand).llvm for operand in operands]
-    scratch = ir.Function(ir.Module(), ir.FunctionType(ir.VoidType(), kinds), "scratch")
+    parameters = [_ir_type(operand).llvm for operand in operands]
+    scratch = ir.Function(ir.Module(), ir.FunctionType(ir.VoidType(), parameters), "scratch")
     result = function(ir.IRBuilder(scratch.append_basic_block()), *map(_typed_value, operands, scratch.args))
-    return types.void if result is None else _numba_type(result.kind)
+    return types.void if result is None else _numba_type(result.type)
 
 
 @cache
@@ -90,13 +90,13 @@ def _calls(tree: ast.AST) -> Iterator[tuple[str, int]]:
 
 def _argument(builder: Any, args: TypedValue, index: TypedValue, *, name: str) -> TypedValue:
     """Word ``index`` of a kernel's arguments as the parameter type ``name``."""
-    kind, word = kind_of(name), emit_load(builder, args, index).ir
-    if isinstance(kind, PointerType):
-        return TypedValue(kind, builder.inttoptr(word, kind.llvm))
+    type_, word = parameter_type(name), emit_load(builder, args, index).ir
+    if isinstance(type_, PointerType):
+        return TypedValue(type_, builder.inttoptr(word, type_.llvm))
     if name == "f16":
         return half_of_bits(builder, TypedValue(U16, builder.trunc(word, ir.IntType(16))))
-    bits = word if kind.bits == I64.bits else builder.trunc(word, ir.IntType(kind.bits))
-    return TypedValue(kind, builder.bitcast(bits, kind.llvm) if kind.category == "f" else bits)
+    bits = word if type_.bits == I64.bits else builder.trunc(word, ir.IntType(type_.bits))
+    return TypedValue(type_, builder.bitcast(bits, type_.llvm) if type_.category == "f" else bits)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""LLVM IR to machine code and back into a process, through llvmlite.
+"""LLVM IR to machine code in memory, through llvmlite.
 
 Import this module only when a kernel is compiled or loaded: it imports llvmlite.
 """
@@ -30,12 +30,12 @@ _EMPTY = "; an engine needs a module to start with\n"
 
 @dataclass(frozen=True, slots=True)
 class CompiledModule:
-    """What LLVM made of a kernel.
+    """Object code of a kernel.
 
     Attributes:
         raises: whether it can raise a Python exception.
-        externals: names it takes from elsewhere.
-        names_absolute_address: whether it is of no use to another process.
+        externals: undefined symbols.
+        names_absolute_address: whether it is valid in this process only.
     """
 
     object_code: bytes
@@ -46,7 +46,7 @@ class CompiledModule:
 
 
 class _CompileThread:
-    """One thread for LLVM, which works without the GIL: kernels are lowered, or eager code runs, in the meantime."""
+    """One thread for LLVM, which runs without the GIL, while others lower kernels or run eager code."""
 
     lock = Lock()
     executor: ThreadPoolExecutor | None = None
@@ -55,15 +55,15 @@ class _CompileThread:
     def submit(cls, text: str, linked: Sequence[str], keep: str) -> Future[CompiledModule]:
         with cls.lock:
             cls.executor = cls.executor or ThreadPoolExecutor(1, "jitgrad.llvm")
-            with contextlib.suppress(RuntimeError):  # at the end of the interpreter no thread takes work any more
+            with contextlib.suppress(RuntimeError):  # an interpreter that shuts down starts no work
                 return cls.executor.submit(_make, text, linked, keep)
-        made: Future[CompiledModule] = Future()
-        made.set_result(_make(text, linked, keep))
-        return made
+        result: Future[CompiledModule] = Future()
+        result.set_result(_make(text, linked, keep))
+        return result
 
     @classmethod
     def finish(cls) -> None:
-        """Wait for what is under way, and end the thread; holds the lock until `resume`."""
+        """Finish pending work and end the thread; holds the lock until `resume`."""
         cls.lock.acquire()
         if cls.executor is not None:
             cls.executor.shutdown()
@@ -76,7 +76,7 @@ class _CompileThread:
         cls.lock.release()
 
 
-if hasattr(os, "register_at_fork"):  # a child has no thread but its own, and must not inherit locks that others hold
+if hasattr(os, "register_at_fork"):  # a child has one thread, and must not inherit locks that others hold
     resume = _CompileThread.resume
     os.register_at_fork(before=_CompileThread.finish, after_in_parent=resume, after_in_child=resume)
 
@@ -112,7 +112,7 @@ def platform() -> tuple[str, str]:
 def vector_bits() -> int:
     """The preferred vector width for kernels in bits; 0 leaves it to LLVM.
 
-    LLVM prefers 256 bits on CPUs with AVX-512 for fear of lower clocks; arithmetic-bound kernels measured
+    LLVM prefers 256 bits on CPUs with AVX-512 because of lower clocks; arithmetic-bound kernels measured
     1.2 to 1.5 times faster with 512, memory-bound ones the same.
     """
     return 512 if "+avx512f," in f"{features()}," else 0
@@ -151,7 +151,7 @@ def optimize(text: str, linked: Sequence[str], keep: str) -> Any:
         except RuntimeError as error:
             raise BackendError(f"malformed LLVM IR for {keep}: {error}") from error
         for symbol in (*module.functions, *module.global_variables):
-            own = symbol.name == keep or symbol.name.startswith("llvm.")  # LLVM's lists need their own linkage
+            own = symbol.name == keep or symbol.name.startswith("llvm.")  # LLVM's metadata lists keep their linkage
             if not symbol.is_declaration and not own:
                 symbol.linkage = "internal"
         options = binding.create_pipeline_tuning_options(speed_level=2)
@@ -166,9 +166,9 @@ def optimize(text: str, linked: Sequence[str], keep: str) -> Any:
 
 
 def compile_aside(text: str, linked: Sequence[str], keep: str) -> Future[CompiledModule]:
-    """`optimize` and `emit` in the thread for LLVM; BackendError comes with the result."""
+    """`optimize` and `emit` in the thread for LLVM; the result raises BackendError."""
     for answer in (platform, cpu, features, vector_bits, has_fma):
-        answer()  # later LLVM has to finish this kernel before it answers
+        answer()  # cached now, because a later call would wait for this kernel
     return _CompileThread.submit(text, linked, keep)
 
 
@@ -193,20 +193,20 @@ def assembly(module: Any) -> str:
 
 
 def externals(module: Any) -> tuple[str, ...]:
-    """Names the module takes from elsewhere: C library functions such as ``fmodf``."""
+    """Undefined symbols of the module: C library functions such as ``fmodf``."""
     symbols = (*module.functions, *module.global_variables)
     names = (s.name for s in symbols if s.is_declaration)
     return tuple(sorted(name for name in names if not name.startswith("llvm.")))
 
 
 def resolvable(names: Sequence[str]) -> bool:
-    """Whether each name is a symbol of the C libraries of every process (and so of the next one)."""
+    """Whether the C libraries of every process, so of the next one too, define all ``names``."""
     process = ctypes.CDLL(None) if os.name == "posix" else ctypes.CDLL("msvcrt")
     return all(hasattr(process, name) for name in names)
 
 
 def load_code(object_code: bytes, symbol: str) -> tuple[Any, int]:
-    """Place object code in memory: its engine (which owns the memory) and the address of ``symbol``.
+    """Link object code in memory: the engine, which owns the memory, and the address of ``symbol``.
 
     Undefined names must be `resolvable`: LLVM ends the process when it meets one it cannot find.
 
@@ -224,7 +224,7 @@ def load_code(object_code: bytes, symbol: str) -> tuple[Any, int]:
 
 
 def _fresh_machine() -> Any:
-    """An engine takes its target machine over, so each gets its own (0.1 ms)."""
+    """An engine owns its target machine, so each gets a new one (0.1 ms)."""
     target_machine()
     return binding.Target.from_triple(binding.get_process_triple()).create_target_machine(
         cpu="", features="", opt=0, reloc="static", codemodel="jitdefault", jit=True

@@ -1,7 +1,7 @@
-"""What control code of matrix products needs: panels of one matrix, and tiles of the result that stay in registers.
+"""Panels of a matrix, and tiles of a product that stay in registers, for the control code of matrix products.
 
 A panel is ``PANEL`` bytes of each of some rows, one after the other: ``width`` elements (64 of f32, 32 of f64). It starts
-where a line of the cache does.
+at a cache line.
 
 ====================================================  ==================================================================
 ``rows_to_panel(panel, p, s, n, m)``                  ``panel[k * width + j] = p[k * s + j]`` for ``j < n`` and ``k < m``
@@ -12,13 +12,13 @@ where a line of the cache does.
 ``tile(c, s, a, row, step, panel, m, more, rows)``    for ``r < rows`` and ``j < width``, with x the sum over ``k < m`` of
                                                       ``a[r * row + k * step] * panel[k * width + j]``: ``c[r * s + j]``
                                                       becomes x, or if ``more``, ``c[r * s + j] + x``
-``at(p, n)``                                          where element n lies
+``at(p, n)``                                          the address of element n
 ``malloc(n)``, ``free(p)``, ``abort()``               C's
 ====================================================  ==================================================================
 
-``rows`` is one of ``TILE_ROWS``. Sums run in order, each product added without rounding it first. A panel's columns from
-``n`` to ``width`` are zeros. Each of the first five is a function of its own in the machine code: inlined where it is used,
-it would take LLVM three times as long. Import this module only when something is compiled: it imports llvmlite.
+``rows`` is one of ``TILE_ROWS``. Sums run in order, by fused multiply-adds. A panel's columns from
+``n`` to ``width`` are zeros. The first five are functions of their own in the machine code: inlined, they would
+take LLVM three times as long. Import this module only when something is compiled: it imports llvmlite.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from jitgrad.backends.llvm.int_dialect import OnWords
+from jitgrad.backends.llvm.int_dialect import IntFunction
 from jitgrad.backends.llvm.ir_builder import FIRST, WORD, counted, local, prefetch_line, word
 from jitgrad.backends.llvm.tile_sizes import PANEL, TILE_ROWS
 
@@ -41,7 +41,7 @@ _PIECE = 16  # bytes of a row that are transposed together
 
 
 class _Shape:
-    """The vectors that rows of a panel consist of, and how they are moved."""
+    """The vectors of a panel's row, and loads, stores and addresses of them."""
 
     def __init__(self, builder: Any, dtype: str) -> None:
         self.builder = builder
@@ -51,14 +51,14 @@ class _Shape:
         self.zeros = ir.Constant(self.vector, None)
 
     def at(self, pointer: Any, *terms: Any) -> Any:
-        """Where element ``sum of terms`` lies; a pair of terms is a product."""
+        """The address of the element at the sum of ``terms``; a pair is its product."""
         for term in terms:
             index = self.builder.mul(*map(word, term)) if isinstance(term, tuple) else word(term)
             pointer = self.builder.gep(pointer, [index])
         return pointer
 
     def vectors(self, pointer: Any) -> list[Any]:
-        """Where the vectors of a panel's row, or of a tile's, lie."""
+        """The addresses of the vectors of a panel's or a tile's row."""
         starts = (self.at(pointer, e) for e in range(0, self.width, self.lanes))
         return [self.builder.bitcast(start, self.vector.as_pointer()) for start in starts]
 
@@ -73,37 +73,37 @@ class _Shape:
         return self.builder.load(place, align=_REGISTER)
 
     def intrinsic(self, name: str, result: Any, *arguments: Any) -> Any:
-        """A call of LLVM's intrinsic ``name`` for vectors of this kind."""
-        kind = ir.FunctionType(result, [x.type for x in arguments])
+        """A call of LLVM's intrinsic ``name`` for these vectors."""
+        type_ = ir.FunctionType(result, [x.type for x in arguments])
         suffix = f"v{self.lanes}f{8 * self.item}"
-        return self.builder.call(self.builder.module.declare_intrinsic(name.format(suffix), (), kind), arguments)
+        return self.builder.call(self.builder.module.declare_intrinsic(name.format(suffix), (), type_), arguments)
 
     def loop(self, start: Any, stop: Any, step: int = 1) -> Any:
         """``for i in range(start, stop, step)``, as a context that gives i."""
         return counted(self.builder, start, stop, step)
 
     def variable(self) -> Any:
-        """Where a vector of zeros lies, which becomes a register."""
+        """The address of a vector of zeros, which LLVM promotes to a register."""
         place = local(self.builder, self.vector)
         self.builder.store(self.zeros, place)
         return place
 
     def splat(self, x: Any, lanes: int) -> Any:
-        """A vector of ``lanes`` times ``x``."""
-        kind = ir.VectorType(x.type, lanes)
-        one = self.builder.insert_element(ir.Constant(kind, ir.Undefined), x, ir.Constant(_I32, 0))
+        """A vector of ``lanes`` copies of ``x``."""
+        type_ = ir.VectorType(x.type, lanes)
+        one = self.builder.insert_element(ir.Constant(type_, ir.Undefined), x, ir.Constant(_I32, 0))
         order = ir.Constant(ir.VectorType(_I32, lanes), [0] * lanes)
-        return self.builder.shuffle_vector(one, ir.Constant(kind, ir.Undefined), order)
+        return self.builder.shuffle_vector(one, ir.Constant(type_, ir.Undefined), order)
 
 
 _Body = Callable[..., None]
 
 
 def _called(name: str, body: _Body, pointers: Sequence[int], dtype: str, builder: Any, *args: Any) -> None:
-    """Call the function that ``body(shape, *arguments)`` writes, once for every module.
+    """Call the function that ``body(shape, *arguments)`` writes; each module has one.
 
     Args:
-        pointers: which arguments are addresses; what they point to does not overlap.
+        pointers: positions of the arguments that are addresses; they do not alias.
     """
     pointer = _REALS[dtype].as_pointer()
     args = tuple([builder.inttoptr(x, pointer) if k in pointers else x for k, x in enumerate(args)])
@@ -135,8 +135,8 @@ def _rows_to_panel(s: _Shape, panel: Any, p: Any, stride: Any, n: Any, m: Any) -
 def _columns_to_panel(s: _Shape, panel: Any, p: Any, stride: Any, n: Any, m: Any) -> None:
     whole = s.builder.icmp_signed("==", n, word(s.width))
     even = s.builder.select(whole, s.builder.and_(m, word(-s.piece)), word(0))
-    with s.loop(0, s.width, s.lanes) as j, s.loop(0, even, s.piece) as k:  # neighbours in a row share lines of the cache
-        _turn(s, s.at(panel, (k, s.width), j), s.at(p, k, (j, stride)), stride)
+    with s.loop(0, s.width, s.lanes) as j, s.loop(0, even, s.piece) as k:  # neighbours in a row share cache lines
+        _transpose(s, s.at(panel, (k, s.width), j), s.at(p, k, (j, stride)), stride)
     with s.loop(even, m) as k:
         with s.loop(0, n) as j:
             s.store(s.load(s.at(p, k, (j, stride))), s.at(panel, (k, s.width), j))
@@ -144,11 +144,11 @@ def _columns_to_panel(s: _Shape, panel: Any, p: Any, stride: Any, n: Any, m: Any
             s.store(ir.Constant(s.real, 0.0), s.at(panel, (k, s.width), j))
 
 
-def _turn(s: _Shape, to: Any, source: Any, stride: Any) -> None:
-    """Transpose ``piece`` elements of each of ``lanes`` rows: vectors of the first, the second, ... of all of them."""
-    kind, size = ir.VectorType(s.real, s.piece).as_pointer(), s.piece
-    pieces = [s.load(s.builder.bitcast(s.at(source, (lane, stride)), kind)) for lane in range(s.lanes)]
-    rows = [_joined(s, pieces[k::size]) for k in range(size)]  # a quarter of a row has its piece's lane in all of them
+def _transpose(s: _Shape, to: Any, source: Any, stride: Any) -> None:
+    """Transpose ``piece`` elements of each of ``lanes`` rows: vector k holds element k of every row."""
+    type_, size = ir.VectorType(s.real, s.piece).as_pointer(), s.piece
+    pieces = [s.load(s.builder.bitcast(s.at(source, (lane, stride)), type_)) for lane in range(s.lanes)]
+    rows = [_joined(s, pieces[k::size]) for k in range(size)]  # every `size`-th row, so that interleaving gives their order
     if size == 2:
         rows = _interleaved(s, 1, *rows)
     else:
@@ -167,7 +167,7 @@ def _joined(s: _Shape, parts: Sequence[Any]) -> Any:
 
 
 def _interleaved(s: _Shape, unit: int, a: Any, b: Any) -> list[Any]:
-    """Of every piece of two vectors, ``unit`` elements of one and of the other in turn: the lower halves, the upper ones."""
+    """``unit`` elements of ``a`` and of ``b`` in turn, from every piece: a vector of the lower halves, one of the upper."""
     half = s.piece // 2
     orders = [
         [
@@ -216,7 +216,7 @@ def _tile(s: _Shape, c: Any, stride: Any, a: Any, row: Any, step: Any, panel: An
 
 
 def _sums(s: _Shape, lefts: Sequence[Any], step: Any, panel: Any, m: Any) -> list[list[Any]]:
-    """Where the sums over ``k < m`` of ``lefts[r][k * step] * panel[k]`` are, for each r: variables, which become registers."""
+    """The sums over ``k < m`` of ``lefts[r][k * step] * panel[k]`` for each r: addresses that LLVM promotes to registers."""
     sums = [[s.variable() for _ in range(0, s.width, s.lanes)] for _ in lefts]
     with s.loop(0, m) as k:
         right = [s.load_line(place) for place in s.vectors(s.at(panel, (k, s.width)))]
@@ -228,19 +228,19 @@ def _sums(s: _Shape, lefts: Sequence[Any], step: Any, panel: Any, m: Any) -> lis
 
 
 def _prefetch_to_write(s: _Shape, line: Sequence[Any]) -> None:
-    """The line of a result comes while its sum is added up: 1.1 times the speed for matrices that are not in cache."""
-    end = s.builder.gep(line[-1], [ir.Constant(_I32, 1)])  # where the row's last line of the cache begins, or ends
+    """Load the cache lines of a result while its sum runs: 1.1 times the speed for matrices that are not in cache."""
+    end = s.builder.gep(line[-1], [ir.Constant(_I32, 1)])  # in the last cache line of the row
     for place in (*line, end):
         prefetch_line(s.builder, place, FIRST, write=True)
 
 
-def _c(name: str, kind: Any, builder: Any, *args: Any) -> Any:
-    """A call of a function of C's library."""
-    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+def _c(name: str, type_: Any, builder: Any, *args: Any) -> Any:
+    """A call of a function of the C library."""
+    function = builder.module.globals.get(name) or ir.Function(builder.module, type_, name)
     return builder.call(function, args)
 
 
-def functions(dtype: str) -> dict[str, OnWords]:
+def functions(dtype: str) -> dict[str, IntFunction]:
     """The functions of the module's docstring for elements of ``dtype``, "f32" or "f64"."""
     bodies: dict[str, tuple[_Body, Sequence[int]]] = {
         "rows_to_panel": (_rows_to_panel, (0, 1)),
@@ -249,10 +249,10 @@ def functions(dtype: str) -> dict[str, OnWords]:
         "copy_rows": (_copy_rows, (0, 2)),
         "tile": (_tile, (0, 2, 5)),
     }
-    found: dict[str, OnWords] = {name: partial(_called, name, *body, dtype) for name, body in bodies.items()}
+    found: dict[str, IntFunction] = {name: partial(_called, name, *body, dtype) for name, body in bodies.items()}
     item = word(_ITEMS[dtype])
     found["at"] = lambda builder, p, n: builder.add(p, builder.mul(n, item))
-    found["malloc"] = partial(_c, "malloc", ir.FunctionType(WORD, [WORD]))  # addresses are words on every CPU we know
+    found["malloc"] = partial(_c, "malloc", ir.FunctionType(WORD, [WORD]))  # addresses have 64 bits on every supported CPU
     found["free"] = partial(_c, "free", ir.FunctionType(ir.VoidType(), [WORD]))
     found["abort"] = partial(_c, "abort", ir.FunctionType(ir.VoidType(), []))
     return found

@@ -1,4 +1,4 @@
-"""Turning rows into columns, for kernel source: transposes of blocks held in vector registers.
+"""Transposes of blocks in vector registers, for kernel source.
 
 ====================================  =================================================================================
 ``transpose_rows_in(tile, p, s, n, m)``    ``tile[j * LANES + k] = p[k * s + j]`` for ``j < n`` and every lane ``k``; lanes
@@ -7,11 +7,11 @@
 ``transpose_tile(tile, p, s, n, m)``  ``tile[k * LANES + j] = p[j * s + k]`` for ``j < n`` and ``k < m``
 ====================================  =================================================================================
 
-Elements of rows that become lanes have two, four or eight bytes; ``tile`` has room for ``SHORT_ROW`` rows of lanes, or for LANES
+Elements have two, four or eight bytes; ``tile`` has room for ``SHORT_ROW`` rows of lanes, or for LANES
 rows. A square block of W x W elements is transposed in log2(W) rounds of interleaving register i with register i + W / 2
 (the perfect-shuffle transpose; Stone, "Parallel processing with the perfect shuffle", IEEE Trans. Computers 1971). The
-last blocks end where the rows and columns do, over elements of the blocks before: that takes no masks, which are microcode
-on some CPUs. Import this module only when a kernel is compiled: it imports llvmlite.
+last blocks overlap the blocks before them and end at the last row and column, which needs no masks: those are microcode on
+some CPUs. Import this module only when a kernel is compiled: it imports llvmlite.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from jitgrad.backends.llvm.tile_sizes import LANES, LEAST_BYTES
 from jitgrad.backends.llvm.types import DialectFunction, DialectTypeError, ScalarType, TypedValue, element
 
 _I32 = ir.IntType(32)
-# Of a row of a block: an AVX register, or half of one. What is shorter goes element by element.
+# Of a row of a block: an AVX register, or half of one. Shorter rows go element by element.
 _BLOCK_BYTES = (32, 16)
 
 
-def _widths(kind: ScalarType) -> list[int]:
-    """Elements per row of the blocks that numbers of ``kind`` are transposed in, the widest first."""
-    return [size * 8 // kind.bits for size in _BLOCK_BYTES] if kind.bits >= 8 * LEAST_BYTES else []
+def _widths(type_: ScalarType) -> list[int]:
+    """Elements per row of the blocks for numbers of ``type_``, the widest first."""
+    return [size * 8 // type_.bits for size in _BLOCK_BYTES] if type_.bits >= 8 * LEAST_BYTES else []
 
 
 def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
-    """The columns of the block whose rows are given. Each round halves how far apart a column's elements are."""
+    """The columns of a block of ``rows``. Each round halves the distance between the elements of a column."""
     width = len(rows)
     low = [x for k in range(width // 2) for x in (k, width + k)]
     high = [x + width // 2 for x in low]
@@ -49,17 +49,17 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
 
 
 class _Block:
-    """``width`` neighbouring numbers of ``kind``."""
+    """``width`` neighbouring numbers of ``type_``."""
 
-    def __init__(self, builder: Any, kind: ScalarType, width: int) -> None:
+    def __init__(self, builder: Any, type_: ScalarType, width: int) -> None:
         self.builder, self.width = builder, width
-        self.kind = kind.llvm if width == 1 else ir.VectorType(kind.llvm, width)
-        self.align = kind.bits // 8
+        self.type = type_.llvm if width == 1 else ir.VectorType(type_.llvm, width)
+        self.align = type_.bits // 8
 
     def at(self, pointer: Any, row: Any, stride: Any, column: Any) -> Any:
-        """Where element ``row * stride + column`` lies."""
+        """The address of element ``row * stride + column``."""
         place = self.builder.gep(pointer, [self.builder.add(self.builder.mul(row, stride), column)])
-        return self.builder.bitcast(place, self.kind.as_pointer())
+        return self.builder.bitcast(place, self.type.as_pointer())
 
     def load(self, place: Any) -> Any:
         return self.builder.load(place, align=self.align)
@@ -68,12 +68,12 @@ class _Block:
         self.builder.store(x, place, align=self.align)
 
     def rows(self, first: Any, count: Any = None) -> list[Any]:
-        """The numbers of the block's rows, from ``first`` on; of ``count`` rows, the last is repeated."""
-        found = [self.builder.add(first, word(i)) for i in range(self.width)]
+        """The indices of the block's rows, from ``first`` on; beyond ``count`` rows the last is repeated."""
+        rows = [self.builder.add(first, word(i)) for i in range(self.width)]
         if count is None:
-            return found
+            return rows
         last = self.builder.sub(count, word(1))
-        return [_minimum(self.builder, row, last) for row in found]
+        return [_minimum(self.builder, row, last) for row in rows]
 
     def move(self, places: list[Any], to: list[Any]) -> None:
         """Load the rows of a square block from ``places`` and store its columns at ``to``."""
@@ -89,10 +89,10 @@ def _minimum(builder: Any, a: Any, b: Any) -> Any:
 _Body = Callable[[_Block, Any, Any], None]
 
 
-def _in_blocks(builder: Any, kind: ScalarType, sizes: tuple[Any, Any], widths: Sequence[int], body: _Body) -> None:
-    """``body(block, j, k)`` for square blocks from ``(j, k)`` on that cover ``sizes``, those of one ``k`` in a row.
+def _in_blocks(builder: Any, type_: ScalarType, sizes: tuple[Any, Any], widths: Sequence[int], body: _Body) -> None:
+    """``body(block, j, k)`` for square blocks from ``(j, k)`` on that cover ``sizes``; ``j`` runs in the inner loop.
 
-    They are as wide as the widest of ``widths`` that fits into both sizes; single elements if none does.
+    Blocks have the largest of ``widths`` that fits into both sizes, and one element if none does.
     """
     n, m = sizes
 
@@ -101,7 +101,7 @@ def _in_blocks(builder: Any, kind: ScalarType, sizes: tuple[Any, Any], widths: S
         with counted(builder, 0, m, size) as k:
             last_k = _minimum(builder, k, builder.sub(m, size))
             with counted(builder, 0, n, size) as j:
-                body(_Block(builder, kind, width), _minimum(builder, j, builder.sub(n, size)), last_k)
+                body(_Block(builder, type_, width), _minimum(builder, j, builder.sub(n, size)), last_k)
 
     if not widths:
         cover(1)
@@ -111,7 +111,7 @@ def _in_blocks(builder: Any, kind: ScalarType, sizes: tuple[Any, Any], widths: S
         with wide:
             cover(widths[0])
         with other:
-            _in_blocks(builder, kind, sizes, widths[1:], body)
+            _in_blocks(builder, type_, sizes, widths[1:], body)
 
 
 _LANES = word(LANES)
@@ -120,44 +120,44 @@ _From = Callable[[_Block, Any, Any, Any, Any, Any], list[Any]]
 _To = Callable[[_Block, Any, Any, Any, Any], list[Any]]
 
 
-def _turning(doc: str, sizes: _Sizes, rows: _From, columns: _To) -> DialectFunction:
+def _transposing(doc: str, sizes: _Sizes, rows: _From, columns: _To) -> DialectFunction:
     """The function ``(to, source, stride, n, m)`` that moves the elements of ``sizes(n, m)``, block by block.
 
     Args:
-        rows: ``(block, source, stride, m, j, k)`` to the places of the rows of the block from ``(j, k)`` on.
-        columns: ``(block, to, stride, j, k)`` to the places for its columns.
+        rows: ``(block, source, stride, m, j, k)`` to the addresses of the rows of the block from ``(j, k)`` on.
+        columns: ``(block, to, stride, j, k)`` to the addresses for its columns.
     """
 
-    def turning(builder: Any, to: TypedValue, source: TypedValue, *sizes_given: TypedValue) -> None:
-        kind = element(to)
-        if element(source) != kind:
-            raise DialectTypeError(f"takes two pointers to the same dtype, found {to.kind} and {source.kind}")
+    def transposing(builder: Any, to: TypedValue, source: TypedValue, *sizes_given: TypedValue) -> None:
+        type_ = element(to)
+        if element(source) != type_:
+            raise DialectTypeError(f"takes two pointers to the same dtype, found {to.type} and {source.type}")
         stride, n, m = (as_index(builder, size) for size in sizes_given)
 
         def body(block: _Block, j: Any, k: Any) -> None:
             block.move(rows(block, source.ir, stride, m, j, k), columns(block, to.ir, stride, j, k))
 
-        _in_blocks(builder, kind, sizes(n, m), _widths(kind), body)
+        _in_blocks(builder, type_, sizes(n, m), _widths(type_), body)
 
-    turning.__doc__ = doc
-    return turning
+    transposing.__doc__ = doc
+    return transposing
 
 
-transpose_rows_in = _turning(
+transpose_rows_in = _transposing(
     "``tile[j * LANES + k] = p[min(k, m - 1) * stride + j]`` for ``j < n``.",
     lambda n, m: (n, _LANES),
     lambda block, p, stride, m, j, k: [block.at(p, row, stride, j) for row in block.rows(k, m)],
     lambda block, tile, stride, j, k: [block.at(tile, row, _LANES, k) for row in block.rows(j)],
 )
-transpose_rows_out = _turning(
+transpose_rows_out = _transposing(
     "``p[k * stride + j] = tile[j * LANES + k]`` for ``j < n`` and ``k < m``.",
     lambda n, m: (n, m),
     lambda block, tile, stride, m, j, k: [block.at(tile, row, _LANES, k) for row in block.rows(j)],
     lambda block, p, stride, j, k: [block.at(p, row, stride, j) for row in block.rows(k)],
 )
-transpose_tile = _turning(
+transpose_tile = _transposing(
     "``tile[k * LANES + j] = p[j * stride + k]`` for ``j < n`` and ``k < m``.",
-    lambda n, m: (m, n),  # all of a column first: it shares lines of the cache
+    lambda n, m: (m, n),  # a whole column first: its elements share cache lines
     lambda block, p, stride, m, k, j: [block.at(p, row, stride, k) for row in block.rows(j)],
     lambda block, tile, stride, k, j: [block.at(tile, row, _LANES, j) for row in block.rows(k)],
 )

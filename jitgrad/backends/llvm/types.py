@@ -1,4 +1,4 @@
-"""What values of kernel source are: numbers of a dtype, which never change it unasked, and pointers to numbers.
+"""The types of kernel source: numbers of a dtype, which only a cast changes, and pointers to numbers.
 
 Import this module only when something is compiled: it imports llvmlite.
 """
@@ -16,7 +16,7 @@ _FLOATS = {32: ir.FloatType(), 64: ir.DoubleType()}
 
 
 class DialectTypeError(Exception):
-    """An operation was asked for on kinds that it does not take; whoever translates the source says where."""
+    """An operation does not take operands of these types; the translator adds the line of the source."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class ScalarType:
 
 @dataclass(frozen=True)
 class PointerType:
-    """Where numbers of the kind ``element`` lie."""
+    """An address of numbers of the type ``element``."""
 
     element: ScalarType
 
@@ -69,14 +69,14 @@ IN_MEMORY: dict[str, ScalarType] = {**NUMBERS, "bool": U8, "f16": U16}
 
 @dataclass(frozen=True, slots=True)
 class TypedValue:
-    """A value of LLVM and what it is."""
+    """A value of LLVM with its type in kernel source."""
 
-    kind: IRType
+    type: IRType
     ir: Any
 
     @property
     def literal(self) -> int | None:
-        """The integer, if the source writes it out."""
+        """The integer, if the value is a constant."""
         return self.ir.constant if isinstance(self.ir, ir.Constant) and isinstance(self.ir.constant, int) else None
 
 
@@ -84,44 +84,44 @@ DialectFunction: TypeAlias = Callable[..., TypedValue | None]
 """Emits a call in kernel source: ``(builder, *values)`` to its value. Raises DialectTypeError for values it does not take."""
 
 
-def number(found: TypedValue) -> ScalarType:
-    """The kind of ``found``, which has to be a number."""
-    if not isinstance(found.kind, ScalarType):
-        raise DialectTypeError(f"takes numbers, found {found.kind}")
-    return found.kind
+def number(x: TypedValue) -> ScalarType:
+    """The type of ``x``, which has to be a number."""
+    if not isinstance(x.type, ScalarType):
+        raise DialectTypeError(f"takes numbers, found {x.type}")
+    return x.type
 
 
-def same_number(*found: TypedValue) -> ScalarType:
-    """The one kind of several numbers."""
-    if len({number(x) for x in found}) != 1:
-        raise DialectTypeError(f"takes numbers of one dtype, found {', '.join(str(x.kind) for x in found)}: cast them first")
-    return number(found[0])
+def same_number(*operands: TypedValue) -> ScalarType:
+    """The common type of several numbers."""
+    if len({number(x) for x in operands}) != 1:
+        raise DialectTypeError(f"takes numbers of one dtype, found {', '.join(str(x.type) for x in operands)}: cast them first")
+    return number(operands[0])
 
 
-def same_float(*found: TypedValue, count: int) -> ScalarType:
-    """The one kind of ``count`` floats."""
-    if len(found) != count:
-        raise DialectTypeError(f"takes {count} operands, found {len(found)}")
-    kind = same_number(*found)
-    if kind.category != "f":
-        raise DialectTypeError(f"takes floats, found {kind}")
-    return kind
+def same_float(*operands: TypedValue, count: int) -> ScalarType:
+    """The common type of ``count`` floats."""
+    if len(operands) != count:
+        raise DialectTypeError(f"takes {count} operands, found {len(operands)}")
+    type_ = same_number(*operands)
+    if type_.category != "f":
+        raise DialectTypeError(f"takes floats, found {type_}")
+    return type_
 
 
 def element(pointer: TypedValue) -> ScalarType:
-    """The kind of what ``pointer`` points to."""
-    if not isinstance(pointer.kind, PointerType):
-        raise DialectTypeError(f"takes a pointer, found {pointer.kind}")
-    return pointer.kind.element
+    """The type of the elements at ``pointer``."""
+    if not isinstance(pointer.type, PointerType):
+        raise DialectTypeError(f"takes a pointer, found {pointer.type}")
+    return pointer.type.element
 
 
-def literal(found: TypedValue) -> int:
-    """The integer that the source writes out."""
-    if found.literal is None:
+def literal(x: TypedValue) -> int:
+    """The integer of ``x``, which has to be a literal in the source."""
+    if x.literal is None:
         raise DialectTypeError("takes a literal number")
-    return found.literal
+    return x.literal
 
 
-def constant(kind: ScalarType, value: float) -> TypedValue:
-    """``value``, which the kind can represent, as a constant."""
-    return TypedValue(kind, ir.Constant(kind.llvm, value))
+def constant(type_: ScalarType, value: float) -> TypedValue:
+    """``value`` as a constant of ``type_``, which can represent it."""
+    return TypedValue(type_, ir.Constant(type_.llvm, value))

@@ -1,7 +1,7 @@
-"""How many vectors a loop of kernel source works on side by side: from how long one has to wait and how much there is to do.
+"""The interleave count of a loop of kernel source, from an estimate of its latency and its throughput.
 
-A CPU looks some 200 instructions ahead. If the operations on one vector wait for each other, several vectors have to be
-under way for its units to be busy; each takes registers, though, and beyond 16 of those values go to memory and back.
+A CPU looks some 200 instructions ahead. If the operations on one vector wait for each other, only several vectors at once
+keep its units busy. Each takes registers, and with more than 16 live values some are spilled to memory.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterator
 # Measured on a 16-register AVX2 machine with gelu forward and backward: 1, 2, 3, 4 vectors take 5.1, 4.1, 4.6, 3.1 ms.
 USUAL = 4
 # Eight at a time take 0.6 to 0.8 of that for chains of 16 or more additions and multiplications, or of two or more
-# exponentials; where work is short, or much of it does not wait, up to 1.4.
+# exponentials; where work is short, or much of it is independent, up to 1.4.
 DEEP = 8
 LONG_WAIT = 140  # cycles
 WAIT_BY_WORK = 4.0
 MUCH_WORK = 128.0  # cycles; doubling a loop as long as that takes time to compile
 
-Cost = tuple[float, float]  # cycles until the result is there, cycles in which a unit is busy
+Cost = tuple[float, float]  # cycles of latency, cycles in which a unit is busy
 
 _STEP: Cost = (4.0, 0.5)
 _DIVISION: Cost = (11.0, 4.0)
@@ -31,11 +31,11 @@ _STEPS = frozenset(
     "minimum maximum left_shift right_shift".split()
 )
 _CASTS = ("to_", "as_")
-_ADDRESSES = frozenset({"old", "at", "prefetch", "prefetch_beside", "range"})
+_ADDRESSES = frozenset({"freeze", "at", "prefetch", "prefetch_beside", "range"})
 
 
 def unroll_factor(tree: ast.AST) -> dict[ast.For, int]:
-    """For every ``for`` loop of kernel source: how many vectors it should work on."""
+    """The interleave count of every ``for`` loop of kernel source."""
     nodes = list(ast.walk(tree))
     usual = any(isinstance(n, ast.While) for n in nodes)  # rows in tiles: their loops are short
     return {n: USUAL if usual else _vectors(n) for n in nodes if isinstance(n, ast.For)}
@@ -56,7 +56,7 @@ def _vectors(loop: ast.For) -> int:
 
 
 def _cost(node: ast.expr, ready: dict[str, float]) -> Cost:
-    """When the value of an expression is there, and the work that it takes."""
+    """The latency of an expression, from the start of the iteration, and its work."""
     if isinstance(node, ast.Name):
         return ready.get(node.id, 0.0), 0.0
     own = _own_cost(node)

@@ -1,4 +1,4 @@
-"""The vector mathematics as functions of kernel source. Import it only when a kernel is compiled: it imports llvmlite."""
+"""The functions of `jitgrad.vecmath` for kernel source. Import this module only when a kernel is compiled."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from jitgrad.vecmath.llvm_algebra import LlvmAlgebra, LlvmValue
 
 def _emitter(function: MathFunction) -> DialectFunction:
     def emit(builder: Any, *operands: TypedValue) -> TypedValue:
-        kind = same_float(*operands, count=function.arity)
-        algebra = LlvmAlgebra(builder, kind.bits, has_fma())
-        found = function.definition(algebra, *(LlvmValue(builder, x.ir) for x in operands)).ir
-        return TypedValue(BOOL if function.boolean else kind, found)
+        type_ = same_float(*operands, count=function.arity)
+        algebra = LlvmAlgebra(builder, type_.bits, has_fma())
+        result = function.definition(algebra, *(LlvmValue(builder, x.ir) for x in operands)).ir
+        return TypedValue(BOOL if function.boolean else type_, result)
 
     return emit
 
 
 VECTOR_FUNCTIONS: dict[str, DialectFunction] = {function.name: _emitter(function) for function in FUNCTIONS.values()}
-"""``exp(x)`` is f32 for f32 and f64 for f64 (``isnan`` and its kind: bool); operands are floats of one dtype."""
+"""``exp(x)`` is f32 for f32 and f64 for f64 (``isnan``, ``isinf`` and ``isfinite``: bool); operands are floats of one dtype."""

@@ -40,7 +40,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from jitgrad.backends.llvm.code_object import CodeObject, compile_words
+from jitgrad.backends.llvm.code_object import CodeObject, compile_control_code
 from jitgrad.compiler.lowering.loop_nest import ArgSlot
 
 KERNEL, SGEMM, DGEMM, CALL, ROW_BLOCKS, RELOCATE = range(6)
@@ -333,4 +333,4 @@ def loop() -> CodeObject:
     With `WORKER` for ``count``: take part in the jobs of others until the control block says stop. LLVM compiles it in the
     background; reading the address waits for it.
     """
-    return compile_words(loop_source(), "loop", "team", wait=False)
+    return compile_control_code(loop_source(), "loop", "thread_pool", wait=False)

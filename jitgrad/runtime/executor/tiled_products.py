@@ -18,7 +18,7 @@ from functools import cache
 
 import numpy as np
 
-from jitgrad.backends.llvm.code_object import CodeObject, compile_words, kernel_vector_bits
+from jitgrad.backends.llvm.code_object import CodeObject, compile_control_code, kernel_vector_bits
 from jitgrad.backends.llvm.tile_sizes import PANEL, TILE_ROWS
 from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.core.aval import dtype_name
@@ -119,7 +119,7 @@ def product_source(dtype: str) -> str:
 @cache
 def tiled_product(dtype: str) -> CodeObject:
     """The compiled `product_source`. LLVM compiles it in the background; reading the address waits for it."""
-    return compile_words(product_source(dtype), "product", dtype, wait=False)
+    return compile_control_code(product_source(dtype), "product", dtype, wait=False)
 
 
 def tiles_pay(gemm: Gemm, block_size: int | None = None) -> bool:

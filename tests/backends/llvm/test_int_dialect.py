@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from jitgrad.backends.llvm.code_object import compile_words
+from jitgrad.backends.llvm.code_object import compile_control_code
 from jitgrad.core.errors import BackendError
 
 pytestmark = pytest.mark.numba
@@ -124,7 +124,7 @@ def as_python(source: str, a: int, b: int) -> list[int]:
 
 
 def as_machine_code(source: str, a: int, b: int) -> list[int]:
-    code = compile_words(source, "f", "team")
+    code = compile_control_code(source, "f", "thread_pool")
     out = np.zeros(8, np.int64)
     table = np.array([out.ctypes.data, a, b], np.int64)
     ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)(table.ctypes.data, 0, 3)
@@ -157,8 +157,8 @@ def test_it_means_what_python_means(name: str) -> None:
 def test_other_python_is_refused_with_its_line(statement: str) -> None:
     source = f"def f(out, a, b, start, stop):\n    a = b\n    {statement}\n"
 
-    with pytest.raises(BackendError, match=r"^f, line 3: '.+' (is nothing|cannot be compiled|is not defined|calls unknown)"):
-        compile_words(source, "f", "team")
+    with pytest.raises(BackendError, match=r"^f, line 3: '.+' (is not part|cannot be compiled|is not defined|calls unknown)"):
+        compile_control_code(source, "f", "thread_pool")
 
 
 def test_it_needs_no_numba(tmp_path) -> None:

@@ -8,7 +8,7 @@ import threading
 import numpy as np
 import pytest
 
-from jitgrad.backends.llvm.code_object import compile_entry, compile_words
+from jitgrad.backends.llvm.code_object import compile_control_code, compile_entry
 from jitgrad.core.errors import ArgumentError
 from jitgrad.runtime.executor import blas, instruction_loop, thread_pool
 
@@ -99,7 +99,7 @@ def kernel(seen, start, stop):
         patience -= 1
     seen[1 + start] = patience
 """
-    kernel = compile_words(source, "kernel", "team")
+    kernel = compile_control_code(source, "kernel", "thread_pool")
     seen = np.zeros(3, np.int64)
     args = np.array([seen.ctypes.data])
     table = np.array([[instruction_loop.KERNEL, kernel.address, args.ctypes.data, 2, 1, 0, 0, 0]])
