@@ -26,16 +26,13 @@ def chosen_gradients(
     Args:
         outputs: a tensor or several; their gradients are summed.
         inputs: tensors that the outputs were computed from, leaves or not.
-        grad_outputs: the incoming gradient of each output, in its shape; None means 1 for an output
-            of one element.
+        grad_outputs: the incoming gradient of each output; None means 1 for one element.
         retain_graph: keep the saved tensors, so that backward can run again.
-        create_graph: record the gradient computation itself, for higher derivatives; implies
-            ``retain_graph``.
+        create_graph: record the gradient computation, too; implies ``retain_graph``.
         allow_unused: give None for an input that no output depends on, in place of an error.
 
     Raises:
-        ArgumentError: an argument is no tensor, or there are more or fewer ``grad_outputs`` than
-            outputs.
+        ArgumentError: an argument is no tensor, or outputs and ``grad_outputs`` differ in number.
         AutogradError: an input does not require grad, or an output does not depend on it; an output
             of several elements comes without its incoming gradient.
     """

@@ -29,8 +29,7 @@ def check_grads(
     step: float = STEP,
     seed: int = 0,
 ) -> None:
-    """Compare the gradients of ``f`` up to ``order`` with finite differences of ``f`` and of its
-    gradients.
+    """Compare the gradients of ``f`` up to ``order`` with finite differences.
 
     For a random cotangent ``u`` and, one operand after the other, a random direction ``v``,
     ``<vjp(u), v>`` is compared with ``<u, df/dv>``, the derivative along ``v`` by a five-point
@@ -40,8 +39,7 @@ def check_grads(
         f: takes Tensors, returns a Tensor or a tuple of them; operands that are not floating are
             passed unchanged.
         xs: arrays or Tensors; the floating ones must be float64.
-        step: of the finite differences; a small one for functions with many kinks, at a looser
-            ``rtol``.
+        step: of the finite differences; small for functions with many kinks, with a larger ``rtol``.
 
     Raises:
         ArgumentError: a floating operand is not float64, or none is floating.
