@@ -10,7 +10,7 @@ from jitgrad.autograd.backward import gradients
 from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
 from jitgrad.compiler.passes.simplify import simplify
-from jitgrad.compiler.tracer import InputSource, Trace
+from jitgrad.compiler.tracer import InputSource, SourceKind, Trace
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.ir import Graph, TraceNode, Value, evaluate
 from jitgrad.core.op import Kind, OpDef
@@ -45,7 +45,7 @@ def differentiate(graph: Graph, wrt: Sequence[int], seeded: Sequence[int]) -> Jo
         values = tuple(t._data for t in inputs)
         outs = _replay(graph, inputs, trace)
         tensors = [x if isinstance(x, Tensor) else trace.constant_number(x) for x in outs]
-        seeds = [Tensor(trace.add_input(tensors[k].aval, InputSource("seed", k))) for k in seeded]
+        seeds = [Tensor(trace.add_input(tensors[k].aval, InputSource(SourceKind.SEED, k))) for k in seeded]
         live = [(tensors[k], s) for k, s in zip(seeded, seeds, strict=True) if tensors[k]._requires_grad]
         grads = gradients([t for t, _ in live], [s for _, s in live], [inputs[k] for k in wrt], retain_graph=False)
         found = [g for g in grads if g is not None]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -23,17 +24,29 @@ from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.views import WRITERS
 
 
+class SourceKind(Enum):
+    """What the key of an `InputSource` is."""
+
+    ARGUMENT = "the position among the flat arguments"
+    TENSOR = "a tensor that was reached through a closure, a global or an attribute"
+    ARRAY = "an array that was reached in the same way"
+    CONSTANT = "an array that the trace made"
+    GRADIENT = "the InputSource of the tensor whose .grad is read"
+    SEED = "the position of the output that a gradient comes from"
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class InputSource:
-    """Where a program input comes from at call time.
+    """Where a program input comes from at call time."""
 
-    ``kind`` is "argument" (``key``: position among the flat arguments), "tensor" or "array" (``key``: the object that
-    was reached through a closure, a global or an attribute), "constant" (``key``: an array that the trace made), or
-    "grad" (``key``: the Source of the tensor whose ``.grad`` is read).
-    """
-
-    kind: str
+    kind: SourceKind
     key: Any
+
+    def resolve(self, leaves: Sequence[Any]) -> Any:
+        """The object in a call with the flat arguments ``leaves``."""
+        if self.kind is SourceKind.ARGUMENT:
+            return leaves[self.key]
+        return self.key.resolve(leaves)._grad if self.kind is SourceKind.GRADIENT else self.key
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -77,7 +90,7 @@ class Trace:
 
     def argument(self, position: int, aval: Aval, requires_grad: bool, grad: Tensor | None = None) -> Tensor:
         """A leaf Tensor that stands for the flat argument number ``position``, whose gradient so far is ``grad``."""
-        source = InputSource("argument", position)
+        source = InputSource(SourceKind.ARGUMENT, position)
         tensor = Tensor(self.add_input(aval, source, requires_grad))
         tensor._requires_grad = requires_grad
         tensor._grad = grad
@@ -88,7 +101,7 @@ class Trace:
         self.owned[id(value)] = value
         return value
 
-    def lift(self, x: Any, kind: str) -> Value:
+    def lift(self, x: Any, kind: SourceKind) -> Value:
         """The input Value for an object from outside the trace."""
         known = self.lifted.get(id(x))
         if known is None:
@@ -111,7 +124,7 @@ class Trace:
         if isinstance(x, Tensor):
             return self.current(x)  # type: ignore[no-any-return]
         if isinstance(x, np.ndarray):
-            return self.lift(x, "array")
+            return self.lift(x, SourceKind.ARRAY)
         if isinstance(x, np.generic):
             return Literal(x.item(), x.dtype)
         return Literal(int(x), shape_derived=True) if isinstance(x, Count) else Literal(x)
@@ -166,7 +179,7 @@ class Trace:
             return written[1]
         if tensor.grad_fn is not None and tensor._requires_grad and id(tensor) not in self.lifted:
             self.alive.append(tensor)
-        return self.lift(tensor, "tensor")
+        return self.lift(tensor, SourceKind.TENSOR)
 
     def write(self, target: Tensor, value: Any) -> None:
         atom = self.atom(STOP_GRADIENT, value)
@@ -188,7 +201,7 @@ class Trace:
         if array.ndim == 0:
             literal = Literal(array.item(), array.dtype)
             return Tensor(self.emit(ASTYPE, (literal,), literal.aval, {"dtype": array.dtype})[0])
-        return Tensor(self.lift(array, "constant"))
+        return Tensor(self.lift(array, SourceKind.CONSTANT))
 
     def constant_number(self, number: Any) -> Tensor:
         """A 0-d tensor of a Python or NumPy number."""
@@ -204,7 +217,7 @@ class Trace:
         self.grads_read[id(tensor)] = (tensor, before is not None)
         result = None
         if before is not None:
-            result = Tensor(self.add_input(before.aval, InputSource("grad", source)))
+            result = Tensor(self.add_input(before.aval, InputSource(SourceKind.GRADIENT, source)))
         self.grads[id(tensor)] = (tensor, result)
         return result
 

@@ -22,7 +22,7 @@ def _explain(self: JitFunction, *args: Any, measure: bool = False, **kwargs: Any
     ``measure`` also runs every step on copies of the inputs and adds times; the function's state does not change.
     """
     call = self._signature.take(args, kwargs)
-    compiled = self.specialise(call)
+    compiled = self.executable_for(call)
     explanation = explain(compiled)
     if not measure:
         return explanation

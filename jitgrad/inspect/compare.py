@@ -25,6 +25,7 @@ from jitgrad.jit.decorator import CacheInfo, JitFunction, disable_jit
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.first_call_check import agrees_closely, in_float64, judge, named_outputs, sensitivity
 from jitgrad.jit.signature import Call
+from jitgrad.jit.trace_call import ResultKind
 
 Named = dict[Any, tuple[str, np.ndarray[Any, Any]]]
 
@@ -170,10 +171,10 @@ class _Run:
         self.kwargs = kwargs
         self.call: Call = function._signature.take(args, kwargs)
         self.started = time.perf_counter()
-        self.compiled: Executable = function.specialise(self.call)
+        self.compiled: Executable = function.executable_for(self.call)
         traced = self.compiled.traced
-        self.snapshot = Snapshot([self.compiled.resolve(e.target, self.call.leaves) for e in traced.effects])
-        self.leaves = [self.compiled.resolve(traced.sources[k], self.call.leaves) for k in traced.wants_grad]
+        self.snapshot = Snapshot([e.target.resolve(self.call.leaves) for e in traced.effects])
+        self.leaves = [traced.sources[k].resolve(self.call.leaves) for k in traced.wants_grad]
         self.backward = has_backward(self.compiled)
         self.inputs = program_inputs(self.compiled, self.call.leaves)
         random = np.random.default_rng(0)
@@ -224,7 +225,7 @@ class _Run:
             return result, []
         outputs: dict[int, Tensor] = {}
         for spec, x in zip(self.compiled.traced.results, optree.tree_leaves(result, none_is_leaf=True), strict=True):
-            if spec.kind == "new":
+            if spec.kind is ResultKind.NEW:
                 outputs.setdefault(spec.output, x)
         outs = [outputs[k] for k in self.compiled.traced.differentiable]
         return result, gradients(outs, [Tensor(s.copy()) for s in self.seeds], self.leaves)
@@ -237,7 +238,7 @@ class _Run:
         observed: Named = dict(named_outputs(self.compiled, result, self.call.leaves))
         for k, g in zip(self.compiled.traced.wants_grad, grads, strict=False):
             if g is not None:
-                name = f"gradient to {self.compiled.describe(self.compiled.traced.sources[k])}"
+                name = f"gradient to {self.compiled.traced.describe(self.compiled.traced.sources[k])}"
                 observed["gradient", k] = (name, g._data)
         return {key: (name, np.array(x)) for key, (name, x) in observed.items()}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from jitgrad.core.errors import FallbackWarning, MismatchWarning
-from jitgrad.jit.decorator import JitFunction, on_specialise
+from jitgrad.jit.decorator import JitFunction, on_compile
 from jitgrad.jit.executable import Executable
 
 
@@ -38,7 +38,7 @@ class Recording:
 def record_script(path: Path, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> Recording:
     """Run the script at ``path`` as from the command line, with ``environment`` added; its errors are recorded."""
     recording = Recording()
-    token = on_specialise.set(recording.note)
+    token = on_compile.set(recording.note)
     try:
         with _as_main(path, arguments), environment_set(environment or {}), _warnings(recording):
             runpy.run_path(str(path), run_name="__main__")
@@ -47,7 +47,7 @@ def record_script(path: Path, arguments: Sequence[str] = (), environment: Mappin
     except Exception as error:
         recording.error = error
     finally:
-        on_specialise.reset(token)
+        on_compile.reset(token)
     return recording
 
 

@@ -6,10 +6,10 @@ import functools
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 from jitgrad.backends.targets import find_target
@@ -19,21 +19,20 @@ from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, FallbackWarning, RetraceWarning, TraceError
 from jitgrad.core.origin import Origin
 from jitgrad.jit.executable import Executable
-from jitgrad.jit.fast_call import FastCall, make_fast_call
-from jitgrad.jit.fast_call_source import MISS
+from jitgrad.jit.fast_call import MISS, FastCall
 from jitgrad.jit.first_call_check import check_first_call
 from jitgrad.jit.signature import Call, Signature
 from jitgrad.jit.trace_call import trace_call
 from jitgrad.runtime.program import Program
 
 _disabled: ContextVar[bool] = ContextVar("jit_disabled", default=False)
-# Told of every new specialisation: how tools follow what a whole script compiles.
-on_specialise: ContextVar[Callable[[JitFunction, Executable], None] | None] = ContextVar("on_specialise", default=None)
+# Called with every new executable, so that tools can follow what a whole script compiles.
+on_compile: ContextVar[Callable[[JitFunction, Executable], None] | None] = ContextVar("on_compile", default=None)
 
 # A function traced more often than this for the same arguments probably changes what it reads on every call.
 MANY_TRACES = 16
 
-# Launchers are tried one after the other.
+# Every call tries the fast calls of its function one after the other.
 MANY_FAST_CALLS = 4
 
 
@@ -44,16 +43,14 @@ def write_log(topic: str, message: str) -> None:
         print(f"jitgrad[{topic}] {message}", file=sys.stderr)
 
 
-class disable_jit:
+@contextmanager
+def disable_jit() -> Iterator[None]:
     """Within it, every @jit function runs eagerly."""
-
-    def __enter__(self) -> None:
-        self._token = _disabled.set(True)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        _disabled.reset(self._token)
+    token = _disabled.set(True)
+    try:
+        yield
+    finally:
+        _disabled.reset(token)
 
 
 @dataclass(slots=True)
@@ -69,7 +66,7 @@ class CacheInfo:
 
 
 class JitFunction:
-    """What ``jit`` returns: call it like the function, or ask it what it did."""
+    """A function decorated with ``jit``, with its executables and the reasons for which it was traced again."""
 
     def __init__(
         self,
@@ -102,20 +99,20 @@ class JitFunction:
         self.donate = self._signature.names_of(_as_tuple(donate), "donate")
         if both := self.donate & self._signature.static_names:
             raise ArgumentError(f"@jit: static arguments cannot be donated: {', '.join(sorted(both))}")
-        self._programs: dict[Any, list[Executable]] = {}
+        self._executables: dict[Any, list[Executable]] = {}  # by signature, the newest first
         self._fast_calls: dict[Any, FastCall] = {}  # by signature; empty while switched off
-        self._fast: tuple[FastCall, ...] = ()  # the same, for other threads to walk over
+        self._fast: tuple[FastCall, ...] = ()  # the same, for threads that iterate without the lock
         self._switched_off = config.read("JITGRAD_DISABLE")
         self._eager_keys: set[Any] = set()
-        self._warned: set[Any] = set()  # signatures that are traced again and again, and were told so
+        self._warned: set[Any] = set()  # signatures with a RetraceWarning
         self._reasons: list[str] = []
         self._info = CacheInfo()
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not _disabled.get():
-            for launch in self._fast:
-                result = launch(args, kwargs)
+            for fast_call in self._fast:
+                result = fast_call(args, kwargs)
                 if result is not MISS:
                     self._info.calls += 1
                     return result
@@ -123,32 +120,32 @@ class JitFunction:
             return self.eager(*args, **kwargs)
         call = self._signature.take(args, kwargs)
         self._info.calls += 1
-        compiled = self._find(call)
-        if compiled is not None:
+        executable = self._valid_executable(call)
+        if executable is not None:
             if self._check_mode() == "always":
-                return self._checked(compiled, call, args, kwargs)[0]
-            result = compiled.run(call.leaves)
-            self._add_fast_call(compiled, call)
+                return self._checked(executable, call, args, kwargs)[0]
+            result = executable.run(call.leaves)
+            self._add_fast_call(executable, call)
             return result
         if call.key in self._eager_keys:
             return self.eager(*args, **kwargs)
         return self._first_call(call, args, kwargs)
 
-    def _add_fast_call(self, compiled: Executable, call: Call) -> None:
-        """From the second use of a program on, calls go through a function generated for it, where that is possible."""
+    def _add_fast_call(self, executable: Executable, call: Call) -> None:
+        """Generate a fast call after the second use of an executable, where that is possible."""
         with self._lock:
-            known = self._fast_calls.pop(call.key, None)
-            if not compiled.without_fast_call:
-                launch = make_fast_call(compiled, call)
-                compiled.without_fast_call = launch is None or known is not None
-                if launch is not None:
+            earlier = self._fast_calls.pop(call.key, None)
+            if not executable.without_fast_call:
+                fast_call = executable.make_fast_call(call)
+                executable.without_fast_call = fast_call is None or earlier is not None
+                if fast_call is not None:
                     if len(self._fast_calls) >= MANY_FAST_CALLS:
                         del self._fast_calls[next(iter(self._fast_calls))]
-                    self._fast_calls[call.key] = launch
+                    self._fast_calls[call.key] = fast_call
             self._fast = tuple(self._fast_calls.values())
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """A @jit method: bound to its instance, one set of programs per instance."""
+        """A @jit method: bound to its instance, with executables of its own for each instance."""
         if instance is None:
             return self
         name = f"_jitgrad_bound_{id(self):x}"
@@ -170,12 +167,12 @@ class JitFunction:
     def _check_mode(self) -> str:
         return config.read("JITGRAD_CHECK") or self.check
 
-    def _find(self, call: Call) -> Executable | None:
-        """The program of an earlier call with this signature whose surroundings are unchanged."""
-        for compiled in self._programs.get(call.key, ()):
-            reason = compiled.still_valid(call.leaves)
+    def _valid_executable(self, call: Call) -> Executable | None:
+        """The executable of an earlier call with this signature whose environment is unchanged."""
+        for executable in self._executables.get(call.key, ()):
+            reason = executable.still_valid(call.leaves)
             if reason is None:
-                return compiled
+                return executable
             self._note(reason)
         return None
 
@@ -187,68 +184,75 @@ class JitFunction:
     def _first_call(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Trace, compile, and run; the first result is checked against eager unless check="off"."""
         try:
-            compiled = self.specialise(call)
-            compiled.operands(call.leaves)  # refuses inputs that share memory it changes
+            executable = self.executable_for(call)
+            executable.operands(call.leaves)  # refuses inputs that share memory with what it changes
         except TraceError as error:
             if self.fallback != "eager":
                 raise
-            self._programs.pop(call.key, None)
+            self._executables.pop(call.key, None)
             self._eager_keys.add(call.key)
             self._info.fallbacks += 1
             warnings.warn(f"@jit function {self.name!r} runs eagerly: {error}", FallbackWarning, stacklevel=3)
             return self.eager(*args, **kwargs)
         if self._check_mode() == "off":
-            return compiled.run(call.leaves)
-        result, agrees = self._checked(compiled, call, args, kwargs)
+            return executable.run(call.leaves)
+        result, agrees = self._checked(executable, call, args, kwargs)
         if not agrees:
-            self._programs[call.key].remove(compiled)
+            self._executables[call.key].remove(executable)
             self._eager_keys.add(call.key)
             self._info.fallbacks += 1
         return result
 
-    def _checked(self, compiled: Executable, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, bool]:
-        """(the eager result, whether ``compiled`` agrees with it)."""
-        with disable_jit():  # what it is compared with is eager through and through
-            result, agrees = check_first_call(compiled, self.eager, args, kwargs, call.leaves)
-        compiled.invalidate_donated(call.leaves)
+    def _checked(
+        self, executable: Executable, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, bool]:
+        """(the eager result, whether ``executable`` agrees with it)."""
+        with disable_jit():  # the reference calls other @jit functions eagerly, too
+            result, agrees = check_first_call(executable, self.eager, args, kwargs, call.leaves)
+        executable.invalidate_donated(call.leaves)
         return result, agrees
 
-    def specialise(self, call: Call) -> Executable:
-        """The program for ``call``: traced and compiled now if there is none yet."""
+    def executable_for(self, call: Call) -> Executable:
+        """The executable for ``call``: traced and compiled now if there is no valid one yet."""
         with self._lock:
-            compiled = self._find(call)
-            if compiled is not None:
-                return compiled
-            self._note_new_signature(call)
-            self._info.traces += 1
-            target = find_target(self.backend)
-            target.warm_up()
-            donated = self._signature.positions(call, self.donate)
-            traced = trace_call(self.eager, self.name, call, donated)
-            folder = config.read("JITGRAD_DUMP")
-            watch = dump_to(folder, f"{self.name}.{self._info.traces}") if folder else ignore
-            compiled = Executable(self.eager, traced, target, self._count, watch, donated)
-            write_log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
-            kernels = compiled.program.kernels
-            write_log("kernels", f"{self.name}: {', '.join(k.name for k in kernels) or 'none'}")
-            known = self._programs.setdefault(call.key, [])
-            known.insert(0, compiled)
-            del known[MANY_TRACES:]  # each costs memory, and a look at its guards when the newer ones do not hold
-            if (observe := on_specialise.get()) is not None:
-                observe(self, compiled)
-            if len(known) == MANY_TRACES and call.key not in self._warned:
-                self._warned.add(call.key)
-                warnings.warn(
-                    f"@jit function {self.name!r} was traced {MANY_TRACES} times for the same arguments, last because "
-                    f"{self._reasons[-1] if self._reasons else 'its surroundings changed'}. Pass what changes as an argument.",
-                    RetraceWarning,
-                    stacklevel=4,
-                )
-            return compiled
+            executable = self._valid_executable(call)
+            if executable is None:
+                self._note_new_signature(call)
+                self._info.traces += 1
+                executable = self._compile(call)
+                self._remember(executable, call)
+            return executable
+
+    def _compile(self, call: Call) -> Executable:
+        target = find_target(self.backend)
+        target.warm_up()
+        donated = self._signature.positions(call, self.donate)
+        traced = trace_call(self.eager, self.name, call, donated)
+        write_log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
+        folder = config.read("JITGRAD_DUMP")
+        watch = dump_to(folder, f"{self.name}.{self._info.traces}") if folder else ignore
+        executable = Executable(self.eager, traced, target, self._count, watch, donated)
+        write_log("kernels", f"{self.name}: {', '.join(k.name for k in executable.program.kernels) or 'none'}")
+        return executable
+
+    def _remember(self, executable: Executable, call: Call) -> None:
+        executables = self._executables.setdefault(call.key, [])
+        executables.insert(0, executable)
+        del executables[MANY_TRACES:]  # each costs memory, and a check of its guards when no newer one is valid
+        if (observe := on_compile.get()) is not None:
+            observe(self, executable)
+        if len(executables) == MANY_TRACES and call.key not in self._warned:
+            self._warned.add(call.key)
+            warnings.warn(
+                f"@jit function {self.name!r} was traced {MANY_TRACES} times for the same arguments, last because "
+                f"{self._reasons[-1] if self._reasons else 'its surroundings changed'}. Pass what changes as an argument.",
+                RetraceWarning,
+                stacklevel=5,
+            )
 
     def _note_new_signature(self, call: Call) -> None:
-        if self._programs and call.key not in self._programs:
-            self._note(f"new argument types: {_difference(call.key, next(reversed(self._programs)))}")
+        if self._executables and call.key not in self._executables:
+            self._note(f"new argument types: {_difference(call.key, next(reversed(self._executables)))}")
 
     def _count(self, program: Program) -> None:
         self._info.programs += 1
@@ -258,8 +262,8 @@ class JitFunction:
     # --- looking inside ------------------------------------------------------------------------------------------
 
     def lookup(self, *args: Any, **kwargs: Any) -> Executable:
-        """The compiled specialisation for these arguments, made now if necessary (without running it)."""
-        return self.specialise(self._signature.take(args, kwargs))
+        """The executable for these arguments, compiled now if necessary (without running it)."""
+        return self.executable_for(self._signature.take(args, kwargs))
 
     def cache_info(self) -> CacheInfo:
         """Calls, traces, programs, compiled kernels, kernels loaded from disk, fallbacks to eager."""
@@ -270,9 +274,9 @@ class JitFunction:
         return list(self._reasons)
 
     def clear(self) -> None:
-        """Forget all programs and counters."""
+        """Forget all executables and counters."""
         with self._lock:
-            self._programs.clear()
+            self._executables.clear()
             self._fast_calls.clear()
             self._fast = ()
             self._eager_keys.clear()
@@ -300,21 +304,22 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile ``function``: fuse its operations, forward and backward, into kernels.
 
     The function runs once per signature (shapes, dtypes, static values, grad mode) on tensors without data; afterwards
-    its compiled program runs. What it read from its surroundings is guarded: a change retraces.
+    its compiled program runs. Guards watch the globals, closures and attributes that it read: a change retraces.
 
     Args:
         static_argnames, static_argnums: arguments whose value is part of the program.
         donate: arguments, by name or position, that the caller gives away: results may be written over them, which
             saves memory and time where a step returns new state. After the call their tensors hold no data, and using
-            one raises DonatedError. NumPy arrays, and tensors whose memory somebody else can see (a view, an array from
-            ``.numpy()``), are never overwritten; a call that runs eagerly, or inside another @jit function, takes nothing.
+            one raises DonatedError. NumPy arrays, and tensors whose memory has another owner (a view, an array from
+            ``.numpy()``), are never overwritten; a call that runs eagerly, or inside another @jit function, donates
+            nothing.
         fallback: "error" raises if the function cannot be traced; "eager" warns once and runs it eagerly.
-        check: "first" also runs the first call of each specialisation eagerly and compares; "always"; "off".
+        check: "first" also runs the first call of each executable eagerly and compares; "always"; "off".
         backend: the target of the kernels: "cpu" (LLVM), "numba" or "python". By default JITGRAD_BACKEND names it.
 
     Raises:
-        ArgumentError: an option names no parameter, or no backend; or something is donated whose gradient is wanted
-            after the call.
+        ArgumentError: an option names no parameter, or no backend; or gradients flow from the result of a function with
+            ``donate`` to its arguments.
         TracedValueError, UnguardableError: at the first call, naming the line and the remedy.
     """
     if function is None:

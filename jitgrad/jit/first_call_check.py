@@ -1,4 +1,4 @@
-"""The first call of a specialisation also runs eagerly: results, gradients and state must agree within a budget."""
+"""The first call of an executable also runs eagerly: results, gradients and state must agree within a budget."""
 
 from __future__ import annotations
 
@@ -20,105 +20,98 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.eager.interpreter import run_on_arrays
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.repro import write_repro
+from jitgrad.jit.trace_call import EffectKind, ResultKind
 
 # A fused result may be this many times further from the float64 result than the eager one is (rounding differs), plus
 # a few ULP of the largest element for results that eager happens to get exactly right.
 ERROR_FACTOR = 16.0
 SLACK_ULPS = 256.0
-DISTURBANCES = 2  # random ones: a single one may leave an element where it is by chance
+DISTURBANCES = 2  # random ones: a single one may have no effect on an element by chance
 
-# A result this close to eager's, in ULP of its largest element, agrees without a float64 run to tell rounding from
-# errors: such a run would grant it twice as much.
+# A result this close to eager's, in ULP of its largest element, needs no float64 run to tell rounding from errors: such a
+# run would allow twice the distance.
 CLOSE_ULPS = SLACK_ULPS / 2
-_BLOCK = 1 << 15  # elements compared at a time: they stay in cache, and temporaries of this size cost no page faults
+_BLOCK = 1 << 15  # elements compared at a time: they fit in the cache, and such temporaries cost no page faults
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """One result that disagrees: which, by how much, and what was allowed."""
+    """One result that disagrees: its name, its distance, and the allowed distance."""
 
     what: str
-    found: float
+    distance: float
     allowed: float
 
     def __str__(self) -> str:
-        return f"{self.what}: off by {self.found:.3g}, {self.allowed:.3g} allowed"
+        return f"{self.what}: off by {self.distance:.3g}, {self.allowed:.3g} allowed"
 
 
 def check_first_call(
-    compiled: Executable,
+    executable: Executable,
     eager: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     leaves: Sequence[Any],
 ) -> tuple[Any, bool]:
-    """(the eager result, whether the program agrees with it). The eager run is the one whose effects remain."""
-    operands = compiled.kept_operands(leaves)
-    if compiled.traced.effects:  # a program that fails must do so before anything has changed
-        fused = _run(compiled, operands)
+    """(the eager result, whether the program agrees with it). Only the eager run changes outside state."""
+    operands = executable.operands_before(leaves)
+    if executable.traced.effects:  # a program that fails must do so before eager changes the state
+        fused = executable.outputs(operands)
         result = eager(*args, **kwargs)
     else:  # kernels may still be compiling
         result = eager(*args, **kwargs)
-        fused = _run(compiled, operands)
-    expected = named_outputs(compiled, result, leaves)
-    mismatches = list(compare_outputs(compiled, operands, fused, expected))
+        fused = executable.outputs(operands)
+    expected = named_outputs(executable, result, leaves)
+    mismatches = list(compare_outputs(executable, operands, fused, expected))
     if mismatches:
-        _report(compiled, operands, mismatches)
+        _report(executable, operands, mismatches)
     return result, not mismatches
-
-
-def _run(compiled: Executable, operands: Sequence[Any]) -> Sequence[np.ndarray[Any, Any]]:
-    if compiled.traced.differentiable:
-        return compiled.op.run([_data(x) for x in operands], [])
-    return compiled.run_plain(operands, preserve=True)
 
 
 def _data(x: Any) -> Any:
     return x._data if isinstance(x, Tensor) else x
 
 
-def named_outputs(
-    compiled: Executable, result: Any, leaves: Sequence[Any]
-) -> dict[int, tuple[str, np.ndarray[Any, Any]]]:
-    """For each output of the program: its name and what the function that has just run made of it."""
-    found: dict[int, tuple[str, np.ndarray[Any, Any]]] = {}
-    listed = optree.tree_leaves(result, none_is_leaf=True)
-    for k, (spec, x) in enumerate(zip(compiled.traced.results, listed, strict=True)):
-        if spec.kind == "new":
-            found[spec.output] = (f"result {k}", np.asarray(_data(x)))
-    for effect in compiled.traced.effects:
+def named_outputs(executable: Executable, result: Any, leaves: Sequence[Any]) -> dict[int, tuple[str, np.ndarray]]:
+    """The name and the eager value of each output of the program, after an eager run that returned ``result``."""
+    traced = executable.traced
+    named: dict[int, tuple[str, np.ndarray]] = {}
+    for k, (spec, x) in enumerate(zip(traced.results, optree.tree_leaves(result, none_is_leaf=True), strict=True)):
+        if spec.kind is ResultKind.NEW:
+            named[spec.output] = (f"result {k}", np.asarray(_data(x)))
+    for effect in traced.effects:
         if effect.output is None:
             continue
-        target = compiled.resolve(effect.target, leaves)
-        if effect.kind == "grad":
-            name, value = f"gradient of {compiled.describe(effect.target)}", target._grad
+        target = effect.target.resolve(leaves)
+        if effect.kind is EffectKind.GRADIENT:
+            name, value = f"gradient of {traced.describe(effect.target)}", target._grad
         else:
-            name, value = f"new value of {compiled.describe(effect.target)}", target
-        found[effect.output] = (name, np.asarray(_data(value)).copy())
-    return found
+            name, value = f"new value of {traced.describe(effect.target)}", target
+        named[effect.output] = (name, np.asarray(_data(value)).copy())
+    return named
 
 
 def compare_outputs(
-    compiled: Executable,
+    executable: Executable,
     operands: Sequence[Any],
     fused: Sequence[np.ndarray[Any, Any]],
     expected: Mapping[int, tuple[str, np.ndarray[Any, Any]]],
 ) -> list[Mismatch]:
-    """What differs by more than rounding: what is not close to eager is judged by the distance of both from a float64
-    run of the same graph.
+    """The outputs that differ from eager's by more than rounding.
 
-    How much rounding does is measured on a run of the graph op by op: eager's own distance would hide a wrong graph.
+    An output that is not close to eager's is judged by the distance of both from a float64 run of the same graph. The
+    allowed distance is measured on a run of the graph op by op, because eager's own distance would hide a wrong graph.
     """
-    found, unsure = [], []
+    mismatches, unsure = [], []
     for k, (name, eager) in expected.items():
         ours = np.asarray(fused[k])
         if ours.shape != eager.shape or ours.dtype != eager.dtype:
-            found.append(Mismatch(f"{name} is {ours.dtype}{ours.shape}, not {eager.dtype}{eager.shape}", np.inf, 0))
+            mismatches.append(Mismatch(f"{name} is {ours.dtype}{ours.shape}, not {eager.dtype}{eager.shape}", np.inf, 0))
         elif not agrees_closely(ours, eager):
             unsure.append((k, name, ours, eager))
     if not unsure:
-        return found
-    whole = compiled.traced.graph
+        return mismatches
+    whole = executable.traced.graph
     graph = eliminate_dead(replace(whole, outputs=tuple(whole.outputs[k] for k, *_ in unsure)))
     inputs = [_data(x) for x in operands]
     exact = in_float64(graph, inputs)
@@ -131,9 +124,9 @@ def compare_outputs(
                 moves = moves if moves is not None else sensitivity(graph, inputs, exact)
                 mismatch = judge(name, result, np.asarray(replayed[n]), np.asarray(exact[n]), moves[n])
             if mismatch is not None:
-                found.append(mismatch)
+                mismatches.append(mismatch)
                 break
-    return found
+    return mismatches
 
 
 def agrees_closely(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], ulps: float = CLOSE_ULPS) -> bool:
@@ -144,9 +137,9 @@ def agrees_closely(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], ulps
     if eager.dtype.kind != "f":
         return bool(np.array_equal(ours, eager))
     a, b = ours.reshape(-1), eager.reshape(-1)
-    if a.size <= _BLOCK and a.tobytes() == b.tobytes():  # most are: what eager computes, bit by bit
+    if a.size <= _BLOCK and a.tobytes() == b.tobytes():  # most results are bit-identical
         return True
-    apart = largest = 0.0
+    farthest = largest = 0.0
     with np.errstate(all="ignore"):
         for start in range(0, a.size, _BLOCK):
             x, y = a[start : start + _BLOCK], b[start : start + _BLOCK]
@@ -156,9 +149,9 @@ def agrees_closely(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], ulps
                 distance, size = distance[~same], size[np.isfinite(size)]
                 if not np.all(np.isfinite(distance)):
                     return False
-            apart = max(apart, float(np.max(distance, initial=0.0)))
+            farthest = max(farthest, float(np.max(distance, initial=0.0)))
             largest = max(largest, float(np.max(size, initial=0.0)))
-    return apart <= ulps * float(np.finfo(eager.dtype).eps) * largest
+    return farthest <= ulps * float(np.finfo(eager.dtype).eps) * largest
 
 
 def judge(
@@ -168,9 +161,9 @@ def judge(
     exact: np.ndarray[Any, Any],
     moves: np.ndarray[Any, Any] | float = 0.0,
 ) -> Mismatch | None:
-    """What is wrong with ``ours``, given eager's result and the one in float64; None if it differs by rounding only.
+    """The mismatch of ``ours``, given eager's result and the one in float64; None if it differs by rounding only.
 
-    ``moves`` says how far each element goes when the inputs change by a rounding.
+    ``moves`` is the distance that each element moves when the inputs change by a rounding.
     """
     if eager.dtype.kind != "f":
         differing = float(np.mean(ours != eager))
@@ -197,10 +190,10 @@ def judge(
 
 
 def sensitivity(graph: Graph, inputs: Sequence[Any], exact: Sequence[Any]) -> list[Any]:
-    """How far each element of each float64 result moves when every input changes by one rounding, up or down.
+    """The distance that each element of each float64 result moves when every input changes by one rounding, up or down.
 
-    An element may depend on rounding alone: the first step of Adam is the sign of the gradient, also where the
-    gradient is the rest of a cancellation. Nothing can be said of a fused result there.
+    An element may depend on rounding alone: the first step of Adam is the sign of the gradient, also where the gradient
+    is the rest of a cancellation. Such an element cannot show whether a fused result is wrong.
     """
     random = np.random.default_rng(0)
 
@@ -210,18 +203,18 @@ def sensitivity(graph: Graph, inputs: Sequence[Any], exact: Sequence[Any]) -> li
         signs = random.choice((-1.0, 1.0), size=x.shape)
         return x.astype(np.float64) * (1.0 + signs * float(np.finfo(x.dtype).eps))
 
-    found: list[Any] = [0.0] * len(exact)
+    moves: list[Any] = [0.0] * len(exact)
     with np.errstate(all="ignore"):
         for _ in range(DISTURBANCES):
             other = in_float64(graph, [disturbed(x) for x in inputs])
             for k, (a, b) in enumerate(zip(other, exact, strict=True)):
                 if np.asarray(b).dtype.kind == "f":
-                    found[k] = np.maximum(found[k], np.nan_to_num(np.abs(np.asarray(a) - np.asarray(b)), posinf=0.0))
-    return found
+                    moves[k] = np.maximum(moves[k], np.nan_to_num(np.abs(np.asarray(a) - np.asarray(b)), posinf=0.0))
+    return moves
 
 
 def in_float64(graph: Graph, inputs: Sequence[Any]) -> tuple[Any, ...]:
-    """The graph's outputs with every float carried in float64."""
+    """The graph's outputs with every float computed in float64."""
 
     def apply(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         widened = {k: np.dtype(np.float64) if _narrow(v) else v for k, v in attrs.items()}
@@ -238,15 +231,15 @@ def _widen(x: Any) -> Any:
     return x.astype(np.float64) if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind == "f" else x
 
 
-def _report(compiled: Executable, operands: Sequence[Any], mismatches: Sequence[Mismatch]) -> None:
-    """Warn, name the op groups, and leave a script that shows the difference alone."""
-    handle, path = tempfile.mkstemp(prefix=f"jitgrad_repro_{compiled.traced.graph.name}_", suffix=".py")
+def _report(executable: Executable, operands: Sequence[Any], mismatches: Sequence[Mismatch]) -> None:
+    """Warn, name the ops of each kernel, and write a script that reproduces the difference."""
+    handle, path = tempfile.mkstemp(prefix=f"jitgrad_repro_{executable.traced.graph.name}_", suffix=".py")
     os.close(handle)
-    write_repro(path, compiled.program, [np.asarray(_data(x)) for x in operands])
-    groups = "; ".join(" ".join(k.kernel.ops) for k in compiled.program.kernels)
+    write_repro(path, executable.program, [np.asarray(_data(x)) for x in operands])
+    groups = "; ".join(" ".join(k.kernel.ops) for k in executable.program.kernels)
     listed = "\n  ".join(map(str, mismatches))
     warnings.warn(
-        f"the fused program of {compiled.traced.graph.name!r} disagrees with eager and is not used:\n  {listed}\n"
+        f"the fused program of {executable.traced.graph.name!r} disagrees with eager and is not used:\n  {listed}\n"
         f"kernels: {groups}\nA script that shows it alone: {path}",
         MismatchWarning,
         stacklevel=4,

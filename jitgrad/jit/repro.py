@@ -1,4 +1,4 @@
-"""Scripts that run the kernels of one compiled function alone, on recorded inputs, against recorded eager results."""
+"""Writes scripts that run single kernels on recorded inputs and compare them with recorded eager results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RecordedWord = int | tuple[str, int]  # a number, or (buffer, offset in bytes)
 
 @dataclass(frozen=True, slots=True)
 class BufferExtent:
-    """An array inside a buffer: what a kernel reads or writes. ``strides`` and ``offset`` in bytes."""
+    """An array inside a buffer that a kernel reads or writes. ``strides`` and ``offset`` are in bytes."""
 
     array: str
     buffer: str
@@ -42,7 +42,7 @@ class BufferExtent:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One launch: sizes of its buffers, what lies in them, the argument tables, and how the work is cut."""
+    """One launch: the sizes of its buffers, the arrays in them, the argument tables, and the blocks of iterations."""
 
     buffers: Mapping[str, int]
     reads: Sequence[BufferExtent]
@@ -58,10 +58,10 @@ class Record:
 def write_repro(path: str, program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> None:
     """Write a script to ``path``, and the arrays it needs beside it as ``.npz``.
 
-    The script holds the source of every kernel. Run, it gives each kernel the inputs that eager execution of the
-    steps before it makes, runs it as Python (with ``--native``: as machine code), and prints how far its results are
-    from the eager ones; it exits with 1 if any is off by more than 1e-3 of the largest element. So one sees which
-    kernel is wrong, and whether its source or its machine code is.
+    The script contains the source of every kernel. It gives each kernel the inputs that eager execution of the earlier
+    steps makes, runs it as Python (with ``--native``: as machine code), and prints the distance of its results from the
+    eager ones. It exits with 1 if a result is off by more than 1e-3 of the largest element. This shows which kernel is
+    wrong, and whether its source or its machine code is wrong.
     """
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     parts = []
@@ -108,16 +108,16 @@ def _run_eagerly(
     program: Program, inputs: Sequence[np.ndarray[Any, Any]]
 ) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
     """(operands, results) of every kernel, with every step run op by op."""
-    seen = []
+    kernels = []
 
     def apply(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         results = run_on_arrays(op, operands, attrs)
         if op.kind is Kind.FUSED:
-            seen.append((tuple(map(np.copy, operands)), tuple(map(np.copy, results))))
+            kernels.append((tuple(map(np.copy, operands)), tuple(map(np.copy, results))))
         return results
 
     evaluate(program.plan.graph, tuple(inputs), apply)
-    return iter(seen)
+    return iter(kernels)
 
 
 def _record(step: KernelStep, prefix: str) -> Record:
@@ -169,20 +169,20 @@ def _literal(x: Any) -> str:
     return repr(x)
 
 
-# --- what a script calls -----------------------------------------------------------------------------------------
+# --- called by scripts ------------------------------------------------------------------------------------------
 
 KernelCheck = tuple[Callable[..., None], Callable[..., None] | None, Record]
 
-TOLERANCE = 1e-3  # of the largest element: rounding stays far below it, a wrong kernel rarely does
+TOLERANCE = 1e-3  # of the largest element: rounding errors are far smaller, those of a wrong kernel rarely are
 
 
 def kernel_names() -> dict[str, Any]:
-    """What kernel source calls besides Python itself."""
+    """The names that the source of a kernel uses, besides Python's own."""
     return dict(names())
 
 
 def check(checks: Sequence[KernelCheck], arrays: Mapping[str, np.ndarray[Any, Any]], *, native: bool = False) -> int:
-    """Run every kernel, print how far each of its results is from the recorded one; 1 if any is wrong, else 0."""
+    """Run every kernel and print the distance of each result from the recorded one; 1 if any is wrong, else 0."""
     wrong = False
     for kernel, epilogue, record in checks:
         memory = {name: np.zeros(max(1, size), np.uint8) for name, size in record.buffers.items()}
@@ -206,9 +206,9 @@ def _view(memory: Mapping[str, np.ndarray[Any, Any]], w: BufferExtent) -> np.nda
     return np.ndarray(w.shape, np.dtype(w.dtype), memory[w.buffer], w.offset, w.strides)
 
 
-def _distance(found: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> tuple[float, float]:
+def _distance(actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> tuple[float, float]:
     """(largest difference, largest expected element); NaN if they are not finite in the same places."""
-    a, b = found.astype(np.float64), expected.astype(np.float64)
+    a, b = actual.astype(np.float64), expected.astype(np.float64)
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     with np.errstate(invalid="ignore"):
         distance = float(np.max(np.abs(a - b)[~same], initial=0.0))
@@ -248,7 +248,7 @@ def _run_native(
     record: Record,
     memory: Mapping[str, np.ndarray[Any, Any]],
 ) -> None:
-    """The same through machine code, compiled from the source of the functions in the script."""
+    """Run the kernel as machine code, compiled from the source of the functions in the script."""
     calls = [(kernel, record.params, record.words, record.units, record.grain)]
     if epilogue is not None:
         calls.append((epilogue, record.epilogue_params, record.epilogue_words, 1, 1))

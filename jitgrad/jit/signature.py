@@ -1,4 +1,4 @@
-"""What distinguishes one call of a @jit function from another: the key under which its program is kept."""
+"""The signature of a call of a @jit function: the key of its executables, and its arguments as flat leaves."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from jitgrad.core.context import grad_enabled
 from jitgrad.core.errors import ArgumentError, UnguardableError
 from jitgrad.core.tensor import Tensor, check_supported
 
-# Arguments are flattened in this namespace of optree, in which dicts keep their insertion order: it is what a loop over
-# the items sees. Elsewhere optree sorts the keys.
+# In this namespace optree keeps the insertion order of dicts, in which a function iterates over them; elsewhere it sorts
+# the keys.
 NAMESPACE = "jitgrad.arguments"
 _insertion_order = optree.dict_insertion_ordered(True, namespace=NAMESPACE)
 _insertion_order.__enter__()  # for the life of the process: it ends when the object does
@@ -28,18 +28,18 @@ FLOAT_AVAL = Aval((), np.dtype(np.float64), weak=True)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Call:
-    """One call, taken apart: ``leaves`` in order, ``dynamic`` their positions that are inputs of the program."""
+    """One call with flat arguments: ``leaves`` in order, ``dynamic`` the positions of those that are program inputs."""
 
     key: Any
     treedef: Any
     leaves: list[Any]
     dynamic: tuple[int, ...]
     static: Mapping[str, Any]  # static objects by name, for the guards
-    keyword_order: bool = False  # whether the function sees in which order its keywords were passed
+    keyword_order: bool = False  # whether the function can tell in which order keywords were passed
 
 
 def leaf_key(x: Any) -> Any:
-    """What of a leaf the program depends on: everything for static values, the looks for tensors."""
+    """The part of the key for one leaf: the aval and the kind of gradient of a tensor, the value of a static leaf."""
     kind = type(x)
     if kind is Tensor or isinstance(x, Tensor):
         aval = x.aval
@@ -52,7 +52,7 @@ def leaf_key(x: Any) -> Any:
     if kind in (int, bool, str, bytes, type(None)):
         return (kind, x)
     if kind is Static:
-        return kind  # its value is in the key by name
+        return kind  # another part of the key holds its value
     try:
         hash(x)
     except TypeError:
@@ -60,7 +60,7 @@ def leaf_key(x: Any) -> Any:
             f"@jit cannot take an argument of type {kind.__name__}: it is no tensor, array, number or container of them, "
             "and it is not hashable, so it cannot be a static value either"
         ) from None
-    return (kind, id(x))  # an object: by identity, its attributes are guarded
+    return (kind, id(x))  # guards watch the attributes of other objects
 
 
 def is_dynamic(x: Any) -> bool:
@@ -68,7 +68,7 @@ def is_dynamic(x: Any) -> bool:
 
 
 class Signature:
-    """Takes calls of one function apart, with its static arguments."""
+    """Computes the keys of calls of one function, which has static arguments."""
 
     def __init__(
         self, function: Callable[..., Any], static_argnums: Sequence[int], static_argnames: Sequence[str]
@@ -79,8 +79,8 @@ class Signature:
             self.static_names = self.names_of(static_argnames, "static_argnames") | self.names_of(
                 static_argnums, "static_argnums"
             )
-        listed = enumerate(self.parameters) if self.static_names else ()
-        self.static_numbers = frozenset(k for k, name in listed if name in self.static_names)
+        named = enumerate(self.parameters) if self.static_names else ()
+        self.static_numbers = frozenset(k for k, name in named if name in self.static_names)
 
     @cached_property
     def parameters(self) -> Mapping[str, inspect.Parameter]:
@@ -96,26 +96,26 @@ class Signature:
         return not self.parameters or any(p.kind is p.VAR_KEYWORD for p in self.parameters.values())
 
     def names_of(self, chosen: Sequence[int | str], option: str) -> frozenset[str]:
-        """The parameters that ``option`` of @jit lists by name or position. Raises ArgumentError for one that is none."""
+        """The parameters that ``option`` of @jit lists by name or position. Raises ArgumentError for an unknown one."""
         names = list(self.parameters)
         variadic = any(p.kind is p.VAR_KEYWORD for p in self.parameters.values())
-        found = set()
+        listed = set()
         for x in chosen:
             if isinstance(x, int) and -len(names) <= x < len(names):
-                found.add(names[x])
+                listed.add(names[x])
             elif isinstance(x, str) and (variadic or x in names):
-                found.add(x)
+                listed.add(x)
             else:
                 raise ArgumentError(
                     f"@jit({option}=...): {x!r} is no parameter of {self.function!r}; it has {len(names)} parameters: "
                     f"{', '.join(names) or 'none'}"
                 )
-        return frozenset(found)
+        return frozenset(listed)
 
     def positions(self, call: Call, names: Collection[str]) -> tuple[int, ...]:
         """Positions among the leaves of ``call`` of the tensors in the arguments ``names``.
 
-        Of a tensor that was passed twice it is the first: there the program finds it.
+        A tensor that was passed twice has its first position, where the program reads it.
         """
         if not names:
             return ()
@@ -151,7 +151,7 @@ class Signature:
     def _split(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
-        """(dynamic args with static ones boxed, dynamic kwargs likewise, the static values)."""
+        """(args and kwargs with static arguments as `Static`, the static values by name)."""
         static: dict[str, Any] = {}
         new_args = list(args)
         for k in self.static_numbers:
@@ -168,7 +168,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Static:
-    """A static argument in its place among the others; equal to every other one, because the key holds its value."""
+    """A static argument among the others; equal to every other one, because another part of the key holds its value."""
 
     name: str
     value: Any
@@ -181,7 +181,7 @@ class Static:
 
 
 def static_key(name: str, value: Any) -> Any:
-    """A hashable stand-in for a static argument: its value, or for arrays and unhashables an error."""
+    """The part of the key for a static argument, which must be hashable and no array."""
     if isinstance(value, (Tensor, np.ndarray)):
         raise UnguardableError(f"@jit static argument {name!r} is an array; pass it as an ordinary argument")
     try:
@@ -194,7 +194,7 @@ def static_key(name: str, value: Any) -> Any:
 
 
 def _exactly(value: Any) -> Any:
-    """What is equal only for values that are the same in every operation: ``0.0 == -0.0`` and ``(1,) == (True,)`` are not."""
+    """A key that tells apart values which are equal but not interchangeable: 0.0 and -0.0, (1,) and (True,)."""
     kind = type(value)
     if kind in (float, complex) or isinstance(value, np.generic):
         return kind, repr(value)
@@ -206,12 +206,8 @@ def _exactly(value: Any) -> Any:
 
 
 def _repeats(leaves: Sequence[Any]) -> tuple[tuple[int, int], ...]:
-    """Pairs of positions at which one and the same tensor or array was passed twice."""
+    """Pairs of positions at which the same tensor or array was passed."""
     first: dict[int, int] = {}
-    found = []
-    for k, x in enumerate(leaves):
-        if isinstance(x, (Tensor, np.ndarray)):
-            seen = first.setdefault(id(x), k)
-            if seen != k:
-                found.append((seen, k))
-    return tuple(found)
+    arrays = [(k, x) for k, x in enumerate(leaves) if isinstance(x, (Tensor, np.ndarray))]
+    pairs = [(first.setdefault(id(x), k), k) for k, x in arrays]
+    return tuple((earlier, k) for earlier, k in pairs if earlier != k)

@@ -1,16 +1,17 @@
-"""One trace of a @jit function: what it read, what it changes, its graph, and how its results are put together."""
+"""Traces a @jit function once: its graph, the objects it reads and changes, and the parts of its result."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 import numpy as np
 import optree
 
 from jitgrad.compiler.gc_paused import gc_paused
-from jitgrad.compiler.tracer import InputSource, Trace
+from jitgrad.compiler.tracer import InputSource, SourceKind, Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import UnguardableError
@@ -24,55 +25,93 @@ from jitgrad.jit.signature import FLOAT_AVAL, NAMESPACE, Call, Static
 from jitgrad.ops.random import default_generator
 
 
+class EffectKind(Enum):
+    """What of its target an `Effect` changes."""
+
+    DATA = "the data of a tensor or an array"
+    GRADIENT = "the .grad of a tensor"
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Effect:
-    """A change of outside state: ``target``'s data ("data") or its ``.grad`` ("grad") becomes output ``output``.
+    """A change of outside state: ``target``'s data or gradient becomes output ``output``; None: the gradient is None."""
 
-    ``output`` None sets the gradient to None.
-    """
-
-    kind: str
+    kind: EffectKind
     target: InputSource
     output: int | None
 
 
+class ResultKind(Enum):
+    """How a call makes one leaf of the function's result."""
+
+    NEW = "a tensor of an output"
+    SOURCE = "an object that the function passes through"
+    VIEW = "a view of such an object"
+    STATIC = "the value that the trace returned"
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Result:
-    """One leaf of the function's result: a new tensor from output ``output``, something passed through, or a view of it."""
+    """One leaf of the function's result."""
 
-    kind: str  # "new", "source", "view", "static"
+    kind: ResultKind
     output: int = -1
     source: InputSource | None = None
-    value: Any = None  # of what is static
+    value: Any = None  # of a static leaf
     weak: bool = False
     view: ResultView | None = None  # of ``source``
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TraceResult:
-    """Everything the trace of one specialisation found out."""
+    """Everything that one trace found out.
+
+    Attributes:
+        differentiable: positions of the outputs through which gradients flow to the inputs.
+        wants_grad: positions of the inputs that require grad.
+        written: positions of the inputs whose data the function changes in place.
+        grads_present: sources of the tensors whose gradients were read, and whether there was one.
+        alive: objects whose ids other parts of the program hold.
+        names: paths from the function to tensors, by the ids of the tensors.
+    """
 
     graph: Graph
     sources: tuple[InputSource, ...]
     results: tuple[Result, ...]
     treedef: Any
     effects: tuple[Effect, ...]
-    differentiable: tuple[int, ...]  # outputs through which gradients flow to the inputs
-    wants_grad: tuple[int, ...]  # inputs that require grad
+    differentiable: tuple[int, ...]
+    wants_grad: tuple[int, ...]
+    written: tuple[int, ...]
     guard: Guard
     grads_present: tuple[tuple[InputSource, bool], ...]
     alive: tuple[Any, ...]
     names: dict[int, str]
 
+    def describe(self, source: InputSource) -> str:
+        """The object at ``source`` in words, for messages."""
+        if source.kind is SourceKind.GRADIENT:
+            return f"the gradient of {self.describe(source.key)}"
+        if source.kind is SourceKind.ARGUMENT:
+            return f"argument {source.key}"
+        return self.names.get(id(source.key), "a captured array")
+
+    def positions_of(self, arguments: Collection[int]) -> list[int]:
+        """Positions of the inputs that are these flat arguments."""
+        return [k for k, s in enumerate(self.sources) if s.kind is SourceKind.ARGUMENT and s.key in arguments]
+
+    def effects_of(self, kind: EffectKind) -> list[Effect]:
+        return [e for e in self.effects if e.kind is kind]
+
 
 @gc_paused()
 def trace_call(function: Callable[..., Any], name: str, call: Call, donated: Sequence[int] = ()) -> TraceResult:
-    """Run ``function`` once on tensors without data and collect what it did; of arguments ``donated`` no views remain.
+    """Run ``function`` once on tensors without data; results are never views of the arguments ``donated``.
 
     Raises:
         TracedValueError, UnguardableError, LeakedTracerError: the function cannot be traced; the message says why.
     """
-    surroundings = Environment.capture(function, call.static)
+    environment = Environment.capture(function, call.static)
     trace = Trace(name)
     token = current_interpreter.set(trace)
     try:
@@ -80,9 +119,9 @@ def trace_call(function: Callable[..., Any], name: str, call: Call, donated: Seq
         args, kwargs = optree.tree_unflatten(call.treedef, leaves)
         result = function(*(_unbox(a) for a in args), **{k: _unbox(v) for k, v in kwargs.items()})
         _check_containers(function, name, call, leaves, (args, kwargs))
-        return _finish(trace, surroundings, call, tensors, result, name, donated)
+        return _finish(trace, environment, call, tensors, result, name, donated)
     except BaseException:
-        surroundings.restore()
+        environment.restore()
         raise
     finally:
         current_interpreter.reset(token)
@@ -91,7 +130,7 @@ def trace_call(function: Callable[..., Any], name: str, call: Call, donated: Seq
 def _check_containers(
     function: Callable[..., Any], name: str, call: Call, leaves: Sequence[Any], arguments: tuple[Any, ...]
 ) -> None:
-    """The dicts and lists among the arguments must be as they were: a compiled call would not change them again."""
+    """The function must not change dicts and lists among its arguments: a compiled call would not do it again."""
     after, treedef = optree.tree_flatten(arguments, none_is_leaf=True, namespace=NAMESPACE)
     if treedef != call.treedef or any(a is not b for a, b in zip(after, leaves, strict=True)):
         raise UnguardableError(
@@ -107,12 +146,12 @@ def _unbox(x: Any) -> Any:
 def _traced_leaves(trace: Trace, call: Call) -> tuple[list[Any], dict[int, Tensor]]:
     """The leaves with tensors in place of arrays and floats; one tensor for an argument that was passed twice."""
     tensors: dict[int, Tensor] = {}
-    seen: dict[int, Tensor] = {}
+    by_id: dict[int, Tensor] = {}
     leaves = list(call.leaves)
     for k in call.dynamic:
         x = call.leaves[k]
-        if type(x) is not float and id(x) in seen:
-            leaves[k] = seen[id(x)]
+        if type(x) is not float and id(x) in by_id:
+            leaves[k] = by_id[id(x)]
             continue
         if isinstance(x, Tensor):
             tensor = trace.argument(k, x.aval, x._requires_grad, x._grad)
@@ -120,20 +159,20 @@ def _traced_leaves(trace: Trace, call: Call) -> tuple[list[Any], dict[int, Tenso
             tensor = trace.argument(k, FLOAT_AVAL, False)
         else:
             tensor = trace.argument(k, Aval(x.shape, x.dtype), False)
-        seen[id(x)] = tensors[k] = leaves[k] = tensor
+        by_id[id(x)] = tensors[k] = leaves[k] = tensor
     return leaves, tensors
 
 
 def _finish(
     trace: Trace,
-    surroundings: Environment,
+    environment: Environment,
     call: Call,
     tensors: dict[int, Tensor],
     result: Any,
     name: str,
     donated: Sequence[int],
 ) -> TraceResult:
-    changes = surroundings.changes()
+    changes = environment.changes()
     if changes:
         listed = "\n  ".join(changes)
         raise UnguardableError(
@@ -143,12 +182,13 @@ def _finish(
     leaves, treedef = optree.tree_flatten(result, none_is_leaf=True)
     outputs: list[Atom] = []
     differentiable: list[int] = []
-    arrays = {k for k, x in enumerate(call.leaves) if not isinstance(x, Tensor)}
-    results = _results(trace, leaves, outputs, differentiable, arrays.union(donated))
+    copied = {*donated, *(k for k, x in enumerate(call.leaves) if not isinstance(x, Tensor))}
+    results = _results(trace, leaves, outputs, differentiable, copied)
     effects = _effects(trace, tensors, outputs)
     _check_leaves(effects, call, name)
-    lifted = [s.key for s in trace.sources if s.kind == "array"]
-    _check_reachable(trace, surroundings, name)
+    arrays = [s.key for s in trace.sources if s.kind is SourceKind.ARRAY]
+    changed = {e.target for e in effects if e.kind is EffectKind.DATA}
+    _check_reachable(trace, environment, name)
     return TraceResult(
         graph=trace.graph(tuple(outputs)),
         sources=tuple(trace.sources),
@@ -157,101 +197,95 @@ def _finish(
         effects=effects,
         differentiable=tuple(differentiable),
         wants_grad=tuple(k for k, v in enumerate(trace.inputs) if id(v) in trace.tainted),
-        guard=surroundings.guard(lifted),
+        written=tuple(k for k, source in enumerate(trace.sources) if source in changed),
+        guard=environment.guard(arrays),
         grads_present=tuple((trace.lifted[key][1], present) for key, (_, present) in trace.grads_read.items()),
         alive=tuple(trace.alive),
-        names={id(t): path for path, t in surroundings.tensors().items()},
+        names={id(t): path for path, t in environment.tensors().items()},
     )
 
 
 def _results(
     trace: Trace, leaves: Sequence[Any], outputs: list[Atom], differentiable: list[int], copied: Collection[int]
 ) -> tuple[Result, ...]:
-    """One for each of ``leaves``; what is new is appended to ``outputs``. Views of arguments ``copied`` are new, too."""
-    known: dict[tuple[int, bool], int] = {}  # by (id of an atom, whether gradients flow to it): its output
+    """One for each of ``leaves``; appends new tensors to ``outputs``. Views of the arguments ``copied`` are new tensors."""
+    positions: dict[tuple[Atom, bool], int] = {}  # outputs by their atom and whether gradients flow to them
     results = []
     for x in leaves:
         if isinstance(x, np.ndarray):
             x = trace.constant(x)
         if not isinstance(x, Tensor):
-            results.append(Result("static", value=x))
+            results.append(Result(ResultKind.STATIC, value=x))
         elif id(x) in trace.lifted or type(x._data) is not Value:
-            results.append(Result("source", source=trace.source_of(x)))
-        elif (found := find_view(trace, x, copied)) is not None:
-            results.append(Result("view", source=found[0], view=found[1]))
+            results.append(Result(ResultKind.SOURCE, source=trace.source_of(x)))
+        elif (source_and_view := find_view(trace, x, copied)) is not None:
+            source, view = source_and_view
+            results.append(Result(ResultKind.VIEW, source=source, view=view))
         else:
-            results.append(_new(trace, x, outputs, differentiable, known))
+            results.append(_new(trace, x, outputs, differentiable, positions))
     return tuple(results)
 
 
 def _new(
-    trace: Trace, x: Tensor, outputs: list[Atom], differentiable: list[int], known: dict[tuple[int, bool], int]
+    trace: Trace, x: Tensor, outputs: list[Atom], differentiable: list[int], positions: dict[tuple[Atom, bool], int]
 ) -> Result:
     atom = trace.current(x)
-    flows = x._requires_grad and _alive(x)
-    position = known.setdefault((id(atom), flows), len(outputs))
+    # a history that was freed inside the function leads nowhere
+    flows = x._requires_grad and x.grad_fn is not None and x.grad_fn.edges is not None
+    position = positions.setdefault((atom, flows), len(outputs))
     if position == len(outputs):
         outputs.append(atom)
         if flows:
             differentiable.append(position)
-    return Result("new", output=position, weak=x.aval.weak)
-
-
-def _alive(x: Tensor) -> bool:
-    """Whether a backward from outside could still run through ``x``: its graph was not freed inside the function."""
-    return x.grad_fn is not None and x.grad_fn.edges is not None
+    return Result(ResultKind.NEW, output=position, weak=x.aval.weak)
 
 
 def _effects(trace: Trace, tensors: dict[int, Tensor], outputs: list[Atom]) -> tuple[Effect, ...]:
-    """In-place changes and gradients, as outputs to be committed after the program succeeded."""
+    """In-place changes and gradients; a call makes these changes after its program succeeded."""
 
     def output(value: Value) -> int:
         outputs.append(value)  # listed again even if a result is the same value: the memory must not be shared
         return len(outputs) - 1
 
-    found = []
-    for tensor, value in trace.written.values():
-        found.append(Effect("data", trace.source_of(tensor), output(value)))
+    effects = [Effect(EffectKind.DATA, trace.source_of(t), output(value)) for t, value in trace.written.values()]
     for tensor in tensors.values():
         _, source, value = trace.lifted[id(tensor)]
         if tensor._data is not value:
-            found.append(Effect("data", source, output(tensor._data)))
-    before = {id(s.key): v for s, v in zip(trace.sources, trace.inputs, strict=True) if s.kind == "grad"}
+            effects.append(Effect(EffectKind.DATA, source, output(tensor._data)))
+    pairs = zip(trace.sources, trace.inputs, strict=True)
+    before = {source.key: value for source, value in pairs if source.kind is SourceKind.GRADIENT}
     for tensor, grad in trace.grads.values():
         source = trace.lifted[id(tensor)][1]
         if grad is None:
             if trace.grads_read.get(id(tensor), (None, True))[1]:
-                found.append(Effect("grad", source, None))
+                effects.append(Effect(EffectKind.GRADIENT, source, None))
             continue
         value = trace.current(grad)
-        if before.get(id(source)) is not value:
-            found.append(Effect("grad", source, output(value)))
-    return tuple(found)
+        if before.get(source) is not value:
+            effects.append(Effect(EffectKind.GRADIENT, source, output(value)))
+    return tuple(effects)
 
 
 def _check_leaves(effects: tuple[Effect, ...], call: Call, name: str) -> None:
-    """Gradients end at leaves: that of an argument which was computed outside would have to flow on from there."""
+    """The function must not set the gradient of an argument with a history: it would have to flow on from there."""
     for effect in effects:
-        x = call.leaves[effect.target.key] if effect.target.kind == "argument" else None
-        if effect.kind == "grad" and isinstance(x, Tensor) and x.grad_fn is not None:
+        x = call.leaves[effect.target.key] if effect.target.kind is SourceKind.ARGUMENT else None
+        if effect.kind is EffectKind.GRADIENT and isinstance(x, Tensor) and x.grad_fn is not None:
             raise UnguardableError(
                 f"@jit function {name!r} calls backward(), which reaches argument {effect.target.key} {x.aval}, and that was "
                 "computed from other tensors: return the loss and call backward() outside, or pass x.detach()."
             )
 
 
-def _check_reachable(trace: Trace, surroundings: Environment, name: str) -> None:
-    """Every lifted tensor must be one whose replacement a guard would notice."""
-    known = {id(t) for t in surroundings.tensors().values()}
+def _check_reachable(trace: Trace, environment: Environment, name: str) -> None:
+    """A guard must notice when an outside tensor that the function uses is replaced."""
+    guarded = {id(t) for t in environment.tensors().values()}
     for source in trace.sources:
-        if source.kind == "tensor" and id(source.key) not in known and not _permanent(source.key):
+        # no one replaces the default generator's state
+        permanent = source.key is default_generator.state
+        if source.kind is SourceKind.TENSOR and id(source.key) not in guarded and not permanent:
             raise UnguardableError(
                 f"@jit function {name!r} at {Origin.capture().full()} uses a tensor {source.key.aval} that no global, "
                 "closure cell, default or attribute leads to, so a later replacement could not be noticed. Pass it as an "
                 "argument."
             )
-
-
-def _permanent(tensor: Tensor) -> bool:
-    """The default generator's state: one object for the life of the process."""
-    return tensor is default_generator.state

@@ -1,4 +1,4 @@
-"""Whether a tensor is the only one who can see its memory, so that a result may be written over it."""
+"""Whether a tensor is the only owner of its memory, so that a result may be written over it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from jitgrad.eager.buffer_pool import POOL
 
 
 def _references_of_one_owner() -> tuple[int, int]:
-    """What getrefcount says, in `is_unique_owner`, of an array that only a tensor holds, and of a base that only it holds.
+    """The reference counts, in `is_unique_owner`, of an array that only a tensor holds and of a base that only it holds.
 
-    Measured, because whether arguments and local names count depends on the interpreter.
+    They are measured, because it depends on the Python version whether arguments and local names count.
     """
     tensor = Tensor(np.empty(2, np.uint8)[:1])
     data = tensor._data
@@ -26,10 +26,10 @@ _OF_DATA, _OF_BASE = _references_of_one_owner()
 
 
 def is_unique_owner(tensor: Tensor) -> bool:
-    """Whether no other tensor, array or buffer can see ``tensor``'s memory, which can be written.
+    """Whether ``tensor``'s memory is writable, and no other tensor, array or buffer refers to it.
 
-    An array that lies over a block of the pool, or over an array, refers to that alone, however many views there were
-    between; memory of anybody else is never ours alone.
+    A view of a pool block or of an array refers directly to that, however many views there were between. Memory that
+    does not belong to an array has other owners.
     """
     data = tensor._data
     if getrefcount(data) != _OF_DATA or not data.flags.writeable:
@@ -43,7 +43,7 @@ def is_unique_owner(tensor: Tensor) -> bool:
 
 
 def invalidate(tensors: Iterable[Tensor], donated: Donated) -> None:
-    """Take their data from ``tensors``: from now on every use of it is an error."""
+    """Replace the data of ``tensors`` by ``donated``: from now on every use of it is an error."""
     for tensor in tensors:
         tensor._data = donated
         tensor._address = 0

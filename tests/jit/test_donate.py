@@ -12,7 +12,7 @@ import jitgrad as jg
 from jitgrad.core.errors import ArgumentError, DonatedError
 from jitgrad.eager.buffer_pool import POOL, address_of
 from jitgrad.jit.decorator import disable_jit, jit
-from jitgrad.jit.fast_call_source import FEW
+from jitgrad.jit.fast_call import FEW
 from jitgrad.testing import random_program
 
 N = 5000  # elements: large enough for the pool

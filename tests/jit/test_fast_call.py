@@ -12,7 +12,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.jit.decorator import JitFunction, jit
-from jitgrad.jit.fast_call_source import FEW, listed
+from jitgrad.jit.fast_call import FEW, listed
 
 MANY = 3 * FEW
 

@@ -15,7 +15,7 @@ import pytest
 import jitgrad as jg
 from jitgrad.core.errors import UnguardableError
 from jitgrad.jit.decorator import jit
-from jitgrad.jit.fast_call_source import MISS
+from jitgrad.jit.fast_call import MISS
 
 
 @pytest.fixture(autouse=True)

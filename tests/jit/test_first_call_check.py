@@ -11,6 +11,7 @@ import pytest
 import jitgrad as jg
 from jitgrad.jit import first_call_check
 from jitgrad.jit.decorator import jit
+from jitgrad.jit.executable import Executable
 
 
 def test_elements_that_are_rounding_alone_are_known():
@@ -115,8 +116,8 @@ def test_the_program_runs_on_state_from_before_the_eager_run() -> None:
 
     run = jit(step)
     call = run._signature.take((x,), {})
-    compiled = run.specialise(call)
-    kept = compiled.kept_operands(call.leaves)
+    compiled = run.executable_for(call)
+    kept = compiled.operands_before(call.leaves)
     live = compiled.operands(call.leaves)
 
     assert {id(source.key) for source in compiled.traced.sources} >= {id(w)}
@@ -130,8 +131,8 @@ def test_kernels_compile_while_eager_runs_unless_state_is_at_stake(
 ) -> None:
     """A program that fails must fail before the eager run has changed anything."""
     order: list[str] = []
-    run = first_call_check._run
-    monkeypatch.setattr(first_call_check, "_run", lambda *given: order.append("program") or run(*given))
+    run = Executable.outputs
+    monkeypatch.setattr(Executable, "outputs", lambda *given: order.append("program") or run(*given))
     state = jg.tensor(np.zeros(3))
 
     def f(x: jg.Tensor) -> jg.Tensor:

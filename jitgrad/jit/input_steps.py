@@ -1,0 +1,219 @@
+"""The steps of a call before its program runs: whether the trace is still valid, and the program's inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from jitgrad.compiler.tracer import InputSource, SourceKind
+from jitgrad.core.aval import Aval
+from jitgrad.core.errors import GuardError, UnguardableError
+from jitgrad.core.tensor import Donated, Tensor
+from jitgrad.eager.buffer_pool import POOL, address_of
+from jitgrad.guards.guard import Guard
+from jitgrad.jit.fast_call import FEW, FastCallWriter, listed
+from jitgrad.jit.memory_overlap import WrittenRanges, overlapping
+from jitgrad.jit.trace_call import TraceResult
+from jitgrad.runtime.ownership import is_unique_owner
+from jitgrad.runtime.program import Program
+from jitgrad.runtime.program_op import contiguous
+
+
+@dataclass(eq=False, slots=True)
+class CallState:
+    """A call on the general path; a fast call has local variables instead."""
+
+    leaves: Sequence[Any]  # the arguments, flat
+    preserve: bool = False  # whether the program must leave all inputs unchanged
+    inputs: list[Any] = field(default_factory=list)  # the tensors, arrays and floats that the program reads
+    arrays: list[np.ndarray] = field(default_factory=list)  # what the program gets for them
+    outputs: list[np.ndarray] = field(default_factory=list)
+    tensors: dict[int, Tensor] = field(default_factory=dict)  # the outputs that are tensors already
+    result: Any = None
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CheckGuard:
+    """The objects that the trace read from its environment have not changed."""
+
+    guard: Guard
+
+    def run(self, call: CallState) -> str | None:
+        return self.guard.check()
+
+    def write(self, w: FastCallWriter) -> None:
+        w.names["guard"] = self.guard.check
+        w.miss_if("guard() is not None")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CheckGradients:
+    """Each gradient that the trace read is a tensor, or is None, as it was then."""
+
+    traced: TraceResult
+
+    def run(self, call: CallState) -> str | None:
+        for source, present in self.traced.grads_present:
+            if (source.resolve(call.leaves)._grad is not None) != present:
+                return f"the gradient of {self.traced.describe(source)} {'is gone' if present else 'is there now'}"
+        return None
+
+    def write(self, w: FastCallWriter) -> None:
+        checks = self.traced.grads_present
+        absent = [s.key for s, present in checks if s.kind is SourceKind.TENSOR and not present]
+        if len(absent) > FEW:
+            w.miss_if(f"any([t._grad is not None for t in {w.constant('L', tuple(absent))}])")
+        for source, present in checks:
+            # ReadInputs checks the gradients of outside tensors that must be present
+            if source.kind is not SourceKind.TENSOR or (not present and len(absent) <= FEW):
+                w.miss_if(f"{w.object_text(source)}._grad is {'' if present else 'not '}None")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class ReadInputs:
+    """The program's inputs, which have the avals of the trace; ``read``: positions of those whose data matters.
+
+    Kernels need contiguous data: a fast call misses where the general path copies.
+    """
+
+    traced: TraceResult
+    read: frozenset[int]
+
+    def run(self, call: CallState) -> None:
+        traced = self.traced
+        for source, value in zip(traced.sources, traced.graph.inputs, strict=True):
+            x, aval = source.resolve(call.leaves), value.aval
+            if type(x) is Tensor and type(x._data) is Donated:
+                raise x._data.error(f"{traced.describe(source)} of @jit function {traced.graph.name!r}", aval)
+            if type(x) is not float and (x is None or x.shape != aval.shape or x.dtype != aval.dtype):
+                actual = "nothing" if x is None else str(Aval(x.shape, x.dtype))
+                raise GuardError(f"{traced.describe(source)} was {aval} while tracing and is {actual} now")
+            call.inputs.append(x)
+
+    def write(self, w: FastCallWriter) -> None:
+        sources = self.traced.sources
+        looped: dict[int, str] = {}  # addresses that a loop finds
+        tensors = [k for k, s in enumerate(sources) if s.kind is SourceKind.TENSOR]
+        grads = [k for k, s in enumerate(sources) if s.kind is SourceKind.GRADIENT and s.key.kind is SourceKind.TENSOR]
+        if len(tensors) > FEW:
+            self._write_addresses(w, "b", w.constant("L", tuple(sources[k].key for k in tensors)))
+            looped.update((k, f"b[{j}]") for j, k in enumerate(tensors))
+        if len(grads) > FEW:
+            avals = w.constant("V", tuple(self.traced.graph.inputs[k].aval for k in grads))
+            w.line(f"gs = [t._grad for t in {w.constant('L', tuple(sources[k].key.key for k in grads))}]")
+            w.miss_if("any([g is None for g in gs])")  # `in` would ask the tensors' ==
+            w.miss_if(f"not all([g._aval is v or same_aval(g, v) for g, v in zip(gs, {avals})])")
+            self._write_addresses(w, "d", "gs")
+            looped.update((k, f"d[{j}]") for j, k in enumerate(grads))
+        for name in w.lists:
+            self._write_addresses(w, f"b{name}", name)
+        for k, source in enumerate(sources):
+            text = w.leaves[source.key] if source.kind is SourceKind.ARGUMENT else ""
+            unread = k not in self.read and source.kind in (SourceKind.ARGUMENT, SourceKind.TENSOR)
+            if text.partition("[")[0] in w.lists:
+                looped[k] = f"b{text}"
+            elif unread and not self.traced.written:
+                looped[k] = "0"  # results may be views of it, but no kernel reads its data
+            w.pointers.append(looped.get(k) or self._pointer(w, k, source))
+
+    def _write_addresses(self, w: FastCallWriter, name: str, tensors: str) -> None:
+        w.line(f"{name} = [t._address or usable_address(t) for t in {tensors}]")
+        w.miss_if(f"0 in {name}")
+
+    def _pointer(self, w: FastCallWriter, k: int, source: InputSource) -> str:
+        text = w.object_text(source)
+        if source.kind is SourceKind.ARGUMENT and type(w.call.leaves[source.key]) is float:
+            w.floats[k] = text
+            return f"frame.numbers_at + {8 * k}"
+        if source.kind is SourceKind.GRADIENT:
+            w.line(f"g{k} = {text}")
+            text, aval = f"g{k}", w.constant("V", self.traced.graph.inputs[k].aval)
+            w.miss_if(f"{text} is None or ({text}._aval is not {aval} and not same_aval({text}, {aval}))")
+        elif w.is_array(source):
+            w.names["address_of"] = address_of
+            w.line(f"p{k} = address_of({text})")
+            return f"p{k}"
+        w.line(f"p{k} = {text}._address or usable_address({text})")
+        w.miss_if(f"not p{k}")
+        return f"p{k}"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CheckOverlap:
+    """Memory that the function changes in place is not visible through another input: the program reads its old data.
+
+    The general path raises an error where a fast call misses, unless the two have no element in common.
+    """
+
+    traced: TraceResult
+
+    def run(self, call: CallState) -> None:
+        written = self.traced.written
+        if not written:
+            return
+        arrays = [_array(x) for x in call.inputs]
+        if not overlapping(arrays, written):
+            return
+        for k in written:
+            for j, other in enumerate(arrays):
+                if j != k and np.may_share_memory(arrays[k], other) and np.shares_memory(arrays[k], other):
+                    one, two = (self.traced.describe(self.traced.sources[n]) for n in (k, j))
+                    raise UnguardableError(
+                        f"@jit function {self.traced.graph.name!r} changes {one} in place, and {two} is the same memory. "
+                        "Use the same tensor for both, .clone() one of them, or make the view inside the function."
+                    )
+
+    def write(self, w: FastCallWriter) -> None:
+        """Outside tensors are not compared with each other: whether they overlap is the same in every call."""
+        sources, written = self.traced.sources, self.traced.written
+        sizes = [v.aval.nbytes for v in self.traced.graph.inputs]
+        arrays = [k for k in range(len(sources)) if k not in w.floats]
+        arguments = [k for k in arrays if sources[k].kind is SourceKind.ARGUMENT]
+        pairs = [(k, j) for k in written for j in arrays if j != k and (j in arguments or k in arguments)]
+        if len(pairs) <= FEW:
+            for k, j in pairs:
+                w.miss_if(f"-{sizes[j]} < {w.pointers[j]} - {w.pointers[k]} < {sizes[k]}")
+            return
+        others = arrays if any(k in arguments for k in written) else arguments
+        read = [j for j in others if j not in written]
+        ranges = w.constant("ranges", WrittenRanges([sizes[k] for k in written], [sizes[j] for j in read]))
+        starts = [listed([w.pointers[k] for k in positions]) for positions in (written, read)]
+        w.miss_if(f"{ranges}.overlap([{starts[0]}], [{starts[1]}])")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class PrepareArrays:
+    """The arrays that the program gets: copies of donated arguments whose memory has another owner; a fast call misses."""
+
+    program: Program
+    overwritten: tuple[int, ...]  # positions of the inputs whose memory the program writes
+    donated_used: tuple[int, ...]  # positions of the donated arguments among them
+
+    def run(self, call: CallState) -> None:
+        inputs = call.inputs
+        copied: Sequence[int] = [
+            k for k in self.donated_used if not (isinstance(inputs[k], Tensor) and is_unique_owner(inputs[k]))
+        ]
+        arrays = [contiguous(_array(x)) if k in self.program.read else _array(x) for k, x in enumerate(inputs)]
+        if self.overwritten and (call.preserve or overlapping(arrays, self.overwritten)):
+            copied = self.overwritten
+        for k in copied:
+            copy = POOL.empty(arrays[k].shape, arrays[k].dtype)
+            np.copyto(copy, arrays[k])
+            arrays[k] = copy
+        call.arrays = arrays
+
+    def write(self, w: FastCallWriter) -> None:
+        if self.donated_used:
+            w.names["is_unique_owner"] = is_unique_owner
+            texts = [w.leaves[w.traced.sources[k].key] for k in self.donated_used]
+            w.miss_if(f"not all(map(is_unique_owner, ({listed(texts)},)))")
+
+
+def _array(x: Any) -> np.ndarray:
+    if isinstance(x, Tensor):
+        return x._data  # type: ignore[no-any-return]
+    return x if isinstance(x, np.ndarray) else np.asarray(x)

@@ -1,0 +1,42 @@
+"""Whether the memory that a call writes is visible through another input."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+
+def overlapping(arrays: Sequence[np.ndarray], written: Sequence[int]) -> bool:
+    """Whether the range of addresses of one of the arrays at the positions ``written`` overlaps that of another array."""
+    others = (k for k in range(len(arrays)) if k not in written)
+    bounds = [byte_bounds(arrays[k]) for k in (*written, *others)]
+    starts, sizes, count = [first for first, _ in bounds], [end - first for first, end in bounds], len(written)
+    return WrittenRanges(sizes[:count], sizes[count:]).overlap(starts[:count], starts[count:])
+
+
+class WrittenRanges:
+    """Ranges of bytes that calls write and others that they read, of fixed sizes; most calls write to the same addresses."""
+
+    def __init__(self, written: Sequence[int], read: Sequence[int]) -> None:
+        self.written = written
+        self.read = read
+        # addresses, sorted addresses, and ends in that order; replaced as one, because several threads may ask
+        self._sorted: tuple[list[int], list[int], list[int]] = ([], [], [])
+
+    def overlap(self, written: list[int], read: Sequence[int]) -> bool:
+        """Whether one of the ranges at the addresses ``written`` overlaps any other range."""
+        before, starts, ends = self._sorted
+        if written != before:
+            ranges = sorted(zip(written, self.written, strict=True))
+            starts, ends = [first for first, _ in ranges], [first + size for first, size in ranges]
+            if any(end > first for end, first in zip(ends, starts[1:], strict=False)):
+                return True
+            self._sorted = written, starts, ends
+        for first, size in zip(read, self.read, strict=True):
+            k = bisect_left(starts, first + size)
+            if k and ends[k - 1] > first:
+                return True
+        return False
