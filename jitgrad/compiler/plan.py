@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitgrad.compiler.lowering.kernel_reuse import LoweringCache
-from jitgrad.compiler.lowering.layout import Buffer, Location, row_major, view_location
+from jitgrad.compiler.lowering.layout import Buffer, BufferRole, Location, row_major, view_location
 from jitgrad.compiler.lowering.lower import Lowered, Scheduler
 from jitgrad.compiler.memory.arena import arena
 from jitgrad.compiler.memory.donation import UPDATES, Lifetimes, find_overwrites
@@ -108,7 +108,7 @@ class _Planner:
     def run(self) -> Plan:
         inputs = []
         for k, value in enumerate(self.graph.inputs):
-            buffer = Buffer("input", value.aval.nbytes, f"input {k}")
+            buffer = Buffer(BufferRole.INPUT, value.aval.nbytes, f"input {k}")
             inputs.append(buffer)
             self.where[id(value)] = Location(buffer, 0, row_major(value.aval.shape))
         self.slots = self._find_slots()
@@ -223,7 +223,7 @@ class _Planner:
         """Whether ``value`` has a buffer to itself that is no input."""
         location = self.where[id(value)]
         whole = location.is_contiguous(value.aval.shape) and location.buffer.nbytes == value.aval.nbytes
-        return whole and location.buffer.role == "temporary" and self.lifetimes.roots[id(value)] is value
+        return whole and location.buffer.role is BufferRole.TEMPORARY and self.lifetimes.roots[id(value)] is value
 
     # --- places --------------------------------------------------------------------------------------------------
 
@@ -241,7 +241,7 @@ class _Planner:
         elif source is not None:
             self.where[id(value)] = self.where[id(source)]
         else:
-            buffer = Buffer("temporary", value.aval.nbytes, str(value.aval))
+            buffer = Buffer(BufferRole.TEMPORARY, value.aval.nbytes, str(value.aval))
             self.buffers.append(buffer)
             self.where[id(value)] = Location(buffer, 0, row_major(value.aval.shape))
         return self.place(value)
@@ -272,7 +272,7 @@ class _Planner:
             elif node.op.name == "matmul" or id(value) in self.slots or id(value) in self.in_place:
                 self.allocate(value)
             else:
-                buffer = Buffer("made", value.aval.nbytes, str(value.aval))
+                buffer = Buffer(BufferRole.EXTERNAL, value.aval.nbytes, str(value.aval))
                 self.made.append(buffer)
                 self.where[id(value)] = Location(buffer, 0, row_major(value.aval.shape))
         self.steps.append(OpStep(node, node.op, dict(node.attrs), reads, tuple(map(self.place, node.outs))))
@@ -284,7 +284,7 @@ class _Planner:
         overwrites = isinstance(atom, Value) and id(atom) in self.in_place
         again = id(atom) in self.listed
         self.listed.add(id(atom))
-        if location is None or overwrites or location.buffer.role != "input" and _dense(place) and not again:
+        if location is None or overwrites or location.buffer.role is not BufferRole.INPUT and _dense(place) and not again:
             return place
         copied = Value(place.aval)
         written = self.allocate(copied)
@@ -293,7 +293,7 @@ class _Planner:
 
     def _promote(self, outputs: tuple[Place, ...]) -> tuple[tuple[Buffer, ...], tuple[Place, ...]]:
         """The buffers that results lie in leave the arena: callers may keep them."""
-        results = {p.location.buffer: None for p in outputs if p.location and p.location.buffer.role == "temporary"}
+        results = {p.location.buffer: None for p in outputs if p.location and p.location.buffer.role is BufferRole.TEMPORARY}
         return tuple(results), outputs
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from jitgrad.core.aval import Aval, Dtype, DtypeRule, Shape, broadcast_shapes, float_dtype
 from jitgrad.core.errors import AutogradError, OpDefinitionError
+from jitgrad.core.monoid import Monoid
 
 
 class Kind(Enum):
@@ -51,7 +52,7 @@ class OpDef:
     variadic: bool = False
     vjp: tuple[Vjp | None, ...] | Vjp | None = None
     scalar: str | None = None
-    monoid: str | None = None
+    monoid: Monoid | None = None
     dtypes: DtypeRule = float_dtype
     domain: tuple[str, ...] = ()
     sample_attrs: Mapping[str, Any] = field(default_factory=dict)

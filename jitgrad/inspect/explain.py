@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from jitgrad.compiler.isomorphic import outline
+from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.compiler.passes.fuse import Fuser, fuse
 from jitgrad.compiler.pipeline import PASSES
 from jitgrad.compiler.plan import KernelStep, OpStep, Step
@@ -237,7 +238,7 @@ def explain_program(name: str, program: Program, before: Graph, op_count: int) -
     by: dict[Step | TraceNode, str] = {call.step: call.multiplied_by(tiled) for call in calls}
     steps = tuple(_step(k, s, by.get(s, "")) for k, s in enumerate(_steps_and_views(plan.graph, plan.steps)))
     written = {p.location.buffer for s in plan.steps for p in s.writes if p.location is not None}
-    in_place = sum(buffer.role == "input" for buffer in written)
+    in_place = sum(buffer.role is BufferRole.INPUT for buffer in written)
     return Explanation(name, op_count, steps, _apart(before), plan.arena_bytes, in_place)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.compiler.tracer import InputSource, SourceKind
 from jitgrad.core.aval import Aval
 from jitgrad.core.tensor import Tensor
@@ -171,7 +172,7 @@ class FastCallWriter:
         place = program.plan.outputs[output]
         if place.location is not None:
             slot = program.slots[place.location.buffer]
-            if place.location.buffer.role == "input":
+            if place.location.buffer.role is BufferRole.INPUT:
                 return self._donated_data(slot), self.pointers[slot]
             k = slot - len(program.plan.inputs)
             whole = place.location.is_contiguous(place.aval.shape)

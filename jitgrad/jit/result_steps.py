@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.compiler.tracer import SourceKind
 from jitgrad.core.aval import Aval
 from jitgrad.core.origin import Origin
@@ -141,7 +142,7 @@ class WriteData:
         for effect in self.traced.effects_of(EffectKind.DATA):
             assert effect.output is not None
             place = self.program.plan.outputs[effect.output]
-            if place.location is None or place.location.buffer.role != "input":
+            if place.location is None or place.location.buffer.role is not BufferRole.INPUT:
                 w.names["copyto"] = np.copyto
                 w.line(f"copyto({w.data_text(effect.target)}, {w.array_of(effect.output)[0]})")
             if effect.target.kind is SourceKind.TENSOR:

@@ -12,6 +12,7 @@ import numpy as np
 from jitgrad.core.aval import Aval, Dtype, Shape, normalize_axes, normalize_axis, normalize_shape
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, AxisError, ShapeError
+from jitgrad.core.monoid import MONOIDS
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.float16 import compute_dtype
@@ -148,7 +149,7 @@ def accumulated_by(ufunc: np.ufunc) -> Callable[..., Any]:
 SUM = define(
     "sum(x, *, axis)",
     kind=Kind.REDUCE,
-    monoid="sum",
+    monoid=MONOIDS["sum"],
     eager=accumulated_by(np.add),
     abstract=_sum_aval,
     dtypes=accumulate_dtypes,

@@ -12,6 +12,7 @@ import numpy as np
 from jitgrad.core.aval import Array, Aval, Count, Dtype, normalize_axes, normalize_axis
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
+from jitgrad.core.monoid import MONOIDS
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.ops import elementwise as ew
@@ -67,7 +68,7 @@ def _reduce(name: str, eager: Any, **rest: Any) -> OpDef:
     return define(
         f"{name}(x, *, axis)",
         kind=Kind.REDUCE,
-        monoid=name,
+        monoid=MONOIDS[name],
         eager=eager,
         domain=("real",),
         sample_attrs={"axis": (0,)},

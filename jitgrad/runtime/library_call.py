@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.compiler.lowering.layout import Buffer, BufferRole
 from jitgrad.compiler.memory.donation import UPDATES
 from jitgrad.compiler.plan import OpStep, Place
 from jitgrad.core.aval import Aval, dtype_name
@@ -60,7 +60,7 @@ class LibraryCall:
         kernel = find_kernel(step.op, self.avals, dict(step.attrs)) if native else None
         at = first.location
         self.in_place = step.op.name in UPDATES and at is not None and step.reads[0].location is at
-        changes_input = self.in_place and at is not None and at.buffer.role == "input"
+        changes_input = self.in_place and at is not None and at.buffer.role is BufferRole.INPUT
         # an input must be unchanged after a failed call; NumPy's functions check all indices first
         self.function = partial(kernel, whole=True) if kernel and changes_input else kernel or step.op.eager
         self.small = small_products(step) if native else None

@@ -12,7 +12,7 @@ import numpy as np
 
 from jitgrad.backends.base import CompiledKernel, CompiledLaunch, Frame, Runner, Target
 from jitgrad.compiler.gc_paused import gc_paused
-from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.compiler.lowering.layout import Buffer, BufferRole
 from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
 from jitgrad.core.aval import Dtype
@@ -99,7 +99,7 @@ class Program:
             return lambda inputs, results: value.copy()
         buffer, shape = place.location.buffer, place.aval.shape
         number = self.slots[buffer]
-        if buffer.role == "input":
+        if buffer.role is BufferRole.INPUT:
             return lambda inputs, results: inputs[number]
         number -= len(self.plan.inputs)
         spec_shape = self.result_specs[number][0] if number < len(self.result_specs) else None

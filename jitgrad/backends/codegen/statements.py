@@ -5,51 +5,37 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 
-import numpy as np
-
 from jitgrad.backends.codegen.scalar import accumulated, render, typed
 from jitgrad.backends.codegen.source import Emitter
 from jitgrad.backends.llvm.tile_sizes import LANES
-from jitgrad.compiler.lowering.kernel_ir import Access, Accumulate, Compute, Kernel, Load, Statement, Store
+from jitgrad.compiler.lowering.kernel_ir import (
+    PER_BLOCK,
+    Access,
+    Accumulate,
+    AccumulatorScope,
+    Compute,
+    Kernel,
+    Load,
+    Statement,
+    Store,
+)
 from jitgrad.core.aval import Dtype, dtype_name
+from jitgrad.core.monoid import Monoid
 from jitgrad.eager.float16 import HALF
 
 
-def initial(monoid: str, dtype: Dtype) -> str:
+def initial(monoid: Monoid, dtype: Dtype) -> str:
     """The neutral element of ``monoid`` as text."""
-    if monoid in ("sum", "any"):
-        return typed(0, dtype)
-    if monoid in ("prod", "all"):
-        return typed(1, dtype)
-    low = monoid == "max"
-    if dtype.kind == "f":
-        return typed(-np.inf if low else np.inf, dtype)
-    if dtype.kind == "b":
-        return "False" if low else "True"
-    info = np.iinfo(dtype)
-    return typed(info.min if low else info.max, dtype)
+    return typed(monoid.for_dtype(dtype).neutral(dtype), dtype)
 
 
-REORDERED = {"sum": "reassoc_add", "prod": "reassoc_mul"}
-
-
-def fold_statement(monoid: str, dtype: Dtype, accumulator: str, value: str, *, reorder: bool = True) -> str:
-    """``accumulator`` combined with ``value``; ``reorder`` lets a float sum run in vector lanes."""
-    name = dtype_name(dtype)
-    if dtype.kind == "b":
-        monoid = {"max": "any", "min": "all"}.get(monoid, monoid)
-    if monoid in ("max", "min"):
-        # in this order: LLVM makes "keep the old value where it is NaN" a masked store, eight times slower on AMD
-        return f"f{monoid}({value}, {accumulator})"
-    if monoid == "any":
-        return f"to_bool({accumulator} | {value})"
-    if monoid == "all":
-        return f"to_bool({accumulator} & {value})"
-    if dtype.kind == "f" and reorder:
-        return f"{REORDERED[monoid]}({accumulator}, {value})"
-    symbol = "+" if monoid == "sum" else "*"
-    text = f"{accumulator} {symbol} {value}"
-    return text if dtype.kind == "f" else f"to_{name}({text})"
+def fold_statement(monoid: Monoid, dtype: Dtype, accumulator: str, value: str, *, reorder: bool = True) -> str:
+    """``accumulator`` combined with ``value``; ``reorder`` lets floats run in vector lanes."""
+    monoid = monoid.for_dtype(dtype)
+    if not monoid.on_floats or dtype.kind == "f":
+        text = monoid.on_floats if monoid.on_floats and reorder else monoid.combine
+        return text.format(a=accumulator, x=value)
+    return f"to_{dtype_name(dtype)}({monoid.combine.format(a=accumulator, x=value)})"  # integers wrap around
 
 
 def index(strides: Sequence[str], variables: Sequence[str]) -> str:
@@ -96,7 +82,7 @@ class Body:
         inner = index(access.inner, self.columns) if self.columns else ""
         if self.row_pointers and (access.outer != () and set(access.outer) != {"0"}) and self.columns:
             return f"{access.name}r", inner or "0"
-        outer = index(access.outer, self.rows) if access.outer and access.outer != ("chunk",) else ""
+        outer = index(access.outer, self.rows) if access.outer and access.outer != PER_BLOCK else ""
         return access.name, " + ".join(t for t in (outer, inner) if t) or "0"
 
     def address(self, access: Access) -> str:
@@ -127,7 +113,7 @@ class Body:
     def accumulate(self, s: Accumulate) -> None:
         dtype = lane_dtype(s)
         value = accumulated(s, dtype)
-        if s.where == "column":
+        if s.where is AccumulatorScope.COLUMN:
             target = f"{s.name}[{index(dense(s, len(self.columns)), self.columns)}]"
             self.out.line(f"{target} = {fold_statement(s.monoid, dtype, target, value, reorder=False)}", s.note)
         elif self.columns:
@@ -145,7 +131,7 @@ def dense(s: Accumulate, rank: int) -> tuple[str, ...]:
 
 def in_blocks(s: Statement) -> bool:
     """Whether ``s`` is a float sum over the inner loop, carried in blocks."""
-    return isinstance(s, Accumulate) and s.where != "column" and s.monoid == "sum" and s.result.kind == "f"
+    return isinstance(s, Accumulate) and s.where is not AccumulatorScope.COLUMN and s.monoid.in_f64 and s.result.kind == "f"
 
 
 def lane_name(s: Accumulate) -> str:
@@ -154,11 +140,11 @@ def lane_name(s: Accumulate) -> str:
 
 def total_name(s: Accumulate) -> str:
     """What the blocks of a row add up in; a name has one type, so it is not that of the result."""
-    return f"{s.name}s" if in_blocks(s) and s.where == "row" else s.name
+    return f"{s.name}s" if in_blocks(s) and s.where is AccumulatorScope.ROW else s.name
 
 
 def lane_dtype(s: Accumulate) -> Dtype:
-    return s.result if s.where != "chunk" or in_blocks(s) else s.dtype
+    return s.result if s.where is not AccumulatorScope.BLOCK or in_blocks(s) else s.dtype
 
 
 @contextmanager

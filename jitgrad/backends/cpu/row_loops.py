@@ -26,8 +26,10 @@ from jitgrad.backends.cpu.short_rows import emit_short_rows
 from jitgrad.backends.cpu.tiled_transpose import emit_tiled_transpose
 from jitgrad.backends.cpu.vectorized_rows import emit_vectorized_rows
 from jitgrad.compiler.lowering.kernel_ir import (
+    PER_BLOCK,
     Access,
     Accumulate,
+    AccumulatorScope,
     Kernel,
     KernelForm,
     KernelParameter,
@@ -101,10 +103,10 @@ class _Main:
     def open_chunk(self) -> None:
         """Accumulators of the chunk."""
         for s in self.accumulators:
-            if s.where == "chunk":
+            if s.where is AccumulatorScope.BLOCK:
                 start = initial(s.monoid, s.dtype)
                 self.out.line(f"{s.name} = {start}")
-            elif s.where == "column":
+            elif s.where is AccumulatorScope.COLUMN:
                 row = self.row_size()
                 self.out.line(f"{s.name} = at({s.partial}, start // grain * {row})")
                 with self.out.block(f"for j in range({row}):"):
@@ -116,7 +118,7 @@ class _Main:
         return self.kernel.inner[0] if len(self.kernel.inner) == 1 else "row"
 
     def scratch(self) -> list[Access]:
-        return [a for a in self.accesses() if a.outer == ("chunk",)]
+        return [a for a in self.accesses() if a.outer == PER_BLOCK]
 
     def accesses(self) -> list[Access]:
         """Memory that the inner loops walk, each once."""
@@ -129,7 +131,7 @@ class _Main:
 
     def close_chunk(self) -> None:
         for s in self.accumulators:
-            if s.where == "chunk":
+            if s.where is AccumulatorScope.BLOCK:
                 self.out.line(f"{s.partial}[start // grain] = {s.name}")
 
     def row(self) -> None:
@@ -139,7 +141,7 @@ class _Main:
             self.out.line("q = r")
             positions(self.out, "q", sizes)
         for access in self.accesses():
-            if access.outer != ("chunk",) and set(access.outer) != {"0"}:
+            if access.outer != PER_BLOCK and set(access.outer) != {"0"}:
                 self.out.line(f"{access.name}r = at({access.name}, {index(access.outer, self.rows)})")
         place = Body(self.out, self.rows, (), True)
         loops = [sweep for sweep in self.kernel.sweeps if sweep.body]
@@ -154,18 +156,18 @@ class _Main:
     def next_row(self, first: Sweep) -> list[Access]:
         """What the ``first`` sweep of the next row will read, where the elements of a row lie side by side."""
         read = {s.access.name: s.access for s in first.body if isinstance(s, Load) and not s.access.index}
-        return [a for a in read.values() if a.inner == ("1",) and len(a.outer) == 1 and a.outer[0] not in ("0", "chunk")]
+        return [a for a in read.values() if a.inner == ("1",) and len(a.outer) == 1 and a.outer[0] not in ("0", *PER_BLOCK)]
 
     def loop(self, sweep: Sweep, first: str, last: str, ahead: Sequence[Access] = ()) -> None:
         """The inner loop of one sweep, with its lanes and blocks; ``ahead`` is fetched into the cache meanwhile."""
         sums = [s for s in sweep.body if isinstance(s, Accumulate) and in_blocks(s)]
         for s in sweep.body:
-            if isinstance(s, Accumulate) and s.where == "row":
+            if isinstance(s, Accumulate) and s.where is AccumulatorScope.ROW:
                 wide = np.dtype(np.float64) if in_blocks(s) else s.dtype
                 self.out.line(f"{total_name(s)} = {initial(s.monoid, wide)}")
         self.nest(sweep, sums, first, last, ahead, 0)
         for s in sums:
-            if s.where == "row":
+            if s.where is AccumulatorScope.ROW:
                 self.out.line(f"{s.name} = {cast(total_name(s), np.dtype(np.float64), s.result)}")
 
     def nest(
@@ -218,14 +220,15 @@ def _emit_epilogue(kernel: Kernel) -> Source:
     params: tuple[KernelParameter, ...] = epilogue.params
     columns = tuple(f"j{k}" for k in range(len(kernel.inner))) if len(kernel.inner) > 1 else ("j",)
     with out.block(f"def epilogue({', '.join([*(p.name for p in params), 'start', 'stop'])}):"):
-        _merge_chunks(out, [s for s in epilogue.merges if s.where == "chunk"])
-        _merge_columns(out, [s for s in epilogue.merges if s.where != "chunk"], epilogue.inner)
+        _merge_chunks(out, [s for s in epilogue.merges if s.where is AccumulatorScope.BLOCK])
+        _merge_columns(out, [s for s in epilogue.merges if s.where is not AccumulatorScope.BLOCK], epilogue.inner)
         top = Body(out, (), (), False)
         for statement in epilogue.scalars:
             top.statement(statement)
         if epilogue.columns:
             place = Body(out, (), columns, False)
-            _emit_columns(out, place, kernel, [s for s in epilogue.merges if s.where == "column"], epilogue.columns, 0)
+            merges = [s for s in epilogue.merges if s.where is AccumulatorScope.COLUMN]
+            _emit_columns(out, place, kernel, merges, epilogue.columns, 0)
     return out.source(params)
 
 

@@ -10,6 +10,7 @@ from math import prod
 from jitgrad.backends.llvm.tile_sizes import LANES, LEAST_BYTES, SHORT_ROW
 from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.lowering.kernel_ir import KernelForm, Schedule
+from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.compiler.lowering.loop_nest import LoopNest, OperandAccess
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.eager.buffer_pool import ALIGNMENT
@@ -120,7 +121,9 @@ def nontemporal_results(nest: LoopNest, unread: Collection[int], tuning: Tuning)
             continue
         at, item = a.location, a.value.aval.dtype.itemsize
         assert at is not None
-        if at.buffer.role != "temporary" or at.offset % ALIGNMENT or at.buffer.nbytes < tuning.min_nontemporal_result:
+        if at.buffer.role is not BufferRole.TEMPORARY or at.buffer.nbytes < tuning.min_nontemporal_result:
+            continue
+        if at.offset % ALIGNMENT:
             continue
         *outside, last = [a.strides[axis] * item for axis in (*nest.outer_axes, *nest.inner_axes)] or [0]
         short = not nest.outer_sizes or prod(nest.inner_sizes) * item <= tuning.max_nontemporal_row

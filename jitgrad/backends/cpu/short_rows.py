@@ -14,8 +14,10 @@ from jitgrad.backends.codegen.source import Emitter, Source
 from jitgrad.backends.codegen.statements import Body, as_value, chunk_function, fold_statement, index, initial
 from jitgrad.backends.llvm.tile_sizes import LANES, LEAST_BYTES, SHORT_ROW
 from jitgrad.compiler.lowering.kernel_ir import (
+    PER_BLOCK,
     Access,
     Accumulate,
+    AccumulatorScope,
     Compute,
     Kernel,
     Load,
@@ -84,7 +86,7 @@ class Lanes(Body):
     def accumulate(self, s: Accumulate) -> None:
         dtype = s.result  # also of a float sum: a lane adds few numbers before they go to its f64 total
         value = accumulated(s, dtype)
-        if s.where == "column":
+        if s.where is AccumulatorScope.COLUMN:
             masked = f"select(k < m, {value}, {initial(s.monoid, dtype)})"  # rows after the last one do not count
             self.out.line(f"{s.name}c = {fold_statement(s.monoid, dtype, f'{s.name}c', masked)}", s.note)
             return
@@ -121,7 +123,7 @@ class Tiles:
         first = access not in self.tiles
         if first:
             self.tiles[access] = f"{access.name}t{len(self.tiles)}"
-        if access.outer == ("chunk",):
+        if access.outer == PER_BLOCK:
             return
         if isinstance(s, Load) and first:
             self.loaded.append(access)
@@ -134,7 +136,7 @@ class Tiles:
 
     def find_row_locals(self) -> dict[str, Dtype]:
         """Locals of the row that another loop reads, with their dtypes: those need lanes of their own."""
-        found: dict[str, Dtype] = {s.name: s.result for s in self.accumulators if s.where == "row"}
+        found: dict[str, Dtype] = {s.name: s.result for s in self.accumulators if s.where is AccumulatorScope.ROW}
         defined: dict[str, Dtype] = {}
         for sweep in self.kernel.sweeps:
             own: dict[str, Dtype] = {}
@@ -153,7 +155,7 @@ class Tiles:
         with chunk_function(out, kernel):
             self.open_chunk()
             self.all_tiles()
-            for s in self.of("chunk"):
+            for s in self.of(AccumulatorScope.BLOCK):
                 out.line(f"{s.partial}[start // grain] = {s.name}")
         return out.source(kernel.params)
 
@@ -165,31 +167,31 @@ class Tiles:
     def tile(self) -> None:
         for access in self.loaded:
             self.fill(access)
-        for s in self.of("chunk"):
+        for s in self.of(AccumulatorScope.BLOCK):
             self.clear(s)
         for sweep in self.kernel.sweeps:
             self.sweep(sweep)
-        for s in self.of("chunk"):
+        for s in self.of(AccumulatorScope.BLOCK):
             with self.out.block("for k in range(m):"):
                 lane = cast(as_value(f"{s.name}t[k]", s.result), s.result, s.dtype)
                 self.out.line(f"{s.name} = {fold_statement(s.monoid, s.dtype, s.name, lane)}")
         for access in self.stored:
             self.empty(access)
 
-    def of(self, where: str) -> list[Accumulate]:
-        return [s for s in self.accumulators if s.where == where]
+    def of(self, where: AccumulatorScope) -> list[Accumulate]:
+        return [s for s in self.accumulators if s.where is where]
 
     def open_chunk(self) -> None:
         """Tiles and lanes, then the accumulators of the chunk."""
         for access, tile in self.tiles.items():
             size = LANES * SHORT_ROW if access in self.wide else LANES
             self.out.line(f"{tile} = scratch_{dtype_name(access.dtype)}({size})")
-        lanes = {**self.row_locals, **{s.name: s.result for s in self.of("chunk")}}
+        lanes = {**self.row_locals, **{s.name: s.result for s in self.of(AccumulatorScope.BLOCK)}}
         for name, dtype in lanes.items():
             self.out.line(f"{name}t = scratch_{dtype_name(compute_dtype(dtype))}({LANES})")
-        for s in self.of("chunk"):
+        for s in self.of(AccumulatorScope.BLOCK):
             self.out.line(f"{s.name} = {initial(s.monoid, s.dtype)}")
-        for s in self.of("column"):
+        for s in self.of(AccumulatorScope.COLUMN):
             self.out.line(f"{s.name} = at({s.partial}, start // grain * {self.size})")
             with self.out.block(f"for j in range({self.size}):"):
                 self.out.line(f"{s.name}[j] = {initial(s.monoid, s.dtype)}")
@@ -244,14 +246,14 @@ class Tiles:
         if sweep.before:
             self.lanes(sweep.before, ())
         for s in sweep.body:
-            if isinstance(s, Accumulate) and s.where == "row":
+            if isinstance(s, Accumulate) and s.where is AccumulatorScope.ROW:
                 self.clear(s)
         if sweep.body:
             self.elements(sweep, f"range({self.size})")
 
     def elements(self, sweep: Sweep, columns: str) -> None:
         """The loop over ``columns`` of the rows."""
-        sums = [s for s in sweep.body if isinstance(s, Accumulate) and s.where == "column"]
+        sums = [s for s in sweep.body if isinstance(s, Accumulate) and s.where is AccumulatorScope.COLUMN]
         with self.out.block(f"for j in {columns}:"):
             for s in sums:
                 self.out.line(f"{s.name}c = {initial(s.monoid, s.result)}")

@@ -12,9 +12,6 @@ from jitgrad.core.ir import TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.eager.float16 import HALF, has_kernel_form, in_kernels
 
-MONOIDS = frozenset({"sum", "prod", "max", "min", "any", "all"})
-
-
 _KERNEL_DTYPES = frozenset(map(np.dtype, ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")))
 
 
@@ -33,7 +30,7 @@ def is_fusible(node: TraceNode) -> bool:
     if op.kind is Kind.REDUCE:
         aval = node.ins[0].aval  # of float16 only truth: `upcast_fp16_reductions` has put the others in float32
         known = aval.dtype in _KERNEL_DTYPES or (aval.dtype == HALF != node.out.aval.dtype and in_kernels())
-        return op.monoid in MONOIDS and known and aval.size > 0
+        return op.monoid is not None and known and aval.size > 0
     return op.kind is Kind.INDEX
 
 

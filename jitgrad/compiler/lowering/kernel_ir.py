@@ -14,7 +14,28 @@ from enum import Enum
 
 from jitgrad.core.aval import Dtype
 from jitgrad.core.ir import TraceNode
+from jitgrad.core.monoid import Monoid
 from jitgrad.core.origin import Origin
+
+
+class Scope(Enum):
+    """Where in a kernel a value exists."""
+
+    SCALAR = "one number"
+    ROW = "one number per row"
+    ELEMENT = "one number per element"
+    EPILOGUE = "known when all blocks are done"
+
+
+class AccumulatorScope(Enum):
+    """How much one accumulator of a reduction covers."""
+
+    ROW = "a row"
+    BLOCK = "a block of rows or elements"
+    COLUMN = "a column of a block of rows"
+
+
+PER_BLOCK = ("block",)  # ``Access.outer`` of scratch memory: each block has a row of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +82,11 @@ class Store:
 class Accumulate:
     """Fold ``local`` into the accumulator ``name`` with ``monoid``.
 
-    ``where`` is "row" (a result per row), "chunk" (one number per chunk) or "column" (a row of numbers per chunk).
     """
 
     name: str
-    where: str
-    monoid: str
+    where: AccumulatorScope
+    monoid: Monoid
     local: str | bool | int | float  # or a number
     local_dtype: Dtype
     dtype: Dtype  # of the accumulator

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import NamedTuple
 
 from jitgrad.core.aval import Aval, Shape
 from jitgrad.core.ir import TraceNode
 
 
+class BufferRole(Enum):
+    """Who provides the memory of a buffer."""
+
+    INPUT = "the caller"
+    TEMPORARY = "the arena, or the caller if a result keeps it"
+    EXTERNAL = "a library call, whose result it is"
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Buffer:
-    """Memory of ``nbytes`` bytes; it is its own identity. ``role``: "input", "temporary", or "made" by a library call."""
+    """Memory of ``nbytes`` bytes; it is its own identity."""
 
-    role: str
+    role: BufferRole
     nbytes: int
     label: str = ""
 

@@ -8,7 +8,7 @@ from math import prod
 
 from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions
 from jitgrad.compiler.fusion.group import Group
-from jitgrad.compiler.lowering.kernel_ir import Access, KernelForm, KernelParameter, Schedule
+from jitgrad.compiler.lowering.kernel_ir import Access, KernelForm, KernelParameter, Schedule, Scope
 from jitgrad.compiler.lowering.layout import Buffer, Location, row_major
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import Graph, TraceNode, Value
@@ -46,7 +46,7 @@ class ArgTable:
 
 
 class LoopNest:
-    """The loops of one group. A value is "S" (one number), "R" (one per row), "F" (one per element) or "L" (in the epilogue)."""
+    """The loops of one group, its operands, and the `Scope` of every value."""
 
     def __init__(self, node: TraceNode, locate: Callable[[Value], Location], in_place: dict[int, Value]) -> None:
         self.group: Group = node.attr("group")
@@ -58,7 +58,7 @@ class LoopNest:
         self.table = ArgTable()
         self.windows: dict[tuple[int, AxisMap], OperandAccess] = {}
         self.level: dict[int, int] = {}
-        self.kind: dict[int, str] = {}
+        self.kind: dict[int, Scope] = {}
         self.split = self.group.schedule.split
         self.computed = {id(node.out) for node in self.group.nodes}
         self.counter = 0
@@ -187,11 +187,11 @@ class LoopNest:
 
     # --- classification ------------------------------------------------------------------------------------------
 
-    def axes_kind(self, axes: AxisMap) -> str:
+    def axes_kind(self, axes: AxisMap) -> Scope:
         along = set(axes) - {NONE}
         if along & self.inner_members:
-            return "F"
-        return "R" if along else "S"
+            return Scope.ELEMENT
+        return Scope.ROW if along else Scope.SCALAR
 
     def classify(self) -> None:
         """Kind and level of every computed value. The level counts the sweeps that must be over before."""
@@ -201,7 +201,7 @@ class LoopNest:
             operands = [self.level.get(id(read.root), 0) for read, _ in self.group.operand_maps(node, self.definitions)]
             level = max(operands, default=0)
             if id(node) in schedule.epilogue or id(node) in schedule.merged:
-                self.kind[key], self.level[key] = "L", level
+                self.kind[key], self.level[key] = Scope.EPILOGUE, level
                 continue
             self.kind[key] = self.axes_kind(self.group.out_map(node))
             self.level[key] = level + (id(node) in schedule.rows)

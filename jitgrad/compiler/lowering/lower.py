@@ -11,19 +11,22 @@ import numpy as np
 from jitgrad.compiler.fusion.axis_maps import AxisMap, Read
 from jitgrad.compiler.lowering.footprint import Footprint, footprints
 from jitgrad.compiler.lowering.kernel_ir import (
+    PER_BLOCK,
     Accumulate,
+    AccumulatorScope,
     Compute,
     Epilogue,
     Kernel,
     KernelParameter,
     Load,
     Schedule,
+    Scope,
     Statement,
     Store,
     Sweep,
     read_before_written,
 )
-from jitgrad.compiler.lowering.layout import Buffer, Location
+from jitgrad.compiler.lowering.layout import Buffer, BufferRole, Location
 from jitgrad.compiler.lowering.loop_nest import ArgSlot, LoopNest, OperandAccess
 from jitgrad.compiler.lowering.sweeps import SweepPlan
 from jitgrad.core.aval import Dtype, dtype_name
@@ -67,11 +70,6 @@ def lower(
     return _Builder(nest, schedule).build()
 
 
-def accumulator_dtype(dtype: Dtype, monoid: str) -> Dtype:
-    """Sums of floats are carried in f64 between blocks, so that long sums lose nothing against pairwise summation."""
-    return np.dtype(np.float64) if dtype.kind == "f" and monoid == "sum" else dtype
-
-
 def bits(number: bool | int | float, dtype: Dtype) -> int:
     """``number`` as a word of a kernel's argument table: an integer, or the bit pattern of a float."""
     if dtype.kind != "f":
@@ -86,7 +84,7 @@ class _Builder:
         self.frame = frame
         self.schedule = schedule
         self.nodes = frame.group.nodes
-        self.row_locals: dict[int, str] = {}  # of "S" and "R" values
+        self.row_locals: dict[int, str] = {}  # of values with one number, or one per row
         self.row_loads: dict[str, str] = {}  # access name -> local, for reads outside the inner loop
         self.prologue: list[Statement] = []
         self.grain, self.chunks = schedule.block_size, schedule.blocks
@@ -173,7 +171,7 @@ class _Builder:
         frame = self.frame
         self.before: list[Statement] = []
         for node in self.nodes:
-            if frame.kind[id(node.out)] == "S":
+            if frame.kind[id(node.out)] == Scope.SCALAR:
                 self.place_number(node)
         sweeps = tuple(self.sweep(level) for level in range(self.plan.last + 1))
         sweeps = tuple(s for s in sweeps if s.before or s.body)
@@ -211,11 +209,12 @@ class _Builder:
         self.before = []
         for node in self.nodes:
             key = id(node.out)
-            if frame.kind[key] == "R" and frame.level[key] == level and id(node) not in frame.group.schedule.rows:
+            if frame.kind[key] == Scope.ROW and frame.level[key] == level and id(node) not in frame.group.schedule.rows:
                 self.row_locals[key] = self.compute(node, self.before, None, {})
-            if frame.kind[key] == "R" and frame.level[key] == level and key in frame.outputs:
+            if frame.kind[key] == Scope.ROW and frame.level[key] == level and key in frame.outputs:
                 self.store(node.out, self.row_locals[key], self.before)
-            if id(node) in frame.group.schedule.merged and self.plan.reduced_at(node) in ((level, "R"), (level, "S")):
+            by_row = (level, Scope.ROW), (level, Scope.SCALAR)
+            if id(node) in frame.group.schedule.merged and self.plan.reduced_at(node) in by_row:
                 self.accumulate(node, self.before, None, {})
         body: list[Statement] = []
         loop: dict[str, str] = {}
@@ -225,7 +224,7 @@ class _Builder:
             if key in self.plan.needed[level]:
                 inner[key] = self.compute(node, body, loop, inner)
                 self.keep(node.out, level, inner[key], body)
-            if node.op.kind is Kind.REDUCE and self.plan.reduced_at(node) == (level, "F"):
+            if node.op.kind is Kind.REDUCE and self.plan.reduced_at(node) == (level, Scope.ELEMENT):
                 self.accumulate(node, body, loop, inner)
         return Sweep(read_before_written(self.before), read_before_written(body))
 
@@ -237,10 +236,10 @@ class _Builder:
         wanted += [
             id(self.operands(n)[0][0].root)
             for n in self.nodes
-            if n.op.kind is Kind.REDUCE and self.plan.reduced_at(n) == (level, "F")
+            if n.op.kind is Kind.REDUCE and self.plan.reduced_at(n) == (level, Scope.ELEMENT)
         ]
         for key in dict.fromkeys(wanted):
-            if key in self.plan.needed[level] or frame.kind.get(key) != "F":
+            if key in self.plan.needed[level] or frame.kind.get(key) != Scope.ELEMENT:
                 continue
             access = self.plan.spills.get(key) or frame.windows[key, self.out_map(frame.outputs[key])].access
             assert access is not None
@@ -271,18 +270,18 @@ class _Builder:
         assert node.op.monoid is not None
         if id(node) in frame.group.schedule.rows:
             self.row_locals[id(node.out)] = name
-            into.append(Accumulate(name, "row", node.op.monoid, local, found, out, out, note))
+            into.append(Accumulate(name, AccumulatorScope.ROW, node.op.monoid, local, found, out, out, note))
             return
-        column = any(frame.axes_kind((axis,)) == "F" for axis in frame.group.out_map(node))
-        dtype = out if column else accumulator_dtype(out, node.op.monoid)
+        column = any(frame.axes_kind((axis,)) == Scope.ELEMENT for axis in frame.group.out_map(node))
+        dtype = out if column else node.op.monoid.accumulator(out)
         row = prod(frame.inner_sizes) if column else 1
-        buffer = Buffer("temporary", self.chunks * row * dtype.itemsize, "partial results")
+        buffer = Buffer(BufferRole.TEMPORARY, self.chunks * row * dtype.itemsize, "partial results")
         self.plan.scratch.append(buffer)
         partial = frame.table.add(f"p{len(self.merges)}", dtype_name(dtype) + "*", (buffer, 0), "one partial per chunk")
         frame.table.add("grain", "i64", self.grain)
         if column:
             self.plan.dense_inner()
-        where = "column" if column else "chunk"
+        where = AccumulatorScope.COLUMN if column else AccumulatorScope.BLOCK
         statement = Accumulate(name, where, node.op.monoid, local, found, dtype, out, note, partial)
         self.merges[id(node)] = statement
         into.append(statement)
@@ -302,7 +301,7 @@ class _Builder:
             late = id(node) in frame.group.schedule.epilogue
             if not late and id(node) not in frame.group.schedule.merged:
                 continue
-            column = any(frame.axes_kind((axis,)) == "F" for axis in frame.group.out_map(node))
+            column = any(frame.axes_kind((axis,)) == Scope.ELEMENT for axis in frame.group.out_map(node))
             into = columns if column else scalars
             if late:
                 local = self.compute(node, into, loop if column else None, inner)
@@ -317,7 +316,7 @@ class _Builder:
         merges = tuple(self.merges.values())
         size = "row" if "row" in frame.table.names else (frame.inner_names[0] if frame.inner_names else "")
         extra = ["chunks", *(m.partial for m in merges)]
-        if any(m.where == "column" for m in merges):
+        if any(m.where is AccumulatorScope.COLUMN for m in merges):
             extra += [*frame.inner_names, *self.plan.dense_names]
         params, words = self.used((*before, *body), extra)
         return Epilogue(params, merges, before, body, size), words
@@ -332,7 +331,7 @@ class _Builder:
         for s in statements:
             if isinstance(s, (Load, Store)):
                 names |= {s.access.name, *s.access.outer, *s.access.inner}
-                if "chunk" in s.access.outer:
+                if s.access.outer == PER_BLOCK:
                     names.add("grain")
                     self.frame.table.add("grain", "i64", self.grain)
             elif isinstance(s, Accumulate):

@@ -6,8 +6,8 @@ from math import prod
 
 from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.fusion.axis_maps import AxisMap, Read
-from jitgrad.compiler.lowering.kernel_ir import Access, KernelForm, Schedule
-from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.compiler.lowering.kernel_ir import PER_BLOCK, Access, KernelForm, Schedule, Scope
+from jitgrad.compiler.lowering.layout import Buffer, BufferRole
 from jitgrad.compiler.lowering.loop_nest import LoopNest
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import TraceNode, Value
@@ -49,14 +49,14 @@ class SweepPlan:
         frame, found = self.frame, []
         for node in self.nodes:
             key = id(node.out)
-            if frame.kind[key] == "F" and key in frame.outputs and frame.level[key] == level:
+            if frame.kind[key] == Scope.ELEMENT and key in frame.outputs and frame.level[key] == level:
                 found.append(key)
-            if node.op.kind is Kind.REDUCE and self.reduced_at(node) == (level, "F"):
+            if node.op.kind is Kind.REDUCE and self.reduced_at(node) == (level, Scope.ELEMENT):
                 found.append(id(self.operands(node)[0][0].root))
         return found
 
-    def reduced_at(self, node: TraceNode) -> tuple[int, str]:
-        """(sweep, kind) of the loop that a reduction runs in: its own axes count, an operand may be a broadcast."""
+    def reduced_at(self, node: TraceNode) -> tuple[int, Scope]:
+        """(sweep, scope) of the loop that a reduction runs in: its own axes count, an operand may be a broadcast."""
         read, _ = self.operands(node)[0]
         kind = self.frame.axes_kind(self.frame.group.axis_maps[id(node)])
         return self.frame.level.get(id(read.root), 0), kind
@@ -65,7 +65,7 @@ class SweepPlan:
         frame, needed, work = self.frame, set[int](), list(roots)
         while work:
             key = work.pop()
-            if key in needed or frame.kind.get(key) != "F":
+            if key in needed or frame.kind.get(key) != Scope.ELEMENT:
                 continue
             if frame.level[key] < level:
                 if key in frame.outputs or key in self.spills:
@@ -82,7 +82,7 @@ class SweepPlan:
         frame, seen, work = self.frame, set[int](), [key]
         while work:
             k = work.pop()
-            if k in seen or frame.kind.get(k) != "F" or k in self.spills or (k != key and k in frame.outputs):
+            if k in seen or frame.kind.get(k) != Scope.ELEMENT or k in self.spills or (k != key and k in frame.outputs):
                 continue
             seen.add(k)
             node = frame.definitions.by_value[k]
@@ -100,7 +100,7 @@ class SweepPlan:
         frame = self.frame
         dtype = frame.definitions.by_value[key].out.aval.dtype
         for out in frame.outputs.values():
-            free = frame.kind[id(out)] == "F" and self.free_until(out) >= level and id(out) not in frame.in_place
+            free = frame.kind[id(out)] == Scope.ELEMENT and self.free_until(out) >= level and id(out) not in frame.in_place
             if free and out.aval.dtype == dtype:
                 access = frame.windows[id(out), self.out_map(out)].access
                 assert access is not None
@@ -111,10 +111,10 @@ class SweepPlan:
             return None
         row = prod(frame.inner_sizes)
         name = f"s{len(self.scratch)}"
-        buffer = Buffer("temporary", row * dtype.itemsize * self.schedule.blocks, "row scratch")
+        buffer = Buffer(BufferRole.TEMPORARY, row * dtype.itemsize * self.schedule.blocks, "row scratch")
         self.scratch.append(buffer)
         frame.table.add(name, dtype_name(dtype) + "*", (buffer, 0), "one row of scratch per chunk")
-        return Access(name, dtype, ("chunk",), self.dense_inner())
+        return Access(name, dtype, PER_BLOCK, self.dense_inner())
 
     def free_until(self, out: Value) -> int:
         """The last sweep that may read a spilled value from the memory of ``out``; -1: none.

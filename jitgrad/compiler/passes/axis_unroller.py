@@ -9,7 +9,7 @@ from typing import Any
 
 from jitgrad.compiler.fusion.axis_maps import NONE, RENAMING, align, rename
 from jitgrad.compiler.fusion.group import is_fusible
-from jitgrad.compiler.passes.unroll_reductions import STEPS, fold
+from jitgrad.compiler.passes.unroll_reductions import fold
 from jitgrad.core.aval import Aval, Shape
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import REGISTRY, Kind
@@ -23,8 +23,9 @@ def is_divisible(node: TraceNode) -> bool:
     if node.op.name in RENAMING:
         return True
     if node.op.kind is Kind.REDUCE:
-        boolean = node.out.aval.dtype.kind == "b" and node.op.monoid in ("max", "min")
-        return node.op.monoid in STEPS and not boolean and is_fusible(node)
+        monoid = node.op.monoid
+        boolean = monoid is not None and monoid is not monoid.for_dtype(node.out.aval.dtype)
+        return monoid is not None and not boolean and is_fusible(node)
     return node.op.kind is Kind.ELEMENTWISE and is_fusible(node)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from jitgrad.compiler.lowering.layout import Buffer, Location, row_major, view_location
+from jitgrad.compiler.lowering.layout import Buffer, BufferRole, Location, row_major, view_location
 from jitgrad.compiler.passes.slices import INSERT_SLICES
 from jitgrad.core.aval import Aval
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
@@ -108,7 +108,7 @@ def _block(atom: Atom, made_by: Mapping[int, TraceNode]) -> _Block | None:
         atom = node.ins[0]
     if not isinstance(atom, Value) or not chain or columns == 0 or atom.aval.size % columns:
         return None
-    at: Location | None = Location(Buffer("input", atom.aval.nbytes), 0, row_major(atom.aval.shape))
+    at: Location | None = Location(Buffer(BufferRole.INPUT, atom.aval.nbytes), 0, row_major(atom.aval.shape))
     for node in reversed(chain):
         assert at is not None
         at = view_location(node, at, node.ins[0].aval)

@@ -7,7 +7,7 @@ from math import prod
 
 from jitgrad.compiler.fusion.axis_maps import RENAMING, AxisMap
 from jitgrad.compiler.fusion.group import is_fusible
-from jitgrad.compiler.lowering.layout import Buffer, Location, row_major, view_location
+from jitgrad.compiler.lowering.layout import Buffer, BufferRole, Location, row_major, view_location
 from jitgrad.core.aval import Aval, Shape
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.op import REGISTRY, Kind
@@ -195,4 +195,4 @@ class _Steps:
         return steps[-1] <= min((s for s in steps if s), default=0)
 
 
-_ANYWHERE = Buffer("temporary", 0)
+_ANYWHERE = Buffer(BufferRole.TEMPORARY, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from jitgrad.compiler.lowering.layout import Buffer, Location, row_major, view_location
+from jitgrad.compiler.lowering.layout import Buffer, BufferRole, Location, row_major, view_location
 from jitgrad.compiler.memory.donation import UPDATES
 from jitgrad.core.aval import Aval
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
@@ -45,7 +45,7 @@ class _Copies:
         """Where ``value`` lies: what is no view has memory of its own, in order."""
         known = self.where.get(id(value))
         if known is None:
-            known = Location(Buffer("temporary", value.aval.nbytes), 0, row_major(value.aval.shape))
+            known = Location(Buffer(BufferRole.TEMPORARY, value.aval.nbytes), 0, row_major(value.aval.shape))
             self.where[id(value)] = known
         return known
 

@@ -17,16 +17,6 @@ MAX_ROWS = 16
 MIN_COLUMNS = 4096
 
 # The op on two operands that repeats to a reduction.
-STEPS = {
-    "sum": "add",
-    "prod": "multiply",
-    "max": "maximum",
-    "min": "minimum",
-    "any": "logical_or",
-    "all": "logical_and",
-}
-
-
 def unroll_reductions(graph: Graph) -> Graph:
     """``sum(x, axis=0)`` of a few long rows in memory becomes ``x[0] + x[1] + ...``, in eager's order.
 
@@ -45,7 +35,7 @@ def unroll_reductions(graph: Graph) -> Graph:
 
 def _is_short(node: TraceNode) -> bool:
     looks = node.ins[0].aval
-    if node.op.monoid not in STEPS or node.attr("axis") != (0,) or node.out.aval.dtype.kind == "b":
+    if node.op.monoid is None or node.attr("axis") != (0,) or node.out.aval.dtype.kind == "b":
         return False
     few = looks.ndim > 1 and 1 < looks.shape[0] <= MAX_ROWS
     return few and prod(looks.shape[1:]) >= MIN_COLUMNS and is_fusible(node)
@@ -80,7 +70,7 @@ def fold(node: TraceNode, parts: Sequence[Atom]) -> tuple[list[TraceNode], Value
     At least one node; the last one makes the value that is returned.
     """
     assert node.op.monoid is not None
-    step, dtype, nodes = REGISTRY[STEPS[node.op.monoid]], node.out.aval.dtype, list[TraceNode]()
+    step, dtype, nodes = REGISTRY[node.op.monoid.step], node.out.aval.dtype, list[TraceNode]()
 
     def emit(op: OpDef, ins: tuple[Atom, ...], attrs: Attrs = ()) -> Value:
         nodes.append(TraceNode(op, ins, (Value(Aval(parts[0].aval.shape, dtype)),), attrs, node.origin))

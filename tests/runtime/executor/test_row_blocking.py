@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import jitgrad as jg
 from jitgrad.compiler.lowering.footprint import Footprint
-from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.compiler.lowering.layout import Buffer, BufferRole
 from jitgrad.jit.decorator import jit
 from jitgrad.runtime.executor import instruction_loop, row_blocking, tiled_products
 from jitgrad.runtime.executor.row_blocking import Candidate, _Access, _rows_meet, row_block_size
@@ -49,7 +49,7 @@ def kernel(source: Buffer, target: Buffer, shift: int = 0, units: int = ROWS * 1
 
 @pytest.fixture
 def buffers() -> tuple[list[Buffer], dict[Buffer, int]]:
-    found = [Buffer("temporary", 8192, str(k)) for k in range(6)]
+    found = [Buffer(BufferRole.TEMPORARY, 8192, str(k)) for k in range(6)]
     return found, {b: k * 8192 for k, b in enumerate(found)}
 
 
