@@ -33,7 +33,7 @@ class LoadResult(NamedTuple):
 
 
 class Module:
-    """Base class of layers and models, with parameters and other Modules as attributes.
+    """Base class of layers and models: assign parameters and Modules, define ``forward``.
 
     A leaf Tensor that requires grad becomes a parameter when it is assigned, and stays one if it is
     frozen later. Modules in a list or tuple attribute are parts, too. Attributes are ordinary

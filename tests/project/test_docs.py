@@ -89,6 +89,12 @@ def test_links_lead_somewhere():
             assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_files_of_the_package_that_pages_name_exist():
+    for page in PAGES:
+        for name in re.findall(r"`(?:jitgrad/)?((?:\w+/)+\w+\.py)`", page.read_text(encoding="utf-8")):
+            assert (ROOT / name).exists() or (ROOT / "jitgrad" / name).exists(), f"{page.name}: {name}"
+
+
 def test_architecture_names_every_folder_and_only_those():
     text = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
     listing = text[text.index("## Rooms") :].split("```")[1]
@@ -130,8 +136,8 @@ def test_glossary_names_code_that_exists():
 
 # Words that the glossary replaces: as names in the code, or anywhere in the pages.
 RETIRED = """
-    lanewise leaving twin widen_halves spell_reductions spell_vector_products
-    turn_shared_factors sink_permutations sum_terms_apart share_places
+    lanewise leaving twin turn_shared_factors widen_halves spell_reductions spell_vector_products
+    sink_permutations sum_terms_apart share_places
 """.split()
 
 
