@@ -43,7 +43,7 @@ def run(code: CodeObject, words: np.ndarray[Any, Any], start: int, stop: int) ->
 def _compiling_for(cpu: str) -> Iterator[None]:
     """LLVM compiles for ``cpu``; kernels of this process wait meanwhile."""
     answers = (target.platform, target.has_fma, target.vector_bits, target.target_machine)
-    with target.LOCK, pytest.MonkeyPatch.context() as patch:
+    with target.LLVM_LOCK, pytest.MonkeyPatch.context() as patch:
         patch.setattr(target, "cpu", lambda: cpu)
         patch.setattr(target, "features", lambda: _FEATURES[cpu])
         for answer in answers:

@@ -109,7 +109,7 @@ class Target(Protocol):
         """Runs ``program``, a `jitgrad.runtime.program.Program`, whose steps this target compiled."""
 
 
-Load = Callable[[Kernel, Source, str], Any]
+LoadCode = Callable[[Kernel, Source, str], Any]
 """Makes the function of a name ("kernel" or "epilogue") that a source of the kernel defines."""
 
 
@@ -121,7 +121,7 @@ class KernelCache:
     serves every further value. So a number read from a global costs two compiles, however many values it takes.
     """
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: LoadCode) -> None:
         self._load = load
         self._compiled: dict[Any, CompiledKernel] = {}
         self._structures: set[Any] = set()

@@ -21,7 +21,7 @@ from jitgrad.backends.llvm.kernel_frontend import parameter_type
 from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
 from jitgrad.backends.llvm.memory_access import emit_load, emit_store
 from jitgrad.backends.llvm.numba_function import NUMBA_TYPES
-from jitgrad.backends.llvm.target import LOCK
+from jitgrad.backends.llvm.target import LLVM_LOCK
 from jitgrad.backends.llvm.types import I64, U16, DialectFunction, IRType, PointerType, ScalarType, TypedValue
 
 _SCALARS = {numba_type: ScalarType(name) for name, numba_type in NUMBA_TYPES.items()}
@@ -127,5 +127,5 @@ def compile_source(source: str, entry: str, params: Sequence[str], functions: Ma
         if isinstance(node, ast.FunctionDef):
             scope[node.name] = njit(scope[node.name], **_OPTIONS)
     signature = types.void(types.CPointer(types.int64), types.int64, types.int64)
-    with LOCK:
+    with LLVM_LOCK:
         return cfunc(signature, **_OPTIONS)(scope["unpack"])

@@ -22,7 +22,7 @@ from llvmlite import binding
 from jitgrad.backends.llvm import nontemporal
 from jitgrad.core.errors import BackendError
 
-LOCK = RLock()  # LLVM's global context, which llvmlite uses for every module, is not thread safe
+LLVM_LOCK = RLock()  # LLVM's global context, which llvmlite uses for every module, is not thread safe
 _INLINE_EVERYTHING = 100_000  # a call left in a loop costs its vectorisation
 _ABSOLUTE_ADDRESS = re.compile(r"inttoptr \(i64 -?\d")  # of this process, as a number
 _EMPTY = "; an engine needs a module to start with\n"
@@ -68,11 +68,11 @@ class _CompileThread:
         if cls.executor is not None:
             cls.executor.shutdown()
             cls.executor = None
-        LOCK.acquire()
+        LLVM_LOCK.acquire()
 
     @classmethod
     def resume(cls) -> None:
-        LOCK.release()
+        LLVM_LOCK.release()
         cls.lock.release()
 
 
@@ -104,7 +104,7 @@ def has_fma() -> bool:
 @cache
 def platform() -> tuple[str, str]:
     """Triple and data layout of modules."""
-    with LOCK:
+    with LLVM_LOCK:
         return str(binding.get_process_triple()), str(target_machine().target_data)
 
 
@@ -141,7 +141,7 @@ def optimize(text: str, linked: Sequence[str], keep: str) -> Any:
     Raises:
         BackendError: if the IR is malformed.
     """
-    with LOCK:
+    with LLVM_LOCK:
         machine = target_machine()
         try:
             module = binding.parse_assembly(text)
@@ -174,7 +174,7 @@ def compile_aside(text: str, linked: Sequence[str], keep: str) -> Future[Compile
 
 def _make(text: str, linked: Sequence[str], keep: str) -> CompiledModule:
     module = optimize(text, linked, keep)
-    with LOCK:
+    with LLVM_LOCK:
         optimised = str(module)
         raises, absolute = ".const.picklebuf." in optimised, _ABSOLUTE_ADDRESS.search(optimised) is not None
         return CompiledModule(emit(module), module, raises, externals(module), absolute)
@@ -182,13 +182,13 @@ def _make(text: str, linked: Sequence[str], keep: str) -> CompiledModule:
 
 def emit(module: Any) -> bytes:
     """Relocatable object code of an optimised module."""
-    with LOCK:
+    with LLVM_LOCK:
         return bytes(target_machine().emit_object(module))
 
 
 def assembly(module: Any) -> str:
     """Assembly text of an optimised module."""
-    with LOCK:
+    with LLVM_LOCK:
         return str(target_machine().emit_assembly(module))
 
 
@@ -213,7 +213,7 @@ def load_code(object_code: bytes, symbol: str) -> tuple[Any, int]:
     Raises:
         BackendError: if the bytes are no object code or do not define ``symbol``.
     """
-    with LOCK:
+    with LLVM_LOCK:
         engine = binding.create_mcjit_compiler(binding.parse_assembly(_EMPTY), _fresh_machine())
         engine.add_object_file(binding.ObjectFileRef.from_data(object_code))
         engine.finalize_object()

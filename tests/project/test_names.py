@@ -1,0 +1,51 @@
+"""Every public top-level name of the package has one meaning: no two modules define it."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).parents[2] / "jitgrad"
+
+# Names that mean the same thing on two levels, by the folders that may both define them.
+FAMILIES = (
+    ("ops", "vecmath"),  # a function of tensors, and its definition for the elements of kernels
+    ("nn", "ops"),  # a layer, and the record of the op that it applies
+)
+# Names that still have two meanings, each of them known in a few modules only.
+SHARED = {"BLOCK", "COPY", "LEAST_BYTES", "MAX_NODES", "MAX_ROWS", "Place", "Schedule"}
+
+
+def definitions(path: Path) -> Iterator[str]:
+    """The public names that a module defines at its top level; imported names are not among them."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names = [node.name]
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names = [n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        else:
+            names = []
+        yield from (name for name in names if not name.startswith("_"))
+
+
+def modules_by_name() -> dict[str, set[str]]:
+    modules: dict[str, set[str]] = defaultdict(set)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for name in definitions(path):
+            modules[name].add(str(path.relative_to(PACKAGE)))
+    return modules
+
+
+def is_family(modules: set[str]) -> bool:
+    folders = tuple(sorted(module.split("/")[0] for module in modules))
+    return folders in FAMILIES
+
+
+def test_a_public_name_is_defined_once():
+    repeated = {name: modules for name, modules in modules_by_name().items() if len(modules) > 1}
+
+    assert {name: modules for name, modules in repeated.items() if name not in SHARED and not is_family(modules)} == {}
+    assert set(repeated) >= SHARED, "remove what has one meaning now"
