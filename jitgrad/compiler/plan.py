@@ -180,7 +180,7 @@ class _Planner:
             return
         made = copying(atom, node.origin)
         if made is None:
-            self.steps.append(OpStep(node, COPY, {}, (self.place(atom),), (target,)))
+            self.steps.append(OpStep(node, COPY_INTO, {}, (self.place(atom),), (target,)))
         else:
             self._launch(made, target, node)
 
@@ -288,7 +288,7 @@ class _Planner:
             return place
         copied = Value(place.aval)
         written = self.allocate(copied)
-        self._copy(atom, written, TraceNode(COPY, (atom,), (copied,)))
+        self._copy(atom, written, TraceNode(COPY_INTO, (atom,), (copied,)))
         return written
 
     def _promote(self, outputs: tuple[Place, ...]) -> tuple[tuple[Buffer, ...], tuple[Place, ...]]:
@@ -324,7 +324,7 @@ ZERO = OpDef(
     eager=lambda *, like: np.zeros(like.shape, like.dtype),
     abstract=lambda avals, attrs: attrs["like"],
 )
-COPY = OpDef("copy", Kind.OPAQUE, ("x",), eager=_copy, abstract=lambda avals, attrs: replace(avals[0], weak=False))
+COPY_INTO = OpDef("copy", Kind.OPAQUE, ("x",), eager=_copy, abstract=lambda avals, attrs: replace(avals[0], weak=False))
 
 
 def _touched(step: Step) -> list[Buffer]:

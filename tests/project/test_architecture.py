@@ -153,6 +153,11 @@ def test_imports_are_at_the_top_but_for_heavy_packages(module: str):
     assert not hidden, f"{module}: imports inside functions hide what a file depends on"
 
 
+@pytest.mark.parametrize("module", FILES)
+def test_modules_of_the_package_are_imported_by_statements(module: str):
+    assert not [str(i) for i in own_imports(module) if i.by_name], f"{module}: type checkers do not see import_module()"
+
+
 @pytest.mark.parametrize("level", [str, room], ids=["files", "rooms"])
 def test_nothing_imports_itself_in_a_circle(level: Callable[[str], str]):
     graph: dict[str, set[str]] = {level(module): set() for module in FILES}

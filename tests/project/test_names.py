@@ -15,7 +15,7 @@ FAMILIES = (
     ("nn", "ops"),  # a layer, and the record of the op that it applies
 )
 # Names that still have two meanings, each of them known in a few modules only.
-SHARED = {"BLOCK", "COPY", "LEAST_BYTES", "MAX_NODES", "MAX_ROWS", "Place", "Schedule"}
+SHARED = {"MAX_NODES", "MAX_ROWS", "Schedule"}
 
 
 def definitions(path: Path) -> Iterator[str]:

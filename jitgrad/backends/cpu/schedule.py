@@ -32,7 +32,7 @@ def schedule(nest: LoopNest, unread: Collection[int], tuning: Tuning) -> Schedul
         form, transposed = KernelForm.TILED_TRANSPOSE, tuple(a.name for a in operands)
     else:
         form = KernelForm.SHORT_ROWS if has_short_rows(nest, tuning) else KernelForm.ROWS
-    iterations, block_size = cut(nest, form, tuning)
+    iterations, block_size = iterations_and_block(nest, form, tuning)
     streamed = nontemporal_results(nest, unread, tuning) if form is KernelForm.ROWS else frozenset()
     return Schedule(form, iterations, block_size, transposed, streamed)
 
@@ -78,7 +78,7 @@ def runs_across_memory(nest: LoopNest, tuning: Tuning) -> bool:
     return nest.outer_sizes[-1] >= tuning.min_row_lanes and 2 * sum(map(nest.lies_across, wide)) > len(wide)
 
 
-def cut(nest: LoopNest, form: KernelForm, tuning: Tuning) -> tuple[int, int]:
+def iterations_and_block(nest: LoopNest, form: KernelForm, tuning: Tuning) -> tuple[int, int]:
     """How many rows (or elements, without rows) there are, and how many make a block."""
     if not nest.outer_sizes:
         elements = nest.inner_sizes[0] if nest.inner_sizes else 1

@@ -25,7 +25,7 @@ from jitgrad.compiler.lowering.kernel_ir import Access, Accumulate, Kernel, Swee
 from jitgrad.core.aval import dtype_name
 
 # A lane adds so many numbers in their own dtype before the sum goes to its float64 total.
-BLOCK = 32
+LANE_BLOCK = 32
 
 
 def emit_vectorized_rows(kernel: Kernel) -> Source:
@@ -120,11 +120,11 @@ class _Lanewise(Tiles):
         for s in sums:
             with self.out.block("for k in range(m):"):
                 self.out.line(f"{s.name}w[k] = {typed(0, np.dtype(np.float64))}")
-        with self.out.block(f"for b in range(0, {self.size}, {BLOCK}):"):
+        with self.out.block(f"for b in range(0, {self.size}, {LANE_BLOCK}):"):
             with self.out.block("for k in range(m):"):
                 for s in sums:
                     self.out.line(f"{s.name}b[k] = {typed(0, lane_dtype(s))}")
-            super().elements(sweep, f"range(b, min(b + {BLOCK}, {self.size}))")
+            super().elements(sweep, f"range(b, min(b + {LANE_BLOCK}, {self.size}))")
             with self.out.block("for k in range(m):"):
                 for s in sums:
                     wide = cast(f"{s.name}b[k]", lane_dtype(s), np.dtype(np.float64))

@@ -46,7 +46,7 @@ def why_not_fusible(node: TraceNode) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class SweepOrder:
     """How a group's loops run: the first ``split`` axes are outer (rows), the rest inner; None: any split will do."""
 
     split: int | None = None
@@ -70,7 +70,7 @@ class Group:
     sizes: tuple[int, ...]
     nodes: tuple[TraceNode, ...]
     axis_maps: Mapping[int, AxisMap]
-    schedule: Schedule
+    schedule: SweepOrder
     computed: Mapping[int, AxisMap]
     external: Mapping[int, tuple[Value, AxisMap]]
     crooked: frozenset[int] | None = None

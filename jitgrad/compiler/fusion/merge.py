@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions, compose, identity
-from jitgrad.compiler.fusion.group import Group, Schedule, accesses
+from jitgrad.compiler.fusion.group import Group, SweepOrder, accesses
 from jitgrad.compiler.fusion.schedule import scheduled
 from jitgrad.core.ir import TraceNode, Value
 from jitgrad.core.op import Kind
@@ -14,7 +14,7 @@ from jitgrad.core.op import Kind
 MAX_NODES = 160
 MAX_STREAMS = 28
 
-_ANY_SPLIT, _NO_LOOP = Schedule(), Schedule(split=0)
+_ANY_SPLIT, _NO_LOOP = SweepOrder(), SweepOrder(split=0)
 _NOTHING: frozenset[int] = frozenset()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions, Read, identity
-from jitgrad.compiler.fusion.group import Group, Schedule, accesses
+from jitgrad.compiler.fusion.group import Group, SweepOrder, accesses
 from jitgrad.core.ir import TraceNode
 from jitgrad.core.op import Kind
 
@@ -15,7 +15,7 @@ def scheduled(
 ) -> Group | str:
     """The group of ``nodes`` over axes of lengths ``sizes``, or why no loop nest can run it."""
     computed, external = accesses(nodes, axis_maps, definitions)
-    draft = Group(sizes, nodes, axis_maps, Schedule(), computed, external)
+    draft = Group(sizes, nodes, axis_maps, SweepOrder(), computed, external)
     found = _Scheduler(draft, definitions).run()
     return found if isinstance(found, str) else Group(sizes, nodes, axis_maps, found, computed, external)
 
@@ -39,7 +39,7 @@ class _Scheduler:
         self.epilogue_values: dict[int, frozenset[int]] = {}  # values known only at the end, with their axes
         self.definitions = definitions
 
-    def run(self) -> Schedule | str:
+    def run(self) -> SweepOrder | str:
         computed = self.group.computed
         for node in self.group.nodes:
             operands = self.group.operand_maps(node, self.definitions)
@@ -65,7 +65,7 @@ class _Scheduler:
                 if late_axes and not self.pin(self.rank - len(late_axes)):
                     return "no single loop nest fits all their axes"
         split = min(self.splits) if len(self.splits) == 1 else None
-        return Schedule(
+        return SweepOrder(
             split, frozenset(self.epilogue), frozenset(self.merged), frozenset(self.rows), frozenset(self.epilogue_values)
         )
 

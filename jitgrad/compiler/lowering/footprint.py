@@ -8,19 +8,19 @@ from typing import NamedTuple
 from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.compiler.lowering.loop_nest import LoopNest
 
-Place = tuple[Buffer, int]
+BufferOffset = tuple[Buffer, int]
 
 
 class Footprint(NamedTuple):
     """What unit ``u`` touches: ``extent`` bytes from ``place + low + u * step`` on; ``step`` 0 is the same for all."""
 
-    place: Place
+    place: BufferOffset
     low: int
     step: int
     extent: int
     written: bool
 
-    def moved(self, where: Callable[[Place], Place]) -> Footprint:
+    def moved(self, where: Callable[[BufferOffset], BufferOffset]) -> Footprint:
         return Footprint(where(self.place), self.low, self.step, self.extent, self.written)
 
     def of_rows(self, units: int) -> Footprint:

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from jitgrad.compiler.fusion.group import Group
 from jitgrad.compiler.lowering.aliasing import can_alias
-from jitgrad.compiler.lowering.layout import Buffer, Location
+from jitgrad.compiler.lowering.footprint import BufferOffset
+from jitgrad.compiler.lowering.layout import Location
 from jitgrad.compiler.lowering.lower import Lowered, Scheduler, lower
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value, exact
 
 Locate = Callable[[Value], Location]
-Place = tuple[Buffer, int]
 
 UNREAD = -1  # the number of an input whose memory a group may write, and does not read
 
@@ -28,7 +28,7 @@ class LoweringCache:
         self._scheduler = scheduler
         self._numbers: dict[Hashable, int] = {}
         self._known: dict[int, Hashable] = {}  # by the id of a body
-        self._lowered: dict[Hashable, tuple[Lowered, list[Place]]] = {}
+        self._lowered: dict[Hashable, tuple[Lowered, list[BufferOffset]]] = {}
         self._shares: dict[Hashable, bool] = {}
 
     def lowered(
@@ -132,7 +132,7 @@ def _structure(node: TraceNode) -> Hashable:
     return looks, tuple(nodes), tuple(map(atom_key, body.outputs)), group.sizes, loops
 
 
-def _moved(duplicate_of: Lowered, group: Group, places: Mapping[Place, Place]) -> Lowered:
+def _moved(duplicate_of: Lowered, group: Group, places: Mapping[BufferOffset, BufferOffset]) -> Lowered:
     """``duplicate_of`` for a group of its structure, whose values lie in other places."""
     scratch = tuple([replace(buffer) for buffer in duplicate_of.scratch])
     moved = {**places, **{(old, 0): (new, 0) for old, new in zip(duplicate_of.scratch, scratch, strict=True)}}

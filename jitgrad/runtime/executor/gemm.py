@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jitgrad.compiler.lowering.footprint import Footprint, Place
+from jitgrad.compiler.lowering.footprint import BufferOffset, Footprint
 from jitgrad.compiler.lowering.layout import Location
 from jitgrad.compiler.lowering.loop_nest import ArgSlot
 from jitgrad.compiler.plan import OpStep
@@ -75,7 +75,7 @@ class Gemm:
     left: MatrixLayout
     right: MatrixLayout
     out: MatrixLayout
-    operands: tuple[Place, ...]
+    operands: tuple[BufferOffset, ...]
     batch: BatchAxis
 
     @property
