@@ -48,7 +48,7 @@ def _no_hint(loop: ast.For | ast.While) -> Any:
 
 
 @dataclass
-class Scope:
+class FunctionScope:
     """The names of a function that is being translated, and the block after its ``return``.
 
     Attributes:
@@ -74,10 +74,10 @@ class Translation:
     def __init__(self, builder: Any, hint: Callable[[ast.For | ast.While], Any] = _no_hint) -> None:
         self.builder = builder
         self.hint = hint
-        self.calls: list[Scope] = []
+        self.calls: list[FunctionScope] = []
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> FunctionScope:
         return self.calls[-1]
 
     def function(self, written: SourceFunction, operands: Sequence[TypedValue]) -> TypedValue | None:
@@ -88,7 +88,7 @@ class Translation:
             raise DialectTypeError(f"takes {len(parameters)} operands, found {len(operands)}")
         if any(scope.node is node for scope in self.calls):
             raise DialectTypeError("calls itself")
-        self.calls.append(Scope(node, written.names, self.builder.append_basic_block("end")))
+        self.calls.append(FunctionScope(node, written.names, self.builder.append_basic_block("end")))
         for name, value in zip(parameters, operands, strict=True):
             self.assign(name, value)
         self.statements(node.body)
