@@ -49,4 +49,4 @@ picture: $(READY)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find jitgrad tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find jitgrad tests examples benchmarks docs tools -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
