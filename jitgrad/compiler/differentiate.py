@@ -1,4 +1,4 @@
-"""The backward of a traced program as another program, and what the two share."""
+"""Differentiates a traced program into a forward and a backward program, and chooses the values to save."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.tracer import InputSource, SourceKind, Trace
 from jitgrad.core.context import current_interpreter, grad_enabled
-from jitgrad.core.ir import Graph, TraceNode, Value, evaluate
+from jitgrad.core.ir import Atom, Graph, TraceNode, Value, evaluate
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.origin import at_origin
 from jitgrad.core.tensor import Tensor
@@ -48,8 +48,7 @@ def differentiate(graph: Graph, wrt: Sequence[int], seeded: Sequence[int]) -> Jo
         seeds = [Tensor(trace.add_input(tensors[k].aval, InputSource(SourceKind.SEED, k))) for k in seeded]
         live = [(tensors[k], s) for k, s in zip(seeded, seeds, strict=True) if tensors[k]._requires_grad]
         grads = gradients([t for t, _ in live], [s for _, s in live], [inputs[k] for k in wrt], retain_graph=False)
-        found = [g for g in grads if g is not None]
-        atoms = tuple(trace.current(t) for t in (*tensors, *found))
+        atoms = tuple(trace.current(t) for t in (*tensors, *[g for g in grads if g is not None]))
         flows = tuple(g is not None for g in grads)
         return Joint(trace.graph(atoms), values, tuple(s._data for s in seeds), len(outs), flows)
     finally:
@@ -79,63 +78,57 @@ class Split:
 
 
 def split_joint(joint: Joint) -> Split:
-    """Cut the joint graph where it is cheap: save what a library call or a reduction made, recompute the rest."""
+    """Cut the joint graph where it is cheap: save results of library calls and reductions, recompute the rest."""
     graph = eliminate_dead(eliminate_common(simplify(eliminate_dead(joint.graph))))
     outputs, grads = graph.outputs[: joint.outputs], graph.outputs[joint.outputs :]
     late = _reachable(graph, joint.seeds)
-    wanted = {id(a) for n in graph.nodes if id(n.outs[0]) in late for a in n.ins} | {id(a) for a in grads}
-    frontier = [
-        v for n in graph.nodes if id(n.outs[0]) not in late for v in n.outs if id(v) in wanted
-    ]
+    wanted = {a for n in graph.nodes if n.outs[0] in late for a in n.ins} | set(grads)
+    frontier = [v for n in graph.nodes if n.outs[0] not in late for v in n.outs if v in wanted]
     saved = _choose(graph, frontier)
-    given = set(map(id, saved))
+    given = set(saved)
     forward = eliminate_dead(replace(graph, inputs=joint.inputs, outputs=(*outputs, *saved)))
     backward = eliminate_dead(
         replace(
             graph,
             name=graph.name,
             inputs=(*joint.inputs, *saved, *joint.seeds),
-            nodes=tuple(n for n in graph.nodes if not any(id(v) in given for v in n.outs)),
+            nodes=tuple(n for n in graph.nodes if given.isdisjoint(n.outs)),
             outputs=grads,
         )
     )
-    read = {id(a) for n in backward.nodes for a in n.ins} | {id(a) for a in grads}
-    used = tuple(k for k, v in enumerate(joint.inputs) if id(v) in read)
-    kept = tuple(joint.inputs[k] for k in used)
-    return Split(forward, replace(backward, inputs=(*kept, *saved, *joint.seeds)), len(saved), used)
+    read = {a for n in backward.nodes for a in n.ins} | set(grads)
+    used = tuple(k for k, v in enumerate(joint.inputs) if v in read)
+    used_inputs = tuple(joint.inputs[k] for k in used)
+    return Split(forward, replace(backward, inputs=(*used_inputs, *saved, *joint.seeds)), len(saved), used)
 
 
-def _reachable(graph: Graph, start: Sequence[Value]) -> set[int]:
-    """Ids of values that depend on ``start``."""
-    found = set(map(id, start))
+def _reachable(graph: Graph, start: Sequence[Value]) -> set[Atom]:
+    """Values that depend on ``start``."""
+    reached: set[Atom] = set(start)
     for node in graph.nodes:
-        if any(id(a) in found for a in node.ins):
-            found.update(map(id, node.outs))
-    return found
+        if not reached.isdisjoint(node.ins):
+            reached.update(node.outs)
+    return reached
 
 
 def _choose(graph: Graph, frontier: Sequence[Value]) -> tuple[Value, ...]:
     """The values to save: walking back from the frontier, the first that are not worth computing again."""
-    defined_by = {id(v): n for n in graph.nodes for v in n.outs}
-    saved: dict[int, Value] = {}
+    saved: dict[Value, None] = {}
     for value in frontier:
-        calls, cone, barriers, work = 0, set[int](), dict[int, Value](), [value]
+        calls, cone, barriers, work = 0, set[Value](), dict[Value, None](), [value]
         while work:
             v = work.pop()
-            node = defined_by.get(id(v))
-            if node is None or id(v) in cone or id(v) in saved:
+            node = graph.producer(v)
+            if node is None or v in cone or v in saved:
                 continue
-            cone.add(id(v))
+            cone.add(v)
             if not _recomputable(node):
-                barriers[id(v)] = v
+                barriers[v] = None
                 continue
             calls += node.op.kind is Kind.ELEMENTWISE and expensive(node.op)
             work += [a for a in node.ins if isinstance(a, Value)]
-        if calls > RECOMPUTED_CALLS:
-            saved[id(value)] = value
-        else:
-            saved.update(barriers)
-    return tuple(saved.values())
+        saved.update({value: None} if calls > RECOMPUTED_CALLS else barriers)
+    return tuple(saved)
 
 
 def _recomputable(node: TraceNode) -> bool:

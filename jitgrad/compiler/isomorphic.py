@@ -1,4 +1,4 @@
-"""Many parts of a program that are alike, such as one update per tensor: what passes make of one holds for the others."""
+"""Outlines equal parts of a program, such as one update per tensor, so that passes rewrite one part for all of them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value, exact
-
-# Fewer parts than these are worth no folding: the kernel that makes the numbers which they share could be one of theirs.
-MANY = 32
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -37,28 +35,28 @@ class OutlinedGraph:
     rest_results: tuple[int, ...]
 
     def shown(self, graphs: Sequence[Graph]) -> Graph:
-        """What has become of the graphs, as one: every kind of part once."""
+        """The graphs after a pass as one, with every kind of part once."""
         if len(graphs) == 1:
             return graphs[0]
-        inputs = {id(v): v for v in chain.from_iterable(g.inputs for g in (self.whole, *graphs))}
-        made = {id(v) for g in graphs for n in g.nodes for v in n.outs}
+        inputs = dict.fromkeys(chain.from_iterable(g.inputs for g in (self.whole, *graphs)))
+        computed = {v for g in graphs for n in g.nodes for v in n.outs}
         nodes = tuple(chain.from_iterable(g.nodes for g in graphs))
         outputs = tuple(chain.from_iterable(g.outputs for g in graphs))
-        return Graph(self.whole.name, tuple(v for v in inputs.values() if id(v) not in made), nodes, outputs)
+        return Graph(self.whole.name, tuple(v for v in inputs if v not in computed), nodes, outputs)
 
     def cuts(self) -> Iterator[tuple[TraceNode, TraceNode, int]]:
-        """What makes each shared number, what reads it first in each kind of part, and how many parts of the kind do."""
-        makers = {id(out): node for graph in self.graphs[:1] for node in graph.nodes for out in node.outs}
+        """(producer of a shared number, its first reader in a kind of part, number of such parts), for all of them."""
         for value in self.shared:
             for kind in self.kinds:
                 reader = next((n for n in kind[0].nodes if any(a is value for a in n.ins)), None)
-                if reader is not None:
-                    yield makers[id(value)], reader, len(kind)
+                producer = self.graphs[0].producer(value)
+                if reader is not None and producer is not None:
+                    yield producer, reader, len(kind)
 
     def inline(self, graphs: Sequence[Graph]) -> Graph | None:
-        """The whole program, of what passes made of the ``graphs``.
+        """The whole program, from the ``graphs`` after the passes.
 
-        None if they found out that a number which parts share is known: that of a part could use it.
+        None if the passes computed a number that parts share: the passes of a part could use it.
         """
         if len(graphs) == 1:
             return graphs[0]
@@ -66,15 +64,15 @@ class OutlinedGraph:
         numbers = rest.outputs[len(self.rest_results) :]
         if any(isinstance(atom, Literal) for atom in numbers):
             return None
-        shared: dict[int, Atom] = {id(old): new for old, new in zip(self.shared, numbers, strict=True)}
+        shared: dict[Value, Atom] = dict(zip(self.shared, numbers, strict=True))
         outputs: list[Atom] = list(self.whole.outputs)
         for position, atom in zip(self.rest_results, rest.outputs, strict=False):
             outputs[position] = atom
-        order = {id(node): k for k, node in enumerate(self.whole.nodes)}
-        listed = [(order[id(part.nodes[0])], part, graph) for kind, graph in zip(self.kinds, kinds, strict=True) for part in kind]
+        order = {node: k for k, node in enumerate(self.whole.nodes)}
+        listed = [(order[p.nodes[0]], p, graph) for kind, graph in zip(self.kinds, kinds, strict=True) for p in kind]
         nodes = list(rest.nodes)
         for _, part, graph in sorted(listed, key=lambda entry: entry[0]):
-            results = _instance(graph, [shared.get(id(v), v) for v in part.inputs], nodes)
+            results = _instance(graph, [shared.get(v, v) for v in part.inputs], nodes)
             for position, atom in zip(part.results, results, strict=True):
                 outputs[position] = atom
         return replace(self.whole, nodes=tuple(nodes), outputs=tuple(outputs))
@@ -82,33 +80,33 @@ class OutlinedGraph:
 
 def _instance(graph: Graph, inputs: Sequence[Atom], nodes: list[TraceNode]) -> list[Atom]:
     """Append ``graph`` with other ``inputs`` to ``nodes``; its outputs. Attributes, also bodies of kernels, are shared."""
-    now: dict[int, Atom] = {id(old): new for old, new in zip(graph.inputs, inputs, strict=True)}
+    new: dict[Atom, Atom] = dict(zip(graph.inputs, inputs, strict=True))
     for node in graph.nodes:
         outs = tuple([Value(out.aval) for out in node.outs])
-        ins = tuple([now.get(id(atom), atom) for atom in node.ins])
-        now.update(zip(map(id, node.outs), outs, strict=True))
+        ins = tuple([new.get(atom, atom) for atom in node.ins])
+        new.update(zip(node.outs, outs, strict=True))
         nodes.append(TraceNode(node.op, ins, outs, node.attrs, node.origin))
-    return [now.get(id(atom), atom) for atom in graph.outputs]
+    return [new.get(atom, atom) for atom in graph.outputs]
 
 
-def outline(graph: Graph) -> OutlinedGraph:
-    """Find the kinds of parts of which ``graph`` has `MANY`, or more.
+def outline(graph: Graph, tuning: Tuning) -> OutlinedGraph:
+    """Find the kinds of parts of which ``graph`` has many.
 
-    Parts are alike if they cannot be told apart but for where their inputs come from: the same ops, attributes, literals,
-    shapes, dtypes and weak types, wired in the same way, from the same lines. Nothing in a part reads what another makes,
-    and a part that makes a number which others read is no such part. So whatever passes do to one, they may do to each,
-    and all parts can run after the rest.
+    Parts are isomorphic if they differ in their inputs alone: the same ops, attributes, literals, shapes, dtypes and weak
+    types, wired in the same way, from the same lines. No part reads a value of another one, and a part that computes a
+    number which others read is not outlined. So a rewrite of one part holds for each, and all can run after the rest.
     """
-    shared = _shared_numbers(graph)
-    parts = _parts(graph, shared) if len(graph.nodes) >= MANY else []
+    many = tuning.min_isomorphic_parts
+    shared = _shared_numbers(graph, many)
+    parts = _parts(graph, shared, many) if len(graph.nodes) >= many else []
     kinds: dict[Hashable, list[_Part]] = {}
     for part in parts:
         try:
             kinds.setdefault(_key(part, graph.outputs), []).append(part)
-        except TypeError:  # an attribute that cannot be hashed: like no other
+        except TypeError:  # an attribute that cannot be hashed: equal to no other
             continue
-    many = tuple(tuple(kind) for kind in kinds.values() if len(kind) >= MANY)
-    return _folded(graph, many, shared) if many else alone(graph)
+    frequent = tuple(tuple(kind) for kind in kinds.values() if len(kind) >= many)
+    return _outlined(graph, frequent, shared) if frequent else alone(graph)
 
 
 def alone(graph: Graph) -> OutlinedGraph:
@@ -116,34 +114,29 @@ def alone(graph: Graph) -> OutlinedGraph:
     return OutlinedGraph(graph, (graph,), (), (), ())
 
 
-def _folded(graph: Graph, kinds: tuple[tuple[_Part, ...], ...], shared: dict[int, Value]) -> OutlinedGraph:
-    taken = {id(node) for kind in kinds for part in kind for node in part.nodes}
+def _outlined(graph: Graph, kinds: tuple[tuple[_Part, ...], ...], shared: set[Atom]) -> OutlinedGraph:
+    outlined = {node for kind in kinds for part in kind for node in part.nodes}
     elsewhere = {k for kind in kinds for part in kind for k in part.results}
-    rest = tuple([node for node in graph.nodes if id(node) not in taken])
-    made = {id(out) for node in rest for out in node.outs}
-    read = {id(v) for kind in kinds for part in kind for v in part.inputs}
-    numbers = tuple(v for v in shared.values() if id(v) in made and id(v) in read)
+    rest = tuple([node for node in graph.nodes if node not in outlined])
+    read = {v for kind in kinds for part in kind for v in part.inputs}
+    numbers = tuple(out for node in rest for out in node.outs if out in shared and out in read)
     results = tuple(k for k in range(len(graph.outputs)) if k not in elsewhere)
     outputs = (*(graph.outputs[k] for k in results), *numbers)
     examples = [kind[0] for kind in kinds]
-    needed = {id(atom) for atom in chain(outputs, chain.from_iterable(node.ins for node in rest))}
-    inputs = tuple([v for v in graph.inputs if id(v) in needed])
+    needed = set(chain(outputs, chain.from_iterable(node.ins for node in rest)))
+    inputs = tuple([v for v in graph.inputs if v in needed])
     graphs = [Graph(graph.name, p.inputs, p.nodes, tuple(graph.outputs[k] for k in p.results)) for p in examples]
     return OutlinedGraph(graph, (Graph(graph.name, inputs, rest, outputs), *graphs), kinds, numbers, results)
 
 
-def _shared_numbers(graph: Graph) -> dict[int, Value]:
-    """By id, the values of one element that many nodes read: a learning rate, say."""
-    counts = Counter(map(id, chain.from_iterable([node.ins for node in graph.nodes])))
-    often = {key for key, count in counts.items() if count >= MANY}
-    if not often:
-        return {}
-    values = chain(graph.inputs, chain.from_iterable([node.outs for node in graph.nodes]))
-    return {id(v): v for v in values if id(v) in often and v.aval.size == 1}
+def _shared_numbers(graph: Graph, many: int) -> set[Atom]:
+    """The values of one element that many nodes read: a learning rate, say."""
+    counts = Counter(chain.from_iterable([node.ins for node in graph.nodes]))
+    return {atom for atom, count in counts.items() if count >= many and type(atom) is Value and atom.aval.size == 1}
 
 
-def _parts(graph: Graph, shared: dict[int, Value]) -> list[_Part]:
-    """The parts of ``graph`` that come in numbers, by their lengths, and make nothing that others read."""
+def _parts(graph: Graph, shared: set[Atom], many: int) -> list[_Part]:
+    """The connected parts of ``graph`` with lengths that many of them have, and that compute no shared number."""
     homes = _Homes(shared)
     for node in graph.nodes:
         homes.place(node)
@@ -151,7 +144,7 @@ def _parts(graph: Graph, shared: dict[int, Value]) -> list[_Part]:
     for node, home in zip(graph.nodes, homes.of_nodes(), strict=True):
         nodes.setdefault(home, []).append(node)
     lengths = Counter(map(len, nodes.values()))
-    nodes = {home: listed for home, listed in nodes.items() if lengths[len(listed)] >= MANY}
+    nodes = {home: listed for home, listed in nodes.items() if lengths[len(listed)] >= many}
     if not nodes:
         return []
     results: dict[int, list[int]] = {home: [] for home in nodes}
@@ -163,54 +156,53 @@ def _parts(graph: Graph, shared: dict[int, Value]) -> list[_Part]:
     return [part for part in parts if _stands_alone(part, shared)]
 
 
-def _stands_alone(part: _Part, shared: dict[int, Value]) -> bool:
-    """Whether ``part`` makes no number for others, and reads more than numbers: kernels of those alone are best large."""
-    if any(id(out) in shared for node in part.nodes for out in node.outs):
+def _stands_alone(part: _Part, shared: set[Atom]) -> bool:
+    """Whether ``part`` computes no shared number, and reads more than numbers: kernels of those alone are best large."""
+    if any(out in shared for node in part.nodes for out in node.outs):
         return False
     return any(v.aval.size > 1 for v in part.inputs)
 
 
 def _read(nodes: Sequence[TraceNode]) -> Iterator[Value]:
-    """What ``nodes`` read and do not make, in the order of first use."""
-    seen: set[int] = set()
+    """The values that ``nodes`` read and do not compute, in the order of first use."""
+    known: set[Atom] = set()
     for node in nodes:
         for atom in node.ins:
-            if id(atom) not in seen and type(atom) is Value:
-                seen.add(id(atom))
+            if atom not in known and type(atom) is Value:
+                known.add(atom)
                 yield atom
-        seen.update(map(id, node.outs))
+        known.update(node.outs)
 
 
 class _Homes:
-    """Which values and nodes hang together, where ``apart`` (by id) does not connect them."""
+    """The connected parts of a program, in which the values ``apart`` do not connect nodes."""
 
-    def __init__(self, apart: dict[int, Value]) -> None:
+    def __init__(self, apart: set[Atom]) -> None:
         self.apart = apart
-        self.of: dict[int, int] = {}  # by the id of a value
+        self.of: dict[Atom, int] = {}
         self.parent: list[int] = []
         self.placed: list[int] = []  # per node
 
     def place(self, node: TraceNode) -> None:
         of, home = self.of, -1
-        new: list[int] = []
+        new: list[Value] = []
         for atom in node.ins:
-            key = id(atom)
-            known = of.get(key)
-            if known is not None:
-                known = self.find(known)
-                if home >= 0 and known != home:
-                    self.parent[max(home, known)] = known = min(home, known)
-                home = known
-            elif type(atom) is Value and key not in self.apart:
-                new.append(key)
+            if type(atom) is not Value:
+                continue
+            own = of.get(atom)
+            if own is not None:
+                own = self.find(own)
+                if home >= 0 and own != home:
+                    self.parent[max(home, own)] = own = min(home, own)
+                home = own
+            elif atom not in self.apart:
+                new.append(atom)
         if home < 0:
             home = len(self.parent)
             self.parent.append(home)
-        for key in new:
-            of[key] = home
-        for out in node.outs:
-            if id(out) not in self.apart:
-                of[id(out)] = home
+        for value in (*new, *node.outs):
+            if value not in self.apart:
+                of[value] = home
         self.placed.append(home)
 
     def find(self, home: int) -> int:
@@ -224,20 +216,20 @@ class _Homes:
         return [self.find(home) for home in self.placed]
 
     def of_value(self, atom: Atom) -> int:
-        known = self.of.get(id(atom))
-        return -1 if known is None else self.find(known)
+        home = self.of.get(atom)
+        return -1 if home is None else self.find(home)
 
 
 def _key(part: _Part, outputs: Sequence[Atom]) -> Hashable:
     """Everything of ``part`` that passes and kernels can depend on, values by number; and the lines it comes from."""
-    numbers = {id(value): k for k, value in enumerate(part.inputs)}
-    looks = [(v.aval.shape, v.aval.dtype, v.aval.weak) for v in part.inputs]
+    numbers: dict[Atom, int] = {value: k for k, value in enumerate(part.inputs)}
+    avals = [(v.aval.shape, v.aval.dtype, v.aval.weak) for v in part.inputs]
     nodes = []
     for node in part.nodes:
-        ins = tuple([numbers.get(id(atom), atom) for atom in node.ins])
+        ins = tuple([numbers.get(atom, atom) for atom in node.ins])
         for out in node.outs:
-            numbers[id(out)] = len(looks)
-            looks.append((out.aval.shape, out.aval.dtype, out.aval.weak))
+            numbers[out] = len(avals)
+            avals.append((out.aval.shape, out.aval.dtype, out.aval.weak))
         origin = node.origin
         nodes.append((node.op, exact(node.attrs) if node.attrs else (), ins, len(node.outs), origin.file, origin.line))
-    return tuple(nodes), tuple(looks), tuple([numbers[id(outputs[k])] for k in part.results])
+    return tuple(nodes), tuple(avals), tuple([numbers[outputs[k]] for k in part.results])

@@ -1,7 +1,9 @@
-"""The passes, in order, written once; what watches them; and the verifier between them."""
+"""The list of passes, in order, and the function that runs and verifies them."""
 
 from __future__ import annotations
 
+import inspect
+import itertools
 import os
 from collections.abc import Callable, Sequence
 
@@ -21,45 +23,66 @@ from jitgrad.compiler.passes.slices import insert_slices, merge_pads, push_slice
 from jitgrad.compiler.passes.unroll_axes import unroll_axes
 from jitgrad.compiler.passes.unroll_reductions import unroll_reductions
 from jitgrad.compiler.passes.upcast_fp16 import upcast_fp16_reductions
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.compiler.verify import verify, verify_order
 from jitgrad.core import config
 from jitgrad.core.ir import Graph, format_graph
 
-Pass = Callable[[Graph], Graph]
 Watcher = Callable[[str, Graph], None]
 
+
+class Pass:
+    """A function from graph to graph, and why it has its place among the others.
+
+    ``run`` takes the graph, and the target's `Tuning` as ``tuning`` if it has thresholds.
+    """
+
+    def __init__(self, run: Callable[..., Graph], reason: str) -> None:
+        self.run = run
+        self.reason = reason
+        self.name = run.__name__
+        self._is_tuned = "tuning" in inspect.signature(run).parameters
+
+    def __call__(self, graph: Graph, tuning: Tuning) -> Graph:
+        return self.run(graph, tuning) if self._is_tuned else self.run(graph)
+
+
 PASSES: tuple[Pass, ...] = (
-    eliminate_dead,
-    simplify,
-    upcast_fp16_reductions,
-    decompose_matvec,
-    sink_transposes,
-    distribute_mean_gradient,
-    unroll_axes,
-    canonicalize_reductions,
-    unroll_reductions,
-    eliminate_common,
-    push_slices_up,
-    merge_pads,
-    insert_slices,
-    batch_products,
-    materialize_transposes,
-    hoist_small_reductions,
-    eliminate_dead,
-    insert_copies,
-    fuse,
+    Pass(eliminate_dead, "traces hold values that nothing reads; no other pass should look at them"),
+    Pass(simplify, "constants and identities would hide the patterns that the other passes match"),
+    Pass(upcast_fp16_reductions, "all passes below see the dtype in which sums and products accumulate"),
+    Pass(decompose_matvec, "before the passes over reductions and transposes: its sums are some of theirs"),
+    Pass(sink_transposes, "before the passes over reductions: it changes the axes of those that read transposes"),
+    Pass(distribute_mean_gradient, "before reductions are cut in pieces or in two: it matches whole sums"),
+    Pass(unroll_axes, "before reductions become reductions of rows, which those over short axes need not be"),
+    Pass(canonicalize_reductions, "after all passes that change the axes of reductions"),
+    Pass(unroll_reductions, "after reductions in two steps, the second of which may have few rows"),
+    Pass(eliminate_common, "the passes above emit equal slices and transposes; those below count readers"),
+    Pass(push_slices_up, "before the parts of a whole get their places: it gives each part a kernel of its own"),
+    Pass(merge_pads, "before insert_slices, which replaces every `place`"),
+    Pass(insert_slices, "before products are batched: a value can be written to one place only"),
+    Pass(batch_products, "after insert_slices, whose results are rows that products can share"),
+    Pass(materialize_transposes, "after batching: it counts the products that stay small"),
+    Pass(hoist_small_reductions, "after all passes that change what leads to a reduction"),
+    Pass(eliminate_dead, "the passes above leave nodes whose results they replaced"),
+    Pass(insert_copies, "after the last change of movement: it decides which movement is a view"),
+    Pass(fuse, "last: no pass looks into kernels"),
 )
+
+_DEFAULTS = Tuning()
 
 
 def ignore(stage: str, graph: Graph) -> None:
-    """The watcher that does not look."""
+    """The watcher that does nothing."""
 
 
-def run_passes(graph: Graph, passes: Sequence[Pass] = PASSES, watch: Watcher = ignore) -> Graph:
+def run_passes(
+    graph: Graph, passes: Sequence[Pass] = PASSES, watch: Watcher = ignore, tuning: Tuning = _DEFAULTS
+) -> Graph:
     """Apply ``passes`` in order, verifying after each and showing each result to ``watch``.
 
-    Of parts that are alike only one goes through the passes (`jitgrad.compiler.isomorphic`); the last stage, ``inline``, is
-    what all of them become.
+    A target that needs passes of its own inserts them in `PASSES` and gives the result as ``passes``. Of isomorphic
+    parts only one goes through the passes (`jitgrad.compiler.isomorphic`); ``inline`` is the whole program again.
 
     JITGRAD_VERIFY=0 never verifies, 1 verifies the trace and the last result, 2 verifies after every pass.
     """
@@ -67,12 +90,26 @@ def run_passes(graph: Graph, passes: Sequence[Pass] = PASSES, watch: Watcher = i
     if level >= 1:
         verify_order(graph)
     watch("trace", graph)
-    outlined = outline(graph)
-    graphs = _run(outlined, passes, watch, level)
-    result = outlined.inline(graphs)
+
+    def run(outlined: OutlinedGraph) -> tuple[Graph, ...]:
+        graphs = outlined.graphs
+        if level >= 1:
+            for part in graphs:
+                verify(part)
+        for k, step in enumerate(passes):
+            graphs = tuple([step(part, tuning) for part in graphs])
+            if level >= 2 or (level == 1 and k == len(passes) - 1):
+                for part in graphs:
+                    verify(part, after=step.name)
+            if watch is not ignore:
+                watch(step.name, outlined.shown(graphs))
+        return graphs
+
+    outlined = outline(graph, tuning)
+    result = outlined.inline(run(outlined))
     if result is None:
         outlined = alone(graph)
-        (result,) = _run(outlined, passes, watch, level)
+        (result,) = run(outlined)
     if len(outlined.graphs) > 1:
         if level >= 1:
             verify_order(result, after="inline")
@@ -80,30 +117,13 @@ def run_passes(graph: Graph, passes: Sequence[Pass] = PASSES, watch: Watcher = i
     return result
 
 
-def _run(outlined: OutlinedGraph, passes: Sequence[Pass], watch: Watcher, level: int) -> tuple[Graph, ...]:
-    """What ``passes`` make of each graph of ``outlined``."""
-    graphs = outlined.graphs
-    if level >= 1:
-        for graph in graphs:
-            verify(graph)
-    for k, run in enumerate(passes):
-        graphs = tuple([run(graph) for graph in graphs])
-        if level >= 2 or (level == 1 and k == len(passes) - 1):
-            for graph in graphs:
-                verify(graph, after=run.__name__)
-        if watch is not ignore:
-            watch(run.__name__, outlined.shown(graphs))
-    return graphs
-
-
 def dump_to(folder: str, name: str) -> Watcher:
     """A watcher that writes ``<name>.<k>_<stage>.txt`` for every stage."""
     os.makedirs(folder, exist_ok=True)
-    seen: list[str] = []
+    numbers = itertools.count()
 
     def watch(stage: str, graph: Graph) -> None:
-        path = os.path.join(folder, f"{name}.{len(seen)}_{stage}.txt")
-        seen.append(stage)
+        path = os.path.join(folder, f"{name}.{next(numbers)}_{stage}.txt")
         with open(path, "w", encoding="utf-8") as file:
             file.write(format_graph(graph) + "\n")
 

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jitgrad.compiler.compiler_ops import INSERT_SLICES, Index
 from jitgrad.compiler.lowering.kernel_reuse import LoweringCache
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole, Location, row_major, view_location
 from jitgrad.compiler.lowering.lower import Lowered, Scheduler
 from jitgrad.compiler.memory.arena import arena
 from jitgrad.compiler.memory.donation import UPDATES, Lifetimes, find_overwrites
 from jitgrad.compiler.passes.copy_kernels import copying, zeros_node
-from jitgrad.compiler.passes.slices import INSERT_SLICES, Index, uncovered
+from jitgrad.compiler.passes.slices import uncovered
 from jitgrad.core.aval import Aval
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import REGISTRY, Kind, OpDef

@@ -69,8 +69,8 @@ class Trace:
         self.nodes: list[TraceNode] = []
         self.inputs: list[Value] = []
         self.sources: list[InputSource] = []
-        self.owned: dict[int, Value] = {}
-        self.tainted: set[int] = set()  # values that depend on something which requires grad
+        self.owned: set[Value] = set()
+        self.tainted: set[Atom] = set()  # values that depend on a tensor that requires grad
         self.lifted: dict[int, tuple[Any, InputSource, Value]] = {}
         self.written: dict[int, tuple[Tensor, Value]] = {}
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
@@ -85,7 +85,7 @@ class Trace:
         self.inputs.append(value)
         self.sources.append(source)
         if requires_grad:
-            self.tainted.add(id(value))
+            self.tainted.add(value)
         return value
 
     def argument(self, position: int, aval: Aval, requires_grad: bool, grad: Tensor | None = None) -> Tensor:
@@ -98,7 +98,7 @@ class Trace:
         return tensor
 
     def own(self, value: Value) -> Value:
-        self.owned[id(value)] = value
+        self.owned.add(value)
         return value
 
     def lift(self, x: Any, kind: SourceKind) -> Value:
@@ -150,25 +150,25 @@ class Trace:
         """Append the node; its results."""
         avals = expected if isinstance(expected, tuple) else (expected,)
         outs = tuple([Value(aval) for aval in avals])
-        self.owned.update([(id(out), out) for out in outs])
+        self.owned.update(outs)
         listed = tuple(sorted(attrs.items())) if attrs else ()
         self.nodes.append(TraceNode(op, atoms, outs, listed, Origin.capture()))
-        if op is not STOP_GRADIENT and not self.tainted.isdisjoint(map(id, atoms)):
-            self.tainted.update(map(id, outs))
+        if op is not STOP_GRADIENT and not self.tainted.isdisjoint(atoms):
+            self.tainted.update(outs)
         return outs
 
     def _operand(self, op: OpDef, x: Any) -> Atom:
         """The atom of ``x``, cut from its history in the graph as well if it was detached or made under no_grad."""
-        known = self.owned.get(id(x._data)) if type(x) is Tensor else None
-        atom = self.atom(op, x) if known is None else known
-        if not isinstance(x, Tensor) or x._requires_grad or id(atom) not in self.tainted or not grad_enabled.get():
+        own = type(x) is Tensor and type(x._data) is Value and x._data in self.owned
+        atom = x._data if own else self.atom(op, x)
+        if not isinstance(x, Tensor) or x._requires_grad or atom not in self.tainted or not grad_enabled.get():
             return atom
         return self.emit(STOP_GRADIENT, (atom,), atom.aval, {})[0]
 
     def current(self, tensor: Tensor) -> Any:
         data = tensor._data
         if type(data) is Value:
-            if id(data) not in self.owned:
+            if data not in self.owned:
                 raise LeakedTracerError(
                     f"a tensor {tensor.aval} that was made while tracing another @jit call is used while tracing "
                     f"{self.name!r}. It escaped through a global, an attribute or a list; return it instead."

@@ -1,17 +1,17 @@
-"""What every graph must satisfy, checked between passes."""
+"""Checks between passes that a graph is a well-formed program."""
 
 from __future__ import annotations
 
 from jitgrad.core.aval import Aval
 from jitgrad.core.errors import VerifyError
-from jitgrad.core.ir import Graph, TraceNode, Value, format_graph
+from jitgrad.core.ir import Atom, Graph, TraceNode, Value, format_graph
 from jitgrad.core.op import Kind
 
 
 def verify(graph: Graph, after: str = "tracing") -> None:
     """Raise VerifyError, showing the node, unless ``graph`` is a well-formed straight-line program.
 
-    Checked: what `verify_order` checks; every op's own shape and dtype rule agrees with the avals that the graph claims.
+    This includes `verify_order`, and that the avals of all values follow from their ops' shape and dtype rules.
     """
     verify_order(graph, after)
     for node in graph.nodes:
@@ -20,23 +20,23 @@ def verify(graph: Graph, after: str = "tracing") -> None:
 
 
 def verify_order(graph: Graph, after: str = "tracing") -> None:
-    """Raise VerifyError, showing the node, unless values are defined once and before use, outputs at all."""
-    defined = set(map(id, graph.inputs))
+    """Raise VerifyError, showing the node, unless values are defined once and before use, and all outputs are defined."""
+    defined: set[Atom] = set(graph.inputs)
     if len(defined) != len(graph.inputs):
         raise VerifyError(f"after {after}: an input is listed twice\n\n{format_graph(graph)}")
     for node in graph.nodes:
         problem = None
         for atom in node.ins:
-            if id(atom) not in defined and isinstance(atom, Value):
+            if isinstance(atom, Value) and atom not in defined:
                 problem = "operand used before it is defined"
         for out in node.outs:
-            if id(out) in defined:
+            if out in defined:
                 problem = "result defined twice"
         if problem:
             raise VerifyError(f"after {after}: {problem}\n\n{format_graph(graph, mark=node)}")
-        defined.update(map(id, node.outs))
+        defined.update(node.outs)
     for atom in graph.outputs:
-        if isinstance(atom, Value) and id(atom) not in defined:
+        if isinstance(atom, Value) and atom not in defined:
             raise VerifyError(f"after {after}: an output is never defined\n\n{format_graph(graph)}")
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,10 +40,11 @@ class Literal:
         return isinstance(other, Literal) and self.key() == other.key()
 
     def __hash__(self) -> int:
-        return hash(self.key())
+        return hash(self.value) if self.value == self.value else 0  # NaNs are equal here, and their hashes are not
 
-    def key(self) -> tuple[type, str, Dtype | None, bool]:
-        return type(self.value), repr(self.value), self.dtype, self.shape_derived
+    def key(self) -> tuple[type, str, str | None, bool]:
+        dtype = None if self.dtype is None else self.dtype.str  # np.dtype("f8") == None is true
+        return type(self.value), repr(self.value), dtype, self.shape_derived
 
     def __str__(self) -> str:
         return repr(self.value) if self.dtype is None else f"{dtype_name(self.dtype)}({self.value!r})"
@@ -81,6 +82,27 @@ class Graph:
     inputs: tuple[Value, ...]
     nodes: tuple[TraceNode, ...]
     outputs: tuple[Atom, ...]
+    _producers: dict[Atom, TraceNode] | None = field(default=None, init=False, repr=False)  # computed when first needed
+    _users: dict[Atom, list[TraceNode]] | None = field(default=None, init=False, repr=False)
+
+    def producer(self, atom: Atom) -> TraceNode | None:
+        """The node that computes ``atom``; None for an input or a literal."""
+        if self._producers is None:
+            object.__setattr__(self, "_producers", {out: node for node in self.nodes for out in node.outs})
+        assert self._producers is not None
+        return self._producers.get(atom)
+
+    def users(self, value: Value) -> Sequence[TraceNode]:
+        """The nodes that read ``value``, in order; a node that reads it twice is listed twice."""
+        if self._users is None:
+            users: dict[Atom, list[TraceNode]] = {}
+            for node in self.nodes:
+                for atom in node.ins:
+                    if isinstance(atom, Value):
+                        users.setdefault(atom, []).append(node)
+            object.__setattr__(self, "_users", users)
+        assert self._users is not None
+        return self._users.get(value, ())
 
     def __str__(self) -> str:
         return format_graph(self)
@@ -102,12 +124,12 @@ class Names:
     """Numbers for values, given in the order in which they are first asked for."""
 
     def __init__(self) -> None:
-        self._numbers: dict[int, int] = {}
+        self._numbers: dict[Value, int] = {}
 
     def __call__(self, atom: Atom) -> str:
         if isinstance(atom, Literal):
             return str(atom)
-        return f"%{self._numbers.setdefault(id(atom), len(self._numbers))}"
+        return f"%{self._numbers.setdefault(atom, len(self._numbers))}"
 
 
 def format_attr(value: Any) -> str:
@@ -144,38 +166,27 @@ def format_graph(graph: Graph, *, origins: bool = True, mark: TraceNode | None =
     return "\n".join(_lines(graph, origins, "", mark))
 
 
-def users(graph: Graph) -> dict[int, list[TraceNode]]:
-    """For the id of every value: the nodes that read it, in order."""
-    found: dict[int, list[TraceNode]] = {}
-    for node in graph.nodes:
-        for atom in node.ins:
-            if isinstance(atom, Value):
-                found.setdefault(id(atom), []).append(node)
-    return found
-
-
 def evaluate(
     graph: Graph, arguments: tuple[Any, ...], apply: Callable[[OpDef, tuple[Any, ...], Mapping[str, Any]], Any]
 ) -> tuple[Any, ...]:
     """Run ``graph`` node by node with ``apply(op, operands, attrs)``, dropping each result after its last use."""
-    last: dict[int, int] = {}
+    last_use: dict[Atom, int] = {}
     for k, node in enumerate(graph.nodes):
         for atom in (*node.ins, *node.outs):
-            last[id(atom)] = k
+            last_use[atom] = k
     for atom in graph.outputs:
-        last[id(atom)] = len(graph.nodes)
-    env: dict[int, Any] = {id(v): x for v, x in zip(graph.inputs, arguments, strict=True)}
+        last_use[atom] = len(graph.nodes)
+    results: dict[Atom, Any] = dict(zip(graph.inputs, arguments, strict=True))
 
     def read(atom: Atom) -> Any:
         if isinstance(atom, Value):
-            return env[id(atom)]
+            return results[atom]
         return atom.value if atom.dtype is None else atom.dtype.type(atom.value)
 
     for k, node in enumerate(graph.nodes):
-        results = apply(node.op, tuple(map(read, node.ins)), dict(node.attrs))
-        for value, result in zip(node.outs, results if node.op.multiple else (results,), strict=True):
-            env[id(value)] = result
+        result = apply(node.op, tuple(map(read, node.ins)), dict(node.attrs))
+        results.update(zip(node.outs, result if node.op.multiple else (result,), strict=True))
         for atom in (*node.ins, *node.outs):
-            if last[id(atom)] == k:
-                env.pop(id(atom), None)
+            if last_use[atom] == k:
+                results.pop(atom, None)
     return tuple(map(read, graph.outputs))

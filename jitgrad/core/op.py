@@ -58,6 +58,11 @@ class OpDef:
     sample_attrs: Mapping[str, Any] = field(default_factory=dict)
     multiple: bool = False  # results are a tuple
     views: bool = False  # eager may return a view of its first operand
+    renames: bool = False  # movement that only renames, adds or repeats axes: free inside a kernel
+    keeps_order: bool = False  # movement to other axes that leaves the elements in their order
+    contraction: bool = False  # a matrix product, which BLAS computes
+    per_line: bool = False  # computes each line along attr ``axis`` by itself
+    updates_first_operand: bool = False  # a copy of the first operand, changed at some indices
     saves: tuple[frozenset[int], ...] = ()  # per vjp function: which operands it reads
     saves_out: tuple[bool, ...] = ()
     function: Callable[..., Any] | None = None  # a user-defined scalar function with control flow

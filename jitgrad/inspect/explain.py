@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from jitgrad.backends.base import Target
 from jitgrad.compiler.isomorphic import outline
 from jitgrad.compiler.lowering.layout import BufferRole
-from jitgrad.compiler.passes.fuse import Fuser, fuse
-from jitgrad.compiler.pipeline import PASSES
+from jitgrad.compiler.passes.fuse import Fuser
 from jitgrad.compiler.plan import KernelStep, OpStep, Step
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.op import Kind
@@ -239,7 +239,7 @@ def explain_program(name: str, program: Program, before: Graph, op_count: int) -
     steps = tuple(_step(k, s, by.get(s, "")) for k, s in enumerate(_steps_and_views(plan.graph, plan.steps)))
     written = {p.location.buffer for s in plan.steps for p in s.writes if p.location is not None}
     in_place = sum(buffer.role is BufferRole.INPUT for buffer in written)
-    return Explanation(name, op_count, steps, _apart(before), plan.arena_bytes, in_place)
+    return Explanation(name, op_count, steps, _apart(before, program.target), plan.arena_bytes, in_place)
 
 
 def _steps_and_views(graph: Graph, steps: Sequence[Step]) -> list[Step | TraceNode]:
@@ -267,15 +267,15 @@ def _step(index: int, step: Step | TraceNode, by: str) -> StepReport:
     )
 
 
-def _apart(before: Graph) -> tuple[Apart, ...]:
+def _apart(before: Graph, target: Target) -> tuple[Apart, ...]:
     """Neighbouring ops that the fuser left in different kernels, each pair of lines once."""
-    outlined = outline(before)
+    outlined = outline(before, target.tuning)
     pairs: dict[Apart, None] = {}
     for graph in outlined.graphs:
-        fuser = Fuser(_before_fusing(graph))
+        fuser = Fuser(_before_fusing(graph, target), target.tuning)
         fuser.run()
         for r in fuser.refusals:
-            homes = [fuser.find(fuser.home[id(node.outs[0])]) for node in (r.producer, r.consumer)]
+            homes = [fuser.find(fuser.home[node.outs[0]]) for node in (r.producer, r.consumer)]
             if homes[0] is not homes[1]:  # a refusal that another merge made obsolete
                 pairs[_pair(r.producer, r.consumer, r.reason)] = None
     for producer, consumer, count in outlined.cuts():
@@ -287,10 +287,10 @@ def _pair(producer: TraceNode, consumer: TraceNode, reason: str) -> Apart:
     return Apart(producer.op.name, producer.origin, consumer.op.name, consumer.origin, reason)
 
 
-def _before_fusing(graph: Graph) -> Graph:
-    """The input of the fusion pass."""
-    for run in PASSES[: PASSES.index(fuse)]:
-        graph = run(graph)
+def _before_fusing(graph: Graph, target: Target) -> Graph:
+    """The input of the fusion pass, which is the last one."""
+    for step in target.passes[:-1]:
+        graph = step(graph, target.tuning)
     return graph
 
 

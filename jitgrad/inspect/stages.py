@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from jitgrad.backends.base import Target
 from jitgrad.compiler.pipeline import run_passes
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.ir import Graph
 from jitgrad.jit.executable import Executable
 
 
-def pass_graphs(graph: Graph) -> dict[str, Graph]:
+def pass_graphs(graph: Graph, target: Target) -> dict[str, Graph]:
     """``graph`` after each pass; a pass that runs twice is ``eliminate_dead`` and ``eliminate_dead.2``."""
     graphs: dict[str, Graph] = {}
     times: dict[str, int] = {}
@@ -17,7 +18,7 @@ def pass_graphs(graph: Graph) -> dict[str, Graph]:
         times[stage] = times.get(stage, 0) + 1
         graphs[stage if times[stage] == 1 else f"{stage}.{times[stage]}"] = result
 
-    run_passes(graph, watch=watch)
+    run_passes(graph, target.passes, watch, target.tuning)
     return graphs
 
 
@@ -29,12 +30,13 @@ def stages(compiled: Executable) -> dict[str, Graph]:
     """
     traced = compiled.traced
     if not has_backward(compiled):
-        return pass_graphs(program_graph(compiled))
+        return pass_graphs(program_graph(compiled), compiled.target)
     split = compiled.op.split
     graphs = {"trace": traced.graph, "joint": compiled.op.joint.graph, "forward": split.forward}
-    graphs.update((name, g) for name, g in pass_graphs(split.forward).items() if name != "trace")
+    forward, backward = (pass_graphs(part, compiled.target) for part in (split.forward, split.backward))
+    graphs.update((name, g) for name, g in forward.items() if name != "trace")
     graphs["backward"] = split.backward
-    graphs.update((f"backward.{name}", g) for name, g in pass_graphs(split.backward).items() if name != "trace")
+    graphs.update((f"backward.{name}", g) for name, g in backward.items() if name != "trace")
     return graphs
 
 

@@ -196,7 +196,7 @@ def _finish(
         treedef=treedef,
         effects=effects,
         differentiable=tuple(differentiable),
-        wants_grad=tuple(k for k, v in enumerate(trace.inputs) if id(v) in trace.tainted),
+        wants_grad=tuple(k for k, v in enumerate(trace.inputs) if v in trace.tainted),
         written=tuple(k for k, source in enumerate(trace.sources) if source in changed),
         guard=environment.guard(arrays),
         grads_present=tuple((trace.lifted[key][1], present) for key, (_, present) in trace.grads_read.items()),

@@ -8,8 +8,3 @@ from jitgrad.core.op import define_elementwise
 STOP_GRADIENT = define_elementwise(
     "stop_gradient(x)", scalar="x", eager=lambda x: x, dtypes=same_dtype, views=True, domain=("real",)
 )
-
-# What a copy computes: the compiler puts it where elements must be brought in order or written to a second place.
-IDENTITY = define_elementwise(
-    "identity(x)", scalar="x", eager=lambda x: x, dtypes=same_dtype, views=True, domain=("real",), register=False
-)

@@ -209,6 +209,7 @@ TAKE = define(
 INDEX_ADD = define(
     "index_add(x, index, src, *, axis)",
     kind=Kind.OPAQUE,
+    updates_first_operand=True,
     eager=_index_add,
     abstract=_index_add_aval,
     vjp=(
@@ -230,6 +231,7 @@ GATHER = define(
 SCATTER_ADD: OpDef = define(
     "scatter_add(x, index, src, *, axis)",
     kind=Kind.OPAQUE,
+    updates_first_operand=True,
     eager=_scatter_add,
     abstract=_scatter_add_aval,
     vjp=(
@@ -248,6 +250,7 @@ INDEX_GET = define(
 INDEX_PUT = define(
     "index_put(x, v, *indices, axes)",
     kind=Kind.OPAQUE,
+    updates_first_operand=True,
     eager=_index_put,
     abstract=_index_put_aval,
     vjp=_index_put_vjp,
@@ -255,6 +258,7 @@ INDEX_PUT = define(
 INDEX_PUT_ADD = define(
     "index_put_add(x, v, *indices, axes)",
     kind=Kind.OPAQUE,
+    updates_first_operand=True,
     eager=_index_put_add,
     abstract=_index_put_aval,
     vjp=_index_put_add_vjp,

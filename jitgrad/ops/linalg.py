@@ -76,6 +76,7 @@ def _matmul_vjp_y(g: Tensor, _out: Any, x: Tensor, _y: Any) -> Tensor:
 MATMUL: OpDef = define(
     "matmul(x, y)",
     kind=Kind.OPAQUE,
+    contraction=True,
     eager=_matmul_eager,
     abstract=_matmul_abstract,
     vjp=(_matmul_vjp_x, _matmul_vjp_y),

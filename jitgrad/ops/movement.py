@@ -163,6 +163,7 @@ SUM = define(
 BROADCAST_TO = define(
     "broadcast_to(x, *, shape)",
     kind=Kind.MOVEMENT,
+    renames=True,
     eager=lambda x, *, shape: np.broadcast_to(x, shape),
     abstract=_broadcast_aval,
     vjp=(lambda g, _out, _x, *, shape: sum_to(g, _x.shape),),
@@ -173,6 +174,7 @@ BROADCAST_TO = define(
 RESHAPE = define(
     "reshape(x, *, shape)",
     kind=Kind.MOVEMENT,
+    keeps_order=True,
     eager=lambda x, *, shape: np.reshape(x, shape),
     abstract=_reshape_aval,
     vjp=(lambda g, _out, _x, *, shape: reshape(g, _x.shape),),
@@ -183,6 +185,7 @@ RESHAPE = define(
 PERMUTE_DIMS = define(
     "permute_dims(x, *, axes)",
     kind=Kind.MOVEMENT,
+    renames=True,
     eager=lambda x, *, axes: np.transpose(x, axes),
     abstract=_permute_aval,
     vjp=(lambda g, _out, _x, *, axes: permute_dims(g, tuple(map(int, np.argsort(axes)))),),
@@ -193,6 +196,8 @@ PERMUTE_DIMS = define(
 EXPAND_DIMS = define(
     "expand_dims(x, *, axis)",
     kind=Kind.MOVEMENT,
+    renames=True,
+    keeps_order=True,
     eager=lambda x, *, axis: np.expand_dims(x, axis),
     abstract=_expand_aval,
     vjp=(lambda g, _out, _x, *, axis: squeeze(g, axis),),
@@ -203,6 +208,8 @@ EXPAND_DIMS = define(
 SQUEEZE = define(
     "squeeze(x, *, axis)",
     kind=Kind.MOVEMENT,
+    renames=True,
+    keeps_order=True,
     eager=lambda x, *, axis: np.squeeze(x, axis),
     abstract=_squeeze_aval,
     vjp=(lambda g, _out, _x, *, axis: expand_dims(g, axis),),

@@ -127,6 +127,7 @@ ALL = _reduce("all", lambda x, *, axis: np.all(x, axis=axis), abstract=_truth_av
 ARGMAX = define(
     "argmax(x, *, axis)",
     kind=Kind.OPAQUE,
+    per_line=True,
     eager=lambda x, *, axis: np.argmax(x, axis=axis),
     abstract=_position_aval,
     domain=("real",),
@@ -135,6 +136,7 @@ ARGMAX = define(
 ARGMIN = define(
     "argmin(x, *, axis)",
     kind=Kind.OPAQUE,
+    per_line=True,
     eager=lambda x, *, axis: np.argmin(x, axis=axis),
     abstract=_position_aval,
     domain=("real",),
@@ -143,6 +145,7 @@ ARGMIN = define(
 CUMULATIVE_SUM = define(
     "cumulative_sum(x, *, axis, reverse)",
     kind=Kind.OPAQUE,
+    per_line=True,
     eager=_cumulative_sum,
     abstract=lambda avals, _attrs: Aval(avals[0].shape, sum_dtype(avals[0].dtype)),
     vjp=(_cumulative_sum_vjp,),

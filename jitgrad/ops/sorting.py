@@ -69,6 +69,7 @@ def _searchsorted_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
 ARGSORT = define(
     "argsort(x, *, axis, descending, stable)",
     kind=Kind.OPAQUE,
+    per_line=True,
     eager=_argsort,
     abstract=lambda avals, _attrs: Aval(avals[0].shape, np.dtype(np.int64)),
     domain=("real",),
@@ -77,6 +78,7 @@ ARGSORT = define(
 ARGTOPK = define(
     "argtopk(x, *, axis, count)",
     kind=Kind.OPAQUE,
+    per_line=True,
     eager=_argtopk,
     abstract=_argtopk_aval,
     domain=("real",),

@@ -38,7 +38,7 @@ def compile_graph(
     ``donated`` maps positions of outputs to inputs whose memory they should take; others may take inputs ``free``.
     """
     target.expect(graph)
-    fused = run_passes(graph, target.passes, watch)
+    fused = run_passes(graph, target.passes, watch, target.tuning)
     wanted = {id(fused.outputs[k]): value for k, value in (donated or {}).items()}
     return Program(make_plan(fused, wanted, target.schedule, free), target)
 

@@ -13,6 +13,7 @@ from jitgrad.backends.cpu.row_loops import emit_cpu
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.compiler.passes.fuse import Fuser
 from jitgrad.compiler.plan import KernelStep
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.jit.decorator import JitFunction, jit
 from jitgrad.jit.executable import Executable
 from jitgrad.runtime.program import Program
@@ -174,7 +175,7 @@ def test_kernel_text_is_the_same_in_every_trace() -> None:
 
 def test_refusals_say_why() -> None:
     compiled = jit(lambda x, w: jg.exp(jg.tanh(x) @ w) + 1.0, check="off").lookup(tensor(3, 3), tensor(3, 3))
-    fuser = Fuser(eliminate_dead(compiled.traced.graph))
+    fuser = Fuser(eliminate_dead(compiled.traced.graph), Tuning())
     fuser.run()
 
     pairs = {(r.producer.op.name, r.consumer.op.name): r.reason for r in fuser.refusals}

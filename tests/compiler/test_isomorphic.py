@@ -10,11 +10,11 @@ import pytest
 
 import jitgrad as jg
 from jitgrad import optim
-from jitgrad.compiler import isomorphic
-from jitgrad.compiler.isomorphic import MANY, outline
+from jitgrad.compiler.isomorphic import outline
 from jitgrad.compiler.passes import fuse as fusing
 from jitgrad.compiler.pipeline import run_passes
 from jitgrad.compiler.plan import KernelStep
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Aval
 from jitgrad.core.errors import VerifyError
 from jitgrad.core.ir import Graph, TraceNode, Value
@@ -23,6 +23,7 @@ from jitgrad.jit.executable import Executable
 from jitgrad.runtime.program import Program
 from jitgrad.testing.programs import RandomProgram, random_program
 
+MANY = Tuning().min_isomorphic_parts
 COUNT = MANY + 3
 
 
@@ -61,9 +62,9 @@ def fused_nodes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     found: list[int] = []
 
     class Counting(fusing.Fuser):
-        def __init__(self, graph: Graph) -> None:
+        def __init__(self, graph: Graph, tuning: Tuning) -> None:
             found.append(len(graph.nodes))
-            super().__init__(graph)
+            super().__init__(graph, tuning)
 
     monkeypatch.setattr(fusing, "Fuser", Counting)
     return found
@@ -78,7 +79,7 @@ def test_one_update_is_fused_and_lowered_for_any_number_of_tensors(count: int, f
     steps = kernel_steps(program)
     assert len(steps) == count and len(program.plan.steps) == count
     assert sum(step.lowered.duplicate_of is None for step in steps) == len(program.kernels) == 1
-    assert sum(fused_nodes) == len(isomorphic.outline(program_graph(momentum, ps, bs, gs, 0.1)).graphs[1].nodes) == 4
+    assert sum(fused_nodes) == len(outline(program_graph(momentum, ps, bs, gs, 0.1), Tuning()).graphs[1].nodes) == 4
 
 
 def program_graph(function: Any, *args: Any) -> Graph:
@@ -158,7 +159,7 @@ def test_a_part_that_differs_in_one_thing_is_computed_as_it_is(name: str) -> Non
         return [*map(usual, xs[:half]), odd(x), *map(usual, xs[half:])]
 
     xs = arrays(COUNT, 6)
-    outlined = outline(program_graph(f, xs, x))
+    outlined = outline(program_graph(f, xs, x), Tuning())
 
     assert [len(kind) for kind in outlined.kinds] == [COUNT]
     assert len(outlined.graphs[0].nodes) >= 3
@@ -173,7 +174,8 @@ def test_zeros_of_both_signs_and_true_are_different_literals() -> None:
     mine = [jg.tensor(np.array([-2.0, 3.0], "f4") + k) for k in range(2 * COUNT)]
 
     assert_same(jit(f, check="off")(xs), f(xs))
-    signs = outline(program_graph(lambda ys: [jg.copysign(y, -0.0 if k % 2 else 0.0) for k, y in enumerate(ys)], mine))
+    by_sign = program_graph(lambda ys: [jg.copysign(y, -0.0 if k % 2 else 0.0) for k, y in enumerate(ys)], mine)
+    signs = outline(by_sign, Tuning())
     assert [len(kind) for kind in signs.kinds] == [COUNT, COUNT]
 
 
@@ -229,7 +231,7 @@ def test_numbers_that_some_parts_make_and_many_read_come_in_time() -> None:
         return [*rows, *(x / second for x in xs[1:]), made * second]
 
     xs = arrays(COUNT, 5)
-    outlined = outline(program_graph(f, xs))
+    outlined = outline(program_graph(f, xs), Tuning())
     assert [len(kind) for kind in outlined.kinds] == [COUNT - 1] and len(outlined.shared) == 2
 
     for a, b in zip(jit(f, check="off")(xs), f(xs), strict=True):
@@ -243,7 +245,7 @@ def test_parts_that_make_what_others_share_are_not_folded_nor_are_those_of_numbe
 
     xs = arrays(MANY, 3)
 
-    assert not outline(program_graph(f, xs)).kinds
+    assert not outline(program_graph(f, xs), Tuning()).kinds
     for a, b in zip(jit(f, check="off")(xs), f(xs), strict=True):
         assert np.allclose(a.numpy(), b.numpy(), rtol=1e-5)
 
@@ -256,7 +258,7 @@ def test_a_shared_number_that_turns_out_to_be_known_is_used_as_such() -> None:
     xs = arrays(COUNT, 3)
     report = jit(f, check="off").explain(xs)
 
-    assert outline(program_graph(f, xs)).shared
+    assert outline(program_graph(f, xs), Tuning()).shared
     assert (report.launches, report.steps[0].ops) == (COUNT, ("add",)) or report.steps[0].inputs == 1
     assert_same(jit(f, check="off")(xs), f(xs))
 
@@ -267,7 +269,7 @@ def test_parts_that_share_an_array_are_one_part() -> None:
 
     xs, (mask,) = arrays(COUNT, 3), arrays(1, 3, seed=5)
 
-    assert not outline(program_graph(f, xs, mask)).kinds
+    assert not outline(program_graph(f, xs, mask), Tuning()).kinds
     assert_same(jit(f, check="off")(xs, mask), f(xs, mask))
 
 
@@ -319,12 +321,12 @@ def copies(program: RandomProgram, count: int) -> tuple[Callable[..., Any], list
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_folded_copies_of_random_programs_give_the_same_bits(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folded_copies_of_random_programs_give_the_same_bits(seed: int, tune: Any) -> None:
     f, rows = copies(random_program(seed), 16)
     expected = jit(f, check="off")(rows)
-    monkeypatch.setattr(isomorphic, "MANY", 16)
+    tune(min_isomorphic_parts=16)
 
-    assert outline(program_graph(f, rows)).kinds
+    assert outline(program_graph(f, rows), Tuning(min_isomorphic_parts=16)).kinds
     assert_same(jit(f, check="off")(rows), expected)
 
 

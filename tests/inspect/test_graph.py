@@ -38,7 +38,7 @@ def test_every_pass_has_a_stage_in_order():
     found = list(stages(jg.jit(unused).lookup(array(3))))
 
     assert found[0] == "trace"
-    assert [name.split(".")[0] for name in found[1:]] == [run.__name__ for run in PASSES]
+    assert [name.split(".")[0] for name in found[1:]] == [step.name for step in PASSES]
 
 
 def test_a_differentiable_function_shows_forward_and_backward():

@@ -110,7 +110,7 @@ def test_architecture_names_every_folder_and_only_those():
 def test_list_of_passes_is_in_order():
     text = (ROOT / "docs" / "internals" / "passes.md").read_text(encoding="utf-8")
 
-    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == [run.__name__ for run in PASSES]
+    assert re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE) == [step.name for step in PASSES]
 
 
 def names_in_the_package() -> set[str]:

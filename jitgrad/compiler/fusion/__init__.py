@@ -1,1 +1,1 @@
-"""Which nodes share a loop nest, and why others do not; imports core, eager, compiler."""
+"""Which nodes share a loop nest, and why others do not; imports core, eager, ops, compiler."""

@@ -1,20 +1,18 @@
-"""Which loop axis each dimension of a value runs along, through broadcasts, permutations and reductions."""
+"""Maps the dimensions of values to loop axes, through broadcasts, permutations and reductions."""
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind
+from jitgrad.ops.movement import BROADCAST_TO, EXPAND_DIMS, SQUEEZE
 
 # For every dimension of a value: the position of the axis it runs along, or NONE for a dimension of length 1 that
 # is repeated along (or simply absent from) the loop.
 AxisMap = tuple[int, ...]
 NONE = -1
-
-# Movement that only renames dimensions: free inside a kernel, because it changes no scalar.
-RENAMING = frozenset({"broadcast_to", "expand_dims", "squeeze", "permute_dims"})
 
 
 class Read(NamedTuple):
@@ -33,14 +31,13 @@ def identity(rank: int) -> AxisMap:
 def rename(node: TraceNode) -> AxisMap:
     """For each dimension of the operand of a renaming ``node``: the dimension of its result, or NONE."""
     source, result = node.ins[0].aval.shape, node.out.aval.shape
-    name = node.op.name
-    if name == "broadcast_to":
+    if node.op is BROADCAST_TO:
         shift = len(result) - len(source)
         return tuple(k + shift if result[k + shift] == n else NONE for k, n in enumerate(source))
-    if name == "expand_dims":
+    if node.op is EXPAND_DIMS:
         added = set(node.attr("axis"))
         return tuple(k for k in range(len(result)) if k not in added)
-    if name == "squeeze":
+    if node.op is SQUEEZE:
         dropped = set(node.attr("axis"))
         kept = iter(range(len(result)))
         return tuple(NONE if k in dropped else next(kept) for k in range(len(source)))
@@ -49,43 +46,49 @@ def rename(node: TraceNode) -> AxisMap:
 
 
 class Definitions:
-    """Where the values of one graph come from, and what its nodes read; each looked up once."""
+    """The positions of the nodes of one graph, and the values they read through renaming movement."""
 
     def __init__(self, graph: Graph) -> None:
-        self.by_value = {id(out): node for node in graph.nodes for out in node.outs}
-        self.position = {id(node): k for k, node in enumerate(graph.nodes)}
-        self._reads: dict[int, tuple[Read, ...]] = {}
+        self.producer = graph.producer
+        self.position = {node: k for k, node in enumerate(graph.nodes)}
+        self._reads: dict[TraceNode, tuple[Read, ...]] = {}
+        self._graph = graph
+
+    @cached_property
+    def by_value(self) -> dict[int, TraceNode]:
+        """The node that computes a value, by the value's id."""
+        return {id(out): node for node in self._graph.nodes for out in node.outs}
 
     def resolve(self, atom: Atom) -> Read:
         """Look through renaming movement to the value whose scalars are read."""
         dims = identity(len(atom.aval.shape))
         while isinstance(atom, Value):
-            node = self.by_value.get(id(atom))
-            if node is None or node.op.name not in RENAMING:
+            node = self.producer(atom)
+            if node is None or not node.op.renames:
                 break
             dims = compose(rename(node), dims)
             atom = node.ins[0]
         return Read(atom, dims)
 
     def reads(self, node: TraceNode) -> tuple[Read, ...]:
-        """What each operand of ``node`` reads, with the dimension of the node's own loop that each dimension runs along.
+        """The read of each operand of ``node``; its ``dims`` are dimensions of the node's own loop.
 
         The loop of a reduction is over its operand, that of every other node over its result.
         """
-        found = self._reads.get(id(node))
-        if found is None:
+        reads = self._reads.get(node)
+        if reads is None:
             reduction, loop = node.op.kind is Kind.REDUCE, node.outs[0].aval.shape
-            found = self._reads[id(node)] = tuple([self._read(atom, None if reduction else loop) for atom in node.ins])
-        return found
+            reads = self._reads[node] = tuple([self._read(atom, None if reduction else loop) for atom in node.ins])
+        return reads
 
     def _read(self, atom: Atom, loop: tuple[int, ...] | None) -> Read:
-        """What the operand ``atom`` reads in a loop over ``loop`` (None: over the operand itself)."""
+        """The read of the operand ``atom`` in a loop over ``loop`` (None: over the operand itself)."""
         if isinstance(atom, Literal):
             return Read(atom, ())
         shape = atom.aval.shape
         along = identity(len(shape)) if loop is None else align(shape, loop)
-        node = self.by_value.get(id(atom))
-        if node is None or node.op.name not in RENAMING:
+        node = self.producer(atom)
+        if node is None or not node.op.renames:
             return Read(atom, along)
         root, dims = self.resolve(atom)
         return Read(root, compose(dims, along))

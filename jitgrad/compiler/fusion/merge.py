@@ -7,12 +7,9 @@ from collections.abc import Mapping
 from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions, compose, identity
 from jitgrad.compiler.fusion.group import Group, SweepOrder, accesses
 from jitgrad.compiler.fusion.schedule import scheduled
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.ir import TraceNode, Value
 from jitgrad.core.op import Kind
-
-# Limits beyond which one kernel compiles slowly or spills registers; a larger group is split.
-MAX_NODES = 160
-MAX_STREAMS = 28
 
 _ANY_SPLIT, _NO_LOOP = SweepOrder(), SweepOrder(split=0)
 _NOTHING: frozenset[int] = frozenset()
@@ -43,21 +40,21 @@ def _permuted_reads(node: TraceNode, definitions: Definitions) -> frozenset[int]
     return frozenset(found) if found else _NOTHING
 
 
-def merge(first: Group, second: Group, definitions: Definitions) -> Group | str:
+def merge(first: Group, second: Group, definitions: Definitions, tuning: Tuning) -> Group | str:
     """One group for the nodes of both, in program order, or why that cannot be one loop nest."""
-    if len(first.nodes) + len(second.nodes) > MAX_NODES:
-        return f"the kernel would have more than {MAX_NODES} operations"
-    if (plain := _plain(first, second, definitions)) is not None:
+    if len(first.nodes) + len(second.nodes) > tuning.max_kernel_nodes:
+        return f"the kernel would have more than {tuning.max_kernel_nodes} operations"
+    if (plain := _plain(first, second, definitions, tuning)) is not None:
         return plain
     if isinstance(pairs := _pair_axes(first, second), str):
         return pairs
-    if _streams(first, second) > MAX_STREAMS:
-        return f"the kernel would touch more than {MAX_STREAMS} arrays"
+    if _streams(first, second) > tuning.max_kernel_operands:
+        return f"the kernel would touch more than {tuning.max_kernel_operands} arrays"
     if (simple := _with_one_more(first, second, pairs, definitions)) is not None:
         return simple
     if not (orders := _orders(first, second, pairs)):
         return f"their loops differ: {list(first.sizes)} and {list(second.sizes)}"
-    nodes = tuple(sorted(first.nodes + second.nodes, key=lambda node: definitions.position[id(node)]))
+    nodes = tuple(sorted(first.nodes + second.nodes, key=lambda node: definitions.position[node]))
     found: Group | str = ""
     for sizes, ours, theirs in orders:
         frames = {key: _renamed(frame, ours) for key, frame in first.axis_maps.items()}
@@ -100,18 +97,18 @@ def _streams(first: Group, second: Group) -> int:
     return more + sum(key not in second.computed for key in first.external)
 
 
-def _plain(first: Group, second: Group, definitions: Definitions) -> Group | None:
+def _plain(first: Group, second: Group, definitions: Definitions, tuning: Tuning) -> Group | None:
     """One group for two of elementwise nodes over the same axes, which read each other's values along these."""
     if first.crooked is None or second.crooked is None or first.sizes != second.sizes:
         return None
     across = first.crooked.isdisjoint(second.computed) and second.crooked.isdisjoint(first.computed)
-    if not across or not _same_axes(first, second) or _streams(first, second) > MAX_STREAMS:
+    if not across or not _same_axes(first, second) or _streams(first, second) > tuning.max_kernel_operands:
         return None
     external = {key: seen for key, seen in first.external.items() if key not in second.computed}
     external.update([(k, seen) for k, seen in second.external.items() if k not in first.computed and k not in external])
     nodes = first.nodes + second.nodes
-    if definitions.position[id(first.nodes[-1])] > definitions.position[id(second.nodes[0])]:
-        nodes = tuple(sorted(nodes, key=lambda node: definitions.position[id(node)]))
+    if definitions.position[first.nodes[-1]] > definitions.position[second.nodes[0]]:
+        nodes = tuple(sorted(nodes, key=lambda node: definitions.position[node]))
     frames, computed = {**first.axis_maps, **second.axis_maps}, {**first.computed, **second.computed}
     return Group(first.sizes, nodes, frames, _ANY_SPLIT, computed, external, first.crooked | second.crooked)
 
@@ -129,12 +126,14 @@ def _with_one_more(first: Group, second: Group, pairs: Mapping[int, int], defini
     return _with(first, node, _renamed(second.axis_maps[id(node)], pairs), definitions)
 
 
-def extended(group: Group, node: TraceNode, definitions: Definitions) -> Group | None:
+def extended(group: Group, node: TraceNode, definitions: Definitions, tuning: Tuning) -> Group | None:
     """`merge` of ``group`` and the fusible ``node`` alone, where that is plain: an elementwise node over the group's axes.
 
     The values that both know run along the same axes, so there is nothing to pair. None: only `merge` can say.
     """
-    if node.op.kind is not Kind.ELEMENTWISE or node.outs[0].aval.shape != group.sizes or len(group.nodes) >= MAX_NODES:
+    if node.op.kind is not Kind.ELEMENTWISE or node.outs[0].aval.shape != group.sizes:
+        return None
+    if len(group.nodes) >= tuning.max_kernel_nodes:
         return None
     frame = identity(len(group.sizes))
     for root, dims in definitions.reads(node):
@@ -142,12 +141,12 @@ def extended(group: Group, node: TraceNode, definitions: Definitions) -> Group |
         if known is not None and known[1] != compose(dims, frame):
             return None
     found = _with(group, node, frame, definitions)
-    return found if found is not None and len(found.external) <= MAX_STREAMS else None
+    return found if found is not None and len(found.external) <= tuning.max_kernel_operands else None
 
 
 def _with(group: Group, node: TraceNode, frame: AxisMap, definitions: Definitions) -> Group | None:
     """``group`` and ``node``, whose loop runs along ``frame``, all axes; None if the schedule has to be made anew."""
-    if definitions.position[id(node)] < definitions.position[id(group.nodes[-1])]:
+    if definitions.position[node] < definitions.position[group.nodes[-1]]:
         return None
     late, computed = group.schedule.epilogue_values, group.computed
     external = group.external

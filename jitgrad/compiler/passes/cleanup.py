@@ -1,49 +1,38 @@
-"""Dead code and common subexpressions: one loop each, no state, input untouched."""
+"""Removes nodes that nothing uses, and nodes that compute what another one computes."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value, exact
+from jitgrad.compiler.passes.rewriter import Rewriter
+from jitgrad.core.ir import Atom, Graph, TraceNode, exact
 
 
 def eliminate_dead(graph: Graph) -> Graph:
-    """Drop nodes nobody uses."""
-    live = set(map(id, graph.outputs))
-    kept = []
+    """Drop nodes whose results are not used."""
+    live: set[Atom] = set(graph.outputs)
+    used_nodes = []
     for node in reversed(graph.nodes):
-        if any(id(out) in live for out in node.outs):
-            kept.append(node)
-            live.update(map(id, node.ins))
-    return replace(graph, nodes=tuple(reversed(kept)))
+        if not live.isdisjoint(node.outs):
+            used_nodes.append(node)
+            live.update(node.ins)
+    return graph if len(used_nodes) == len(graph.nodes) else replace(graph, nodes=tuple(reversed(used_nodes)))
 
 
 def eliminate_common(graph: Graph) -> Graph:
-    """Compute what is written several times only once: same op, same operands, same attributes."""
-    seen: dict[Any, TraceNode] = {}
-    same: dict[int, Value] = {}
-
-    def canonical(atom: Atom) -> Atom:
-        return same.get(id(atom), atom) if isinstance(atom, Value) else atom
-
-    kept = []
-    for node in graph.nodes:
-        ins = tuple([same.get(id(atom), atom) for atom in node.ins])
-        key = (id(node.op), tuple([_key(a) for a in ins]), exact(node.attrs) if node.attrs else ())
+    """Compute once what several nodes compute with the same op, operands and attributes."""
+    new = Rewriter(graph)
+    first_with: dict[Any, TraceNode] = {}
+    for node in new.visit():
+        key = (node.op, node.ins, exact(node.attrs) if node.attrs else ())
         try:
-            first = seen.get(key)
-        except TypeError:  # an attribute that cannot be hashed: never merged
-            kept.append(replace(node, ins=ins))
-            continue
-        if first is None:
-            new = node if ins == node.ins else replace(node, ins=ins)
-            seen[key] = new
-            kept.append(new)
+            first = first_with.setdefault(key, node)
+        except TypeError:  # an attribute that cannot be hashed: the node is never merged
+            first = node
+        if first is node:
+            new.keep(node)
         else:
-            same.update({id(old): out for old, out in zip(node.outs, first.outs, strict=True)})
-    return replace(graph, nodes=tuple(kept), outputs=tuple(map(canonical, graph.outputs)))
-
-
-def _key(atom: Atom) -> Any:
-    return atom.key() if isinstance(atom, Literal) else id(atom)
+            for duplicate, value in zip(node.outs, first.outs, strict=True):
+                new.replace(duplicate, value)
+    return new.graph()

@@ -1,29 +1,33 @@
-"""Kernels that only move data: a copy to another place, and zeros for what nobody computes."""
+"""Kernels that only move data: a copy of a value to another place in memory, and zeros."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from jitgrad.compiler.compiler_ops import IDENTITY
 from jitgrad.compiler.passes.fuse import fuse
+from jitgrad.compiler.passes.rewriter import Rewriter
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Aval
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
-from jitgrad.core.op import REGISTRY, Kind
+from jitgrad.core.op import Kind
 from jitgrad.core.origin import Origin
-from jitgrad.ops.identity import IDENTITY
+from jitgrad.ops.movement import BROADCAST_TO
 
 
 def copying(atom: Atom, origin: Origin) -> TraceNode | None:
-    """A fused node that computes ``atom`` again, for another place; None if kernels do not handle its dtype."""
-    return _fused((), atom, origin)
+    """A fused node that copies ``atom``; None if kernels do not handle its dtype."""
+    new = Rewriter(Graph("copy", (atom,) if isinstance(atom, Value) else (), (), ()), origin)
+    return _fused(new, new.emit(IDENTITY, atom))
 
 
 def zeros_node(aval: Aval, origin: Origin) -> TraceNode | None:
-    """A fused node for zeros that look like ``aval``; None if kernels do not handle its dtype."""
+    """A fused node for zeros of the shape and dtype of ``aval``; None if kernels do not handle its dtype."""
+    new = Rewriter(Graph("copy", (), (), ()), origin)
     zero = Literal(aval.dtype.type(0).item(), aval.dtype)
-    spread = TraceNode(REGISTRY["broadcast_to"], (zero,), (Value(aval),), (("shape", aval.shape),), origin)
-    return _fused((spread,), spread.out, origin)
+    return _fused(new, new.emit(IDENTITY, new.emit(BROADCAST_TO, zero, shape=aval.shape)))
 
 
-def _fused(nodes: tuple[TraceNode, ...], atom: Atom, origin: Origin) -> TraceNode | None:
-    inputs = (atom,) if isinstance(atom, Value) and not nodes else ()
-    copy = TraceNode(IDENTITY, (atom,), (Value(atom.aval),), (), origin)
-    made = fuse(Graph("copy", inputs, (*nodes, copy), copy.outs)).nodes[-1]
-    return made if made.op.kind is Kind.FUSED else None
+def _fused(new: Rewriter, result: Value) -> TraceNode | None:
+    node = fuse(replace(new.graph(), outputs=(result,)), Tuning()).nodes[-1]  # no threshold matters to one loop
+    return node if node.op.kind is Kind.FUSED else None

@@ -1,101 +1,50 @@
-"""Products of matrices and vectors as multiplications and sums: memory bounds them, so they had better fuse."""
+"""Rewrites products of matrices and vectors as multiplications and sums, which fuse: memory bounds their time."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
-
-from jitgrad.core.aval import Aval, Dtype, Shape
-from jitgrad.core.ir import Atom, Graph, TraceNode, Value
-from jitgrad.core.op import REGISTRY
-from jitgrad.core.origin import Origin
+from jitgrad.compiler.passes.rewriter import Rewriter
+from jitgrad.compiler.tuning import Tuning
+from jitgrad.core.aval import Dtype, Shape
+from jitgrad.core.ir import Atom, Graph, TraceNode
 from jitgrad.eager.float16 import HALF, compute_dtype, in_kernels
+from jitgrad.ops.arithmetic import ASTYPE, MULTIPLY
+from jitgrad.ops.linalg import MATMUL
+from jitgrad.ops.movement import PERMUTE_DIMS, RESHAPE, SUM
 
-# bytes of a matrix: BLAS multiplies smaller ones by one row faster than a kernel sums columns (256 x 256: 10 us, 15 us)
-BEYOND_CACHE = 1 << 21
 
-
-def decompose_matvec(graph: Graph) -> Graph:
-    """Rewrite every ``matmul`` of the same float dtypes that uses each element of the larger operand, or each pair, once.
+def decompose_matvec(graph: Graph, tuning: Tuning) -> Graph:
+    """Rewrite every ``matmul`` of one float dtype that uses each element of the larger operand, or each pair, once.
 
     ``x @ w`` becomes ``sum(x * w, axis=1)``, ``w @ x`` becomes ``sum(w[:, newaxis] * x, axis=0)``, and a product of one
-    column and one row becomes ``column * row``; of batches likewise. Reading and writing take longer than the arithmetic.
-    As ordinary nodes the two products of a linear model and its gradient join what lies between them, and ``x`` is read
-    once for both.
+    column and one row becomes ``column * row``; likewise with batch axes. Reading and writing take longer than the
+    arithmetic. As ordinary nodes the two products of a linear model and its gradient fuse with the nodes between them,
+    and one kernel reads ``x`` once for both.
     """
-    if not any(node.op.name == "matmul" for node in graph.nodes):
+    if not any(node.op.contraction for node in graph.nodes):
         return graph
-    speller = _Speller()
-    nodes: dict[int, Atom] = {}
-    for node in graph.nodes:
-        ins = tuple(nodes.get(id(a), a) for a in node.ins)
-        found = speller.spelled(node, ins)
-        if found is None:
-            speller.append(node if ins == node.ins else replace(node, ins=ins))
+    new = _Decomposer(graph, tuning)
+    for node in new.visit():
+        result = new.decomposed(node) if node.op.contraction else None
+        if result is None:
+            new.keep(node)
         else:
-            nodes[id(node.out)] = found
-    outputs = tuple(nodes.get(id(a), a) for a in graph.outputs)
-    return replace(graph, nodes=tuple(speller.nodes), outputs=outputs)
+            new.replace(node.out, result)
+    return new.graph()
 
 
-class _Speller:
-    def __init__(self) -> None:
-        self.nodes: list[TraceNode] = []
-        self.made_by: dict[int, TraceNode] = {}
+class _Decomposer(Rewriter):
+    def __init__(self, graph: Graph, tuning: Tuning) -> None:
+        super().__init__(graph)
+        self.tuning = tuning
 
-    def append(self, node: TraceNode) -> None:
-        self.nodes.append(node)
-        self.made_by.update({id(out): node for out in node.outs})
-
-    def emit(self, name: str, ins: tuple[Atom, ...], attrs: Mapping[str, Any], origin: Origin) -> Atom:
-        op = REGISTRY[name]
-        aval = op.abstract([a.aval for a in ins], attrs)
-        assert isinstance(aval, Aval)
-        node = TraceNode(op, ins, (Value(aval),), tuple(sorted(attrs.items())), origin)
-        self.append(node)
-        return node.out
-
-    def shaped(self, atom: Atom, shape: Shape, origin: Origin) -> Atom:
-        """``atom`` with other axes of length 1; of what it is itself a reshape of, if that has the shape."""
-        source = atom
-        while source.aval.shape != shape and (maker := self.made_by.get(id(source))) is not None:
-            if not _keeps_order(maker):
-                return self.emit("reshape", (atom,), {"shape": shape}, origin)
-            source = maker.ins[0]
-        return source if source.aval.shape == shape else self.emit("reshape", (atom,), {"shape": shape}, origin)
-
-    def pays(self, ins: tuple[Atom, ...], column: bool) -> bool:
-        """Whether a product of one matrix or a batch of them with a ``column``, or with a row, had better be a kernel.
-
-        A sum along the rows of the matrix in memory always had, one over its columns only where BLAS waits for memory;
-        of many small matrices it is slower, and fuses with little.
-        """
-        matrix = ins[0] if column else ins[1]
-        axis, maker = matrix.aval.ndim - (1 if column else 2), self.made_by.get(id(matrix))
-        if maker is not None and maker.op.name == "permute_dims":
-            axis = maker.attr("axes")[axis]
-        if axis == matrix.aval.ndim - 1:
-            return True
-        if max(atom.aval.ndim for atom in ins) > 2:
-            return False
-        return column or matrix.aval.nbytes >= BEYOND_CACHE
-
-    def as_row(self, node: TraceNode, ins: tuple[Atom, ...]) -> Atom | None:
-        """A vector times a matrix as a product of two matrices, which needs no NumPy."""
-        if ins[0].aval.ndim != 1 or ins[1].aval.ndim != 2:
+    def decomposed(self, node: TraceNode) -> Atom | None:
+        """The result of ``node`` without a matrix product; None if BLAS computes it faster."""
+        if (sizes := _sizes(node)) is None:
             return None
-        row = self.shaped(ins[0], (1, ins[0].aval.size), node.origin)
-        return self.shaped(self.emit("matmul", (row, ins[1]), {}, node.origin), node.out.aval.shape, node.origin)
-
-    def spelled(self, node: TraceNode, ins: tuple[Atom, ...]) -> Atom | None:
-        """The result of ``node`` in other words, or None if it is a product in its own right."""
-        if node.op.name != "matmul" or (sizes := _sizes(node)) is None:
-            return None
-        (m, k, n), left, right = sizes, ins[0].aval.shape[:-2], ins[1].aval.shape[:-2]
-        dtype = node.out.aval.dtype
+        ins, (m, k, n) = node.ins, sizes
+        left, right, dtype = ins[0].aval.shape[:-2], ins[1].aval.shape[:-2], node.out.aval.dtype
         if k > 1 and (m, n) != (1, 1) and not self.pays(ins, n == 1):
-            return None if dtype == HALF else self.as_row(node, ins)
+            return None if dtype == HALF else self.as_row(node)
         # without the axes of length 1, which would hide that an operand is a permutation of something
         rows: Shape
         columns: Shape
@@ -106,20 +55,52 @@ class _Speller:
         else:
             rows, columns = (k, 1), (k, n)
         # NumPy's product of float16 matrices adds up float32 products
-        a = self.converted(self.shaped(ins[0], (*left, *rows), node.origin), compute_dtype(dtype), node.origin)
-        b = self.converted(self.shaped(ins[1], (*right, *columns), node.origin), compute_dtype(dtype), node.origin)
-        total = self.emit("multiply", (a, b), {}, node.origin)
+        a = self.converted(self.shaped(ins[0], (*left, *rows)), compute_dtype(dtype))
+        b = self.converted(self.shaped(ins[1], (*right, *columns)), compute_dtype(dtype))
+        total = self.emit(MULTIPLY, a, b)
         if k > 1:
-            axis = total.aval.ndim - (1 if n == 1 else 2)
-            total = self.emit("sum", (total,), {"axis": (axis,)}, node.origin)
-        return self.shaped(self.converted(total, dtype, node.origin), node.out.aval.shape, node.origin)
+            total = self.emit(SUM, total, axis=(total.aval.ndim - (1 if n == 1 else 2),))
+        return self.shaped(self.converted(total, dtype), node.out.aval.shape)
 
-    def converted(self, atom: Atom, dtype: Dtype, origin: Origin) -> Atom:
-        return atom if atom.aval.dtype == dtype else self.emit("astype", (atom,), {"dtype": dtype}, origin)
+    def pays(self, ins: tuple[Atom, ...], column: bool) -> bool:
+        """Whether a kernel computes products of matrices with a ``column``, or with a row, faster than BLAS.
+
+        A sum along the rows of the matrix in memory always does, one over its columns only if the matrix exceeds the
+        cache; of many small matrices it is slower, and fuses with little.
+        """
+        matrix = ins[0] if column else ins[1]
+        axis, producer = matrix.aval.ndim - (1 if column else 2), self.producer(matrix)
+        if producer is not None and producer.op is PERMUTE_DIMS:
+            axis = producer.attr("axes")[axis]
+        if axis == matrix.aval.ndim - 1:
+            return True
+        if max(atom.aval.ndim for atom in ins) > 2:
+            return False
+        return column or matrix.aval.nbytes >= self.tuning.min_column_sum_bytes
+
+    def as_row(self, node: TraceNode) -> Atom | None:
+        """A vector times a matrix as a product of two matrices, which needs no NumPy."""
+        vector, matrix = node.ins
+        if vector.aval.ndim != 1 or matrix.aval.ndim != 2:
+            return None
+        return self.shaped(self.emit(MATMUL, self.shaped(vector, (1, vector.aval.size)), matrix), node.out.aval.shape)
+
+    def shaped(self, atom: Atom, shape: Shape) -> Atom:
+        """``atom`` with other axes of length 1: the value it is a reshape of, if that has the shape."""
+        source = atom
+        while source.aval.shape != shape:
+            producer = self.producer(source)
+            if producer is None or not _keeps_order(producer):
+                return self.emit(RESHAPE, atom, shape=shape)
+            source = producer.ins[0]
+        return source
+
+    def converted(self, atom: Atom, dtype: Dtype) -> Atom:
+        return atom if atom.aval.dtype == dtype else self.emit(ASTYPE, atom, dtype=dtype)
 
 
 def _sizes(node: TraceNode) -> tuple[int, int, int] | None:
-    """Rows, inner size and columns of a ``matmul`` that is to be spelled; None for one that is not."""
+    """Rows, inner size and columns of a ``matmul`` to decompose; None for any other."""
     x, y, out = node.ins[0].aval, node.ins[1].aval, node.out.aval
     if x.dtype.kind != "f" or not x.dtype == y.dtype == out.dtype or (out.dtype == HALF and not in_kernels()):
         return None
@@ -132,8 +113,8 @@ def _sizes(node: TraceNode) -> tuple[int, int, int] | None:
 
 def _keeps_order(node: TraceNode) -> bool:
     """Whether the elements of ``node``'s result follow each other as those of its operand do."""
-    if node.op.name == "permute_dims":
+    if node.op is PERMUTE_DIMS:
         shape = node.ins[0].aval.shape
         long = [axis for axis in node.attr("axes") if shape[axis] != 1]
         return long == sorted(long)
-    return node.op.name in ("reshape", "expand_dims", "squeeze")
+    return node.op.keeps_order

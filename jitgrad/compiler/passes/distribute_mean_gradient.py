@@ -1,39 +1,38 @@
-"""The gradient through a subtracted mean, without waiting for the last of what it sums."""
+"""Sums the terms of a gradient through a subtracted mean apart, so that the sum waits for no other sum."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
-from jitgrad.core.aval import Aval
-from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value, users
-from jitgrad.core.op import REGISTRY, Kind
+from jitgrad.compiler.passes.rewriter import Rewriter
+from jitgrad.compiler.tuning import Tuning
+from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
+from jitgrad.core.op import Kind, OpDef
+from jitgrad.ops.arithmetic import ADD, DIVIDE, MULTIPLY, NEGATIVE, SUBTRACT
+from jitgrad.ops.movement import EXPAND_DIMS, SQUEEZE, SUM
 
-MAX_TERMS = 4  # each distinct one is another sum in an earlier sweep
-SPLIT_STEPS = 16 * MAX_TERMS  # sums, negatives and scalings looked at for one sum
 
-
-def distribute_mean_gradient(graph: Graph) -> Graph:
+def distribute_mean_gradient(graph: Graph, tuning: Tuning) -> Graph:
     """Where ``t - mean(t)`` is needed and ``t = a * s + b * u`` with one ``s`` and ``u`` a row, sum ``a`` and ``b``.
 
-    So it is in the backward pass of every normalisation: ``s`` and ``u`` come from sums over the row themselves, and
-    ``sum(t)`` would have to wait for them; ``sum(a) * s + sum(b) * u`` does not. The row is swept once less, or, where it
-    lies across memory, read once less.
+    The backward pass of every normalisation has this form: ``s`` and ``u`` depend on sums over the row themselves, and
+    ``sum(t)`` would have to wait for them; ``sum(a) * s + sum(b) * u`` does not. The kernel sweeps the row once less,
+    or reads it once less if its elements are apart in memory.
 
     The sum of the terms is off by roundings of ``a * s``, which is more than those of a sum of ``t`` if the terms cancel.
     Hence only where every use adds the mean to ``t`` again, which has these roundings in each of its elements.
     """
-    if not any(node.op.name == "sum" for node in graph.nodes):
+    if not any(node.op is SUM for node in graph.nodes):
         return graph
-    maker = _Maker(graph)
-    for node in graph.nodes:
-        terms = maker.terms_of(node)
+    new = _MeanGradient(graph, tuning.max_gradient_terms)
+    for node in new.visit():
+        terms = new.terms_of(node) if node.op is SUM else []
         if terms:
-            maker.spell(node, terms)
+            new.distribute(node, terms)
         else:
-            maker.nodes.append(node)
-    return replace(graph, nodes=tuple(maker.nodes)) if maker.changed else graph
+            new.keep(node)
+    return new.graph()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,36 +40,31 @@ class _Term:
     """``leaf``, then multiplied or divided by each of ``factors``, which are the same all along a row; or its negative."""
 
     leaf: Value
-    factors: tuple[tuple[str, Atom], ...] = ()
+    factors: tuple[tuple[OpDef, Atom], ...] = ()
     negative: bool = False
 
     def negated(self) -> _Term:
         return replace(self, negative=not self.negative)
 
 
-class _Maker:
-    def __init__(self, graph: Graph) -> None:
-        self.nodes: list[TraceNode] = []
-        self.changed = False
-        self.made_by = {id(out): node for node in graph.nodes for out in node.outs}
-        self.users = users(graph)
-        self.results = {id(a) for a in graph.outputs}
-        self.depth: dict[int, int] = {}  # how many reductions lie behind a value, one after the other
+class _MeanGradient(Rewriter):
+    def __init__(self, graph: Graph, max_terms: int) -> None:
+        super().__init__(graph)
+        self.max_terms = max_terms
+        self.depth: dict[Atom, int] = {}  # the longest chain of reductions that a value depends on
         for node in graph.nodes:
-            behind = max((self.depth.get(id(a), 0) for a in node.ins), default=0)
+            behind = max((self.depth.get(a, 0) for a in node.ins), default=0)
             for out in node.outs:
-                self.depth[id(out)] = behind + (node.op.kind is Kind.REDUCE)
+                self.depth[out] = behind + (node.op.kind is Kind.REDUCE)
 
     def terms_of(self, node: TraceNode) -> list[_Term]:
         """The terms to sum instead of what ``node`` sums; none if it stays."""
-        if node.op.name != "sum":
-            return []
         (x,), dtype = node.ins, node.out.aval.dtype
         if not isinstance(x, Value) or x.aval.dtype != dtype or dtype.kind != "f" or x.aval.size == 0:
             return []
         terms = self.split(x, node.attr("axis"))
-        sooner = max(self.depth.get(id(t.leaf), 0) for t in terms) < self.depth.get(id(x), 0)
-        few = len({id(t.leaf) for t in terms}) <= MAX_TERMS
+        sooner = max(self.depth.get(t.leaf, 0) for t in terms) < self.depth.get(x, 0)
+        few = len({t.leaf for t in terms}) <= self.max_terms
         return terms if sooner and few and self.only_shifts(node) else []
 
     def split(self, x: Value, axes: tuple[int, ...]) -> list[_Term]:
@@ -80,7 +74,7 @@ class _Maker:
         """
         terms: list[_Term] = []
         waiting = [_Term(x)]
-        for _ in range(SPLIT_STEPS):
+        for _ in range(16 * self.max_terms):  # sums, negatives and scalings
             parts = self.parts(term := waiting.pop(), axes)
             if parts:
                 waiting += reversed(parts)
@@ -93,82 +87,73 @@ class _Maker:
     def parts(self, term: _Term, axes: tuple[int, ...]) -> list[_Term]:
         """``term`` taken apart by the op that computes its leaf; empty if that op does not sum or scale."""
         x = term.leaf
-        node = self.made_by.get(id(x))
+        node = self.source.producer(x)
         if node is None or node.op.kind is not Kind.ELEMENTWISE:
             return []
         like = [a for a in node.ins if isinstance(a, Value) and a.aval == x.aval]
-        name = node.op.name
-        if name in ("add", "subtract") and len(like) == 2:
+        op = node.op
+        if op in (ADD, SUBTRACT) and len(like) == 2:
             right = replace(term, leaf=like[1])
-            return [replace(term, leaf=like[0]), right.negated() if name == "subtract" else right]
-        if name == "negative":
+            return [replace(term, leaf=like[0]), right.negated() if op is SUBTRACT else right]
+        if op is NEGATIVE:
             return [replace(term, leaf=like[0]).negated()]
-        if name in ("multiply", "divide") and len(like) == 1:
+        if op in (MULTIPLY, DIVIDE) and len(like) == 1:
             first = node.ins[0] is like[0]
             factor = node.ins[first]
-            if (first or name == "multiply") and _constant(factor, x, axes):
-                return [replace(term, leaf=like[0], factors=((name, factor), *term.factors))]
+            if (first or op is MULTIPLY) and _constant(factor, x, axes):
+                return [replace(term, leaf=like[0], factors=((op, factor), *term.factors))]
         return []
 
     def only_shifts(self, node: TraceNode) -> bool:
-        """Whether all that becomes of a sum is a number, for each row, added to what was summed."""
+        """Whether a sum is used only as a number, for each row, that is added to the summed value."""
         x = node.ins[0]
-        while (maker := self.made_by.get(id(x))) is not None and maker.op.name == "negative":
-            x = maker.ins[0]
-        found = list(self.ends(node.out))
-        return bool(found) and all(user is not None and self.adds_to(user, x) for user in found)
+        while (producer := self.source.producer(x)) is not None and producer.op is NEGATIVE:
+            x = producer.ins[0]
+        uses = list(self.uses(node.out))
+        return bool(uses) and all(user is not None and self.adds_to(user, x) for user in uses)
 
-    def ends(self, value: Value) -> Iterator[TraceNode | None]:
+    def uses(self, value: Value) -> Iterator[TraceNode | None]:
         """The nodes that use ``value``, beyond those that only scale or move it; None for a result of the program."""
-        if id(value) in self.results:
+        if value in self.source.outputs:
             yield None
-        for user in self.users.get(id(value), ()):
-            scales = user.op.name in ("multiply", "divide") and isinstance(user.ins[1], Literal)
-            if scales or user.op.name == "negative" or user.op.kind is Kind.MOVEMENT:
-                yield from self.ends(user.out)
+        for user in self.source.users(value):
+            scales = user.op in (MULTIPLY, DIVIDE) and isinstance(user.ins[1], Literal)
+            if scales or user.op is NEGATIVE or user.op.kind is Kind.MOVEMENT:
+                yield from self.uses(user.out)
             else:
                 yield user
 
     def adds_to(self, user: TraceNode, x: Atom) -> bool:
         """Whether ``user`` adds to, or subtracts from, a sum with ``x`` among its terms."""
-        if user.op.name not in ("add", "subtract"):
+        if user.op not in (ADD, SUBTRACT):
             return False
         reached, waiting = 0, [a for a in user.ins if a.aval == user.out.aval]
-        while waiting and (reached := reached + 1) <= 2 * MAX_TERMS:
+        while waiting and (reached := reached + 1) <= 2 * self.max_terms:
             atom = waiting.pop()
             if atom is x:
                 return True
-            maker = self.made_by.get(id(atom))
-            if maker is not None and maker.op.name in ("add", "subtract", "negative"):
-                waiting += [a for a in maker.ins if a.aval == atom.aval]
+            producer = self.source.producer(atom)
+            if producer is not None and producer.op in (ADD, SUBTRACT, NEGATIVE):
+                waiting += [a for a in producer.ins if a.aval == atom.aval]
         return False
 
-    def spell(self, node: TraceNode, terms: list[_Term]) -> None:
-        """Write ``node`` as the sum of its ``terms``, scaled once they are summed."""
-        self.changed = True
-        axes = {"axis": node.attr("axis")}
-        sums: dict[int, Value] = {}
+    def distribute(self, node: TraceNode, terms: list[_Term]) -> None:
+        """Emit ``node`` as the sum of its ``terms``, each scaled after it is summed."""
+        axis = node.attr("axis")
+        sums: dict[Value, Value] = {}
         total: Value | None = None
         for term in terms:
-            if id(term.leaf) not in sums:
-                summed = self.emit(node, "sum", (term.leaf,), axes)
-                sums[id(term.leaf)] = self.emit(node, "expand_dims", (summed,), axes)
-            part = sums[id(term.leaf)]
-            for name, factor in term.factors:
-                part = self.emit(node, name, (part, factor))
+            if term.leaf not in sums:
+                sums[term.leaf] = self.emit(EXPAND_DIMS, self.emit(SUM, term.leaf, axis=axis), axis=axis)
+            part = sums[term.leaf]
+            for op, factor in term.factors:
+                part = self.emit(op, part, factor)
             if total is None:
-                total = self.emit(node, "negative", (part,)) if term.negative else part
+                total = self.emit(NEGATIVE, part) if term.negative else part
             else:
-                total = self.emit(node, "subtract" if term.negative else "add", (total, part))
+                total = self.emit(SUBTRACT if term.negative else ADD, total, part)
         assert total is not None
-        self.nodes.append(replace(node, op=REGISTRY["squeeze"], ins=(total,)))
-
-    def emit(self, node: TraceNode, name: str, ins: tuple[Atom, ...], attrs: Mapping[str, Any] | None = None) -> Value:
-        op = REGISTRY[name]
-        aval = op.abstract([a.aval for a in ins], attrs or {})
-        assert isinstance(aval, Aval)
-        self.nodes.append(TraceNode(op, ins, (Value(aval),), tuple((attrs or {}).items()), node.origin))
-        return self.nodes[-1].out
+        self.define(node.out, SQUEEZE, total, axis=axis)
 
 
 def _constant(factor: Atom, x: Value, axes: tuple[int, ...]) -> bool:

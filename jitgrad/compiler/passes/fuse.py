@@ -1,4 +1,4 @@
-"""Group the joint graph into kernels: convex sets of nodes that one loop nest can run."""
+"""Groups the nodes of a program into kernels: convex sets of nodes that one loop nest can run."""
 
 from __future__ import annotations
 
@@ -6,25 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
-from jitgrad.compiler.fusion.axis_maps import RENAMING, Definitions
+from jitgrad.compiler.compiler_ops import FUSED
+from jitgrad.compiler.fusion.axis_maps import Definitions
 from jitgrad.compiler.fusion.group import Group, is_fusible, why_not_fusible
 from jitgrad.compiler.fusion.merge import extended, merge, single
 from jitgrad.compiler.passes.cleanup import eliminate_dead
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.errors import VerifyError
-from jitgrad.core.ir import Atom, Graph, TraceNode, Value, evaluate
-from jitgrad.core.op import Kind, OpDef
-from jitgrad.eager.interpreter import run_on_arrays
-
-FUSED = OpDef(
-    name="fused",
-    kind=Kind.FUSED,
-    operands=("inputs",),
-    attrs=("body", "group"),
-    variadic=True,
-    multiple=True,
-    eager=lambda *arrays, body, group: evaluate(body, arrays, run_on_arrays),
-    abstract=lambda avals, attrs: tuple(value.aval for value in attrs["body"].outputs),
-)
+from jitgrad.core.ir import Atom, Graph, TraceNode, Value
+from jitgrad.core.op import Kind
 
 
 @dataclass(eq=False, slots=True)
@@ -57,19 +47,18 @@ class Fuser:
     two, so the cluster graph stays acyclic (convexity).
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, tuning: Tuning) -> None:
+        self.graph, self.tuning = graph, tuning
         self.definitions = Definitions(graph)
-        self.defined_by = self.definitions.by_value
         self.clusters: list[_Cluster] = []
         self.live: dict[int, _Cluster] = {}  # by number; those not merged into another
-        self.home: dict[int, int] = {}  # id of a value -> number of the cluster that computes it
+        self.home: dict[Value, int] = {}  # the number of the cluster that computes a value
         self.refusals: list[Refusal] = []
-        self._roots: dict[int, list[Value]] = {}
+        self._roots: dict[TraceNode, list[Value]] = {}
 
     def run(self) -> None:
         for position, node in enumerate(self.graph.nodes):
-            if node.op.name not in RENAMING:
+            if not node.op.renames:
                 self.place(position, node)
         self.merge_siblings()
 
@@ -82,14 +71,14 @@ class Fuser:
         return cluster
 
     def roots(self, node: TraceNode) -> list[Value]:
-        """What ``node`` reads, seen through renaming movement."""
-        known = self._roots.get(id(node))
+        """The values that ``node`` reads, seen through renaming movement."""
+        known = self._roots.get(node)
         if known is None:
             if node.op.kind is Kind.ELEMENTWISE or node.op.kind is Kind.REDUCE:
                 found = [root for root, _ in self.definitions.reads(node)]
             else:
                 found = [self.definitions.resolve(atom).root for atom in node.ins]
-            known = self._roots[id(node)] = [root for root in found if isinstance(root, Value)]
+            known = self._roots[node] = [root for root in found if isinstance(root, Value)]
         return known
 
     def place(self, position: int, node: TraceNode) -> None:
@@ -102,7 +91,7 @@ class Fuser:
         self.clusters.append(new)
         self.live[new.number] = new
         for out in node.outs:
-            self.home[id(out)] = new.number
+            self.home[out] = new.number
         self.precede(new, producers)
         for number in sorted(producers, reverse=True):
             self.try_merge(self.find(number), self.find(new.number), producers[number], node, group)
@@ -113,26 +102,28 @@ class Fuser:
         """The numbers of the clusters that compute what ``node`` reads, with the last such node of each."""
         found: dict[int, TraceNode] = {}
         for root in self.roots(node):
-            number = self.home.get(id(root))
+            number = self.home.get(root)
             if number is not None:
-                found[self.find(number).number] = self.defined_by[id(root)]
+                producer = self.graph.producer(root)
+                assert producer is not None
+                found[self.find(number).number] = producer
         return found
 
     def append(self, cluster: _Cluster, node: TraceNode) -> bool:
         """Put ``node`` at the end of the only ``cluster`` it reads from, if that is plain: most nodes of a long chain."""
-        group = extended(cluster.group, node, self.definitions) if cluster.group is not None else None
+        group = extended(cluster.group, node, self.definitions, self.tuning) if cluster.group is not None else None
         if group is None:
             return False
         cluster.group = group
         cluster.nodes.append(node)
-        self.home[id(node.outs[0])] = cluster.number
+        self.home[node.outs[0]] = cluster.number
         return True
 
     def forget(self, newest: _Cluster) -> None:
         """Drop the newest cluster, now part of another, so that ancestor sets stay as short as there are clusters."""
         home = self.find(newest.number)
         for node in newest.nodes:
-            self.home.update({id(out): home.number for out in node.outs})
+            self.home.update(dict.fromkeys(node.outs, home.number))
         for number in newest.before:
             self.clusters[number].after.discard(newest.number)
             self.clusters[number].after.add(home.number)
@@ -157,7 +148,7 @@ class Fuser:
         elif self.path_between(a, b):
             reason = "another step must run between them"
         else:
-            reason = merge(a.group, b.group, self.definitions)
+            reason = merge(a.group, b.group, self.definitions, self.tuning)
         if isinstance(reason, str):
             self.refusals.append(Refusal(producer, consumer, reason))
             return False
@@ -202,12 +193,12 @@ class Fuser:
 
     def merge_siblings(self) -> None:
         """Merge clusters that read the same large array and could read it together."""
-        readers: dict[int, list[int]] = {}
+        readers: dict[Value, list[int]] = {}
         for cluster in self.clusters:
             if cluster.merged_into is None and cluster.group is not None:
-                for root in {id(r): r for node in cluster.nodes for r in self.roots(node)}.values():
+                for root in dict.fromkeys(r for node in cluster.nodes for r in self.roots(node)):
                     if root.aval.size > 1:
-                        readers.setdefault(id(root), []).append(cluster.number)
+                        readers.setdefault(root, []).append(cluster.number)
         for numbers in readers.values():
             for first, second in zip(numbers, numbers[1:], strict=False):
                 self.merge_pair(self.find(first), self.find(second))
@@ -219,7 +210,7 @@ class Fuser:
             return  # producer and consumer: decided when the consumer was placed
         first, second = (a, b) if a.number < b.number else (b, a)
         assert first.group is not None and second.group is not None
-        merged = merge(first.group, second.group, self.definitions)
+        merged = merge(first.group, second.group, self.definitions, self.tuning)
         if isinstance(merged, Group):
             self.join(first, second, merged)
         else:
@@ -244,9 +235,9 @@ class Fuser:
         return sorted(self.live.values(), key=lambda cluster: (sweep[cluster.number], cluster.position))
 
 
-def fuse(graph: Graph) -> Graph:
+def fuse(graph: Graph, tuning: Tuning) -> Graph:
     """Replace every group of fusible nodes by one ``fused`` node that holds their graph and their loop plan."""
-    fuser = Fuser(graph)
+    fuser = Fuser(graph, tuning)
     fuser.run()
     return build(fuser)
 
@@ -256,15 +247,16 @@ def build(fuser: Fuser) -> Graph:
     graph = fuser.graph
     used = _used_outside(fuser)
     nodes: list[TraceNode] = []
-    placed: set[int] = {id(v) for v in graph.inputs}
+    placed: set[Atom] = set(graph.inputs)
 
     def view(atom: Atom) -> None:
         """Emit the renaming movement behind ``atom``, once."""
         chain = []
-        while isinstance(atom, Value) and id(atom) not in placed:
-            node = fuser.defined_by[id(atom)]
+        while isinstance(atom, Value) and atom not in placed:
+            node = graph.producer(atom)
+            assert node is not None
             chain.append(node)
-            placed.add(id(atom))
+            placed.add(atom)
             atom = node.ins[0]
         nodes.extend(reversed(chain))
 
@@ -274,44 +266,43 @@ def build(fuser: Fuser) -> Graph:
             for atom in node.ins:
                 view(atom)
             nodes.append(node)
-            placed.update(map(id, node.outs))
+            placed.update(node.outs)
         else:
             fused = fused_node(cluster.group, used, fuser)
             nodes.append(fused)
-            placed.update(map(id, fused.outs))
+            placed.update(fused.outs)
     for atom in graph.outputs:
         view(atom)
     return eliminate_dead(replace(graph, nodes=tuple(nodes)))
 
 
-def _used_outside(fuser: Fuser) -> set[int]:
-    """Ids of values that must be in memory: read by another cluster, or results of the program."""
-    used = {id(fuser.definitions.resolve(a).root) for a in fuser.graph.outputs}
+def _used_outside(fuser: Fuser) -> set[Atom]:
+    """Values that must be in memory: read by another cluster, or results of the program."""
+    used = {fuser.definitions.resolve(a).root for a in fuser.graph.outputs}
     for cluster in fuser.clusters:
         if cluster.merged_into is None:
             for node in cluster.nodes:
                 for root in fuser.roots(node):
-                    if id(root) not in fuser.home or fuser.find(fuser.home[id(root)]) is not cluster:
-                        used.add(id(root))
+                    if root not in fuser.home or fuser.find(fuser.home[root]) is not cluster:
+                        used.add(root)
     return used
 
 
-def fused_node(group: Group, used: set[int], fuser: Fuser) -> TraceNode:
+def fused_node(group: Group, used: set[Atom], fuser: Fuser) -> TraceNode:
     """One node for ``group``; its body holds the renaming movement inside it too."""
-    inside = {id(node.out) for node in group.nodes}
+    emitted: set[Atom] = {node.out for node in group.nodes}
     body: list[TraceNode] = []
-    inputs: dict[int, Value] = {}
-    emitted: set[int] = set()
+    inputs: dict[Value, None] = {}
 
     def need(atom: Atom) -> None:
         chain = []
-        while isinstance(atom, Value) and id(atom) not in emitted and id(atom) not in inside:
-            node = fuser.defined_by.get(id(atom))
-            if node is None or node.op.name not in RENAMING:
-                inputs.setdefault(id(atom), atom)
+        while isinstance(atom, Value) and atom not in emitted:
+            node = fuser.graph.producer(atom)
+            if node is None or not node.op.renames:
+                inputs[atom] = None
                 break
             chain.append(node)
-            emitted.add(id(atom))
+            emitted.add(atom)
             atom = node.ins[0]
         body.extend(reversed(chain))
 
@@ -319,8 +310,7 @@ def fused_node(group: Group, used: set[int], fuser: Fuser) -> TraceNode:
         for atom in node.ins:
             need(atom)
         body.append(node)
-        emitted.add(id(node.out))
-    outs = tuple(node.out for node in group.nodes if id(node.out) in used)
+    outs = tuple(node.out for node in group.nodes if node.out in used)
     name = "_".join(node.op.name for node in group.nodes[:6]) + ("_etc" if len(group.nodes) > 6 else "")
-    graph = Graph(name, tuple(inputs.values()), tuple(body), outs)
-    return TraceNode(FUSED, tuple(inputs.values()), outs, (("body", graph), ("group", group)), group.nodes[0].origin)
+    graph = Graph(name, tuple(inputs), tuple(body), outs)
+    return TraceNode(FUSED, tuple(inputs), outs, (("body", graph), ("group", group)), group.nodes[0].origin)

@@ -1,8 +1,8 @@
-"""Transposed matrices that many small products multiply by, brought into order once.
+"""Copies a transposed matrix into row order where many small products multiply by it.
 
 The gradient of ``h @ w`` is ``d @ w.T``, and a loop over time computes one for every step. BLAS has kernels for small
-products that copy nothing, but hardly any for a transposed right matrix: it turns ``w`` again for every product. A turned
-copy takes as long as one of them (32 x 192 times 192 x 64: 22 us, and 8 with the copy).
+products that copy nothing, but hardly any for a transposed right matrix: it transposes ``w`` again for every product.
+The copy takes as long as one product (32 x 192 times 192 x 64: 22 us, and 8 us with the copy).
 """
 
 from __future__ import annotations
@@ -10,31 +10,32 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+from jitgrad.compiler.compiler_ops import IDENTITY
 from jitgrad.compiler.passes.batch_products import is_product
-from jitgrad.core.ir import Graph, TraceNode, Value
-from jitgrad.ops.identity import IDENTITY
-
-LEAST_PRODUCTS = 4
-MOST_WORK = 1 << 20  # multiplications: larger products turn their matrix in a small part of their time
-
-
-def materialize_transposes(graph: Graph) -> Graph:
-    """Copy a transposed matrix into the order of its rows where it is the right operand of many small products."""
-    uses = Counter(id(node.ins[1]) for node in graph.nodes if _is_small(node))
-    copies: dict[int, Value] = {}  # by the id of what was copied
-    nodes: list[TraceNode] = []
-    for node in graph.nodes:
-        if copies and _is_small(node) and id(node.ins[1]) in copies:
-            node = replace(node, ins=(node.ins[0], copies[id(node.ins[1])]))
-        nodes.append(node)
-        if node.op.name == "permute_dims" and uses[id(node.out)] >= LEAST_PRODUCTS:
-            copies[id(node.out)] = copy = Value(node.out.aval)
-            nodes.append(TraceNode(IDENTITY, (node.out,), (copy,), (), node.origin))
-    return replace(graph, nodes=tuple(nodes)) if copies else graph
+from jitgrad.compiler.passes.rewriter import Rewriter
+from jitgrad.compiler.tuning import Tuning
+from jitgrad.core.ir import Atom, Graph, TraceNode
+from jitgrad.ops.movement import PERMUTE_DIMS
 
 
-def _is_small(node: TraceNode) -> bool:
+def materialize_transposes(graph: Graph, tuning: Tuning) -> Graph:
+    """Copy a transposed matrix that is the right operand of many small products."""
+    uses = Counter(node.ins[1] for node in graph.nodes if _is_small_product(node, tuning))
+    if not uses:
+        return graph
+    new = Rewriter(graph)
+    copies: dict[Atom, Atom] = {}
+    for node in new.visit():
+        if copies and node.op.contraction and node.ins[1] in copies and _is_small_product(node, tuning):
+            node = replace(node, ins=(node.ins[0], copies[node.ins[1]]))
+        new.keep(node)
+        if node.op is PERMUTE_DIMS and uses[node.out] >= tuning.min_transposed_products:
+            copies[node.out] = new.emit(IDENTITY, node.out)
+    return new.graph()
+
+
+def _is_small_product(node: TraceNode, tuning: Tuning) -> bool:
     if not is_product(node):
         return False
     (m, k), n = node.ins[0].aval.shape, node.ins[1].aval.shape[1]
-    return m * k * n <= MOST_WORK
+    return m * k * n <= tuning.max_transposed_work

@@ -1,70 +1,64 @@
-"""Which axes are so short that what runs along them is better computed in pieces, and why it should be."""
+"""Chooses the short axes along which values are computed piece by piece."""
 
 from __future__ import annotations
 
 from math import prod
 
 from jitgrad.compiler.cost import expensive
-from jitgrad.compiler.fusion.axis_maps import NONE, RENAMING, AxisMap, Definitions
+from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions
 from jitgrad.compiler.passes.axis_unroller import AxisUnroller, aligned, is_disjoint_fold, is_divisible
-from jitgrad.compiler.passes.canonicalize_reductions import MIN_LANES
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Shape
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind
+from jitgrad.ops.convolution import UNFOLD
+from jitgrad.ops.movement import BROADCAST_TO, RESHAPE
 
-# At most so many pieces of one value (a window of 3x3x3), each of at least so many elements, and so many ops in all.
-MAX_PIECES = 27
-LEAST_PIECE = 16
-MAX_NODES = 512
-
-# Read so many times, an array is worth a copy whose elements lie side by side.
-REPEATED = 8
-
-Axis = tuple[int, int]  # id of a value, or of the node that reduces it; the axis there
+Axis = tuple[Atom | TraceNode, int]  # a value, or the node that reduces it; the axis there
 
 
-def unroll_axes(graph: Graph) -> Graph:
+def unroll_axes(graph: Graph, tuning: Tuning) -> Graph:
     """``max(x, axis=(1, 3))`` of ``x[n,2,m,2]`` becomes ``maximum`` of four slices ``x[:, i, :, j]``.
 
-    Likewise ``sum(d * d, axis=2)`` of ``d[n,n,3]``, with all that runs along this axis, if it is summed over one of the
-    others, too: no loop nest has reductions over several of its axes. The loops are over the other axes then.
+    Likewise ``sum(d * d, axis=2)`` of ``d[n,n,3]``, with all values that have this axis, if another sum is over one of the
+    other axes: no loop nest has reductions over several of its axes. The loops are then over the other axes.
     """
-    if not any(node.op.kind is Kind.REDUCE or node.op.name == "broadcast_to" for node in graph.nodes):
+    if not any(node.op.kind is Kind.REDUCE or node.op is BROADCAST_TO for node in graph.nodes):
         return graph
-    if not any(1 < n <= MAX_PIECES for node in graph.nodes for v in (*node.ins, node.out) for n in v.aval.shape):
+    if not any(1 < n <= tuning.max_pieces for node in graph.nodes for v in (*node.ins, node.out) for n in v.aval.shape):
         return graph
-    axes = _Axes(graph)
+    axes = _Axes(graph, tuning)
     if not (cut := axes.chosen()):
         return graph
 
     def is_cut(value: Value, k: int) -> bool:
-        return axes.find((id(value), k)) in cut
+        return axes.find((value, k)) in cut
 
     def is_cut_in(node: TraceNode, k: int) -> bool:
-        return axes.find((id(node), k)) in cut
+        return axes.find((node, k)) in cut
 
-    return AxisUnroller(is_cut, is_cut_in, axes.repeated).run(graph)
+    return AxisUnroller(graph, is_cut, is_cut_in, axes.repeated).run()
 
 
 class _Axes:
-    """The axes of all values that are computed in loops; those along which one loop would run are the same axis."""
+    """The axes of all values that loops compute; axes along which one loop would run are the same axis."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, tuning: Tuning) -> None:
+        self.tuning = tuning
         self.nodes = [node for node in graph.nodes if is_divisible(node)]
-        self.computed = {id(node.out) for node in self.nodes}
-        unfolded = [node.out for node in graph.nodes if node.op.name == "unfold"]
-        self.computed |= set(map(id, unfolded))
+        unfolded = [node.out for node in graph.nodes if node.op is UNFOLD]
+        self.computed: set[Atom] = {*[node.out for node in self.nodes], *unfolded}
         self.parent: dict[Axis, Axis] = {}
         for node in self.nodes:
             self.connect(node)
-        self.windows = {self.find((id(v), k)) for v in unfolded for k in (v.aval.ndim - 4, v.aval.ndim - 3)}
+        self.windows = {self.find((v, k)) for v in unfolded for k in (v.aval.ndim - 4, v.aval.ndim - 3)}
         self.graph, self.definitions = graph, Definitions(graph)
-        self.repeated = {  # ids of arrays of which every element is read for many elements of some result
-            id(read.root)
+        self.repeated: set[Atom] = {  # arrays of which every element is read for many elements of some result
+            read.root
             for node in self.nodes
             if node.op.kind is Kind.ELEMENTWISE
             for read in self.definitions.reads(node)
-            if read.root.aval.size * REPEATED <= node.out.aval.size
+            if read.root.aval.size * tuning.repeated_reads <= node.out.aval.size
         }
 
     def find(self, key: Axis) -> Axis:
@@ -81,74 +75,72 @@ class _Axes:
         if node.op.kind is Kind.REDUCE:
             kept = _kept(node)
             for k, axis in enumerate(kept):
-                self.join((id(out), k), (id(node), axis))
+                self.join((out, k), (node, axis))
             maps = [tuple(range(node.ins[0].aval.ndim))]
         else:
             maps = [() if isinstance(a, Literal) else aligned(node, k) for k, a in enumerate(node.ins)]
         loop, _ = self.loop(node)
         for atom, axes in zip(node.ins, maps, strict=True):
-            if id(atom) in self.computed:
+            if atom in self.computed:
                 for k, axis in enumerate(axes):
                     if axis != NONE and atom.aval.shape[k] != 1:
-                        self.join((id(atom), k), (loop, axis))
+                        self.join((atom, k), (loop, axis))
 
     def chosen(self) -> set[Axis]:
         """The axes to cut."""
-        found, streamed = set[Axis](), self.streamed()
-        behind: dict[int, frozenset[int]] = {}  # per value: which reductions of short rows it depends on
-        rows: dict[int, TraceNode] = {}
+        cut, streamed = set[Axis](), self.streamed()
+        behind: dict[Atom, frozenset[TraceNode]] = {}  # the reductions of short rows that a value depends on
         for node in self.nodes:
-            before = frozenset[int]().union(*[behind.get(id(a), ()) for a in node.ins])
+            before = frozenset[TraceNode]().union(*[behind.get(a, ()) for a in node.ins])
             if node.op.kind is Kind.REDUCE:
-                found |= self.wanted(node)
-                for key in before:
-                    if self.splits(node, rows[key]):
-                        found |= self.reduced(rows[key])
-                if _is_short_row(node):
+                cut |= self.wanted(node)
+                for row in before:
+                    if self.splits(node, row):
+                        cut |= self.reduced(row)
+                if self.is_short_row(node):
                     if self.reduced(node).isdisjoint(streamed):
-                        found |= self.reduced(node)
-                    rows[id(node)] = node
-                    before |= {id(node)}
+                        cut |= self.reduced(node)
+                    before |= {node}
             if before:
-                behind[id(node.out)] = before
-        for atom in self.laid_out():
-            found |= self.repeating(atom)
+                behind[node.out] = before
+        for atom in self.stored():
+            cut |= self.repeating(atom)
         for node in self.graph.nodes:
             if is_disjoint_fold(node):
                 (x,) = node.ins
-                found |= {self.find((id(x), k)) for k in (x.aval.ndim - 4, x.aval.ndim - 3)}
-        return self.affordable(found - self.counted()) if found else found
+                cut |= {self.find((x, k)) for k in (x.aval.ndim - 4, x.aval.ndim - 3)}
+        return self.affordable(cut - self.counted()) if cut else cut
 
     def counted(self) -> set[Axis]:
-        """The axes along which large arrays of positions run, which would have to lie in memory to be read in pieces."""
+        """The axes of large arrays of positions, which would have to be stored to be read in pieces."""
         found = set[Axis]()
         for node in self.nodes:
-            for read in self.definitions.reads(node) if node.op.name not in RENAMING else ():
-                maker = self.definitions.by_value.get(id(read.root))
-                if maker is not None and maker.op.kind is Kind.INDEX and id(read.root) not in self.repeated:
+            for read in self.definitions.reads(node) if not node.op.renames else ():
+                producer = self.graph.producer(read.root)
+                if producer is not None and producer.op.kind is Kind.INDEX and read.root not in self.repeated:
                     found |= {self.find((self.loop(node)[0], k)) for k in read.dims if k != NONE}
         return found
 
-    def laid_out(self) -> list[Atom]:
-        """What has to lie in memory element by element: results, and what is reshaped."""
-        return [*self.graph.outputs, *(node.ins[0] for node in self.graph.nodes if node.op.name == "reshape")]
+    def stored(self) -> list[Atom]:
+        """The values that must be in memory element by element: results, and operands of reshapes."""
+        return [*self.graph.outputs, *(node.ins[0] for node in self.graph.nodes if node.op is RESHAPE)]
 
     def repeating(self, atom: Atom) -> set[Axis]:
-        """The short axes along which ``atom`` repeats elements, if the last axis is one: one is read, several are written."""
+        """The short axes along which ``atom`` repeats elements, if its last axis is one: a loop reads one, writes several."""
         root, dims = self.definitions.resolve(atom)
         shape = atom.aval.shape
         gone = tuple(k for k, n in enumerate(shape) if k not in dims and n != 1)
         real = [k for k, n in enumerate(shape) if n != 1]
-        if not gone or gone[-1] != real[-1] or not _are_few(shape, gone):
+        if not gone or gone[-1] != real[-1] or not self.are_few(shape, gone):
             return set()
         if list(gone) == real[len(real) - len(gone) :] and self.is_costly(root):
             return set()
-        return {self.find((id(atom), k)) for k in gone}
+        return {self.find((atom, k)) for k in gone}
 
     def streamed(self) -> set[Axis]:
-        """The axes along which large arrays are read or written: in pieces their elements lie apart in memory.
+        """The axes along which large arrays are read or written: the elements of a piece are apart in memory.
 
-        Vectors are made of such one element at a time; rows of them are better turned into lanes as a whole.
+        A kernel assembles vectors of such pieces one element at a time; transposing whole rows to lanes is faster.
         """
         largest: dict[Axis, int] = {}
         seen: list[tuple[Axis, int]] = []
@@ -157,63 +149,85 @@ class _Axes:
             for k in range(len(shape)):
                 axis = self.find((loop, k))
                 largest[axis] = max(largest.get(axis, 0), prod(shape))
-            if node.op.name not in RENAMING:
+            if not node.op.renames:
                 for root, dims in self.definitions.reads(node):
-                    if id(root) not in self.computed:
+                    if root not in self.computed:
                         seen += [(self.find((loop, k)), root.aval.size) for k in dims if k != NONE]
         needed: list[Atom] = [a for node in self.graph.nodes if not is_divisible(node) for a in node.ins]
         for atom in (*needed, *self.graph.outputs):
-            seen += [(self.find((id(atom), k)), atom.aval.size) for k in range(atom.aval.ndim)]
-        return {axis for axis, size in seen if size * REPEATED > largest.get(axis, 0)}
+            seen += [(self.find((atom, k)), atom.aval.size) for k in range(atom.aval.ndim)]
+        return {axis for axis, size in seen if size * self.tuning.repeated_reads > largest.get(axis, 0)}
 
-    def loop(self, node: TraceNode) -> tuple[int, Shape]:
-        """What the axes of ``node``'s loop are known by, and their lengths."""
+    def loop(self, node: TraceNode) -> tuple[Value | TraceNode, Shape]:
+        """The node or value whose axes are those of ``node``'s loop, and their lengths."""
         if node.op.kind is Kind.REDUCE:
-            return id(node), node.ins[0].aval.shape
-        return id(node.out), node.out.aval.shape
+            return node, node.ins[0].aval.shape
+        return node.out, node.out.aval.shape
 
     def is_costly(self, atom: Atom) -> bool:
-        """Whether costly functions make ``atom``: stores of elements that lie apart would keep them out of vectors."""
-        work, seen = [atom], set[int]()
+        """Whether costly functions compute ``atom``: stores to elements that are apart would prevent vectorising them."""
+        work, visited = [atom], set[Atom]()
         while work:
-            maker = self.definitions.by_value.get(id(work[-1]))
-            seen.add(id(work.pop()))
-            if maker is not None and (maker.op.name in RENAMING or maker.op.kind is Kind.ELEMENTWISE):
-                if maker.op.kind is Kind.ELEMENTWISE and expensive(maker.op):
+            producer = self.graph.producer(work[-1])
+            visited.add(work.pop())
+            if producer is not None and (producer.op.renames or producer.op.kind is Kind.ELEMENTWISE):
+                if producer.op.kind is Kind.ELEMENTWISE and expensive(producer.op):
                     return True
-                work += [a for a in maker.ins if id(a) not in seen]
+                work += [a for a in producer.ins if a not in visited]
         return False
 
     def reduced(self, node: TraceNode) -> set[Axis]:
-        return {self.find((id(node), k)) for k in _gone(node)}
+        return {self.find((node, k)) for k in _gone(node)}
 
     def wanted(self, node: TraceNode) -> set[Axis]:
-        """The axes to cut because no loop nest reduces as ``node`` does, or none that makes vectors."""
+        """The axes to cut because no loop nest, or no vectorised one, reduces as ``node`` does."""
         shape, gone = node.ins[0].aval.shape, _gone(node)
-        if _has_loops(shape, gone) and not (gone and self.reduced(node) <= self.windows):
+        if self.has_loops(shape, gone) and not (gone and self.reduced(node) <= self.windows):
             return set()
         behind = tuple(range(gone[-1] + 1, len(shape)))
-        if prod(shape[k] for k in gone) > MAX_PIECES and prod(shape[k] for k in behind) < MIN_LANES:
+        many = prod(shape[k] for k in gone) > self.tuning.max_pieces
+        if many and prod(shape[k] for k in behind) < self.tuning.min_lanes:
             gone = behind
-        return {self.find((id(node), k)) for k in gone} if _are_few(shape, gone) else set()
+        return {self.find((node, k)) for k in gone} if self.are_few(shape, gone) else set()
 
     def splits(self, node: TraceNode, row: TraceNode) -> bool:
         """Whether ``node`` reduces some of the axes that the reduction ``row`` keeps, but not all of them."""
-        kept = {self.find((id(row), k)) for k in _kept(row) if row.ins[0].aval.shape[k] != 1}
+        kept = {self.find((row, k)) for k in _kept(row) if row.ins[0].aval.shape[k] != 1}
         gone = self.reduced(node) & kept
         return bool(gone) and gone != kept
 
     def affordable(self, cut: set[Axis]) -> set[Axis]:
-        """``cut`` without axes along which values would fall into too many pieces, or too small ones."""
+        """``cut`` without axes along which values would be cut into too many or too small pieces."""
         total = 0
         for node in self.nodes:
             key, shape = self.loop(node)
             own = [k for k in range(len(shape)) if shape[k] != 1 and self.find((key, k)) in cut]
             pieces = prod(shape[k] for k in own)
             total += pieces if own else 0
-            if pieces > MAX_PIECES:
+            if pieces > self.tuning.max_pieces:
                 cut -= {self.find((key, k)) for k in own}
-        return cut if total <= MAX_NODES else set()
+        return cut if total <= self.tuning.max_unrolled_nodes else set()
+
+    def are_few(self, shape: Shape, gone: AxisMap) -> bool:
+        few = prod(shape[k] for k in gone)
+        return 0 < few <= self.tuning.max_pieces and prod(shape) // few >= self.tuning.min_piece
+
+    def has_loops(self, shape: Shape, gone: AxisMap) -> bool:
+        """Whether a loop nest reduces the axes ``gone`` of ``shape``: rows, columns or both, or rows that fill vectors."""
+        real = [k for k, n in enumerate(shape) if n != 1]
+        kept = [k for k in real if k not in gone]
+        if not gone or not kept:
+            return True
+        if kept == real[real.index(kept[0]) :][: len(kept)]:
+            return True  # the reduced axes are before and behind the kept ones
+        together = list(gone) == real[real.index(gone[0]) :][: len(gone)]
+        return together and prod(shape[gone[-1] + 1 :]) >= self.tuning.min_lanes
+
+    def is_short_row(self, node: TraceNode) -> bool:
+        """Whether ``node`` reduces short trailing axes."""
+        shape, gone = node.ins[0].aval.shape, _gone(node)
+        kept = [k for k, n in enumerate(shape) if n != 1 and k not in gone]
+        return bool(gone and kept) and kept[-1] < gone[0] and self.are_few(shape, gone)
 
 
 def _gone(node: TraceNode) -> AxisMap:
@@ -223,27 +237,3 @@ def _gone(node: TraceNode) -> AxisMap:
 
 def _kept(node: TraceNode) -> AxisMap:
     return tuple(k for k in range(node.ins[0].aval.ndim) if k not in node.attr("axis"))
-
-
-def _are_few(shape: Shape, gone: AxisMap) -> bool:
-    few = prod(shape[k] for k in gone)
-    return 0 < few <= MAX_PIECES and prod(shape) // few >= LEAST_PIECE
-
-
-def _has_loops(shape: Shape, gone: AxisMap) -> bool:
-    """Whether the axes ``gone`` of an operand of ``shape`` are rows, columns or both, or rows that are the lanes of vectors."""
-    real = [k for k, n in enumerate(shape) if n != 1]
-    kept = [k for k in real if k not in gone]
-    if not gone or not kept:
-        return True
-    if kept == real[real.index(kept[0]) :][: len(kept)]:
-        return True  # what is reduced lies before and behind
-    together = list(gone) == real[real.index(gone[0]) :][: len(gone)]
-    return together and prod(shape[gone[-1] + 1 :]) >= MIN_LANES
-
-
-def _is_short_row(node: TraceNode) -> bool:
-    """Whether ``node`` reduces trailing axes, short ones."""
-    shape, gone = node.ins[0].aval.shape, _gone(node)
-    kept = [k for k, n in enumerate(shape) if n != 1 and k not in gone]
-    return bool(gone and kept) and kept[-1] < gone[0] and _are_few(shape, gone)

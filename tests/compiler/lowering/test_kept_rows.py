@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.compiler.passes import canonicalize_reductions
 from jitgrad.compiler.plan import KernelStep
 from jitgrad.jit.decorator import jit
 from jitgrad.testing import check_grads
@@ -18,10 +17,9 @@ CLOSE = {"rtol": 1e-10, "atol": 1e-11}
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
+def small(tune: Any) -> None:
     """Rows pay however few and short they are."""
-    monkeypatch.setattr(canonicalize_reductions, "MIN_ROWS", 1)
-    monkeypatch.setattr(canonicalize_reductions, "MIN_RUN", 1)
+    tune(min_kept_rows=1, min_row_run=1)
 
 
 def array(*shape: int, dtype: Any = np.float64) -> np.ndarray[Any, Any]:
@@ -111,8 +109,8 @@ def test_sizes_alone_decide(shape: tuple[int, ...], expected: Any) -> None:
     assert forms(normalise, array(*shape)) == expected
 
 
-def test_rows_too_long_for_a_cache_are_summed_in_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(canonicalize_reductions, "MAX_ROW_BYTES", 4 * 48 * 8 - 1)
+def test_rows_too_long_for_a_cache_are_summed_in_two(tune: Any) -> None:
+    tune(max_row_bytes=4 * 48 * 8 - 1)
 
     assert forms(normalise, array(4, 20, 6, 8)) == IN_TWO
     assert forms(normalise, array(4, 20, 6, 8, dtype=np.float32)) == ROWS

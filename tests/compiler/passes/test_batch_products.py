@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.compiler.passes import batch_products as batching
 from jitgrad.jit.decorator import JitFunction, jit
 from jitgrad.runtime.program import Program
 
@@ -224,22 +223,22 @@ def test_many_rows_stay_apart() -> None:
     assert len(products(program_of(f, tensor(3, 300, 4), tensor(4, 6)))) == 3
 
 
-def test_large_results_are_made_in_pieces(monkeypatch: pytest.MonkeyPatch, same: Any) -> None:
+def test_large_results_are_made_in_pieces(tune: Any, same: Any) -> None:
     """A loop over many steps must not need memory for the products of all of them at once."""
 
     def f(x: Any, w: Any) -> Any:
         return [jg.tanh(x[t] @ w) for t in range(5)]
 
     x, w = tensor(5, 3, 4), tensor(4, 6)
-    monkeypatch.setattr(batching, "MAX_RESULT_BYTES", 2 * 3 * 6 * 4)
+    tune(max_batched_result_bytes=2 * 3 * 6 * 4)
     same(f, x, w, **CLOSE)
 
     assert products(program_of(f, x, w)) == [(6, 4, 6), (6, 4, 6), (3, 4, 6)]
 
 
-def test_large_operands_of_a_sum_are_not_collected(monkeypatch: pytest.MonkeyPatch, same: Any) -> None:
+def test_large_operands_of_a_sum_are_not_collected(tune: Any, same: Any) -> None:
     f = jg.value_and_grad(unrolled, argnums=(1, 2, 3))
-    monkeypatch.setattr(batching, "MAX_OPERAND_BYTES", 6 * 3 * 4 * 4 - 1)
+    tune(max_batched_operand_bytes=6 * 3 * 4 * 4 - 1)
     same(f, *NETWORK, **CLOSE)
 
     assert (4, 18, 4) not in products(program_of(f, *NETWORK))

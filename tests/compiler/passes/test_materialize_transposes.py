@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
 import jitgrad as jg
-from jitgrad.compiler.passes import materialize_transposes
-from jitgrad.compiler.passes.materialize_transposes import LEAST_PRODUCTS
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.jit.decorator import jit
+
+LEAST_PRODUCTS = Tuning().min_transposed_products
 
 
 def tensor(*shape: int, seed: int = 0) -> jg.Tensor:
@@ -57,8 +57,8 @@ def test_few_products_read_it_as_it_lies() -> None:
     assert strides(chain(LEAST_PRODUCTS - 1), tensor(3, 5), tensor(5, 5)) == [False] * (LEAST_PRODUCTS - 1)
 
 
-def test_so_do_large_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(materialize_transposes, "MOST_WORK", 3 * 5 * 5 - 1)
+def test_so_do_large_ones(tune: Any) -> None:
+    tune(max_transposed_work=3 * 5 * 5 - 1)
 
     assert not any(strides(chain(5), tensor(3, 5), tensor(5, 5)))
 

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.compiler.passes.unroll_axes import LEAST_PIECE, MAX_PIECES
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.ir import format_graph
 from jitgrad.jit.decorator import jit
 
+MAX_PIECES, LEAST_PIECE = Tuning().max_pieces, Tuning().min_piece
 R = np.random.default_rng(0)
 
 

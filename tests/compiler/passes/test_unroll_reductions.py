@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.compiler.passes.unroll_reductions import MAX_ROWS, MIN_COLUMNS
 from jitgrad.compiler.plan import KernelStep
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.jit.decorator import jit
 
+MAX_ROWS, MIN_COLUMNS = Tuning().max_unrolled_rows, Tuning().min_unrolled_columns
 SHAPES = [(2, MIN_COLUMNS), (MAX_ROWS, 3, MIN_COLUMNS // 2), (5, MIN_COLUMNS + 3)]
 
 
