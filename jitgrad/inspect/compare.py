@@ -25,7 +25,6 @@ from jitgrad.jit.decorator import CacheInfo, JitFunction, disable_jit
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.first_call_check import agrees_closely, in_float64, judge, named_outputs, sensitivity
 from jitgrad.jit.signature import Call
-from jitgrad.jit.trace_call import ResultKind
 
 Named = dict[Any, tuple[str, np.ndarray[Any, Any]]]
 
@@ -225,7 +224,7 @@ class _Run:
             return result, []
         outputs: dict[int, Tensor] = {}
         for spec, x in zip(self.compiled.traced.results, optree.tree_leaves(result, none_is_leaf=True), strict=True):
-            if spec.kind is ResultKind.NEW:
+            if spec.output is not None:
                 outputs.setdefault(spec.output, x)
         outs = [outputs[k] for k in self.compiled.traced.differentiable]
         return result, gradients(outs, [Tensor(s.copy()) for s in self.seeds], self.leaves)

@@ -1,1 +1,1 @@
-"""A decorated function: signature, traces, programs, fast call, first-call check; imports everything below it."""
+"""A decorated function: signature, traces, programs, fast call; imports everything below it."""

@@ -25,9 +25,9 @@ _COMPARABLE = (int, str, bytes, bool, type(None))  # static values that == tells
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CheckArguments:
-    """The call has the signature of the trace: containers, types, static values, avals and repeated tensors.
+    """The call has the signature of the trace: containers, types, values, avals, repetitions.
 
-    The general path has nothing to do: `Signature.take` computes the key under which it finds the executable.
+    The general path has nothing to do: the key of `Signature.take` leads to the executable.
     """
 
     def run(self, call: CallState) -> None:
@@ -50,7 +50,7 @@ class CheckArguments:
 
 
 def _uniform(values: Sequence[Any]) -> bool:
-    """Whether ``values`` are tensors, more than a few, that one loop can check: all leaves, or all with a history."""
+    """Whether one loop can check ``values``: many tensors, all leaves or all with a history."""
     if len(values) <= FEW or any(type(t) is not Tensor for t in values):
         return False
     return len({(t._requires_grad, t.grad_fn is None) for t in values}) == 1
@@ -161,7 +161,7 @@ class _ArgumentText:
             self.w.miss_if(f"{name}.grad_fn is {'not ' if value.grad_fn is None else ''}None")
 
     def distinct(self) -> None:
-        """Text that checks that no other array comes twice: such calls have a signature of their own."""
+        """Text that checks that no array comes twice: such calls have another signature."""
         names, lists = self.arrays, self.w.lists
         if lists:
             ids = [f"id({n})" for n in names] + [f"*map(id, {n})" for n in lists]

@@ -1,4 +1,4 @@
-"""The steps of a call in order, with their two meanings: the general path interprets them, a fast call is their text."""
+"""The steps of a call in order: the general path interprets them, and a fast call is their text."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from jitgrad.runtime.program_op import ProgramOp
 class CallStep(Protocol):
     """One step of a call; ``run`` and the text of ``write`` do the same.
 
-    The text may handle fewer calls: it returns MISS before the call has changed anything, and the general path follows.
-    A step for which there is no text raises NotSupportedError.
+    The text may handle fewer calls: it returns MISS before the call has changed anything, and the
+    general path follows. A step without a text raises NotSupportedError.
     """
 
     def run(self, call: CallState) -> str | None:
@@ -68,9 +68,9 @@ class CallPlan:
     invalidation: InvalidateDonated  # the step of the completion that also follows an eager run
 
     def fast_call(self, w: FastCallWriter) -> FastCall | None:
-        """A function ``args, kwargs -> result``, or MISS where a call needs the general path; None if there can be none.
+        """A function ``args, kwargs -> result or MISS``; None if there can be none.
 
-        There is one unless the arguments are very many, or one tensor is at several places of a long list.
+        There is none for very many arguments, and for one tensor at several places of a long list.
         """
         try:
             for step in (*self.checks, *self.reads, *self.execution, *self.completion):
@@ -83,7 +83,7 @@ class CallPlan:
 def plan_call(
     traced: TraceResult, prepare: PrepareArrays, op: ProgramOp | None, origin: Origin, donated: tuple[int, ...]
 ) -> CallPlan:
-    """The steps of a call of the function at ``origin``; ``op`` is the function as an op if gradients flow through it."""
+    """The steps of a call; ``op`` is the function as an op if gradients flow through it."""
     program = prepare.program
     tombstone = Donated(f"@jit function {traced.graph.name!r} at {origin.full()}")
     invalidation = InvalidateDonated(traced, donated, tombstone)

@@ -1,4 +1,4 @@
-"""@jit: trace a function once per signature, compile it, and from then on run the compiled program."""
+"""@jit: trace a function once per signature, compile it, and then run the compiled program."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _disabled: ContextVar[bool] = ContextVar("jit_disabled", default=False)
 # Called with every new executable, so that tools can follow what a whole script compiles.
 on_compile: ContextVar[Callable[[JitFunction, Executable], None] | None] = ContextVar("on_compile", default=None)
 
-# A function traced more often than this for the same arguments probably changes what it reads on every call.
+# A function that is traced more often for the same arguments probably changes what it reads.
 MANY_TRACES = 16
 
 # Every call tries the fast calls of its function one after the other.
@@ -66,7 +66,7 @@ class CacheInfo:
 
 
 class JitFunction:
-    """A function decorated with ``jit``, with its executables and the reasons for which it was traced again."""
+    """A function decorated with ``jit``, with its executables and the reasons for its traces."""
 
     def __init__(
         self,
@@ -259,14 +259,14 @@ class JitFunction:
         self._info.kernels_from_disk += program.new_from_disk
         self._info.kernels_compiled += program.new_kernels - program.new_from_disk
 
-    # --- looking inside ------------------------------------------------------------------------------------------
+    # --- looking inside ---------------------------------------------------------------------------
 
     def lookup(self, *args: Any, **kwargs: Any) -> Executable:
         """The executable for these arguments, compiled now if necessary (without running it)."""
         return self.executable_for(self._signature.take(args, kwargs))
 
     def cache_info(self) -> CacheInfo:
-        """Calls, traces, programs, compiled kernels, kernels loaded from disk, fallbacks to eager."""
+        """Calls, traces, programs, compiled kernels, kernels from disk, fallbacks to eager."""
         return self._info
 
     def why_retraced(self) -> list[str]:
@@ -303,23 +303,25 @@ def _difference(new: Any, old: Any) -> str:
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile ``function``: fuse its operations, forward and backward, into kernels.
 
-    The function runs once per signature (shapes, dtypes, static values, grad mode) on tensors without data; afterwards
-    its compiled program runs. Guards watch the globals, closures and attributes that it read: a change retraces.
+    The function runs once per signature (shapes, dtypes, static values, grad mode) on tensors
+    without data; afterwards its compiled program runs. Guards watch the globals, closures and
+    attributes that it read: a change retraces.
 
     Args:
         static_argnames, static_argnums: arguments whose value is part of the program.
-        donate: arguments, by name or position, that the caller gives away: results may be written over them, which
-            saves memory and time where a step returns new state. After the call their tensors hold no data, and using
-            one raises DonatedError. NumPy arrays, and tensors whose memory has another owner (a view, an array from
-            ``.numpy()``), are never overwritten; a call that runs eagerly, or inside another @jit function, donates
-            nothing.
-        fallback: "error" raises if the function cannot be traced; "eager" warns once and runs it eagerly.
-        check: "first" also runs the first call of each executable eagerly and compares; "always"; "off".
-        backend: the target of the kernels: "cpu" (LLVM), "numba" or "python". By default JITGRAD_BACKEND names it.
+        donate: arguments, by name or position, that the caller gives away: results may be written
+            over them, which saves memory and time where a step returns new state. After the call
+            their tensors hold no data, and using one raises DonatedError. NumPy arrays, and tensors
+            whose memory has another owner (a view, an array from ``.numpy()``), are never
+            overwritten; a call that runs eagerly, or inside another @jit function, donates nothing.
+        fallback: "error" raises if the function cannot be traced; "eager" warns once and runs it.
+        check: "first" also runs the first call of each executable eagerly and compares; "always"
+            every call; "off" none.
+        backend: the target: "cpu" (LLVM), "numba" or "python". By default JITGRAD_BACKEND names it.
 
     Raises:
-        ArgumentError: an option names no parameter, or no backend; or gradients flow from the result of a function with
-            ``donate`` to its arguments.
+        ArgumentError: an option names no parameter, or no backend; or gradients flow from the
+            result of a function with ``donate`` to its arguments.
         TracedValueError, UnguardableError: at the first call, naming the line and the remedy.
     """
     if function is None:

@@ -20,7 +20,7 @@ from jitgrad.jit.call_plan import interpret, plan_call
 from jitgrad.jit.fast_call import FastCall, FastCallWriter
 from jitgrad.jit.input_steps import CallState, PrepareArrays
 from jitgrad.jit.signature import Call
-from jitgrad.jit.trace_call import EffectKind, ResultKind, TraceResult
+from jitgrad.jit.trace_call import EffectKind, TraceResult
 from jitgrad.runtime.native_runner import NativeRunner
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import ProgramOp, compile_graph
@@ -29,8 +29,9 @@ from jitgrad.runtime.program_op import ProgramOp, compile_graph
 class Executable:
     """A traced function with its compiled program and the plan of a call.
 
-    A function through which gradients flow to its arguments runs as a differentiable op (``op``). Any other, such as a
-    whole training step, runs as a plain program that may write new state over the old.
+    A function through which gradients flow to its arguments runs as a differentiable op (``op``).
+    Any other, such as a whole training step, runs as a plain program that may write new state over
+    the old.
 
     Attributes:
         program: what a call runs (of a differentiable function: the forward program).
@@ -65,7 +66,7 @@ class Executable:
         self.plan = plan_call(traced, prepare, history, Origin.of_code_of(function), self.donated)
 
     def _donated(self, positions: Sequence[int]) -> tuple[int, ...]:
-        """The ``positions`` of arguments to be donated without those that the function returns unchanged."""
+        """The ``positions`` without arguments that the function returns unchanged."""
         if positions and self.traced.differentiable:
             raise ArgumentError(
                 f"@jit function {self.traced.graph.name!r} has donate=, and gradients flow from its result to its "
@@ -87,7 +88,7 @@ class Executable:
         return program
 
     def _state_outputs(self) -> dict[int, Value]:
-        """Outputs that are new data of an input, and nothing else: the program may write them over the old data."""
+        """Outputs that are only new data of an input: the program may overwrite the old data."""
         graph = self.traced.graph
         inputs = dict(zip(self.traced.sources, graph.inputs, strict=True))
         uses = Counter(graph.outputs)
@@ -104,13 +105,13 @@ class Executable:
             waiting.setdefault((value.aval.shape, value.aval.dtype), deque()).append(value)
         pairs: dict[int, Value] = {}
         for r in self.traced.results:
-            if r.kind is ResultKind.NEW and r.output not in pairs:
+            if r.output is not None and r.output not in pairs:
                 aval = self.traced.graph.outputs[r.output].aval
                 if queue := waiting.get((aval.shape, aval.dtype)):
                     pairs[r.output] = queue.popleft()
         return pairs
 
-    # --- a call --------------------------------------------------------------------------------------------------
+    # --- a call -----------------------------------------------------------------------------------
 
     def still_valid(self, leaves: Sequence[Any]) -> str | None:
         """None if the environment is as it was while tracing, else what changed."""
@@ -124,7 +125,7 @@ class Executable:
 
     @gc_paused()
     def make_fast_call(self, call: Call) -> FastCall | None:
-        """A function that replaces `still_valid` and `run` for calls with the signature of ``call``; None if none can."""
+        """A function that replaces `still_valid` and `run` for the signature of ``call``."""
         if not isinstance(self.program.runner, NativeRunner):
             return None
         return self.plan.fast_call(FastCallWriter(call, self.traced, self.program, self.donated_used))
@@ -133,7 +134,7 @@ class Executable:
         """What a call does to its donated arguments, after an eager run in its place."""
         self.plan.invalidation.run(CallState(leaves))
 
-    # --- parts of a call, for checks and tools -------------------------------------------------------------------
+    # --- parts of a call, for checks and tools ----------------------------------------------------
 
     def operands(self, leaves: Sequence[Any]) -> list[Any]:
         """The inputs of the program in this call: tensors, arrays and floats."""

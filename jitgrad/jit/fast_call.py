@@ -1,4 +1,4 @@
-"""The source of a fast call: a function generated for one signature that replaces the interpretation of its CallPlan."""
+"""The source of a fast call: a function, generated for one signature, that does a CallPlan."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NotSupportedError(Exception):
 
 
 def usable_address(tensor: Tensor) -> int:
-    """The address of ``tensor``'s data, which the tensor remembers; 0 if kernels need a copy of the data."""
+    """The address of ``tensor``'s data, which it remembers; 0 if kernels need a copy."""
     data = tensor._data
     if type(data) is np.ndarray and data.flags.c_contiguous and data.flags.aligned:
         tensor._address = address_of(data)
@@ -41,7 +41,7 @@ def usable_address(tensor: Tensor) -> int:
 
 
 def same_aval(tensor: Tensor, expected: Aval) -> bool:
-    """Whether ``tensor`` has the aval ``expected``; if so it takes the object, so that the next test is by identity."""
+    """Whether ``tensor`` has this aval; if so it takes the object: the next test is by identity."""
     aval = tensor.aval
     if aval is expected or (
         aval.shape == expected.shape and aval.dtype == expected.dtype and aval.weak == expected.weak
@@ -53,7 +53,7 @@ def same_aval(tensor: Tensor, expected: Aval) -> bool:
 
 @lru_cache(maxsize=4096)
 def interned(aval: Aval) -> Aval:
-    """One object for all avals that are equal: a result then passes the next call's test by identity."""
+    """One object for all equal avals: a result then passes the next call's test by identity."""
     return aval
 
 
@@ -61,7 +61,7 @@ _ELEMENT = re.compile(r"(\w+)\[(\d+)\]")
 
 
 def listed(texts: Sequence[str]) -> str:
-    """Expressions separated by commas; many consecutive elements of one list become a slice of it."""
+    """Expressions with commas; many consecutive elements of one list become a slice of it."""
     parts: list[str] = []
     k = 0
     while k < len(texts):
@@ -119,7 +119,7 @@ class FastCallWriter:
         fast_call: FastCall = self.names["fast_call"]
         return fast_call
 
-    # --- objects and arrays of the caller ------------------------------------------------------------------------
+    # --- objects and arrays of the caller ---------------------------------------------------------
 
     def object_text(self, source: InputSource) -> str:
         """An expression for the object at ``source``."""
@@ -142,11 +142,11 @@ class FastCallWriter:
         """An expression for the array of input ``k``."""
         return f"frame.numbers[{k}, ...]" if k in self.floats else self.data_text(self.traced.sources[k])
 
-    # --- outputs of the program ----------------------------------------------------------------------------------
+    # --- outputs of the program -------------------------------------------------------------------
 
     @property
     def many_results(self) -> bool:
-        """Whether the result buffers are the lists ``o`` and ``q``, not ``o0``, ``q0`` and so on."""
+        """Whether the result buffers are the lists ``o`` and ``q``, not ``o0``, ``q0``, ..."""
         return len(self.program.result_specs) > FEW
 
     def result_arrays(self) -> list[str]:
@@ -154,7 +154,7 @@ class FastCallWriter:
         return ["*o"] if self.many_results else [f"o{k}" for k in range(len(self.program.result_specs))]
 
     def _donated_data(self, k: int) -> str:
-        """An expression for the array of input ``k``, a donated argument whose memory holds a result now."""
+        """An expression for the array of a donated argument that holds a result now."""
         if k not in self.donated_used:
             raise NotSupportedError
         text = self.leaves[self.traced.sources[k].key]
@@ -167,7 +167,7 @@ class FastCallWriter:
         return f"e{text}"
 
     def array_of(self, output: int) -> tuple[str, str]:
-        """Expressions for the array of ``output`` and for its address, "0" where kernels need a copy of it."""
+        """Expressions for an output's array and address, "0" where kernels need a copy of it."""
         program = self.program
         place = program.plan.outputs[output]
         if place.location is not None:

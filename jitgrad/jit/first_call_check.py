@@ -1,4 +1,4 @@
-"""The first call of an executable also runs eagerly: results, gradients and state must agree within a budget."""
+"""The first call also runs eagerly: results, gradients and state must agree within a budget."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.eager.interpreter import run_on_arrays
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.repro import write_repro
-from jitgrad.jit.trace_call import EffectKind, ResultKind
+from jitgrad.jit.trace_call import EffectKind
 
-# A fused result may be this many times further from the float64 result than the eager one is (rounding differs), plus
-# a few ULP of the largest element for results that eager happens to get exactly right.
+# A fused result may be this many times further from the float64 result than the eager one is, as
+# rounding differs, plus a few ULP of the largest element for results that eager gets exactly right.
 ERROR_FACTOR = 16.0
 SLACK_ULPS = 256.0
 DISTURBANCES = 2  # random ones: a single one may have no effect on an element by chance
 
-# A result this close to eager's, in ULP of its largest element, needs no float64 run to tell rounding from errors: such a
-# run would allow twice the distance.
+# A result this close to eager's, in ULP of its largest element, needs no float64 run to tell
+# rounding from errors: such a run would allow twice the distance.
 CLOSE_ULPS = SLACK_ULPS / 2
 _BLOCK = 1 << 15  # elements compared at a time: they fit in the cache, and such temporaries cost no page faults
 
@@ -53,7 +53,7 @@ def check_first_call(
     kwargs: dict[str, Any],
     leaves: Sequence[Any],
 ) -> tuple[Any, bool]:
-    """(the eager result, whether the program agrees with it). Only the eager run changes outside state."""
+    """(the eager result, whether the program agrees). Only the eager run changes outside state."""
     operands = executable.operands_before(leaves)
     if executable.traced.effects:  # a program that fails must do so before eager changes the state
         fused = executable.outputs(operands)
@@ -73,11 +73,11 @@ def _data(x: Any) -> Any:
 
 
 def named_outputs(executable: Executable, result: Any, leaves: Sequence[Any]) -> dict[int, tuple[str, np.ndarray]]:
-    """The name and the eager value of each output of the program, after an eager run that returned ``result``."""
+    """The name and the eager value of each output of the program, after an eager run."""
     traced = executable.traced
     named: dict[int, tuple[str, np.ndarray]] = {}
     for k, (spec, x) in enumerate(zip(traced.results, optree.tree_leaves(result, none_is_leaf=True), strict=True)):
-        if spec.kind is ResultKind.NEW:
+        if spec.output is not None:
             named[spec.output] = (f"result {k}", np.asarray(_data(x)))
     for effect in traced.effects:
         if effect.output is None:
@@ -99,8 +99,9 @@ def compare_outputs(
 ) -> list[Mismatch]:
     """The outputs that differ from eager's by more than rounding.
 
-    An output that is not close to eager's is judged by the distance of both from a float64 run of the same graph. The
-    allowed distance is measured on a run of the graph op by op, because eager's own distance would hide a wrong graph.
+    An output that is not close to eager's is judged by the distance of both from a float64 run of
+    the same graph. The allowed distance is measured on a run of the graph op by op, because eager's
+    own distance would hide a wrong graph.
     """
     mismatches, unsure = [], []
     for k, (name, eager) in expected.items():
@@ -130,7 +131,7 @@ def compare_outputs(
 
 
 def agrees_closely(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], ulps: float = CLOSE_ULPS) -> bool:
-    """Whether the two, of one shape and dtype, are equal, or floats at most ``ulps`` of the largest apart.
+    """Whether two arrays are equal, or floats at most ``ulps`` of the largest apart.
 
     NaN and infinities must be in the same places.
     """
@@ -161,7 +162,7 @@ def judge(
     exact: np.ndarray[Any, Any],
     moves: np.ndarray[Any, Any] | float = 0.0,
 ) -> Mismatch | None:
-    """The mismatch of ``ours``, given eager's result and the one in float64; None if it differs by rounding only.
+    """The mismatch of ``ours`` with eager and float64; None if it differs by rounding only.
 
     ``moves`` is the distance that each element moves when the inputs change by a rounding.
     """
@@ -190,10 +191,10 @@ def judge(
 
 
 def sensitivity(graph: Graph, inputs: Sequence[Any], exact: Sequence[Any]) -> list[Any]:
-    """The distance that each element of each float64 result moves when every input changes by one rounding, up or down.
+    """The distance that each float64 element moves when every input changes by one rounding.
 
-    An element may depend on rounding alone: the first step of Adam is the sign of the gradient, also where the gradient
-    is the rest of a cancellation. Such an element cannot show whether a fused result is wrong.
+    An element may depend on rounding alone: the first step of Adam is the sign of the gradient,
+    also where the gradient is the rest of a cancellation. Such an element shows no mistake.
     """
     random = np.random.default_rng(0)
 

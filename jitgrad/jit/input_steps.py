@@ -1,4 +1,4 @@
-"""The steps of a call before its program runs: whether the trace is still valid, and the program's inputs."""
+"""The steps of a call before its program: the validity of the trace, and the program's inputs."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class CheckGradients:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ReadInputs:
-    """The program's inputs, which have the avals of the trace; ``read``: positions of those whose data matters.
+    """The program's inputs, with the avals of the trace; ``read``: those whose data matters.
 
     Kernels need contiguous data: a fast call misses where the general path copies.
     """
@@ -143,9 +143,9 @@ class ReadInputs:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class CheckOverlap:
-    """Memory that the function changes in place is not visible through another input: the program reads its old data.
+    """No other input shows memory that the function changes: the program reads its old data.
 
-    The general path raises an error where a fast call misses, unless the two have no element in common.
+    The general path raises an error where a fast call misses, if they share an element.
     """
 
     traced: TraceResult
@@ -167,7 +167,7 @@ class CheckOverlap:
                     )
 
     def write(self, w: FastCallWriter) -> None:
-        """Outside tensors are not compared with each other: whether they overlap is the same in every call."""
+        """Outside tensors are not compared with each other: their overlap never changes."""
         sources, written = self.traced.sources, self.traced.written
         sizes = [v.aval.nbytes for v in self.traced.graph.inputs]
         arrays = [k for k in range(len(sources)) if k not in w.floats]
@@ -186,7 +186,7 @@ class CheckOverlap:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class PrepareArrays:
-    """The arrays that the program gets: copies of donated arguments whose memory has another owner; a fast call misses."""
+    """The program's arrays: copies of donated ones with another owner, where a fast call misses."""
 
     program: Program
     overwritten: tuple[int, ...]  # positions of the inputs whose memory the program writes

@@ -10,7 +10,7 @@ from numpy.lib.array_utils import byte_bounds
 
 
 def overlapping(arrays: Sequence[np.ndarray], written: Sequence[int]) -> bool:
-    """Whether the range of addresses of one of the arrays at the positions ``written`` overlaps that of another array."""
+    """Whether an array at one of the positions ``written`` overlaps any other array."""
     others = (k for k in range(len(arrays)) if k not in written)
     bounds = [byte_bounds(arrays[k]) for k in (*written, *others)]
     starts, sizes, count = [first for first, _ in bounds], [end - first for first, end in bounds], len(written)
@@ -18,12 +18,12 @@ def overlapping(arrays: Sequence[np.ndarray], written: Sequence[int]) -> bool:
 
 
 class WrittenRanges:
-    """Ranges of bytes that calls write and others that they read, of fixed sizes; most calls write to the same addresses."""
+    """Ranges of fixed sizes that calls write and read, mostly at the addresses of the last call."""
 
     def __init__(self, written: Sequence[int], read: Sequence[int]) -> None:
         self.written = written
         self.read = read
-        # addresses, sorted addresses, and ends in that order; replaced as one, because several threads may ask
+        # addresses, sorted addresses, and their ends; replaced as one, because threads may share it
         self._sorted: tuple[list[int], list[int], list[int]] = ([], [], [])
 
     def overlap(self, written: list[int], read: Sequence[int]) -> bool:

@@ -1,4 +1,4 @@
-"""Results that are views of the caller's tensors: the trace finds them, and every call makes them as eager does."""
+"""Results that are views of the caller's tensors, which every call makes as eager does."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ViewStep = tuple[OpDef, Mapping[str, Any], Aval]
 class ResultView:
     """The view ops that lead from a tensor of the caller to a result, with the aval after each op.
 
-    ``differentiable``: whether the result has a history if the tensor requires grad (not under ``no_grad``).
+    ``differentiable``: whether the result has a history if the tensor requires grad.
     """
 
     steps: tuple[ViewStep, ...]
     differentiable: bool
 
     def of(self, x: Tensor) -> Tensor:
-        """The result for ``x``: a view of its memory, with the history and the storage that eager gives it."""
+        """The result for ``x``, with the history and the storage that eager gives it."""
         for op, attrs, aval in self.steps:
             if op is STOP_GRADIENT:
                 x = detached(x)
@@ -54,7 +54,7 @@ def _view(x: Tensor, op: OpDef, attrs: Mapping[str, Any], aval: Aval) -> Tensor:
 
 
 def _copies_in_eager(tensor: Tensor, steps: Sequence[ViewStep]) -> bool:
-    """Whether eager copies in ``steps``, such as a reshape of broadcast elements: a kernel copies faster."""
+    """Whether eager copies in ``steps``, as a reshape of broadcast elements does."""
     if all(op.name != "broadcast_to" for op, _, _ in steps):
         return False
     array = np.empty(tensor.shape, tensor.dtype)
@@ -66,11 +66,11 @@ def _copies_in_eager(tensor: Tensor, steps: Sequence[ViewStep]) -> bool:
 
 
 def find_view(trace: Trace, x: Tensor, copied: Collection[int]) -> tuple[InputSource, ResultView] | None:
-    """The tensor that the result ``x`` is a view of, and how; None if the program has to compute the result.
+    """The tensor that the result ``x`` is a view of, and how; None: the program computes it.
 
-    The program computes copies, views of arrays that are not Tensors, and views of the arguments at the positions
-    ``copied``. It also computes views with a history that a call could not give them: those of a tensor that the
-    function changes, and those made in another grad mode than the caller's.
+    The program computes copies, views of arrays that are not Tensors, and views of the arguments at
+    the positions ``copied``. It also computes views with a history that a call could not give them:
+    those of a tensor that the function changes, and those made in another grad mode.
     """
     steps: list[ViewStep] = []
     tensor = x

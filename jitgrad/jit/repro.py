@@ -1,4 +1,4 @@
-"""Writes scripts that run single kernels on recorded inputs and compare them with recorded eager results."""
+"""Scripts that run single kernels on recorded inputs and compare them with eager results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RecordedWord = int | tuple[str, int]  # a number, or (buffer, offset in bytes)
 
 @dataclass(frozen=True, slots=True)
 class BufferExtent:
-    """An array inside a buffer that a kernel reads or writes. ``strides`` and ``offset`` are in bytes."""
+    """An array in a buffer that a kernel reads or writes; ``strides`` and ``offset`` in bytes."""
 
     array: str
     buffer: str
@@ -42,7 +42,7 @@ class BufferExtent:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One launch: the sizes of its buffers, the arrays in them, the argument tables, and the blocks of iterations."""
+    """One launch: sizes of buffers, arrays in them, argument tables, and blocks of iterations."""
 
     buffers: Mapping[str, int]
     reads: Sequence[BufferExtent]
@@ -58,10 +58,11 @@ class Record:
 def write_repro(path: str, program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> None:
     """Write a script to ``path``, and the arrays it needs beside it as ``.npz``.
 
-    The script contains the source of every kernel. It gives each kernel the inputs that eager execution of the earlier
-    steps makes, runs it as Python (with ``--native``: as machine code), and prints the distance of its results from the
-    eager ones. It exits with 1 if a result is off by more than 1e-3 of the largest element. This shows which kernel is
-    wrong, and whether its source or its machine code is wrong.
+    The script contains the source of every kernel. It gives each kernel the inputs that eager
+    execution of the earlier steps makes, runs it as Python (with ``--native``: as machine code),
+    and prints the distance of its results from the eager ones. It exits with 1 if a result is off
+    by more than 1e-3 of the largest element. This shows which kernel is wrong, and whether its
+    source or its machine code is wrong.
     """
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     parts = []
@@ -169,7 +170,7 @@ def _literal(x: Any) -> str:
     return repr(x)
 
 
-# --- called by scripts ------------------------------------------------------------------------------------------
+# --- called by scripts ----------------------------------------------------------------------------
 
 KernelCheck = tuple[Callable[..., None], Callable[..., None] | None, Record]
 
@@ -182,7 +183,7 @@ def kernel_names() -> dict[str, Any]:
 
 
 def check(checks: Sequence[KernelCheck], arrays: Mapping[str, np.ndarray[Any, Any]], *, native: bool = False) -> int:
-    """Run every kernel and print the distance of each result from the recorded one; 1 if any is wrong, else 0."""
+    """Run every kernel and print the distance of its results; 1 if any is wrong, else 0."""
     wrong = False
     for kernel, epilogue, record in checks:
         memory = {name: np.zeros(max(1, size), np.uint8) for name, size in record.buffers.items()}
@@ -207,7 +208,7 @@ def _view(memory: Mapping[str, np.ndarray[Any, Any]], w: BufferExtent) -> np.nda
 
 
 def _distance(actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> tuple[float, float]:
-    """(largest difference, largest expected element); NaN if they are not finite in the same places."""
+    """(largest difference, largest expected element); NaN if NaN or Inf are elsewhere."""
     a, b = actual.astype(np.float64), expected.astype(np.float64)
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     with np.errstate(invalid="ignore"):

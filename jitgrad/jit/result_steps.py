@@ -1,4 +1,4 @@
-"""The steps of a call from its program on: outputs, history, changes of outside state, and the result."""
+"""The steps of a call from its program on: outputs, history, outside state, and the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.eager.buffer_pool import POOL, SMALL
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed, tuple_text
 from jitgrad.jit.input_steps import CallState
-from jitgrad.jit.trace_call import EffectKind, ResultKind, TraceResult
+from jitgrad.jit.trace_call import EffectKind, TraceResult
 from jitgrad.runtime.executor import thread_pool
 from jitgrad.runtime.executor.fastcall import data_address
 from jitgrad.runtime.native_runner import NativeFrame
@@ -68,14 +68,14 @@ class RunProgram:
         return [f"q{k}" for k in range(len(specs))]
 
     def _take_frame(self, w: FastCallWriter) -> None:
-        """Text that takes a frame, which only this call uses, and writes the float arguments into it."""
+        """Text that takes a frame for this call alone and writes the float arguments into it."""
         w.line("try: frame = frames.pop()")
         w.line("except IndexError: frame = new_frame()")
         for k, text in w.floats.items():
             w.line(f"frame.numbers[{k}] = {text}")
 
     def _run_native(self, w: FastCallWriter, addresses: list[str]) -> None:
-        """Text for a program of native code alone: write addresses to the frame, and run its table."""
+        """Text for a program of native code: write addresses to the frame, and run its table."""
         size = len(w.pointers) + len(self.program.result_specs)
         w.names.update(
             pack=struct.Struct(f"{size}q").pack_into, pool=thread_pool._Current, current_pool=thread_pool.current_pool
@@ -95,7 +95,7 @@ class RunProgram:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class AttachHistory:
-    """Outputs become tensors whose gradients flow to the inputs; before the effects, whose old data it copies."""
+    """Outputs get a history, before the effects: it keeps copies of data that they change."""
 
     op: ProgramOp
 
@@ -118,7 +118,7 @@ class AttachHistory:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WriteData:
-    """Tensors and arrays that the function changes in place get their new data, unless the program wrote it there.
+    """Tensors and arrays changed in place get their new data, unless the program wrote it there.
 
     ``origin`` is the function, for errors about tensors whose old data is needed later.
     """
@@ -187,12 +187,12 @@ class WrapResults:
 
     def run(self, call: CallState) -> None:
         for r in self.traced.results:
-            if r.kind is ResultKind.NEW and r.output not in call.tensors:
+            if r.output is not None and r.output not in call.tensors:
                 array = call.outputs[r.output]
                 call.tensors[r.output] = Tensor(array, Aval(array.shape, array.dtype, r.weak))
 
     def write(self, w: FastCallWriter) -> None:
-        weak = {r.output: r.weak for r in self.traced.results if r.kind is ResultKind.NEW and r.output not in w.tensors}
+        weak = {r.output: r.weak for r in self.traced.results if r.output is not None and r.output not in w.tensors}
         if len(weak) <= FEW:
             for output, is_weak in weak.items():
                 w.tensors[output] = f"t{output}"
@@ -227,24 +227,25 @@ class InvalidateDonated:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BuildResult:
-    """The result of the function: its containers around tensors, objects that it passes through, and static values."""
+    """The result of the function: containers around tensors, passed objects and static values."""
 
     traced: TraceResult
 
     def run(self, call: CallState) -> None:
         leaves: list[Any] = []
         for r in self.traced.results:
-            x = r.source.resolve(call.leaves) if r.source is not None else call.tensors.get(r.output, r.value)
-            leaves.append(r.view.of(x) if r.view is not None else x)
+            x = r.value if r.output is None else call.tensors[r.output]
+            x = x if r.source is None else r.source.resolve(call.leaves)
+            leaves.append(x if r.view is None else r.view.of(x))
         call.result = optree.tree_unflatten(self.traced.treedef, leaves)
 
     def write(self, w: FastCallWriter) -> None:
         texts = []
         for r in self.traced.results:
-            if r.kind is ResultKind.STATIC:
-                text = w.constant("C", r.value)
+            if r.output is not None:
+                text = w.tensors[r.output]
             else:
-                text = w.tensors[r.output] if r.source is None else w.object_text(r.source)
+                text = w.constant("C", r.value) if r.source is None else w.object_text(r.source)
             texts.append(text if r.view is None else f"{w.constant('W', r.view.of)}({text})")
         containers = _tree_text(w, optree.tree_unflatten(self.traced.treedef, texts))
         unflatten = w.constant("T", self.traced.treedef.unflatten)
@@ -252,7 +253,7 @@ class BuildResult:
 
 
 def _tree_text(w: FastCallWriter, tree: Any) -> str:
-    """An expression for tuples, lists and dicts with expressions as leaves; "" if there are other containers."""
+    """An expression for tuples, lists and dicts of expressions; "" for other containers."""
     kind = type(tree)
     if kind is str:
         return str(tree)

@@ -1,4 +1,4 @@
-"""The signature of a call of a @jit function: the key of its executables, and its arguments as flat leaves."""
+"""The signature of a call of a @jit function: the key of its executables, and flat arguments."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from jitgrad.core.context import grad_enabled
 from jitgrad.core.errors import ArgumentError, UnguardableError
 from jitgrad.core.tensor import Tensor, check_supported
 
-# In this namespace optree keeps the insertion order of dicts, in which a function iterates over them; elsewhere it sorts
-# the keys.
+# In this namespace optree keeps the insertion order of dicts, in which a function iterates over
+# them; elsewhere it sorts the keys.
 NAMESPACE = "jitgrad.arguments"
 _insertion_order = optree.dict_insertion_ordered(True, namespace=NAMESPACE)
 _insertion_order.__enter__()  # for the life of the process: it ends when the object does
@@ -28,7 +28,7 @@ FLOAT_AVAL = Aval((), np.dtype(np.float64), weak=True)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Call:
-    """One call with flat arguments: ``leaves`` in order, ``dynamic`` the positions of those that are program inputs."""
+    """One call: its ``leaves`` in order, and ``dynamic``, the positions of program inputs."""
 
     key: Any
     treedef: Any
@@ -39,7 +39,7 @@ class Call:
 
 
 def leaf_key(x: Any) -> Any:
-    """The part of the key for one leaf: the aval and the kind of gradient of a tensor, the value of a static leaf."""
+    """The part of the key for one leaf: aval and gradient of a tensor, value of a static leaf."""
     kind = type(x)
     if kind is Tensor or isinstance(x, Tensor):
         aval = x.aval
@@ -96,7 +96,7 @@ class Signature:
         return not self.parameters or any(p.kind is p.VAR_KEYWORD for p in self.parameters.values())
 
     def names_of(self, chosen: Sequence[int | str], option: str) -> frozenset[str]:
-        """The parameters that ``option`` of @jit lists by name or position. Raises ArgumentError for an unknown one."""
+        """The parameters that ``option`` lists. Raises ArgumentError for an unknown one."""
         names = list(self.parameters)
         variadic = any(p.kind is p.VAR_KEYWORD for p in self.parameters.values())
         listed = set()
@@ -168,7 +168,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Static:
-    """A static argument among the others; equal to every other one, because another part of the key holds its value."""
+    """A static argument in a container; equal to any other: the key holds its value elsewhere."""
 
     name: str
     value: Any
@@ -194,7 +194,7 @@ def static_key(name: str, value: Any) -> Any:
 
 
 def _exactly(value: Any) -> Any:
-    """A key that tells apart values which are equal but not interchangeable: 0.0 and -0.0, (1,) and (True,)."""
+    """Tells apart values that are equal but not interchangeable: 0.0 and -0.0, (1,) and (True,)."""
     kind = type(value)
     if kind in (float, complex) or isinstance(value, np.generic):
         return kind, repr(value)

@@ -1,4 +1,4 @@
-"""Traces a @jit function once: its graph, the objects it reads and changes, and the parts of its result."""
+"""Traces a @jit function: its graph, what it reads and changes, and the parts of its result."""
 
 from __future__ import annotations
 
@@ -34,32 +34,22 @@ class EffectKind(Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Effect:
-    """A change of outside state: ``target``'s data or gradient becomes output ``output``; None: the gradient is None."""
+    """A change of outside state: ``target``'s data or gradient becomes ``output`` (or None)."""
 
     kind: EffectKind
     target: InputSource
     output: int | None
 
 
-class ResultKind(Enum):
-    """How a call makes one leaf of the function's result."""
-
-    NEW = "a tensor of an output"
-    SOURCE = "an object that the function passes through"
-    VIEW = "a view of such an object"
-    STATIC = "the value that the trace returned"
-
-
 @dataclass(frozen=True, eq=False, slots=True)
 class Result:
-    """One leaf of the function's result."""
+    """One leaf of the function's result: a new tensor, an object or a view of one, or a value."""
 
-    kind: ResultKind
-    output: int = -1
-    source: InputSource | None = None
-    value: Any = None  # of a static leaf
+    output: int | None = None  # of the program, for a new tensor
     weak: bool = False
+    source: InputSource | None = None  # of an object that exists before the call
     view: ResultView | None = None  # of ``source``
+    value: Any = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -106,10 +96,10 @@ class TraceResult:
 
 @gc_paused()
 def trace_call(function: Callable[..., Any], name: str, call: Call, donated: Sequence[int] = ()) -> TraceResult:
-    """Run ``function`` once on tensors without data; results are never views of the arguments ``donated``.
+    """Run ``function`` on tensors without data; arguments ``donated`` get no views in the result.
 
     Raises:
-        TracedValueError, UnguardableError, LeakedTracerError: the function cannot be traced; the message says why.
+        TracedValueError, UnguardableError, LeakedTracerError: it cannot be traced; says why.
     """
     environment = Environment.capture(function, call.static)
     trace = Trace(name)
@@ -130,7 +120,7 @@ def trace_call(function: Callable[..., Any], name: str, call: Call, donated: Seq
 def _check_containers(
     function: Callable[..., Any], name: str, call: Call, leaves: Sequence[Any], arguments: tuple[Any, ...]
 ) -> None:
-    """The function must not change dicts and lists among its arguments: a compiled call would not do it again."""
+    """The function must not change its dicts and lists: a compiled call would not do it again."""
     after, treedef = optree.tree_flatten(arguments, none_is_leaf=True, namespace=NAMESPACE)
     if treedef != call.treedef or any(a is not b for a, b in zip(after, leaves, strict=True)):
         raise UnguardableError(
@@ -144,7 +134,7 @@ def _unbox(x: Any) -> Any:
 
 
 def _traced_leaves(trace: Trace, call: Call) -> tuple[list[Any], dict[int, Tensor]]:
-    """The leaves with tensors in place of arrays and floats; one tensor for an argument that was passed twice."""
+    """The leaves with tensors for arrays and floats; one tensor for a repeated argument."""
     tensors: dict[int, Tensor] = {}
     by_id: dict[int, Tensor] = {}
     leaves = list(call.leaves)
@@ -208,36 +198,29 @@ def _finish(
 def _results(
     trace: Trace, leaves: Sequence[Any], outputs: list[Atom], differentiable: list[int], copied: Collection[int]
 ) -> tuple[Result, ...]:
-    """One for each of ``leaves``; appends new tensors to ``outputs``. Views of the arguments ``copied`` are new tensors."""
+    """One for each of ``leaves``; new tensors, and views of ``copied`` arguments, are outputs."""
     positions: dict[tuple[Atom, bool], int] = {}  # outputs by their atom and whether gradients flow to them
     results = []
     for x in leaves:
         if isinstance(x, np.ndarray):
             x = trace.constant(x)
         if not isinstance(x, Tensor):
-            results.append(Result(ResultKind.STATIC, value=x))
+            results.append(Result(value=x))
         elif id(x) in trace.lifted or type(x._data) is not Value:
-            results.append(Result(ResultKind.SOURCE, source=trace.source_of(x)))
+            results.append(Result(source=trace.source_of(x)))
         elif (source_and_view := find_view(trace, x, copied)) is not None:
             source, view = source_and_view
-            results.append(Result(ResultKind.VIEW, source=source, view=view))
+            results.append(Result(source=source, view=view))
         else:
-            results.append(_new(trace, x, outputs, differentiable, positions))
+            atom = trace.current(x)
+            # a history that was freed inside the function leads nowhere
+            flows = x._requires_grad and x.grad_fn is not None and x.grad_fn.edges is not None
+            output = positions.setdefault((atom, flows), len(outputs))
+            if output == len(outputs):
+                outputs.append(atom)
+                differentiable += [output] if flows else []
+            results.append(Result(output=output, weak=x.aval.weak))
     return tuple(results)
-
-
-def _new(
-    trace: Trace, x: Tensor, outputs: list[Atom], differentiable: list[int], positions: dict[tuple[Atom, bool], int]
-) -> Result:
-    atom = trace.current(x)
-    # a history that was freed inside the function leads nowhere
-    flows = x._requires_grad and x.grad_fn is not None and x.grad_fn.edges is not None
-    position = positions.setdefault((atom, flows), len(outputs))
-    if position == len(outputs):
-        outputs.append(atom)
-        if flows:
-            differentiable.append(position)
-    return Result(ResultKind.NEW, output=position, weak=x.aval.weak)
 
 
 def _effects(trace: Trace, tensors: dict[int, Tensor], outputs: list[Atom]) -> tuple[Effect, ...]:
@@ -267,7 +250,7 @@ def _effects(trace: Trace, tensors: dict[int, Tensor], outputs: list[Atom]) -> t
 
 
 def _check_leaves(effects: tuple[Effect, ...], call: Call, name: str) -> None:
-    """The function must not set the gradient of an argument with a history: it would have to flow on from there."""
+    """No gradient of an argument with a history may be set: it would have to flow on."""
     for effect in effects:
         x = call.leaves[effect.target.key] if effect.target.kind is SourceKind.ARGUMENT else None
         if effect.kind is EffectKind.GRADIENT and isinstance(x, Tensor) and x.grad_fn is not None:

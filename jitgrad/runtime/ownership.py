@@ -12,9 +12,9 @@ from jitgrad.eager.buffer_pool import POOL
 
 
 def _references_of_one_owner() -> tuple[int, int]:
-    """The reference counts, in `is_unique_owner`, of an array that only a tensor holds and of a base that only it holds.
+    """Reference counts in `is_unique_owner` of an array that only a tensor holds, and of its base.
 
-    They are measured, because it depends on the Python version whether arguments and local names count.
+    They are measured: whether arguments and local names count depends on the Python version.
     """
     tensor = Tensor(np.empty(2, np.uint8)[:1])
     data = tensor._data
@@ -28,8 +28,8 @@ _OF_DATA, _OF_BASE = _references_of_one_owner()
 def is_unique_owner(tensor: Tensor) -> bool:
     """Whether ``tensor``'s memory is writable, and no other tensor, array or buffer refers to it.
 
-    A view of a pool block or of an array refers directly to that, however many views there were between. Memory that
-    does not belong to an array has other owners.
+    A view of a pool block or of an array refers directly to that, however many views there were
+    between. Memory that does not belong to an array has other owners.
     """
     data = tensor._data
     if getrefcount(data) != _OF_DATA or not data.flags.writeable:
