@@ -1,1 +1,1 @@
-"""Targets: what a target is, and the kernels of each; imports core, eager, vecmath, compiler, runtime."""
+"""Targets: their protocol and registry; imports core, eager, vecmath, compiler, runtime."""

@@ -23,8 +23,8 @@ from jitgrad.core.ir import Graph
 class CompiledKernel:
     """One kernel as compiled, shared by all launches that are structurally equal.
 
-    A ``general`` one has the user's float literals as parameters: launches that differ in them share it too, and the
-    notes in its text show the values of the first.
+    A ``general`` one has the user's float literals as parameters: launches that differ in them
+    share it too, and the notes in its text show the values of the first.
     """
 
     name: str
@@ -49,8 +49,8 @@ class CompiledLaunch:
 
     Attributes:
         new: whether it was compiled just now, not found among earlier ones.
-        args, epilogue_args: the launch's float literals, if the kernel has them as parameters: they follow its other
-            arguments.
+        args, epilogue_args: the launch's float literals, if the kernel has them as parameters: they
+            follow its other arguments.
     """
 
     kernel: CompiledKernel
@@ -63,7 +63,8 @@ class Frame(Protocol):
     """Memory of one running call."""
 
     def run(self, inputs: Sequence[Any], results: list[Any]) -> None:
-        """Run all steps on ``inputs``; they write to ``results``, where None is for arrays that library calls return."""
+        """Run all steps on ``inputs``; they write to ``results``, where None is for arrays that
+        library calls return."""
 
 
 class Runner(Protocol):
@@ -103,10 +104,10 @@ class Target(Protocol):
         """Memory for a result."""
 
     def library_call(self, step: OpStep, slots: Mapping[Buffer, int], plan: Plan) -> Any:
-        """A step that no kernel computes; ``slots`` number the inputs and results of the program."""
+        """A step without kernel; ``slots`` number the inputs and results of the program."""
 
     def runner(self, program: Any) -> Runner:
-        """Runs ``program``, a `jitgrad.runtime.program.Program`, whose steps this target compiled."""
+        """Runs ``program``, a `jitgrad.runtime.program.Program` compiled for this target."""
 
 
 LoadCode = Callable[[Kernel, Source, str], Any]
@@ -116,9 +117,10 @@ LoadCode = Callable[[Kernel, Source, str], Any]
 class KernelCache:
     """The kernels that a target has compiled, by structure.
 
-    The first kernel of a structure is compiled with its float literals in the text, where they cost nothing. When the
-    structure comes again with other literals, it is compiled once more with the literals as parameters, and that
-    serves every further value. So a number read from a global costs two compiles, however many values it takes.
+    The first kernel of a structure is compiled with its float literals in the text, where they cost
+    nothing. When the structure comes again with other literals, it is compiled once more with the
+    literals as parameters, and that serves every further value. So a number read from a global
+    costs two compiles, however many values it takes.
     """
 
     def __init__(self, load: LoadCode) -> None:

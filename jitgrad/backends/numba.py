@@ -1,7 +1,9 @@
-"""The numba target: numba compiles the kernel text of the cpu target, and the same instruction loop runs it.
+"""The numba target: numba compiles the kernel text of the cpu target, and the same instruction loop
+runs it.
 
-A kernel function of the dialect, ``(builder, *TypedValue) -> TypedValue``, is the body of a numba intrinsic, so the text
-needs no change. The target checks our translator independently: only the kernel functions are ours.
+A kernel function of the dialect, ``(builder, *TypedValue) -> TypedValue``, is the body of a numba
+intrinsic, so the text needs no change. The target checks our translator independently: only the
+kernel functions are ours.
 """
 
 from __future__ import annotations

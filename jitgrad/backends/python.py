@@ -1,4 +1,4 @@
-"""The python backend: the same kernel source as on the CPU, run by Python itself. Slow, instant, steppable."""
+"""The python target: Python runs the kernel text of the cpu target, step by step in a debugger."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DTYPES = {dtype_name(np.dtype(c)): np.dtype(c) for c in "?bhilBHILefd"}
 
 
 class Pointer:
-    """What a kernel parameter is: the elements of ``array`` from ``offset`` on."""
+    """A pointer parameter of a kernel: the elements of ``array`` from ``offset`` on."""
 
     __slots__ = ("array", "offset")
 
@@ -49,7 +49,7 @@ class Pointer:
 
 
 def passed(word: int, kind: str) -> Any:
-    """What a kernel parameter of ``kind`` gets for ``word``: the integer, or the float whose bit pattern it is."""
+    """``word`` as an argument of type ``kind``: an integer, or the float of that bit pattern."""
     if kind[0] != "f":
         return word
     number = np.array(word, np.int64).astype(f"i{int(kind[1:]) // 8}").view(DTYPES[kind])
@@ -87,11 +87,11 @@ def _transpose_tile(tile: Pointer, p: Pointer, stride: int, n: int, m: int) -> N
 
 @cache
 def names() -> Mapping[str, Any]:
-    """What kernel source can call, as Python functions on NumPy scalars."""
-    found: dict[str, Any] = {**numpy_namespace(), **INTEGER_FUNCTIONS}
-    found.update({f"to_{name}": _to(dtype) for name, dtype in DTYPES.items()})
-    found.update({f"scratch_{name}": _scratch(dtype) for name, dtype in DTYPES.items()})
-    found.update(
+    """The functions of kernel source, as Python functions on NumPy scalars."""
+    functions: dict[str, Any] = {**numpy_namespace(), **INTEGER_FUNCTIONS}
+    functions.update({f"to_{name}": _to(dtype) for name, dtype in DTYPES.items()})
+    functions.update({f"scratch_{name}": _scratch(dtype) for name, dtype in DTYPES.items()})
+    functions.update(
         transpose_rows_in=_transpose_rows_in,
         transpose_rows_out=_transpose_rows_out,
         transpose_tile=_transpose_tile,
@@ -110,7 +110,7 @@ def names() -> Mapping[str, Any]:
         INF=np.inf,
         NAN=np.nan,
     )
-    return found
+    return functions
 
 
 class PythonTarget(HostTarget):

@@ -1,1 +1,2 @@
-"""Runs a compiled program: its steps and its memory; imports core, eager, ops, compiler, backends."""
+"""Runs a compiled program: its steps and its memory; imports core, eager, ops, compiler,
+backends."""

@@ -1,4 +1,4 @@
-"""The memory of one running call on the host: an arena for temporaries, and views of it for library calls."""
+"""The memory of one running call: an arena for temporaries, and views of it for library calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A step that calls a library: it fetches operands, calls a function, and stores the results where the plan says."""
+"""A step that calls a library: it fetches operands, calls a function, and stores the results where
+the plan says."""
 
 from __future__ import annotations
 
@@ -35,8 +36,9 @@ class Memory(Protocol):
 class LibraryCall:
     """An `OpStep` with all decisions about it that are the same in every call.
 
-    ``slots`` are those of the program's inputs and results, the first ``inputs`` of them inputs. Library calls allocate
-    the ``made`` buffers themselves. ``native``: machine code may replace NumPy.
+    ``slots`` are those of the program's inputs and results, the first ``inputs`` of them inputs.
+    Library calls allocate the ``made`` buffers themselves. ``native``: machine code may replace
+    NumPy.
 
     Attributes:
         small, products: a matrix product as instructions for the native loop, which need no Python.
@@ -115,7 +117,7 @@ def _allocated_slot(place: Place, slots: Mapping[Buffer, int], made: Sequence[Bu
 
 
 def _products(step: OpStep) -> list[Gemm] | None:
-    """The products that ``step`` consists of, if they need no Python. LLVM begins with the code of tiles."""
+    """The products of ``step``, if they need no Python. LLVM begins with the code of tiles."""
     gemms = gemms_of(step)
     if gemms is None:
         return None
@@ -134,7 +136,7 @@ def _whole_slot(place: Place, slots: Mapping[Buffer, int]) -> int:
 
 
 def _owned(result: np.ndarray[Any, Any], operands: Sequence[Any]) -> np.ndarray[Any, Any]:
-    """``result`` as an array that is C-contiguous, aligned, writeable, and shares no memory with an operand."""
+    """``result`` as a C-contiguous, aligned, writeable array that shares no memory with operands."""
     if result.base is None:
         shared = any([result is x for x in operands])
     else:

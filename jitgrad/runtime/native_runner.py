@@ -1,4 +1,5 @@
-"""Runs a program whose kernels are machine code: its steps as tables of instructions, relocated at each call."""
+"""Runs a program whose kernels are machine code: its steps as tables of instructions, relocated at
+each call."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from jitgrad.runtime.program import Launch, Program
 
 
 class NativeRunner:
-    """Runs ``program`` by the instruction loop, and by Python only the library calls that need it."""
+    """Runs ``program`` by the instruction loop, but for library calls that need Python."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -54,7 +55,8 @@ class NativeRunner:
         return frozenset().union(*(part.tiled for part in self.parts if isinstance(part, InstructionTable)))
 
     def _base(self, slot: tuple[Buffer, int]) -> tuple[int, int]:
-        """(region, offset) of an argument: inputs and results are regions by their slots, the arena is the last."""
+        """(region, offset) of an argument: inputs and results are regions by their slots, the arena
+        is the last."""
         buffer, offset = slot
         region = self.program.slots.get(buffer)
         if region is not None:
@@ -64,7 +66,7 @@ class NativeRunner:
 
 @dataclass(eq=False, slots=True)
 class _Segment:
-    """Consecutive instructions of one frame: the table, and the arrays that its relocation reads."""
+    """Consecutive instructions of one frame, and the arrays that their relocation reads."""
 
     table: np.ndarray[Any, Any]
     count: int
@@ -76,7 +78,7 @@ class _Segment:
 
 
 class NativeFrame(HostFrame):
-    """Instruction tables of one call at a time. Each call writes its buffers' addresses into them."""
+    """Instruction tables of one call at a time, which writes its buffers' addresses into them."""
 
     def __init__(self, runner: NativeRunner) -> None:
         super().__init__(runner.program)

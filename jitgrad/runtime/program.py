@@ -74,11 +74,12 @@ class Program:
     def read(self) -> frozenset[int]:
         """Positions of the inputs whose data the program looks at, or hands out."""
         places = [*self.plan.outputs, *(p for step in self.plan.steps for p in (*step.reads, *step.writes))]
-        found = {self.slots[p.location.buffer] for p in places if p.location is not None and p.location.buffer in self.slots}
-        return frozenset(k for k in found if k < len(self.plan.inputs))
+        read = {self.slots[p.location.buffer] for p in places if p.location is not None and p.location.buffer in self.slots}
+        return frozenset(k for k in read if k < len(self.plan.inputs))
 
     def _result_specs(self) -> tuple[tuple[tuple[int, ...], Dtype], ...]:
-        """Shape and dtype of the array for each result buffer: those of the first output that lies in it in order."""
+        """Shape and dtype of the array for each result buffer: those of the first output that lies
+        in it in order."""
         lying: dict[Buffer, list[Place]] = {}
         for place in self.plan.outputs:
             if place.location is not None:
@@ -111,7 +112,8 @@ class Program:
         return lambda inputs, results: np.ndarray(shape, dtype, results[number], 0, strides)
 
     def run(self, inputs: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
-        """The results for C-contiguous ``inputs`` of exactly the planned shapes and dtypes. Donated inputs change."""
+        """The results for C-contiguous ``inputs`` of exactly the planned shapes and dtypes. Donated
+        inputs change."""
         with self._lock:
             frame = self._frames.pop() if self._frames else None
         if frame is None:

@@ -1,4 +1,4 @@
-"""A compiled graph as an op: its eager meaning is to run the plan, its vjp is the compiled backward program."""
+"""A compiled graph as an op: eager runs its program, and its vjp runs the backward program."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def compile_graph(
 ) -> Program:
     """Run the passes over ``graph``, plan it and compile its kernels.
 
-    ``donated`` maps positions of outputs to inputs whose memory they should take; others may take inputs ``free``.
+    ``donated`` maps positions of outputs to inputs whose memory they should take; others may take
+    inputs ``free``.
     """
     target.expect(graph)
     fused = run_passes(graph, target.passes, watch, target.tuning)
@@ -54,8 +55,8 @@ class ProgramOp:
     Attributes:
         wrt: positions of the inputs that gradients flow to.
         seeded: positions of the outputs that gradients come from.
-        changed: positions of the inputs that the caller overwrites after the call, such as the state of a generator:
-            backward gets copies of their old data.
+        changed: positions of the inputs that the caller overwrites after the call, such as the
+            state of a generator: backward gets copies of their old data.
     """
 
     def __init__(
@@ -121,7 +122,7 @@ class ProgramOp:
 
     @cached_property
     def derivative(self) -> ProgramOp:
-        """inputs + seeds -> gradients as an op that can itself be differentiated; it recomputes everything."""
+        """inputs + seeds -> gradients, as a differentiable op that recomputes everything."""
         joint, graph = self.joint, self.gradient_graph
         seeds = range(len(joint.inputs), len(joint.inputs) + len(joint.seeds))
         return ProgramOp(graph, (*self.wrt, *seeds), range(len(graph.outputs)), self.target, self.count)
@@ -150,7 +151,7 @@ class ProgramOp:
         return outs[: len(outs) - saved] if saved else outs
 
     def __call__(self, *operands: Any) -> tuple[Tensor, ...]:
-        """Apply the op: run it and record it on the tape. Only the outputs in ``seeded`` get a history."""
+        """Run the op and record it on the tape. Only the outputs in ``seeded`` get a history."""
         if current_interpreter.get().tracing:
             return evaluate(self.graph, operands, lambda op, xs, attrs: apply_op(op, *xs, **attrs))
         residuals: list[Any] = []
@@ -161,7 +162,8 @@ class ProgramOp:
         return outs
 
     def attach(self, operands: tuple[Any, ...], outs: tuple[Tensor, ...], residuals: list[Any]) -> None:
-        """Give the outputs in ``seeded`` their history: this op, on these operands, before the caller changes any."""
+        """Give the outputs in ``seeded`` their history: this op, on these operands, before the
+        caller changes any."""
         edges = tuple([edge_of(x) for x in operands])
         if all([edge is None for edge in edges]):
             return
@@ -174,20 +176,21 @@ class ProgramOp:
             tape.record(node, operands)
 
     def vjp(self, g: Sequence[Tensor], _out: Any, *operands: Any, graph: Graph, residuals: list[Any]) -> list[Any]:
-        """Gradients of the inputs: by the backward program, or by a differentiable one if the tape is watching."""
+        """Gradients of the inputs: by the backward program, or by a differentiable one if the tape
+        is watching."""
         seeds = [g[k] for k in self.seeded]
-        found: Sequence[Any]
+        gradients: Sequence[Any]
         if current_interpreter.get().tracing or grad_enabled.get():
-            found = self.derivative(*operands, *seeds)
+            gradients = self.derivative(*operands, *seeds)
         else:
             parts = [operands[k] for k in self.split.used]
             arrays = [x._data if isinstance(x, Tensor) else x for x in parts]
             arrays += [*residuals, *(s._data for s in seeds)]
             values = self.backward.plan.graph.inputs
             inputs = [contiguous(np.asarray(x, v.aval.dtype)) for x, v in zip(arrays, values, strict=True)]
-            found = [Tensor(a) for a in self.backward.run(inputs)]
+            gradients = [Tensor(a) for a in self.backward.run(inputs)]
         grads: list[Any] = [None] * len(self.graph.inputs)
-        flowing = iter(found)
+        flowing = iter(gradients)
         for k, flows in zip(self.wrt, self.joint.flows, strict=True):
             if flows:
                 grads[k] = next(flowing)

@@ -20,7 +20,8 @@ from jitgrad.compiler.lowering.kernel_ir import Kernel
 
 @cache
 def library_key() -> str:
-    """A digest of the functions that kernel source calls from `jitgrad.vecmath`: part of a kernel's identity on disk."""
+    """A digest of the functions that kernel source calls from `jitgrad.vecmath`: part of a kernel's
+    identity on disk."""
     digest = hashlib.sha256()
     for path in sorted(Path(vecmath.__file__).parent.glob("*.py")):
         digest.update(path.read_bytes())
@@ -29,7 +30,8 @@ def library_key() -> str:
 
 @cache
 def native_names() -> Mapping[str, Any]:
-    """Functions of kernel source besides `jitgrad.backends.llvm.intrinsics`: vector mathematics, and integer forms."""
+    """Functions of kernel source besides `jitgrad.backends.llvm.intrinsics`: vector mathematics,
+    and integer forms."""
     from jitgrad.backends.llvm import kernel_frontend, vector_functions
 
     integers = {name: kernel_frontend.written(function) for name, function in INTEGER_FUNCTIONS.items()}
@@ -37,7 +39,8 @@ def native_names() -> Mapping[str, Any]:
 
 
 class _Names(Mapping[str, Any]):
-    """The namespace of kernel source. llvmlite is imported when it is first read, so never for a kernel from disk."""
+    """The namespace of kernel source. llvmlite is imported when it is first read, so never for a
+    kernel from disk."""
 
     def __init__(self, functions: Mapping[str, Any]) -> None:
         self._functions = functions
@@ -73,7 +76,8 @@ class CpuTarget(NativeTarget):
             entry,
             _Names(functions),
             params=source.params,
-            # a user's function is identified by its object, which means nothing to another process: not kept on disk
+            # a user's function is identified by its object, which means nothing to another process:
+            # not kept on disk
             key=None if functions else library_key(),
             small=entry == "epilogue",
             wait=False,

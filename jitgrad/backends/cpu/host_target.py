@@ -1,4 +1,5 @@
-"""What the targets in this process's memory share: the CPU's kernel text, NumPy arrays, and one cache of kernels each."""
+"""What the targets in this process's memory share: the CPU's kernel text, NumPy arrays, and one
+cache of kernels each."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ class HostTarget(ABC):
 
     @abstractmethod
     def load(self, kernel: Kernel, source: Source, entry: str) -> Any:
-        """The function ``entry``, "kernel" or "epilogue", that ``source`` defines for ``kernel``."""
+        """The function ``entry``, "kernel" or "epilogue", of the text ``source``."""
 
     def schedule(self, nest: LoopNest, unread: Collection[int]) -> Schedule:
         return schedule(nest, unread, self.tuning)

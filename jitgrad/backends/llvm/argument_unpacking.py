@@ -11,7 +11,8 @@ from jitgrad.backends.llvm.types import F32, NUMBERS
 
 
 def unpacking_entry(entry: str, body: str, params: Sequence[str], at_end: str = "") -> str:
-    """IR of ``void entry(i64* args, i64 start, i64 stop)``: unpacks the table, calls ``body``, and does ``at_end``.
+    """IR of ``void entry(i64* args, i64 start, i64 stop)``: unpacks the table, calls ``body``, and
+    does ``at_end``.
 
     For ``("f32*", "f32")`` it writes::
 

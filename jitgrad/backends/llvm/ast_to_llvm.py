@@ -1,9 +1,11 @@
-"""Translates Python syntax trees to LLVM instructions, for kernels and for the runtime's control code.
+"""Translates Python syntax trees to LLVM instructions, for kernels and for the runtime's control
+code.
 
-The subset of Python has ``if``, ``while``, ``for`` over ``range`` with a positive step, ``return``, assignments (also of
-several names), operators (`jitgrad.backends.llvm.operators`), chained comparisons, ``and``, ``or``, ``not``, elements of
-pointers, and calls of functions that the source defines or is given. A variable keeps the type of its first assignment.
-It lives in memory until LLVM promotes it to a register. This module imports llvmlite: import it at the first compile.
+The subset of Python has ``if``, ``while``, ``for`` over ``range`` with a positive step, ``return``,
+assignments (also of several names), operators (`jitgrad.backends.llvm.operators`), chained
+comparisons, ``and``, ``or``, ``not``, elements of pointers, and calls of functions that the source
+defines or is given. A variable keeps the type of its first assignment. It lives in memory until
+LLVM promotes it to a register. This module imports llvmlite: import it at the first compile.
 """
 
 from __future__ import annotations
@@ -54,7 +56,8 @@ class FunctionScope:
     Attributes:
         names: constants and functions.
         variables: the type and the address of each.
-        result: the type and the address of the returned value; None before the first ``return`` with a value.
+        result: the type and the address of the returned value; None before the first ``return``
+            with a value.
     """
 
     node: ast.FunctionDef
@@ -183,7 +186,7 @@ class Translation:
         self.builder.branch(self.scope.end)
 
     def block(self, block: Any, nodes: Sequence[ast.stmt], after: Any, hint: Any = None) -> bool:
-        """Write ``nodes`` into ``block``, then a jump to ``after``; gives whether control can get there."""
+        """Write ``nodes`` into ``block``, then a jump to ``after`` if control gets that far."""
         self.builder.position_at_end(block)
         self.statements(nodes)
         if self.builder.block.is_terminated:
@@ -218,7 +221,8 @@ class Translation:
         memory_access.emit_store(self.builder, self.value(node.value), self.value(node.slice), value)
 
     def branch(self, node: ast.expr, yes: Any, no: Any) -> None:
-        """Jump to ``yes`` if ``node`` is true, else to ``no``. ``and`` and ``or`` evaluate only the operands they need."""
+        """Jump to ``yes`` if ``node`` is true, else to ``no``. ``and`` and ``or`` evaluate only the
+        operands they need."""
         match node:
             case ast.BoolOp(op=op, values=[*first, last]):
                 for value in first:

@@ -13,8 +13,9 @@
                                                  that the table ``t`` describes; ``call_dgemm`` is ``cblas_dgemm``
 ===============================================  ======================================================================
 
-Every atomic operation is sequentially consistent: the thread pool's hand-over is a Dekker pattern (store mine, load yours),
-which weaker orders break. Import this module only when something is compiled: it imports llvmlite.
+Every atomic operation is sequentially consistent: the thread pool's hand-over is a Dekker pattern
+(store mine, load yours), which weaker orders break. Import this module only when something is
+compiled: it imports llvmlite.
 """
 
 from __future__ import annotations

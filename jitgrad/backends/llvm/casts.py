@@ -1,4 +1,4 @@
-"""The casts of kernel source: one per dtype, with NumPy's results. Import it only when something is compiled."""
+"""The casts of kernel source: one per dtype, with NumPy's results. This module imports llvmlite."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ _HALF, _SINGLE, _WORD = ir.HalfType(), ir.FloatType(), ir.IntType(32)
 
 
 def emit_cast(builder: Any, x: TypedValue, type_: ScalarType) -> TypedValue:
-    """``x`` converted to ``type_`` as in C, and as on x86 where C leaves the result undefined. A bool is ``x != 0``."""
+    """``x`` converted to ``type_`` as in C, and as on x86 where C leaves the result undefined. A
+    bool is ``x != 0``."""
     source = number(x)
     if source == type_:
         return x
@@ -69,8 +70,8 @@ def _converted(builder: Any, x: Any, source: ScalarType, type_: ScalarType) -> A
 def _to_integer(builder: Any, x: Any, type_: ScalarType) -> Any:
     """C's float-to-integer cast, with x86's answer (the smallest integer) where C has none.
 
-    Narrow and unsigned targets go through a wider signed integer, as compilers for x86-64 do, so that
-    ``uint8(-1.0)`` is 255. A poison value in the arm that select does not take is harmless.
+    Narrow and unsigned targets go through a wider signed integer, as compilers for x86-64 do, so
+    that ``uint8(-1.0)`` is 255. A poison value in the arm that select does not take is harmless.
     """
     signed = type_.category == "i"
     wide = ir.IntType(32 if type_.bits <= 16 or (type_.bits == 32 and signed) else 64)
@@ -91,8 +92,9 @@ def _to_integer(builder: Any, x: Any, type_: ScalarType) -> Any:
 def _to_odd(builder: Any, x: Any) -> Any:
     """The double ``x`` as a float, inexact ones rounded to the neighbour whose last bit is set.
 
-    A second rounding, to float16, then gives what a single one would (S. Boldo, G. Melquiond, "Emulation of FMA and
-    correctly rounded sums: proved algorithms using rounding to odd", IEEE Trans. Computers 2008).
+    A second rounding, to float16, then gives what a single one would (S. Boldo, G. Melquiond,
+    "Emulation of FMA and correctly rounded sums: proved algorithms using rounding to odd", IEEE
+    Trans. Computers 2008).
     """
     near = builder.fptrunc(x, _SINGLE)
     back = builder.fpext(near, x.type)
@@ -104,7 +106,7 @@ def _to_odd(builder: Any, x: Any) -> Any:
 
 
 def to_half(builder: Any, x: TypedValue) -> TypedValue:
-    """``x`` rounded to float16, as the float32 that equals it; integers go through float32, as in NumPy."""
+    """``x`` rounded to float16, as an equal float32; integers are cast to float32 first, as in NumPy."""
     if isinstance(x.ir, ir.Constant) and number(x).category == "f":
         with np.errstate(over="ignore"):
             return constant(F32, float(np.float16(x.ir.constant)))

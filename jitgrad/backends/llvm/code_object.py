@@ -1,4 +1,5 @@
-"""Kernel source text to machine code in memory, compiled by LLVM and kept on disk between processes.
+"""Kernel source text to machine code in memory, compiled by LLVM and kept on disk between
+processes.
 
 A kernel is machine code ``void kernel(int64_t *args, int64_t start, int64_t stop)``. Its source is a plain
 Python function whose parameters are the table's entries, then ``start`` and ``stop``::
@@ -9,21 +10,25 @@ Python function whose parameters are the table's entries, then ``start`` and ``s
 
     code = compile_entry(source, "kernel", {}, params=("f32*", "f32*", "f32*", "f32"), key="")
 
-Entry ``k`` of the table holds parameter ``k``: an address, an integer, or a float's bit pattern (f32 in the
-low 32 bits). LLVM assumes that no two pointer parameters overlap in memory that the kernel writes: pass a
-buffer that is both read and written through one parameter.
+Entry ``k`` of the table holds parameter ``k``: an address, an integer, or a float's bit pattern
+(f32 in the low 32 bits). LLVM assumes that no two pointer parameters overlap in memory that the
+kernel writes: pass a buffer that is both read and written through one parameter.
 
-How to write source that vectorises (each form is tested in tests/backends/llvm/test_code_object.py):
+How to write source that vectorises (each form is tested in
+tests/backends/llvm/test_code_object.py):
 
-* ``for i in range(a, b):`` with unit step over the contiguous direction, and ``p[i]``, ``p[base + i]`` or
-  ``row = at(p, r * n)`` then ``row[i]`` for addresses; indices are i64 and never wrap around.
-* ``select(c, a, b)`` instead of ``if``; ``reassoc_add``, ``reassoc_mul``, ``fmax``, ``fmin`` for what is carried from
-  one iteration to the next; plain operators for everything the user wrote.
-* a cast of every constant and every result (``to_f32(0.5)``): a bare literal is an f64, which no operator takes
-  together with an f32, and integer arithmetic is 64 bits wide.
-* nothing that can raise: `compile_entry` refuses such source, for instance a ``range`` whose step is no literal.
+* ``for i in range(a, b):`` with unit step over the contiguous direction, and ``p[i]``, ``p[base +
+  i]`` or ``row = at(p, r * n)`` then ``row[i]`` for addresses; indices are i64 and never wrap
+  around.
+* ``select(c, a, b)`` instead of ``if``; ``reassoc_add``, ``reassoc_mul``, ``fmax``, ``fmin`` for
+  what is carried from one iteration to the next; plain operators for everything the user wrote.
+* a cast of every constant and every result (``to_f32(0.5)``): a bare literal is an f64, which no
+  operator takes together with an f32, and integer arithmetic is 64 bits wide.
+* nothing that can raise: `compile_entry` refuses such source, for instance a ``range`` whose step
+  is no literal.
 
-Source may define further functions and call them from ``entry``; they are translated wherever they are called.
+Source may define further functions and call them from ``entry``; they are translated wherever they
+are called.
 """
 
 from __future__ import annotations
@@ -52,7 +57,8 @@ class Built:
 class CodeObject:
     """A kernel in memory; it stays there as long as this object lives.
 
-    LLVM may still be compiling it: reading the code or its address waits, and raises the compiler's errors.
+    LLVM may still be compiling it: reading the code or its address waits, and raises the compiler's
+    errors.
 
     Attributes:
         source: the Python text it was compiled from.
@@ -68,7 +74,7 @@ class CodeObject:
         self._loaded: tuple[Built, Any, int] | None = None
 
     def _load(self) -> tuple[Built, Any, int]:
-        """The object code, the engine that owns its memory, and its address; loaded once for all threads."""
+        """The object code, the engine that owns its memory, and its address; loaded once."""
         with self._lock:
             if self._loaded is None:
                 from jitgrad.backends.llvm import target
@@ -138,10 +144,11 @@ def compile_entry(
         namespace: names the source uses besides `jitgrad.backends.llvm.intrinsics.INTRINSICS`.
         params: the type of each parameter: ``"f16" "f32" "f64" "i8" ... "u64" "bool"``, or one with
             ``*`` for a pointer to it.
-        key: identifies the contents of ``namespace`` in the disk cache (empty if the source does); None keeps this
-            kernel off the disk.
+        key: identifies the contents of ``namespace`` in the disk cache (empty if the source does);
+            None keeps this kernel off the disk.
         small: whether to compile quickly to small code rather than to fast loops.
-        wait: False returns while LLVM is still compiling; the code's ``address`` then raises its errors.
+        wait: False returns while LLVM is still compiling; the code's ``address`` then raises its
+            errors.
 
     Raises:
         BackendError: if the source does not compile, or could raise an exception while running.
@@ -157,11 +164,13 @@ def compile_entry(
 
 
 def compile_control_code(source: str, entry: str, library: str, *, wait: bool = True) -> CodeObject:
-    """Machine code of control code (`jitgrad.backends.llvm.int_dialect`), which is called as a kernel is.
+    """Machine code of control code (`jitgrad.backends.llvm.int_dialect`), which is called as a
+    kernel is.
 
     Args:
-        library: the functions that ``source`` may call: "thread_pool" for those of `jitgrad.backends.llvm.atomics`,
-            "f32" or "f64" for those of `jitgrad.backends.llvm.tiles`.
+        library: the functions that ``source`` may call: "thread_pool" for those of
+            `jitgrad.backends.llvm.atomics`, "f32" or "f64" for those of
+            `jitgrad.backends.llvm.tiles`.
         wait: as for `compile_entry`.
 
     Raises:
@@ -204,7 +213,7 @@ def exports(names: Sequence[str]) -> bool:
 def _cached_or_built(
     source: str, entry: str, identity: tuple[str, str] | None, lower: Callable[[], tuple[str, list[str]]], wait: bool
 ) -> CodeObject:
-    """The machine code stored for ``source`` and ``identity``, else that of the IR that ``lower`` gives."""
+    """The stored machine code of ``source`` and ``identity``, else that of the IR of ``lower``."""
     from jitgrad.backends.llvm import target
 
     name = None if identity is None else target.digest(source, entry, *identity, fingerprint())

@@ -1,9 +1,11 @@
-"""Compiled kernels on disk, by content: object code and source, checksummed, in a folder private to the user.
+"""Compiled kernels on disk, by content: object code and source, checksummed, in a folder private to
+the user.
 
-One file per kernel, ``<key>.kernel``: a magic line, the SHA-256 of key and rest, a JSON header line, the
-source, the object code. Files appear complete or not at all (written aside, then renamed), so no lock is
-needed: two processes that store the same key store the same bytes. Nothing is unpickled. Whatever is wrong
-with a file or the folder costs a compilation and a `CacheWarning`, never an error.
+One file per kernel, ``<key>.kernel``: a magic line, the SHA-256 of key and rest, a JSON header
+line, the source, the object code. Files appear complete or not at all (written aside, then
+renamed), so no lock is needed: two processes that store the same key store the same bytes. Nothing
+is unpickled. Whatever is wrong with a file or the folder costs a compilation and a `CacheWarning`,
+never an error.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ _EVICTING_PREFIX = "0"  # keys are hex digests: one store in 16 pays for listing
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What is kept of a kernel: its source, its object code, and the C symbols that this refers to."""
+    """A kernel on disk: its source, its object code, and the C symbols that it refers to."""
 
     source: str
     object_code: bytes
@@ -72,15 +74,15 @@ def _problem(folder: Path) -> str:
     """Why ``folder`` (made if missing) must not be used: code in it would be run as the user."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = folder.lstat()
+        status = folder.lstat()
     except OSError as error:
         return f"{folder}: {error.strerror}"
-    if not stat.S_ISDIR(found.st_mode):
+    if not stat.S_ISDIR(status.st_mode):
         return f"{folder} is not a folder"
     if hasattr(os, "getuid"):
-        if found.st_uid != os.getuid():
+        if status.st_uid != os.getuid():
             return f"{folder} belongs to another user"
-        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             return f"{folder} can be written by other users (chmod 700 makes it private)"
     return ""
 
@@ -116,7 +118,7 @@ def _decode(key: str, raw: bytes) -> Stored:
 
 
 def load_entry(key: str) -> Stored | None:
-    """The entry stored under ``key``; None if there is none, or with a `CacheWarning` if it is damaged."""
+    """The entry of ``key``; None if there is none, or, with a `CacheWarning`, if it is damaged."""
     folder = _usable()
     if folder is None:
         return None
@@ -163,8 +165,8 @@ def _write(folder: Path, path: Path, raw: bytes) -> None:
 def _files(folder: Path, suffix: str) -> Iterator[tuple[Path, os.stat_result]]:
     """Files with ``suffix``; one that another process removes meanwhile is left out."""
     try:
-        with os.scandir(folder) as found:
-            names = [item.path for item in found if item.name.endswith(suffix)]
+        with os.scandir(folder) as items:
+            names = [item.path for item in items if item.name.endswith(suffix)]
     except OSError:
         return
     for name in names:
@@ -174,27 +176,27 @@ def _files(folder: Path, suffix: str) -> Iterator[tuple[Path, os.stat_result]]:
 
 def _evict(folder: Path) -> None:
     """Remove the oldest files beyond `MAX_BYTES`, and what writers that died have left."""
-    for path, found in _files(folder, ".tmp"):
-        if time.time() - found.st_mtime > _ABANDONED_AFTER:
+    for path, status in _files(folder, ".tmp"):
+        if time.time() - status.st_mtime > _ABANDONED_AFTER:
             path.unlink(missing_ok=True)
     files = sorted(_files(folder, _SUFFIX), key=lambda item: item[1].st_mtime_ns)
-    excess = sum(found.st_size for _, found in files) - MAX_BYTES
-    for path, found in files:
+    excess = sum(status.st_size for _, status in files) - MAX_BYTES
+    for path, status in files:
         if excess <= 0:
             return
         path.unlink(missing_ok=True)
-        excess -= found.st_size
+        excess -= status.st_size
 
 
 def entries() -> list[EntryInfo]:
     """All kernels on disk, oldest first."""
     files = _files(directory(), _SUFFIX)
-    found = [EntryInfo(path.name.removesuffix(_SUFFIX), item.st_size, item.st_mtime) for path, item in files]
-    return sorted(found, key=lambda entry: (entry.modified, entry.key))
+    stored = [EntryInfo(path.name.removesuffix(_SUFFIX), item.st_size, item.st_mtime) for path, item in files]
+    return sorted(stored, key=lambda entry: (entry.modified, entry.key))
 
 
 def verify_entries() -> list[tuple[str, str]]:
-    """Read every file: (key, what is wrong with it) of the damaged ones, which stay where they are."""
+    """Read every file: (key, problem) of the damaged ones, which are not removed."""
     damaged = []
     for path, _ in _files(directory(), _SUFFIX):
         key = path.name.removesuffix(_SUFFIX)
@@ -218,5 +220,5 @@ def clear() -> int:
 def info() -> DiskCacheInfo:
     """Where the cache is, how full it is, and why it is not used if it is not."""
     folder = directory()
-    found = entries()
-    return DiskCacheInfo(folder, len(found), sum(entry.size for entry in found), MAX_BYTES, _problem(folder))
+    stored = entries()
+    return DiskCacheInfo(folder, len(stored), sum(entry.size for entry in stored), MAX_BYTES, _problem(folder))

@@ -1,4 +1,5 @@
-"""The int dialect, for control code of the runtime: Python text about 64-bit integers and addresses.
+"""The int dialect, for control code of the runtime: Python text about 64-bit integers and
+addresses.
 
 Source defines functions of integers; the one that is compiled is called like a kernel::
 
@@ -7,9 +8,10 @@ Source defines functions of integers; the one that is compiled is called like a 
             if first[i] > second or i == 7:
                 first[i] = note(first, i) // 2
 
-``p[i]`` is the i-th 64-bit integer at address ``p``. `jitgrad.backends.llvm.ast_to_llvm` lists the statements and expressions.
-All variables are integers, and a true condition is 1. Source may call its own functions, `INT_FUNCTIONS`, and those of a library
-that is passed in. Import this module only when something is compiled: it imports llvmlite.
+``p[i]`` is the i-th 64-bit integer at address ``p``. `jitgrad.backends.llvm.ast_to_llvm` lists the
+statements and expressions. All variables are integers, and a true condition is 1. Source may call
+its own functions, `INT_FUNCTIONS`, and those of a library that is passed in. Import this module
+only when something is compiled: it imports llvmlite.
 """
 
 from __future__ import annotations
@@ -74,7 +76,8 @@ class _IntTranslation(Translation):
 
 
 def translate(source: str, entry: str, library: Mapping[str, IntFunction]) -> str:
-    """LLVM IR of ``void entry(int64_t *args, int64_t start, int64_t stop)``; ``args[k]`` is its k-th parameter.
+    """LLVM IR of ``void entry(int64_t *args, int64_t start, int64_t stop)``; ``args[k]`` is its
+    k-th parameter.
 
     Raises:
         BackendError: if the source is not of this dialect.

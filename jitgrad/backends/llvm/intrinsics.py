@@ -1,7 +1,8 @@
 """Scalar functions that kernel source calls, most of them single LLVM instructions.
 
-Every function here is branch-free, so that a loop around it vectorises. Import this module only when a
-kernel is compiled: it imports llvmlite. `INTRINSICS` is the namespace every kernel source sees.
+Every function here is branch-free, so that a loop around it vectorises. Import this module only
+when a kernel is compiled: it imports llvmlite. `INTRINSICS` is the namespace every kernel source
+sees.
 
 ========================  =====================================================================
 ``at(p, n)``              pointer to element ``n`` of ``p``
@@ -56,8 +57,8 @@ def _llvm_function(builder: Any, name: str, type_: ScalarType, arity: int) -> An
 def freeze(builder: Any, x: TypedValue) -> TypedValue:
     """``x``, without its link to the address that it was loaded from.
 
-    If LLVM knew that a result is stored there, "store this, or the old value" would become a masked store, which takes
-    eight times as long on AMD's CPUs.
+    If LLVM knew that a result is stored there, "store this, or the old value" would become a masked
+    store, which takes eight times as long on AMD's CPUs.
     """
     frozen = ir.instructions.Instruction(builder.block, x.type.llvm, "freeze", [x.ir])
     builder._insert(frozen)

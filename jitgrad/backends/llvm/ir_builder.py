@@ -1,4 +1,5 @@
-"""Loops, local memory and prefetches for every code generator. Import it only when something is compiled: it imports llvmlite."""
+"""Loops, local memory and prefetches for every code generator. Import it only when something is
+compiled: it imports llvmlite."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def local(builder: Any, type_: Any, name: str = "", size: int | None = None) -> 
 
 @contextmanager
 def counted(builder: Any, start: Any, stop: Any, step: Any = 1, hint: Any = None) -> Iterator[Any]:
-    """``for i in range(start, stop, step)`` for ``step > 0``; gives i. ``hint``: metadata for LLVM's loop passes."""
+    """``for i in range(start, stop, step)`` for ``step > 0``; gives i. ``hint``: metadata for
+    LLVM's loop passes."""
     counter = local(builder, WORD)
     builder.store(word(start), counter)
     head, body, end = (builder.append_basic_block(name) for name in ("head", "body", "end"))
@@ -46,7 +48,7 @@ FIRST, SECOND = 3, 2  # levels of the cache, as LLVM numbers them
 
 
 def prefetch_line(builder: Any, address: Any, level: int, *, write: bool = False) -> None:
-    """Start loading the cache line at ``address`` into ``level`` of the cache, to be written if ``write``."""
+    """Start loading the cache line at ``address`` into ``level`` of the cache."""
     byte, half = ir.IntType(8).as_pointer(), ir.IntType(32)
     type_ = ir.FunctionType(ir.VoidType(), [byte, half, half, half])
     function = builder.module.declare_intrinsic("llvm.prefetch.p0", (), type_)

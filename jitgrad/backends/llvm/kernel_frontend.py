@@ -1,4 +1,5 @@
-"""Kernel source to LLVM IR, with what LLVM cannot know: buffers do not overlap, and how far to interleave each loop.
+"""Kernel source to LLVM IR, with what LLVM cannot know: buffers do not overlap, and how far to
+interleave each loop.
 
 Import this module only when a kernel is compiled: it imports llvmlite.
 """

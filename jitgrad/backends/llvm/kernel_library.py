@@ -1,4 +1,5 @@
-"""Integer operations with NumPy's meaning, written for scalars: branch-free, and safe where machine division traps."""
+"""Integer operations with NumPy's meaning, written for scalars: branch-free, and safe where machine
+division traps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Loads, stores and addresses in kernel source: `jitgrad.backends.llvm.intrinsics` lists the functions.
+"""Loads, stores and addresses in kernel source: `jitgrad.backends.llvm.intrinsics` lists the
+functions.
 
 Import this module only when a kernel is compiled: it imports llvmlite.
 """
@@ -40,7 +41,8 @@ def emit_load(builder: Any, pointer: TypedValue, index: TypedValue) -> TypedValu
 
 
 def as_element(builder: Any, value: TypedValue, type_: ScalarType) -> Any:
-    """``value`` as it is stored: an integer is truncated to the element's size, a float has to be of its dtype."""
+    """``value`` as it is stored: an integer is truncated to the element's size, a float has to be
+    of its dtype."""
     if value.type == type_:
         return value.ir
     whole = isinstance(value.type, ScalarType) and value.type.category != "f" and type_.category != "f"
@@ -60,7 +62,7 @@ def at(builder: Any, pointer: TypedValue, index: TypedValue) -> TypedValue:
 
 
 def stream(builder: Any, pointer: TypedValue, index: TypedValue, value: TypedValue) -> None:
-    """``pointer[index] = value`` without loading its cache line; ``pointer[0]`` is at the start of one."""
+    """``pointer[index] = value`` past the caches; ``pointer[0]`` is at the start of a cache line."""
     done = emit_store(builder, pointer, index, value)
     done.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)]))
 
@@ -73,7 +75,8 @@ def prefetch(builder: Any, pointer: TypedValue, index: TypedValue) -> None:
 def prefetch_beside(builder: Any, pointer: TypedValue, index: TypedValue) -> None:
     """`prefetch` in a loop with non-temporal stores; does nothing where those are ordinary ones.
 
-    With AVX-512 (Sapphire Rapids) SwiGLU takes 0.7 of the time, other loops the same; with AVX2 (Zen 3) up to 1.2.
+    With AVX-512 (Sapphire Rapids) SwiGLU takes 0.7 of the time, other loops the same; with AVX2
+    (Zen 3) up to 1.2.
     """
     if vector_bits() >= LINE_BITS:
         prefetch(builder, pointer, index)

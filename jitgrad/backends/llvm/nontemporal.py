@@ -1,11 +1,13 @@
 """Non-temporal stores in IR text: marked before LLVM vectorises a loop, made afterwards.
 
-An ordinary store to memory that is in no cache loads the line first, a third of a copy's traffic; a non-temporal store of
-a whole line does not. LLVM vectorises a non-temporal store only if it knows its alignment. It does not know that of one
-element, but every vector is aligned: results start at a cache line, and blocks at multiples of a vector.
+An ordinary store to memory that is in no cache loads the line first, a third of a copy's traffic; a
+non-temporal store of a whole line does not. LLVM vectorises a non-temporal store only if it knows
+its alignment. It does not know that of one element, but every vector is aligned: results start at a
+cache line, and blocks at multiples of a vector.
 
-Where a vector is shorter than a line, the CPU has to combine two stores. Measured with AVX2 (Zen 3), that gained a tenth at
-most, and took up to four times as long where a result began just behind an operand in its page. So stores stay ordinary.
+Where a vector is shorter than a line, the CPU has to combine two stores. Measured with AVX2 (Zen
+3), that gained a tenth at most, and took up to four times as long where a result began just behind
+an operand in its page. So stores stay ordinary.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ FENCE = "call void @llvm.x86.sse.sfence()"  # orders the stores before those tha
 
 
 def mark_stores(text: str, vector_bits: int) -> str:
-    """IR ``text``, not yet optimised, with ordinary stores for non-temporal ones: marked where a vector is a line."""
+    """IR ``text``, not yet optimised, with ordinary stores for non-temporal ones: marked where a
+    vector is a line."""
     if vector_bits < LINE_BITS or not _ASKED.search(text):
         return _ASKED.sub("", text)
     return f"{_ASKED.sub(_MARK, text)}\n!{_GROUP} = distinct !{{}}\n"
@@ -33,8 +36,9 @@ def has_marks(text: str) -> bool:
     return _MARK in text
 
 
-def made(text: str) -> str:
-    """``text``, optimised, with non-temporal stores of marked vectors of one line; a loop's remainder has ordinary ones."""
+def unmark_stores(text: str) -> str:
+    """``text``, optimised, with non-temporal stores of marked vectors of one line; a loop's
+    remainder has ordinary ones."""
     return f"{_STORE.sub(_streaming, text)}\n!{_GROUP} = !{{i32 1}}\n"
 
 

@@ -1,4 +1,5 @@
-"""Scalar functions of users in kernels of the cpu target: numba compiles them, so they may be anything it understands.
+"""Scalar functions of users in kernels of the cpu target: numba compiles them, so they may be
+anything it understands.
 
 Import this module only when a kernel with such a function is compiled: it imports numba (0.3 s).
 """
@@ -26,7 +27,8 @@ _NAMES = {type_: name for name, type_ in NUMBA_TYPES.items()}
 
 @cache
 def numba_function(function: Callable[..., Any]) -> DialectFunction:
-    """``function`` as kernel source can call it: compiled for the dtypes of its operands, linked to the kernel.
+    """``function`` as kernel source can call it: compiled for the dtypes of its operands, linked to
+    the kernel.
 
     Raises:
         BackendError: from a call, with numba's message, if numba cannot compile it.

@@ -30,7 +30,8 @@ _OPTIONS = {"error_model": "numpy", "nogil": True}
 
 
 def _stream(builder: Any, pointer: TypedValue, index: TypedValue, value: TypedValue) -> None:
-    """An ordinary store: numba runs LLVM's passes itself, and those vectorise no loop with non-temporal stores."""
+    """An ordinary store: numba runs LLVM's passes itself, and those vectorise no loop with
+    non-temporal stores."""
     emit_store(builder, pointer, index, value)
 
 
@@ -54,7 +55,8 @@ def _typed_value(numba_type: Any, value: Any) -> TypedValue:
 
 
 def _result_type(function: DialectFunction, operands: Sequence[Any]) -> Any:
-    """The numba type of a call's result: that of the instructions which ``function`` writes into a scratch module."""
+    """The numba type of a call's result: that of the instructions which ``function`` writes into a
+    scratch module."""
     parameters = [_ir_type(operand).llvm for operand in operands]
     scratch = ir.Function(ir.Module(), ir.FunctionType(ir.VoidType(), parameters), "scratch")
     result = function(ir.IRBuilder(scratch.append_basic_block()), *map(_typed_value, operands, scratch.args))
@@ -63,7 +65,8 @@ def _result_type(function: DialectFunction, operands: Sequence[Any]) -> Any:
 
 @cache
 def _as_intrinsic(function: DialectFunction, arity: int) -> Any:
-    """``function`` of ``arity`` operands as numba code can call it; numba asks for a signature with named parameters."""
+    """``function`` of ``arity`` operands as numba code can call it; numba asks for a signature with
+    named parameters."""
 
     def typed(_context: Any, *operands: Any) -> Any:
         def emit(_target: Any, builder: Any, signature: Any, values: Sequence[Any]) -> Any:
@@ -105,7 +108,8 @@ def _argument_of(name: str) -> Any:
 
 
 def compile_source(source: str, entry: str, params: Sequence[str], functions: Mapping[str, Callable[..., Any]]) -> Any:
-    """The function ``entry`` of kernel source as a C callback ``void (int64_t *args, int64_t start, int64_t stop)``.
+    """The function ``entry`` of kernel source as a C callback ``void (int64_t *args, int64_t start,
+    int64_t stop)``.
 
     Args:
         params: the types of the parameters before ``start`` and ``stop``.

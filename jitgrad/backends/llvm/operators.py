@@ -1,8 +1,8 @@
 """Python's operators in kernel source. Import this module only when something is compiled.
 
-Integer arithmetic is 64 bits wide and wraps around; it is unsigned if both operands are, where
-a literal may be either. Both floats of an operation have the same dtype. Every operation rounds as IEEE 754 says, and none is
-reordered or contracted.
+Integer arithmetic is 64 bits wide and wraps around; it is unsigned if both operands are, where a
+literal may be either. Both floats of an operation have the same dtype. Every operation rounds as
+IEEE 754 says, and none is reordered or contracted.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class CompiledModule:
 
 
 class _CompileThread:
-    """One thread for LLVM, which runs without the GIL, while others lower kernels or run eager code."""
+    """One thread for LLVM, without the GIL, while others lower kernels or run eager code."""
 
     lock = Lock()
     executor: ThreadPoolExecutor | None = None
@@ -112,8 +112,8 @@ def platform() -> tuple[str, str]:
 def vector_bits() -> int:
     """The preferred vector width for kernels in bits; 0 leaves it to LLVM.
 
-    LLVM prefers 256 bits on CPUs with AVX-512 because of lower clocks; arithmetic-bound kernels measured
-    1.2 to 1.5 times faster with 512, memory-bound ones the same.
+    LLVM prefers 256 bits on CPUs with AVX-512 because of lower clocks; arithmetic-bound kernels
+    measured 1.2 to 1.5 times faster with 512, memory-bound ones the same.
     """
     return 512 if "+avx512f," in f"{features()}," else 0
 
@@ -162,7 +162,7 @@ def optimize(text: str, linked: Sequence[str], keep: str) -> Any:
         options.inlining_threshold = _INLINE_EVERYTHING
         builder = binding.create_pass_builder(machine, options)
         builder.getModulePassManager().run(module, builder)
-        return binding.parse_assembly(nontemporal.made(str(module))) if nontemporal.has_marks(text) else module
+        return binding.parse_assembly(nontemporal.unmark_stores(str(module))) if nontemporal.has_marks(text) else module
 
 
 def compile_aside(text: str, linked: Sequence[str], keep: str) -> Future[CompiledModule]:

@@ -1,7 +1,8 @@
-"""Panels of a matrix, and tiles of a product that stay in registers, for the control code of matrix products.
+"""Panels of a matrix, and tiles of a product that stay in registers, for the control code of matrix
+products.
 
-A panel is ``PANEL`` bytes of each of some rows, one after the other: ``width`` elements (64 of f32, 32 of f64). It starts
-at a cache line.
+A panel is ``PANEL`` bytes of each of some rows, one after the other: ``width`` elements (64 of f32,
+32 of f64). It starts at a cache line.
 
 ====================================================  ==================================================================
 ``rows_to_panel(panel, p, s, n, m)``                  ``panel[k * width + j] = p[k * s + j]`` for ``j < n`` and ``k < m``
@@ -17,8 +18,9 @@ at a cache line.
 ====================================================  ==================================================================
 
 ``rows`` is one of ``TILE_ROWS``. Sums run in order, by fused multiply-adds. A panel's columns from
-``n`` to ``width`` are zeros. The first five are functions of their own in the machine code: inlined, they would
-take LLVM three times as long. Import this module only when something is compiled: it imports llvmlite.
+``n`` to ``width`` are zeros. The first five are functions of their own in the machine code:
+inlined, they would take LLVM three times as long. Import this module only when something is
+compiled: it imports llvmlite.
 """
 
 from __future__ import annotations
@@ -145,7 +147,7 @@ def _columns_to_panel(s: _Shape, panel: Any, p: Any, stride: Any, n: Any, m: Any
 
 
 def _transpose(s: _Shape, to: Any, source: Any, stride: Any) -> None:
-    """Transpose ``piece`` elements of each of ``lanes`` rows: vector k holds element k of every row."""
+    """Transpose ``piece`` elements of ``lanes`` rows: vector k holds element k of every row."""
     type_, size = ir.VectorType(s.real, s.piece).as_pointer(), s.piece
     pieces = [s.load(s.builder.bitcast(s.at(source, (lane, stride)), type_)) for lane in range(s.lanes)]
     rows = [_joined(s, pieces[k::size]) for k in range(size)]  # every `size`-th row, so that interleaving gives their order
@@ -167,7 +169,8 @@ def _joined(s: _Shape, parts: Sequence[Any]) -> Any:
 
 
 def _interleaved(s: _Shape, unit: int, a: Any, b: Any) -> list[Any]:
-    """``unit`` elements of ``a`` and of ``b`` in turn, from every piece: a vector of the lower halves, one of the upper."""
+    """``unit`` elements of ``a`` and of ``b`` in turn, from every piece: a vector of the lower
+    halves, one of the upper."""
     half = s.piece // 2
     orders = [
         [
@@ -216,7 +219,8 @@ def _tile(s: _Shape, c: Any, stride: Any, a: Any, row: Any, step: Any, panel: An
 
 
 def _sums(s: _Shape, lefts: Sequence[Any], step: Any, panel: Any, m: Any) -> list[list[Any]]:
-    """The sums over ``k < m`` of ``lefts[r][k * step] * panel[k]`` for each r: addresses that LLVM promotes to registers."""
+    """The sums over ``k < m`` of ``lefts[r][k * step] * panel[k]`` for each r: addresses that LLVM
+    promotes to registers."""
     sums = [[s.variable() for _ in range(0, s.width, s.lanes)] for _ in lefts]
     with s.loop(0, m) as k:
         right = [s.load_line(place) for place in s.vectors(s.at(panel, (k, s.width)))]
@@ -228,7 +232,8 @@ def _sums(s: _Shape, lefts: Sequence[Any], step: Any, panel: Any, m: Any) -> lis
 
 
 def _prefetch_to_write(s: _Shape, line: Sequence[Any]) -> None:
-    """Load the cache lines of a result while its sum runs: 1.1 times the speed for matrices that are not in cache."""
+    """Load the cache lines of a result while its sum runs: 1.1 times the speed for matrices that
+    are not in cache."""
     end = s.builder.gep(line[-1], [ir.Constant(_I32, 1)])  # in the last cache line of the row
     for place in (*line, end):
         prefetch_line(s.builder, place, FIRST, write=True)
@@ -249,10 +254,10 @@ def functions(dtype: str) -> dict[str, IntFunction]:
         "copy_rows": (_copy_rows, (0, 2)),
         "tile": (_tile, (0, 2, 5)),
     }
-    found: dict[str, IntFunction] = {name: partial(_called, name, *body, dtype) for name, body in bodies.items()}
+    table: dict[str, IntFunction] = {name: partial(_called, name, *body, dtype) for name, body in bodies.items()}
     item = word(_ITEMS[dtype])
-    found["at"] = lambda builder, p, n: builder.add(p, builder.mul(n, item))
-    found["malloc"] = partial(_c, "malloc", ir.FunctionType(WORD, [WORD]))  # addresses have 64 bits on every supported CPU
-    found["free"] = partial(_c, "free", ir.FunctionType(ir.VoidType(), [WORD]))
-    found["abort"] = partial(_c, "abort", ir.FunctionType(ir.VoidType(), []))
-    return found
+    table["at"] = lambda builder, p, n: builder.add(p, builder.mul(n, item))
+    table["malloc"] = partial(_c, "malloc", ir.FunctionType(WORD, [WORD]))  # addresses have 64 bits on every supported CPU
+    table["free"] = partial(_c, "free", ir.FunctionType(ir.VoidType(), [WORD]))
+    table["abort"] = partial(_c, "abort", ir.FunctionType(ir.VoidType(), []))
+    return table

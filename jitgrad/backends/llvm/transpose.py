@@ -7,11 +7,12 @@
 ``transpose_tile(tile, p, s, n, m)``  ``tile[k * LANES + j] = p[j * s + k]`` for ``j < n`` and ``k < m``
 ====================================  =================================================================================
 
-Elements have two, four or eight bytes; ``tile`` has room for ``SHORT_ROW`` rows of lanes, or for LANES
-rows. A square block of W x W elements is transposed in log2(W) rounds of interleaving register i with register i + W / 2
-(the perfect-shuffle transpose; Stone, "Parallel processing with the perfect shuffle", IEEE Trans. Computers 1971). The
-last blocks overlap the blocks before them and end at the last row and column, which needs no masks: those are microcode on
-some CPUs. Import this module only when a kernel is compiled: it imports llvmlite.
+Elements have two, four or eight bytes; ``tile`` has room for ``SHORT_ROW`` rows of lanes, or for
+LANES rows. A square block of W x W elements is transposed in log2(W) rounds of interleaving
+register i with register i + W / 2 (the perfect-shuffle transpose; Stone, "Parallel processing with
+the perfect shuffle", IEEE Trans. Computers 1971). The last blocks overlap the blocks before them
+and end at the last row and column, which needs no masks: those are microcode on some CPUs. Import
+this module only when a kernel is compiled: it imports llvmlite.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def _widths(type_: ScalarType) -> list[int]:
 
 
 def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
-    """The columns of a block of ``rows``. Each round halves the distance between the elements of a column."""
+    """The columns of a block. Each round halves the distance between a column's elements."""
     width = len(rows)
     low = [x for k in range(width // 2) for x in (k, width + k)]
     high = [x + width // 2 for x in low]
@@ -68,7 +69,7 @@ class _Block:
         self.builder.store(x, place, align=self.align)
 
     def rows(self, first: Any, count: Any = None) -> list[Any]:
-        """The indices of the block's rows, from ``first`` on; beyond ``count`` rows the last is repeated."""
+        """The indices of the block's rows, from ``first`` on, none beyond the last of ``count``."""
         rows = [self.builder.add(first, word(i)) for i in range(self.width)]
         if count is None:
             return rows
@@ -90,7 +91,8 @@ _Body = Callable[[_Block, Any, Any], None]
 
 
 def _in_blocks(builder: Any, type_: ScalarType, sizes: tuple[Any, Any], widths: Sequence[int], body: _Body) -> None:
-    """``body(block, j, k)`` for square blocks from ``(j, k)`` on that cover ``sizes``; ``j`` runs in the inner loop.
+    """``body(block, j, k)`` for square blocks from ``(j, k)`` on that cover ``sizes``; ``j`` runs
+    in the inner loop.
 
     Blocks have the largest of ``widths`` that fits into both sizes, and one element if none does.
     """
@@ -121,10 +123,12 @@ _To = Callable[[_Block, Any, Any, Any, Any], list[Any]]
 
 
 def _transposing(doc: str, sizes: _Sizes, rows: _From, columns: _To) -> DialectFunction:
-    """The function ``(to, source, stride, n, m)`` that moves the elements of ``sizes(n, m)``, block by block.
+    """The function ``(to, source, stride, n, m)`` that moves the elements of ``sizes(n, m)``, block
+    by block.
 
     Args:
-        rows: ``(block, source, stride, m, j, k)`` to the addresses of the rows of the block from ``(j, k)`` on.
+        rows: ``(block, source, stride, m, j, k)`` to the addresses of the rows of the block from
+            ``(j, k)`` on.
         columns: ``(block, to, stride, j, k)`` to the addresses for its columns.
     """
 

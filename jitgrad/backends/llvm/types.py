@@ -1,4 +1,5 @@
-"""The types of kernel source: numbers of a dtype, which only a cast changes, and pointers to numbers.
+"""The types of kernel source: numbers of a dtype, which only a cast changes, and pointers to
+numbers.
 
 Import this module only when something is compiled: it imports llvmlite.
 """
@@ -16,7 +17,7 @@ _FLOATS = {32: ir.FloatType(), 64: ir.DoubleType()}
 
 
 class DialectTypeError(Exception):
-    """An operation does not take operands of these types; the translator adds the line of the source."""
+    """An operation does not take operands of these types; the translator adds the line."""
 
 
 @dataclass(frozen=True)

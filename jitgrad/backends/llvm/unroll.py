@@ -1,7 +1,9 @@
-"""The interleave count of a loop of kernel source, from an estimate of its latency and its throughput.
+"""The interleave count of a loop of kernel source, from an estimate of its latency and its
+throughput.
 
-A CPU looks some 200 instructions ahead. If the operations on one vector wait for each other, only several vectors at once
-keep its units busy. Each takes registers, and with more than 16 live values some are spilled to memory.
+A CPU looks some 200 instructions ahead. If the operations on one vector wait for each other, only
+several vectors at once keep its units busy. Each takes registers, and with more than 16 live values
+some are spilled to memory.
 """
 
 from __future__ import annotations
@@ -9,10 +11,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-# Measured on a 16-register AVX2 machine with gelu forward and backward: 1, 2, 3, 4 vectors take 5.1, 4.1, 4.6, 3.1 ms.
+# Measured on a 16-register AVX2 machine with gelu forward and backward: 1, 2, 3, 4 vectors take
+# 5.1, 4.1, 4.6, 3.1 ms.
 USUAL = 4
-# Eight at a time take 0.6 to 0.8 of that for chains of 16 or more additions and multiplications, or of two or more
-# exponentials; where work is short, or much of it is independent, up to 1.4.
+# Eight at a time take 0.6 to 0.8 of that for chains of 16 or more additions and multiplications, or
+# of two or more exponentials; where work is short, or much of it is independent, up to 1.4.
 DEEP = 8
 LONG_WAIT = 140  # cycles
 WAIT_BY_WORK = 4.0

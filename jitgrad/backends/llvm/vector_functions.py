@@ -1,4 +1,4 @@
-"""The functions of `jitgrad.vecmath` for kernel source. Import this module only when a kernel is compiled."""
+"""The functions of `jitgrad.vecmath` for kernel source. This module imports llvmlite."""
 
 from __future__ import annotations
 
