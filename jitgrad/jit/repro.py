@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from jitgrad.core.origin import Origin
 from jitgrad.eager.interpreter import run_on_arrays
 from jitgrad.runtime.program import Program
 
-RecordedWord = int | tuple[str, int]  # a number, or (buffer, offset in bytes)
+RecordedArg = int | tuple[str, int]  # a number, or (buffer, offset in bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +43,23 @@ class BufferExtent:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionCall:
+    """The arguments of a kernel function, and the iterations that it does in blocks."""
+
+    params: Sequence[str]
+    args: Sequence[RecordedArg]
+    iterations: int
+    block_size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
-    """One launch: sizes of buffers, arrays in them, argument tables, and blocks of iterations."""
+    """One launch: sizes of buffers, arrays in them, and calls of the kernel and its epilogue."""
 
     buffers: Mapping[str, int]
     reads: Sequence[BufferExtent]
     writes: Sequence[BufferExtent]
-    params: Sequence[str]
-    words: Sequence[RecordedWord]
-    units: int
-    grain: int
-    epilogue_params: Sequence[str] = ()
-    epilogue_words: Sequence[RecordedWord] = ()
+    calls: Sequence[FunctionCall]
 
 
 def write_repro(path: str, program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> None:
@@ -86,7 +93,7 @@ import sys
 
 import numpy as np
 
-from jitgrad.jit.repro import Record, BufferExtent, check, kernel_names
+from jitgrad.jit.repro import BufferExtent, FunctionCall, Record, check, kernel_names
 
 globals().update(kernel_names())
 with np.load(os.path.join(os.path.dirname(os.path.abspath(__file__)), {data!r})) as file:
@@ -131,21 +138,17 @@ def _record(step: KernelStep, prefix: str) -> Record:
         label = labels.setdefault(buffer, f"b{len(labels)}")
         return BufferExtent(array, label, place.location.offset, place.aval.shape, strides, place.aval.dtype.str)
 
-    def word(w: ArgSlot) -> RecordedWord:
-        return w if isinstance(w, int) else (labels.setdefault(w[0], f"b{len(labels)}"), w[1])
+    def arg(slot: ArgSlot) -> RecordedArg:
+        return slot if isinstance(slot, int) else (labels.setdefault(slot[0], f"b{len(labels)}"), slot[1])
 
     reads = [window(p, f"{prefix}_in{k}") for k, p in enumerate(step.reads)]
     writes = [window(p, f"{prefix}_out{k}") for k, p in enumerate(step.writes)]
-    lowered = step.lowered
-    words, epilogue_words = list(map(word, lowered.words)), list(map(word, lowered.epilogue_words))
-    cut = lowered.schedule
-    main, epilogue = emit_cpu(lowered.kernel, cut)
-    epilogue_params = epilogue.params if epilogue is not None else ()
-    sizes = {label: buffer.nbytes for buffer, label in labels.items()}
-    return Record(
-        sizes, reads, writes, main.params, words, cut.iterations, cut.block_size, epilogue_params,
-        epilogue_words,
-    )
+    lowered, schedule = step.lowered, step.lowered.schedule
+    main, epilogue = emit_cpu(lowered.kernel, schedule)
+    calls = [FunctionCall(main.params, [*map(arg, lowered.words)], schedule.iterations, schedule.block_size)]
+    if epilogue is not None:
+        calls.append(FunctionCall(epilogue.params, [*map(arg, lowered.epilogue_words)], 1, 1))
+    return Record({label: buffer.nbytes for buffer, label in labels.items()}, reads, writes, calls)
 
 
 def _kernel_text(k: int, step: KernelStep, record: Record) -> str:
@@ -158,21 +161,22 @@ def _kernel_text(k: int, step: KernelStep, record: Record) -> str:
     lines.append(main.text.replace("def kernel(", f"def kernel_{k}("))
     if epilogue is not None:
         lines.append(epilogue.text.replace("def epilogue(", f"def epilogue_{k}("))
-    fields = [f"    {key}={_literal(getattr(record, key))}," for key in asdict(record)]
-    functions = f"kernel_{k}, {'None' if epilogue is None else f'epilogue_{k}'}"
-    lines.append("\n".join([f"checks.append(({functions}, Record(", *fields, ")))"]))
+    fields = [f"    {field.name}={_literal(getattr(record, field.name))}," for field in dataclasses.fields(record)]
+    functions = ", ".join(f"{name}_{k}" for name in ("kernel", "epilogue")[: len(record.calls)])
+    lines.append("\n".join([f"checks.append((({functions},), Record(", *fields, ")))"]))
     return "\n".join(lines)
 
 
 def _literal(x: Any) -> str:
-    if isinstance(x, (list, tuple)) and any(isinstance(w, BufferExtent) for w in x):
+    if isinstance(x, (list, tuple)) and any(isinstance(w, (BufferExtent, FunctionCall)) for w in x):
         return "[\n        " + ",\n        ".join(map(repr, x)) + ",\n    ]"
     return repr(x)
 
 
 # --- called by scripts ----------------------------------------------------------------------------
 
-KernelCheck = tuple[Callable[..., None], Callable[..., None] | None, Record]
+Memory = Mapping[str, np.ndarray]
+KernelCheck = tuple[tuple[Callable[..., None], ...], Record]
 
 TOLERANCE = 1e-3  # of the largest element: rounding errors are far smaller, those of a wrong kernel rarely are
 
@@ -185,25 +189,26 @@ def kernel_names() -> dict[str, Any]:
 def check(checks: Sequence[KernelCheck], arrays: Mapping[str, np.ndarray[Any, Any]], *, native: bool = False) -> int:
     """Run every kernel and print the distance of its results; 1 if any is wrong, else 0."""
     wrong = False
-    for kernel, epilogue, record in checks:
+    for functions, record in checks:
         memory = {name: np.zeros(max(1, size), np.uint8) for name, size in record.buffers.items()}
         for w in record.reads:
             np.copyto(_view(memory, w), arrays[w.array])
-        if native:
-            _run_native(kernel, epilogue, record, memory)
-        else:
-            _run_python(kernel, epilogue, record, memory)
+        for function, call in zip(functions, record.calls, strict=True):
+            run = (_native if native else _python)(function, call, memory)
+            with np.errstate(all="ignore"):
+                for start in range(0, call.iterations, call.block_size):
+                    run(start, min(start + call.block_size, call.iterations))
         for w in record.writes:
             distance, scale = _distance(_view(memory, w), arrays[w.array])
             bad = not distance <= TOLERANCE * scale
             wrong |= bad
             verdict = "WRONG" if bad else "ok"
-            where = f"{kernel.__name__} {w.array} {w.dtype}{list(w.shape)}"
+            where = f"{functions[0].__name__} {w.array} {w.dtype}{list(w.shape)}"
             print(f"{where}: off by {distance:.3g} of {scale:.3g}  {verdict}")
     return int(wrong)
 
 
-def _view(memory: Mapping[str, np.ndarray[Any, Any]], w: BufferExtent) -> np.ndarray[Any, Any]:
+def _view(memory: Memory, w: BufferExtent) -> np.ndarray[Any, Any]:
     return np.ndarray(w.shape, np.dtype(w.dtype), memory[w.buffer], w.offset, w.strides)
 
 
@@ -216,47 +221,28 @@ def _distance(actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> t
     return distance, float(np.max(np.abs(b[np.isfinite(b)]), initial=0.0))
 
 
-def _run_python(
-    kernel: Callable[..., None],
-    epilogue: Callable[..., None] | None,
-    record: Record,
-    memory: Mapping[str, np.ndarray[Any, Any]],
-) -> None:
-    def table(words: Sequence[RecordedWord], params: Sequence[str]) -> list[Any]:
-        return [_pointer(w, kind, memory) for w, kind in zip(words, params, strict=True)]
-
-    with np.errstate(all="ignore"):
-        main = table(record.words, record.params)
-        for start in range(0, record.units, record.grain):
-            kernel(*main, start, min(start + record.grain, record.units))
-        if epilogue is not None:
-            epilogue(*table(record.epilogue_words, record.epilogue_params), 0, 1)
+def _python(function: Callable[..., None], call: FunctionCall, memory: Memory) -> Callable[[int, int], None]:
+    """``function`` with the arguments of ``call``."""
+    return partial(function, *(_pointer(x, kind, memory) for x, kind in zip(call.args, call.params, strict=True)))
 
 
-def _pointer(word: RecordedWord, kind: str, memory: Mapping[str, np.ndarray[Any, Any]]) -> Any:
-    if isinstance(word, int):
-        return passed(word, kind)
-    name, offset = word
+def _pointer(arg: RecordedArg, kind: str, memory: Memory) -> Any:
+    if isinstance(arg, int):
+        return passed(arg, kind)
+    name, offset = arg
     dtype = DTYPES[kind.rstrip("*")]
-    memory_bytes = memory[name]
-    whole = memory_bytes[: memory_bytes.size // dtype.itemsize * dtype.itemsize]
+    whole = memory[name][: memory[name].size // dtype.itemsize * dtype.itemsize]
     return Pointer(whole.view(dtype), offset // dtype.itemsize)
 
 
-def _run_native(
-    kernel: Callable[..., None],
-    epilogue: Callable[..., None] | None,
-    record: Record,
-    memory: Mapping[str, np.ndarray[Any, Any]],
-) -> None:
-    """Run the kernel as machine code, compiled from the source of the functions in the script."""
-    calls = [(kernel, record.params, record.words, record.units, record.grain)]
-    if epilogue is not None:
-        calls.append((epilogue, record.epilogue_params, record.epilogue_words, 1, 1))
-    for function, params, words, units, grain in calls:
-        source = inspect.getsource(function)
-        code = compile_entry(source, function.__name__, native_names(), params=params, key=None)
-        run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)
-        table = np.array([w if isinstance(w, int) else memory[w[0]].ctypes.data + w[1] for w in words], np.int64)
-        for start in range(0, units, grain):
-            run(table.ctypes.data, start, min(start + grain, units))
+def _native(function: Callable[..., None], call: FunctionCall, memory: Memory) -> Callable[[int, int], None]:
+    """``function`` as machine code, compiled from its source in the script, with its arguments."""
+    code = compile_entry(inspect.getsource(function), function.__name__, native_names(), params=call.params, key=None)
+    entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)
+    table = [x if isinstance(x, int) else memory[x[0]].ctypes.data + x[1] for x in call.args]
+    args = (ctypes.c_int64 * len(table))(*table)
+
+    def run(start: int, stop: int, code: Any = code) -> None:  # which keeps the machine code alive
+        entry(args, start, stop)
+
+    return run
