@@ -54,7 +54,7 @@ class Result:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class TraceResult:
-    """Everything that one trace found out.
+    """The results of one trace.
 
     Attributes:
         differentiable: positions of the outputs through which gradients flow to the inputs.
