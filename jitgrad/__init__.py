@@ -1,66 +1,118 @@
-"""Fuses whole training steps into a few kernels; imports everything below it."""
+"""Fuses whole training steps into a few kernels; imports everything below it.
+
+A name is public once it is imported here ``as`` itself, which is also how type checkers know.
+"""
 
 # ruff: noqa: I001
 # fmt: off  (a name per line would fill ten pages)
-from __future__ import annotations
+from types import ModuleType as _ModuleType
 
 import numpy as _np
 
-from jitgrad.eager import interpreter as _interpreter  # noqa: F401  installs the meaning that ops have outside of a trace
-from jitgrad import nn, optim
-from jitgrad.core import errors  # noqa: F401
-from jitgrad.ops.user import custom_op, elementwise, no_gradient
+from jitgrad.eager import interpreter as _interpreter  # noqa: F401 - installs what ops do outside of a trace
+from jitgrad import nn as nn, optim as optim
+from jitgrad.core import errors as errors
 from jitgrad.autograd import (
-    Tape, checkpoint, detect_anomaly, enable_grad, gradcheck, gradgradcheck, hessian, hvp,
-    inference_mode, is_grad_enabled, jacobian, jvp, no_grad, print_graph, set_grad_enabled, value_and_grad, vjp,
+    Tape as Tape, checkpoint as checkpoint, detect_anomaly as detect_anomaly, enable_grad as enable_grad,
+    gradcheck as gradcheck, gradgradcheck as gradgradcheck, hessian as hessian, hvp as hvp,
+    inference_mode as inference_mode, is_grad_enabled as is_grad_enabled, jacobian as jacobian, jvp as jvp,
+    no_grad as no_grad, print_graph as print_graph, set_grad_enabled as set_grad_enabled,
+    value_and_grad as value_and_grad, vjp as vjp,
 )
-from jitgrad.autograd.functional import grad
-from jitgrad.core.config import get_default_dtype, set_default_dtype
-from jitgrad.core.dispatch import apply_op
-from jitgrad.inspect import compare
-from jitgrad.jit.decorator import disable_jit, jit
-from jitgrad.nn import load, save
+from jitgrad.autograd.functional import grad as grad
+from jitgrad.core.config import get_default_dtype as get_default_dtype, set_default_dtype as set_default_dtype
+from jitgrad.core.dispatch import apply_op as apply_op
+from jitgrad.core.tensor import Tensor as Tensor
+from jitgrad.eager.buffer_pool import POOL as _POOL
+from jitgrad.inspect import compare as compare
+from jitgrad.jit.decorator import disable_jit as disable_jit, jit as jit
+from jitgrad.nn import load as load, save as save
 from jitgrad.ops.activations import (
-    celu, elu, gelu, hardsigmoid, hardswish, hardtanh, leaky_relu, logsigmoid, mish, prelu, relu, relu6, selu,
-    silu, softplus, softsign,
+    celu as celu, elu as elu, gelu as gelu, hardsigmoid as hardsigmoid, hardswish as hardswish,
+    hardtanh as hardtanh, leaky_relu as leaky_relu, logsigmoid as logsigmoid, mish as mish, prelu as prelu,
+    relu as relu, relu6 as relu6, selu as selu, silu as silu, softplus as softplus, softsign as softsign,
 )
-from jitgrad.ops.convolution import avg_pool2d, conv2d, max_pool2d
+from jitgrad.ops.arithmetic import (
+    abs as abs, absolute as absolute, add as add, astype as astype, clamp as clamp, clip as clip,
+    copysign as copysign, div as div, divide as divide, lerp as lerp, maximum as maximum, minimum as minimum,
+    mul as mul, multiply as multiply, neg as neg, negative as negative, positive as positive,
+    reciprocal as reciprocal, rsqrt as rsqrt, sign as sign, sqrt as sqrt, square as square, sub as sub,
+    subtract as subtract, true_divide as true_divide,
+)
+from jitgrad.ops.comparison import (
+    bitwise_and as bitwise_and, bitwise_invert as bitwise_invert, bitwise_left_shift as bitwise_left_shift,
+    bitwise_not as bitwise_not, bitwise_or as bitwise_or, bitwise_right_shift as bitwise_right_shift,
+    bitwise_xor as bitwise_xor, eq as eq, equal as equal, ge as ge, greater as greater,
+    greater_equal as greater_equal, gt as gt, invert as invert, isfinite as isfinite, isinf as isinf,
+    isnan as isnan, le as le, left_shift as left_shift, less as less, less_equal as less_equal,
+    logical_and as logical_and, logical_not as logical_not, logical_or as logical_or, logical_xor as logical_xor,
+    lt as lt, ne as ne, not_equal as not_equal, right_shift as right_shift, signbit as signbit, where as where,
+)
+from jitgrad.ops.convolution import avg_pool2d as avg_pool2d, conv2d as conv2d, max_pool2d as max_pool2d
 from jitgrad.ops.creation import (
-    arange, asarray, clone, empty, empty_like, eye, from_dlpack, from_numpy, full, full_like, linspace,
-    meshgrid, ones, ones_like, tensor, tril, triu, zeros, zeros_like,
+    arange as arange, asarray as asarray, clone as clone, empty as empty, empty_like as empty_like, eye as eye,
+    from_dlpack as from_dlpack, from_numpy as from_numpy, full as full, full_like as full_like,
+    linspace as linspace, meshgrid as meshgrid, ones as ones, ones_like as ones_like, tensor as tensor,
+    tril as tril, triu as triu, zeros as zeros, zeros_like as zeros_like,
 )
-from jitgrad.ops.einsum import einsum
-from jitgrad.ops.elementwise import (
-    abs, absolute, acos, acosh, add, arccos, arccosh, arcsin, arcsinh, arctan, arctan2, arctanh, asin, asinh,
-    astype, atan, atan2, atanh, bitwise_and, bitwise_invert, bitwise_left_shift, bitwise_not, bitwise_or,
-    bitwise_right_shift, bitwise_xor, ceil, clamp, clip, copysign, cos, cosh, div, divide, eq, equal, erf, erfc,
-    exp, exp2, expm1, fix, floor, floor_divide, fmod, ge, greater, greater_equal, gt, hypot, invert, isfinite,
-    isinf, isnan, le, left_shift, lerp, less, less_equal, log, log10, log1p, log2, logaddexp, logical_and,
-    logical_not, logical_or, logical_xor, lt, maximum, minimum, mod, mul, multiply, ne, neg, negative,
-    nextafter, not_equal, positive, pow, power, reciprocal, remainder, right_shift, rint, round, rsqrt, sigmoid,
-    sign, signbit, sin, sinh, sqrt, square, sub, subtract, tan, tanh, true_divide, trunc, where,
+from jitgrad.ops.einsum import einsum as einsum
+from jitgrad.ops.indexing import (
+    gather as gather, index_add as index_add, scatter_add as scatter_add, take as take,
+    take_along_axis as take_along_axis,
 )
-from jitgrad.ops.indexing import gather, index_add, scatter_add, take, take_along_axis
-from jitgrad.ops.joining import concat, diagonal, pad, repeat, roll, split, stack, tile, unstack
-from jitgrad.ops.linalg import dot, linear, matmul, outer, tensordot, vecdot
+from jitgrad.ops.joining import (
+    concat as concat, diagonal as diagonal, pad as pad, repeat as repeat, roll as roll, split as split,
+    stack as stack, tile as tile, unstack as unstack,
+)
+from jitgrad.ops.linalg import (
+    dot as dot, linear as linear, matmul as matmul, outer as outer, tensordot as tensordot, vecdot as vecdot,
+)
 from jitgrad.ops.losses import (
-    binary_cross_entropy, binary_cross_entropy_with_logits, cosine_embedding_loss, cross_entropy, hinge_loss,
-    huber_loss, kl_div, l1_loss, mse_loss, nll_loss, smooth_l1_loss, triplet_margin_loss,
+    binary_cross_entropy as binary_cross_entropy,
+    binary_cross_entropy_with_logits as binary_cross_entropy_with_logits,
+    cosine_embedding_loss as cosine_embedding_loss, cross_entropy as cross_entropy, hinge_loss as hinge_loss,
+    huber_loss as huber_loss, kl_div as kl_div, l1_loss as l1_loss, mse_loss as mse_loss, nll_loss as nll_loss,
+    smooth_l1_loss as smooth_l1_loss, triplet_margin_loss as triplet_margin_loss,
 )
 from jitgrad.ops.movement import (
-    broadcast_to, expand_dims, flatten, flip, matrix_transpose, moveaxis, permute_dims, reshape, squeeze,
-    swapaxes, transpose,
+    broadcast_to as broadcast_to, expand_dims as expand_dims, flatten as flatten, flip as flip,
+    matrix_transpose as matrix_transpose, moveaxis as moveaxis, permute_dims as permute_dims, reshape as reshape,
+    squeeze as squeeze, swapaxes as swapaxes, transpose as transpose,
 )
-from jitgrad.ops.neural import batch_norm, dropout, embedding, group_norm, layer_norm, one_hot, rms_norm
-from jitgrad.ops.random import Generator, bernoulli, manual_seed, normal, rand, randint, randn, randperm, uniform
+from jitgrad.ops.neural import (
+    batch_norm as batch_norm, dropout as dropout, embedding as embedding, group_norm as group_norm,
+    layer_norm as layer_norm, one_hot as one_hot, rms_norm as rms_norm,
+)
+from jitgrad.ops.random import (
+    Generator as Generator, bernoulli as bernoulli, manual_seed as manual_seed, normal as normal, rand as rand,
+    randint as randint, randn as randn, randperm as randperm, uniform as uniform,
+)
 from jitgrad.ops.reduce import (
-    all, any, argmax, argmin, cumulative_sum, log_softmax, logsumexp, max, mean, min, norm, prod, softmax, std,
-    sum, var,
+    all as all, any as any, argmax as argmax, argmin as argmin, cumulative_sum as cumulative_sum,
+    log_softmax as log_softmax, logsumexp as logsumexp, max as max, mean as mean, min as min, norm as norm,
+    prod as prod, softmax as softmax, std as std, sum as sum, var as var,
 )
-from jitgrad.ops.sorting import argsort, nonzero, searchsorted, sort, topk, unique
-from jitgrad.eager.buffer_pool import POOL as _POOL
-from jitgrad.runtime.executor.thread_pool import get_num_threads, set_num_threads
-from jitgrad.core.tensor import Tensor
+from jitgrad.ops.rounding import (
+    ceil as ceil, fix as fix, floor as floor, floor_divide as floor_divide, fmod as fmod, mod as mod,
+    nextafter as nextafter, remainder as remainder, rint as rint, round as round, trunc as trunc,
+)
+from jitgrad.ops.sorting import (
+    argsort as argsort, nonzero as nonzero, searchsorted as searchsorted, sort as sort, topk as topk,
+    unique as unique,
+)
+from jitgrad.ops.special import erf as erf, erfc as erfc
+from jitgrad.ops.transcendental import (
+    exp as exp, exp2 as exp2, expm1 as expm1, log as log, log10 as log10, log1p as log1p, log2 as log2,
+    logaddexp as logaddexp, pow as pow, power as power, sigmoid as sigmoid,
+)
+from jitgrad.ops.trigonometric import (
+    acos as acos, acosh as acosh, arccos as arccos, arccosh as arccosh, arcsin as arcsin, arcsinh as arcsinh,
+    arctan as arctan, arctan2 as arctan2, arctanh as arctanh, asin as asin, asinh as asinh, atan as atan,
+    atan2 as atan2, atanh as atanh, cos as cos, cosh as cosh, hypot as hypot, sin as sin, sinh as sinh, tan as tan,
+    tanh as tanh,
+)
+from jitgrad.ops.user import custom_op as custom_op, elementwise as elementwise, no_gradient as no_gradient
+from jitgrad.runtime.executor.thread_pool import get_num_threads as get_num_threads, set_num_threads as set_num_threads
 
 memory_stats = _POOL.stats
 
@@ -74,35 +126,7 @@ uint8, uint16, uint32, uint64 = map(_np.dtype, ("uint8", "uint16", "uint32", "ui
 bool = _np.dtype("bool")
 e, inf, nan, newaxis, pi = _np.e, _np.inf, _np.nan, None, _np.pi
 
-__all__ = [
-    "Generator", "Tape", "Tensor", "abs", "absolute", "acos", "acosh", "add", "all", "any", "apply_op",
-    "arange", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "argmax", "argmin",
-    "argsort", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "avg_pool2d", "batch_norm",
-    "bernoulli", "binary_cross_entropy", "binary_cross_entropy_with_logits", "bitwise_and", "bitwise_invert",
-    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool",
-    "broadcast_to", "cat", "ceil", "celu", "checkpoint", "clamp", "clip", "clone", "compare", "concat",
-    "concatenate", "conv2d", "copysign", "cos", "cosh", "cosine_embedding_loss", "cross_entropy", "cumsum",
-    "cumulative_sum", "custom_op", "detect_anomaly", "diagonal", "disable_jit", "div", "divide", "dot",
-    "dropout", "e", "einsum", "elementwise", "elu", "embedding", "empty", "empty_like", "enable_grad", "eq",
-    "equal", "erf", "erfc", "exp", "exp2", "expand_dims", "expm1", "eye", "fix", "flatten", "flip", "float16",
-    "float32", "float64", "floor", "floor_divide", "fmod", "from_dlpack", "from_numpy", "full", "full_like",
-    "gather", "ge", "gelu", "get_default_dtype", "get_num_threads", "grad", "gradcheck", "gradgradcheck",
-    "greater", "greater_equal", "group_norm", "gt", "hardsigmoid", "hardswish", "hardtanh", "hessian",
-    "hinge_loss", "huber_loss", "hvp", "hypot", "index_add", "inf", "inference_mode", "int16", "int32",
-    "int64", "int8", "invert", "is_grad_enabled", "isfinite", "isinf", "isnan", "jacobian", "jit", "jvp",
-    "kl_div", "l1_loss", "layer_norm", "le", "leaky_relu", "left_shift", "lerp", "less", "less_equal",
-    "linear", "linspace", "load", "log", "log10", "log1p", "log2", "log_softmax", "logaddexp", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "logsigmoid", "logsumexp", "lt", "manual_seed", "matmul",
-    "matrix_transpose", "max", "max_pool2d", "maximum", "mean", "memory_stats", "meshgrid", "min", "minimum",
-    "mish", "mod", "moveaxis", "mse_loss", "mul", "multiply", "nan", "ne", "neg", "negative", "newaxis",
-    "nextafter", "nll_loss", "nn", "no_grad", "no_gradient", "nonzero", "norm", "normal", "not_equal", "one_hot", "ones",
-    "ones_like", "optim", "outer", "pad", "permute_dims", "pi", "positive", "pow", "power", "prelu",
-    "print_graph", "prod", "rand", "randint", "randn", "randperm", "reciprocal", "relu", "relu6", "remainder",
-    "repeat", "reshape", "right_shift", "rint", "rms_norm", "roll", "round", "rsqrt", "save", "scatter_add",
-    "searchsorted", "selu", "set_default_dtype", "set_grad_enabled", "set_num_threads", "sigmoid", "sign",
-    "signbit", "silu", "sin", "sinh", "smooth_l1_loss", "softmax", "softplus", "softsign", "sort", "split",
-    "sqrt", "square", "squeeze", "stack", "std", "sub", "subtract", "sum", "swapaxes", "take",
-    "take_along_axis", "tan", "tanh", "tensor", "tensordot", "tile", "topk", "transpose", "tril",
-    "triplet_margin_loss", "triu", "true_divide", "trunc", "uint16", "uint32", "uint64", "uint8", "uniform",
-    "unique", "unstack", "value_and_grad", "var", "vecdot", "vjp", "where", "zeros", "zeros_like",
-]
+# Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
+globals()["__all__"] = ["nn", "optim", *sorted(
+    name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)
+)]

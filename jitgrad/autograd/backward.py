@@ -17,8 +17,8 @@ from jitgrad.core.op import missing_vjp
 from jitgrad.core.origin import at_origin
 from jitgrad.core.tape_node import Edge, Node, edge_of
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import add, astype
 from jitgrad.ops.creation import ones_like, zeros
-from jitgrad.ops.elementwise import add, astype
 from jitgrad.ops.movement import sum_to
 
 Key = tuple[int, int]  # (id of a node, which result) or (id of a leaf, -1)

@@ -14,8 +14,8 @@ from jitgrad.autograd.modes import enable_grad
 from jitgrad.core.context import grad_enabled
 from jitgrad.core.errors import ArgumentError, AutogradError, ShapeError
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.creation import asarray, eye, ones_like, zeros, zeros_like
-from jitgrad.ops.elementwise import astype
 from jitgrad.ops.joining import stack
 from jitgrad.ops.movement import reshape, slice
 

@@ -19,7 +19,7 @@ from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin
 from jitgrad.core.tape_node import record
 from jitgrad.core.tensor import Donated, Tensor
-from jitgrad.ops.elementwise import ASTYPE
+from jitgrad.ops.arithmetic import ASTYPE
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.views import WRITERS
 

@@ -17,8 +17,9 @@ from jitgrad.core import config
 from jitgrad.core.tensor import Tensor
 from jitgrad.inspect.traffic import readable_bytes
 from jitgrad.jit.decorator import JitFunction
-from jitgrad.ops.elementwise import multiply, tanh
+from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.reduce import sum as sum_of
+from jitgrad.ops.trigonometric import tanh
 from jitgrad.runtime.executor.blas import find_blas
 from jitgrad.runtime.executor.thread_pool import get_num_threads
 

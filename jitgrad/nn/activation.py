@@ -7,9 +7,10 @@ from typing import Any, Literal
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Module, Parameter
 from jitgrad.ops import activations as act
-from jitgrad.ops import elementwise as ew
 from jitgrad.ops.creation import full
 from jitgrad.ops.reduce import log_softmax, softmax
+from jitgrad.ops.transcendental import sigmoid
+from jitgrad.ops.trigonometric import tanh
 
 
 class Identity(Module):
@@ -166,7 +167,7 @@ class Sigmoid(Module):
     """``1 / (1 + exp(-x))``."""
 
     def forward(self, x: Any) -> Tensor:
-        return ew.sigmoid(x)
+        return sigmoid(x)
 
 
 class LogSigmoid(Module):
@@ -180,7 +181,7 @@ class Tanh(Module):
     """The hyperbolic tangent."""
 
     def forward(self, x: Any) -> Tensor:
-        return ew.tanh(x)
+        return tanh(x)
 
 
 class Softmax(Module):

@@ -9,8 +9,8 @@ import numpy as np
 from jitgrad.core.aval import normalize_shape
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Module, Parameter
+from jitgrad.ops.arithmetic import add
 from jitgrad.ops.creation import check_device, ones, zeros
-from jitgrad.ops.elementwise import add
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.neural import batch_norm, group_norm, layer_norm, rms_norm
 

@@ -7,10 +7,12 @@ from typing import Any
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.init import uniform_parameter
 from jitgrad.nn.module import Module
-from jitgrad.ops import elementwise as ew
+from jitgrad.ops.arithmetic import add, multiply, subtract
 from jitgrad.ops.creation import asarray, check_device, zeros
 from jitgrad.ops.linalg import linear
 from jitgrad.ops.movement import cut
+from jitgrad.ops.transcendental import sigmoid
+from jitgrad.ops.trigonometric import tanh
 
 
 class _Cell(Module):
@@ -63,10 +65,10 @@ class GRUCell(_Cell):
         h = self._zeros(x) if hx is None else asarray(hx)
         from_x = self._blocks(linear(x, self.weight_ih, self.bias_ih))
         from_h = self._blocks(linear(h, self.weight_hh, self.bias_hh))
-        r = ew.sigmoid(ew.add(from_x[0], from_h[0]))
-        z = ew.sigmoid(ew.add(from_x[1], from_h[1]))
-        n = ew.tanh(ew.add(from_x[2], ew.multiply(r, from_h[2])))
-        return ew.add(ew.multiply(ew.subtract(1.0, z), n), ew.multiply(z, h))
+        r = sigmoid(add(from_x[0], from_h[0]))
+        z = sigmoid(add(from_x[1], from_h[1]))
+        n = tanh(add(from_x[2], multiply(r, from_h[2])))
+        return add(multiply(subtract(1.0, z), n), multiply(z, h))
 
 
 class LSTMCell(_Cell):
@@ -84,7 +86,7 @@ class LSTMCell(_Cell):
         """The next ``(h, c)`` from input [..., input_size] and ``(h, c)`` (None: zeros)."""
         x = asarray(x)
         h, c = (self._zeros(x), self._zeros(x)) if hx is None else map(asarray, hx)
-        total = ew.add(linear(x, self.weight_ih, self.bias_ih), linear(h, self.weight_hh, self.bias_hh))
+        total = add(linear(x, self.weight_ih, self.bias_ih), linear(h, self.weight_hh, self.bias_hh))
         i, f, g, o = self._blocks(total)
-        c = ew.add(ew.multiply(ew.sigmoid(f), c), ew.multiply(ew.sigmoid(i), ew.tanh(g)))
-        return ew.multiply(ew.sigmoid(o), ew.tanh(c)), c
+        c = add(multiply(sigmoid(f), c), multiply(sigmoid(i), tanh(g)))
+        return multiply(sigmoid(o), tanh(c)), c

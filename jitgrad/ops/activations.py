@@ -348,7 +348,3 @@ def gelu(x: Operand, approximate: Literal["none", "tanh"] = "none") -> Tensor:
     if approximate == "tanh":
         return apply(GELU_TANH, x)
     raise ArgumentError(f'gelu: approximate must be "none" or "tanh", got {shown(approximate)}')
-
-
-swish = silu
-hard_tanh, hard_sigmoid, hard_swish, log_sigmoid = hardtanh, hardsigmoid, hardswish, logsigmoid

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Dtype, float_dtype_for, like_ufunc, same_dtype
+from jitgrad.core.aval import Aval, Dtype, like_ufunc, same_dtype
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.eager.where import select_by_mask
@@ -22,7 +22,7 @@ from jitgrad.ops.comparison import (
     where,
     zero_gradient,
 )
-from jitgrad.ops.operand import Operand, apply, dtype_of, is_integral
+from jitgrad.ops.operand import Operand, apply
 
 # --- sums and products -------------------------------------------------------------------------------------------
 
@@ -179,12 +179,6 @@ RSQRT = define_elementwise(
 def abs(x: Operand) -> Tensor:
     """``|x|``; its gradient at 0 is 0."""
     return apply(ABS, x)
-
-
-def fabs(x: Operand) -> Tensor:
-    """``|x|`` in floating point, also for integers."""
-    dtype = dtype_of(x)
-    return abs(x if dtype is None or not is_integral(x) else astype(x, float_dtype_for(dtype)))
 
 
 def sign(x: Operand) -> Tensor:

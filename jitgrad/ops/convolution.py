@@ -12,7 +12,8 @@ from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops import elementwise as ew
+from jitgrad.ops.arithmetic import add, divide
+from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import asarray, full
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.movement import expand_dims, place, reshape
@@ -98,7 +99,7 @@ def _padded(x: Tensor, padding: Pair, value: float = 0.0) -> Tensor:
     if value == 0.0:
         return out
     inside = place(full(x.shape, True, dtype=np.bool_), shape, index)
-    return ew.where(inside, out, value)
+    return where(inside, out, value)
 
 
 def _image(what: str, x: Any) -> tuple[Tensor, bool]:
@@ -135,7 +136,7 @@ def conv2d(
     right = reshape(windows, (x.shape[0], groups, inner, rows * columns))
     out = reshape(matmul(left, right), (x.shape[0], outs, rows, columns))
     if bias is not None:
-        out = ew.add(out, expand_dims(asarray(bias), (1, 2)))
+        out = add(out, expand_dims(asarray(bias), (1, 2)))
     return reshape(out, out.shape[1:]) if alone else out
 
 
@@ -179,8 +180,8 @@ def avg_pool2d(
     attrs: dict[str, Any] = {"kernel": kernel, "stride": steps, "dilation": (1, 1)}
     total = sum_(apply_op(UNFOLD, _padded(x, border), **attrs), axis=(2, 3))
     if count_include_pad:
-        out = ew.divide(total, kernel[0] * kernel[1])
+        out = divide(total, kernel[0] * kernel[1])
     else:
         inside = _padded(full(x.shape[2:], 1.0, dtype=x.dtype), border)
-        out = ew.divide(total, sum_(apply_op(UNFOLD, inside, **attrs), axis=(0, 1)))
+        out = divide(total, sum_(apply_op(UNFOLD, inside, **attrs), axis=(0, 1)))
     return reshape(out, out.shape[1:]) if alone else out

@@ -16,10 +16,12 @@ from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, OperandError, ShapeError, shown
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor, check_supported
-from jitgrad.ops import elementwise as ew
+from jitgrad.ops.arithmetic import add, astype, multiply
+from jitgrad.ops.comparison import equal, greater_equal, less_equal, where
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.movement import SUM, broadcast_to, expand_dims, reshape
 from jitgrad.ops.operand import Operand, apply
+from jitgrad.ops.rounding import floor
 
 
 def _full(value: Any, *, shape: Shape, dtype: Dtype) -> np.ndarray[Any, Any]:
@@ -100,7 +102,7 @@ def array_from(what: str, data: Any) -> np.ndarray[Any, Any]:
 
 def _finish(out: Tensor, dtype: Any, what: str, requires_grad: bool) -> Tensor:
     if dtype is not None and out.dtype != (wanted := check_supported(what, dtype)):
-        out = ew.astype(out, wanted)
+        out = astype(out, wanted)
     return out.requires_grad_() if requires_grad else out
 
 
@@ -192,7 +194,7 @@ def full(
         raise ShapeError(f"a shape must not have negative lengths, got {lengths}")
     wanted = _dtype_of_number(fill_value) if dtype is None else check_supported("full", dtype)
     if aval_of(FULL, fill_value).shape:
-        out = clone(broadcast_to(ew.astype(fill_value, wanted), lengths))
+        out = clone(broadcast_to(astype(fill_value, wanted), lengths))
     else:
         out = apply(FULL, fill_value, shape=lengths, dtype=wanted)
     return out.requires_grad_() if requires_grad else out
@@ -280,7 +282,7 @@ def arange(
     else:
         wanted = np.dtype(np.int64) if exact else get_default_dtype()
     k = iota((int(length),), 0, np.int64 if exact else np.float64)
-    values = k if (first, by) == (0, 1) else ew.add(ew.multiply(k, by), first)
+    values = k if (first, by) == (0, 1) else add(multiply(k, by), first)
     return _finish(values, wanted, "arange", requires_grad)
 
 
@@ -308,11 +310,11 @@ def linspace(
         raise ArgumentError(f"linspace: num must not be negative, got {count}")
     k = iota((count,), 0, np.float64)
     intervals = count - 1 if endpoint else count
-    values = ew.add(ew.multiply(k, (last - first) / intervals if intervals > 0 else last - first), first)
+    values = add(multiply(k, (last - first) / intervals if intervals > 0 else last - first), first)
     if endpoint and count > 1:
-        values = ew.where(ew.equal(k, float(count - 1)), last, values)
+        values = where(equal(k, float(count - 1)), last, values)
     wanted = get_default_dtype() if dtype is None else check_supported("linspace", dtype)
-    return _finish(ew.floor(values) if wanted.kind in "iu" else values, wanted, "linspace", requires_grad)
+    return _finish(floor(values) if wanted.kind in "iu" else values, wanted, "linspace", requires_grad)
 
 
 def eye(
@@ -327,7 +329,7 @@ def eye(
     """A matrix with ones on the ``k``-th diagonal and zeros elsewhere."""
     check_device("eye", device)
     shape = normalize_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
-    on_diagonal = ew.equal(ew.add(iota(shape, 0), k), iota(shape, 1))
+    on_diagonal = equal(add(iota(shape, 0), k), iota(shape, 1))
     return _finish(on_diagonal, dtype or get_default_dtype(), "eye", requires_grad)
 
 
@@ -336,9 +338,9 @@ def _triangle(what: str, x: Operand, k: int, lower: bool) -> Tensor:
     if aval.ndim < 2:
         raise ShapeError(f"{what} needs at least two axes, got {aval}")
     shape = aval.shape[-2:]
-    rows, columns = ew.add(iota(shape, 0), operator.index(k)), iota(shape, 1)
-    keep = ew.less_equal(columns, rows) if lower else ew.greater_equal(columns, rows)
-    return ew.where(keep, x, False if aval.dtype.kind == "b" else 0)
+    rows, columns = add(iota(shape, 0), operator.index(k)), iota(shape, 1)
+    keep = less_equal(columns, rows) if lower else greater_equal(columns, rows)
+    return where(keep, x, False if aval.dtype.kind == "b" else 0)
 
 
 def tril(x: Operand, k: int = 0) -> Tensor:

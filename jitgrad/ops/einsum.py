@@ -10,8 +10,8 @@ from typing import Any
 from jitgrad.core.aval import promote
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.creation import asarray
-from jitgrad.ops.elementwise import astype
 from jitgrad.ops.joining import diagonal
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.movement import permute_dims, reshape, squeeze

@@ -13,7 +13,8 @@ from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import DtypeError, IndexingError, ShapeError
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops import elementwise as ew
+from jitgrad.ops.arithmetic import astype
+from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.creation import full, iota, zeros
 from jitgrad.ops.movement import SliceIndex, as_slices, broadcast_to, cut, flatten, reshape, slice
 from jitgrad.ops.operand import Operand, apply
@@ -186,8 +187,8 @@ def _index_put_vjp(
     gx = apply(INDEX_PUT, g, zeros(_v.shape, dtype=g.dtype), *indices, axes=axes)
     numbers = iota(_v.shape, None)
     stayed = apply(INDEX_PUT, full(_x.shape, -1, dtype=np.int64), numbers, *indices, axes=axes)
-    is_last = ew.equal(apply(INDEX_GET, stayed, *indices, axes=axes), numbers)
-    gv = ew.where(is_last, apply(INDEX_GET, g, *indices, axes=axes), 0.0)
+    is_last = equal(apply(INDEX_GET, stayed, *indices, axes=axes), numbers)
+    gv = where(is_last, apply(INDEX_GET, g, *indices, axes=axes), 0.0)
     return gx, gv, *(None for _ in indices)
 
 
@@ -302,7 +303,7 @@ def _in_dtype_of(what: str, x: Operand, src: Operand) -> Operand:
         return src
     if not found.weak and not np.can_cast(found.dtype, target, "same_kind"):
         raise DtypeError(f"{what}: cannot add {found} to elements of {target}; .astype() one of them")
-    return ew.astype(src, target)
+    return astype(src, target)
 
 
 def take(x: Operand, indices: Operand | Sequence[int], axis: int | None = None) -> Tensor:

@@ -13,7 +13,8 @@ from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import DtypeError, IndexingError, InPlaceError, ShapeError
 from jitgrad.core.op import OpDef
 from jitgrad.core.tensor import Lineage, Tensor
-from jitgrad.ops import elementwise as ew
+from jitgrad.ops.arithmetic import add, astype, divide, multiply, subtract
+from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import array_from, clone
 from jitgrad.ops.indexing import INDEX_PUT, PUT_SLICE, as_constant
 from jitgrad.ops.movement import SLICE, broadcast_to, expand_dims, reshape, shape_with_ones, slice, squeeze
@@ -40,7 +41,7 @@ def assign(target: Tensor, new: Operand) -> Tensor:
         raise DtypeError(
             f"in-place change of a tensor {target.aval}: cannot cast the new value {aval} to {target.dtype}"
         )
-    value = new if isinstance(new, Tensor) and aval.dtype == target.dtype else ew.astype(new, target.dtype)
+    value = new if isinstance(new, Tensor) and aval.dtype == target.dtype else astype(new, target.dtype)
     if aval.shape != target.shape:
         value = broadcast_to(value, target.shape)
     tracked = grad_enabled.get() and (target._requires_grad or value._requires_grad)
@@ -133,8 +134,8 @@ def update(op: Callable[[Any, Any], Tensor], target: Tensor, other: Operand) -> 
     Where backward will read the old ``target``, the op gets a copy of it (as in torch).
     """
     by_other = isinstance(other, Tensor) and other._requires_grad
-    linear = op in (ew.multiply, ew.divide)  # in target: its old value matters for the gradient by other alone
-    needed = by_other if linear else op not in (ew.add, ew.subtract) and (by_other or target._requires_grad)
+    linear = op in (multiply, divide)  # in target: its old value matters for the gradient by other alone
+    needed = by_other if linear else op not in (add, subtract) and (by_other or target._requires_grad)
     return assign(target, op(clone(target) if needed and grad_enabled.get() else target, other))
 
 
@@ -205,7 +206,7 @@ def _value_as(value: Any, dtype: Dtype) -> Tensor:
         return current_interpreter.get().constant(np.asarray(value, dtype))  # type: ignore[no-any-return]
     if not isinstance(value, (Tensor, np.ndarray, np.generic)):
         value = as_constant(array_from("an assignment", value))
-    return value if isinstance(value, Tensor) and value.dtype == dtype else ew.astype(value, dtype)
+    return value if isinstance(value, Tensor) and value.dtype == dtype else astype(value, dtype)
 
 
 def _without_leading_ones(v: Tensor, ndim: int) -> Tensor:
@@ -224,7 +225,7 @@ def _with_masked(x: Tensor, mask: Any, v: Tensor) -> Tensor | None:
     if v.ndim > len(rest):
         return None
     wide = reshape(mask, (*mask.shape, *(1 for _ in rest))) if rest else mask
-    return ew.where(wide, broadcast_to(v, rest), x)
+    return where(wide, broadcast_to(v, rest), x)
 
 
 def _part_shape(x: Tensor, s: Subscript) -> Shape:

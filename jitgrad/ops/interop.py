@@ -8,41 +8,42 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.core.aval import float_dtype_for
 from jitgrad.core.errors import ArgumentError, OperandError
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops import creation, einsum, elementwise, indexing, joining, linalg, movement, reduce, sorting
+from jitgrad.ops import (
+    arithmetic,
+    comparison,
+    creation,
+    einsum,
+    indexing,
+    joining,
+    linalg,
+    movement,
+    reduce,
+    rounding,
+    sorting,
+    transcendental,
+)
+from jitgrad.ops.arithmetic import astype
+from jitgrad.ops.operand import dtype_of, is_integral
+from jitgrad.ops.tables import ELEMENTWISE
 
-# NumPy's name -> ours, where they differ
-_RENAMED = {
-    "power": "pow",
-    "float_power": "pow",
-    "absolute": "abs",
-    "invert": "bitwise_invert",
-    "left_shift": "bitwise_left_shift",
-    "right_shift": "bitwise_right_shift",
-    "bitwise_count": "",
-    "rint": "round",
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arcsinh": "asinh",
-    "arccosh": "acosh",
-    "arctanh": "atanh",
+
+def _fabs(x: Any) -> Tensor:
+    """``|x|`` in floating point, also for integers."""
+    dtype = dtype_of(x)
+    return arithmetic.abs(x if dtype is None or not is_integral(x) else astype(x, float_dtype_for(dtype)))
+
+
+# The functions by the names of the ufuncs that mean the same.
+UFUNCS: Mapping[str, Callable[..., Any]] = {
+    "matmul": linalg.matmul,
+    "vecdot": linalg.vecdot,
+    "fabs": _fabs,
+    "float_power": transcendental.pow,
+    **{ufunc.__name__: f for name, f in ELEMENTWISE.items() if isinstance(ufunc := getattr(np, name, None), np.ufunc)},
 }
-
-
-def _ufunc_table() -> dict[str, Callable[..., Any]]:
-    """The functions by the names of the ufuncs that they stand for."""
-    table: dict[str, Callable[..., Any]] = {"matmul": linalg.matmul, "vecdot": linalg.vecdot}
-    for ufunc in filter(lambda v: isinstance(v, np.ufunc), vars(np).values()):
-        function = getattr(elementwise, _RENAMED.get(ufunc.__name__, ufunc.__name__), None)
-        if callable(function):
-            table[ufunc.__name__] = function
-    return table
-
-
-UFUNCS: Mapping[str, Callable[..., Any]] = _ufunc_table()
 
 
 def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
@@ -75,7 +76,7 @@ def _cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 
 def _where(condition: Any, *choices: Any) -> Any:
-    return elementwise.where(condition, *choices) if choices else sorting.nonzero(condition)
+    return comparison.where(condition, *choices) if choices else sorting.nonzero(condition)
 
 
 def _array(x: Any) -> Any:
@@ -119,7 +120,8 @@ def _function_table() -> dict[Any, Callable[..., Any]]:
         creation: "zeros_like ones_like full_like empty_like tril triu meshgrid",
         linalg: "dot outer tensordot",
         einsum: "einsum",
-        elementwise: "clip round",
+        arithmetic: "clip",
+        rounding: "round",
     }
     table = {getattr(np, name): getattr(module, name) for module, names in same.items() for name in names.split()}
     return table | {

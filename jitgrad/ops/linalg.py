@@ -14,8 +14,8 @@ from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.float16 import HALF, SINGLE
+from jitgrad.ops.arithmetic import add, astype, multiply
 from jitgrad.ops.creation import asarray
-from jitgrad.ops.elementwise import add, astype, multiply
 from jitgrad.ops.movement import expand_dims, moveaxis, permute_dims, reshape, squeeze
 from jitgrad.ops.reduce import sum as sum_
 

@@ -12,12 +12,15 @@ from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops import elementwise as ew
+from jitgrad.ops import arithmetic, transcendental
+from jitgrad.ops.arithmetic import add, astype, divide, maximum, minimum, multiply, sqrt, square, subtract
+from jitgrad.ops.comparison import equal, greater_equal, less, less_equal, logical_and, not_equal, where
 from jitgrad.ops.creation import asarray, iota
 from jitgrad.ops.movement import expand_dims
 from jitgrad.ops.operand import is_number
 from jitgrad.ops.reduce import logsumexp, mean
 from jitgrad.ops.reduce import sum as sum_
+from jitgrad.ops.transcendental import exp, log, log1p, logaddexp
 
 Reduction = str  # "mean", "sum" or "none"
 
@@ -54,13 +57,13 @@ def _pair(what: str, x: Any, target: Any) -> tuple[Any, Any]:
 def mse_loss(x: Any, target: Any, reduction: Reduction = "mean") -> Tensor:
     """The squared distance ``(x - target)**2`` per element."""
     x, target = _pair("mse_loss", x, target)
-    return reduced("mse_loss", ew.square(ew.subtract(x, target)), reduction)
+    return reduced("mse_loss", square(subtract(x, target)), reduction)
 
 
 def l1_loss(x: Any, target: Any, reduction: Reduction = "mean") -> Tensor:
     """The distance ``|x - target|`` per element."""
     x, target = _pair("l1_loss", x, target)
-    return reduced("l1_loss", ew.abs(ew.subtract(x, target)), reduction)
+    return reduced("l1_loss", arithmetic.abs(subtract(x, target)), reduction)
 
 
 def huber_loss(x: Any, target: Any, reduction: Reduction = "mean", delta: Any = 1.0) -> Tensor:
@@ -74,11 +77,11 @@ def huber_loss(x: Any, target: Any, reduction: Reduction = "mean", delta: Any = 
     if isinstance(delta, (int, float)) and delta <= 0:
         raise ArgumentError(f"huber_loss: delta must be positive, got {delta}")
     x, target = _pair("huber_loss", x, target)
-    d = ew.subtract(x, target)
-    size = ew.abs(d)
-    near = ew.multiply(ew.multiply(d, d), 0.5)
-    far = ew.multiply(ew.subtract(size, delta * 0.5), delta)
-    return reduced("huber_loss", ew.where(ew.less_equal(size, delta), near, far), reduction)
+    d = subtract(x, target)
+    size = arithmetic.abs(d)
+    near = multiply(multiply(d, d), 0.5)
+    far = multiply(subtract(size, delta * 0.5), delta)
+    return reduced("huber_loss", where(less_equal(size, delta), near, far), reduction)
 
 
 def smooth_l1_loss(x: Any, target: Any, reduction: Reduction = "mean", beta: Any = 1.0) -> Tensor:
@@ -92,11 +95,11 @@ def smooth_l1_loss(x: Any, target: Any, reduction: Reduction = "mean", beta: Any
     if isinstance(beta, (int, float)) and beta == 0:
         return l1_loss(x, target, reduction)
     x, target = _pair("smooth_l1_loss", x, target)
-    d = ew.subtract(x, target)
-    size = ew.abs(d)
-    near = ew.divide(ew.multiply(ew.multiply(d, d), 0.5), beta)
-    far = ew.subtract(size, beta * 0.5)
-    return reduced("smooth_l1_loss", ew.where(ew.less(size, beta), near, far), reduction)
+    d = subtract(x, target)
+    size = arithmetic.abs(d)
+    near = divide(multiply(multiply(d, d), 0.5), beta)
+    far = subtract(size, beta * 0.5)
+    return reduced("smooth_l1_loss", where(less(size, beta), near, far), reduction)
 
 
 # --- two classes -------------------------------------------------------------------------------------------------
@@ -107,9 +110,9 @@ BINARY_CROSS_ENTROPY = define_elementwise(
     scalar="-(target * maximum(log(x), -100.0) + (1.0 - target) * maximum(log1p(-x), -100.0))",
     eager=lambda x, target: -(target * np.maximum(np.log(x), -100) + (1 - target) * np.maximum(np.log1p(-x), -100)),
     vjp=(
-        lambda g, _out, x, target: ew.multiply(g, _cross_entropy_slope(x, target)),
-        lambda g, _out, x, _target: ew.multiply(
-            g, ew.subtract(ew.maximum(ew.log1p(ew.negative(x)), -100.0), ew.maximum(ew.log(x), -100.0))
+        lambda g, _out, x, target: multiply(g, _cross_entropy_slope(x, target)),
+        lambda g, _out, x, _target: multiply(
+            g, subtract(maximum(log1p(arithmetic.negative(x)), -100.0), maximum(log(x), -100.0))
         ),
     ),
     domain=("probability", "probability"),
@@ -118,7 +121,7 @@ BINARY_CROSS_ENTROPY = define_elementwise(
 
 def _cross_entropy_slope(x: Tensor, target: Tensor) -> Tensor:
     """``(x - target) / (x (1 - x))``, finite at 0 and 1."""
-    return ew.divide(ew.subtract(x, target), ew.maximum(ew.multiply(ew.subtract(1.0, x), x), 1e-12))
+    return divide(subtract(x, target), maximum(multiply(subtract(1.0, x), x), 1e-12))
 
 
 def binary_cross_entropy(x: Any, target: Any, weight: Any = None, reduction: Reduction = "mean") -> Tensor:
@@ -127,7 +130,7 @@ def binary_cross_entropy(x: Any, target: Any, weight: Any = None, reduction: Red
     Probabilities outside [0, 1] give NaN. ``weight`` multiplies the loss per element.
     """
     losses: Tensor = apply_op(BINARY_CROSS_ENTROPY, *_pair("binary_cross_entropy", x, target))
-    losses = losses if weight is None else ew.multiply(losses, weight)
+    losses = losses if weight is None else multiply(losses, weight)
     return reduced("binary_cross_entropy", losses, reduction)
 
 
@@ -139,18 +142,18 @@ def binary_cross_entropy_with_logits(
     ``weight`` multiplies the loss per element, ``pos_weight`` the part of positive targets.
     """
     x, target = _pair("binary_cross_entropy_with_logits", x, target)
-    tail = ew.logaddexp(ew.negative(x), 0.0)
+    tail = logaddexp(arithmetic.negative(x), 0.0)
     if pos_weight is not None:
-        tail = ew.multiply(tail, ew.add(ew.multiply(target, pos_weight - 1.0), 1.0))
-    losses = ew.add(ew.multiply(ew.subtract(1.0, target), x), tail)
-    losses = losses if weight is None else ew.multiply(losses, weight)
+        tail = multiply(tail, add(multiply(target, pos_weight - 1.0), 1.0))
+    losses = add(multiply(subtract(1.0, target), x), tail)
+    losses = losses if weight is None else multiply(losses, weight)
     return reduced("binary_cross_entropy_with_logits", losses, reduction)
 
 
 def hinge_loss(x: Any, target: Any, margin: Any = 1.0, reduction: Reduction = "mean") -> Tensor:
     """``max(0, margin - target x)`` for targets 1 and -1."""
     x, target = _pair("hinge_loss", x, target)
-    return reduced("hinge_loss", ew.maximum(ew.subtract(margin, ew.multiply(target, x)), 0.0), reduction)
+    return reduced("hinge_loss", maximum(subtract(margin, multiply(target, x)), 0.0), reduction)
 
 
 # --- many classes ------------------------------------------------------------------------------------------------
@@ -180,13 +183,13 @@ class _Labels:
             self._check(target.concrete(what))
         # float16 cannot count beyond 2048
         counting = np.promote_types(scores.dtype, np.float32)
-        self.count: Tensor = sum_(ew.astype(ew.not_equal(target, ignore_index), counting))
-        self.ignored = ew.equal(target, ignore_index)
-        self.inside = ew.logical_and(ew.greater_equal(target, 0), ew.less(target, self.classes))
+        self.count: Tensor = sum_(astype(not_equal(target, ignore_index), counting))
+        self.ignored = equal(target, ignore_index)
+        self.inside = logical_and(greater_equal(target, 0), less(target, self.classes))
         # compared as integers as wide as the scores, one to a vector lane; -1 is no class
         position = np.dtype(np.int32 if scores.dtype.itemsize <= 4 and self.classes < 2**31 else np.int64)
-        place = ew.astype(ew.where(self.inside, ew.astype(target, np.int64), -1), position)
-        self.hot = ew.equal(expand_dims(place, self.axis), iota(scores.shape, self.axis, position))
+        place = astype(where(self.inside, astype(target, np.int64), -1), position)
+        self.hot = equal(expand_dims(place, self.axis), iota(scores.shape, self.axis, position))
 
     def _check(self, labels: Any) -> None:
         wrong = ((labels < 0) | (labels >= self.classes)) & (labels != self.ignore_index)
@@ -199,7 +202,7 @@ class _Labels:
 
     def pick(self, scores: Tensor) -> Tensor:
         """The score of each label: a sum with one term, so it is a row reduction like the others of the loss."""
-        return sum_(ew.where(self.hot, scores, 0.0), axis=self.axis)
+        return sum_(where(self.hot, scores, 0.0), axis=self.axis)
 
     def pick_weight(self, weight: Any) -> Tensor:
         """The class weight of each label."""
@@ -215,14 +218,14 @@ class _Labels:
     def finish(self, losses: Tensor, weights: Tensor | None, reduction: Reduction) -> Tensor:
         """Zero where ignored; the mean is over what is not ignored, by weight. NaN where compiled code met a label
         out of range, which the eager check would have refused."""
-        losses = ew.where(self.ignored, 0.0, ew.where(self.inside, losses, float("nan")))
+        losses = where(self.ignored, 0.0, where(self.inside, losses, float("nan")))
         if reduction != "mean":
             return reduced(self.what, losses, reduction)
         if weights is None:
             # each by the count, not their sum: the gradient of a row then needs no other row
-            average = sum_(ew.divide(losses, self.count)) if losses.size else mean(losses)
-            return average if average.dtype == losses.dtype else ew.astype(average, losses.dtype)
-        return ew.divide(sum_(losses), sum_(ew.where(self.ignored, 0.0, weights)))
+            average = sum_(divide(losses, self.count)) if losses.size else mean(losses)
+            return average if average.dtype == losses.dtype else astype(average, losses.dtype)
+        return divide(sum_(losses), sum_(where(self.ignored, 0.0, weights)))
 
 
 def cross_entropy(
@@ -253,17 +256,17 @@ def cross_entropy(
         return _soft_cross_entropy(logits, target, label_smoothing, reduction, weight, axis)
     labels = _Labels("cross_entropy", logits, target, axis, ignore_index)
     total = logsumexp(logits, axis=labels.axis)
-    losses = ew.subtract(total, labels.pick(logits))
+    losses = subtract(total, labels.pick(logits))
     weights = None if weight is None else labels.pick_weight(weight)
     if weights is not None:
-        losses = ew.multiply(losses, weights)
+        losses = multiply(losses, weights)
     if not (isinstance(label_smoothing, (int, float)) and label_smoothing == 0):
         if weight is None:
-            spread = ew.subtract(total, mean(logits, axis=labels.axis))
+            spread = subtract(total, mean(logits, axis=labels.axis))
         else:
-            surprise = ew.subtract(expand_dims(total, labels.axis), logits)
-            spread = mean(ew.multiply(surprise, labels.along_classes(weight)), axis=labels.axis)
-        losses = ew.add(ew.multiply(losses, 1.0 - label_smoothing), ew.multiply(spread, label_smoothing))
+            surprise = subtract(expand_dims(total, labels.axis), logits)
+            spread = mean(multiply(surprise, labels.along_classes(weight)), axis=labels.axis)
+        losses = add(multiply(losses, 1.0 - label_smoothing), multiply(spread, label_smoothing))
     return labels.finish(losses, weights, reduction)
 
 
@@ -276,12 +279,12 @@ def _soft_cross_entropy(
     k = normalize_axis("cross_entropy", min(1, logits.ndim - 1) if axis is None else axis, logits.ndim)
     if not (isinstance(label_smoothing, (int, float)) and label_smoothing == 0):
         even = label_smoothing / logits.shape[k]
-        target = ew.add(ew.multiply(target, 1.0 - label_smoothing), even)
+        target = add(multiply(target, 1.0 - label_smoothing), even)
     if weight is not None:
-        target = ew.multiply(target, expand_dims(asarray(weight), tuple(range(1, logits.ndim - k))))
-    surprise = ew.subtract(logsumexp(logits, axis=k, keepdims=True), logits)
+        target = multiply(target, expand_dims(asarray(weight), tuple(range(1, logits.ndim - k))))
+    surprise = subtract(logsumexp(logits, axis=k, keepdims=True), logits)
     # 0 * inf is 0 here: a class of probability 0 costs nothing however unlikely it is held
-    terms = ew.where(ew.equal(target, 0), 0.0, ew.multiply(target, surprise))
+    terms = where(equal(target, 0), 0.0, multiply(target, surprise))
     return reduced("cross_entropy", sum_(terms, axis=k), reduction)
 
 
@@ -297,9 +300,9 @@ def nll_loss(
     """``-log_probs[label]``, with arguments and errors as in :func:`cross_entropy`."""
     log_probs, target = asarray(log_probs), asarray(target)
     labels = _Labels("nll_loss", log_probs, target, axis, ignore_index)
-    losses = ew.negative(labels.pick(log_probs))
+    losses = arithmetic.negative(labels.pick(log_probs))
     weights = None if weight is None else labels.pick_weight(weight)
-    return labels.finish(losses if weights is None else ew.multiply(losses, weights), weights, reduction)
+    return labels.finish(losses if weights is None else multiply(losses, weights), weights, reduction)
 
 
 def kl_div(x: Any, target: Any, reduction: Reduction = "mean", log_target: bool = False) -> Tensor:
@@ -310,13 +313,13 @@ def kl_div(x: Any, target: Any, reduction: Reduction = "mean", log_target: bool 
     """
     x, target = _pair("kl_div", x, target)
     if log_target:
-        losses = ew.multiply(ew.exp(target), ew.subtract(target, x))
+        losses = multiply(exp(target), subtract(target, x))
     else:
-        zero = ew.equal(target, 0)  # 0 log 0 = 0, also for the gradient
-        logarithm = ew.log(ew.where(zero, 1.0, target))
-        losses = ew.where(zero, 0.0, ew.multiply(target, ew.subtract(logarithm, x)))
+        zero = equal(target, 0)  # 0 log 0 = 0, also for the gradient
+        logarithm = log(where(zero, 1.0, target))
+        losses = where(zero, 0.0, multiply(target, subtract(logarithm, x)))
     if reduction == "batchmean":
-        return ew.divide(sum_(losses), losses.shape[0] if losses.ndim else 1)
+        return divide(sum_(losses), losses.shape[0] if losses.ndim else 1)
     return reduced("kl_div", losses, reduction)
 
 
@@ -331,25 +334,25 @@ def cosine_embedding_loss(x: Any, y: Any, target: Any, margin: Any = 0.0, reduct
     """
     x, y = _pair("cosine_embedding_loss", x, y)
     target = asarray(target)
-    product = sum_(ew.multiply(x, y), axis=-1)
+    product = sum_(multiply(x, y), axis=-1)
     if target.shape != product.shape:
         raise ShapeError(f"cosine_embedding_loss: target must have shape {product.shape}, got {target.aval}")
     epsilon = 1e-12  # keeps the gradient finite for a zero vector
-    square_x, square_y = (ew.add(sum_(ew.square(v), axis=-1), epsilon) for v in (x, y))
-    cosine = ew.divide(product, ew.sqrt(ew.multiply(square_x, square_y)))
-    apart = ew.maximum(ew.subtract(cosine, margin), 0.0)
-    losses = ew.where(ew.equal(target, 1), ew.subtract(1.0, cosine), ew.where(ew.equal(target, -1), apart, 0.0))
+    square_x, square_y = (add(sum_(square(v), axis=-1), epsilon) for v in (x, y))
+    cosine = divide(product, sqrt(multiply(square_x, square_y)))
+    apart = maximum(subtract(cosine, margin), 0.0)
+    losses = where(equal(target, 1), subtract(1.0, cosine), where(equal(target, -1), apart, 0.0))
     return reduced("cosine_embedding_loss", losses, reduction)
 
 
 def _distance(x: Tensor, y: Tensor, p: float, eps: float) -> Tensor:
     """The p-norm of ``x - y + eps`` over the last axis; eps keeps the root away from 0."""
-    d = ew.add(ew.subtract(x, y), eps)
+    d = add(subtract(x, y), eps)
     if p == 2:
-        return ew.sqrt(sum_(ew.square(d), axis=-1))
+        return sqrt(sum_(square(d), axis=-1))
     if p == 1:
-        return sum_(ew.abs(d), axis=-1)
-    return ew.pow(sum_(ew.pow(ew.abs(d), p), axis=-1), 1.0 / p)
+        return sum_(arithmetic.abs(d), axis=-1)
+    return transcendental.pow(sum_(transcendental.pow(arithmetic.abs(d), p), axis=-1), 1.0 / p)
 
 
 def triplet_margin_loss(
@@ -371,6 +374,6 @@ def triplet_margin_loss(
     anchor, negative = _pair("triplet_margin_loss", anchor, negative)
     near, far = _distance(anchor, positive, p, eps), _distance(anchor, negative, p, eps)
     if swap:
-        far = ew.minimum(far, _distance(positive, negative, p, eps))
-    losses = ew.maximum(ew.add(ew.subtract(near, far), margin), 0.0)
+        far = minimum(far, _distance(positive, negative, p, eps))
+    losses = maximum(add(subtract(near, far), margin), 0.0)
     return reduced("triplet_margin_loss", losses, reduction)

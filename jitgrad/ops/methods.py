@@ -10,22 +10,24 @@ import numpy as np
 from jitgrad.core.errors import ArgumentError, AutogradError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import (
-    activations,
+    arithmetic,
+    comparison,
     creation,
-    elementwise,
+    indexing,
     interop,
     joining,
     linalg,
     movement,
     reduce,
+    rounding,
     sorting,
+    transcendental,
 )
-from jitgrad.ops import elementwise as ew
-from jitgrad.ops import indexing as ix
 from jitgrad.ops.creation import check_device, clone, detached
 from jitgrad.ops.inplace import assign, copy_, fill_, set_item, update, zero_
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.subscript import get_item
+from jitgrad.ops.tables import ELEMENTWISE
 
 Binary = Callable[[Any, Any], Tensor]
 
@@ -51,36 +53,36 @@ def _in_place(function: Binary) -> Callable[[Tensor, Any], Any]:
 
 # name -> function; each becomes __name__, __rname__ and __iname__
 ARITHMETIC: Mapping[str, Binary] = {
-    "add": ew.add,
-    "sub": ew.subtract,
-    "mul": ew.multiply,
-    "truediv": ew.divide,
-    "floordiv": ew.floor_divide,
-    "mod": ew.remainder,
-    "pow": ew.pow,
+    "add": arithmetic.add,
+    "sub": arithmetic.subtract,
+    "mul": arithmetic.multiply,
+    "truediv": arithmetic.divide,
+    "floordiv": rounding.floor_divide,
+    "mod": rounding.remainder,
+    "pow": transcendental.pow,
     "matmul": matmul,
-    "and": ew.bitwise_and,
-    "or": ew.bitwise_or,
-    "xor": ew.bitwise_xor,
-    "lshift": ew.bitwise_left_shift,
-    "rshift": ew.bitwise_right_shift,
+    "and": comparison.bitwise_and,
+    "or": comparison.bitwise_or,
+    "xor": comparison.bitwise_xor,
+    "lshift": comparison.bitwise_left_shift,
+    "rshift": comparison.bitwise_right_shift,
 }
 COMPARISON: Mapping[str, Binary] = {
-    "eq": ew.equal,
-    "ne": ew.not_equal,
-    "lt": ew.less,
-    "le": ew.less_equal,
-    "gt": ew.greater,
-    "ge": ew.greater_equal,
+    "eq": comparison.equal,
+    "ne": comparison.not_equal,
+    "lt": comparison.less,
+    "le": comparison.less_equal,
+    "gt": comparison.greater,
+    "ge": comparison.greater_equal,
 }
 
 
 def _divmod(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    return ew.floor_divide(x, y), ew.remainder(x, y)
+    return rounding.floor_divide(x, y), rounding.remainder(x, y)
 
 
 def _contains(self: Tensor, value: Any) -> bool:
-    return bool(reduce.any(ew.equal(self, value)))
+    return bool(reduce.any(comparison.equal(self, value)))
 
 
 def _operators() -> dict[str, Any]:
@@ -93,11 +95,11 @@ def _operators() -> dict[str, Any]:
     table |= {
         "__divmod__": lambda self, other: _divmod(self, other) if _is_operand(other) else NotImplemented,
         "__rdivmod__": lambda self, other: _divmod(other, self) if _is_operand(other) else NotImplemented,
-        "__neg__": ew.negative,
-        "__pos__": ew.positive,
-        "__abs__": ew.abs,
-        "__invert__": ew.bitwise_invert,
-        "__round__": lambda self, ndigits=0: ew.round(self, ndigits or 0),
+        "__neg__": arithmetic.negative,
+        "__pos__": arithmetic.positive,
+        "__abs__": arithmetic.abs,
+        "__invert__": comparison.bitwise_invert,
+        "__round__": lambda self, ndigits=0: rounding.round(self, ndigits or 0),
         "__getitem__": get_item,
         "__setitem__": set_item,
         "__iter__": lambda self: iter(joining.unstack(self)),
@@ -136,7 +138,7 @@ def _to(self: Tensor, *where: Any, dtype: Any = None, device: Any = None, copy: 
         else:
             dtype = given
     check_device("to", device)
-    out = self if dtype is None or np.dtype(dtype) == self.dtype else ew.astype(self, dtype)
+    out = self if dtype is None or np.dtype(dtype) == self.dtype else arithmetic.astype(self, dtype)
     return clone(out) if copy and out is self else out
 
 
@@ -172,24 +174,13 @@ def _updating(function: Binary) -> Callable[[Tensor, Any], Tensor]:
     return lambda self, other: update(function, self, other)
 
 
-_ELEMENTWISE_METHODS = (
-    "abs absolute negative neg positive sign sqrt rsqrt reciprocal square exp exp2 expm1 log log2 log10 log1p sin cos "
-    "tan asin acos atan sinh cosh tanh asinh acosh atanh arcsin arccos arctan sigmoid erf erfc floor ceil round trunc "
-    "isnan isinf isfinite logical_not bitwise_invert bitwise_not signbit add subtract sub multiply mul divide div "
-    "true_divide floor_divide remainder fmod pow maximum minimum atan2 hypot copysign logaddexp nextafter equal eq "
-    "not_equal ne less lt less_equal le greater gt greater_equal ge logical_and logical_or logical_xor bitwise_and "
-    "bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift clip clamp lerp astype"
-)
 # module -> the names of its functions that are methods as well, with the tensor as first argument
 METHOD_NAMES: Mapping[Any, str] = {
-    elementwise: _ELEMENTWISE_METHODS,
-    activations: "relu relu6 leaky_relu prelu elu selu celu silu mish gelu softplus softsign hardtanh hardsigmoid "
-    "hardswish logsigmoid",
     reduce: "sum prod mean max min var std logsumexp all any argmax argmin cumulative_sum norm softmax log_softmax",
     movement: "reshape permute_dims transpose matrix_transpose swapaxes moveaxis expand_dims squeeze broadcast_to flip "
     "flatten",
     joining: "split unstack roll repeat tile pad diagonal",
-    ix: "take take_along_axis gather scatter_add index_add",
+    indexing: "take take_along_axis gather scatter_add index_add",
     sorting: "sort argsort topk nonzero unique searchsorted",
     creation: "clone tril triu",
     linalg: "matmul dot vecdot outer tensordot",
@@ -211,8 +202,8 @@ OTHER_METHODS: Mapping[str, Any] = {
     "dim": lambda self: self.ndim,
     "t": movement.transpose,
     "mm": matmul,
-    "where": lambda self, condition, other: ew.where(condition, self, other),
-    "masked_fill": lambda self, mask, value: ew.where(mask, value, self),
+    "where": lambda self, condition, other: comparison.where(condition, self, other),
+    "masked_fill": lambda self, mask, value: comparison.where(mask, value, self),
     "float": _cast(np.float32),
     "double": _cast(np.float64),
     "half": _cast(np.float16),
@@ -224,12 +215,12 @@ OTHER_METHODS: Mapping[str, Any] = {
     "fill_": fill_,
     "fill": fill_,
     "copy_": copy_,
-    "add_": _updating(ew.add),
-    "sub_": _updating(ew.subtract),
-    "mul_": _updating(ew.multiply),
-    "div_": _updating(ew.divide),
-    "clip_": _assigning(ew.clip),
-    "clamp_": _assigning(ew.clip),
+    "add_": _updating(arithmetic.add),
+    "sub_": _updating(arithmetic.subtract),
+    "mul_": _updating(arithmetic.multiply),
+    "div_": _updating(arithmetic.divide),
+    "clip_": _assigning(arithmetic.clip),
+    "clamp_": _assigning(arithmetic.clip),
     "T": property(movement.transpose, doc="The tensor with its axes reversed; a view."),
     "mT": property(movement.matrix_transpose, doc="The tensor with its last two axes exchanged; a view."),
 }
@@ -237,7 +228,7 @@ OTHER_METHODS: Mapping[str, Any] = {
 
 def _methods() -> dict[str, Any]:
     table = {name: getattr(module, name) for module, names in METHOD_NAMES.items() for name in names.split()}
-    return {**table, **OTHER_METHODS}
+    return {**ELEMENTWISE, **table, **OTHER_METHODS}
 
 
 def install(table: Mapping[str, Any]) -> None:

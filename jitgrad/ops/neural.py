@@ -11,7 +11,9 @@ from jitgrad.core.aval import Shape, normalize_shape
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
 from jitgrad.core.tensor import Tensor, check_supported
-from jitgrad.ops import elementwise as ew
+from jitgrad.ops import arithmetic
+from jitgrad.ops.arithmetic import add, astype, multiply, reciprocal, rsqrt, subtract
+from jitgrad.ops.comparison import equal, greater_equal, less, where
 from jitgrad.ops.creation import asarray, detached, iota
 from jitgrad.ops.indexing import take
 from jitgrad.ops.inplace import assign
@@ -31,7 +33,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None) -> Tensor:
     _check_integers("one_hot", x, num_classes)
     found = np.dtype(np.int64) if dtype is None else check_supported("one_hot", dtype)
     classes = iota((*x.shape, num_classes), x.ndim, np.int64)
-    return ew.astype(ew.equal(expand_dims(x, -1), classes), found)
+    return astype(equal(expand_dims(x, -1), classes), found)
 
 
 def _check_integers(what: str, x: Tensor, count: int) -> None:
@@ -76,9 +78,9 @@ def dropout(x: Any, p: Any = 0.5, training: bool = True, *, generator: Generator
     elif not training:
         return given
     else:
-        scale = ew.where(ew.less(p, 1.0), ew.reciprocal(ew.subtract(1.0, ew.where(ew.less(p, 1.0), p, 0.0))), 0.0)
-    keep = ew.greater_equal(rand(given.shape, dtype=np.float32, generator=generator), p)
-    return ew.where(keep, ew.multiply(given, scale), 0.0)
+        scale = where(less(p, 1.0), reciprocal(subtract(1.0, where(less(p, 1.0), p, 0.0))), 0.0)
+    keep = greater_equal(rand(given.shape, dtype=np.float32, generator=generator), p)
+    return where(keep, multiply(given, scale), 0.0)
 
 
 # --- normalisation -----------------------------------------------------------------------------------------------
@@ -86,14 +88,14 @@ def dropout(x: Any, p: Any = 0.5, training: bool = True, *, generator: Generator
 
 def _standardized(x: Tensor, axes: Sequence[int], eps: Any) -> Tensor:
     """``x`` with mean 0 and variance 1 over ``axes`` (biased variance, as all the papers below)."""
-    centred = ew.subtract(x, mean(x, axis=axes, keepdims=True))
-    spread = mean(ew.square(centred), axis=axes, keepdims=True)
-    return ew.multiply(centred, ew.rsqrt(ew.add(spread, eps)))
+    centred = subtract(x, mean(x, axis=axes, keepdims=True))
+    spread = mean(arithmetic.square(centred), axis=axes, keepdims=True)
+    return multiply(centred, rsqrt(add(spread, eps)))
 
 
 def _affine(x: Tensor, weight: Any, bias: Any) -> Tensor:
-    out: Tensor = x if weight is None else ew.multiply(x, weight)
-    return out if bias is None else ew.add(out, bias)
+    out: Tensor = x if weight is None else multiply(x, weight)
+    return out if bias is None else add(out, bias)
 
 
 def _last_axes(what: str, x: Tensor, normalized_shape: Any, *parameters: Any) -> tuple[int, ...]:
@@ -126,8 +128,8 @@ def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None)
     x = asarray(x)
     axes = _last_axes("rms_norm", x, normalized_shape, weight)
     small = float(np.finfo(x.dtype).eps) if eps is None else eps
-    square = mean(ew.square(x), axis=axes, keepdims=True)
-    return _affine(ew.multiply(x, ew.rsqrt(ew.add(square, small))), weight, None)
+    square = mean(arithmetic.square(x), axis=axes, keepdims=True)
+    return _affine(multiply(x, rsqrt(add(square, small))), weight, None)
 
 
 def _per_channel(parameter: Any, ndim: int) -> Any:
@@ -173,24 +175,24 @@ def batch_norm(
     if not training:
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm: training=False needs running_mean and running_var")
-        root = ew.rsqrt(ew.add(_per_channel(running_var, x.ndim), eps))
-        return _affine(ew.multiply(ew.subtract(x, _per_channel(running_mean, x.ndim)), root), scale, shift)
+        root = rsqrt(add(_per_channel(running_var, x.ndim), eps))
+        return _affine(multiply(subtract(x, _per_channel(running_mean, x.ndim)), root), scale, shift)
     axes = (0, *range(2, x.ndim))
     count = x.size // x.shape[1] if x.shape[1] else 0
     if count < 2:
         raise ArgumentError(f"batch_norm: {x.aval} has {count} values per channel; training needs at least two")
     centre = mean(x, axis=axes, keepdims=True)
-    centred = ew.subtract(x, centre)
-    spread = mean(ew.square(centred), axis=axes, keepdims=True)
-    out = _affine(ew.multiply(centred, ew.rsqrt(ew.add(spread, eps))), scale, shift)
+    centred = subtract(x, centre)
+    spread = mean(arithmetic.square(centred), axis=axes, keepdims=True)
+    out = _affine(multiply(centred, rsqrt(add(spread, eps))), scale, shift)
     if running_mean is not None:
         _move(running_mean, centre, momentum)
     if running_var is not None:
-        _move(running_var, ew.multiply(spread, count / (count - 1)), momentum)
+        _move(running_var, multiply(spread, count / (count - 1)), momentum)
     return out
 
 
 def _move(running: Tensor, found: Tensor, momentum: Any) -> None:
     """``running += momentum * (found - running)``, without history."""
     new = reshape(detached(found), running.shape)
-    assign(running, ew.add(ew.multiply(running, 1.0 - momentum), ew.multiply(new, momentum)))
+    assign(running, add(multiply(running, 1.0 - momentum), multiply(new, momentum)))

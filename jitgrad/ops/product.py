@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops import elementwise as ew
+from jitgrad.ops.arithmetic import add, multiply
 from jitgrad.ops.movement import broadcast_to, cut, expand_dims, moveaxis, place, reshape
 
 
@@ -32,7 +32,7 @@ def _tree_backward(g: Tensor, row: Tensor, count: int) -> Tensor:
         half = count // 2
         low, high = cut(row, last, 0, half), cut(row, last, half, 2 * half)
         levels.append((low, high, count))
-        product = ew.multiply(low, high)
+        product = multiply(low, high)
         # an odd last element waits for the next level
         row = _join(product, cut(row, last, 2 * half, count)) if count % 2 else product
         count -= half
@@ -41,7 +41,7 @@ def _tree_backward(g: Tensor, row: Tensor, count: int) -> Tensor:
     for low, high, length in reversed(levels):
         half = length // 2
         pair = cut(g, last, 0, half)
-        g_low, g_high = ew.multiply(pair, high), ew.multiply(pair, low)
+        g_low, g_high = multiply(pair, high), multiply(pair, low)
         rest = cut(g, last, half, length - half)
         g = _join(_join(g_low, g_high), rest) if length % 2 else _join(g_low, g_high)
     return g
@@ -52,4 +52,4 @@ def _join(a: Tensor, b: Tensor) -> Tensor:
     n, m, last = a.shape[-1], b.shape[-1], a.ndim - 1
     shape = (*a.shape[:-1], n + m)
     full = tuple((0, 1, k) for k in a.shape[:last])
-    return ew.add(place(a, shape, (*full, (0, 1, n))), place(b, shape, (*full, (n, 1, m))))
+    return add(place(a, shape, (*full, (0, 1, n))), place(b, shape, (*full, (n, 1, m))))

@@ -15,12 +15,16 @@ from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, DtypeError, shown
 from jitgrad.core.tensor import Tensor, check_supported
-from jitgrad.ops import elementwise as ew
+from jitgrad.ops.arithmetic import add, astype, multiply, sqrt, subtract
+from jitgrad.ops.comparison import bitwise_and, bitwise_left_shift, bitwise_right_shift, less
 from jitgrad.ops.creation import asarray, iota
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.movement import slice, squeeze
 from jitgrad.ops.philox import PHILOX_BITS
+from jitgrad.ops.rounding import remainder
 from jitgrad.ops.sorting import argsort
+from jitgrad.ops.transcendental import log
+from jitgrad.ops.trigonometric import cos
 
 UINT64 = np.dtype(np.uint64)
 # random bits of a uniform number: all that the dtype can hold evenly spaced in [0, 1)
@@ -46,14 +50,14 @@ class Generator:
         """``per_element`` uint64 tensors of ``shape``, each with 64 random bits per element; advances the state."""
         blocks = (prod(shape) + 1) // 2
         drawn = tuple(self._words(shape, k * blocks) for k in range(per_element))
-        advance = ew.multiply(iota((2,), None, UINT64), per_element * blocks)  # [0, blocks used]
-        assign(self.state, ew.add(self.state, advance))
+        advance = multiply(iota((2,), None, UINT64), per_element * blocks)  # [0, blocks used]
+        assign(self.state, add(self.state, advance))
         return drawn
 
     def _words(self, shape: Shape, first_block: int) -> Tensor:
         key, counter = (squeeze(slice(self.state, ((k, 1, 1),)), 0) for k in (0, 1))
         if first_block:
-            counter = ew.add(counter, first_block)
+            counter = add(counter, first_block)
         return apply_op(PHILOX_BITS, key, counter, iota(shape, None, UINT64))  # type: ignore[no-any-return]
 
     def rand(self, *shape: Any, dtype: Any = None) -> Tensor:
@@ -128,10 +132,10 @@ def _unit(bits: Tensor, dtype: Dtype) -> Tensor:
     kept = MANTISSA[dtype.itemsize]
     # through a signed integer, which processors convert to floats faster; half precision has only the short one
     integers = np.dtype(np.int64 if kept > 31 else np.int32)
-    top = ew.astype(ew.bitwise_right_shift(bits, 64 - kept), integers)
+    top = astype(bitwise_right_shift(bits, 64 - kept), integers)
     if dtype.itemsize == 2:
-        return ew.astype(ew.multiply(ew.astype(top, np.dtype(np.float32)), 2.0**-kept), dtype)
-    return ew.multiply(ew.astype(top, dtype), 2.0**-kept)
+        return astype(multiply(astype(top, np.dtype(np.float32)), 2.0**-kept), dtype)
+    return multiply(astype(top, dtype), 2.0**-kept)
 
 
 def randn(*shape: Any, dtype: Any = None, generator: Generator | None = None) -> Tensor:
@@ -143,17 +147,17 @@ def randn(*shape: Any, dtype: Any = None, generator: Generator | None = None) ->
     wanted = _shape("randn", shape)
     if found.itemsize < 8:
         (bits,) = (generator or default_generator).bits(wanted)
-        high, low = ew.bitwise_right_shift(bits, 32), ew.bitwise_and(bits, 0xFFFFFFFF)
+        high, low = bitwise_right_shift(bits, 32), bitwise_and(bits, 0xFFFFFFFF)
         # u in (0, 1] has all 32 bits near 0, where the tail of the distribution is
-        u = ew.multiply(ew.add(ew.astype(ew.astype(high, np.dtype(np.int64)), np.dtype(np.float32)), 1.0), 2.0**-32)
-        v = _unit(ew.bitwise_left_shift(low, 32), np.dtype(np.float32))
+        u = multiply(add(astype(astype(high, np.dtype(np.int64)), np.dtype(np.float32)), 1.0), 2.0**-32)
+        v = _unit(bitwise_left_shift(low, 32), np.dtype(np.float32))
     else:
         first, second = (generator or default_generator).bits(wanted, 2)
-        u = ew.subtract(1.0, _unit(first, found))
+        u = subtract(1.0, _unit(first, found))
         v = _unit(second, found)
-    radius = ew.sqrt(ew.multiply(ew.log(u), -2.0))
-    z = ew.multiply(radius, ew.cos(ew.multiply(v, 2.0 * pi)))
-    return z if z.dtype == found else ew.astype(z, found)
+    radius = sqrt(multiply(log(u), -2.0))
+    z = multiply(radius, cos(multiply(v, 2.0 * pi)))
+    return z if z.dtype == found else astype(z, found)
 
 
 def uniform(
@@ -164,7 +168,7 @@ def uniform(
     Rounding may give ``high`` itself where ``high - low`` is not a power of two, as in NumPy.
     """
     u = rand(_size("uniform", size, low, high), dtype=_dtype_of(dtype, low, high), generator=generator)
-    return ew.add(ew.multiply(u, ew.subtract(high, low)), low)
+    return add(multiply(u, subtract(high, low)), low)
 
 
 def normal(
@@ -172,7 +176,7 @@ def normal(
 ) -> Tensor:
     """Normal numbers with ``mean`` and standard deviation ``std``, which may be tensors; gradients flow to them."""
     z = randn(_size("normal", size, mean, std), dtype=_dtype_of(dtype, mean, std), generator=generator)
-    return ew.add(ew.multiply(z, std), mean)
+    return add(multiply(z, std), mean)
 
 
 def bernoulli(p: Any, size: Any = None, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
@@ -186,7 +190,7 @@ def bernoulli(p: Any, size: Any = None, *, dtype: Any = None, generator: Generat
     found = check_supported("bernoulli", dtype) if dtype is not None else _dtype_of(None, p)
     precise = found if found.kind == "f" and found.itemsize >= 4 else np.dtype(np.float32)
     u = rand(_size("bernoulli", size, p), dtype=precise, generator=generator)
-    return ew.astype(ew.less(u, p), found)
+    return astype(less(u, p), found)
 
 
 def randint(
@@ -213,9 +217,9 @@ def randint(
         raise ArgumentError(f"randint: [{start}, {stop}) is empty or does not fit {found}")
     (bits,) = (generator or default_generator).bits(_shape("randint", () if size is None else (size,)))
     if stop - start < 2**64:
-        bits = ew.remainder(bits, stop - start)
+        bits = remainder(bits, stop - start)
     # two's complement: adding the start modulo 2**64 is right for negative numbers too
-    return ew.astype(ew.add(bits, start % 2**64), found)
+    return astype(add(bits, start % 2**64), found)
 
 
 def randperm(n: int, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
@@ -225,7 +229,7 @@ def randperm(n: int, *, dtype: Any = None, generator: Generator | None = None) -
     found = np.dtype(np.int64) if dtype is None else check_supported("randperm", dtype)
     (bits,) = (generator or default_generator).bits((n,))
     order = argsort(bits)
-    return order if order.dtype == found else ew.astype(order, found)
+    return order if order.dtype == found else astype(order, found)
 
 
 # --- arguments ---------------------------------------------------------------------------------------------------

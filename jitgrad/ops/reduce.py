@@ -15,7 +15,9 @@ from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
 from jitgrad.core.monoid import MONOIDS
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor, check_supported
-from jitgrad.ops import elementwise as ew
+from jitgrad.ops import arithmetic, transcendental
+from jitgrad.ops.arithmetic import add, astype, divide, multiply, sqrt, subtract
+from jitgrad.ops.comparison import equal, isfinite, not_equal, where
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.movement import (
     SUM,
@@ -30,6 +32,7 @@ from jitgrad.ops.movement import (
 )
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.product import product_gradient
+from jitgrad.ops.transcendental import exp, log
 
 
 def _accumulated_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
@@ -81,9 +84,9 @@ def _reduce(name: str, eager: Any, **rest: Any) -> OpDef:
 
 def _extremum_vjp(g: Tensor, out: Tensor, x: Tensor, *, axis: tuple[int, ...]) -> Tensor:
     """The gradient in equal shares to every element that attains the extremum (NaN where the extremum is NaN)."""
-    attains = ew.equal(x, expand_dims(out, axis))
-    count = expand_dims(apply(SUM, ew.astype(attains, g.dtype), axis=axis), axis)
-    return ew.divide(ew.where(attains, expand_dims(g, axis), 0.0), count)
+    attains = equal(x, expand_dims(out, axis))
+    count = expand_dims(apply(SUM, astype(attains, g.dtype), axis=axis), axis)
+    return divide(where(attains, expand_dims(g, axis), 0.0), count)
 
 
 def _prod_vjp(g: Tensor, _out: Any, x: Tensor, *, axis: tuple[int, ...]) -> Tensor:
@@ -165,7 +168,7 @@ def _in_dtype(what: str, x: Operand, dtype: Any, reduce: Callable[[Operand], Ten
     if dtype is None:
         return reduce(x)
     wanted = check_supported(what, dtype)
-    return ew.astype(reduce(ew.astype(x, wanted)), wanted)
+    return astype(reduce(astype(x, wanted)), wanted)
 
 
 # --- the primitives ----------------------------------------------------------------------------------------------
@@ -255,15 +258,15 @@ def _float(what: str, x: Operand) -> Operand:
     """``x`` in the dtype that means are computed in: ints in float64, float16 in float32, as NumPy does."""
     dtype = aval_of(SUM, x).dtype
     if dtype.kind in "biu":
-        return ew.astype(x, np.dtype(np.float64))
+        return astype(x, np.dtype(np.float64))
     if dtype.kind != "f":
         raise DtypeError(f"{what} is not defined for {dtype}")
-    return ew.astype(x, np.dtype(np.float32)) if dtype.itemsize == 2 else x
+    return astype(x, np.dtype(np.float32)) if dtype.itemsize == 2 else x
 
 
 def _back(out: Tensor, x: Operand) -> Tensor:
     dtype = aval_of(SUM, x).dtype
-    return ew.astype(out, dtype) if dtype.kind == "f" and dtype != out.dtype else out
+    return astype(out, dtype) if dtype.kind == "f" and dtype != out.dtype else out
 
 
 def _count(x: Operand, axis: AxisArgument, what: str) -> Count:
@@ -273,7 +276,7 @@ def _count(x: Operand, axis: AxisArgument, what: str) -> Count:
 
 def mean(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """The arithmetic mean over ``axis``: float64 for ints and bools, else of ``x``'s dtype; NaN for no elements."""
-    return _back(ew.divide(sum(_float("mean", x), axis, keepdims), _count(x, axis, "mean")), x)
+    return _back(divide(sum(_float("mean", x), axis, keepdims), _count(x, axis, "mean")), x)
 
 
 def var(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
@@ -282,16 +285,16 @@ def var(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correc
     Computed in two passes, as NumPy does: the one-pass form loses all digits where the mean is large.
     """
     values = _float("var", x)
-    distance = ew.subtract(values, mean(values, axis, keepdims=True))
-    total = sum(ew.multiply(distance, distance), axis, keepdims)
+    distance = subtract(values, mean(values, axis, keepdims=True))
+    total = sum(multiply(distance, distance), axis, keepdims)
     degrees = builtins.max(_count(x, axis, "var") - correction, 0)
-    return _back(ew.divide(total, Count(degrees) if isinstance(degrees, int) else degrees), x)
+    return _back(divide(total, Count(degrees) if isinstance(degrees, int) else degrees), x)
 
 
 def _root(square: Tensor) -> Tensor:
     """The square root whose gradient at 0 is 0, a subgradient, where that of sqrt would turn 0 * inf into NaN."""
-    zero = ew.equal(square, 0)
-    return ew.where(zero, 0.0, ew.sqrt(ew.where(zero, 1.0, square)))
+    zero = equal(square, 0)
+    return where(zero, 0.0, sqrt(where(zero, 1.0, square)))
 
 
 def std(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
@@ -305,7 +308,7 @@ def _shift(x: Operand, axes: Sequence[int]) -> Operand:
     What is computed with it does not depend on it, so it is kept out of the gradient.
     """
     largest = apply(STOP_GRADIENT, _apply(MAX, x, axes, keepdims=True))
-    return ew.where(ew.isfinite(largest), largest, 0.0)
+    return where(isfinite(largest), largest, 0.0)
 
 
 def _empty(x: Operand, axes: Sequence[int]) -> bool:
@@ -317,9 +320,9 @@ def logsumexp(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> 
     values = _float("logsumexp", x)
     axes = normalize_axes("logsumexp", axis, aval_of(SUM, x).ndim)
     if _empty(x, axes):
-        return _back(ew.log(sum(ew.exp(values), axes, keepdims)), x)
+        return _back(log(sum(exp(values), axes, keepdims)), x)
     shift = _shift(values, axes)
-    total = ew.add(ew.log(sum(ew.exp(ew.subtract(values, shift)), axes, keepdims=True)), shift)
+    total = add(log(sum(exp(subtract(values, shift)), axes, keepdims=True)), shift)
     return _back(total if keepdims else reshape(total, reduced_shape(total.shape, axes)), x)
 
 
@@ -328,9 +331,9 @@ def softmax(x: Operand, axis: AxisArgument = -1) -> Tensor:
     values = _float("softmax", x)
     axes = normalize_axes("softmax", axis, aval_of(SUM, x).ndim)
     if _empty(x, axes):
-        return _back(ew.exp(values), x)
-    power = ew.exp(ew.subtract(values, _shift(values, axes)))
-    return _back(ew.divide(power, sum(power, axes, keepdims=True)), x)
+        return _back(exp(values), x)
+    power = exp(subtract(values, _shift(values, axes)))
+    return _back(divide(power, sum(power, axes, keepdims=True)), x)
 
 
 def log_softmax(x: Operand, axis: AxisArgument = -1) -> Tensor:
@@ -338,9 +341,9 @@ def log_softmax(x: Operand, axis: AxisArgument = -1) -> Tensor:
     values = _float("log_softmax", x)
     axes = normalize_axes("log_softmax", axis, aval_of(SUM, x).ndim)
     if _empty(x, axes):
-        return _back(ew.exp(values), x)
-    shifted = ew.subtract(values, _shift(values, axes))
-    return _back(ew.subtract(shifted, ew.log(sum(ew.exp(shifted), axes, keepdims=True))), x)
+        return _back(exp(values), x)
+    shifted = subtract(values, _shift(values, axes))
+    return _back(subtract(shifted, log(sum(exp(shifted), axes, keepdims=True))), x)
 
 
 def norm(x: Operand, ord: float | str | None = None, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
@@ -359,19 +362,19 @@ def norm(x: Operand, ord: float | str | None = None, axis: AxisArgument = None, 
         raise ArgumentError(f"norm: ord={ord!r} over two axes would be a matrix norm; reshape(-1) for that of a vector")
     values = _float("norm", x)
     if euclidean or ord == 2:
-        return _back(_root(sum(ew.multiply(values, values), axes, keepdims)), x)
+        return _back(_root(sum(multiply(values, values), axes, keepdims)), x)
     assert isinstance(ord, (int, float))
     return _back(_p_norm(values, float(ord), axes, keepdims), x)
 
 
 def _p_norm(values: Operand, order: float, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    size = ew.abs(values)
+    size = arithmetic.abs(values)
     if math.isinf(order):
         return (max if order > 0 else min)(size, axes, keepdims)
     if order == 0:
-        return sum(ew.astype(ew.not_equal(size, 0), size.dtype), axes, keepdims)
+        return sum(astype(not_equal(size, 0), size.dtype), axes, keepdims)
     if order == 1:
         return sum(size, axes, keepdims)
-    total = sum(ew.pow(size, order), axes, keepdims)
-    zero = ew.equal(total, 0)
-    return ew.where(zero, 0.0, ew.pow(ew.where(zero, 1.0, total), 1.0 / order))
+    total = sum(transcendental.pow(size, order), axes, keepdims)
+    zero = equal(total, 0)
+    return where(zero, 0.0, transcendental.pow(where(zero, 1.0, total), 1.0 / order))

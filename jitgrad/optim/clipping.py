@@ -9,7 +9,8 @@ from typing import Any
 from jitgrad.autograd.modes import no_grad
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops import elementwise as ew
+from jitgrad.ops import arithmetic, transcendental
+from jitgrad.ops.arithmetic import add, astype, divide, maximum, minimum, multiply, negative, sqrt, square
 from jitgrad.ops.creation import zeros
 from jitgrad.ops.reduce import max as max_
 from jitgrad.ops.reduce import sum as sum_
@@ -36,28 +37,28 @@ def clip_grad_norm_(parameters: Iterable[Tensor] | Tensor, max_norm: Any, norm_t
             return zeros(())
         total = _total_norm([g for _, g in pairs if g.size], norm_type)
         # torch's small number, so that results agree
-        factor = ew.minimum(ew.divide(max_norm, ew.add(total, 1e-6)), 1.0)
+        factor = minimum(divide(max_norm, add(total, 1e-6)), 1.0)
         for p, g in pairs:
-            scaled = ew.multiply(g, factor)
-            p.grad = scaled if scaled.dtype == g.dtype else ew.astype(scaled, g.dtype)
+            scaled = multiply(g, factor)
+            p.grad = scaled if scaled.dtype == g.dtype else astype(scaled, g.dtype)
         return total
 
 
 def _total_norm(grads: list[Tensor], norm_type: float) -> Tensor:
     if norm_type == inf:
-        total = max_(ew.abs(grads[0]))
+        total = max_(arithmetic.abs(grads[0]))
         for g in grads[1:]:
-            total = ew.maximum(total, max_(ew.abs(g)))
+            total = maximum(total, max_(arithmetic.abs(g)))
         return total
-    powers = [sum_(ew.square(g) if norm_type == 2 else ew.pow(ew.abs(g), norm_type)) for g in grads]
+    powers = [sum_(square(g) if norm_type == 2 else transcendental.pow(arithmetic.abs(g), norm_type)) for g in grads]
     total = powers[0]
     for power in powers[1:]:
-        total = ew.add(total, power)
-    return ew.sqrt(total) if norm_type == 2 else ew.pow(total, 1.0 / norm_type)
+        total = add(total, power)
+    return sqrt(total) if norm_type == 2 else transcendental.pow(total, 1.0 / norm_type)
 
 
 def clip_grad_value_(parameters: Iterable[Tensor] | Tensor, clip_value: Any) -> None:
     """Cut every element of every gradient to [-clip_value, clip_value]."""
     with no_grad():
         for p, g in _with_grad(parameters):
-            p.grad = ew.minimum(ew.maximum(g, ew.negative(clip_value)), clip_value)
+            p.grad = minimum(maximum(g, negative(clip_value)), clip_value)

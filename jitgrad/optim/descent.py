@@ -6,19 +6,20 @@ from collections.abc import Iterable
 
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops import elementwise as ew
+from jitgrad.ops import transcendental
+from jitgrad.ops.arithmetic import add, divide, multiply, sqrt, square, subtract
 from jitgrad.ops.inplace import assign
 from jitgrad.optim.optimizer import Optimizer, check_at_least
 
 
 def _decayed(g: Tensor, p: Tensor, weight_decay: float) -> Tensor:
     """The gradient of the loss plus ``weight_decay / 2`` times the squared norm of ``p``."""
-    return ew.add(g, ew.multiply(p, weight_decay)) if weight_decay else g
+    return add(g, multiply(p, weight_decay)) if weight_decay else g
 
 
 def _averaged(average: Tensor, x: Tensor, keep: float) -> Tensor:
     """``average`` moved to ``keep * average + (1 - keep) * x``, in place; the new value."""
-    new = ew.add(ew.multiply(average, keep), ew.multiply(x, 1.0 - keep))
+    new = add(multiply(average, keep), multiply(x, 1.0 - keep))
     assign(average, new)
     return new
 
@@ -49,10 +50,10 @@ class SGD(Optimizer):
         (lr,) = common
         g = _decayed(g, p, self.weight_decay)
         if self._buffers:
-            b = ew.add(ew.multiply(self._buffers[k], self.momentum), g)
+            b = add(multiply(self._buffers[k], self.momentum), g)
             assign(self._buffers[k], b)
-            g = ew.add(g, ew.multiply(b, self.momentum)) if self.nesterov else b
-        assign(p, ew.subtract(p, ew.multiply(g, lr)))
+            g = add(g, multiply(b, self.momentum)) if self.nesterov else b
+        assign(p, subtract(p, multiply(g, lr)))
 
 
 class Adam(Optimizer):
@@ -84,24 +85,24 @@ class Adam(Optimizer):
 
     def prepare(self) -> tuple[Tensor, ...]:
         """Step size and root, corrected for averages that start at zero, and the decay factor."""
-        count = ew.add(self._count, 1.0)
+        count = add(self._count, 1.0)
         assign(self._count, count)
         # in float64: in float32, 1 - 0.999**count would have three digits
-        size = ew.divide(self._lr, ew.subtract(1.0, ew.pow(self.betas[0], count)))
-        root = ew.sqrt(ew.subtract(1.0, ew.pow(self.betas[1], count)))
+        size = divide(self._lr, subtract(1.0, transcendental.pow(self.betas[0], count)))
+        root = sqrt(subtract(1.0, transcendental.pow(self.betas[1], count)))
         if not (self.decoupled and self.weight_decay):
             return size, root
-        return size, root, ew.subtract(1.0, ew.multiply(self._lr, self.weight_decay))
+        return size, root, subtract(1.0, multiply(self._lr, self.weight_decay))
 
     def update(self, k: int, p: Tensor, g: Tensor, *common: Tensor) -> None:
         size, root, *decay = common
-        start = ew.multiply(p, decay[0]) if decay else p
+        start = multiply(p, decay[0]) if decay else p
         if not self.decoupled:
             g = _decayed(g, p, self.weight_decay)
         m = _averaged(self._first[k], g, self.betas[0])
-        v = _averaged(self._second[k], ew.square(g), self.betas[1])
-        scale = ew.add(ew.divide(ew.sqrt(v), root), self.eps)
-        assign(p, ew.subtract(start, ew.multiply(ew.divide(m, scale), size)))
+        v = _averaged(self._second[k], square(g), self.betas[1])
+        scale = add(divide(sqrt(v), root), self.eps)
+        assign(p, subtract(start, multiply(divide(m, scale), size)))
 
 
 class AdamW(Adam):
@@ -146,14 +147,14 @@ class RMSprop(Optimizer):
     def update(self, k: int, p: Tensor, g: Tensor, *common: Tensor) -> None:
         (lr,) = common
         g = _decayed(g, p, self.weight_decay)
-        v = _averaged(self._squares[k], ew.square(g), self.alpha)
+        v = _averaged(self._squares[k], square(g), self.alpha)
         if self._means:
-            v = ew.subtract(v, ew.square(_averaged(self._means[k], g, self.alpha)))
-        direction = ew.divide(g, ew.add(ew.sqrt(v), self.eps))
+            v = subtract(v, square(_averaged(self._means[k], g, self.alpha)))
+        direction = divide(g, add(sqrt(v), self.eps))
         if self._buffers:
-            direction = ew.add(ew.multiply(self._buffers[k], self.momentum), direction)
+            direction = add(multiply(self._buffers[k], self.momentum), direction)
             assign(self._buffers[k], direction)
-        assign(p, ew.subtract(p, ew.multiply(direction, lr)))
+        assign(p, subtract(p, multiply(direction, lr)))
 
 
 class Adagrad(Optimizer):
@@ -183,14 +184,14 @@ class Adagrad(Optimizer):
         self._sums = self.per_parameter("sum", initial_accumulator_value)
 
     def prepare(self) -> tuple[Tensor, ...]:
-        before = ew.multiply(self._count, self.lr_decay)
-        size = ew.divide(self._lr, ew.add(before, 1.0))
-        assign(self._count, ew.add(self._count, 1.0))
+        before = multiply(self._count, self.lr_decay)
+        size = divide(self._lr, add(before, 1.0))
+        assign(self._count, add(self._count, 1.0))
         return (size,)
 
     def update(self, k: int, p: Tensor, g: Tensor, *common: Tensor) -> None:
         (size,) = common
         g = _decayed(g, p, self.weight_decay)
-        total = ew.add(self._sums[k], ew.square(g))
+        total = add(self._sums[k], square(g))
         assign(self._sums[k], total)
-        assign(p, ew.subtract(p, ew.multiply(ew.divide(g, ew.add(ew.sqrt(total), self.eps)), size)))
+        assign(p, subtract(p, multiply(divide(g, add(sqrt(total), self.eps)), size)))

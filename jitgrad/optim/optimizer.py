@@ -12,7 +12,7 @@ from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, CheckpointError, TraceError
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops import elementwise as ew
+from jitgrad.ops.arithmetic import add
 from jitgrad.ops.creation import asarray, zeros_like
 from jitgrad.ops.inplace import assign
 
@@ -66,7 +66,7 @@ class Optimizer:
         """A state tensor full of ``value`` per parameter, in ``state_dict`` as ``name.<index>``."""
         tensors = [zeros_like(p) for p in self.params]
         if value:
-            tensors = [ew.add(t, value) for t in tensors]
+            tensors = [add(t, value) for t in tensors]
         self._state[name] = tensors
         return tensors
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from jitgrad.core.aval import Shape
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops import activations, elementwise, linalg, movement, reduce
+from jitgrad.ops import linalg, movement, reduce
+from jitgrad.ops.tables import ELEMENTWISE
 
 SIZES = (1, 2, 3, 5, 7, 13, 17, 33)
 LARGEST = 4000  # elements of an intermediate value
@@ -105,8 +106,7 @@ _REDUCTIONS: tuple[tuple[str, Callable[[float, int], float]], ...] = (
     ("logsumexp({}, {}, {})", lambda a, n: a + log1p(n)),
 )
 _NAMESPACE: dict[str, Any] = {
-    **{name: getattr(elementwise, name) for name in elementwise.__all__},
-    **{name: getattr(activations, name) for name in ("relu", "gelu", "silu", "leaky_relu", "softplus")},
+    **ELEMENTWISE,
     **{name: getattr(reduce, name) for name in ("sum", "mean", "max", "min", "var", "logsumexp", "softmax")},
     **{name: getattr(movement, name) for name in ("reshape", "matrix_transpose", "flip", "expand_dims", "cut")},
     "matmul": linalg.matmul,

@@ -17,8 +17,10 @@ from jitgrad.core.errors import AnomalyError, AutogradError, GraphFreedError, In
 from jitgrad.core.op import REGISTRY, define_elementwise
 from jitgrad.core.tape_node import record
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import multiply, negative, sqrt
 from jitgrad.ops.creation import tensor
-from jitgrad.ops.elementwise import exp, log, multiply, negative, sqrt, tanh
+from jitgrad.ops.transcendental import exp, log
+from jitgrad.ops.trigonometric import tanh
 
 
 def leaf(*values, dtype="float64"):

@@ -13,8 +13,9 @@ from jitgrad.autograd import checkpoint, gradcheck, gradgradcheck, no_grad
 from jitgrad.autograd.functional import grad
 from jitgrad.core.errors import AutogradError, InPlaceError
 from jitgrad.ops.creation import tensor
-from jitgrad.ops.elementwise import exp, tanh
 from jitgrad.ops.random import Generator
+from jitgrad.ops.transcendental import exp
+from jitgrad.ops.trigonometric import tanh
 
 X = np.array([0.3, -1.0, 2.0])
 

@@ -20,7 +20,8 @@ from jitgrad.autograd import (
 from jitgrad.autograd.functional import grad
 from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError, OperandError, ShapeError
 from jitgrad.ops.creation import tensor
-from jitgrad.ops.elementwise import exp, sin, tanh
+from jitgrad.ops.transcendental import exp
+from jitgrad.ops.trigonometric import sin, tanh
 
 A = np.array([[2.0, -1.0, 0.5], [0.3, 1.0, 4.0], [1.5, 0.2, -3.0]])
 X = np.array([0.4, -1.2, 0.7])

@@ -10,8 +10,10 @@ from jitgrad.autograd import gradcheck, gradgradcheck
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import AutogradError, GradcheckError
 from jitgrad.core.op import define_elementwise
+from jitgrad.ops.arithmetic import multiply
+from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import tensor
-from jitgrad.ops.elementwise import multiply, sin, where
+from jitgrad.ops.trigonometric import sin
 
 X = np.array([[0.3, -1.0], [2.0, 0.7]])
 

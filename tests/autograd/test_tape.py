@@ -11,7 +11,7 @@ import jitgrad.ops.methods  # noqa: F401 - attaches operators to Tensor
 from jitgrad.autograd import Tape, no_grad, print_graph
 from jitgrad.core.errors import AutogradError, GraphFreedError
 from jitgrad.ops.creation import tensor
-from jitgrad.ops.elementwise import tanh
+from jitgrad.ops.trigonometric import tanh
 
 
 def leaf(*values):

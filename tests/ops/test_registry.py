@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import jitgrad.ops.activations
-import jitgrad.ops.elementwise  # noqa: F401
 from jitgrad.core.aval import Aval
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import DtypeError, ShapeError

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import inspect
 import io
 import linecache
 import re
 import sys
+import textwrap
 import types
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,7 @@ from jitgrad.backends.cpu.backend import CpuTarget
 from jitgrad.backends.targets import TARGETS
 from jitgrad.compiler.pipeline import PASSES
 from jitgrad.core import config
+from jitgrad.ops.tables import ELEMENTWISE
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -160,6 +164,41 @@ def test_lines_of_prose_are_short(page: Path):
     long = [line for line in prose.splitlines() if len(line) > 100 and not line.startswith("|")]
 
     assert not long
+
+
+def call_of(name: str, function: Callable[..., jg.Tensor]) -> str:
+    """``name``, with its parameters if any has a default."""
+    shown, has_defaults = [], False
+    for parameter in inspect.signature(function).parameters.values():
+        default = "" if parameter.default is parameter.empty else f"={parameter.default}"
+        has_defaults |= bool(default)
+        if parameter.annotation.startswith("Literal"):
+            default = "=" + parameter.annotation[8:-1].replace(", ", "|").replace("'", '"')
+        shown.append(parameter.name + default)
+    return f"{name}({', '.join(shown)})" if has_defaults else name
+
+
+def elementwise_lists() -> dict[str, str]:
+    """The lists of elementwise functions in the reference, by the words before each."""
+    lists: dict[str, list[str]] = {"- Unary:": [], "- Binary/ternary:": [], "- Activations:": [], "- Elementwise:": []}
+    for name, f in ELEMENTWISE.items():
+        unary = [*f.__annotations__.values()].count("Operand") == 1
+        words = "- Unary:" if unary else "- Binary/ternary:"
+        words = "- Activations:" if f.__module__.endswith(".activations") else words
+        lists["- Elementwise:" if name != f.__name__ else words].append(call_of(name, f) if name == f.__name__ else name)
+    return {words: " ".join(calls) for words, calls in lists.items()}
+
+
+@pytest.mark.parametrize("words", elementwise_lists())
+def test_reference_lists_the_elementwise_functions(words: str, request: pytest.FixtureRequest):
+    page = ROOT / "docs" / "API.md"
+    text = page.read_text(encoding="utf-8")
+    entry = textwrap.fill(f"{words} `{elementwise_lists()[words]}`", 100, subsequent_indent="  ", break_on_hyphens=False)
+    if request.config.getoption("--update-golden"):
+        page.write_text(re.sub(rf"^{re.escape(words)} `[^`]*`", lambda _: entry, text, flags=re.MULTILINE), encoding="utf-8")
+        return
+
+    assert f"{entry}\n" in text
 
 
 def test_reference_lists_every_public_name():

@@ -7,17 +7,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-import jitgrad.ops.elementwise as ew
+import jitgrad as jg
 from jitgrad.core.errors import ArgumentError
-from jitgrad.core.op import define_elementwise
+from jitgrad.core.op import REGISTRY, define_elementwise
 from jitgrad.testing import check_grads, evaluate_scalar, sample_operands
 
 
 def test_domains_are_respected() -> None:
     rng = np.random.default_rng(0)
-    (x,) = sample_operands(ew.LOG, rng, (100,))
-    (y,) = sample_operands(ew.ATANH, rng, (100,), np.float32)
-    condition, *_ = sample_operands(ew.WHERE, rng, (100,))
+    (x,) = sample_operands(REGISTRY["log"], rng, (100,))
+    (y,) = sample_operands(REGISTRY["atanh"], rng, (100,), np.float32)
+    condition, *_ = sample_operands(REGISTRY["where"], rng, (100,))
 
     assert (x > 0).all() and x.shape == (100,) and x.dtype == np.float64
     assert (np.abs(y) < 1).all() and y.dtype == np.float32
@@ -27,7 +27,7 @@ def test_domains_are_respected() -> None:
 def test_integer_dtypes_stay_in_the_domain() -> None:
     rng = np.random.default_rng(0)
 
-    x, y = sample_operands(ew.DIVIDE, rng, (50,), np.uint8)
+    x, y = sample_operands(REGISTRY["divide"], rng, (50,), np.uint8)
 
     assert x.dtype == y.dtype == np.uint8 and (y != 0).all()
 
@@ -50,18 +50,18 @@ def test_scalar_constants_take_the_operands_dtype() -> None:
 
 def test_an_op_without_scalar_expression_cannot_be_evaluated() -> None:
     with pytest.raises(ArgumentError, match="no scalar expression"):
-        evaluate_scalar(ew.INTEGER_POW, np.ones(2, np.int64), np.ones(2, np.int64))
+        evaluate_scalar(REGISTRY["integer_pow"], np.ones(2, np.int64), np.ones(2, np.int64))
 
 
 def test_check_grads_wants_float64() -> None:
     with pytest.raises(ArgumentError, match="float64"):
-        check_grads(ew.exp, [np.ones(2, np.float32)])
+        check_grads(jg.exp, [np.ones(2, np.float32)])
     with pytest.raises(ArgumentError, match="float64"):
-        check_grads(ew.exp, [np.ones(2, np.int64)])
+        check_grads(jg.exp, [np.ones(2, np.int64)])
 
 
 def test_check_grads_takes_several_outputs_and_other_operands() -> None:
     def f(x: Any, n: Any) -> tuple[Any, Any]:
-        return ew.multiply(x, n), ew.sin(x)
+        return jg.multiply(x, n), jg.sin(x)
 
     check_grads(f, [np.array([0.3, 1.2]), np.array([2, 3])])

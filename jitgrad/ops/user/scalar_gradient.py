@@ -15,7 +15,7 @@ from jitgrad.core.errors import OpDefinitionError
 from jitgrad.core.ir import Value
 from jitgrad.core.op import REGISTRY, Kind, OpDef
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops import elementwise as _operators  # noqa: F401 - fills the registry that is read here
+from jitgrad.ops import tables as _tables  # noqa: F401 - fills the registry that is read here
 from jitgrad.ops.user.scalar_source import check_size, is_boolean, number_node, replace_names
 
 _OP_OF: dict[type, str] = {

@@ -12,8 +12,8 @@ from jitgrad.autograd import gradcheck, gradgradcheck
 from jitgrad.autograd.functional import grad
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, AutogradError, OpDefinitionError
+from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import tensor
-from jitgrad.ops.elementwise import where
 from jitgrad.ops.user import elementwise
 
 X = np.array([-4.0, -0.7, 0.2, 1.3, 5.0])

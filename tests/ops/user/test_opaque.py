@@ -11,7 +11,7 @@ from jitgrad.autograd import gradcheck, gradgradcheck
 from jitgrad.core.aval import Aval
 from jitgrad.core.errors import AutogradError, OpDefinitionError, ShapeError
 from jitgrad.ops.creation import tensor
-from jitgrad.ops.elementwise import pow
+from jitgrad.ops.transcendental import pow
 from jitgrad.ops.user import custom_op
 
 X = np.array([0.3, 1.0, 2.0])
