@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from jitgrad.backends.cpu.row_loops import emit_cpu
+from jitgrad.backends.base import Target
 from jitgrad.core.errors import BackendError
 from jitgrad.core.origin import Origin
 from jitgrad.inspect.stages import has_backward
@@ -73,13 +73,13 @@ def kernel_views(compiled: Executable) -> list[KernelView]:
 
 
 def _views(program: Program, part: str) -> list[KernelView]:
-    return [_view(step, part) for step in program.steps if isinstance(step, Launch)]
+    return [_view(step, part, program.target) for step in program.steps if isinstance(step, Launch)]
 
 
-def _view(launch: Launch, part: str) -> KernelView:
+def _view(launch: Launch, part: str, target: Target) -> KernelView:
     # launches of equal structure share code; ops and lines are those of this launch
     kernel = launch.step.lowered.kernel
-    main, epilogue = emit_cpu(kernel, launch.step.lowered.schedule)
+    main, epilogue = target.emit(kernel, launch.step.lowered.schedule)
     if launch.kernel.general:
         main, epilogue = main.generalised, epilogue and epilogue.generalised
     read, written = step_traffic(launch.step)
