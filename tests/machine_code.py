@@ -14,10 +14,12 @@ import pytest
 from jitgrad.backends.cpu.backend import native_names
 from jitgrad.backends.llvm import kernel_frontend, target
 from jitgrad.backends.llvm.code_object import CodeObject
+from jitgrad.eager.float16 import in_kernels
 
 AVX2, AVX512 = "znver3", "sapphirerapids"
 CPUS = (AVX2, AVX512)
 _FEATURES = {AVX2: "+avx2,+fma,+f16c", AVX512: "+avx2,+fma,+f16c,+avx512f,+avx512bw,+avx512dq,+avx512vl"}
+needs_f16c = pytest.mark.skipif(not in_kernels(), reason="kernels have no float16 on this CPU")
 needs_x86 = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="LLVM has this machine's target only")
 
 

@@ -19,6 +19,7 @@ from jitgrad.ops.user import elementwise
 from jitgrad.testing.programs import RandomProgram, random_program
 from tests.compiled import leaves
 from tests.compiler.test_golden import CASES
+from tests.machine_code import needs_f16c
 
 pytestmark = [pytest.mark.numba, pytest.mark.filterwarnings("ignore::jitgrad.core.errors.RetraceWarning")]
 BOUND = {"f2": 2e-3, "f4": 4e-6, "f8": 1e-14}  # of the largest element, where sums are reassociated
@@ -87,7 +88,7 @@ FORMS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], str]] = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("dtype", [pytest.param("f2", marks=needs_f16c), "f4", "f8"])
 @pytest.mark.parametrize("form", FORMS)
 def test_forms_of_kernels(form: str, dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for target in TARGETS.values():

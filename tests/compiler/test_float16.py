@@ -18,9 +18,8 @@ from jitgrad.core.op import REGISTRY, Kind, OpDef
 from jitgrad.eager import float16
 from jitgrad.jit.decorator import jit
 from jitgrad.testing import sample_operands
-from tests.machine_code import CPUS, needs_x86, program_assembly
+from tests.machine_code import CPUS, needs_f16c, needs_x86, program_assembly
 
-F16C = pytest.mark.skipif(not float16.in_kernels(), reason="kernels have no float16 on this CPU")
 EVERY = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
 SPECIAL = np.array([0.0, -0.0, 1.0, -1.0, 0.1, 65504.0, -65504.0, 6e-8, -6e-8, 6.2e-5, 2049.0, np.inf, -np.inf, np.nan], "e")
 FLOATS, INTEGERS = ("e", "f", "d"), ("?", "b", "h", "i", "l", "B", "H", "I", "L")
@@ -58,7 +57,7 @@ def array(*shape: int, dtype: str = "e") -> Any:
     return jg.tensor(np.random.default_rng(3).normal(size=shape).astype(dtype))
 
 
-@F16C
+@needs_f16c
 @pytest.mark.numba
 @pytest.mark.parametrize("op", IN_KERNELS, ids=str)
 def test_every_value_has_the_bits_of_eager(op: OpDef, same: Any, steps_of: Any) -> None:
@@ -89,7 +88,7 @@ def test_eager_results_are_those_of_float32_rounded(op: OpDef) -> None:
     assert np.count_nonzero(apart) <= 5
 
 
-@F16C
+@needs_f16c
 @pytest.mark.numba
 @pytest.mark.parametrize("ufunc", [np.add, np.subtract, np.multiply, np.divide])
 def test_arithmetic_is_numpys(ufunc: np.ufunc) -> None:
@@ -110,7 +109,7 @@ def around_midpoints() -> np.ndarray[Any, Any]:
     return np.concatenate([exact, middle, *near, rest])
 
 
-@F16C
+@needs_f16c
 @pytest.mark.numba
 @pytest.mark.parametrize("dtype", ["f", "d"])
 def test_floats_become_half_with_one_rounding(dtype: str) -> None:
@@ -122,7 +121,7 @@ def test_floats_become_half_with_one_rounding(dtype: str) -> None:
         np.testing.assert_array_equal(np.signbit(found) | np.isnan(found), np.signbit(x) | np.isnan(x))
 
 
-@F16C
+@needs_f16c
 @pytest.mark.numba
 @pytest.mark.parametrize("dtype", INTEGERS)
 def test_integers_to_half_and_back(dtype: str, same: Any) -> None:
@@ -136,7 +135,7 @@ def test_integers_to_half_and_back(dtype: str, same: Any) -> None:
     same(lambda x: x.astype(np.dtype(dtype)), jg.tensor(finite))
 
 
-@F16C
+@needs_f16c
 @pytest.mark.numba
 def test_dtypes_meet(same: Any, steps_of: Any) -> None:
     def f(h: Any, s: Any, d: Any, i: Any, b: Any) -> Any:
@@ -149,7 +148,7 @@ def test_dtypes_meet(same: Any, steps_of: Any) -> None:
     assert set(steps_of(same(f, h, s, d, i, b), h, s, d, i, b)) == {"kernel"}
 
 
-@F16C
+@needs_f16c
 @pytest.mark.numba
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_shapes_and_layouts(threads: int, same: Any) -> None:
@@ -181,7 +180,7 @@ REDUCTIONS: dict[str, Callable[..., Any]] = {
 }
 
 
-@F16C
+@needs_f16c
 @pytest.mark.numba
 @pytest.mark.parametrize("name", REDUCTIONS)
 @pytest.mark.parametrize("shape", [(3000, 40), (40, 3000), (9, 5000), (3, 50, 70), (2000, 5), (1, 7)])
@@ -204,7 +203,7 @@ def test_sums_are_not_rounded_before_they_are_complete(same: Any) -> None:
     same(lambda x, y: (x[:70].sum(0), y.sum(0), jg.abs(y).sum(0)), ones, large)
 
 
-@F16C
+@needs_f16c
 @pytest.mark.numba
 def test_products_with_a_vector(same: Any, steps_of: Any) -> None:
     x, w, v = array(300, 130), array(130), array(300)
@@ -213,7 +212,7 @@ def test_products_with_a_vector(same: Any, steps_of: Any) -> None:
     assert set(steps_of(same(f, x, w, v, ulp=2.0, atol=1e-3), x, w, v)) == {"kernel"}
 
 
-@F16C
+@needs_f16c
 @pytest.mark.numba
 def test_gradients(same: Any, steps_of: Any) -> None:
     def loss(x: Any, b: Any) -> Any:
@@ -231,7 +230,7 @@ def test_gradients(same: Any, steps_of: Any) -> None:
         np.testing.assert_allclose(found.numpy(), right.numpy(), rtol=2e-2, atol=2e-2)
 
 
-@F16C
+@needs_f16c
 @pytest.mark.numba
 @pytest.mark.parametrize("op", [op for op in IN_KERNELS if op.vjp is not None and op.sample_attrs == {}], ids=str)
 def test_elementwise_gradients_have_the_bits_of_eager(op: OpDef, same: Any) -> None:
@@ -261,7 +260,7 @@ def test_matrix_products_are_float32s_rounded_once(shapes: tuple[tuple[int, ...]
     same(jg.grad(lambda x, y: (x @ y).astype("float32").sum(), argnums=(0, 1)), x, y)
 
 
-@F16C
+@needs_f16c
 @pytest.mark.numba
 def test_conversions_around_a_matrix_product_are_parts_of_kernels(same: Any, steps_of: Any) -> None:
     def f(x: Any, y: Any) -> Any:
@@ -278,7 +277,7 @@ def test_a_product_beyond_float16_is_infinite(same: Any) -> None:
     same(lambda x: x @ x.T, jg.full((3, 4), 300.0, dtype="float16"))
 
 
-@F16C
+@needs_f16c
 @pytest.mark.numba
 @pytest.mark.filterwarnings("ignore:overflow")
 def test_numbers_become_parameters(same: Any) -> None:
@@ -290,7 +289,7 @@ def test_numbers_become_parameters(same: Any) -> None:
     same(lambda x, a: x * a, x, 0.7)
 
 
-@F16C
+@needs_f16c
 @pytest.mark.numba
 def test_state_is_updated_in_place() -> None:
     def step(p: Any, g: Any) -> None:
@@ -303,7 +302,7 @@ def test_state_is_updated_in_place() -> None:
     np.testing.assert_array_equal(p.numpy(), q.numpy())
 
 
-@F16C
+@needs_f16c
 @pytest.mark.numba
 def test_users_expressions(same: Any, steps_of: Any) -> None:
     @jg.elementwise
@@ -345,7 +344,7 @@ def test_without_conversion_instructions_nothing_is_compiled(
     assert "kernel" not in steps_of(compiled, x)
 
 
-@F16C
+@needs_f16c
 @needs_x86
 @pytest.mark.numba
 @pytest.mark.parametrize("cpu", CPUS)
@@ -358,6 +357,7 @@ def test_conversions_are_vector_instructions(cpu: str) -> None:
     assert "__truncdfhf2" not in program_assembly(cpu, narrowed, array(4096, dtype="d"))
 
 
+@needs_f16c
 def test_kernel_source(golden: Any) -> None:
     f = lambda x, row: (jg.leaky_relu(x - row, 0.1) / 3).sum(0)  # noqa: E731
     steps = jit(f, check="off").lookup(array(40, 50), array(50)).program.plan.steps

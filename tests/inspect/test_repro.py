@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.eager import float16
 from jitgrad.jit.repro import write_repro
 from jitgrad.testing import random_program
+from tests.machine_code import needs_f16c
 
 
 def array(*shape: int) -> np.ndarray:
@@ -57,7 +57,7 @@ def test_scripts_of_random_programs_agree(seed: int, tmp_path, monkeypatch):
     assert run(script(tmp_path, program.function, *program.operands()), monkeypatch) == 0
 
 
-@pytest.mark.skipif(not float16.in_kernels(), reason="kernels have no float16 on this CPU")
+@needs_f16c
 @pytest.mark.parametrize("flags", [(), ("--native",)])
 def test_the_script_of_a_float16_kernel_agrees(flags: tuple[str, ...], tmp_path, monkeypatch, capsys):
     path = script(tmp_path, lambda x, w: jg.tanh(x * 0.3 + w).sum(axis=0), array(4, 5).astype("e"), array(5).astype("e"))

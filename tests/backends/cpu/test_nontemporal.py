@@ -7,9 +7,10 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.eager import buffer_pool
-from tests.machine_code import AVX2, AVX512, needs_x86, program_assembly
+from tests.machine_code import AVX2, AVX512, needs_f16c, needs_x86, program_assembly
 
 pytestmark = pytest.mark.numba  # on AVX-512 a wrong address ends the process
+HALF = pytest.param(np.float16, marks=needs_f16c)
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +50,7 @@ def test_results_and_gradients_are_streamed(rng):
     assert streams(jg.jit(rows), x, x) == 1
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.uint8, np.bool_, np.float16])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.uint8, np.bool_, HALF])
 @pytest.mark.parametrize("n", [4096, 16384 + 7, 70_001])
 def test_flat_results_equal_those_of_eager(rng, dtype, n):
     x = jg.tensor((rng.standard_normal(n) * 50).astype(dtype))
