@@ -175,7 +175,7 @@ def _literal(x: Any) -> str:
 
 # --- called by scripts ----------------------------------------------------------------------------
 
-Memory = Mapping[str, np.ndarray]
+RecordedArrays = Mapping[str, np.ndarray]
 KernelCheck = tuple[tuple[Callable[..., None], ...], Record]
 
 TOLERANCE = 1e-3  # of the largest element: rounding errors are far smaller, those of a wrong kernel rarely are
@@ -208,7 +208,7 @@ def check(checks: Sequence[KernelCheck], arrays: Mapping[str, np.ndarray[Any, An
     return int(wrong)
 
 
-def _view(memory: Memory, w: BufferExtent) -> np.ndarray[Any, Any]:
+def _view(memory: RecordedArrays, w: BufferExtent) -> np.ndarray[Any, Any]:
     return np.ndarray(w.shape, np.dtype(w.dtype), memory[w.buffer], w.offset, w.strides)
 
 
@@ -221,12 +221,12 @@ def _distance(actual: np.ndarray[Any, Any], expected: np.ndarray[Any, Any]) -> t
     return distance, float(np.max(np.abs(b[np.isfinite(b)]), initial=0.0))
 
 
-def _python(function: Callable[..., None], call: FunctionCall, memory: Memory) -> Callable[[int, int], None]:
+def _python(function: Callable[..., None], call: FunctionCall, memory: RecordedArrays) -> Callable[[int, int], None]:
     """``function`` with the arguments of ``call``."""
     return partial(function, *(_pointer(x, kind, memory) for x, kind in zip(call.args, call.params, strict=True)))
 
 
-def _pointer(arg: RecordedArg, kind: str, memory: Memory) -> Any:
+def _pointer(arg: RecordedArg, kind: str, memory: RecordedArrays) -> Any:
     if isinstance(arg, int):
         return passed(arg, kind)
     name, offset = arg
@@ -235,7 +235,7 @@ def _pointer(arg: RecordedArg, kind: str, memory: Memory) -> Any:
     return Pointer(whole.view(dtype), offset // dtype.itemsize)
 
 
-def _native(function: Callable[..., None], call: FunctionCall, memory: Memory) -> Callable[[int, int], None]:
+def _native(function: Callable[..., None], call: FunctionCall, memory: RecordedArrays) -> Callable[[int, int], None]:
     """``function`` as machine code, compiled from its source in the script, with its arguments."""
     code = compile_entry(inspect.getsource(function), function.__name__, native_names(), params=call.params, key=None)
     entry = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)(code.address)

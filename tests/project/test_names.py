@@ -14,8 +14,8 @@ FAMILIES = (
     ("ops", "vecmath"),  # a function of tensors, and its definition for the elements of kernels
     ("nn", "ops"),  # a layer, and the record of the op that it applies
 )
-# Names that still have two meanings, each of them known in a few modules only.
-SHARED = {"MAX_NODES", "MAX_ROWS", "Schedule"}
+# A name with two meanings: that of learning rates is public, that of kernels is the field's word.
+SHARED = {"Schedule"}
 
 
 def definitions(path: Path) -> Iterator[str]:
