@@ -13,12 +13,13 @@ from jitgrad.compiler.lowering.kernel_reuse import LoweringCache
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole, Location, row_major, view_location
 from jitgrad.compiler.lowering.lower import Lowered, Scheduler
 from jitgrad.compiler.memory.arena import arena
-from jitgrad.compiler.memory.donation import UPDATES, Lifetimes, find_overwrites
+from jitgrad.compiler.memory.donation import Lifetimes, find_overwrites
 from jitgrad.compiler.passes.copy_kernels import copying, zeros_node
 from jitgrad.compiler.passes.slices import uncovered
 from jitgrad.core.aval import Aval
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import REGISTRY, Kind, OpDef
+from jitgrad.ops.indexing import PUT_SLICE
 
 
 class Place(NamedTuple):
@@ -214,7 +215,7 @@ class _Planner:
 
     def _may_update(self, node: TraceNode) -> bool:
         """Whether ``node`` changes its first operand, which nobody else sees, and it reads that as no other operand."""
-        if node.op.name not in UPDATES:
+        if not node.op.updates_first_operand:
             return False
         base, *others = node.ins
         ours = isinstance(base, Value) and self._is_ours(base) and self.lifetimes.die_in(node, base)
@@ -257,7 +258,7 @@ class _Planner:
         if node.op is INSERT_SLICES:
             self._assembled(node)
             self._place_assembly(node)
-        elif node.op.name == "put_slice" and node.ins[0].aval.dtype == node.ins[1].aval.dtype:
+        elif node.op is PUT_SLICE and node.ins[0].aval.dtype == node.ins[1].aval.dtype:
             self._update(node)
         elif node.op.kind is Kind.FUSED:
             self._fused(node, tuple(map(self.allocate, node.outs)), node)
@@ -270,7 +271,7 @@ class _Planner:
         for value in node.outs:
             if self._may_update(node) and id(value) not in self.slots and id(value) not in self.in_place:
                 self.where[id(value)] = self.where[id(node.ins[0])]
-            elif node.op.name == "matmul" or id(value) in self.slots or id(value) in self.in_place:
+            elif node.op.contraction or id(value) in self.slots or id(value) in self.in_place:
                 self.allocate(value)
             else:
                 buffer = Buffer(BufferRole.EXTERNAL, value.aval.nbytes, str(value.aval))

@@ -62,7 +62,9 @@ class OpDef:
     keeps_order: bool = False  # movement to other axes that leaves the elements in their order
     contraction: bool = False  # a matrix product, which BLAS computes
     per_line: bool = False  # computes each line along attr ``axis`` by itself
-    updates_first_operand: bool = False  # a copy of the first operand, changed at some indices
+    # The result is the first operand but for some elements, and takes its memory if nothing reads it later; the op checks
+    # all indices before it changes any element.
+    updates_first_operand: bool = False
     saves: tuple[frozenset[int], ...] = ()  # per vjp function: which operands it reads
     saves_out: tuple[bool, ...] = ()
     function: Callable[..., Any] | None = None  # a user-defined scalar function with control flow

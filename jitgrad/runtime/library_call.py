@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole
-from jitgrad.compiler.memory.donation import UPDATES
 from jitgrad.compiler.plan import OpStep, Place
 from jitgrad.core.aval import Aval, dtype_name
 from jitgrad.core.op import Kind
@@ -56,12 +55,12 @@ class LibraryCall:
         self.inputs = inputs
         self.avals: list[Aval] = [p.aval for p in step.reads]
         first = step.writes[0]
-        is_matmul = step.op.name == "matmul"
+        is_matmul = step.op.contraction
         self.matmul_result = first if is_matmul and first.aval.ndim >= 2 and first.aval.dtype != HALF else None
         self.writes = tuple([(_allocated_slot(p, slots, made), p) for p in step.writes])
         kernel = find_kernel(step.op, self.avals, dict(step.attrs)) if native else None
         at = first.location
-        self.in_place = step.op.name in UPDATES and at is not None and step.reads[0].location is at
+        self.in_place = step.op.updates_first_operand and at is not None and step.reads[0].location is at
         changes_input = self.in_place and at is not None and at.buffer.role is BufferRole.INPUT
         # an input must be unchanged after a failed call; NumPy's functions check all indices first
         self.function = partial(kernel, whole=True) if kernel and changes_input else kernel or step.op.eager
@@ -72,7 +71,7 @@ class LibraryCall:
 
     def multiplied_by(self, tiled: Set[Gemm]) -> str:
         """What multiplies the matrices, if ``tiled`` go by tiles; "" of other steps."""
-        if self.op.name != "matmul":
+        if not self.op.contraction:
             return ""
         if self.small is not None:
             return "small matrices"

@@ -11,6 +11,7 @@ from jitgrad.compiler.fusion.axis_maps import AxisMap, Definitions, Read, compos
 from jitgrad.core.ir import TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.eager.float16 import HALF, has_kernel_form, in_kernels
+from jitgrad.ops.indexing import PUT_SLICE
 
 _KERNEL_DTYPES = frozenset(map(np.dtype, ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")))
 
@@ -40,7 +41,7 @@ def why_not_fusible(node: TraceNode) -> str:
         return "it has no scalar form" if node.op.scalar is None else "kernels do not handle its dtypes"
     if node.op.kind is Kind.MOVEMENT:
         return "it is a view: nothing to compute"
-    if node.op.name == "put_slice":
+    if node.op is PUT_SLICE:
         return "it changes a part of an array, which must be complete before"
     return "it is a library call"
 

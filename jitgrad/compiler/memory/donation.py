@@ -8,10 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from jitgrad.compiler.lowering.kernel_reuse import LoweringCache
 from jitgrad.core.ir import Graph, TraceNode, Value
 from jitgrad.core.op import Kind
-
-# Library ops whose result is their first operand but for some elements: it takes that one's memory if nobody sees it later.
-# They look at all indices before they change what is not the program's own.
-UPDATES = frozenset({"index_add", "index_put", "index_put_add", "scatter_add"})
+from jitgrad.ops.indexing import PUT_SLICE
 
 
 def find_overwrites(
@@ -87,7 +84,7 @@ class _Search:
     def _written_over(self, out: Value, source: Value) -> list[int]:
         """Ids of the values that lie in ``source``'s memory if ``out`` does; none if it cannot."""
         shown, maker = [id(out)], self.lifetimes.made_by.get(id(out))
-        while maker is not None and maker.op.name == "put_slice" and maker.ins[0] is not source:
+        while maker is not None and maker.op is PUT_SLICE and maker.ins[0] is not source:
             (base, _), made = maker.ins, maker
             maker = self.lifetimes.made_by.get(id(base))
             if not isinstance(base, Value) or not self.lifetimes.die_in(made, base):
@@ -95,14 +92,14 @@ class _Search:
             shown.append(id(base))
         if maker is None or not self.lifetimes.die_in(maker, source):
             return []
-        updates = maker.op.name in UPDATES  # and may fail, but before it has changed anything
+        updates = maker.op.updates_first_operand  # and may fail, but before it has changed anything
         if self.lifetimes.order[id(maker)] < self.after_failure - updates:
             return []
         if maker.op.kind is Kind.FUSED:
             last = next(v for v in maker.outs if id(v) == shown[-1])
             return shown if self.structures.can_alias(maker, source, last) else []
         first = maker.ins[0] is source and not any(a is source for a in maker.ins[1:])
-        return shown if maker.op.name == "put_slice" or (updates and first) else []
+        return shown if maker.op is PUT_SLICE or (updates and first) else []
 
 
 def _view_roots(graph: Graph) -> dict[int, Value]:
@@ -117,4 +114,4 @@ def _view_roots(graph: Graph) -> dict[int, Value]:
 
 def _cannot_fail(node: TraceNode) -> bool:
     """Whether ``node`` cannot raise: then state that was overwritten before it is never left half new."""
-    return node.op.kind in (Kind.FUSED, Kind.MOVEMENT) or node.op.name in ("matmul", "put_slice")
+    return node.op.kind in (Kind.FUSED, Kind.MOVEMENT) or node.op.contraction or node.op is PUT_SLICE

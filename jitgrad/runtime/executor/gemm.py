@@ -129,7 +129,7 @@ def _batch_axes(shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, 
 
 def matmul_of(step: OpStep) -> Matmul | None:
     """The product that ``step`` computes; None if it is not one of float matrices, or only NumPy can read them."""
-    if step.op.name != "matmul":
+    if not step.op.contraction:
         return None
     places = (*step.reads, *step.writes)
     locations = [p.location for p in places if p.location is not None]

@@ -140,7 +140,7 @@ def expect_products(graph: Graph) -> None:
         return
     work: Counter[str] = Counter()
     for node in graph.nodes:
-        if node.op.name == "matmul" and node.out.aval.dtype in (np.float32, np.float64):
+        if node.op.contraction and node.out.aval.dtype in (np.float32, np.float64):
             work[dtype_name(node.out.aval.dtype)] += node.out.aval.size * node.ins[0].aval.shape[-1]
     for dtype, multiplications in work.items():
         if multiplications >= _MIN_PROGRAM_WORK:

@@ -11,8 +11,8 @@ from jitgrad.core.op import OpDef
 from jitgrad.runtime.library import argreduce, cumsum, gather, scatter, searchsorted, topk
 
 # Takes the Avals of the operands and the attributes, and returns the function for such operands, or None. That function
-# takes the same arrays and attributes as the op's eager function and must return the same bits. For an op of
-# `jitgrad.compiler.memory.donation.UPDATES` it also takes ``into``, the first operand, if it may change and return it.
+# takes the same arrays and attributes as the op's eager function and must return the same bits. For an op
+# that `updates_first_operand` it also takes ``into``, the first operand, if it may change and return it.
 Find = Callable[[Sequence[Aval], Mapping[str, Any]], Callable[..., Any] | None]
 
 
