@@ -13,6 +13,7 @@ from typing import Any
 from jitgrad.core.aval import Aval, Dtype, DtypeRule, Shape, broadcast_shapes, float_dtype
 from jitgrad.core.errors import AutogradError, OpDefinitionError
 from jitgrad.core.monoid import Monoid
+from jitgrad.vecmath import FUNCTIONS
 
 
 class Kind(Enum):
@@ -83,14 +84,8 @@ def missing_vjp(_g: Any, _out: Any, *_operands: Any, **_attrs: Any) -> Any:
 
 REGISTRY: dict[str, OpDef] = {}
 
-# Functions that a scalar expression may call; vecmath and the intrinsics of kernels provide all of
-# them.
-SCALAR_FUNCTIONS = frozenset(
-    "abs exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh "
-    "tanh asinh acosh atanh sigmoid softplus erf erfc atan2 hypot pow logaddexp copysign nextafter floor "
-    "ceil trunc rint fmod remainder floor_divide minimum maximum isnan isinf isfinite signbit sign "
-    "left_shift right_shift logical_xor philox_bits".split()
-)
+# Functions that a scalar expression may call: vecmath, and intrinsics of kernels.
+SCALAR_FUNCTIONS = frozenset({*FUNCTIONS, "abs", "sign", "left_shift", "right_shift", "logical_xor", "philox_bits"})
 
 
 def parse_signature(signature: str) -> tuple[str, tuple[str, ...], tuple[str, ...], bool]:

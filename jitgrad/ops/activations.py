@@ -70,7 +70,7 @@ HARDTANH = define_elementwise(
         lambda g, _out, x, min_val, _max_val: where(less(x, min_val), g, 0.0),
         lambda g, _out, x, min_val, max_val: where(logical_and(greater(x, max_val), greater(x, min_val)), g, 0.0),
     ),
-    domain=("real", "low", "high"),
+    domain=("real", "lower_bound", "upper_bound"),
 )
 HARDSIGMOID = define_elementwise(
     "hardsigmoid(x)",
@@ -249,7 +249,7 @@ SOFTPLUS = define_elementwise(
         _softplus_scale_gradient,
         None,
     ),
-    domain=("real", "positive", "high"),
+    domain=("real", "positive", "upper_bound"),
 )
 LOGSIGMOID = define_elementwise(
     "logsigmoid(x)",

@@ -235,7 +235,7 @@ CLIP = define_elementwise(
         lambda g, _out, x, min, max: where(logical_and(less(x, min), less_equal(min, max)), g, 0.0),
         lambda g, _out, x, min, max: where(logical_or(greater(x, max), less(max, min)), g, 0.0),
     ),
-    domain=("real", "low", "high"),
+    domain=("real", "lower_bound", "upper_bound"),
 )
 CLIP_MIN = define_elementwise(
     "clip_min(x, min)",

@@ -13,7 +13,7 @@ from jitgrad.ops.operand import Operand, apply, dtype_of, is_integral
 
 
 def _rounding(name: str, scalar: str, ufunc: np.ufunc) -> OpDef:
-    return define_elementwise(f"{name}(x)", scalar=scalar, eager=ufunc, vjp=(zero_gradient,), domain=("fraction",))
+    return define_elementwise(f"{name}(x)", scalar=scalar, eager=ufunc, vjp=(zero_gradient,), domain=("not_integral",))
 
 
 FLOOR = _rounding("floor", "floor(x)", np.floor)
@@ -63,7 +63,7 @@ FLOOR_DIVIDE = define_elementwise(
     eager=np.floor_divide,
     dtypes=like_ufunc(np.floor_divide),
     vjp=(zero_gradient, zero_gradient),
-    domain=("fraction", "integral"),
+    domain=("not_integral", "integral_divisor"),
 )
 REMAINDER = define_elementwise(
     "remainder(x, y)",
@@ -74,7 +74,7 @@ REMAINDER = define_elementwise(
         lambda g, _out, _x, _y: g,
         lambda g, _out, x, y: negative(multiply(g, floor_divide(x, y))),
     ),
-    domain=("fraction", "integral"),
+    domain=("not_integral", "integral_divisor"),
 )
 FMOD = define_elementwise(
     "fmod(x, y)",
@@ -86,7 +86,7 @@ FMOD = define_elementwise(
         # trunc(x / y) would be off by one where the quotient rounds up to an integer
         lambda g, out, x, y: negative(multiply(g, round(divide(subtract(x, out), y)))),
     ),
-    domain=("fraction", "integral"),
+    domain=("not_integral", "integral_divisor"),
 )
 NEXTAFTER = define_elementwise(
     "nextafter(x, y)",

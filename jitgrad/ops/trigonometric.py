@@ -30,7 +30,7 @@ TAN = define_elementwise(
     scalar="tan(x)",
     eager=np.tan,
     vjp=(lambda g, out, _x: multiply(g, add(1.0, square(out))),),
-    domain=("unit",),
+    domain=("within_one",),
 )
 
 
@@ -44,14 +44,14 @@ ASIN = define_elementwise(
     scalar="asin(x)",
     eager=np.arcsin,
     vjp=(lambda g, _out, x: divide(g, sqrt(_one_minus_square(x))),),
-    domain=("unit",),
+    domain=("within_one",),
 )
 ACOS = define_elementwise(
     "acos(x)",
     scalar="acos(x)",
     eager=np.arccos,
     vjp=(lambda g, _out, x: negative(divide(g, sqrt(_one_minus_square(x)))),),
-    domain=("unit",),
+    domain=("within_one",),
 )
 ATAN = define_elementwise(
     "atan(x)",
@@ -127,14 +127,14 @@ ACOSH = define_elementwise(
     scalar="acosh(x)",
     eager=np.arccosh,
     vjp=(lambda g, _out, x: divide(g, multiply(sqrt(subtract(x, 1.0)), sqrt(add(x, 1.0)))),),
-    domain=("greater_one",),
+    domain=("above_one",),
 )
 ATANH = define_elementwise(
     "atanh(x)",
     scalar="atanh(x)",
     eager=np.arctanh,
     vjp=(lambda g, _out, x: divide(g, _one_minus_square(x)),),
-    domain=("unit",),
+    domain=("within_one",),
 )
 
 

@@ -17,8 +17,8 @@ PACKAGE = ROOT / "jitgrad"
 
 # Lowest first. A name stands for the file or folder of that name and for all in it, unless a longer name is listed too.
 ROOMS = (
-    "jitgrad.core",
     "jitgrad.vecmath",
+    "jitgrad.core",
     "jitgrad.eager",
     "jitgrad.ops",
     "jitgrad.ops.user",
