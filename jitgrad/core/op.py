@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from jitgrad.core.aval import Aval, Dtype, DtypeRule, Shape, broadcast_shapes, float_dtype
-from jitgrad.core.errors import AutogradError, OpDefinitionError
+from jitgrad.core.errors import AutogradError, OpDefinitionError, ShapeError
 from jitgrad.core.monoid import Monoid
 from jitgrad.vecmath import FUNCTIONS
 
@@ -209,4 +209,36 @@ def define_elementwise(
 
     return define(
         signature, kind=Kind.ELEMENTWISE, scalar=scalar, eager=eager, vjp=vjp, dtypes=dtypes, abstract=abstract, **rest
+    )
+
+
+def reduced_shape(shape: Shape, axis: Sequence[int]) -> Shape:
+    """``shape`` without the axes in ``axis``."""
+    return tuple(n for k, n in enumerate(shape) if k not in axis)
+
+
+def define_reduction(monoid: Monoid, vjp: Vjp | None = None, **rest: Any) -> OpDef:
+    """Define the op that reduces with ``monoid`` over the axes in attribute ``axis``, which disappear."""
+
+    def abstract(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+        (x,), axis = avals, attrs["axis"]
+        if not monoid.has_empty_result and any(x.shape[k] == 0 for k in axis):
+            raise ShapeError(f"{monoid.name} over axes {axis} of {x}: an empty axis has no {monoid.name}")
+        return Aval(reduced_shape(x.shape, axis), monoid.result(x.dtype))
+
+    def dtypes(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
+        dtype = monoid.result(avals[0].dtype)
+        return (dtype,), dtype
+
+    return define(
+        f"{monoid.name}(x, *, axis)",
+        kind=Kind.REDUCE,
+        monoid=monoid,
+        eager=monoid.reduce,
+        abstract=abstract,
+        dtypes=dtypes,
+        vjp=None if vjp is None else (vjp,),
+        domain=("real",),
+        sample_attrs={"axis": (0,)},
+        **rest,
     )

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import builtins
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Dtype, Shape, normalize_axes, normalize_axis, normalize_shape
+from jitgrad.core import monoid
+from jitgrad.core.aval import Aval, Shape, normalize_axes, normalize_axis, normalize_shape
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, AxisError, ShapeError
-from jitgrad.core.monoid import MONOIDS
-from jitgrad.core.op import Kind, define
+from jitgrad.core.op import Kind, define, define_reduction
 from jitgrad.core.tensor import Tensor
-from jitgrad.eager.float16 import compute_dtype
 from jitgrad.ops.operand import Operand, apply
 
 AxisArgument = int | Iterable[int] | None
@@ -111,52 +110,7 @@ def _place(x: Any, *, shape: Shape, index: SliceIndex) -> np.ndarray[Any, Any]:
 # --- sum: the transpose of broadcast_to -------------------------------------------------------------------------
 
 
-def reduced_shape(shape: Shape, axis: Sequence[int]) -> Shape:
-    """``shape`` without the axes in ``axis``."""
-    return tuple(n for k, n in enumerate(shape) if k not in axis)
-
-
-def sum_dtype(dtype: Dtype) -> Dtype:
-    """The dtype NumPy sums ``dtype`` in: bools and ints in 64 bits, floats in their own."""
-    if dtype.kind in "bi":
-        return np.dtype(np.int64)
-    return np.dtype(np.uint64) if dtype.kind == "u" else dtype
-
-
-def accumulate_dtypes(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
-    """The dtype rule of sum and prod."""
-    dtype = sum_dtype(avals[0].dtype)
-    return (dtype,), dtype
-
-
-def _sum_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
-    return Aval(reduced_shape(avals[0].shape, attrs["axis"]), sum_dtype(avals[0].dtype))
-
-
-def accumulated_by(ufunc: np.ufunc) -> Callable[..., Any]:
-    """The reduction by ``ufunc`` in `sum_dtype`; float16 in float32, rounded once, as torch and JAX do.
-
-    NumPy rounds to float16 after every step along an axis that is not the last: 4,096 ones add up to 2,048.
-    """
-
-    def reduced(x: Any, *, axis: tuple[int, ...]) -> Any:
-        dtype = sum_dtype(np.asarray(x).dtype)
-        return ufunc.reduce(x, axis=axis, dtype=compute_dtype(dtype)).astype(dtype, copy=False)
-
-    return reduced
-
-
-SUM = define(
-    "sum(x, *, axis)",
-    kind=Kind.REDUCE,
-    monoid=MONOIDS["sum"],
-    eager=accumulated_by(np.add),
-    abstract=_sum_aval,
-    dtypes=accumulate_dtypes,
-    vjp=(lambda g, _out, _x, *, axis: broadcast_to(expand_dims(g, axis), _x.shape),),
-    domain=("real",),
-    sample_attrs={"axis": (0,)},
-)
+SUM = define_reduction(monoid.SUM, lambda g, _out, _x, *, axis: broadcast_to(expand_dims(g, axis), _x.shape))
 
 # --- movement ----------------------------------------------------------------------------------------------------
 

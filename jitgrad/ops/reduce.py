@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Array, Aval, Count, Dtype, normalize_axes, normalize_axis
+from jitgrad.core import monoid
+from jitgrad.core.aval import Array, Aval, Count, normalize_axes, normalize_axis
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
-from jitgrad.core.monoid import MONOIDS
-from jitgrad.core.op import Kind, OpDef, define
+from jitgrad.core.monoid import sum_dtype
+from jitgrad.core.op import Kind, OpDef, define, define_reduction, reduced_shape
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.ops import arithmetic, transcendental
 from jitgrad.ops.arithmetic import add, astype, divide, multiply, sqrt, subtract
@@ -22,32 +23,13 @@ from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.movement import (
     SUM,
     AxisArgument,
-    accumulate_dtypes,
-    accumulated_by,
     expand_dims,
     place,
-    reduced_shape,
     reshape,
-    sum_dtype,
 )
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.product import product_gradient
 from jitgrad.ops.transcendental import exp, log
-
-
-def _accumulated_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
-    return Aval(reduced_shape(avals[0].shape, attrs["axis"]), sum_dtype(avals[0].dtype))
-
-
-def _extremum_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
-    (x,), axis = avals, attrs["axis"]
-    if builtins.any(x.shape[k] == 0 for k in axis):
-        raise ShapeError(f"max/min over axes {axis} of {x}: an empty axis has neither a largest nor a smallest element")
-    return Aval(reduced_shape(x.shape, axis), x.dtype)
-
-
-def _truth_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
-    return Aval(reduced_shape(avals[0].shape, attrs["axis"]), np.dtype(np.bool_))
 
 
 def _position_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
@@ -55,28 +37,6 @@ def _position_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     if (x.size if axis is None else x.shape[axis]) == 0:
         raise ShapeError(f"argmax/argmin of {x} over axis {axis}: an empty axis has no largest or smallest element")
     return Aval(() if axis is None else reduced_shape(x.shape, (axis,)), np.dtype(np.int64))
-
-
-def _own_dtype(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
-    dtype = avals[0].dtype
-    return (dtype,), dtype
-
-
-def _truth_dtypes(_avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
-    dtype = np.dtype(np.bool_)
-    return (dtype,), dtype
-
-
-def _reduce(name: str, eager: Any, **rest: Any) -> OpDef:
-    return define(
-        f"{name}(x, *, axis)",
-        kind=Kind.REDUCE,
-        monoid=MONOIDS[name],
-        eager=eager,
-        domain=("real",),
-        sample_attrs={"axis": (0,)},
-        **rest,
-    )
 
 
 # --- gradients of the primitives ---------------------------------------------------------------------------------
@@ -104,29 +64,11 @@ def _cumulative_sum_vjp(g: Tensor, _out: Tensor, _x: Any, *, axis: int, reverse:
     return apply(CUMULATIVE_SUM, g, axis=axis, reverse=not reverse)
 
 
-PROD = _reduce(
-    "prod",
-    accumulated_by(np.multiply),
-    abstract=_accumulated_aval,
-    dtypes=accumulate_dtypes,
-    vjp=(_prod_vjp,),
-)
-MAX = _reduce(
-    "max",
-    lambda x, *, axis: np.max(x, axis=axis),
-    abstract=_extremum_aval,
-    dtypes=_own_dtype,
-    vjp=(_extremum_vjp,),
-)
-MIN = _reduce(
-    "min",
-    lambda x, *, axis: np.min(x, axis=axis),
-    abstract=_extremum_aval,
-    dtypes=_own_dtype,
-    vjp=(_extremum_vjp,),
-)
-ANY = _reduce("any", lambda x, *, axis: np.any(x, axis=axis), abstract=_truth_aval, dtypes=_truth_dtypes)
-ALL = _reduce("all", lambda x, *, axis: np.all(x, axis=axis), abstract=_truth_aval, dtypes=_truth_dtypes)
+PROD = define_reduction(monoid.PROD, _prod_vjp)
+MAX = define_reduction(monoid.MAX, _extremum_vjp)
+MIN = define_reduction(monoid.MIN, _extremum_vjp)
+ANY = define_reduction(monoid.ANY)
+ALL = define_reduction(monoid.ALL)
 ARGMAX = define(
     "argmax(x, *, axis)",
     kind=Kind.OPAQUE,

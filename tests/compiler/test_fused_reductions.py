@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad.core.monoid import Monoid
+from jitgrad.core.op import define_reduction
 
 RNG = np.random.default_rng(0)
 SHAPES = [(7,), (3, 5), (2, 3, 4), (2, 3, 2, 3), (1, 5), (5, 1), (4, 1, 3), (1, 1)]
@@ -129,3 +131,22 @@ def test_row_and_column_sums_together(rows: int, same: Any) -> None:
     x, gamma, beta = (jg.tensor(RNG.normal(size=s)) for s in ((rows, 7), (7,), (7,)))
 
     same(jg.value_and_grad(layer_norm_loss, argnums=(0, 1, 2)), x, gamma, beta, **CLOSE)
+
+
+# Whether an odd number of bools is true, and the root of the sum of squares: neither is a reduction of jitgrad.
+PARITY = Monoid("parity", np.logical_xor, lambda _: 0, "to_bool({a} ^ {x})", lambda _: np.dtype(np.bool_))
+SPREAD = Monoid("spread", np.hypot, lambda _: 0, "sqrt({a} * {a} + {x} * {x})", lambda dtype: dtype)
+
+
+@pytest.mark.parametrize("axis", [(0,), (1,), (0, 1)], ids=str)
+@pytest.mark.parametrize("monoid", [PARITY, SPREAD], ids=lambda monoid: monoid.name)
+def test_a_monoid_is_one_record(monoid: Monoid, axis: tuple[int, ...], same: Any) -> None:
+    op = define_reduction(monoid, register=False)
+    x = jg.tensor(RNG.normal(size=(4, 700)))
+
+    def f(x: Any) -> Any:
+        y = x * 2.0
+        return jg.apply_op(op, y > 1.0 if monoid is PARITY else y, axis=axis)
+
+    same(f, x, **CLOSE)
+    assert op.name in {name for kernel in jg.jit(f).kernels(x) for name in kernel.ops}

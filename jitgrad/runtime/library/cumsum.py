@@ -11,8 +11,8 @@ import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.core.aval import Array, Aval, dtype_name
+from jitgrad.core.monoid import sum_dtype
 from jitgrad.eager.buffer_pool import empty_buffer
-from jitgrad.ops.movement import sum_dtype
 from jitgrad.runtime.executor.parallel_loop import run_parallel, unrolled
 
 _DTYPES = frozenset({"f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool"})
