@@ -1,74 +1,31 @@
-"""Layers with torch's names and argument order, in ops only; imports core, ops, autograd."""
+"""Layers with torch's names and argument order, in ops only; imports core, ops, autograd.
+
+A name is public once it is imported here ``as`` itself.
+"""
+
+# ruff: noqa: I001
+# fmt: off
+from types import ModuleType as _ModuleType
 
 from jitgrad.nn.activation import (
-    CELU,
-    ELU,
-    GELU,
-    SELU,
-    Hardsigmoid,
-    Hardswish,
-    Hardtanh,
-    Identity,
-    LeakyReLU,
-    LogSigmoid,
-    LogSoftmax,
-    Mish,
-    PReLU,
-    ReLU,
-    ReLU6,
-    Sigmoid,
-    SiLU,
-    Softmax,
-    Softplus,
-    Softsign,
-    Tanh,
+    CELU as CELU, ELU as ELU, GELU as GELU, SELU as SELU, Hardsigmoid as Hardsigmoid, Hardswish as Hardswish,
+    Hardtanh as Hardtanh, Identity as Identity, LeakyReLU as LeakyReLU, LogSigmoid as LogSigmoid,
+    LogSoftmax as LogSoftmax, Mish as Mish, PReLU as PReLU, ReLU as ReLU, ReLU6 as ReLU6, Sigmoid as Sigmoid,
+    SiLU as SiLU, Softmax as Softmax, Softplus as Softplus, Softsign as Softsign, Tanh as Tanh,
 )
-from jitgrad.nn.checkpoint import load, save
-from jitgrad.nn.container import ModuleList, Sequential
-from jitgrad.nn.layers import AvgPool2d, Conv2d, Dropout, Embedding, Flatten, Linear, MaxPool2d
-from jitgrad.nn.module import Module, Parameter
-from jitgrad.nn.norm import BatchNorm2d, GroupNorm, LayerNorm, RMSNorm
-from jitgrad.nn.recurrent import GRUCell, LSTMCell
+from jitgrad.nn.checkpoint import load as load, save as save
+from jitgrad.nn.container import ModuleList as ModuleList, Sequential as Sequential
+from jitgrad.nn.layers import (
+    AvgPool2d as AvgPool2d, Conv2d as Conv2d, Dropout as Dropout, Embedding as Embedding, Flatten as Flatten,
+    Linear as Linear, MaxPool2d as MaxPool2d,
+)
+from jitgrad.nn.module import Module as Module, Parameter as Parameter
+from jitgrad.nn.norm import (
+    BatchNorm2d as BatchNorm2d, GroupNorm as GroupNorm, LayerNorm as LayerNorm, RMSNorm as RMSNorm,
+)
+from jitgrad.nn.recurrent import GRUCell as GRUCell, LSTMCell as LSTMCell
 
-__all__ = [
-    "CELU",
-    "ELU",
-    "GELU",
-    "SELU",
-    "AvgPool2d",
-    "BatchNorm2d",
-    "Conv2d",
-    "Dropout",
-    "Embedding",
-    "Flatten",
-    "GRUCell",
-    "GroupNorm",
-    "Hardsigmoid",
-    "Hardswish",
-    "Hardtanh",
-    "Identity",
-    "LSTMCell",
-    "LayerNorm",
-    "LeakyReLU",
-    "Linear",
-    "LogSigmoid",
-    "LogSoftmax",
-    "MaxPool2d",
-    "Mish",
-    "Module",
-    "ModuleList",
-    "PReLU",
-    "Parameter",
-    "RMSNorm",
-    "ReLU",
-    "ReLU6",
-    "Sequential",
-    "SiLU",
-    "Sigmoid",
-    "Softmax",
-    "Softplus",
-    "Softsign",
-    "Tanh",
-    "load",
-    "save",
-]
+# Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
+globals()["__all__"] = sorted(
+    name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)
+)
