@@ -87,11 +87,11 @@ def _highest(dtype: Dtype) -> Any:
     return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
 
 
-SUM = Monoid("sum", np.add, lambda _: 0, "{a} + {x}", sum_dtype, on_floats="reassoc_add({a}, {x})", in_f64=True)
-PROD = Monoid("prod", np.multiply, lambda _: 1, "{a} * {x}", sum_dtype, on_floats="reassoc_mul({a}, {x})")
-ANY = Monoid("any", np.logical_or, lambda _: 0, "to_bool({a} | {x})", _bool_dtype)
-ALL = Monoid("all", np.logical_and, lambda _: 1, "to_bool({a} & {x})", _bool_dtype)
+SUM_MONOID = Monoid("sum", np.add, lambda _: 0, "{a} + {x}", sum_dtype, on_floats="reassoc_add({a}, {x})", in_f64=True)
+PROD_MONOID = Monoid("prod", np.multiply, lambda _: 1, "{a} * {x}", sum_dtype, on_floats="reassoc_mul({a}, {x})")
+ANY_MONOID = Monoid("any", np.logical_or, lambda _: 0, "to_bool({a} | {x})", _bool_dtype)
+ALL_MONOID = Monoid("all", np.logical_and, lambda _: 1, "to_bool({a} & {x})", _bool_dtype)
 # The element comes first: LLVM turns "keep the accumulator where it is NaN" into a masked store, which is eight times
 # slower on AMD.
-MAX = Monoid("max", np.maximum, _lowest, "fmax({x}, {a})", _own_dtype, on_bools=ANY)
-MIN = Monoid("min", np.minimum, _highest, "fmin({x}, {a})", _own_dtype, on_bools=ALL)
+MAX_MONOID = Monoid("max", np.maximum, _lowest, "fmax({x}, {a})", _own_dtype, on_bools=ANY_MONOID)
+MIN_MONOID = Monoid("min", np.minimum, _highest, "fmin({x}, {a})", _own_dtype, on_bools=ALL_MONOID)

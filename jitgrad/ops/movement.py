@@ -110,7 +110,7 @@ def _place(x: Any, *, shape: Shape, index: SliceIndex) -> np.ndarray[Any, Any]:
 # --- sum: the transpose of broadcast_to -------------------------------------------------------------------------
 
 
-SUM = define_reduction(monoid.SUM, lambda g, _out, _x, *, axis: broadcast_to(expand_dims(g, axis), _x.shape))
+SUM = define_reduction(monoid.SUM_MONOID, lambda g, _out, _x, *, axis: broadcast_to(expand_dims(g, axis), _x.shape))
 
 # --- movement ----------------------------------------------------------------------------------------------------
 

@@ -64,11 +64,11 @@ def _cumulative_sum_vjp(g: Tensor, _out: Tensor, _x: Any, *, axis: int, reverse:
     return apply(CUMULATIVE_SUM, g, axis=axis, reverse=not reverse)
 
 
-PROD = define_reduction(monoid.PROD, _prod_vjp)
-MAX = define_reduction(monoid.MAX, _extremum_vjp)
-MIN = define_reduction(monoid.MIN, _extremum_vjp)
-ANY = define_reduction(monoid.ANY)
-ALL = define_reduction(monoid.ALL)
+PROD = define_reduction(monoid.PROD_MONOID, _prod_vjp)
+MAX = define_reduction(monoid.MAX_MONOID, _extremum_vjp)
+MIN = define_reduction(monoid.MIN_MONOID, _extremum_vjp)
+ANY = define_reduction(monoid.ANY_MONOID)
+ALL = define_reduction(monoid.ALL_MONOID)
 ARGMAX = define(
     "argmax(x, *, axis)",
     kind=Kind.OPAQUE,
