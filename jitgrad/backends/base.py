@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -91,8 +91,8 @@ class Target(Protocol):
     def expect(self, graph: Graph) -> None:
         """Start compiling library code that ``graph`` needs, while the passes run."""
 
-    def schedule(self, nest: LoopNest, unread: Collection[int]) -> Schedule:
-        """How this target runs ``nest``; nothing reads its results ``unread`` (ids) after it."""
+    def schedule(self, nest: LoopNest) -> Schedule:
+        """How this target runs ``nest``."""
 
     def emit(self, kernel: Kernel, schedule: Schedule) -> tuple[Source, Source | None]:
         """The text of the kernel and of its epilogue."""

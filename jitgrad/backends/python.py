@@ -15,7 +15,7 @@ from jitgrad.backends.cpu.host_target import HostTarget
 from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
 from jitgrad.backends.llvm.tile_sizes import LANES
 from jitgrad.compiler.lowering.kernel_ir import Kernel
-from jitgrad.compiler.lowering.loop_nest import ArgSlot
+from jitgrad.compiler.lowering.layout import ArgSlot
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import Graph
 from jitgrad.eager.float16 import compute_dtype

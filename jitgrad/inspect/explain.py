@@ -263,7 +263,7 @@ def _step(index: int, step: Step | TraceNode, by: str) -> StepReport:
         return StepReport(index, "unfused", name, (name,), results, inputs, outputs, (origin,), read, written, by=by)
     kernel = step.lowered.kernel
     return StepReport(
-        index, "fused", kernel.name, kernel.ops, results, inputs, outputs, kernel.origins, read, written
+        index, "fused", kernel.name, kernel.ops, results, inputs, outputs, step.origins, read, written
     )
 
 

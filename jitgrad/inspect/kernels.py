@@ -89,7 +89,7 @@ def _view(launch: Launch, part: str, target: Target) -> KernelView:
         part=part,
         source=main.text + ("\n" + epilogue.text if epilogue is not None else ""),
         ops=kernel.ops,
-        origins=kernel.origins,
+        origins=launch.step.origins,
         bytes_read=read,
         bytes_written=written,
         _codes=codes,

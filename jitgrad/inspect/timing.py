@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.compiler.lowering.layout import Buffer
-from jitgrad.compiler.plan import KernelStep, Step
 from jitgrad.core.tensor import Tensor
 from jitgrad.jit.executable import Executable
 from jitgrad.runtime.program import Program
@@ -102,10 +100,10 @@ def step_seconds(program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> li
     memory = dict(zip(plan.inputs, (x.reshape(-1).view(np.uint8) for x in inputs), strict=True))
     medians = []
     for step in plan.steps:
-        buffers = _buffers(step)
+        buffers = tuple(dict.fromkeys(step.buffers))
         for buffer in buffers:
             memory.setdefault(buffer, np.zeros(buffer.nbytes, np.uint8))
-        alone = replace(plan, inputs=buffers, outputs=(), results=(), steps=(step,), offsets={}, arena_bytes=0, made=())
+        alone = replace(plan, inputs=buffers, outputs=(), results=(), steps=(step,), offsets={}, arena_bytes=0, external=())
         single = Program(alone, program.target)
         arrays = [memory[buffer] for buffer in buffers]
         samples = []
@@ -115,11 +113,3 @@ def step_seconds(program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> li
             samples.append(time.perf_counter() - start)
         medians.append(float(np.median(samples)))
     return medians
-
-
-def _buffers(step: Step) -> tuple[Buffer, ...]:
-    """The buffers that a step reads or writes."""
-    buffers = {p.location.buffer: None for p in (*step.reads, *step.writes) if p.location is not None}
-    if isinstance(step, KernelStep):
-        buffers.update(dict.fromkeys(step.lowered.scratch))
-    return tuple(buffers)

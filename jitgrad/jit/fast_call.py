@@ -178,7 +178,7 @@ class FastCallWriter:
             whole = place.location.is_contiguous(place.aval.shape)
             if k < len(program.result_specs) and whole and program.result_specs[k][0] == place.aval.shape:
                 return (f"o[{k}]", f"q[{k}]") if self.many_results else (f"o{k}", f"q{k}")
-        arrays = "r" if program.plan.made else "o" if self.many_results else tuple_text(self.result_arrays())
+        arrays = "r" if program.plan.external else "o" if self.many_results else tuple_text(self.result_arrays())
         return f"{self.constant('view', program.output_views[output])}((), {arrays})", "0"
 
     def aval_of(self, output: int, weak: bool) -> Aval:

@@ -18,8 +18,7 @@ from jitgrad.backends.cpu.backend import native_names
 from jitgrad.backends.cpu.row_loops import emit_cpu
 from jitgrad.backends.llvm.code_object import compile_entry
 from jitgrad.backends.python import DTYPES, Pointer, names, passed
-from jitgrad.compiler.lowering.layout import Buffer
-from jitgrad.compiler.lowering.loop_nest import ArgSlot
+from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
 from jitgrad.compiler.plan import KernelStep, Place
 from jitgrad.core.ir import evaluate
 from jitgrad.core.op import Kind, OpDef
@@ -145,9 +144,9 @@ def _record(step: KernelStep, prefix: str) -> Record:
     writes = [window(p, f"{prefix}_out{k}") for k, p in enumerate(step.writes)]
     lowered, schedule = step.lowered, step.lowered.schedule
     main, epilogue = emit_cpu(lowered.kernel, schedule)
-    calls = [FunctionCall(main.params, [*map(arg, lowered.words)], schedule.iterations, schedule.block_size)]
+    calls = [FunctionCall(main.params, [*map(arg, step.args)], schedule.iterations, schedule.block_size)]
     if epilogue is not None:
-        calls.append(FunctionCall(epilogue.params, [*map(arg, lowered.epilogue_words)], 1, 1))
+        calls.append(FunctionCall(epilogue.params, [*map(arg, step.epilogue_args)], 1, 1))
     return Record({label: buffer.nbytes for buffer, label in labels.items()}, reads, writes, calls)
 
 

@@ -87,7 +87,7 @@ class RunProgram:
 
     def _run_with_library_calls(self, w: FastCallWriter) -> None:
         """Text for a program with library calls, which take arrays and append theirs to ``r``."""
-        w.line(f"r = [{', '.join([*w.result_arrays(), *['None'] * len(self.program.plan.made)])}]")
+        w.line(f"r = [{', '.join([*w.result_arrays(), *['None'] * len(self.program.plan.external)])}]")
         self._take_frame(w)
         w.line(f"frame.run({tuple_text([w.input_text(k) for k in range(len(w.traced.sources))])}, r)")
         w.line("frames.append(frame)")

@@ -36,7 +36,7 @@ class LibraryCall:
     """An `OpStep` with all decisions about it that are the same in every call.
 
     ``slots`` are those of the program's inputs and results, the first ``inputs`` of them inputs.
-    Library calls allocate the ``made`` buffers themselves. ``native``: machine code may replace
+    Library calls allocate the ``external`` buffers themselves. ``native``: machine code may replace
     NumPy.
 
     Attributes:
@@ -46,7 +46,7 @@ class LibraryCall:
     """
 
     def __init__(
-        self, step: OpStep, slots: Mapping[Buffer, int], inputs: int, made: Sequence[Buffer], *, native: bool
+        self, step: OpStep, slots: Mapping[Buffer, int], inputs: int, external: Sequence[Buffer], *, native: bool
     ) -> None:
         self.step = step
         self.op = step.op
@@ -57,7 +57,7 @@ class LibraryCall:
         first = step.writes[0]
         is_matmul = step.op.contraction
         self.matmul_result = first if is_matmul and first.aval.ndim >= 2 and first.aval.dtype != HALF else None
-        self.writes = tuple([(_allocated_slot(p, slots, made), p) for p in step.writes])
+        self.writes = tuple([(_allocated_slot(p, slots, external), p) for p in step.writes])
         kernel = find_kernel(step.op, self.avals, dict(step.attrs)) if native else None
         at = first.location
         self.in_place = step.op.updates_first_operand and at is not None and step.reads[0].location is at
@@ -109,10 +109,10 @@ class LibraryCall:
         return memory.view(place, inputs, results)
 
 
-def _allocated_slot(place: Place, slots: Mapping[Buffer, int], made: Sequence[Buffer]) -> int:
+def _allocated_slot(place: Place, slots: Mapping[Buffer, int], external: Sequence[Buffer]) -> int:
     """The slot whose memory the library call allocates, or -1."""
     at = place.location
-    return slots[at.buffer] if at is not None and at.buffer in made else -1
+    return slots[at.buffer] if at is not None and at.buffer in external else -1
 
 
 def _products(step: OpStep) -> list[Gemm] | None:

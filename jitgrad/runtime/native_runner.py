@@ -42,7 +42,7 @@ class NativeRunner:
             if table is None:
                 parts.append(table := InstructionTable(self._base))
             if isinstance(step, Launch):
-                table.kernel(step.step.lowered, step.kernel, step.args, step.epilogue_args)
+                table.kernel(step.step, step.kernel, step.args, step.epilogue_args)
             elif step.small is not None:
                 table.add(step.small)
             else:

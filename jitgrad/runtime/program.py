@@ -12,8 +12,8 @@ import numpy as np
 
 from jitgrad.backends.base import CompiledKernel, CompiledLaunch, Frame, Runner, Target
 from jitgrad.compiler.gc_paused import gc_paused
-from jitgrad.compiler.lowering.layout import Buffer, BufferRole
-from jitgrad.compiler.lowering.loop_nest import ArgSlot
+from jitgrad.compiler.lowering.layout import ArgSlot, Buffer, BufferRole
+from jitgrad.compiler.lowering.lower import Lowered
 from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
 from jitgrad.core.aval import Dtype
 from jitgrad.runtime.library_call import LibraryCall
@@ -30,8 +30,8 @@ class Launch:
 
     @staticmethod
     def of(step: KernelStep, compiled: CompiledLaunch) -> Launch:
-        args = (*step.lowered.words, *compiled.args)
-        return Launch(step, compiled.kernel, args, (*step.lowered.epilogue_words, *compiled.epilogue_args))
+        args, epilogue_args = (*step.args, *compiled.args), (*step.epilogue_args, *compiled.epilogue_args)
+        return Launch(step, compiled.kernel, args, epilogue_args)
 
 
 class Program:
@@ -43,9 +43,9 @@ class Program:
         self.new_kernels = 0
         self.new_from_disk = 0
         self.slots: dict[Buffer, int] = {}
-        for buffer in (*plan.inputs, *plan.results, *plan.made):
+        for buffer in (*plan.inputs, *plan.results, *plan.external):
             self.slots.setdefault(buffer, len(self.slots))
-        launches: dict[int, CompiledLaunch] = {}  # by the id of the lowered group
+        launches: dict[Lowered, CompiledLaunch] = {}
         self.steps: list[Launch | LibraryCall] = [self._prepare(step, launches) for step in plan.steps]
         self.kernels = tuple(dict.fromkeys(s.kernel for s in self.steps if isinstance(s, Launch)))
         self.result_specs = self._result_specs()
@@ -53,14 +53,13 @@ class Program:
         self._frames: list[Frame] = []
         self._lock = threading.Lock()
 
-    def _prepare(self, step: KernelStep | OpStep, launches: dict[int, CompiledLaunch]) -> Launch | LibraryCall:
+    def _prepare(self, step: KernelStep | OpStep, launches: dict[Lowered, CompiledLaunch]) -> Launch | LibraryCall:
         if isinstance(step, OpStep):
             call: LibraryCall = self.target.library_call(step, self.slots, self.plan)
             return call
-        first = step.lowered.duplicate_of or step.lowered  # which is not here when a step is run alone, to measure it
-        launch = launches.get(id(first))
+        launch = launches.get(step.lowered)
         if launch is None:
-            launch = launches[id(first)] = self.target.compile(step.lowered.kernel, step.lowered.schedule)
+            launch = launches[step.lowered] = self.target.compile(step.lowered.kernel, step.lowered.schedule)
             self.new_kernels += launch.new
             self.new_from_disk += launch.new and launch.kernel.from_disk
         return Launch.of(step, launch)
@@ -120,7 +119,7 @@ class Program:
             with gc_paused():
                 frame = self.runner.frame()
         results: list[Any] = [self.target.allocate(shape, dtype) for shape, dtype in self.result_specs]
-        results += [None] * len(self.plan.made)  # library calls fill these in
+        results += [None] * len(self.plan.external)  # library calls fill these in
         try:
             frame.run(inputs, results)
         finally:

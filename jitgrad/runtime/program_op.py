@@ -12,8 +12,10 @@ import numpy as np
 from jitgrad.backends.base import Target
 from jitgrad.compiler.differentiate import Joint, Split, differentiate, split_joint
 from jitgrad.compiler.gc_paused import gc_paused
+from jitgrad.compiler.lowering.kernel_reuse import GroupStructures, lower_groups
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.compiler.pipeline import Watcher, ignore, run_passes
+from jitgrad.compiler.placement import place_values
 from jitgrad.compiler.plan import make_plan
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter, grad_enabled, open_tapes
@@ -33,15 +35,18 @@ def compile_graph(
     free: Sequence[Value] = (),
     watch: Watcher = ignore,
 ) -> Program:
-    """Run the passes over ``graph``, plan it and compile its kernels.
+    """Run the passes over ``graph``, place its values, lower its groups, plan its memory and compile its kernels.
 
     ``donated`` maps positions of outputs to inputs whose memory they should take; others may take
     inputs ``free``.
     """
     target.expect(graph)
     fused = run_passes(graph, target.passes, watch, target.tuning)
-    wanted = {id(fused.outputs[k]): value for k, value in (donated or {}).items()}
-    return Program(make_plan(fused, wanted, target.schedule, free), target)
+    wanted = {fused.outputs[k]: value for k, value in (donated or {}).items()}
+    structures = GroupStructures()
+    placement = place_values(fused, wanted, free, structures)
+    lowered = lower_groups(placement.groups, structures, target.schedule)
+    return Program(make_plan(placement, lowered), target)
 
 
 def contiguous(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

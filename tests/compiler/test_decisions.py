@@ -224,7 +224,7 @@ def test_partial_rows_are_merged_a_few_in_a_loop(count: int) -> None:
 
     (kernel,) = kernels
     assert kernel.epilogue is not None
-    assert kernel.epilogue.text.count("for k in range(1, chunks)") == -(-count // 3)
+    assert kernel.epilogue.text.count("for k in range(1, blocks)") == -(-count // 3)
 
 
 def test_assigning_to_everything_is_one_kernel_over_the_old_values() -> None:

@@ -83,7 +83,7 @@ def test_temporaries_that_do_not_live_together_share_the_arena() -> None:
     live: dict[Any, list[int]] = {}
     for k, step in enumerate(program.plan.steps):
         touched = [p.location.buffer for p in (*step.reads, *step.writes) if p.location is not None]
-        touched += step.lowered.scratch if isinstance(step, KernelStep) else ()
+        touched += step.scratch if isinstance(step, KernelStep) else ()
         for b in touched:
             live.setdefault(b, []).append(k)
     placed = [(b, o) for b, o in program.plan.offsets.items() if b in live]

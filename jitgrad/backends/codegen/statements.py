@@ -148,8 +148,8 @@ def lane_dtype(s: Accumulate) -> Dtype:
 
 
 @contextmanager
-def chunk_function(out: Emitter, kernel: Kernel) -> Iterator[None]:
-    """The function of a chunk, from its first line to the numbers that all of it needs; what follows is its body."""
+def block_function(out: Emitter, kernel: Kernel) -> Iterator[None]:
+    """The function of a block, from its first line to the numbers that all of it needs; what follows is its body."""
     with out.block(f"def kernel({', '.join([*(p.name for p in kernel.params), 'start', 'stop'])}):"):
         top = Body(out, (), (), False)
         for s in kernel.prologue:

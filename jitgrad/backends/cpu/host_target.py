@@ -4,7 +4,7 @@ cache of kernels each."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jitgrad.backends.base import CompiledLaunch, KernelCache
@@ -40,8 +40,8 @@ class HostTarget(ABC):
     def load(self, kernel: Kernel, source: Source, entry: str) -> Any:
         """The function ``entry``, "kernel" or "epilogue", of the text ``source``."""
 
-    def schedule(self, nest: LoopNest, unread: Collection[int]) -> Schedule:
-        return schedule(nest, unread, self.tuning)
+    def schedule(self, nest: LoopNest) -> Schedule:
+        return schedule(nest, self.tuning)
 
     def emit(self, kernel: Kernel, schedule: Schedule) -> tuple[Source, Source | None]:
         return emit_cpu(kernel, schedule)
@@ -53,7 +53,7 @@ class HostTarget(ABC):
         return POOL.empty(shape, dtype)
 
     def library_call(self, step: OpStep, slots: Mapping[Buffer, int], plan: Plan) -> LibraryCall:
-        return LibraryCall(step, slots, len(plan.inputs), plan.made, native=False)
+        return LibraryCall(step, slots, len(plan.inputs), plan.external, native=False)
 
 
 class NativeTarget(HostTarget):
@@ -66,7 +66,7 @@ class NativeTarget(HostTarget):
         expect_products(graph)
 
     def library_call(self, step: OpStep, slots: Mapping[Buffer, int], plan: Plan) -> LibraryCall:
-        return LibraryCall(step, slots, len(plan.inputs), plan.made, native=True)
+        return LibraryCall(step, slots, len(plan.inputs), plan.external, native=True)
 
     def runner(self, program: Program) -> NativeRunner:
         return NativeRunner(program)

@@ -1,4 +1,4 @@
-"""CPU source of a kernel: a readable Python loop nest over one chunk of rows or elements."""
+"""CPU source of a kernel: a readable Python loop nest over one block of rows or elements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jitgrad.backends.codegen.scalar import cast, typed
 from jitgrad.backends.codegen.source import Emitter, Source
 from jitgrad.backends.codegen.statements import (
     Body,
-    chunk_function,
+    block_function,
     dense,
     fold_statement,
     in_blocks,
@@ -42,9 +42,9 @@ from jitgrad.compiler.lowering.kernel_ir import (
 )
 
 # Float sums are cut into blocks: each is summed in vector lanes in the values' own dtype, and the blocks in f64.
-BLOCK = 256
+SUM_BLOCK = 256
 CACHE_LINE = 64  # bytes
-FAR = 2 * BLOCK  # elements; four or eight blocks on is up to a tenth slower
+FAR = 2 * SUM_BLOCK  # elements; four or eight blocks on is up to a tenth slower
 MERGED_ROWS = 3  # in one loop of an epilogue: each takes two lines of a set of the first-level cache, which has 8 or more
 
 
@@ -72,7 +72,7 @@ def emit_cpu(kernel: Kernel, schedule: Schedule) -> tuple[Source, Source | None]
 
 
 class _Main:
-    """Writes the chunk function."""
+    """Writes the block function."""
 
     def __init__(self, kernel: Kernel, schedule: Schedule) -> None:
         self.kernel = kernel
@@ -87,32 +87,32 @@ class _Main:
 
     def emit(self) -> Source:
         kernel, out = self.kernel, self.out
-        with chunk_function(out, kernel):
-            self.open_chunk()
+        with block_function(out, kernel):
+            self.open_block()
             if kernel.outer:
                 with out.block("for r in range(start, stop):"):
                     self.row()
             elif kernel.inner:
                 for sweep in kernel.sweeps:
                     self.loop(sweep, "start", "stop")
-            self.close_chunk()
+            self.close_block()
             if not kernel.prologue and not kernel.sweeps:
                 out.line("pass")
         return out.source(kernel.params)
 
-    def open_chunk(self) -> None:
-        """Accumulators of the chunk."""
+    def open_block(self) -> None:
+        """Accumulators of the block."""
         for s in self.accumulators:
             if s.where is AccumulatorScope.BLOCK:
                 start = initial(s.monoid, s.dtype)
                 self.out.line(f"{s.name} = {start}")
             elif s.where is AccumulatorScope.COLUMN:
                 row = self.row_size()
-                self.out.line(f"{s.name} = at({s.partial}, start // grain * {row})")
+                self.out.line(f"{s.name} = at({s.partial}, start // block_size * {row})")
                 with self.out.block(f"for j in range({row}):"):
                     self.out.line(f"{s.name}[j] = {initial(s.monoid, s.dtype)}")
         for access in self.scratch():
-            self.out.line(f"{access.name}r = at({access.name}, start // grain * {self.row_size()})")
+            self.out.line(f"{access.name}r = at({access.name}, start // block_size * {self.row_size()})")
 
     def row_size(self) -> str:
         return self.kernel.inner[0] if len(self.kernel.inner) == 1 else "row"
@@ -129,10 +129,10 @@ class _Main:
                     found.setdefault(s.access.name, s.access)
         return list(found.values())
 
-    def close_chunk(self) -> None:
+    def close_block(self) -> None:
         for s in self.accumulators:
             if s.where is AccumulatorScope.BLOCK:
-                self.out.line(f"{s.partial}[start // grain] = {s.name}")
+                self.out.line(f"{s.partial}[start // block_size] = {s.name}")
 
     def row(self) -> None:
         """One row: its place in the outer axes, its pointers, its sweeps."""
@@ -185,12 +185,12 @@ class _Main:
                 for s in sweep.body:
                     place.statement(s)
             return
-        with self.out.block(f"for b in range({first}, {last}, {BLOCK}):"):
+        with self.out.block(f"for b in range({first}, {last}, {SUM_BLOCK}):"):
             self.fetch({a: f"prefetch({a.name}r, {a.outer[0]} + f)" for a in ahead}, last, "of the next row")
             self.fetch({a: f"prefetch_beside({a.name}, f + {FAR})" for a in self.streamed_past(sweep)}, last, "two blocks on")
             for s in sums:
                 self.out.line(f"{lane_name(s)} = {typed(0, lane_dtype(s))}")
-            with self.out.block(f"for {self.columns[-1]} in range(b, min(b + {BLOCK}, {last})):"):
+            with self.out.block(f"for {self.columns[-1]} in range(b, min(b + {SUM_BLOCK}, {last})):"):
                 for s in sweep.body:
                     place.statement(s)
             for s in sums:
@@ -206,7 +206,7 @@ class _Main:
     def fetch(self, lines: Mapping[Access, str], last: str, note: str) -> None:
         """Start loading a block's worth of each access early: the CPU's own prefetcher stops where a page does."""
         for size in sorted({a.dtype.itemsize for a in lines}):
-            with self.out.block(f"for f in range(b, min(b + {BLOCK}, {last}), {CACHE_LINE // size}):"):
+            with self.out.block(f"for f in range(b, min(b + {SUM_BLOCK}, {last}), {CACHE_LINE // size}):"):
                 for a, line in lines.items():
                     if a.dtype.itemsize == size:
                         self.out.line(line, note)
@@ -220,7 +220,7 @@ def _emit_epilogue(kernel: Kernel) -> Source:
     params: tuple[KernelParameter, ...] = epilogue.params
     columns = tuple(f"j{k}" for k in range(len(kernel.inner))) if len(kernel.inner) > 1 else ("j",)
     with out.block(f"def epilogue({', '.join([*(p.name for p in params), 'start', 'stop'])}):"):
-        _merge_chunks(out, [s for s in epilogue.merges if s.where is AccumulatorScope.BLOCK])
+        _merge_blocks(out, [s for s in epilogue.merges if s.where is AccumulatorScope.BLOCK])
         _merge_columns(out, [s for s in epilogue.merges if s.where is not AccumulatorScope.BLOCK], epilogue.inner)
         top = Body(out, (), (), False)
         for statement in epilogue.scalars:
@@ -232,11 +232,11 @@ def _emit_epilogue(kernel: Kernel) -> Source:
     return out.source(params)
 
 
-def _merge_chunks(out: Emitter, merges: Sequence[Accumulate]) -> None:
-    """One number per chunk: all partial results in the same loops, which are most of what there is to compile."""
+def _merge_blocks(out: Emitter, merges: Sequence[Accumulate]) -> None:
+    """One number per block: all partial results in the same loops, which are most of what there is to compile."""
     if not merges:
         return
-    out.line("m = chunks", "merge in a fixed tree")
+    out.line("m = blocks", "merge in a fixed tree")
     with out.block("while m > 1:"):
         out.line("h = (m + 1) // 2")
         with out.block("for k in range(m - h):"):
@@ -250,9 +250,9 @@ def _merge_chunks(out: Emitter, merges: Sequence[Accumulate]) -> None:
 
 
 def _merge_columns(out: Emitter, merges: Sequence[Accumulate], row: str) -> None:
-    """One row per chunk, likewise, but few rows in a loop: at the same place of a page they share lines of the cache."""
+    """One row per block, likewise, but few rows in a loop: at the same place of a page they share lines of the cache."""
     for first in range(0, len(merges), MERGED_ROWS):
-        with out.block("for k in range(1, chunks):", "merge in a fixed order"), out.block(f"for j in range({row}):"):
+        with out.block("for k in range(1, blocks):", "merge in a fixed order"), out.block(f"for j in range({row}):"):
             for s in merges[first : first + MERGED_ROWS]:
                 target = f"{s.partial}[j]"
                 other = f"{s.partial}[k * {row} + j]"

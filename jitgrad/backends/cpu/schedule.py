@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
 from dataclasses import replace
 from math import prod
 
 from jitgrad.backends.llvm.tile_sizes import LANES, LEAST_BYTES, SHORT_ROW
 from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.lowering.kernel_ir import KernelForm, Schedule
-from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.compiler.lowering.loop_nest import LoopNest, OperandAccess
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.eager.buffer_pool import ALIGNMENT
@@ -23,8 +21,8 @@ def cpu_tuning() -> Tuning:
     return replace(default, max_column_blocks=min(default.max_merged_blocks, most))
 
 
-def schedule(nest: LoopNest, unread: Collection[int], tuning: Tuning) -> Schedule:
-    """How the CPU runs ``nest``, decided by sizes, strides and ops alone; nothing reads ``unread`` (ids) after it."""
+def schedule(nest: LoopNest, tuning: Tuning) -> Schedule:
+    """How the CPU runs ``nest``, decided by sizes, strides and ops alone."""
     transposed: tuple[str, ...] = ()
     if runs_across_memory(nest, tuning):
         form = KernelForm.VECTORIZED_ROWS
@@ -33,7 +31,7 @@ def schedule(nest: LoopNest, unread: Collection[int], tuning: Tuning) -> Schedul
     else:
         form = KernelForm.SHORT_ROWS if has_short_rows(nest, tuning) else KernelForm.ROWS
     iterations, block_size = iterations_and_block(nest, form, tuning)
-    streamed = nontemporal_results(nest, unread, tuning) if form is KernelForm.ROWS else frozenset()
+    streamed = nontemporal_results(nest, tuning) if form is KernelForm.ROWS else frozenset()
     return Schedule(form, iterations, block_size, transposed, streamed)
 
 
@@ -42,9 +40,9 @@ def has_short_rows(nest: LoopNest, tuning: Tuning) -> bool:
     if len(nest.outer_sizes) != 1 or len(nest.inner_sizes) != 1 or nest.outer_sizes[0] < LANES:
         return False
     (axis,), (n,), order = nest.inner_axes, nest.inner_sizes, nest.group.schedule
-    sizes = [a.value.aval.dtype.itemsize for a in nest.windows.values() if a.strides[axis]]
+    sizes = [a.value.aval.dtype.itemsize for a in nest.operands.values() if a.strides[axis]]
     row_bytes = n * max(sizes, default=1)
-    if n > SHORT_ROW or row_bytes > 2 * tuning.vector_bytes or len(nest.windows) > tuning.max_tiles:
+    if n > SHORT_ROW or row_bytes > 2 * tuning.vector_bytes or len(nest.operands) > tuning.max_tiles:
         return False
     costly = any(expensive(node.op) for node in nest.group.nodes)
     if row_bytes >= tuning.vector_bytes:  # then vectors along the row are half full at least: only much work pays
@@ -59,10 +57,10 @@ def operands_to_transpose(nest: LoopNest, tuning: Tuning) -> list[OperandAccess]
         return []
     if min(nest.outer_sizes[-1], nest.inner_sizes[0]) < tuning.min_transposed_length:
         return []
-    in_place = {id(v) for v in nest.in_place.values()}
+    in_place = set(nest.in_place.values())
     across = [
-        a for a in nest.windows.values()
-        if a.location is not None and not a.written and id(a.value) not in in_place
+        a for a in nest.operands.values()
+        if a.layout is not None and not a.written and a.value not in in_place
         and nest.lies_across(a) and a.value.aval.dtype.itemsize >= LEAST_BYTES
     ]  # fmt: skip
     return across if len(across) <= tuning.max_transposed_operands else []
@@ -73,7 +71,7 @@ def runs_across_memory(nest: LoopNest, tuning: Tuning) -> bool:
     if not nest.group.schedule.rows or not nest.outer_sizes or len(nest.inner_sizes) != 1:
         return False
     (element,) = nest.inner_axes
-    wide = [a for a in nest.windows.values() if a.location is not None and a.strides[element]]
+    wide = [a for a in nest.operands.values() if a.layout is not None and a.strides[element]]
     wide = [a for a in wide if any(a.strides[k] for k in nest.outer_axes)]
     return nest.outer_sizes[-1] >= tuning.min_row_lanes and 2 * sum(map(nest.lies_across, wide)) > len(wide)
 
@@ -105,7 +103,7 @@ def _block_elements(nest: LoopNest, elements: int, tuning: Tuning) -> int:
     return min(tuning.max_block, 1 << wanted.bit_length() - 1)
 
 
-def nontemporal_results(nest: LoopNest, unread: Collection[int], tuning: Tuning) -> frozenset[str]:
+def nontemporal_results(nest: LoopNest, tuning: Tuning) -> frozenset[str]:
     """Names of the results that are stored past the caches: large ones that nothing reads again.
 
     An ordinary store into memory that is in no cache reads the line first. A non-temporal store does not
@@ -116,15 +114,13 @@ def nontemporal_results(nest: LoopNest, unread: Collection[int], tuning: Tuning)
     if nest.bytes_moved() < tuning.min_nontemporal_bytes:
         return frozenset()
     names = set[str]()
-    for a in nest.windows.values():
-        if not a.written or id(a.value) not in unread or id(a.value) in nest.in_place:
+    for a in nest.operands.values():
+        if not a.written or a.value not in nest.unread or a.value in nest.in_place:
             continue
-        at, item = a.location, a.value.aval.dtype.itemsize
-        assert at is not None
-        if at.buffer.role is not BufferRole.TEMPORARY or at.buffer.nbytes < tuning.min_nontemporal_result:
+        assert a.layout is not None
+        if not a.layout.aligned or a.value.aval.nbytes < tuning.min_nontemporal_result:
             continue
-        if at.offset % ALIGNMENT:
-            continue
+        item = a.value.aval.dtype.itemsize
         *outside, last = [a.strides[axis] * item for axis in (*nest.outer_axes, *nest.inner_axes)] or [0]
         short = not nest.outer_sizes or prod(nest.inner_sizes) * item <= tuning.max_nontemporal_row
         if short and last == item and not any(step == 0 or step % ALIGNMENT for step in outside):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from jitgrad.backends.codegen.scalar import accumulated, cast
 from jitgrad.backends.codegen.source import Emitter, Source
-from jitgrad.backends.codegen.statements import Body, as_value, chunk_function, fold_statement, index, initial
+from jitgrad.backends.codegen.statements import Body, as_value, block_function, fold_statement, index, initial
 from jitgrad.backends.llvm.tile_sizes import LANES, LEAST_BYTES, SHORT_ROW
 from jitgrad.compiler.lowering.kernel_ir import (
     PER_BLOCK,
@@ -30,7 +30,7 @@ from jitgrad.eager.float16 import compute_dtype
 
 
 def emit_short_rows(kernel: Kernel) -> Source:
-    """Source of the chunk function of ``kernel``, which has one outer axis and one inner axis of at most ``SHORT_ROW``.
+    """Source of the block function of ``kernel``, which has one outer axis and one inner axis of at most ``SHORT_ROW``.
 
     For ``x.sum(axis=1)`` in f32::
 
@@ -95,7 +95,7 @@ class Lanes(Body):
 
 
 class Tiles:
-    """Writes the chunk function."""
+    """Writes the block function."""
 
     rows: tuple[str, ...] = ("(t + k)",)  # the row of lane ``k``
     count = str(LANES)  # of the lanes that loops run over
@@ -152,11 +152,11 @@ class Tiles:
 
     def emit(self) -> Source:
         kernel, out = self.kernel, self.out
-        with chunk_function(out, kernel):
-            self.open_chunk()
+        with block_function(out, kernel):
+            self.open_block()
             self.all_tiles()
             for s in self.of(AccumulatorScope.BLOCK):
-                out.line(f"{s.partial}[start // grain] = {s.name}")
+                out.line(f"{s.partial}[start // block_size] = {s.name}")
         return out.source(kernel.params)
 
     def all_tiles(self) -> None:
@@ -181,8 +181,8 @@ class Tiles:
     def of(self, where: AccumulatorScope) -> list[Accumulate]:
         return [s for s in self.accumulators if s.where is where]
 
-    def open_chunk(self) -> None:
-        """Tiles and lanes, then the accumulators of the chunk."""
+    def open_block(self) -> None:
+        """Tiles and lanes, then the accumulators of the block."""
         for access, tile in self.tiles.items():
             size = LANES * SHORT_ROW if access in self.wide else LANES
             self.out.line(f"{tile} = scratch_{dtype_name(access.dtype)}({size})")
@@ -192,7 +192,7 @@ class Tiles:
         for s in self.of(AccumulatorScope.BLOCK):
             self.out.line(f"{s.name} = {initial(s.monoid, s.dtype)}")
         for s in self.of(AccumulatorScope.COLUMN):
-            self.out.line(f"{s.name} = at({s.partial}, start // grain * {self.size})")
+            self.out.line(f"{s.name} = at({s.partial}, start // block_size * {self.size})")
             with self.out.block(f"for j in range({self.size}):"):
                 self.out.line(f"{s.name}[j] = {initial(s.monoid, s.dtype)}")
 

@@ -8,14 +8,14 @@ over the elements of a row finds them side by side; what lies in order is read a
 from __future__ import annotations
 
 from jitgrad.backends.codegen.source import Emitter, Source
-from jitgrad.backends.codegen.statements import Body, chunk_function, index, row_variables, tile_of_rows
+from jitgrad.backends.codegen.statements import Body, block_function, index, row_variables, tile_of_rows
 from jitgrad.backends.llvm.tile_sizes import LANES
 from jitgrad.compiler.lowering.kernel_ir import Access, Kernel, Load, Schedule, Store, Sweep, overwritten
 from jitgrad.core.aval import dtype_name
 
 
 def emit_tiled_transpose(kernel: Kernel, schedule: Schedule) -> Source:
-    """Source of the chunk function of ``kernel``, which reduces nothing and has one inner axis.
+    """Source of the block function of ``kernel``, which reduces nothing and has one inner axis.
 
     For ``x.T + y`` in f32::
 
@@ -56,7 +56,7 @@ class _Elements(Body):
 
 
 class _TiledTranspose:
-    """Writes the chunk function."""
+    """Writes the block function."""
 
     def __init__(self, kernel: Kernel, schedule: Schedule) -> None:
         self.kernel = kernel
@@ -70,7 +70,7 @@ class _TiledTranspose:
 
     def emit(self) -> Source:
         kernel, out = self.kernel, self.out
-        with chunk_function(out, kernel):
+        with block_function(out, kernel):
             for access in self.transposed:
                 out.line(f"{access.name}t = scratch_{dtype_name(access.dtype)}({LANES * LANES})")
             out.line("t = start")

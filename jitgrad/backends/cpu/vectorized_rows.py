@@ -29,7 +29,7 @@ LANE_BLOCK = 32
 
 
 def emit_vectorized_rows(kernel: Kernel) -> Source:
-    """Source of the chunk function of ``kernel``, which reduces its one inner axis.
+    """Source of the block function of ``kernel``, which reduces its one inner axis.
 
     For ``x.max(axis=1)`` of three axes in f32::
 
@@ -91,8 +91,8 @@ class _Lanewise(Tiles):
     def place(self, columns: tuple[str, ...]) -> Body:
         return _Lanes(self.out, self.rows, columns, self.tiles, self.overwritten)
 
-    def open_chunk(self) -> None:
-        super().open_chunk()
+    def open_block(self) -> None:
+        super().open_block()
         for s in filter(in_blocks, self.accumulators):
             self.out.line(f"{s.name}b = scratch_{dtype_name(lane_dtype(s))}({LANES})")
             self.out.line(f"{s.name}w = scratch_f64({LANES})")

@@ -51,10 +51,10 @@ class SweepOrder:
     """How a group's loops run: the first ``split`` axes are outer (rows), the rest inner; None: any split will do."""
 
     split: int | None = None
-    epilogue: frozenset[int] = frozenset()  # ids of nodes that run once, after all chunks, on merged reductions
-    merged: frozenset[int] = frozenset()  # ids of reductions whose partial results are merged after all chunks
+    epilogue: frozenset[int] = frozenset()  # ids of nodes that run once, after all blocks, on merged reductions
+    merged: frozenset[int] = frozenset()  # ids of reductions whose partial results are merged after all blocks
     rows: frozenset[int] = frozenset()  # ids of reductions over the inner axes, one result per row
-    epilogue_values: frozenset[int] = frozenset()  # ids of values that are known only after all chunks
+    epilogue_values: frozenset[int] = frozenset()  # ids of values that are known only after all blocks
 
 
 @dataclass(frozen=True, eq=False, slots=True)

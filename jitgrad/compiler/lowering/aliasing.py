@@ -11,7 +11,7 @@ def can_alias(node: TraceNode, source: Value, out: Value) -> bool:
     """Whether the fused ``node`` may write ``out`` into the memory of its input ``source``.
 
     Every element must be read where and before it is written: one access pattern for both, the same dtype and shape,
-    no sweep that reads again after the sweep that writes, and no single number that all chunks read.
+    no sweep that reads again after the sweep that writes, and no single number that all blocks read.
     """
     group: Group = node.attr("group")
     body: Graph = node.attr("body")
@@ -25,7 +25,7 @@ def can_alias(node: TraceNode, source: Value, out: Value) -> bool:
     epilogue, merged = group.schedule.epilogue, group.schedule.merged
     late = id(maker) in epilogue or id(maker) in merged
     loops = set(writes) - {NONE}
-    split = group.schedule.split or len(group.sizes)  # without a split, every chunk computes what has no loop again
+    split = group.schedule.split or len(group.sizes)  # without a split, every block computes what has no loop again
     if not late and loops != set(range(len(group.sizes))) and loops != set(range(split)):
         return False
     for reader in group.nodes:

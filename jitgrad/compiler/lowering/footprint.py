@@ -1,52 +1,55 @@
-"""Where in memory each unit of a kernel's work reads and writes: what decides whether steps can go row by row together."""
+"""The memory that each iteration of a kernel reads and writes, from which row blocking follows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
-from jitgrad.compiler.lowering.layout import Buffer
-from jitgrad.compiler.lowering.loop_nest import LoopNest
+from jitgrad.compiler.lowering.loop_nest import LoopNest, Slot
 
-BufferOffset = tuple[Buffer, int]
+_Base = TypeVar("_Base")
+_OtherBase = TypeVar("_OtherBase")
 
 
-class Footprint(NamedTuple):
-    """What unit ``u`` touches: ``extent`` bytes from ``place + low + u * step`` on; ``step`` 0 is the same for all."""
+class Footprint(NamedTuple, Generic[_Base]):
+    """The bytes that one operand makes a kernel touch.
 
-    place: BufferOffset
+    Iteration ``k`` touches ``extent`` bytes from ``base + low + k * step`` on. A ``step`` of 0 means that all iterations
+    touch the same bytes.
+    """
+
+    base: _Base
     low: int
     step: int
     extent: int
     written: bool
 
-    def moved(self, where: Callable[[BufferOffset], BufferOffset]) -> Footprint:
-        return Footprint(where(self.place), self.low, self.step, self.extent, self.written)
+    def at(self, base: _OtherBase) -> Footprint[_OtherBase]:
+        """The same bytes relative to another base."""
+        return Footprint(base, self.low, self.step, self.extent, self.written)
 
-    def of_rows(self, units: int) -> Footprint:
-        """The same for rows of ``units`` units each."""
-        across = (units - 1) * self.step
-        return self._replace(low=self.low + min(0, across), step=units * self.step, extent=self.extent + abs(across))
+    def of_rows(self, iterations: int) -> Footprint[_Base]:
+        """The footprint of rows that are ``iterations`` iterations each."""
+        across = (iterations - 1) * self.step
+        low, extent = self.low + min(0, across), self.extent + abs(across)
+        return Footprint(self.base, low, iterations * self.step, extent, self.written)
 
 
-def footprints(frame: LoopNest) -> tuple[Footprint, ...] | None:
-    """What the units of a kernel (rows, or elements of a flat loop) touch; None if they are no single axis.
+def footprints(nest: LoopNest) -> tuple[Footprint[Slot], ...] | None:
+    """The footprints of a kernel's iterations (rows, or elements of a flat loop); None if they run along several axes.
 
-    The caller knows whether they are independent: a kernel with an epilogue, or scratch memory for chunks, has units that
-    are not.
+    They say nothing about a kernel whose iterations depend on each other: one with an epilogue or scratch memory.
     """
-    if len(frame.outer_sizes) > 1 or len(frame.inner_sizes) > 1 and not frame.outer_sizes:
+    if len(nest.outer_sizes) > 1 or len(nest.inner_sizes) > 1 and not nest.outer_sizes:
         return None
-    units, inner = (frame.outer_axes, frame.inner_axes) if frame.outer_sizes else (frame.inner_axes, [])
-    sizes = dict(zip(frame.inner_axes, frame.inner_sizes, strict=True))
-    found: dict[Footprint, None] = {}
-    for window in frame.windows.values():
-        if window.location is None:
+    iterated, inner = (nest.outer_axes, nest.inner_axes) if nest.outer_sizes else (nest.inner_axes, [])
+    sizes = dict(zip(nest.inner_axes, nest.inner_sizes, strict=True))
+    footprints: dict[Footprint[Slot], None] = {}  # in order
+    for operand in nest.operands.values():
+        if operand.layout is None:
             continue
-        item = window.value.aval.dtype.itemsize
-        ends = [window.strides[axis] * (sizes[axis] - 1) * item for axis in inner]
+        item = operand.value.aval.dtype.itemsize
+        ends = [operand.strides[axis] * (sizes[axis] - 1) * item for axis in inner]
         low, high = sum(min(0, end) for end in ends), sum(max(0, end) for end in ends)
-        step = window.strides[units[0]] * item if units else 0
-        place = (window.location.buffer, window.location.offset)
-        found[Footprint(place, low, step, high - low + item, window.written)] = None
-    return tuple(found)
+        step = operand.strides[iterated[0]] * item if iterated else 0
+        footprints[Footprint(Slot(operand.layout.slot), low, step, high - low + item, operand.written)] = None
+    return tuple(footprints)

@@ -2,7 +2,7 @@
 
 A kernel runs over ``outer x inner`` axes. For every row (a point of the outer axes) it runs its sweeps one after the
 other, each a loop over the inner axes; between them stand the row's own statements. What is reduced over a row is a
-scalar in the next sweep. What is reduced over the rows (or over everything) is accumulated per chunk of rows and merged
+scalar in the next sweep. What is reduced over the rows (or over everything) is accumulated per block of rows and merged
 by the kernel's epilogue, which runs once.
 """
 
@@ -15,7 +15,6 @@ from enum import Enum
 from jitgrad.core.aval import Dtype
 from jitgrad.core.ir import TraceNode
 from jitgrad.core.monoid import Monoid
-from jitgrad.core.origin import Origin
 
 
 class Scope(Enum):
@@ -80,9 +79,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Accumulate:
-    """Fold ``local`` into the accumulator ``name`` with ``monoid``.
-
-    """
+    """Fold ``local`` into the accumulator ``name`` with ``monoid``."""
 
     name: str
     where: AccumulatorScope
@@ -92,7 +89,7 @@ class Accumulate:
     dtype: Dtype  # of the accumulator
     result: Dtype  # of the reduction's result
     note: str
-    partial: str = ""  # parameter that receives the chunk's partial result
+    partial: str = ""  # parameter that receives the block's partial result
 
 
 Statement = Load | Compute | Store | Accumulate
@@ -139,7 +136,7 @@ class KernelParameter:
 
 @dataclass(frozen=True, slots=True)
 class Epilogue:
-    """What runs once after all chunks: merge the partial results, then scalar and column statements."""
+    """What runs once after all blocks: merge the partial results, then scalar and column statements."""
 
     params: tuple[KernelParameter, ...]
     merges: tuple[Accumulate, ...]
@@ -154,13 +151,12 @@ class Kernel:
 
     name: str
     params: tuple[KernelParameter, ...]
-    outer: tuple[str, ...]  # names of the size parameters; empty: a flat loop over chunks of ``inner[0]``
+    outer: tuple[str, ...]  # names of the size parameters; empty: a flat loop over blocks of ``inner[0]``
     inner: tuple[str, ...]
     prologue: tuple[Statement, ...]
     sweeps: tuple[Sweep, ...]
     epilogue: Epilogue | None
     ops: tuple[str, ...] = ()
-    origins: tuple[Origin, ...] = ()
 
 
 class KernelForm(Enum):

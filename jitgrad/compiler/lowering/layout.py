@@ -1,4 +1,4 @@
-"""Where values live: buffers of a program, and strided windows into them."""
+"""Buffers of a program, strided windows into them, and what kernels depend on of these windows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from jitgrad.core.aval import Aval, Shape
 from jitgrad.core.ir import TraceNode
+from jitgrad.eager.buffer_pool import ALIGNMENT, SMALL
 
 
 class BufferRole(Enum):
@@ -28,6 +29,10 @@ class Buffer:
     label: str = ""
 
 
+BufferOffset = tuple[Buffer, int]  # an address: ``int`` bytes from the start of the buffer on
+ArgSlot = int | BufferOffset  # one entry of a launch's argument table
+
+
 class Location(NamedTuple):
     """A strided window into a buffer: ``offset`` in bytes, ``strides`` in elements, as many as the value has axes."""
 
@@ -37,6 +42,30 @@ class Location(NamedTuple):
 
     def is_contiguous(self, shape: Shape) -> bool:
         return self.strides == row_major(shape)
+
+
+class OperandLayout(NamedTuple):
+    """The part of an operand's location that a kernel depends on.
+
+    Attributes:
+        slot: the number of the first operand with the same address.
+        strides: in elements.
+        aligned: for a result: whether it starts at a cache line of memory that the program allocates.
+    """
+
+    slot: int
+    strides: tuple[int, ...]
+    aligned: bool
+
+
+def operand_layouts(reads: Sequence[Location], writes: Sequence[Location]) -> tuple[OperandLayout, ...]:
+    """The layouts of a kernel's operands, and of its results after them."""
+    first: dict[BufferOffset, int] = {}
+    layouts = []
+    for k, (buffer, offset, strides) in enumerate((*reads, *writes)):
+        own = k >= len(reads) and buffer.role is BufferRole.TEMPORARY and buffer.nbytes >= SMALL
+        layouts.append(OperandLayout(first.setdefault((buffer, offset), k), strides, own and offset % ALIGNMENT == 0))
+    return tuple(layouts)
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:
@@ -49,7 +78,7 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def view_location(node: TraceNode, source: Location, aval: Aval) -> Location | None:
-    """Where the result of a movement ``node`` lies in its operand's memory; None if it must be copied."""
+    """The location of the result of a movement ``node`` in its operand's memory; None if it must be copied."""
     name, strides, itemsize = node.op.name, source.strides, aval.dtype.itemsize
     shape = node.out.aval.shape
     if name == "broadcast_to":

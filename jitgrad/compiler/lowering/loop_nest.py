@@ -1,29 +1,38 @@
-"""The loops of a fused group: axes collapsed, buffers turned into accesses, values sorted into levels."""
+"""The loops of a fused group: collapsed axes, the strides of every operand, and the scope of every value."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from math import prod
+from typing import NamedTuple
 
-from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions
+from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions, Read
 from jitgrad.compiler.fusion.group import Group
 from jitgrad.compiler.lowering.kernel_ir import Access, KernelForm, KernelParameter, Schedule, Scope
-from jitgrad.compiler.lowering.layout import Buffer, Location, row_major
+from jitgrad.compiler.lowering.layout import OperandLayout, row_major
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import Graph, TraceNode, Value
 from jitgrad.core.op import Kind
 
-ArgSlot = int | tuple[Buffer, int]
+
+class Slot(NamedTuple):
+    """An address that is known when memory is planned: that of an operand or result, by its number, or of scratch."""
+
+    number: int
+    scratch: bool = False
+
+
+KernelArg = int | Slot
 
 
 @dataclass(slots=True, eq=False)
 class OperandAccess:
-    """An access in the making: its location's strides over the group's axes."""
+    """The way in which the loops walk one operand, result or iota, which has no layout."""
 
     name: str
     value: Value
-    location: Location | None
+    layout: OperandLayout | None
     strides: tuple[int, ...]  # per group axis, in elements
     written: bool = False
     access: Access | None = None
@@ -31,94 +40,119 @@ class OperandAccess:
 
 @dataclass(slots=True)
 class ArgTable:
-    """Parameters and the words that go with them."""
+    """The parameters of a kernel and the arguments of its launch."""
 
     params: list[KernelParameter] = field(default_factory=list)
-    words: list[ArgSlot] = field(default_factory=list)
-    names: dict[str, int] = field(default_factory=dict)
+    args: list[KernelArg] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
 
-    def add(self, name: str, kind: str, word: ArgSlot, note: str = "") -> str:
+    def add(self, name: str, kind: str, arg: KernelArg, note: str = "") -> str:
         if name not in self.names:
-            self.names[name] = len(self.params)
+            self.names.add(name)
             self.params.append(KernelParameter(name, kind, note))
-            self.words.append(word)
+            self.args.append(arg)
         return name
 
 
 class LoopNest:
-    """The loops of one group, its operands, and the `Scope` of every value."""
+    """The loops of one group, its operands, and the `Scope` of every value.
 
-    def __init__(self, node: TraceNode, locate: Callable[[Value], Location], in_place: dict[int, Value]) -> None:
+    Attributes:
+        in_place: results that take the memory of an input, and that input.
+        unread: results that nothing reads after the kernel.
+        operands: accesses of the values that are read and written, by the axes they run along, and of iota nodes.
+        sweep: the number of sweeps that must be over before a value is known.
+    """
+
+    def __init__(
+        self,
+        node: TraceNode,
+        layouts: Mapping[Value, OperandLayout],
+        in_place: Mapping[Value, Value],
+        unread: Collection[Value],
+    ) -> None:
         self.group: Group = node.attr("group")
         self.body: Graph = node.attr("body")
-        self.locate = locate
-        self.in_place = in_place  # id of an output -> the input whose memory it takes
+        self.layouts = layouts
+        self.in_place = in_place
+        self.unread = unread
         self.definitions = Definitions(self.body)
-        self.outputs = {id(v): v for v in self.body.outputs if isinstance(v, Value)}
+        self.results = {v: None for v in self.body.outputs if isinstance(v, Value)}
         self.table = ArgTable()
-        self.windows: dict[tuple[int, AxisMap], OperandAccess] = {}
-        self.level: dict[int, int] = {}
-        self.kind: dict[int, Scope] = {}
-        self.split = self.group.schedule.split
-        self.computed = {id(node.out) for node in self.group.nodes}
-        self.counter = 0
-        self.prepare()
-        self.name_windows()
-        self.classify()
+        self.operands: dict[tuple[Value | TraceNode, AxisMap], OperandAccess] = {}
+        self.sweep: dict[Value, int] = {}
+        self.scope: dict[Value, Scope] = {}
+        self._local_count = 0
+        self._add_operands()
+        self._collapse_axes()
+        self._name_operands()
+        self._classify_values()
 
     def apply(self, schedule: Schedule) -> None:
         """Give every operand its access, which depends on the schedule: which stride is 1 in the loops that run."""
-        self.vectorize_rows = schedule.form is KernelForm.VECTORIZED_ROWS
-        for window in self.windows.values():
-            window.access = self.access(window, window.name in schedule.transposed)
+        vectorized = schedule.form is KernelForm.VECTORIZED_ROWS
+        for operand in self.operands.values():
+            lanes = self.outer_axes[-1] if vectorized else None
+            operand.access = self._access(operand, operand.name in schedule.transposed, lanes)
+
+    def producer(self, value: Value) -> TraceNode:
+        """The node of the body that computes ``value``."""
+        node = self.body.producer(value)
+        assert node is not None
+        return node
+
+    def reads(self, node: TraceNode) -> list[tuple[Read, AxisMap]]:
+        """For every operand of ``node``: the read, and the axis of each dimension of its root."""
+        return self.group.operand_maps(node, self.definitions)
+
+    def result_operand(self, value: Value) -> OperandAccess:
+        """The access that writes ``value``."""
+        return self.operands[value, self.group.out_map(self.producer(value))]
 
     # --- axes ----------------------------------------------------------------------------------------------------
 
-    def prepare(self) -> None:
-        """Windows for everything read and written, then the collapsed loop axes."""
+    def _add_operands(self) -> None:
+        computed = {node.out for node in self.group.nodes}
         for node in self.group.nodes:
-            for read, axes in self.group.operand_maps(node, self.definitions):
-                if isinstance(read.root, Value) and id(read.root) not in self.computed:
-                    self.window(read.root, axes, self.locate(read.root))
+            for read, axes in self.reads(node):
+                if isinstance(read.root, Value) and read.root not in computed:
+                    self._add_operand(read.root, axes)
             if node.op.kind is Kind.INDEX:
-                self.iota(node)
+                self._add_iota(node)
         for node in self.group.nodes:
-            if id(node.out) in self.outputs:
-                window = self.window(node.out, self.group.out_map(node), self.locate(node.out))
-                window.written = True
-        self.collapse()
+            if node.out in self.results:
+                self._add_operand(node.out, self.group.out_map(node)).written = True
 
-    def window(self, value: Value, axes: AxisMap, location: Location) -> OperandAccess:
-        key = (id(value), axes)
-        if key not in self.windows:
-            strides = [0] * len(self.group.sizes)
-            for k, axis in enumerate(axes):
-                if axis != NONE:
-                    strides[axis] += location.strides[k]
-            self.windows[key] = OperandAccess("", value, location, tuple(strides))
-        return self.windows[key]
+    def _add_operand(self, value: Value, axes: AxisMap) -> OperandAccess:
+        if (value, axes) not in self.operands:
+            layout = self.layouts[value]
+            strides = self._along_group(axes, layout.strides)
+            self.operands[value, axes] = OperandAccess("", value, layout, strides)
+        return self.operands[value, axes]
 
-    def iota(self, node: TraceNode) -> None:
-        axes = self.group.out_map(node)
-        along = node.attr("axis")
-        shape = node.out.aval.shape
-        own = row_major(shape) if along is None else tuple(int(k == along) for k in range(len(shape)))
-        strides = [0] * len(self.group.sizes)
+    def _add_iota(self, node: TraceNode) -> None:
+        """An access without memory, by the node: its result may be written and have an access too."""
+        axes, along, shape = self.group.out_map(node), node.attr("axis"), node.out.aval.shape
+        strides = row_major(shape) if along is None else tuple(int(k == along) for k in range(len(shape)))
+        self.operands[node, axes] = OperandAccess("", node.out, None, self._along_group(axes, strides))
+
+    def _along_group(self, axes: AxisMap, strides: tuple[int, ...]) -> tuple[int, ...]:
+        """``strides`` of a value's dimensions, which run along ``axes``, as strides of the group's axes."""
+        steps = [0] * len(self.group.sizes)
         for k, axis in enumerate(axes):
             if axis != NONE:
-                strides[axis] += own[k]
-        self.windows[id(node), axes] = OperandAccess("", node.out, None, tuple(strides))  # its result may have one, too
+                steps[axis] += strides[k]
+        return tuple(steps)
 
-    def collapse(self) -> None:
-        """Join neighbouring axes that every window walks as one; then decide which run outside."""
-        sizes = self.group.sizes
+    def _collapse_axes(self) -> None:
+        """Join neighbouring axes that every operand walks as one; then decide which are outer."""
+        sizes, split = self.group.sizes, self.group.schedule.split
         joined: list[list[int]] = []
         for axis in range(len(sizes)):
-            if joined and axis != self.split and self._walks_on(joined[-1][-1], axis):
+            if joined and axis != split and self._walks_on(joined[-1][-1], axis):
                 joined[-1].append(axis)
             else:
                 joined.append([axis])
-        split = self.split
         if split is None:
             outer, inner = joined[:-1], joined[-1:]
         else:
@@ -134,87 +168,86 @@ class LoopNest:
 
     def _walks_on(self, a: int, b: int) -> bool:
         n = self.group.sizes[b]
-        return all(w.strides[a] == w.strides[b] * n for w in self.windows.values())
+        return all(operand.strides[a] == operand.strides[b] * n for operand in self.operands.values())
 
     # --- parameters ----------------------------------------------------------------------------------------------
 
-    def name_windows(self) -> None:
-        """Pointer parameters (one per buffer position), then sizes; `apply` adds the strides that are no constant."""
+    def _name_operands(self) -> None:
+        """Pointer parameters (one per address), then sizes; `apply` adds the strides that are no constant."""
         ins = outs = 0
-        shared = {id(source): out for out, source in self._in_place_pairs()}
-        for window in self.windows.values():
-            if window.location is None:
-                self.counter += 1
-                window.name = f"i{self.counter}"
+        overwriting = {source: out for out, source in self.in_place.items() if out in self.results}
+        for operand in self.operands.values():
+            if operand.layout is None:
+                operand.name = self.new_local("i")
                 continue
-            if not window.written and id(window.value) in shared:
+            if not operand.written and operand.value in overwriting:
                 continue
-            kind = dtype_name(window.value.aval.dtype) + "*"
-            word = (window.location.buffer, window.location.offset)
-            if window.written:
-                window.name, outs = f"y{outs}", outs + 1
+            if operand.written:
+                operand.name, outs = f"y{outs}", outs + 1
             else:
-                window.name, ins = f"x{ins}", ins + 1
-            self.table.add(window.name, kind, word, str(window.value.aval))
-        for window in self.windows.values():
-            if not window.name:
-                out = shared[id(window.value)]
-                window.name = next(w.name for w in self.windows.values() if w.written and w.value is out)
-        for name, size in zip(self.outer_names[1:], self.outer_sizes[1:], strict=True):
-            self.table.add(name, "i64", size)
-        for name, size in zip(self.inner_names, self.inner_sizes, strict=True):
+                operand.name, ins = f"x{ins}", ins + 1
+            kind, slot = dtype_name(operand.value.aval.dtype) + "*", Slot(operand.layout.slot)
+            self.table.add(operand.name, kind, slot, str(operand.value.aval))
+        for operand in self.operands.values():
+            if not operand.name:
+                operand.name = self.result_operand(overwriting[operand.value]).name
+        sizes = (*self.outer_sizes[1:], *self.inner_sizes)
+        for name, size in zip((*self.outer_names[1:], *self.inner_names), sizes, strict=True):
             self.table.add(name, "i64", size)
 
-    def _in_place_pairs(self) -> list[tuple[Value, Value]]:
-        return [(self.outputs[key], source) for key, source in self.in_place.items() if key in self.outputs]
+    def _access(self, operand: OperandAccess, transposed: bool, lanes: int | None) -> Access:
+        """``transposed``: its rows are read as columns. ``lanes``: the axis along which vectors run, if not the inner."""
 
-    def access(self, window: OperandAccess, transposed: bool) -> Access:
         def stride(axis: int, letter: str, position: int) -> str:
-            step = window.strides[axis]
+            step = operand.strides[axis]
             if step == 0:
                 return "0"
-            per_row = not any(window.strides[k] for k in self.inner_axes)
-            lanes = transposed or (self.vectorize_rows and axis == self.outer_axes[-1])
-            if step == 1 and (letter == "inner" or per_row or lanes):
+            per_row = not any(operand.strides[k] for k in self.inner_axes)
+            if step == 1 and (letter == "i" or per_row or transposed or axis == lanes):
                 return "1"
-            if letter == "outer" and not per_row and len(self.inner_names) == 1 and step == self.inner_sizes[0]:
-                return self.inner_names[0]  # rows lie one after the other
-            return self.table.add(f"{window.name}_{letter[0]}{position}", "i64", step)
+            if letter == "o" and not per_row and len(self.inner_names) == 1 and step == self.inner_sizes[0]:
+                return self.inner_names[0]  # rows follow each other
+            return self.table.add(f"{operand.name}_{letter}{position}", "i64", step)
 
-        outer = tuple(stride(axis, "outer", k) for k, axis in enumerate(self.outer_axes))
-        inner = tuple(stride(axis, "inner", k) for k, axis in enumerate(self.inner_axes))
-        return Access(window.name, window.value.aval.dtype, outer, inner, index=window.location is None)
+        outer = tuple(stride(axis, "o", k) for k, axis in enumerate(self.outer_axes))
+        inner = tuple(stride(axis, "i", k) for k, axis in enumerate(self.inner_axes))
+        return Access(operand.name, operand.value.aval.dtype, outer, inner, index=operand.layout is None)
 
-    # --- classification ------------------------------------------------------------------------------------------
+    # --- scopes --------------------------------------------------------------------------------------------------
 
-    def axes_kind(self, axes: AxisMap) -> Scope:
+    def scope_of(self, axes: AxisMap) -> Scope:
+        """The scope of a value that runs along ``axes``."""
         along = set(axes) - {NONE}
         if along & self.inner_members:
             return Scope.ELEMENT
         return Scope.ROW if along else Scope.SCALAR
 
-    def classify(self) -> None:
-        """Kind and level of every computed value. The level counts the sweeps that must be over before."""
-        schedule = self.group.schedule
+    def has_columns(self, node: TraceNode) -> bool:
+        """Whether the result of ``node``, computed after all blocks, has elements and is not one number."""
+        return any(self.scope_of((axis,)) is Scope.ELEMENT for axis in self.group.out_map(node))
+
+    def _classify_values(self) -> None:
+        order = self.group.schedule
         for node in self.group.nodes:
-            key = id(node.out)
-            operands = [self.level.get(id(read.root), 0) for read, _ in self.group.operand_maps(node, self.definitions)]
-            level = max(operands, default=0)
-            if id(node) in schedule.epilogue or id(node) in schedule.merged:
-                self.kind[key], self.level[key] = Scope.EPILOGUE, level
-                continue
-            self.kind[key] = self.axes_kind(self.group.out_map(node))
-            self.level[key] = level + (id(node) in schedule.rows)
+            sweeps = [self.sweep.get(read.root, 0) for read, _ in self.reads(node) if isinstance(read.root, Value)]
+            last = max(sweeps, default=0)
+            if id(node) in order.epilogue or id(node) in order.merged:
+                self.scope[node.out], self.sweep[node.out] = Scope.EPILOGUE, last
+            else:
+                self.scope[node.out] = self.scope_of(self.group.out_map(node))
+                self.sweep[node.out] = last + (id(node) in order.rows)
+
+    # --- questions of schedules and of lowering ---------------------------------------------------------------------
 
     def bytes_moved(self) -> int:
-        """Bytes of everything that is read and written, each buffer once."""
-        seen = {(w.location.buffer, w.location.offset): w.value.aval.nbytes for w in self.windows.values() if w.location}
-        return sum(seen.values())
+        """Bytes of everything that is read and written, each address once."""
+        sizes = {a.layout.slot: a.value.aval.nbytes for a in self.operands.values() if a.layout is not None}
+        return sum(sizes.values())
+
+    def lies_across(self, operand: OperandAccess) -> bool:
+        """Whether elements of neighbouring rows are neighbours in memory, and elements of a row are not."""
+        return operand.strides[self.outer_axes[-1]] == 1 and operand.strides[self.inner_axes[0]] not in (0, 1)
 
     def new_local(self, letter: str) -> str:
-        self.counter += 1
-        return f"{letter}{self.counter}"
-
-    def lies_across(self, window: OperandAccess) -> bool:
-        """Whether elements of neighbouring rows lie side by side in memory, and those of a row do not."""
-        return window.strides[self.outer_axes[-1]] == 1 and window.strides[self.inner_axes[0]] not in (0, 1)
+        self._local_count += 1
+        return f"{letter}{self._local_count}"

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from jitgrad.compiler.lowering.footprint import BufferOffset, Footprint
-from jitgrad.compiler.lowering.layout import Location
-from jitgrad.compiler.lowering.loop_nest import ArgSlot
+from jitgrad.compiler.lowering.footprint import Footprint
+from jitgrad.compiler.lowering.layout import ArgSlot, BufferOffset, Location
 from jitgrad.compiler.plan import OpStep
 from jitgrad.core.aval import Dtype
 from jitgrad.runtime.executor import instruction_loop
@@ -84,7 +83,7 @@ class Gemm:
         return prod(self.sizes)
 
     @property
-    def row_footprints(self) -> tuple[Footprint, ...] | None:
+    def row_footprints(self) -> tuple[Footprint[BufferOffset], ...] | None:
         """The memory that a row of the product touches; None for a batch, and where rows of the left are columns."""
         if self.batch.length != 1 or self.left.transposed:
             return None

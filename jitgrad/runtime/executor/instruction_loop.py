@@ -41,7 +41,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_control_code
-from jitgrad.compiler.lowering.loop_nest import ArgSlot
+from jitgrad.compiler.lowering.layout import ArgSlot
 
 KERNEL, SGEMM, DGEMM, CALL, ROW_BLOCKS, RELOCATE = range(6)
 INSTRUCTION_WORDS = 8

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.base import CompiledKernel
-from jitgrad.compiler.lowering.layout import Buffer
-from jitgrad.compiler.lowering.loop_nest import ArgSlot
-from jitgrad.compiler.lowering.lower import Lowered
+from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
+from jitgrad.compiler.plan import KernelStep
 from jitgrad.runtime.executor import instruction_loop
 from jitgrad.runtime.executor.blas import find_blas
 from jitgrad.runtime.executor.gemm import Gemm, blas_instruction
@@ -38,13 +37,13 @@ class InstructionTable:
         self._candidates: list[Candidate] = []
 
     def kernel(
-        self, lowered: Lowered, kernel: CompiledKernel, args: Sequence[ArgSlot], epilogue_args: Sequence[ArgSlot]
+        self, step: KernelStep, kernel: CompiledKernel, args: Sequence[ArgSlot], epilogue_args: Sequence[ArgSlot]
     ) -> None:
         """Launch a kernel, then its epilogue."""
-        iterations, block_size = lowered.schedule.iterations, lowered.schedule.block_size
+        iterations, block_size = step.lowered.schedule.iterations, step.lowered.schedule.block_size
         launch = Instruction(instruction_loop.KERNEL, kernel.main_code, args, iterations, block_size)
         small = iterations <= MAX_BLOCKS * block_size
-        self._add(launch, Candidate(iterations, lowered.spans if small else None))
+        self._add(launch, Candidate(iterations, step.footprints if small else None))
         if kernel.epilogue is not None:
             self.add(Instruction(instruction_loop.CALL, kernel.epilogue_code, epilogue_args))
 
@@ -123,7 +122,7 @@ class InstructionTable:
         addresses: dict[Buffer, int] = {}
         for candidate in self._candidates:
             for footprint in candidate.footprints or ():
-                buffer = footprint.place[0]
+                buffer = footprint.base[0]
                 if buffer not in addresses:
                     region, offset = self._base((buffer, 0))
                     addresses[buffer] = region * _REGION + offset

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from jitgrad.compiler.lowering.footprint import Footprint
-from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.compiler.lowering.layout import Buffer, BufferOffset
 
 MIN_BLOCK_ROWS = 32  # products of fewer than 16 rows are slow
 MAX_WORK = 1 << 21  # multiplications: a larger product shares its work better by itself
@@ -29,7 +29,7 @@ class Candidate:
     """
 
     iterations: int
-    footprints: tuple[Footprint, ...] | None
+    footprints: tuple[Footprint[BufferOffset], ...] | None
     is_product: bool = False
 
 
@@ -106,7 +106,7 @@ class _GrowingRun:
         new = []
         for footprint in candidate.footprints or ():
             by_row = footprint.of_rows(per_row)
-            buffer, offset = footprint.place
+            buffer, offset = footprint.base
             start = self.addresses[buffer] + offset + by_row.low
             access = _Access(start, by_row.step, by_row.extent, by_row.written)
             if by_row.written and by_row.extent > abs(by_row.step):

@@ -20,7 +20,7 @@ import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_control_code, kernel_vector_bits
 from jitgrad.backends.llvm.tile_sizes import PANEL, TILE_ROWS
-from jitgrad.compiler.lowering.loop_nest import ArgSlot
+from jitgrad.compiler.lowering.layout import ArgSlot
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import Graph
 from jitgrad.runtime.executor.gemm import Gemm

@@ -7,7 +7,7 @@ from math import prod
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.backends.llvm.tile_sizes import LANES
-from jitgrad.compiler.lowering.loop_nest import ArgSlot
+from jitgrad.compiler.lowering.layout import ArgSlot
 from jitgrad.compiler.plan import OpStep
 from jitgrad.core.aval import dtype_name
 from jitgrad.runtime.executor.gemm import MatrixLayout, matmul_of

@@ -14,7 +14,7 @@ from tests.machine_code import AVX2, needs_x86, program_assembly
 
 @pytest.mark.numba
 def test_a_count_beside_many_elements_goes_up_by_one():
-    """The count is one number that every chunk of the elements reads: written in place, it went up once per chunk."""
+    """The count is one number that every block of the elements reads: written in place, it went up once per block."""
     count, x = jg.tensor(0.0), jg.zeros(100_000)
 
     @jit(check="off")

@@ -115,7 +115,7 @@ def test_reductions_get_scratch_of_their_own(lowered: list[Any], same: Any) -> N
 
     assert len(lowered) == 1
     program = program_of(lambda xs: [(jg.softmax(x) * x).sum(axis=0) for x in xs], xs)
-    scratch = [buffer for step in kernels(program) for buffer in step.lowered.scratch]
+    scratch = [buffer for step in kernels(program) for buffer in step.scratch]
     assert scratch and len(scratch) == len({id(b) for b in scratch})
 
 
@@ -128,7 +128,7 @@ def test_every_launch_knows_its_own_lines() -> None:
         return a, b
 
     program = program_of(f, x, y)
-    lines = [{o.line for o in step.lowered.kernel.origins} for step in kernels(program)]
+    lines = [{o.line for o in step.origins} for step in kernels(program)]
     first = f.__code__.co_firstlineno
     assert lines == [{first + 1}, {first + 2}]
     assert len(program.kernels) == 1

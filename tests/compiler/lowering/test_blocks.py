@@ -1,4 +1,4 @@
-"""Executable kernels around the sizes at which loops are cut: blocks of 256, chunks of 1,024 to 16,384, rows of a chunk."""
+"""Executable kernels around the sizes at which loops are cut: sums of 256, blocks of 1,024 to 16,384, rows of a block."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.backends.cpu.row_loops import BLOCK
+from jitgrad.backends.cpu.row_loops import SUM_BLOCK
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.jit.decorator import jit
 
@@ -18,7 +18,7 @@ MIN_BLOCK, MAX_BLOCK = Tuning().min_block, Tuning().max_block
 pytestmark = pytest.mark.numba
 
 LENGTHS = sorted(
-    {n + d for n in (16, BLOCK, MIN_BLOCK, 4096, MAX_BLOCK, 3 * MAX_BLOCK) for d in (-1, 0, 1)} | {1, 100_003}
+    {n + d for n in (16, SUM_BLOCK, MIN_BLOCK, 4096, MAX_BLOCK, 3 * MAX_BLOCK) for d in (-1, 0, 1)} | {1, 100_003}
 )
 RNG = np.random.default_rng(0)
 
@@ -93,7 +93,7 @@ def test_a_long_float32_sum_is_as_exact_as_numpys() -> None:
 
 
 def test_column_sums_over_many_rows() -> None:
-    """More rows than one chunk has, so that partial rows are merged."""
+    """More rows than one block has, so that partial rows are merged."""
     x = jg.tensor(RNG.normal(size=(5000, 33)))
     f = jit(lambda x: ((x * 2.0).sum(axis=0), (x * 2.0).max(axis=0)), check="off")
 
@@ -112,8 +112,8 @@ def test_a_large_step_is_the_same_for_any_number_of_threads() -> None:
     assert_same_for_any_number_of_threads(step, x, g, b)
 
 
-def grains(function: Any, *args: Any) -> list[tuple[int, int]]:
-    """(units, units of a chunk) of each kernel of the compiled ``function``."""
+def cuts(function: Any, *args: Any) -> list[tuple[int, int]]:
+    """(iterations, iterations of a block) of each kernel of the compiled ``function``."""
     function(*args)
     steps = function.lookup(*args).program.plan.steps
     return [(step.lowered.schedule.iterations, step.lowered.schedule.block_size) for step in steps]
@@ -123,21 +123,21 @@ def test_small_work_is_shared_if_it_is_costly() -> None:
     """A cell of a recurrent network has 2,048 elements and takes ten microseconds: two threads take half of it each."""
     x = jg.ones((32, 64))
 
-    assert grains(jit(lambda x: jg.tanh(jg.sigmoid(x) * jg.exp(x)) * jg.tanh(x) + jg.sigmoid(-x), check="off"), x) == [
+    assert cuts(jit(lambda x: jg.tanh(jg.sigmoid(x) * jg.exp(x)) * jg.tanh(x) + jg.sigmoid(-x), check="off"), x) == [
         (2048, MIN_BLOCK)
     ]
-    assert grains(jit(lambda x: x * 2.0 + 1.0, check="off"), x) == [(2048, MAX_BLOCK)]
+    assert cuts(jit(lambda x: x * 2.0 + 1.0, check="off"), x) == [(2048, MAX_BLOCK)]
 
 
 def test_large_work_is_cut_into_large_chunks() -> None:
     x = jg.ones(1 << 18)
 
-    assert grains(jit(lambda x: jg.tanh(jg.sigmoid(x) * jg.exp(x)), check="off"), x) == [(1 << 18, MAX_BLOCK)]
+    assert cuts(jit(lambda x: jg.tanh(jg.sigmoid(x) * jg.exp(x)), check="off"), x) == [(1 << 18, MAX_BLOCK)]
 
 
 def test_chunks_of_short_rows_fill_the_lanes() -> None:
     """Rows that are turned into vector lanes come 64 at a time."""
     x = jg.ones((4096, 4))
-    ((units, grain),) = grains(jit(lambda x: jg.softmax(jg.tanh(jg.exp(x)), -1), check="off"), x)
+    ((iterations, block_size),) = cuts(jit(lambda x: jg.softmax(jg.tanh(jg.exp(x)), -1), check="off"), x)
 
-    assert units == 4096 and grain % 64 == 0
+    assert iterations == 4096 and block_size % 64 == 0

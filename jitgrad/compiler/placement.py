@@ -1,0 +1,252 @@
+"""Decides where the values of a fused graph are stored: which share memory, and their offsets and strides in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from jitgrad.compiler.compiler_ops import INSERT_SLICES, Index
+from jitgrad.compiler.lowering.kernel_reuse import GroupStructures, position
+from jitgrad.compiler.lowering.layout import Buffer, BufferRole, Location, operand_layouts, row_major, view_location
+from jitgrad.compiler.lowering.lower import PlacedGroup
+from jitgrad.compiler.memory.donation import Lifetimes, find_overwrites
+from jitgrad.compiler.passes.copy_kernels import copying, zeros_node
+from jitgrad.compiler.passes.slices import uncovered
+from jitgrad.compiler.plan import KernelCall, OpStep, Place, Placement
+from jitgrad.core.aval import Aval
+from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
+from jitgrad.core.op import Kind, OpDef
+from jitgrad.ops.indexing import PUT_SLICE
+from jitgrad.ops.movement import SLICE
+
+
+def place_values(
+    graph: Graph, donated: Mapping[Atom, Value], free: Sequence[Value], structures: GroupStructures
+) -> Placement:
+    """Give every value of ``graph`` a place.
+
+    ``donated`` maps outputs to the inputs whose memory they should take, where that is safe; an output that is not in it,
+    or cannot have what it wants, may take one of the inputs ``free``.
+    """
+    return _Placer(graph, donated, free, structures).run()
+
+
+class _Placer:
+    def __init__(
+        self, graph: Graph, donated: Mapping[Atom, Value], free: Sequence[Value], structures: GroupStructures
+    ) -> None:
+        self.graph = graph
+        self.locations: dict[Value, Location] = {}
+        self.steps: list[KernelCall | OpStep] = []
+        self.lifetimes = Lifetimes(graph)
+        self.in_place = find_overwrites(graph, donated, free, structures, self.lifetimes)
+        self.external: list[Buffer] = []
+        self.listed: set[Atom] = set()  # outputs that were listed before
+        self.parts = self._find_parts()
+
+    def run(self) -> Placement:
+        inputs = [Buffer(BufferRole.INPUT, v.aval.nbytes, f"input {k}") for k, v in enumerate(self.graph.inputs)]
+        for value, buffer in zip(self.graph.inputs, inputs, strict=True):
+            self.locations[value] = Location(buffer, 0, row_major(value.aval.shape))
+        for node in self.graph.nodes:
+            self._place_node(node)
+        outputs = tuple([self._output(atom) for atom in self.graph.outputs])
+        return Placement(self.graph, tuple(inputs), outputs, tuple(self.external), tuple(self.steps))
+
+    # --- inserted slices -------------------------------------------------------------------------------------------
+
+    def _find_parts(self) -> dict[Value, tuple[TraceNode, Index]]:
+        """The ``insert_slices`` and the index in it of values that kernels and products write there directly."""
+        parts: dict[Value, tuple[TraceNode, Index]] = {}
+        outputs = set(self.graph.outputs)
+        for node in self.graph.nodes:
+            if node.op is not INSERT_SLICES:
+                continue
+            for atom, index in zip(node.ins, node.attr("indices"), strict=True):
+                producer = self.graph.producer(atom)
+                if producer is None or not (producer.op.kind is Kind.FUSED or producer.op is INSERT_SLICES):
+                    continue
+                assert isinstance(atom, Value)
+                if atom not in outputs and atom not in parts and atom not in self.in_place:
+                    parts[atom] = node, index
+        return parts
+
+    def _whole(self, node: TraceNode) -> Location:
+        """The location of an ``insert_slices``: a part of a larger one, else a buffer; gaps between parts are zeros."""
+        value, pending = node.out, list[TraceNode]()
+        while node.out not in self.locations:
+            pending.append(node)
+            if node.out not in self.parts:
+                break
+            node, _ = self.parts[node.out]
+        for outer in reversed(pending):
+            place = self.allocate(outer.out)
+            for border in uncovered(outer.out.aval.shape, outer.attr("indices")):
+                aval = Aval(tuple(n for _, _, n in border), outer.out.aval.dtype)
+                assert place.location is not None
+                self._clear(outer, Place(aval, _part(place.location, outer.out.aval, border, aval)))
+        return self.locations[value]
+
+    def _part_of(self, node: TraceNode, index: Index, aval: Aval) -> Location:
+        return _part(self._whole(node), node.out.aval, index, aval)
+
+    def _insert_slices(self, node: TraceNode) -> None:
+        """Copy the parts that are not written in place."""
+        self._whole(node)
+        for atom, index in zip(node.ins, node.attr("indices"), strict=True):
+            whole, written = self.parts.get(atom, (None, None)) if isinstance(atom, Value) else (None, None)
+            if whole is not node or written is not index:
+                self._copy(atom, Place(atom.aval, self._part_of(node, index, atom.aval)), node)
+
+    # --- copies ------------------------------------------------------------------------------------------------------
+
+    def _copy(self, atom: Atom, target: Place, node: TraceNode) -> None:
+        """Write ``atom`` to ``target`` as well, for ``node``: by a kernel, or by NumPy for dtypes that kernels lack."""
+        if not atom.aval.size:
+            return
+        kernel = copying(atom, node.origin)
+        if kernel is None:
+            self.steps.append(OpStep(node, COPY_INTO, {}, (self.place(atom),), (target,)))
+        else:
+            self._launch(kernel, (target,), node)
+
+    def _clear(self, node: TraceNode, target: Place) -> None:
+        kernel = zeros_node(target.aval, node.origin)
+        if kernel is None:
+            self.steps.append(OpStep(node, ZERO, {"like": target.aval}, (), (target,)))
+        else:
+            self._launch(kernel, (target,), node)
+
+    def _launch(self, node: TraceNode, writes: tuple[Place, ...], of: TraceNode) -> None:
+        """Append the kernel of the fused ``node``."""
+        reads = tuple([self.place(atom) for atom in node.ins])
+        layouts = operand_layouts(*[[p.location for p in places if p.location] for places in (reads, writes)])
+        numbered = list(enumerate(node.outs))
+        in_place = tuple([(k, position(node.ins, self.in_place[v])) for k, v in numbered if v in self.in_place])
+        unread = tuple([k for k, v in numbered if not self.lifetimes.is_read(v)])
+        self.steps.append(KernelCall(PlacedGroup(node, layouts, in_place, unread), reads, writes, of))
+
+    # --- nodes -------------------------------------------------------------------------------------------------------
+
+    def _place_node(self, node: TraceNode) -> None:
+        if node.op.kind is Kind.MOVEMENT and isinstance(node.ins[0], Value):
+            source = node.ins[0]
+            view = view_location(node, self.locations[source], source.aval)
+            if view is not None:
+                self.locations[node.out] = view
+                return
+        if node.op is INSERT_SLICES:
+            self._insert_slices(node)
+        elif node.op is PUT_SLICE and node.ins[0].aval.dtype == node.ins[1].aval.dtype:
+            self._put_slice(node)
+        elif node.op.kind is Kind.FUSED:
+            self._launch(node, tuple([self.allocate(value) for value in node.outs]), node)
+        else:
+            self._call(node)
+
+    def _put_slice(self, node: TraceNode) -> None:
+        """Write the slice into the array itself if nothing reads the old one afterwards, else into a copy of it."""
+        base, new = node.ins
+        if isinstance(base, Value) and self._is_free_after(base, node):
+            self.locations[node.out] = self.locations[base]
+        else:
+            target = self.allocate(node.out)
+            if not (isinstance(base, Value) and self.locations[base] is target.location):
+                self._copy(base, target, node)
+        whole = self.locations[node.out]
+        self._copy(new, Place(new.aval, _part(whole, node.out.aval, node.attr("index"), new.aval)), node)
+
+    def _call(self, node: TraceNode) -> None:
+        """A library call: its results stay the arrays that it returns, but for products and updates, written in place."""
+        reads = tuple([self.place(atom) for atom in node.ins])
+        for value in node.outs:
+            placed = value in self.parts or value in self.in_place
+            if not placed and self._may_update(node):
+                base = node.ins[0]
+                assert isinstance(base, Value)
+                self.locations[value] = self.locations[base]
+            elif placed or node.op.contraction:
+                self.allocate(value)
+            else:
+                buffer = Buffer(BufferRole.EXTERNAL, value.aval.nbytes, str(value.aval))
+                self.external.append(buffer)
+                self.locations[value] = Location(buffer, 0, row_major(value.aval.shape))
+        writes = tuple([self.place(value) for value in node.outs])
+        self.steps.append(OpStep(node, node.op, dict(node.attrs), reads, writes))
+
+    def _may_update(self, node: TraceNode) -> bool:
+        """Whether ``node`` can change its first operand, which nothing else reads and which is no other operand."""
+        if not node.op.updates_first_operand:
+            return False
+        base, *others = node.ins
+        return isinstance(base, Value) and self._is_free_after(base, node) and not any(x is base for x in others)
+
+    def _is_free_after(self, value: Value, node: TraceNode) -> bool:
+        """Whether ``value`` has a buffer to itself that is no input, and nothing reads it after ``node``."""
+        location = self.locations[value]
+        whole = location.is_contiguous(value.aval.shape) and location.buffer.nbytes == value.aval.nbytes
+        own = whole and location.buffer.role is BufferRole.TEMPORARY and self.lifetimes.roots[value] is value
+        return own and self.lifetimes.die_in(node, value)
+
+    # --- places ------------------------------------------------------------------------------------------------------
+
+    def place(self, atom: Atom) -> Place:
+        if isinstance(atom, Literal):
+            number = atom.value if atom.dtype is None else atom.dtype.type(atom.value)
+            return Place(atom.aval, None, number)
+        return Place(atom.aval, self.locations[atom])
+
+    def allocate(self, value: Value) -> Place:
+        if value in self.parts:
+            self.locations[value] = self._part_of(*self.parts[value], value.aval)
+        elif value in self.in_place:
+            self.locations[value] = self.locations[self.in_place[value]]
+        else:
+            buffer = Buffer(BufferRole.TEMPORARY, value.aval.nbytes, str(value.aval))
+            self.locations[value] = Location(buffer, 0, row_major(value.aval.shape))
+        return self.place(value)
+
+    def _output(self, atom: Atom) -> Place:
+        """The place of a result. Views of inputs, repeated elements and values listed twice are copied."""
+        place = self.place(atom)
+        location, listed = place.location, atom in self.listed
+        self.listed.add(atom)
+        if location is None or atom in self.in_place:
+            return place
+        if location.buffer.role is not BufferRole.INPUT and _is_dense(place.aval, location) and not listed:
+            return place
+        copy = Value(place.aval)
+        target = self.allocate(copy)
+        self._copy(atom, target, TraceNode(COPY_INTO, (atom,), (copy,)))
+        return target
+
+
+def _part(whole: Location, aval: Aval, index: Index, part: Aval) -> Location:
+    """The location of the part ``index`` of a value ``aval`` at ``whole``."""
+    view = TraceNode(SLICE, (Value(aval),), (Value(part),), (("index", index),))
+    location = view_location(view, whole, aval)
+    assert location is not None
+    return location
+
+
+def _is_dense(aval: Aval, location: Location) -> bool:
+    """Whether a value covers its buffer element by element, in some order."""
+    return location.offset == 0 and aval.nbytes == location.buffer.nbytes and 0 not in location.strides
+
+
+def _copy(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return x
+
+
+ZERO = OpDef(
+    "zero",
+    Kind.OPAQUE,
+    (),
+    attrs=("like",),
+    eager=lambda *, like: np.zeros(like.shape, like.dtype),
+    abstract=lambda avals, attrs: attrs["like"],
+)
+COPY_INTO = OpDef("copy", Kind.OPAQUE, ("x",), eager=_copy, abstract=lambda avals, attrs: replace(avals[0], weak=False))
