@@ -1,4 +1,4 @@
-"""Activations: torch's names, formulas and gradients at the kinks; all but softmax, which is a composition."""
+"""Activations, with torch's names, formulas and gradients at the kinks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _within(x: Any, low: Any, high: Any) -> Tensor:
 
 
 def _not_above_zero(x: Any) -> Tensor:
-    """``min(x, 0)`` for use under a ``where`` on ``x > 0``: keeps ``exp`` finite on the side that is not selected."""
+    """``min(x, 0)``: keeps ``exp`` finite where ``where`` selects the side ``x > 0``."""
     return where(greater(x, 0), 0.0, x)
 
 
@@ -38,7 +38,7 @@ RELU = define_elementwise(
     scalar="0 if x <= 0 else x",  # NaN stays NaN
     eager=lambda x: np.maximum(x, 0) + 0,  # -0.0 becomes 0.0
     dtypes=same_dtype,
-    # read from the result, which the next layer keeps anyway
+    # reads the result, which the next layer saves anyway
     vjp=(lambda g, out, _x: where(less_equal(out, 0), 0.0, g),),
     domain=("nonzero",),
 )
@@ -123,7 +123,7 @@ def prelu(x: Operand, weight: Operand) -> Tensor:
 
 
 def hardtanh(x: Operand, min_val: Operand = -1, max_val: Operand = 1) -> Tensor:
-    """``x`` limited to ``[min_val, max_val]``; the gradient at the limits is 0 (that of ``clip`` is 1)."""
+    """``clip`` to ``[min_val, max_val]``, with gradient 0 at the limits (``clip`` has 1)."""
     return apply(HARDTANH, x, min_val, max_val)
 
 
@@ -171,7 +171,7 @@ CELU = define_elementwise(
 )
 SELU = define_elementwise(
     "selu(x)",
-    # scale and scale * alpha of Klambauer et al., arXiv:1706.02515: mean 0 and variance 1 are a fixed point
+    # scale and scale * alpha: mean 0 and variance 1 are a fixed point (arXiv:1706.02515)
     scalar="1.0507009873554805 * x if x > 0 else 1.7580993408473768 * expm1(x)",
     eager=lambda x: select_by_mask(x > 0, 1.0507009873554805 * x, 1.7580993408473768 * np.expm1(x)),
     vjp=(
@@ -301,7 +301,7 @@ _erf_array = on_floats("erf")
 
 
 def _gelu_gradient(g: Tensor, _out: Any, x: Any) -> Tensor:
-    """``cdf + x * pdf`` of the standard normal distribution; ``1 + erf`` as in the forward expression, to be shared."""
+    """``cdf + x * pdf`` of the normal distribution, sharing ``1 + erf`` with the forward pass."""
     cdf = multiply(0.5, add(1.0, erf(multiply(x, SQRT_HALF))))
     pdf = multiply(INVERSE_SQRT_TWO_PI, exp(multiply(-0.5, multiply(x, x))))
     return multiply(g, add(cdf, multiply(x, pdf)))

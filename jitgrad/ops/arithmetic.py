@@ -262,19 +262,19 @@ CLIP_MAX = define_elementwise(
 
 
 def maximum(x: Operand, y: Operand) -> Tensor:
-    """The larger of the two, NaN if either is NaN; equal operands share the gradient half and half."""
+    """The larger operand, NaN if either is NaN; equal operands get half of the gradient each."""
     return apply(MAXIMUM, x, y)
 
 
 def minimum(x: Operand, y: Operand) -> Tensor:
-    """The smaller of the two, NaN if either is NaN; equal operands share the gradient half and half."""
+    """The smaller operand, NaN if either is NaN; equal operands get half of the gradient each."""
     return apply(MINIMUM, x, y)
 
 
 def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """``minimum(maximum(x, min), max)``; a bound of None is no bound.
 
-    The gradient goes to ``x`` where it lies within the bounds, the bounds included (as in torch).
+    The gradient reaches ``x`` within the bounds and on them, as in torch.
     """
     if min is None:
         return positive(x) if max is None else apply(CLIP_MAX, x, max)
@@ -321,7 +321,7 @@ ASTYPE = define_elementwise(
 
 
 def astype(x: Operand, dtype: Any, *, copy: bool = True) -> Tensor:
-    """``x`` converted to ``dtype`` as C would; with ``copy=False`` a tensor of that dtype is returned as it is.
+    """``x`` converted to ``dtype`` as in C; with ``copy=False`` a tensor of that dtype itself.
 
     Raises:
         DtypeError: ``dtype`` is no bool, integer or float dtype.

@@ -1,4 +1,4 @@
-"""Comparisons, predicates, logic and selection: ops whose results are bools, bits or one of their operands."""
+"""Comparisons, predicates, logic, bit operations and selection."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WHERE = define_elementwise(
 def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
     """``x`` where ``condition`` is true, else ``y``, in the common dtype of the two.
 
-    The gradient of the choice that was not taken is exactly zero, whatever its value.
+    The gradient of the choice that is not selected is exactly zero, whatever its value.
     """
     return apply(WHERE, condition, x, y)
 
@@ -64,7 +64,7 @@ GREATER_EQUAL = _comparison("greater_equal", ">=", np.greater_equal)
 
 
 def _in_range(n: int, other: Any) -> int | float:
-    """``n``, or an infinity of its sign where the integer dtype of ``other`` cannot hold it: it compares the same."""
+    """``n``; infinity of its sign where the dtype of ``other`` cannot hold it, which compares alike."""
     dtype = getattr(other, "dtype", None)
     if dtype is None or dtype.kind not in "iu":
         return n
@@ -118,7 +118,7 @@ eq, ne, lt, le, gt, ge = equal, not_equal, less, less_equal, greater, greater_eq
 
 
 def _float_predicate(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
-    """Integers are asked as floats: whether they are NaN, infinite or negative is the same."""
+    """The predicates of integers are those of the floats that equal them."""
     return float_dtype(avals)[0], np.dtype(np.bool_)
 
 
@@ -235,7 +235,7 @@ def bitwise_left_shift(x: Operand, y: Operand) -> Tensor:
 
 
 def bitwise_right_shift(x: Operand, y: Operand) -> Tensor:
-    """``x >> y`` of integers, keeping the sign; 0 or -1 where ``y`` is the width of the dtype or more."""
+    """``x >> y`` of integers, keeping the sign; 0 or -1 where ``y`` is at least the dtype's width."""
     return apply(BITWISE_RIGHT_SHIFT, x, y)
 
 

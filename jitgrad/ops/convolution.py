@@ -47,7 +47,7 @@ def _fold(x: Any, *, shape: Pair, kernel: Pair, stride: Pair, dilation: Pair) ->
     array = np.asarray(x)
     out = np.zeros((*array.shape[:-4], *shape), array.dtype)
     windows = _windows_of(out, kernel, stride, dilation)
-    # elements of different windows may be one element of the image, those at one place in their windows never are
+    # different windows may share elements of the image; elements at one position of all windows differ
     for row in range(kernel[0]):
         for column in range(kernel[1]):
             windows[..., row, column, :, :] += array[..., row, column, :, :]
@@ -82,10 +82,10 @@ FOLD: OpDef = define(
 
 
 def _pair(what: str, name: str, value: Any, least: int) -> Pair:
-    found = (value, value) if isinstance(value, (int, np.integer)) else tuple(value)
-    if len(found) != 2 or min(found) < least:
+    pair = (value, value) if isinstance(value, (int, np.integer)) else tuple(value)
+    if len(pair) != 2 or min(pair) < least:
         raise ArgumentError(f"{what}: {name} must be an int or two ints of at least {least}, got {shown(value)}")
-    return int(found[0]), int(found[1])
+    return int(pair[0]), int(pair[1])
 
 
 def _padded(x: Tensor, padding: Pair, value: float = 0.0) -> Tensor:
@@ -115,7 +115,7 @@ def conv2d(
 ) -> Tensor:
     """The cross-correlation of ``x`` [n, c, h, w] with ``weight`` [out, c / groups, kh, kw], as torch's conv2d.
 
-    Windows laid out as the columns of a matrix, then one matrix product (K. Chellapilla, S. Puri, P. Simard, "High
+    The windows become columns of a matrix, for one matrix product (K. Chellapilla, S. Puri, P. Simard, "High
     performance convolutional neural networks for document processing", 2006). ``padding`` may be "same" or "valid".
 
     Raises:

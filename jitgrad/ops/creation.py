@@ -1,4 +1,4 @@
-"""Creation: tensors from Python data, from arrays, and from nothing but a shape."""
+"""Makes tensors from Python data, from arrays, and from a shape."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _holds_numpy(data: Any) -> bool:
 
 
 def array_from(what: str, data: Any) -> np.ndarray[Any, Any]:
-    """Python data as an array: floats in the default dtype, ints in int64; what has a dtype keeps it."""
+    """Python data as an array: floats in the default dtype, ints in int64; arrays keep their dtype."""
     if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
     else:
@@ -145,7 +145,7 @@ def asarray(data: Any, *, dtype: Any = None, device: Any = None, copy: bool | No
 
 
 def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
-    """A tensor that shares memory with ``array``. Raises OperandError for anything but an ndarray."""
+    """A tensor that shares memory with the ndarray ``array``. Raises OperandError for others."""
     if not isinstance(array, np.ndarray):
         raise OperandError(f"from_numpy: expected an ndarray, got {type(array).__name__}")
     return asarray(array)
@@ -163,7 +163,7 @@ def clone(x: Operand) -> Tensor:
 
 
 def detached(x: Tensor) -> Tensor:
-    """``x`` over the same memory, without its history; inside a trace a wall for gradients."""
+    """``x`` over the same memory, without its history; in a trace it stops gradients."""
     interpreter = current_interpreter.get()
     if interpreter.tracing:
         return apply(STOP_GRADIENT, x)
@@ -211,7 +211,7 @@ def ones(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bo
 
 
 def empty(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """A tensor to be filled. It holds zeros: uninitialised memory would differ between eager and compiled runs."""
+    """Zeros: uninitialised memory would differ between eager and compiled runs."""
     return zeros(shape, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -249,7 +249,7 @@ def iota(shape: Shape, axis: int | None, dtype: Any = np.int64) -> Tensor:
 
 
 def _number(what: str, x: Any) -> int | float:
-    """A bound of a range as a Python number. Raises TracedValueError for a tensor that is only being traced."""
+    """A bound of a range as a Python number. Raises TracedValueError for a traced tensor."""
     if isinstance(x, Tensor):
         x = x.concrete(what)
     value = x.item() if isinstance(x, (np.ndarray, np.generic)) else x
@@ -344,17 +344,17 @@ def _triangle(what: str, x: Operand, k: int, lower: bool) -> Tensor:
 
 
 def tril(x: Operand, k: int = 0) -> Tensor:
-    """The lower triangle of the matrices in the last two axes: zeros above the ``k``-th diagonal."""
+    """The lower triangle over the last two axes: zeros above the ``k``-th diagonal."""
     return _triangle("tril", x, k, lower=True)
 
 
 def triu(x: Operand, k: int = 0) -> Tensor:
-    """The upper triangle of the matrices in the last two axes: zeros below the ``k``-th diagonal."""
+    """The upper triangle over the last two axes: zeros below the ``k``-th diagonal."""
     return _triangle("triu", x, k, lower=False)
 
 
 def meshgrid(*xs: Operand, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """Coordinate arrays of the grid that the 1-D ``xs`` span; "xy" swaps the first two axes, as in NumPy."""
+    """Coordinates of the grid over the 1-D ``xs``; "xy" swaps the first two axes, as in NumPy."""
     if indexing not in ("xy", "ij"):
         raise ArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', got {shown(indexing)}")
     avals = [aval_of(COPY, x) for x in xs]

@@ -58,7 +58,7 @@ def _interleaved(parts: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:
 
 
 def _parse(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[str], str]:
-    """Labels per operand and of the result, with every ellipsis replaced by capital-free labels of its own."""
+    """Labels of every operand and of the result, with labels in place of every ellipsis."""
     text = subscripts.replace(" ", "")
     left, arrow, right = text.partition("->")
     inputs = left.split(",")
@@ -87,10 +87,10 @@ def _sizes(inputs: Iterable[str], tensors: Iterable[Tensor]) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for labels, x in zip(inputs, tensors, strict=True):
         for label, n in zip(labels, x.shape, strict=True):
-            known = sizes.setdefault(label, n)
-            if n != known and 1 not in (n, known):
-                raise ShapeError(f"einsum: label {label!r} has size {known} and size {n} (in {x.aval})")
-            if known == 1:
+            size = sizes.setdefault(label, n)
+            if n != size and 1 not in (n, size):
+                raise ShapeError(f"einsum: label {label!r} has size {size} and size {n} (in {x.aval})")
+            if size == 1:
                 sizes[label] = n
     return sizes
 

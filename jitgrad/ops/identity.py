@@ -1,4 +1,4 @@
-"""stop_gradient: the identity for values, a wall for gradients; how a trace records detach and no_grad."""
+"""stop_gradient, the identity that stops gradients: traces record detach and no_grad as it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ops that read and write at positions: take, gather, scatter_add, index_add, and what ``x[...]`` is made of."""
+"""Ops that read and write at positions: take, gather, scatter_add, and the parts of ``x[...]``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jitgrad.ops.creation import full, iota, zeros
 from jitgrad.ops.movement import SliceIndex, as_slices, broadcast_to, cut, flatten, reshape, slice
 from jitgrad.ops.operand import Operand, apply
 
-_FEW = 8  # one of so many elements: numbering all of them costs as much as NumPy's adding by a key loses
+_FEW = 8  # if one element in 8 changes, numbering all of them costs what adding by a key loses
 
 
 def _check_integers(what: str, *avals: Aval) -> None:
@@ -37,7 +37,7 @@ def key_of(ndim: int, axes: Sequence[int], indices: Sequence[Any]) -> tuple[Any,
 
 
 def _mesh(index: Array, axis: int) -> tuple[Any, ...]:
-    """A key that pairs ``index`` along ``axis`` with every element's own position along the other axes."""
+    """A key of ``index`` along ``axis`` and of each element's own position along other axes."""
     key: list[Any] = list(np.ix_(*map(np.arange, index.shape))) if index.ndim else []
     key[axis] = index
     return tuple(key)
@@ -65,13 +65,13 @@ def _index_add_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
 
 
 def _added(x: Array, v: Array, axes: Sequence[int], indices: Sequence[Any], into: Array | None) -> Array:
-    """``x`` with ``v`` added where ``indices`` along ``axes`` say, in the order of its elements as C counts them.
+    """``x`` with ``v`` added at ``indices`` along ``axes``, in row-major order.
 
-    Like the other changes, it may be given ``x`` (C-contiguous) to change and return. NumPy looks at all indices before it
-    changes anything.
+    Like the other writing ops, it may change and return ``x`` itself if C-contiguous. NumPy checks
+    all indices before it changes anything.
     """
     out = np.array(x, copy=True, order="C") if into is None else into
-    indices = [np.asarray(i, order="C") for i in indices]  # NumPy goes through the elements as the indices lie
+    indices = [np.asarray(i, order="C") for i in indices]  # NumPy goes through the elements in the memory order of the indices
     key = key_of(out.ndim, axes, indices)
     if out.ndim > 1 and _FEW * v.size < out.size:
         np.add.at(out, key, np.asarray(v, order="C"))
@@ -122,7 +122,7 @@ def _scatter_add(x: Array, index: Array, src: Array, *, axis: int, into: Array |
 
 
 def _index_get_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
-    """NumPy's rule: the broadcast indices stand where they were if they were neighbours, else first."""
+    """NumPy's rule: the axes of the indices stay in place if they were neighbours, else come first."""
     x, *indices = avals
     axes = attrs["axes"]
     _check_integers("indexing", *indices)
@@ -141,7 +141,7 @@ def _index_put_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
 
 
 def _index_put(x: Array, v: Array, *indices: Array, axes: tuple[int, ...], into: Array | None = None) -> Array:
-    """Of values for one place the last one stays: NumPy goes through them as the indices lie, so these lie as C has them."""
+    """The last value for a position in row-major order stays; NumPy follows the indices' memory order."""
     out = np.array(x, copy=True) if into is None else into
     out[key_of(out.ndim, axes, [np.asarray(i, order="C") for i in indices])] = v
     return out
@@ -183,7 +183,7 @@ def _index_get_vjp(g: Tensor, _out: Any, _x: Any, *indices: Any, axes: tuple[int
 def _index_put_vjp(
     g: Tensor, _out: Any, _x: Any, _v: Any, *indices: Any, axes: tuple[int, ...]
 ) -> tuple[Tensor | None, ...]:
-    """Where several values go to one place the last one stays, and only that one gets the gradient."""
+    """Of several values for one position only the last one, which stays, gets the gradient."""
     gx = apply(INDEX_PUT, g, zeros(_v.shape, dtype=g.dtype), *indices, axes=axes)
     numbers = iota(_v.shape, None)
     stayed = apply(INDEX_PUT, full(_x.shape, -1, dtype=np.int64), numbers, *indices, axes=axes)
@@ -280,12 +280,12 @@ PUT_SLICE = define(
 
 
 def put_slice(x: Operand, v: Operand, index: SliceIndex) -> Tensor:
-    """``x`` with ``v`` in the place that ``slice(x, index)`` selects; a new tensor."""
+    """``x`` with ``v`` where ``slice(x, index)`` reads; a new tensor."""
     return apply(PUT_SLICE, x, v, index=tuple(index))
 
 
 def as_constant(array: Array) -> Any:
-    """An array that was made here, not by the user, as an operand: a trace must not look for where it came from."""
+    """An array that jitgrad made, as an operand: a trace need not guard it."""
     interpreter = current_interpreter.get()
     return interpreter.constant(array) if interpreter.tracing else array
 
@@ -297,12 +297,12 @@ def _as_indices(index: Any) -> Any:
 
 
 def _in_dtype_of(what: str, x: Operand, src: Operand) -> Operand:
-    """``src`` in ``x``'s dtype, by NumPy's same-kind rule. Raises DtypeError where that would lose the kind."""
-    target, found = aval_of(TAKE, x).dtype, aval_of(TAKE, src)
-    if found.dtype == target:
+    """``src`` in ``x``'s dtype. Raises DtypeError unless NumPy's same-kind rule allows the cast."""
+    target, added = aval_of(TAKE, x).dtype, aval_of(TAKE, src)
+    if added.dtype == target:
         return src
-    if not found.weak and not np.can_cast(found.dtype, target, "same_kind"):
-        raise DtypeError(f"{what}: cannot add {found} to elements of {target}; .astype() one of them")
+    if not added.weak and not np.can_cast(added.dtype, target, "same_kind"):
+        raise DtypeError(f"{what}: cannot add {added} to elements of {target}; .astype() one of them")
     return astype(src, target)
 
 
@@ -317,14 +317,14 @@ def take(x: Operand, indices: Operand | Sequence[int], axis: int | None = None) 
 
 
 def gather(x: Operand, axis: int, index: Operand | Sequence[Any]) -> Tensor:
-    """``out[i][j] = x[index[i][j]][j]`` for axis 0, and so on; the result has ``index``'s shape (torch's gather)."""
+    """``out[i][j] = x[index[i][j]][j]`` for axis 0, and so on, as torch's gather."""
     return apply(GATHER, x, _as_indices(index), axis=normalize_axis("gather", axis, aval_of(GATHER, x).ndim))
 
 
 def take_along_axis(x: Operand, indices: Operand | Sequence[Any], axis: int = -1) -> Tensor:
-    """As :func:`gather`, with the axes other than ``axis`` broadcast against each other (NumPy's take_along_axis)."""
-    found = _as_indices(indices)
-    a, b = aval_of(GATHER, x), aval_of(GATHER, found)
+    """:func:`gather` with the other axes broadcast, as NumPy's take_along_axis."""
+    positions = _as_indices(indices)
+    a, b = aval_of(GATHER, x), aval_of(GATHER, positions)
     if a.ndim != b.ndim:
         raise ShapeError(f"take_along_axis: indices {b} must have as many axes as {a}")
     k = normalize_axis("take_along_axis", axis, a.ndim)
@@ -332,16 +332,17 @@ def take_along_axis(x: Operand, indices: Operand | Sequence[Any], axis: int = -1
     common = broadcast_shapes("take_along_axis", rows)
     wanted = [(*common[:k], v.shape[k], *common[k + 1 :]) for v in (a, b)]
     x = x if a.shape == wanted[0] else broadcast_to(x, wanted[0])
-    return apply(GATHER, x, found if b.shape == wanted[1] else broadcast_to(found, wanted[1]), axis=k)
+    return apply(GATHER, x, positions if b.shape == wanted[1] else broadcast_to(positions, wanted[1]), axis=k)
 
 
 def scatter_add(x: Operand, axis: int, index: Operand | Sequence[Any], src: Operand) -> Tensor:
     """``x`` with ``src`` added where :func:`gather` with the same ``axis`` and ``index`` would read; a new tensor.
 
-    ``src`` may be longer than ``index`` (then its start is used) or a number; several values for one place add up.
+    ``src`` may be longer than ``index`` (then its start is used) or a number; values for one position
+    add up.
     """
-    found = _as_indices(index)
-    shape, values = aval_of(GATHER, found).shape, _in_dtype_of("scatter_add", x, src)
+    positions = _as_indices(index)
+    shape, values = aval_of(GATHER, positions).shape, _in_dtype_of("scatter_add", x, src)
     given = aval_of(GATHER, values).shape
     if not given:
         values = broadcast_to(values, shape)
@@ -349,13 +350,13 @@ def scatter_add(x: Operand, axis: int, index: Operand | Sequence[Any], src: Oper
         for k, n in enumerate(shape):
             values = cut(values, k, 0, n)
     k = normalize_axis("scatter_add", axis, aval_of(GATHER, x).ndim)
-    return apply(SCATTER_ADD, x, found, values, axis=k)
+    return apply(SCATTER_ADD, x, positions, values, axis=k)
 
 
 def index_add(x: Operand, axis: int, index: Operand | Sequence[int], src: Operand) -> Tensor:
     """``x`` with slice i of ``src`` along ``axis`` added to slice ``index[i]``; a new tensor.
 
-    Several slices for one place add up. Raises IndexError if an index is out of bounds.
+    Slices for one position add up. Raises IndexError if an index is out of bounds.
     """
     k = normalize_axis("index_add", axis, aval_of(INDEX_ADD, x).ndim)
     return apply(INDEX_ADD, x, _as_indices(index), _in_dtype_of("index_add", x, src), axis=k)

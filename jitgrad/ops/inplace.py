@@ -1,4 +1,4 @@
-"""Changing a tensor in place: compute the new value as an op, then write it and move the history along."""
+"""In-place changes: an op computes the new value, which is written with its history."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def assign(target: Tensor, new: Operand) -> Tensor:
     Raises:
         ShapeError, DtypeError: ``new`` does not fit.
         InPlaceError: ``target`` is a leaf that requires grad, shares memory with another tensor whose history would
-            become wrong, or lies over read-only memory.
+            become wrong, or has read-only memory.
     """
     aval = aval_of(SLICE, new)
     if not aval.weak and not np.can_cast(aval.dtype, target.dtype, "same_kind"):
@@ -53,9 +53,9 @@ def assign(target: Tensor, new: Operand) -> Tensor:
 
 
 def _write_with_history(target: Tensor, value: Tensor) -> None:
-    """Write ``value`` and let its history replace that of ``target``, of its base and of the base's other views.
+    """Write ``value``; replace the histories of ``target``, its base and the base's other views.
 
-    The new history of the base is that of the base with the part replaced; a view's is that of a view of the new base.
+    The base's new history replaces the part in it; a view's is that of the same view of the new base.
     """
     base, steps = _base_of(target)
     views = _views_to_refresh(target, base)
@@ -71,7 +71,7 @@ def _write_with_history(target: Tensor, value: Tensor) -> None:
 
 
 def _base_of(target: Tensor) -> tuple[Tensor, Steps]:
-    """The tensor whose memory ``target`` is a view of, if it is still alive, and the view ops from there."""
+    """The base of the view ``target``, if it is alive, and the view ops that lead from it."""
     lineage = target._view
     base = None if lineage is None else lineage.root()
     if lineage is None or base is None or base._storage is not target._storage:
@@ -80,7 +80,7 @@ def _base_of(target: Tensor) -> tuple[Tensor, Steps]:
 
 
 def _views_to_refresh(target: Tensor, base: Tensor) -> list[Tensor]:
-    """The views of ``base`` other than ``target`` that have its history (a detached one and one of no_grad have not).
+    """The views of ``base`` other than ``target`` that share its history: no detached ones.
 
     Raises:
         InPlaceError: if a history would become wrong.
@@ -105,12 +105,12 @@ def _views_to_refresh(target: Tensor, base: Tensor) -> list[Tensor]:
 
 
 def _leads_to(view: Lineage | None, other: Lineage) -> bool:
-    """Whether ``view`` is a step on the way from the base to ``other``."""
+    """Whether ``other`` is a view of ``view``."""
     return view is not None and view.root() is other.root() and view.steps == other.steps[: len(view.steps)]
 
 
 def _through(base: Tensor, steps: Steps, value: Tensor) -> Tensor:
-    """``base`` with ``value`` as the view that ``steps`` make of it."""
+    """``base`` with ``value`` in place of its view by ``steps``."""
     if not steps:
         return value
     (op, attrs), *rest = steps
@@ -134,7 +134,7 @@ def update(op: Callable[[Any, Any], Tensor], target: Tensor, other: Operand) -> 
     Where backward will read the old ``target``, the op gets a copy of it (as in torch).
     """
     by_other = isinstance(other, Tensor) and other._requires_grad
-    linear = op in (multiply, divide)  # in target: its old value matters for the gradient by other alone
+    linear = op in (multiply, divide)  # in target: only the gradient by other reads its old value
     needed = by_other if linear else op not in (add, subtract) and (by_other or target._requires_grad)
     return assign(target, op(clone(target) if needed and grad_enabled.get() else target, other))
 
@@ -159,7 +159,7 @@ def set_item(target: Tensor, index: Any, value: Any) -> None:
 
 
 def _is_part(target: Tensor, index: Any, value: Any) -> bool:
-    """Whether ``value`` is ``target[index]`` itself: Python ends ``x[i] += v`` by ``x[i] = part``, already changed."""
+    """Whether ``value`` is ``target[index]``: ``x[i] += v`` ends by assigning the changed part."""
     if not isinstance(value, Tensor) or value._view is None or value._storage is not target._storage:
         return False
     if any(is_array(entry) or is_mask(entry) for entry in entries_of(index)):
@@ -174,7 +174,7 @@ def _write_item(target: Tensor, index: Any, value: Any) -> None:
     if not data.flags.writeable:
         raise InPlaceError(f"in-place change of a tensor {target.aval} over read-only memory: .clone() it first")
     concrete = [entry.concrete("indexing") if isinstance(entry, Tensor) else entry for entry in entries_of(index)]
-    # of several values for one place the last one as C counts them stays: NumPy goes by how the indices lie
+    # the last value for a position in row-major order stays; NumPy follows the indices' memory order
     concrete = [np.asarray(entry, order="C") if isinstance(entry, np.ndarray) else entry for entry in concrete]
     given = value.concrete("in-place change") if isinstance(value, Tensor) else value
     try:
@@ -188,7 +188,7 @@ def _write_item(target: Tensor, index: Any, value: Any) -> None:
 
 
 def with_item(x: Tensor, index: Any, value: Any) -> Tensor:
-    """The tensor that ``x`` would be after ``x[index] = value``; ``x`` stays as it is."""
+    """A new tensor equal to ``x`` after ``x[index] = value``."""
     v = _value_as(value, x.dtype)
     entries = entries_of(index)
     only_first = entries and all(entry is Ellipsis for entry in entries[1:])
@@ -201,7 +201,7 @@ def with_item(x: Tensor, index: Any, value: Any) -> Tensor:
 
 
 def _value_as(value: Any, dtype: Dtype) -> Tensor:
-    """``value`` as a tensor of ``dtype``; NumPy casts freely in an assignment, but a number must fit."""
+    """``value`` as a tensor of ``dtype``, cast as NumPy does in assignments; a number must fit."""
     if is_number(value):
         return current_interpreter.get().constant(np.asarray(value, dtype))  # type: ignore[no-any-return]
     if not isinstance(value, (Tensor, np.ndarray, np.generic)):
@@ -210,7 +210,7 @@ def _value_as(value: Any, dtype: Dtype) -> Tensor:
 
 
 def _without_leading_ones(v: Tensor, ndim: int) -> Tensor:
-    """NumPy lets an assigned value have more axes than its place if they are of length 1."""
+    """NumPy lets an assigned value have extra leading axes of length 1."""
     extra = 0
     while v.ndim - extra > ndim and v.shape[extra] == 1:
         extra += 1
@@ -218,7 +218,7 @@ def _without_leading_ones(v: Tensor, ndim: int) -> Tensor:
 
 
 def _with_masked(x: Tensor, mask: Any, v: Tensor) -> Tensor | None:
-    """The new value if each selected slice gets the same ``v`` (no positions are needed then), else None."""
+    """The new value by ``where``, if each selected slice gets the same ``v``; else None."""
     check_mask(x.shape, 0, mask.shape)
     rest = x.shape[mask.ndim :]
     v = _without_leading_ones(v, len(rest))

@@ -1,4 +1,4 @@
-"""NumPy's functions called on tensors: np.exp(t), np.add(array, t) and np.sum(t) mean the ops of the same name."""
+"""NumPy's functions called on tensors: np.exp(t) and np.sum(t) run the ops of the same name."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def array_ufunc(self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **keyw
     """``ufunc`` called with a tensor among its inputs.
 
     Raises:
-        OperandError: there is no op for it, or it is called as ``ufunc.reduce`` and the like, or with ``out=``.
+        OperandError: there is no op for it, or the call is ``ufunc.reduce`` or has ``out=``.
     """
     function = UFUNCS.get(ufunc.__name__)
     call = f"np.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
@@ -85,7 +85,7 @@ def _array(x: Any) -> Any:
     return type(x)(map(_array, x)) if type(x) in (list, tuple) else x
 
 
-# NumPy functions that answer about data, not by tensors: they get the arrays
+# NumPy functions that return no tensors: they get the arrays
 ON_ARRAYS = frozenset(
     getattr(np, name)
     for name in [
@@ -110,7 +110,7 @@ ON_ARRAYS = frozenset(
 
 
 def _function_table() -> dict[Any, Callable[..., Any]]:
-    """The functions by the NumPy functions that they stand for."""
+    """NumPy functions and the functions of jitgrad that they call."""
     same: dict[Any, str] = {
         reduce: "sum prod mean max min all any argmax argmin cumulative_sum",
         movement: "reshape transpose swapaxes moveaxis expand_dims squeeze broadcast_to flip matrix_transpose",
@@ -152,11 +152,11 @@ def array_function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...
         return NotImplemented
     if function in ON_ARRAYS:
         return function(*map(_array, args), **{name: _array(v) for name, v in keywords.items()})
-    ours = NUMPY_FUNCTIONS.get(function)
-    if ours is None:
+    op_function = NUMPY_FUNCTIONS.get(function)
+    if op_function is None:
         name = f"{function.__module__.replace('numpy', 'np', 1)}.{function.__name__}"
         raise OperandError(f"{name} has no op for tensors. Call it on t.detach().numpy(), or use functions of jitgrad")
-    return ours(*args, **keywords)
+    return op_function(*args, **keywords)
 
 
 def array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:

@@ -62,10 +62,10 @@ def _sequence(what: str, xs: Any) -> tuple[Any, ...]:
         return unstack(xs)
     if not isinstance(xs, Iterable):
         raise OperandError(f"{what} takes a sequence of tensors, got {type(xs).__name__}")
-    found = tuple(xs)
-    if not found:
+    tensors = tuple(xs)
+    if not tensors:
         raise ArgumentError(f"{what} of an empty sequence: the shape and dtype of the result are unknown")
-    return found
+    return tensors
 
 
 def concat(xs: Sequence[Operand] | Tensor, axis: int | None = 0) -> Tensor:
@@ -122,7 +122,7 @@ def unstack(x: Operand, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 def roll(x: Operand, shift: int | Sequence[int], axis: AxisArgument = None) -> Tensor:
-    """``x`` shifted along ``axis``, what leaves at the end coming in at the start (``axis=None``: flattened)."""
+    """``x`` shifted along ``axis``, cyclically (``axis=None``: flattened)."""
     aval = aval_of(CONCAT, x)
     if axis is None:
         return reshape(roll(flatten(x), int(np.sum(shift)), 0), aval.shape)
@@ -144,7 +144,7 @@ def roll(x: Operand, shift: int | Sequence[int], axis: AxisArgument = None) -> T
 def repeat(x: Operand, repeats: int | Sequence[int] | Tensor, axis: int | None = None) -> Tensor:
     """Each element of ``x`` repeated along ``axis`` (None: of the flattened array), as often as ``repeats`` says.
 
-    Raises TracedValueError for ``repeats`` that are only being traced: the shape of the result depends on them.
+    Raises TracedValueError for traced ``repeats``: the shape of the result depends on them.
     """
     if axis is None:
         return repeat(flatten(x), repeats, 0)
@@ -222,7 +222,7 @@ def pad(x: Operand, pad_width: Any, mode: str = "constant", *, constant_values: 
 
 
 def _pad_from_itself(x: Operand, aval: Aval, widths: list[tuple[int, int]], mode: str) -> Tensor:
-    """Padding with elements of ``x``: NumPy says which ones, per axis; runs of neighbours become one slice each."""
+    """Padding with elements of ``x``, which NumPy selects; runs of neighbours are one slice each."""
     out = reshape(x, aval.shape)
     for k, width in enumerate(widths):
         if not any(width):

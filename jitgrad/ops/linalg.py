@@ -1,4 +1,4 @@
-"""Products of matrices and tensors: one opaque op, matmul, and what is written with it."""
+"""Products of matrices and tensors: the opaque op matmul and compositions of it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ MATMUL: OpDef = define(
 
 
 def matmul(x: Any, y: Any) -> Tensor:
-    """The matrix product, as ``np.matmul``: 1-D operands are vectors, leading axes are batches and broadcast.
+    """``np.matmul``: 1-D operands are vectors; leading axes are batches, which broadcast.
 
     Raises:
         ShapeError: if an operand is 0-d, the inner sizes differ or the batch axes do not broadcast.
@@ -94,7 +94,7 @@ def matmul(x: Any, y: Any) -> Tensor:
 
 
 def linear(x: Any, weight: Any, bias: Any = None) -> Tensor:
-    """``x @ weight.T + bias`` for x [..., in], weight [out, in] or [in], bias [out]: torch's layout."""
+    """``x @ weight.T + bias`` for x [..., in], weight [out, in] or [in], bias [out], as in torch."""
     weight = asarray(weight)
     out = matmul(x, matrix_transpose_of(weight) if weight.ndim > 1 else weight)
     return out if bias is None else add(out, bias)

@@ -26,7 +26,7 @@ Reduction = str  # "mean", "sum" or "none"
 
 
 def reduced(what: str, losses: Tensor, reduction: Reduction) -> Tensor:
-    """``losses`` as they are, their sum or their mean. Raises ArgumentError for another ``reduction``."""
+    """``losses``, their sum or their mean. Raises ArgumentError for another ``reduction``."""
     if reduction == "mean":
         return mean(losses)
     if reduction == "sum":
@@ -106,7 +106,7 @@ def smooth_l1_loss(x: Any, target: Any, reduction: Reduction = "mean", beta: Any
 
 BINARY_CROSS_ENTROPY = define_elementwise(
     "binary_cross_entropy(x, target)",
-    # logarithms are cut at -100, so that one wrong, certain prediction does not make the loss infinite
+    # logarithms are at least -100: one wrong, certain prediction makes no infinite loss
     scalar="-(target * maximum(log(x), -100.0) + (1.0 - target) * maximum(log1p(-x), -100.0))",
     eager=lambda x, target: -(target * np.maximum(np.log(x), -100) + (1 - target) * np.maximum(np.log1p(-x), -100)),
     vjp=(
@@ -160,7 +160,7 @@ def hinge_loss(x: Any, target: Any, margin: Any = 1.0, reduction: Reduction = "m
 
 
 class _Labels:
-    """Integer labels against scores with a class axis: checked, and as masks that fuse with what they select."""
+    """Checked integer labels of scores with a class axis, as masks that fuse with the scores."""
 
     def __init__(self, what: str, scores: Tensor, target: Tensor, axis: int | None, ignore_index: int) -> None:
         if not scores.ndim:
@@ -201,7 +201,7 @@ class _Labels:
             )
 
     def pick(self, scores: Tensor) -> Tensor:
-        """The score of each label: a sum with one term, so it is a row reduction like the others of the loss."""
+        """The score of each label, by a masked sum: a row reduction like the others of the loss."""
         return sum_(where(self.hot, scores, 0.0), axis=self.axis)
 
     def pick_weight(self, weight: Any) -> Tensor:
@@ -283,7 +283,7 @@ def _soft_cross_entropy(
     if weight is not None:
         target = multiply(target, expand_dims(asarray(weight), tuple(range(1, logits.ndim - k))))
     surprise = subtract(logsumexp(logits, axis=k, keepdims=True), logits)
-    # 0 * inf is 0 here: a class of probability 0 costs nothing however unlikely it is held
+    # 0 * inf is 0 here: a class of probability 0 costs nothing
     terms = where(equal(target, 0), 0.0, multiply(target, surprise))
     return reduced("cross_entropy", sum_(terms, axis=k), reduction)
 

@@ -1,4 +1,4 @@
-"""The operators and methods of Tensor: one table of names and the functions they stand for."""
+"""The operators and methods of Tensor: tables of names and functions."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 def _to(self: Tensor, *where: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Tensor:
-    """The tensor on another device or in another dtype: ``t.to("cpu")``, ``t.to(jg.float64)``, ``t.to(other)``."""
+    """Convert device or dtype: ``t.to("cpu")``, ``t.to(jg.float64)``, ``t.to(other)``."""
     for given in where:
         if isinstance(given, Tensor):
             dtype = given.dtype
@@ -143,7 +143,7 @@ def _to(self: Tensor, *where: Any, dtype: Any = None, device: Any = None, copy: 
 
 
 def _zero_grad(self: Tensor, set_to_none: bool = True) -> None:
-    """Forget the gradient; with ``set_to_none=False`` keep it as zeros."""
+    """Drop the gradient; with ``set_to_none=False`` replace it by zeros."""
     grad = self.grad
     self.grad = None if set_to_none or grad is None else creation.zeros_like(grad)
 

@@ -1,4 +1,4 @@
-"""Movement ops: the same elements at other places, and the sum that undoes a broadcast."""
+"""Movement ops, which put elements at other positions, and the sum that undoes a broadcast."""
 
 from __future__ import annotations
 
@@ -202,24 +202,24 @@ def broadcast_to(x: Operand, shape: Any) -> Tensor:
 
 
 def reshape(x: Operand, shape: Any, *more: int) -> Tensor:
-    """The elements of ``x`` in row-major order under a new shape; one length may be -1 and is worked out.
+    """The elements of ``x`` in row-major order in a new shape, of which -1 is inferred.
 
     A view where NumPy makes one. Raises ShapeError if the numbers of elements differ.
     """
     aval = aval_of(RESHAPE, x)
     wanted = normalize_shape("reshape", (shape, *more) if more else shape)
     if -1 in wanted:
-        known = Aval(tuple(n for n in wanted if n != -1), aval.dtype).size
-        if wanted.count(-1) > 1 or not known or aval.size % known:
+        rest = Aval(tuple(n for n in wanted if n != -1), aval.dtype).size
+        if wanted.count(-1) > 1 or not rest or aval.size % rest:
             raise ShapeError(f"reshape: cannot work out the -1 in shape {wanted} for {aval} of {aval.size} elements")
-        wanted = tuple(aval.size // known if n == -1 else n for n in wanted)
+        wanted = tuple(aval.size // rest if n == -1 else n for n in wanted)
     if builtins.any(n < 0 for n in wanted):
         raise ShapeError(f"reshape: lengths must not be negative (other than one -1), got {wanted}")
     return apply(RESHAPE, x, shape=wanted)
 
 
 def permute_dims(x: Operand, axes: Sequence[int]) -> Tensor:
-    """``x`` with axis ``axes[k]`` as its axis k. Raises AxisError unless ``axes`` is a permutation."""
+    """``x`` with axis ``axes[k]`` as axis k. Raises AxisError unless ``axes`` is a permutation."""
     ndim = aval_of(PERMUTE_DIMS, x).ndim
     order = tuple(normalize_axis("permute_dims", k, ndim) for k in axes)
     if sorted(order) != list(range(ndim)):
@@ -235,24 +235,24 @@ def expand_dims(x: Operand, axis: int | Sequence[int] = 0) -> Tensor:
 
 
 def squeeze(x: Operand, axis: AxisArgument = None) -> Tensor:
-    """``x`` without the axes ``axis`` (None: all axes of length 1). Raises ShapeError if one is longer than 1."""
+    """``x`` without the axes ``axis`` of length 1 (None: all). Raises ShapeError if one is longer."""
     aval = aval_of(SQUEEZE, x)
     axes = tuple(k for k, n in enumerate(aval.shape) if n == 1) if axis is None else axis
     return apply(SQUEEZE, x, axis=normalize_axes("squeeze", axes, aval.ndim))
 
 
 def slice(x: Operand, index: SliceIndex) -> Tensor:
-    """The part of ``x`` that ``index`` selects: (start, step, length) for every axis; a step may be negative."""
+    """The part of ``x`` at ``index``: (start, step, length) per axis; a step may be negative."""
     return apply(SLICE, x, index=tuple(index))
 
 
 def place(x: Operand, shape: Shape, index: SliceIndex) -> Tensor:
-    """Zeros of ``shape`` with ``x`` at ``index`` (as in :func:`slice`, of which this is the transpose)."""
+    """Zeros of ``shape`` with ``x`` at ``index``: the transpose of :func:`slice`."""
     return apply(PLACE, x, shape=shape, index=tuple(index))
 
 
 def sum_to(x: Tensor, shape: Shape) -> Tensor:
-    """``x`` summed over the axes along which ``shape`` was broadcast to ``x.shape``: the transpose of broadcast_to.
+    """``x`` summed to ``shape``, which broadcasts to ``x.shape``: the transpose of broadcast_to.
 
     Raises:
         ShapeError: ``shape`` does not broadcast to ``x.shape``.
@@ -297,7 +297,7 @@ def matrix_transpose(x: Operand) -> Tensor:
 
 
 def moveaxis(x: Operand, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """``x`` with the axes ``source`` at the positions ``destination``; the others keep their order."""
+    """``x`` with the axes ``source`` at positions ``destination``; the others keep their order."""
     ndim = aval_of(PERMUTE_DIMS, x).ndim
     given = [(operator.index(a),) if not isinstance(a, Iterable) else tuple(a) for a in (source, destination)]
     if len(given[0]) != len(given[1]):

@@ -1,4 +1,4 @@
-"""Layers as functions: normalisation, embedding, dropout; compositions of primitives, so that they fuse."""
+"""Normalisation, embedding and dropout, composed of primitives so that they fuse."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from jitgrad.ops.reduce import mean
 
 
 def one_hot(x: Any, num_classes: int, *, dtype: Any = None) -> Tensor:
-    """[..., num_classes] from integers [...]: 1 at the class, 0 elsewhere; int64 unless ``dtype`` is given.
+    """[..., num_classes] from integers [...]: 1 at the class, else 0; int64 unless ``dtype`` is given.
 
     Raises:
         DtypeError: ``x`` is not of integers.
@@ -31,13 +31,13 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None) -> Tensor:
     """
     x = asarray(x)
     _check_integers("one_hot", x, num_classes)
-    found = np.dtype(np.int64) if dtype is None else check_supported("one_hot", dtype)
+    out_dtype = np.dtype(np.int64) if dtype is None else check_supported("one_hot", dtype)
     classes = iota((*x.shape, num_classes), x.ndim, np.int64)
-    return astype(equal(expand_dims(x, -1), classes), found)
+    return astype(equal(expand_dims(x, -1), classes), out_dtype)
 
 
 def _check_integers(what: str, x: Tensor, count: int) -> None:
-    """Raise unless ``x`` has integers, and, where their values are there to look at, integers in [0, count)."""
+    """Raise unless ``x`` has integers, in [0, count) if it is not traced."""
     if x.dtype.kind not in "iu":
         raise DtypeError(f"{what}: expected integers, got {x.aval}")
     if not current_interpreter.get().tracing and x.size:
@@ -99,7 +99,7 @@ def _affine(x: Tensor, weight: Any, bias: Any) -> Tensor:
 
 
 def _last_axes(what: str, x: Tensor, normalized_shape: Any, *parameters: Any) -> tuple[int, ...]:
-    """The last axes of ``x``, after checking that they and the parameters have ``normalized_shape``."""
+    """The last axes of ``x``, which with the parameters must have ``normalized_shape``."""
     shape: Shape = normalize_shape(what, normalized_shape)
     if not shape or x.shape[-len(shape) :] != shape:
         raise ShapeError(f"{what}: the last axes of {x.aval} are not normalized_shape={shape}")
@@ -192,7 +192,7 @@ def batch_norm(
     return out
 
 
-def _move(running: Tensor, found: Tensor, momentum: Any) -> None:
-    """``running += momentum * (found - running)``, without history."""
-    new = reshape(detached(found), running.shape)
+def _move(running: Tensor, measured: Tensor, momentum: Any) -> None:
+    """``running += momentum * (measured - running)``, without history."""
+    new = reshape(detached(measured), running.shape)
     assign(running, add(multiply(running, 1.0 - momentum), multiply(new, momentum)))

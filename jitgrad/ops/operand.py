@@ -1,4 +1,4 @@
-"""What the public functions take: tensors, arrays and Python numbers."""
+"""Operands of public functions: tensors, arrays and Python numbers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_number(x: Any) -> bool:
 
 
 def dtype_of(x: Any) -> Dtype | None:
-    """The dtype that ``x`` brings along, None if it is no operand."""
+    """The dtype of ``x``; None if it is no operand."""
     dtype = getattr(x, "dtype", None)
     if dtype is None and is_number(x):
         return aval_of_scalar(x).dtype

@@ -48,7 +48,7 @@ def philox_bits(key: Any, counter: Any, index: Any) -> Any:
 
 
 def philox_block(key: int, block: int) -> tuple[int, int, int, int]:
-    """The four 32-bit words of one block, in Python integers: the definition the other forms are tested against."""
+    """The four 32-bit words of one block, in Python integers: the reference of tests."""
     c0, c1, c2, c3 = block & LOW, block >> 32 & LOW, block >> 64 & LOW, block >> 96 & LOW
     k0, k1 = key & LOW, key >> 32
     for _ in range(ROUNDS):
@@ -77,7 +77,7 @@ STRETCH = 1 << 14  # blocks worked on at a time: the dozen temporaries stay in t
 
 
 def philox_consecutive(key: int, counter: int, count: int) -> np.ndarray[Any, Any]:
-    """uint64[count]: the bits of the elements 0, 1, ... of a draw at ``counter``; each block is computed once."""
+    """uint64[count]: the bits of a draw's first elements; each block is computed once."""
     blocks = (count + 1) // 2
     out = np.empty((blocks, 2), np.uint64)
     half = np.uint64(32)

@@ -10,7 +10,7 @@ from jitgrad.ops.movement import broadcast_to, cut, expand_dims, moveaxis, place
 
 
 def product_gradient(g: Tensor, x: Tensor, axis: tuple[int, ...]) -> Tensor:
-    """The gradient of ``prod(x, axis)``: g times the product of the other elements, by the product tree run backwards.
+    """The gradient of ``prod(x, axis)``: g times the product of the others, by a tree of products.
 
     Exact where elements are zero (nothing is divided), and again differentiable, at about three products per element.
     """
@@ -25,7 +25,7 @@ def product_gradient(g: Tensor, x: Tensor, axis: tuple[int, ...]) -> Tensor:
 
 
 def _tree_backward(g: Tensor, row: Tensor, count: int) -> Tensor:
-    """The gradient of the product of ``row`` along its last axis (of length ``count``), each level halving it."""
+    """The gradient of the product of ``row`` over its last axis, which each level halves."""
     levels: list[tuple[Tensor, Tensor, int]] = []
     last = row.ndim - 1
     while count > 1:
@@ -33,7 +33,7 @@ def _tree_backward(g: Tensor, row: Tensor, count: int) -> Tensor:
         low, high = cut(row, last, 0, half), cut(row, last, half, 2 * half)
         levels.append((low, high, count))
         product = multiply(low, high)
-        # an odd last element waits for the next level
+        # an odd last element goes to the next level
         row = _join(product, cut(row, last, 2 * half, count)) if count % 2 else product
         count -= half
     if not count:

@@ -1,4 +1,4 @@
-"""Random tensors: generators whose whole state is one tensor, and the distributions drawn from them."""
+"""Random tensors: generators, whose state is one tensor, and distributions."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Generator:
         return self
 
     def bits(self, shape: Shape, per_element: int = 1) -> tuple[Tensor, ...]:
-        """``per_element`` uint64 tensors of ``shape``, each with 64 random bits per element; advances the state."""
+        """``per_element`` uint64 tensors of ``shape`` with random bits; advances the state."""
         blocks = (prod(shape) + 1) // 2
         drawn = tuple(self._words(shape, k * blocks) for k in range(per_element))
         advance = multiply(iota((2,), None, UINT64), per_element * blocks)  # [0, blocks used]
@@ -93,7 +93,7 @@ class Generator:
 
 
 def _fresh_state(seed: int) -> Tensor:
-    # a constant of the running program: a generator made inside a compiled function starts anew at each call
+    # a constant of the program: a generator made in a compiled function starts anew at each call
     return current_interpreter.get().constant(np.array([_as_key(seed), 0], UINT64))  # type: ignore[no-any-return]
 
 
@@ -122,15 +122,15 @@ def rand(*shape: Any, dtype: Any = None, generator: Generator | None = None) -> 
         shape: ints, or one tuple of ints.
         dtype: a floating dtype; the default one if omitted.
     """
-    found = _float_dtype("rand", dtype)
+    out_dtype = _float_dtype("rand", dtype)
     (bits,) = (generator or default_generator).bits(_shape("rand", shape))
-    return _unit(bits, found)
+    return _unit(bits, out_dtype)
 
 
 def _unit(bits: Tensor, dtype: Dtype) -> Tensor:
     """The top bits of each element as a number in [0, 1); every step of it is exact."""
     kept = MANTISSA[dtype.itemsize]
-    # through a signed integer, which processors convert to floats faster; half precision has only the short one
+    # through a signed integer, which CPUs convert to floats faster
     integers = np.dtype(np.int64 if kept > 31 else np.int32)
     top = astype(bitwise_right_shift(bits, 64 - kept), integers)
     if dtype.itemsize == 2:
@@ -143,9 +143,9 @@ def randn(*shape: Any, dtype: Any = None, generator: Generator | None = None) ->
 
     G. E. P. Box, M. E. Muller, "A note on the generation of random normal deviates", 1958: sqrt(-2 log u) cos(2 pi v).
     """
-    found = _float_dtype("randn", dtype)
+    out_dtype = _float_dtype("randn", dtype)
     wanted = _shape("randn", shape)
-    if found.itemsize < 8:
+    if out_dtype.itemsize < 8:
         (bits,) = (generator or default_generator).bits(wanted)
         high, low = bitwise_right_shift(bits, 32), bitwise_and(bits, 0xFFFFFFFF)
         # u in (0, 1] has all 32 bits near 0, where the tail of the distribution is
@@ -153,11 +153,11 @@ def randn(*shape: Any, dtype: Any = None, generator: Generator | None = None) ->
         v = _unit(bitwise_left_shift(low, 32), np.dtype(np.float32))
     else:
         first, second = (generator or default_generator).bits(wanted, 2)
-        u = subtract(1.0, _unit(first, found))
-        v = _unit(second, found)
+        u = subtract(1.0, _unit(first, out_dtype))
+        v = _unit(second, out_dtype)
     radius = sqrt(multiply(log(u), -2.0))
     z = multiply(radius, cos(multiply(v, 2.0 * pi)))
-    return z if z.dtype == found else astype(z, found)
+    return z if z.dtype == out_dtype else astype(z, out_dtype)
 
 
 def uniform(
@@ -174,23 +174,23 @@ def uniform(
 def normal(
     mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, dtype: Any = None, generator: Generator | None = None
 ) -> Tensor:
-    """Normal numbers with ``mean`` and standard deviation ``std``, which may be tensors; gradients flow to them."""
+    """Normal numbers; gradients flow to ``mean`` and ``std`` if they are tensors."""
     z = randn(_size("normal", size, mean, std), dtype=_dtype_of(dtype, mean, std), generator=generator)
     return add(multiply(z, std), mean)
 
 
 def bernoulli(p: Any, size: Any = None, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
-    """One with probability ``p``, else zero: of ``p``'s shape (or ``size``) and ``p``'s dtype (or the default one).
+    """One with probability ``p``, else zero; by default of ``p``'s shape and floating dtype.
 
     Raises:
         ArgumentError: ``p`` is a Python number outside [0, 1].
     """
     if isinstance(p, (int, float)) and not 0 <= p <= 1:
         raise ArgumentError(f"bernoulli: a probability is between 0 and 1, got {p}")
-    found = check_supported("bernoulli", dtype) if dtype is not None else _dtype_of(None, p)
-    precise = found if found.kind == "f" and found.itemsize >= 4 else np.dtype(np.float32)
+    out_dtype = check_supported("bernoulli", dtype) if dtype is not None else _dtype_of(None, p)
+    precise = out_dtype if out_dtype.kind == "f" and out_dtype.itemsize >= 4 else np.dtype(np.float32)
     u = rand(_size("bernoulli", size, p), dtype=precise, generator=generator)
-    return astype(less(u, p), found)
+    return astype(less(u, p), out_dtype)
 
 
 def randint(
@@ -209,27 +209,27 @@ def randint(
     elif high is None:
         low, high = 0, low
     start, stop = operator.index(low), operator.index(high)
-    found = np.dtype(np.int64) if dtype is None else check_supported("randint", dtype)
-    if found.kind not in "iu":
-        raise DtypeError(f"randint: dtype {found} is no integer dtype")
-    limits = np.iinfo(found)
+    out_dtype = np.dtype(np.int64) if dtype is None else check_supported("randint", dtype)
+    if out_dtype.kind not in "iu":
+        raise DtypeError(f"randint: dtype {out_dtype} is no integer dtype")
+    limits = np.iinfo(out_dtype)
     if not limits.min <= start < stop <= limits.max + 1:
-        raise ArgumentError(f"randint: [{start}, {stop}) is empty or does not fit {found}")
+        raise ArgumentError(f"randint: [{start}, {stop}) is empty or does not fit {out_dtype}")
     (bits,) = (generator or default_generator).bits(_shape("randint", () if size is None else (size,)))
     if stop - start < 2**64:
         bits = remainder(bits, stop - start)
     # two's complement: adding the start modulo 2**64 is right for negative numbers too
-    return astype(add(bits, start % 2**64), found)
+    return astype(add(bits, start % 2**64), out_dtype)
 
 
 def randperm(n: int, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
     """The integers 0 .. n - 1 in random order: the order of n random 64-bit keys."""
     if n < 0:
         raise ArgumentError(f"randperm: n must not be negative, got {n}")
-    found = np.dtype(np.int64) if dtype is None else check_supported("randperm", dtype)
+    out_dtype = np.dtype(np.int64) if dtype is None else check_supported("randperm", dtype)
     (bits,) = (generator or default_generator).bits((n,))
     order = argsort(bits)
-    return order if order.dtype == found else astype(order, found)
+    return order if order.dtype == out_dtype else astype(order, out_dtype)
 
 
 # --- arguments ---------------------------------------------------------------------------------------------------
@@ -238,10 +238,10 @@ def randperm(n: int, *, dtype: Any = None, generator: Generator | None = None) -
 def _shape(what: str, shape: tuple[Any, ...]) -> Shape:
     if len(shape) == 1 and isinstance(shape[0], Iterable):
         (shape,) = shape
-    found = normalize_shape(what, shape)
-    if any(n < 0 for n in found):
-        raise ArgumentError(f"{what}: negative size in shape {found}")
-    return found
+    sizes = normalize_shape(what, shape)
+    if any(n < 0 for n in sizes):
+        raise ArgumentError(f"{what}: negative size in shape {sizes}")
+    return sizes
 
 
 def _size(what: str, size: Any, *parameters: Any) -> Shape:
@@ -252,7 +252,7 @@ def _size(what: str, size: Any, *parameters: Any) -> Shape:
 
 
 def _dtype_of(dtype: Any, *parameters: Any) -> Dtype:
-    """``dtype``, or that of the first floating tensor among the parameters, or the default dtype."""
+    """``dtype``, or that of the first floating tensor of the parameters, or the default dtype."""
     if dtype is not None:
         return check_supported("random", dtype)
     for x in parameters:
@@ -262,7 +262,7 @@ def _dtype_of(dtype: Any, *parameters: Any) -> Dtype:
 
 
 def _float_dtype(what: str, dtype: Any) -> Dtype:
-    found = get_default_dtype() if dtype is None else check_supported(what, dtype)
-    if found.kind != "f":
-        raise DtypeError(f"{what}: dtype {found} is no floating dtype")
-    return found
+    floating = get_default_dtype() if dtype is None else check_supported(what, dtype)
+    if floating.kind != "f":
+        raise DtypeError(f"{what}: dtype {floating} is no floating dtype")
+    return floating

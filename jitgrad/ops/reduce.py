@@ -1,4 +1,4 @@
-"""Reductions: a monoid over axes, and what is composed of those."""
+"""Reductions of axes by monoids, and functions composed of these."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _position_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
 
 
 def _extremum_vjp(g: Tensor, out: Tensor, x: Tensor, *, axis: tuple[int, ...]) -> Tensor:
-    """The gradient in equal shares to every element that attains the extremum (NaN where the extremum is NaN)."""
+    """The gradient, in equal shares to the elements that equal the extremum; NaN where it is NaN."""
     attains = equal(x, expand_dims(out, axis))
     count = expand_dims(apply(SUM, astype(attains, g.dtype), axis=axis), axis)
     return divide(where(attains, expand_dims(g, axis), 0.0), count)
@@ -106,7 +106,7 @@ def _apply(op: OpDef, x: Operand, axis: AxisArgument, keepdims: bool) -> Tensor:
 
 
 def _in_dtype(what: str, x: Operand, dtype: Any, reduce: Callable[[Operand], Tensor]) -> Tensor:
-    """``reduce(x)`` in ``dtype``: elements are converted first, and sums of small integers wrap around in the end."""
+    """``reduce(x)`` with elements converted to ``dtype``, and the result again."""
     if dtype is None:
         return reduce(x)
     wanted = check_supported(what, dtype)
@@ -117,7 +117,7 @@ def _in_dtype(what: str, x: Operand, dtype: Any, reduce: Callable[[Operand], Ten
 
 
 def sum(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
-    """The sum over ``axis`` (None: all axes); bools and ints are summed in 64 bits, floats in their own dtype.
+    """The sum over ``axis`` (None: all); bools and ints in 64 bits, floats in their own dtype.
 
     ``dtype`` is that of the elements, which are converted first, and of the result. Raises AxisError for an axis that
     does not exist or is named twice.
@@ -126,12 +126,12 @@ def sum(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, dtype:
 
 
 def prod(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
-    """The product over ``axis`` (None: all axes); dtypes as in :func:`sum`. Its gradient is exact at zeros."""
+    """The product over ``axis`` (None: all), dtypes as in :func:`sum`; its gradient is exact at zeros."""
     return _in_dtype("prod", x, dtype, lambda x: _apply(PROD, x, axis, keepdims))
 
 
 def max(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
-    """The largest element over ``axis``; NaN if there is one. Equal largest elements share the gradient equally.
+    """The largest element over ``axis``; NaN if any is. Equal largest elements share the gradient.
 
     Raises:
         ShapeError: an axis is empty.
@@ -140,7 +140,7 @@ def max(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor
 
 
 def min(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
-    """The smallest element over ``axis``; NaN if there is one. Equal smallest elements share the gradient equally.
+    """The smallest element over ``axis``; NaN if any is. Equal smallest elements share the gradient.
 
     Raises:
         ShapeError: an axis is empty.
@@ -159,12 +159,12 @@ def all(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor
 
 
 def argmax(x: Operand, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position (int64) of the first largest element, or of the first NaN; without ``axis`` in row-major order."""
+    """The int64 position of the first largest element or NaN; without ``axis`` in row-major order."""
     return _position(ARGMAX, x, axis, keepdims)
 
 
 def argmin(x: Operand, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position (int64) of the first smallest element, or of the first NaN; without ``axis`` in row-major order."""
+    """The int64 position of the first smallest element or NaN; without ``axis`` in row-major order."""
     return _position(ARGMIN, x, axis, keepdims)
 
 
@@ -176,7 +176,7 @@ def _position(op: OpDef, x: Operand, axis: int | None, keepdims: bool) -> Tensor
 
 
 def cumulative_sum(x: Operand, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False) -> Tensor:
-    """The running sum along ``axis``, which may be omitted for one axis only; dtypes as in :func:`sum`.
+    """The running sum along ``axis``, by default the only one; dtypes as in :func:`sum`.
 
     With ``include_initial`` the result starts with the empty sum, 0, and is longer by one.
     """
@@ -197,7 +197,7 @@ def cumulative_sum(x: Operand, axis: int | None = None, *, dtype: Any = None, in
 
 
 def _float(what: str, x: Operand) -> Operand:
-    """``x`` in the dtype that means are computed in: ints in float64, float16 in float32, as NumPy does."""
+    """``x`` in the dtype of means: float64 for ints, float32 for float16, as in NumPy."""
     dtype = aval_of(SUM, x).dtype
     if dtype.kind in "biu":
         return astype(x, np.dtype(np.float64))
@@ -217,7 +217,7 @@ def _count(x: Operand, axis: AxisArgument, what: str) -> Count:
 
 
 def mean(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
-    """The arithmetic mean over ``axis``: float64 for ints and bools, else of ``x``'s dtype; NaN for no elements."""
+    """The mean over ``axis``: float64 for ints and bools, else in ``x``'s dtype; NaN of no elements."""
     return _back(divide(sum(_float("mean", x), axis, keepdims), _count(x, axis, "mean")), x)
 
 
@@ -234,7 +234,7 @@ def var(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correc
 
 
 def _root(square: Tensor) -> Tensor:
-    """The square root whose gradient at 0 is 0, a subgradient, where that of sqrt would turn 0 * inf into NaN."""
+    """The square root with the subgradient 0 at 0, where sqrt's would make 0 * inf a NaN."""
     zero = equal(square, 0)
     return where(zero, 0.0, sqrt(where(zero, 1.0, square)))
 

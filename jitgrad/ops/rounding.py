@@ -42,7 +42,7 @@ def trunc(x: Operand) -> Tensor:
 
 
 def round(x: Operand, decimals: int = 0) -> Tensor:
-    """The nearest multiple of ``10**-decimals``, ties to even, in the dtype of ``x`` (floating for bools, as in NumPy).
+    """The nearest multiple of ``10**-decimals``, ties to even, in the dtype of ``x`` (floating for bools).
 
     With ``decimals`` it scales, rounds and scales back, as ``np.round`` does.
     """

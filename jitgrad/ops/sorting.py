@@ -1,4 +1,4 @@
-"""Ordering and searching: sort, argsort, topk, searchsorted, and what depends on the values: nonzero, unique."""
+"""sort, argsort, topk and searchsorted; nonzero and unique, whose shapes depend on values."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from jitgrad.ops.indexing import as_constant, take, take_along_axis
 from jitgrad.ops.movement import flatten
 from jitgrad.ops.operand import Operand, apply
 
-_FEW = 1 << 12  # elements: fewer are sorted before anything better has been set up
-_MANY = 16  # the part of a row that is asked for from which on sorting it all is as fast
+_FEW = 1 << 12  # elements: fewer are sorted faster than partitioned
+_MANY = 16  # from this part of a row on, sorting all of it is as fast
 
 
 class TopK(NamedTuple):
@@ -50,8 +50,8 @@ def _argtopk(x: Array, *, axis: int, count: int) -> Array:
     order = _argsort(lines[row, place], axis=0, descending=True, stable=True)
     order = order[np.argsort(row[order], kind="stable")]
     first = np.searchsorted(row, np.arange(len(lines)))
-    found = place[order[first[:, None] + np.arange(count)]]
-    return np.moveaxis(found.reshape(*kept.shape[:-1], count), -1, axis)
+    positions = place[order[first[:, None] + np.arange(count)]]
+    return np.moveaxis(positions.reshape(*kept.shape[:-1], count), -1, axis)
 
 
 def _argtopk_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
@@ -93,7 +93,7 @@ SEARCHSORTED = define(
 
 
 def argsort(x: Operand, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
-    """The positions (int64) that put ``x`` in order along ``axis`` (None: flattened); NaN counts as largest."""
+    """The int64 positions that sort ``x`` along ``axis`` (None: flattened); NaN counts as largest."""
     if axis is None:
         x, axis = flatten(x), 0
     aval = aval_of(ARGSORT, x)
@@ -104,7 +104,7 @@ def argsort(x: Operand, axis: int | None = -1, *, descending: bool = False, stab
 
 
 def sort(x: Operand, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
-    """``x`` in order along ``axis`` (None: flattened); NaN counts as largest. Gradients go where values came from."""
+    """``x`` sorted along ``axis`` (None: flattened); NaN counts as largest. Gradients follow the values."""
     if axis is None:
         x, axis = flatten(x), 0
     return take_along_axis(x, argsort(x, axis, descending=descending, stable=stable), axis)
@@ -126,7 +126,7 @@ def topk(x: Operand, k: int, axis: int = -1) -> TopK:
 
 
 def searchsorted(ordered: Operand, values: Operand, side: str = "left", *, sorter: Operand | None = None) -> Tensor:
-    """Where (int64) ``values`` would go into the 1-D ``ordered`` for it to stay sorted: before its equals, or after.
+    """The int64 positions of ``values`` in the sorted 1-D ``ordered``: before its equals, or after.
 
     ``sorter`` gives the order of an array that is not sorted, as argsort does.
     """
@@ -139,14 +139,14 @@ def searchsorted(ordered: Operand, values: Operand, side: str = "left", *, sorte
 
 
 def array_of(what: str, x: Any) -> Array:
-    """The data of ``x``. Raises TracedValueError for a tensor that is only being traced."""
+    """The data of ``x``. Raises TracedValueError for a traced tensor."""
     return x.concrete(what) if isinstance(x, Tensor) else np.asarray(x)
 
 
 def nonzero(x: Operand) -> tuple[Tensor, ...]:
     """The positions of the elements that are not zero: one int64 tensor per axis.
 
-    How many there are is only known with data: in a @jit function this raises TracedValueError (use ``where``).
+    The shape depends on the values: a @jit function raises TracedValueError (use ``where``).
     """
     array = array_of("nonzero", x)
     if not array.ndim:
@@ -163,7 +163,7 @@ def unique(
 ) -> Any:
     """The distinct elements (or slices along ``axis``) of ``x`` in order, and what else is asked for, as in NumPy.
 
-    Gradients go to the first of equal elements. How many there are is only known with data: in a @jit function this
+    Gradients go to the first of equal elements. The shape depends on the values: a @jit function
     raises TracedValueError.
 
     Returns:

@@ -1,4 +1,4 @@
-"""The error function and its complement; NumPy has neither, so eager runs the kernels' own definitions on arrays."""
+"""Functions that NumPy does not have: eager execution runs vecmath's definitions on arrays."""
 
 from __future__ import annotations
 

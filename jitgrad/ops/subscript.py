@@ -1,4 +1,4 @@
-"""What the index in ``x[index]`` means, and reading by it: slices, then new axes, then integer arrays."""
+"""Parses ``index`` of ``x[index]`` into ops that read: slices, new axes, integer arrays."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from jitgrad.ops.operand import apply
 
 @dataclass(frozen=True, slots=True)
 class Subscript:
-    """An index taken apart into steps that are ops."""
+    """An index as steps that are ops."""
 
     slices: SliceIndex  # for every axis
-    dropped: tuple[int, ...]  # axes at which an int stands (never together with integer arrays)
-    added: tuple[int, ...]  # where new axes stand after slicing and dropping
-    axes: tuple[int, ...]  # the axes, after adding, at which integer arrays stand
+    dropped: tuple[int, ...]  # axes indexed by an int (never together with integer arrays)
+    added: tuple[int, ...]  # positions of new axes, after slicing and dropping
+    axes: tuple[int, ...]  # the axes, after adding, indexed by integer arrays
     indices: tuple[Any, ...]  # those arrays: tensors, arrays or ints
 
 
 @dataclass(slots=True)
 class _Parts:
-    """The lists a Subscript is collected in."""
+    """A Subscript under construction."""
 
     slices: list[tuple[int, int, int]] = field(default_factory=list)
     dropped: list[int] = field(default_factory=list)
@@ -77,7 +77,7 @@ def entries_of(index: Any) -> list[Any]:
 
 
 def _consumed(entry: Any) -> int:
-    """How many axes an entry stands for."""
+    """How many axes an entry indexes."""
     if entry is None or entry is Ellipsis:
         return 0
     return len(np.shape(entry)) if isinstance(entry, (bool, np.bool_)) else entry.ndim if is_mask(entry) else 1
@@ -98,11 +98,11 @@ def _expanded(shape: Shape, entries: list[Any]) -> Iterator[Any]:
 
 
 def parse(shape: Shape, index: Any) -> Subscript:
-    """``index`` taken apart for a tensor of ``shape``.
+    """The steps of ``index`` for a tensor of ``shape``.
 
     Raises:
         IndexingError: out of bounds, too many indices, a mask of another shape, or something that is no index.
-        TracedValueError: a mask that is only being traced: how much it selects is unknown.
+        TracedValueError: a traced mask, which selects an unknown number of elements.
     """
     entries = entries_of(index)
     advanced = builtins.any(is_array(e) or is_mask(e) for e in entries)
@@ -145,7 +145,7 @@ def _mask(parts: _Parts, shape: Shape, axis: int, entry: Any) -> None:
 
 
 def check_mask(shape: Shape, axis: int, mask: Shape) -> None:
-    """Raise IndexingError unless a mask of this shape, standing at ``axis``, fits ``shape``."""
+    """Raise IndexingError unless a mask of this shape fits ``shape`` at ``axis``."""
     if shape[axis : axis + len(mask)] != mask:
         raise IndexingError(f"a mask of shape {mask} at axis {axis} does not fit a tensor of shape {shape}")
 
@@ -159,7 +159,7 @@ def _integer(parts: _Parts, axis: int, n: int, entry: Any, advanced: bool) -> No
         ) from None
     if not -n <= i < n:
         raise IndexingError(f"index {i} is out of bounds for axis {axis} of length {n}")
-    if advanced:  # beside integer arrays an int is one, too: that decides where their axes go
+    if advanced:  # beside integer arrays an int counts as one, which decides where their axes go
         parts.index(i % n)
         parts.keep((0, 1, n))
     else:
@@ -180,7 +180,7 @@ def basic_part(x: Tensor, s: Subscript) -> Tensor:
 
 
 def get_item(x: Tensor, index: Any) -> Tensor:
-    """``x[index]`` as NumPy has it: a view for ints, slices, None and '...', a copy for integer arrays and masks."""
+    """``x[index]`` as in NumPy: a view for ints, slices, None and '...', a copy for arrays."""
     s = parse(x.shape, index)
     part = basic_part(x, s)
     if not s.indices:

@@ -49,7 +49,7 @@ EXPM1 = define_elementwise(
 
 @blockwise
 def _sigmoid(x: np.ndarray[Any, Any]) -> Any:
-    """Without overflow for large negative ``x``, where ``1 / (1 + exp(-x))`` would be 0 too early."""
+    """Without overflow for large negative ``x``, where ``1 / (1 + exp(-x))`` is 0 too early."""
     small = np.exp(-np.abs(x))
     return np.maximum(small, x >= 0) / (1 + small)  # the numerator is 1 from 0 on
 
@@ -157,7 +157,7 @@ def logaddexp(x: Operand, y: Operand) -> Tensor:
 
 
 def _pow_base_gradient(g: Tensor, _out: Any, x: Any, y: Any) -> Tensor:
-    """``g * y * x**(y - 1)``. Of ``x**0`` it is 0 also at ``x = 0``, where the formula says ``0 * inf``."""
+    """``g * y * x**(y - 1)``; of ``x**0`` it is 0 at 0, too, where the formula has ``0 * inf``."""
     if is_number(y):
         return zero_gradient(g, None) if y == 0 else multiply(g, multiply(y, pow(x, y - 1)))
     base = where(logical_and(equal(x, 0.0), equal(y, 0.0)), 1.0, x)

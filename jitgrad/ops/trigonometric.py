@@ -1,4 +1,4 @@
-"""Trigonometric and hyperbolic functions, their inverses, and what right-angled triangles need."""
+"""Trigonometric and hyperbolic functions, their inverses, hypot and atan2."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def hypot(x: Operand, y: Operand) -> Tensor:
 
 
 def atan2(x: Operand, y: Operand) -> Tensor:
-    """The angle of the point with ordinate ``x`` and abscissa ``y``, in [-pi, pi]; its gradient at the origin is 0."""
+    """The angle in [-pi, pi] of the point with abscissa ``y`` and ordinate ``x``; gradient 0 at 0."""
     return apply(ATAN2, x, y)
 
 

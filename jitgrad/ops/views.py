@@ -1,4 +1,4 @@
-"""What a write to a view makes of its base: one function per view op, written in ops."""
+"""The base after a write to its view: one function per view op, written in ops."""
 
 from __future__ import annotations
 

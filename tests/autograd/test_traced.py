@@ -36,9 +36,8 @@ def run_traced(f, *arrays, requires_grad=False):
 
 
 def _input(source, arrays):
-    if source.kind == "argument":
-        return arrays[source.key]
-    return source.key._data if isinstance(source.key, Tensor) else source.key
+    found = source.resolve(arrays)
+    return found._data if isinstance(found, Tensor) else found
 
 
 def net(x):

@@ -15,7 +15,7 @@ from jitgrad.core.op import Kind, OpDef, define, missing_vjp
 
 
 class NoGradient:
-    """The declaration that a custom op has no gradient: ``jg.custom_op(..., vjp=jg.no_gradient)``."""
+    """Declares that a custom op has no gradient: ``jg.custom_op(..., vjp=jg.no_gradient)``."""
 
     def __repr__(self) -> str:
         return "jitgrad.no_gradient"
@@ -28,7 +28,7 @@ AbstractRule = Callable[[Sequence[Aval], Mapping[str, Any]], Any]
 
 
 class CustomOp:
-    """An opaque op: call it with tensors, arrays and numbers as operands and keywords as attributes."""
+    """An opaque op; positional arguments are operands, keywords are attributes."""
 
     def __init__(
         self, name: str, forward: Callable[..., Any], vjp: UserVjp, abstract: AbstractRule
@@ -79,33 +79,33 @@ def custom_op(
 
 def _declared(name: str, abstract: Callable[..., Any]) -> AbstractRule:
     def rule(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Any:
-        found = abstract(*avals, **attrs)
-        if isinstance(found, Aval):
-            return found
-        if isinstance(found, tuple) and found and all(isinstance(a, Aval) for a in found):
-            return found
-        if isinstance(found, tuple) and len(found) == 2 and isinstance(found[0], tuple):
-            return Aval(found[0], np.dtype(found[1]))
+        result = abstract(*avals, **attrs)
+        if isinstance(result, Aval):
+            return result
+        if isinstance(result, tuple) and result and all(isinstance(a, Aval) for a in result):
+            return result
+        if isinstance(result, tuple) and len(result) == 2 and isinstance(result[0], tuple):
+            return Aval(result[0], np.dtype(result[1]))
         raise OpDefinitionError(
-            f"{name}: abstract must return an Aval, (shape, dtype) or a tuple of Avals, not {found!r}"
+            f"{name}: abstract must return an Aval, (shape, dtype) or a tuple of Avals, not {result!r}"
         )
 
     return rule
 
 
 def _by_example(forward: Callable[..., Any]) -> AbstractRule:
-    """Shapes and dtypes of the results as ``forward`` gives them for arrays of ones."""
-    known: dict[Any, Any] = {}
+    """Shapes and dtypes of the results of ``forward`` on arrays of ones."""
+    by_operands: dict[Any, Any] = {}
 
     def rule(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Any:
         key = (tuple(avals), tuple(sorted((k, repr(v)) for k, v in attrs.items())))
-        if key not in known:
+        if key not in by_operands:
             with np.errstate(all="ignore"):
                 result = forward(*(np.ones(a.shape, a.dtype) for a in avals), **attrs)
             arrays = [np.asarray(r) for r in result] if isinstance(result, tuple) else [np.asarray(result)]
-            found = tuple(Aval(r.shape, r.dtype) for r in arrays)
-            known[key] = found if isinstance(result, tuple) else found[0]
-        return known[key]
+            avals_of_results = tuple(Aval(r.shape, r.dtype) for r in arrays)
+            by_operands[key] = avals_of_results if isinstance(result, tuple) else avals_of_results[0]
+        return by_operands[key]
 
     return rule
 
@@ -131,7 +131,7 @@ def _on_arrays(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _signature(name: str, forward: Callable[..., Any]) -> str:
-    """``forward``'s parameters in the notation of ``define``: positional ones are operands, keywords attributes."""
+    """``forward``'s parameters as a signature: operands are positional, attributes keywords."""
     try:
         parameters = inspect.signature(forward).parameters.values()
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The derivative of a canonical scalar expression, as another one, from the vjps of the ops it uses."""
+"""Differentiates scalar expressions, by the vjps of the ops in them."""
 
 from __future__ import annotations
 
@@ -26,29 +26,27 @@ _ZERO = ast.Constant(0.0)
 
 
 class SymbolicInterpreter:
-    """Ops are not run: each result stands for the scalar expression that would compute it."""
+    """Runs no ops: each result is a symbol of the scalar expression that computes it."""
 
     tracing = True
 
     def __init__(self, what: str) -> None:
         self.what = what
-        self.expressions: dict[int, ast.expr] = {}
-        self.alive: list[Value] = []
+        self.expressions: dict[Value, ast.expr] = {}
 
     def symbol(self, tree: ast.expr, aval: Aval = _REAL) -> Tensor:
-        """A Tensor that stands for ``tree``."""
+        """A Tensor that is a symbol of ``tree``."""
         value = Value(aval)
-        self.alive.append(value)
-        self.expressions[id(value)] = tree
+        self.expressions[value] = tree
         return Tensor(value)
 
     def expression(self, x: Any) -> ast.expr:
-        """What ``x`` stands for."""
+        """The expression of the symbol ``x``."""
         if isinstance(x, Tensor):
-            found = self.expressions.get(id(x._data))
-            if found is None:
+            tree = self.expressions.get(x._data)
+            if tree is None:
                 raise self.explain_missing_value(x, "an op")
-            return found
+            return tree
         return number_node(x.item() if isinstance(x, (np.generic, np.ndarray)) else x)
 
     def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
@@ -87,7 +85,7 @@ class SymbolicInterpreter:
 
 
 def simplified(tree: ast.expr) -> ast.expr:
-    """``tree`` without choices that are already made."""
+    """``tree`` without conditionals on constants."""
     if isinstance(tree, ast.IfExp) and isinstance(tree.test, ast.Constant):
         return tree.body if tree.test.value else tree.orelse
     return tree
@@ -96,23 +94,23 @@ def simplified(tree: ast.expr) -> ast.expr:
 def derivative(what: str, tree: ast.expr, name: str, g: str) -> ast.expr:
     """``g * d(tree)/d(name)`` as an expression. Of a conditional, each branch is differentiated on its own.
 
-    So a branch that is not taken cannot put a NaN into the gradient, to any order.
+    So a branch that is not selected puts no NaN into the gradient, to any order.
 
     Raises:
         OpDefinitionError: a function in it has no derivative, or the result is too large.
     """
     token = current_interpreter.set(interpreter := SymbolicInterpreter(what))
     try:
-        found = _Differentiator(what, interpreter, name, g).of(tree)
+        tangent = _Differentiator(what, interpreter, name, g).of(tree)
     finally:
         current_interpreter.reset(token)
-    result = _ZERO if found is None else found
+    result = _ZERO if tangent is None else tangent
     check_size(what, result)
     return ast.fix_missing_locations(result)
 
 
 class _Differentiator:
-    """Forward through the expression: an elementwise vjp is its own transpose, so it maps tangents to tangents."""
+    """Forward mode: an elementwise vjp is its own transpose, so it maps tangents to tangents."""
 
     def __init__(self, what: str, interpreter: SymbolicInterpreter, name: str, g: str) -> None:
         self.what = what

@@ -1,4 +1,4 @@
-"""What a canonical scalar expression means on NumPy arrays."""
+"""Evaluates canonical scalar expressions on NumPy arrays."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class NumpyExpression:
 
 
 class _Compiler:
-    """Numbers the parts of an expression: operands, constants, attributes, then one step per distinct part."""
+    """Numbers the parts of an expression: operands, constants, attributes, one step per other part."""
 
     def __init__(self, what: str, tree: ast.expr, operands: Sequence[str], attrs: Sequence[str]) -> None:
         self.what = what
-        found = {_constant_key(n): n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)}
-        self.constants: tuple[Any, ...] = tuple(found.values())
+        numbers = {_constant_key(n): n.value for n in ast.walk(tree) if isinstance(n, ast.Constant)}
+        self.constants: tuple[Any, ...] = tuple(numbers.values())
         self.places: dict[Any, int] = {name: k for k, name in enumerate(operands)}
-        self.places |= {key: len(operands) + k for k, key in enumerate(found)}
+        self.places |= {key: len(operands) + k for k, key in enumerate(numbers)}
         first = len(self.places)
         self.places |= {name: first + k for k, name in enumerate(attrs)}
         self.steps: list[tuple[Callable[..., Any], tuple[int, ...]]] = []
@@ -89,10 +89,10 @@ class _Compiler:
 
     def function(self, name: str) -> Callable[..., Any]:
         op = REGISTRY.get(name)
-        found = _OTHER_NAMES.get(name) if op is None or op.attrs else op.eager
-        if found is None:
+        function = _OTHER_NAMES.get(name) if op is None or op.attrs else op.eager
+        if function is None:
             raise OpDefinitionError(f"{self.what}: {name} cannot be used in a user-defined op")
-        return found
+        return function
 
 
 def _constant_key(tree: ast.Constant) -> tuple[type, str]:
@@ -100,7 +100,7 @@ def _constant_key(tree: ast.Constant) -> tuple[type, str]:
 
 
 def numpy_expression(what: str, tree: ast.expr, operands: Sequence[str], attrs: Sequence[str]) -> NumpyExpression:
-    """The NumPy meaning of the canonical expression ``tree``. Raises OpDefinitionError for a function without one."""
+    """``tree`` on NumPy arrays. Raises OpDefinitionError for a function that NumPy does not have."""
     compiler = _Compiler(what, tree, operands, attrs)
     last = compiler.place(tree)
     steps = compiler.steps

@@ -25,7 +25,7 @@ _EMPTY = inspect.Parameter.empty
 
 @dataclass(frozen=True, slots=True)
 class UserOp:
-    """A user-defined op: call it with tensors, arrays and numbers; ``.op`` is its record for :func:`apply_op`."""
+    """A user-defined op, called with operands; ``.op`` is its record for :func:`apply_op`."""
 
     op: OpDef
     signature: inspect.Signature = field(repr=False)
@@ -59,7 +59,7 @@ def elementwise(definition: Any = None, *, scalar: str | None = None, vjp: Calla
 
     The function may have local variables and branches; then it is one expression, whose derivative (of every order) is
     derived if ``vjp`` is omitted. With loops, backward needs ``vjp``. Both branches are computed and one is selected,
-    so what Python would raise for the other one (log of 0) does not happen. Integers are computed as floats.
+    so the other one raises nothing (log of 0). Integers are computed as floats.
 
     Args:
         vjp: ``vjp(g, out, *operands, **attrs)`` on Tensors, one gradient or None per operand.
@@ -154,7 +154,7 @@ def _float_to_bool(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, .
 def _derived_vjps(
     name: str, tree: ast.expr, operands: tuple[str, ...], attrs: tuple[str, ...]
 ) -> tuple[Callable[..., Any], ...]:
-    """One vjp per operand: an op of its own with the derived expression, made when first needed (and so on upward)."""
+    """One vjp per operand, an op with the derived expression, made at its first use."""
 
     @cache
     def gradient_op(operand: str) -> OpDef:

@@ -1,4 +1,4 @@
-"""From a user's scalar function or expression to the canonical expression that kernels, NumPy and gradients share."""
+"""Makes a canonical expression of a user's scalar function, for kernels, NumPy and gradients."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from jitgrad.core.errors import OpDefinitionError
 from jitgrad.core.op import SCALAR_FUNCTIONS
 
-# An expression with local variables written out may grow exponentially; beyond this many nodes it is refused.
+# nodes of an expression, which may grow exponentially as local variables are written out
 LARGEST_EXPRESSION = 4000
 
 _CONSTANTS = {"pi": math.pi, "e": math.e, "tau": math.tau, "inf": math.inf, "nan": math.nan}
@@ -23,7 +23,7 @@ _SPELLINGS = {
     "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arctan2": "atan2", "arcsinh": "asinh", "arccosh": "acosh",
     "arctanh": "atanh", "fabs": "abs", "absolute": "abs", "power": "pow", "mod": "remainder",
 }  # fmt: skip
-# Which of these the compiler chooses depends on the module around: on its imports, on an enclosing function.
+# Python chooses between these by imports of the module and by enclosing functions.
 _SAME_INSTRUCTION = {
     "LOAD_METHOD": "LOAD_ATTR", "LOAD_DEREF": "LOAD_GLOBAL", "PUSH_NULL": "", "PRECALL": "", "COPY_FREE_VARS": "",
     "CALL_METHOD": "CALL",
@@ -32,7 +32,7 @@ _BOOLEAN_CALLS = frozenset({"isnan", "isinf", "isfinite", "signbit", "logical_xo
 
 
 class NotAnExpression(Exception):
-    """The function has loops or other statements that no single expression can say."""
+    """The function has loops or other statements that are no expression."""
 
 
 def canonical(what: str, tree: ast.expr, names: Sequence[str]) -> ast.expr:
@@ -50,10 +50,9 @@ def canonical(what: str, tree: ast.expr, names: Sequence[str]) -> ast.expr:
 
 
 class _Canonical(ast.NodeTransformer):
-    """Rewrites Python's spellings: ``**`` to pow, ``and`` to ``&``, chained comparisons, math.exp to exp, and the like.
+    """Rewrites Python's forms: ``**`` to pow, ``and`` to ``&``, math.exp to exp, and others.
 
-    ``min`` and ``max`` become the comparisons that Python makes, so that NaN behaves as in the function that was
-    written.
+    ``min`` and ``max`` become Python's comparisons, which treat NaN as the user's function does.
     """
 
     def __init__(self, what: str, names: frozenset[str]) -> None:
@@ -208,7 +207,7 @@ def replace_names(tree: ast.expr, names: Mapping[str, ast.expr]) -> ast.expr:
 
 
 def body_of(function: Callable[..., Any]) -> ast.expr:
-    """What ``function`` returns as one expression of its parameters: branches become conditional expressions.
+    """The result of ``function`` as one expression of its parameters; branches are conditionals.
 
     Raises:
         NotAnExpression: it has loops or other statements.
@@ -232,24 +231,24 @@ def body_of(function: Callable[..., Any]) -> ast.expr:
 
 
 def _compiles_to(node: ast.FunctionDef | ast.Lambda, code: CodeType) -> bool:
-    """Whether ``code`` was made from ``node``: several lambdas may share a line, and a file may change."""
+    """Whether ``node`` compiles to ``code``: lambdas may share a line, and files change."""
     if isinstance(node, ast.FunctionDef):
         node = ast.FunctionDef(node.name, node.args, node.body, [], node.returns, node.type_comment)
     statement = node if isinstance(node, ast.FunctionDef) else ast.Expr(node)
     module = ast.fix_missing_locations(ast.Module([statement], []))
     compiled = compile(module, "<source>", "exec", dont_inherit=True)
-    made = next((c for c in compiled.co_consts if isinstance(c, CodeType) and c.co_name == code.co_name), None)
-    return made is not None and _instructions(made) == _instructions(code)
+    inner = next((c for c in compiled.co_consts if isinstance(c, CodeType) and c.co_name == code.co_name), None)
+    return inner is not None and _instructions(inner) == _instructions(code)
 
 
 def _instructions(code: CodeType) -> list[tuple[str, Any]]:
-    """What ``code`` does, without what depends on its surroundings: how a name is found, where a jump lands."""
-    found = []
+    """The instructions of ``code``, without kinds of names and targets of jumps."""
+    instructions = []
     for instruction in dis.get_instructions(code):
         name = _SAME_INSTRUCTION.get(instruction.opname, instruction.opname)
         if name:
-            found.append((name, repr(instruction.argval) if instruction.opcode not in dis.hasjrel else ""))
-    return found
+            instructions.append((name, repr(instruction.argval) if instruction.opcode not in dis.hasjrel else ""))
+    return instructions
 
 
 def _block(name: str, statements: Sequence[ast.stmt], env: dict[str, ast.expr]) -> ast.expr:
