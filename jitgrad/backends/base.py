@@ -133,7 +133,7 @@ class KernelCache:
     def find(self, kernel: Kernel, schedule: Schedule, main: Source, epilogue: Source | None) -> CompiledLaunch:
         """The kernel of these sources, compiled now if it is new."""
         general, general_epilogue = main.generalised, epilogue and epilogue.generalised
-        args = general.words, general_epilogue.words if general_epilogue is not None else ()
+        args = general.args, general_epilogue.args if general_epilogue is not None else ()
         exact, structure = (main, epilogue), (general, general_epilogue)
         with self._lock:
             if (compiled := self._compiled.get(_identity(*exact))) is not None:

@@ -1,4 +1,5 @@
-"""What an op costs beside reading its operands again: the weights that fusion and lowering decide by."""
+"""What an op costs beside reading its operands again: the weights that fusion and lowering decide
+by."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from jitgrad.core.op import OpDef, parsed_scalar
 
 
 def expensive(op: OpDef) -> bool:
-    """Whether one evaluation costs more than reading the operand again: a call that is no single instruction."""
+    """Whether one evaluation costs more than reading the operand again: a call that is no single
+    instruction."""
     return op.function is not None or bool(_calls(op.scalar or "0") - _CHEAP)
 
 

@@ -1,4 +1,5 @@
-"""Decides where the values of a fused graph are stored: which share memory, and their offsets and strides in it."""
+"""Decides where the values of a fused graph are stored: which share memory, and their offsets and
+strides in it."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ def place_values(
 ) -> Placement:
     """Give every value of ``graph`` a place.
 
-    ``donated`` maps outputs to the inputs whose memory they should take, where that is safe; an output that is not in it,
-    or cannot have what it wants, may take one of the inputs ``free``.
+    ``donated`` maps outputs to the inputs whose memory they should take, where that is safe; an
+    output that is not in it, or cannot have what it wants, may take one of the inputs ``free``.
     """
     return _Placer(graph, donated, free, structures).run()
 
@@ -59,7 +60,8 @@ class _Placer:
     # --- inserted slices -------------------------------------------------------------------------------------------
 
     def _find_parts(self) -> dict[Value, tuple[TraceNode, Index]]:
-        """The ``insert_slices`` and the index in it of values that kernels and products write there directly."""
+        """The ``insert_slices`` and the index in it of values that kernels and products write there
+        directly."""
         parts: dict[Value, tuple[TraceNode, Index]] = {}
         outputs = set(self.graph.outputs)
         for node in self.graph.nodes:
@@ -75,7 +77,8 @@ class _Placer:
         return parts
 
     def _whole(self, node: TraceNode) -> Location:
-        """The location of an ``insert_slices``: a part of a larger one, else a buffer; gaps between parts are zeros."""
+        """The location of an ``insert_slices``: a part of a larger one, else a buffer; gaps between
+        parts are zeros."""
         value, pending = node.out, list[TraceNode]()
         while node.out not in self.locations:
             pending.append(node)
@@ -104,7 +107,8 @@ class _Placer:
     # --- copies ------------------------------------------------------------------------------------------------------
 
     def _copy(self, atom: Atom, target: Place, node: TraceNode) -> None:
-        """Write ``atom`` to ``target`` as well, for ``node``: by a kernel, or by NumPy for dtypes that kernels lack."""
+        """Write ``atom`` to ``target`` as well, for ``node``: by a kernel, or by NumPy for dtypes
+        that kernels lack."""
         if not atom.aval.size:
             return
         kernel = copying(atom, node.origin)
@@ -148,7 +152,8 @@ class _Placer:
             self._call(node)
 
     def _put_slice(self, node: TraceNode) -> None:
-        """Write the slice into the array itself if nothing reads the old one afterwards, else into a copy of it."""
+        """Write the slice into the array itself if nothing reads the old one afterwards, else into
+        a copy of it."""
         base, new = node.ins
         if isinstance(base, Value) and self._is_free_after(base, node):
             self.locations[node.out] = self.locations[base]
@@ -160,7 +165,8 @@ class _Placer:
         self._copy(new, Place(new.aval, _part(whole, node.out.aval, node.attr("index"), new.aval)), node)
 
     def _call(self, node: TraceNode) -> None:
-        """A library call: its results stay the arrays that it returns, but for products and updates, written in place."""
+        """A library call: its results stay the arrays that it returns, but for products and
+        updates, written in place."""
         reads = tuple([self.place(atom) for atom in node.ins])
         for value in node.outs:
             placed = value in self.parts or value in self.in_place
@@ -178,14 +184,16 @@ class _Placer:
         self.steps.append(OpStep(node, node.op, dict(node.attrs), reads, writes))
 
     def _may_update(self, node: TraceNode) -> bool:
-        """Whether ``node`` can change its first operand, which nothing else reads and which is no other operand."""
+        """Whether ``node`` can change its first operand, which nothing else reads and which is no
+        other operand."""
         if not node.op.updates_first_operand:
             return False
         base, *others = node.ins
         return isinstance(base, Value) and self._is_free_after(base, node) and not any(x is base for x in others)
 
     def _is_free_after(self, value: Value, node: TraceNode) -> bool:
-        """Whether ``value`` has a buffer to itself that is no input, and nothing reads it after ``node``."""
+        """Whether ``value`` has a buffer to itself that is no input, and nothing reads it after
+        ``node``."""
         location = self.locations[value]
         whole = location.is_contiguous(value.aval.shape) and location.buffer.nbytes == value.aval.nbytes
         own = whole and location.buffer.role is BufferRole.TEMPORARY and self.lifetimes.roots[value] is value
@@ -210,7 +218,8 @@ class _Placer:
         return self.place(value)
 
     def _output(self, atom: Atom) -> Place:
-        """The place of a result. Views of inputs, repeated elements and values listed twice are copied."""
+        """The place of a result. Views of inputs, repeated elements and values listed twice are
+        copied."""
         place = self.place(atom)
         location, listed = place.location, atom in self.listed
         self.listed.add(atom)

@@ -1,4 +1,5 @@
-"""From placed values and lowered groups to the steps of a program, with one arena for all temporaries."""
+"""From placed values and lowered groups to the steps of a program, with one arena for all
+temporaries."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelCall:
-    """A kernel step before its group is lowered. ``of`` is the node of the program's graph that it belongs to."""
+    """A kernel step before its group is lowered. ``of`` is the node of the program's graph that it
+    belongs to."""
 
     group: PlacedGroup
     reads: tuple[Place, ...]
@@ -37,12 +39,14 @@ class KernelCall:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class KernelStep:
-    """Launch a fused kernel: that of ``node``, for the node ``of`` of the plan's graph (the same, or it moves its data).
+    """Launch a fused kernel: that of ``node``, for the node ``of`` of the plan's graph (the same,
+    or it moves its data).
 
     Attributes:
         args, epilogue_args: of the kernel's two functions.
         scratch: the memory that the kernel asked for.
-        footprints: the memory that each iteration touches, where the iterations are independent; else None.
+        footprints: the memory that each iteration touches, where the iterations are independent;
+            else None.
     """
 
     node: TraceNode
@@ -124,7 +128,8 @@ class Plan:
 
 
 def make_plan(placement: Placement, lowered: Sequence[Lowered]) -> Plan:
-    """Plan the memory of a program whose groups are ``lowered``, in the order of ``placement.groups``."""
+    """Plan the memory of a program whose groups are ``lowered``, in the order of
+    ``placement.groups``."""
     kernels = iter(lowered)
     steps = tuple([_bind(s, next(kernels)) if isinstance(s, KernelCall) else s for s in placement.steps])
     results = tuple(dict.fromkeys(b for b in _buffers(placement.outputs) if b.role is BufferRole.TEMPORARY))

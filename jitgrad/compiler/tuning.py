@@ -7,37 +7,43 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """One field per threshold; the defaults suit a CPU. Compiler code gets it as an argument and reads no other."""
+    """One field per threshold; the defaults suit a CPU. Compiler code gets it as an argument and
+    reads no other."""
 
     # --- blocks of a kernel's iterations ----------------------------------------------------------------------------
 
-    # A block has at most about this many elements: enough to hide the cost of handing it out, small enough for L2.
+    # A block has at most about this many elements: enough to hide the cost of handing it out, small
+    # enough for L2.
     max_block: int = 16384
-    # Small work is cut into smaller blocks, down to some 4 us each (a tanh costs as much as 12 additions).
+    # Small work is cut into smaller blocks, down to some 4 us each (a tanh costs as much as 12
+    # additions).
     enough_blocks: int = 16
     block_operations: int = 1 << 16
     costly_operations: int = 12
     min_block: int = 1024
     # Sums over rows keep partial results for each block, and one thread merges them.
     max_merged_blocks: int = 64
-    # Partial results of columns are rows, half of which lie in other cores' caches: 64 where 16 are enough for all CPUs
-    # take up to 1.2 of the time. The target lowers it to what its CPUs need.
+    # Partial results of columns are rows, half of which lie in other cores' caches: 64 where 16 are
+    # enough for all CPUs take up to 1.2 of the time. The target lowers it to what its CPUs need.
     max_column_blocks: int = 64
 
     # --- forms of kernels -----------------------------------------------------------------------------------------
 
-    # Rows become vector lanes up to twice this length, for at most this many operands: their tiles lie on the stack.
+    # Rows become vector lanes up to twice this length, for at most this many operands: their tiles
+    # lie on the stack.
     vector_bytes: int = 64
     max_tiles: int = 12
-    # Operands whose rows run across memory are transposed in tiles, up to so many, in axes of at least this length, and
-    # in blocks of at least so many rows: a line of such an operand holds elements of as many rows.
+    # Operands whose rows run across memory are transposed in tiles, up to so many, in axes of at
+    # least this length, and in blocks of at least so many rows: a line of such an operand holds
+    # elements of as many rows.
     max_transposed_operands: int = 4
     min_transposed_length: int = 8
     min_transposed_rows: int = 32
     # Neighbouring rows that fill vectors if rows run across memory.
     min_row_lanes: int = 4
-    # Non-temporal stores, measured with AVX-512 (Sapphire Rapids), reading three arrays and writing two: with 5 MB in all
-    # they take 0.9 of the time, with 10 MB 0.8 to 1, from 20 MB on 0.55 to 0.75. A copy of 2 MB takes 1.6 times as long.
+    # Non-temporal stores, measured with AVX-512 (Sapphire Rapids), reading three arrays and writing
+    # two: with 5 MB in all they take 0.9 of the time, with 10 MB 0.8 to 1, from 20 MB on 0.55 to
+    # 0.75. A copy of 2 MB takes 1.6 times as long.
     min_nontemporal_bytes: int = 16 << 20
     # The pool aligns results of 4 kB and more with lines.
     min_nontemporal_result: int = 1 << 16
@@ -46,7 +52,8 @@ class Tuning:
 
     # --- isomorphic parts and kernels ------------------------------------------------------------------------------
 
-    # With fewer equal parts nothing is outlined: the kernel that computes the numbers they share could be one of theirs.
+    # With fewer equal parts nothing is outlined: the kernel that computes the numbers they share
+    # could be one of theirs.
     min_isomorphic_parts: int = 32
     # Limits beyond which one kernel compiles slowly or spills registers; a larger group is split.
     max_kernel_nodes: int = 160
@@ -54,16 +61,17 @@ class Tuning:
 
     # --- reductions ------------------------------------------------------------------------------------------------
 
-    # Kept axes become rows if there are enough of them to share among cores, and if a row is not many short pieces,
-    # which often fall into the same few lines of a cache. Measured with batch norms of 0.5 to 200 MB, also of powers of
-    # two: with at most as many pieces as elements in one it is as fast or faster, even for rows larger than the cache.
+    # Kept axes become rows if there are enough of them to share among cores, and if a row is not
+    # many short pieces, which often fall into the same few lines of a cache. Measured with batch
+    # norms of 0.5 to 200 MB, also of powers of two: with at most as many pieces as elements in one
+    # it is as fast or faster, even for rows larger than the cache.
     min_kept_rows: int = 16
     min_row_run: int = 32
     max_row_bytes: int = 16 << 20
     # The shortest last axis whose elements fill the lanes of vectors.
     min_lanes: int = 16
-    # Each chunk of rows has a row of partial results, which costs as much as reading a row of the operand; with more
-    # rows, or shorter ones, the partial results do not matter.
+    # Each chunk of rows has a row of partial results, which costs as much as reading a row of the
+    # operand; with more rows, or shorter ones, the partial results do not matter.
     max_unrolled_rows: int = 16
     min_unrolled_columns: int = 4096
     # A reduction is hoisted if at most this many cheap operations lead to it.
@@ -73,7 +81,8 @@ class Tuning:
 
     # --- pieces along short axes -----------------------------------------------------------------------------------
 
-    # At most so many pieces of one value (a window of 3x3x3), each of at least so many elements, and so many ops in all.
+    # At most so many pieces of one value (a window of 3x3x3), each of at least so many elements,
+    # and so many ops in all.
     max_pieces: int = 27
     min_piece: int = 16
     max_unrolled_nodes: int = 512
@@ -82,16 +91,18 @@ class Tuning:
 
     # --- matrix products -------------------------------------------------------------------------------------------
 
-    # BLAS multiplies smaller matrices by one row faster than a kernel sums columns (256 x 256: 10 us, 15 us).
+    # BLAS multiplies smaller matrices by one row faster than a kernel sums columns (256 x 256: 10
+    # us, 15 us).
     min_column_sum_bytes: int = 1 << 21
-    # Products of more rows keep BLAS busy on their own, and leave their results in cache for the ops that read them.
+    # Products of more rows keep BLAS busy on their own, and leave their results in cache for the
+    # ops that read them.
     max_batched_rows: int = 256
-    # The results of one product for many stay in memory as long as a loop over time may be, and so do the operands of
-    # one product for a sum. Products with more bytes stay apart.
+    # The results of one product for many stay in memory as long as a loop over time may be, and so
+    # do the operands of one product for a sum. Products with more bytes stay apart.
     max_batched_result_bytes: int = 16 << 20
     max_batched_operand_bytes: int = 64 << 20
-    # A transposed matrix is copied for so many products of at most so many multiplications; larger products transpose
-    # it in a small part of their time.
+    # A transposed matrix is copied for so many products of at most so many multiplications; larger
+    # products transpose it in a small part of their time.
     min_transposed_products: int = 4
     max_transposed_work: int = 1 << 20
 
@@ -99,5 +110,6 @@ class Tuning:
 
     # Slices move up through at most this many elementwise ops.
     max_slice_steps: int = 8
-    # One value at several places is put into zeros once, if that takes at most this part more memory than one place.
+    # One value at several places is put into zeros once, if that takes at most this part more
+    # memory than one place.
     max_pad_growth: float = 0.25

@@ -15,7 +15,7 @@ import numpy as np
 
 from jitgrad.backends.base import user_functions
 from jitgrad.backends.cpu.backend import native_names
-from jitgrad.backends.cpu.row_loops import emit_cpu
+from jitgrad.backends.cpu.emit import emit_kernel
 from jitgrad.backends.llvm.code_object import compile_entry
 from jitgrad.backends.python import DTYPES, Pointer, names, passed
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
@@ -143,7 +143,7 @@ def _record(step: KernelStep, prefix: str) -> Record:
     reads = [window(p, f"{prefix}_in{k}") for k, p in enumerate(step.reads)]
     writes = [window(p, f"{prefix}_out{k}") for k, p in enumerate(step.writes)]
     lowered, schedule = step.lowered, step.lowered.schedule
-    main, epilogue = emit_cpu(lowered.kernel, schedule)
+    main, epilogue = emit_kernel(lowered.kernel, schedule)
     calls = [FunctionCall(main.params, [*map(arg, step.args)], schedule.iterations, schedule.block_size)]
     if epilogue is not None:
         calls.append(FunctionCall(epilogue.params, [*map(arg, step.epilogue_args)], 1, 1))
@@ -152,7 +152,7 @@ def _record(step: KernelStep, prefix: str) -> Record:
 
 def _kernel_text(k: int, step: KernelStep, record: Record) -> str:
     """The kernel as functions ``kernel_k`` and ``epilogue_k``, and the line that checks them."""
-    main, epilogue = emit_cpu(step.lowered.kernel, step.lowered.schedule)
+    main, epilogue = emit_kernel(step.lowered.kernel, step.lowered.schedule)
     lines = [f"# kernel {k}: {step.lowered.kernel.name}"]
     for name, function in user_functions(step.lowered.kernel).items():
         where = Origin.of_code_of(function).full()

@@ -185,8 +185,8 @@ def test_parameters_of_shapes_keep_their_names() -> None:
     general = source.generalised
     assert general.identity == "def kernel(c0, y0, c1, c2, start, stop):\n    y0[c0] = c1 + c2\n"
     assert general.params == ("i64", "f64*", "f32", "f64")
-    assert np.array(general.words[:1], "i8").view("f4")[0] == np.float32(0.1)
-    assert np.array(general.words[1:], "i8").view("f8")[0] == -np.inf
+    assert np.array(general.args[:1], "i8").view("f4")[0] == np.float32(0.1)
+    assert np.array(general.args[1:], "i8").view("f8")[0] == -np.inf
     assert general.text.endswith("# add  c1 = 0.1  c2 = -inf\n")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad import nn, optim
-from jitgrad.backends.cpu.row_loops import emit_cpu
+from jitgrad.backends.cpu.emit import emit_kernel
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.compiler.passes.fuse import Fuser
 from jitgrad.compiler.plan import KernelStep
@@ -208,7 +208,7 @@ def test_rows_are_fetched_ahead_where_their_elements_lie_side_by_side() -> None:
 
     def fetched(x: Any) -> int:
         (step,) = kernels(program_of(function, x, w))
-        return emit_cpu(step.lowered.kernel, step.lowered.schedule)[0].text.count("prefetch(")
+        return emit_kernel(step.lowered.kernel, step.lowered.schedule)[0].text.count("prefetch(")
 
     assert fetched(x) == 1  # x, whose next row is new; w is the same for every row
     assert fetched(tensor(8, 1)) == 0

@@ -368,9 +368,9 @@ def test_kernel_source(golden: Any) -> None:
 
 
 def _source(step: KernelStep) -> str:
-    from jitgrad.backends.cpu.row_loops import emit_cpu
+    from jitgrad.backends.cpu.emit import emit_kernel
 
-    return "\n".join(s.identity for s in emit_cpu(step.lowered.kernel, step.lowered.schedule) if s is not None)
+    return "\n".join(s.identity for s in emit_kernel(step.lowered.kernel, step.lowered.schedule) if s is not None)
 
 
 def test_half_is_float16_and_not_bfloat16() -> None:

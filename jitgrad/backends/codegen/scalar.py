@@ -1,4 +1,5 @@
-"""Scalar expressions of ops as kernel text: typed constants, explicit casts, selects instead of branches."""
+"""Scalar expressions of ops as kernel text: typed constants, explicit casts, selects instead of
+branches."""
 
 from __future__ import annotations
 
@@ -51,7 +52,8 @@ def typed(number: bool | int | float, dtype: Dtype) -> str:
 
 
 def given(number: bool | int | float, dtype: Dtype, operand: str = "") -> str:
-    """A literal of the user's: a float may be another one the next time, and a kernel can have it as a parameter."""
+    """A literal from the user's code: a float may differ in the next kernel, which can have it as a
+    parameter."""
     text = typed(number, dtype)
     return marked(text, operand) if dtype.kind == "f" else text
 
@@ -177,7 +179,7 @@ class _Renderer:
         return f"{name}({', '.join(parts)})", dtype
 
     def wrapped(self, text: str, dtype: Dtype) -> tuple[str, Dtype]:
-        """Integer arithmetic is 64 bits wide in kernels: cut it back."""
+        """The integer ``text`` at its own width: arithmetic in kernels is 64 bits wide."""
         if dtype.kind in "iu" and dtype != np.dtype(np.int64):
             return f"to_{dtype_name(dtype)}({text})", dtype
         return text, dtype
@@ -198,8 +200,8 @@ _AS_CALLS: Mapping[type, str] = {
 def render(node: TraceNode, args: Sequence[Arg]) -> str:
     """The right-hand side for ``node`` applied to locals and literals, in the dtype of its result.
 
-    For ``leaky_relu`` in f32 on the local ``t0`` and the literal 0.1 it writes
-    ``select((t0 > to_f32(0.0)), t0, (to_f32(0.1) * t0))``, and in f16 ``to_f16(select((t0 > to_f32(0.0)), t0,
+    For ``leaky_relu`` in f32 on the local ``t0`` and the literal 0.1 it writes ``select((t0 >
+    to_f32(0.0)), t0, (to_f32(0.1) * t0))``, and in f16 ``to_f16(select((t0 > to_f32(0.0)), t0,
     (to_f16(0.1) * t0)))``.
     """
     op, out = node.op, node.out.aval.dtype
@@ -231,7 +233,8 @@ def accumulated(statement: Accumulate, dtype: Dtype) -> str:
 def _template(
     op: OpDef, scalar: str, dtypes: tuple[Dtype, ...], computed: Dtype, out: Dtype, names: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """The expression ``scalar`` of ``op`` in parts: every second is the name of what goes there, an operand or attribute."""
+    """The expression ``scalar`` of ``op`` cut at names: every second part is the name of an operand
+    or attribute."""
     floats = [d for d in dtypes if d.kind == "f"]
     inner = floats[0] if floats else (dtypes[-1] if dtypes and not scalar.startswith("philox") else computed)
     of_names = zip(names, (*dtypes, *[computed] * (len(names) - len(dtypes))), strict=True)

@@ -1,8 +1,9 @@
-"""Lines of generated source with aligned notes, and the same function with its numbers as parameters.
+"""Lines of generated source with aligned notes, and the same function with its numbers as
+parameters.
 
-The user's float literals come in marks (`marked`). From one emission follow two texts: one with the numbers written
-out, which is fast and readable, and a general one in which each number is a parameter, for kernels that come again
-with other numbers.
+The user's float literals come in marks (`marked`). From one emission follow two texts: one with the
+numbers written out, which is fast and readable, and a general one in which each number is a
+parameter, for kernels that come again with other numbers.
 """
 
 from __future__ import annotations
@@ -22,24 +23,27 @@ from jitgrad.core.errors import CodegenError
 
 _NOTE_COLUMN = 56
 _LAST = "start, stop):"  # how the first line of every function ends
-# ⟨operand:to_f32(0.1)⟩. Python has no such brackets: a mark that nobody resolved does not parse.
+# ⟨operand:to_f32(0.1)⟩. Python has no such brackets, so text with an unresolved mark does not
+# parse.
 _MARK = re.compile(r"⟨(\w*):(to_(f\d+)\(([^)]*)\))⟩")
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Generated text of one function: as shown (with notes), as identified (without), and its parameter kinds.
+    """Generated text of one function: as shown (with notes), as identified (without), and its
+    parameter kinds.
 
     Attributes:
-        general: the same function with the user's float literals as parameters, after its own; None if it has none.
-        words: of a general function, the argument words of those parameters here.
+        general: the same function with the user's float literals as parameters, after its own; None
+            if it has none.
+        args: of a general function, the arguments for those parameters.
     """
 
     text: str
     identity: str
     params: tuple[str, ...]
     general: Source | None = None
-    words: tuple[int, ...] = ()
+    args: tuple[int, ...] = ()
 
     @property
     def generalised(self) -> Source:
@@ -48,12 +52,14 @@ class Source:
 
 
 def marked(text: str, operand: str) -> str:
-    """The typed float literal ``text`` (``to_f32(0.1)``) as a number of the user's, given for ``operand`` of an op."""
+    """The typed float literal ``text`` (``to_f32(0.1)``) marked as a number from the user's code,
+    for ``operand`` of an op."""
     return f"⟨{operand}:{text}⟩"
 
 
 class Emitter:
-    """Collects the indented lines of one function, the first of which is ``def name(..., start, stop):``."""
+    """Collects the indented lines of one function, the first of which is ``def name(..., start,
+    stop):``."""
 
     def __init__(self) -> None:
         self._lines: list[tuple[str, str]] = []
@@ -70,7 +76,8 @@ class Emitter:
         self._depth -= 1
 
     def source(self, params: Sequence[KernelParameter]) -> Source:
-        """The function of ``params`` whose lines are complete. Raises CodegenError if it does not parse."""
+        """The function of ``params`` whose lines are complete. Raises CodegenError if it does not
+        parse."""
         lines = [(_MARK.sub(r"\2", line), note) if "⟨" in line else (line, note) for line, note in self._lines]
         general, identity = self._general(params), _identity(lines)
         _check(identity if general is None else general.identity)
@@ -84,12 +91,13 @@ class Emitter:
         header = header.removesuffix(_LAST) + f"{', '.join(numbers.names)}, {_LAST}"
         lines = [(header, note), *body]
         kinds = (*(p.kind for p in params), *numbers.kinds)
-        return Source(_shown(lines), _identity(lines), kinds, words=tuple(numbers.words))
+        return Source(_shown(lines), _identity(lines), kinds, args=tuple(numbers.args))
 
 
 @lru_cache(maxsize=256)
 def _check(source: str) -> None:
-    """Raise CodegenError if ``source`` does not parse. Sources that differ in numbers alone are one, in general form."""
+    """Raise CodegenError if ``source`` does not parse. Sources that differ in numbers alone are
+    one, in general form."""
     try:
         ast.parse(source)
     except SyntaxError as error:
@@ -97,13 +105,14 @@ def _check(source: str) -> None:
 
 
 class _Numbers:
-    """Gives marked literals names. One operand is one name; equal numbers elsewhere may differ in the next kernel."""
+    """Gives marked literals names. One operand is one name; equal numbers elsewhere may differ in
+    the next kernel."""
 
     def __init__(self, taken: set[str]) -> None:
         self._free = (name for name in (f"c{k}" for k in count()) if name not in taken)
         self.names: list[str] = []
         self.kinds: list[str] = []
-        self.words: list[int] = []
+        self.args: list[int] = []
 
     def named(self, line: str, note: str) -> tuple[str, str]:
         """``line`` with names for its marks, and the note with their values."""
@@ -119,17 +128,18 @@ class _Numbers:
                 operands[operand] = next(self._free)
                 self.names.append(operands[operand])
                 self.kinds.append(kind)
-                self.words.append(_word(float(number), kind))
+                self.args.append(_bits(float(number), kind))
                 values.append(f"{operands[operand]} = {float(number)!r}")
             return operands[operand]
 
         return _MARK.sub(name_of, line), "  ".join([*([note] if note else []), *values])
 
 
-def _word(value: float, kind: str) -> int:
-    """The bit pattern of ``value`` in the float dtype ``kind``, as a word of an argument table."""
+def _bits(value: float, kind: str) -> int:
+    """The bit pattern of ``value`` in the float dtype ``kind``, as an entry of an argument
+    table."""
     size = int(kind[1:]) // 8
-    with np.errstate(over="ignore"):  # beyond the largest f32 lies infinity, as in a literal
+    with np.errstate(over="ignore"):  # numbers beyond the largest f32 become infinity, as in a literal
         return int(np.array(value, np.float64).astype(f"f{size}").view(f"i{size}"))
 
 

@@ -1,20 +1,17 @@
-"""What the forms of CPU source share: how statements of the loop IR read as lines of Python."""
+"""Statements of the loop IR as lines of kernel text."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Sequence
 
 from jitgrad.backends.codegen.scalar import accumulated, render, typed
 from jitgrad.backends.codegen.source import Emitter
-from jitgrad.backends.llvm.tile_sizes import LANES
 from jitgrad.compiler.lowering.kernel_ir import (
     PER_BLOCK,
     Access,
     Accumulate,
     AccumulatorScope,
     Compute,
-    Kernel,
     Load,
     Statement,
     Store,
@@ -39,7 +36,7 @@ def fold_statement(monoid: Monoid, dtype: Dtype, accumulator: str, value: str, *
 
 
 def index(strides: Sequence[str], variables: Sequence[str]) -> str:
-    """The linear element index, ``""`` for zero."""
+    """The text of a linear element index, ``""`` for zero."""
     if set(strides) <= {"0"}:
         return ""
     terms = [v if s == "1" else f"{v} * {s}" for s, v in zip(strides, variables, strict=True) if s != "0"]
@@ -47,7 +44,8 @@ def index(strides: Sequence[str], variables: Sequence[str]) -> str:
 
 
 def as_value(text: str, dtype: Dtype) -> str:
-    """``text`` read from memory: a bool lies there as a byte, a float16 as its bits."""
+    """The value of ``text``, an element in memory, where a bool is a byte and a float16 its
+    bits."""
     if dtype == HALF:
         return f"as_half({text})"
     return f"to_bool({text})" if dtype.kind == "b" else text
@@ -59,7 +57,7 @@ def as_stored(local: str, dtype: Dtype) -> str:
 
 
 class Body:
-    """Writes statements for one place, given the loop variables there."""
+    """Writes statements inside given loops, whose variables it knows."""
 
     def __init__(
         self,
@@ -78,7 +76,7 @@ class Body:
         self.row_pointers = row_pointers
 
     def place(self, access: Access) -> tuple[str, str]:
-        """The pointer and the index of the element that ``access`` stands for here."""
+        """The pointer and the index of the element of ``access``."""
         inner = index(access.inner, self.columns) if self.columns else ""
         if self.row_pointers and (access.outer != () and set(access.outer) != {"0"}) and self.columns:
             return f"{access.name}r", inner or "0"
@@ -125,36 +123,27 @@ class Body:
 
 
 def dense(s: Accumulate, rank: int) -> tuple[str, ...]:
-    """Strides of a partial row."""
+    """Stride parameters of a row of partial results."""
     return (*(f"w{k}" for k in range(rank - 1)), "1")
 
 
-def in_blocks(s: Statement) -> bool:
-    """Whether ``s`` is a float sum over the inner loop, carried in blocks."""
+def in_sum_blocks(s: Statement) -> bool:
+    """Whether ``s`` is a float sum over the inner loop, which is cut into sum blocks."""
     return isinstance(s, Accumulate) and s.where is not AccumulatorScope.COLUMN and s.monoid.in_f64 and s.result.kind == "f"
 
 
 def lane_name(s: Accumulate) -> str:
-    return f"{s.name}b" if in_blocks(s) else s.name
+    return f"{s.name}b" if in_sum_blocks(s) else s.name
 
 
 def total_name(s: Accumulate) -> str:
-    """What the blocks of a row add up in; a name has one type, so it is not that of the result."""
-    return f"{s.name}s" if in_blocks(s) and s.where is AccumulatorScope.ROW else s.name
+    """The float64 total of a row's sum blocks; it has a name of its own, since each name has one
+    dtype."""
+    return f"{s.name}s" if in_sum_blocks(s) and s.where is AccumulatorScope.ROW else s.name
 
 
 def lane_dtype(s: Accumulate) -> Dtype:
-    return s.result if s.where is not AccumulatorScope.BLOCK or in_blocks(s) else s.dtype
-
-
-@contextmanager
-def block_function(out: Emitter, kernel: Kernel) -> Iterator[None]:
-    """The function of a block, from its first line to the numbers that all of it needs; what follows is its body."""
-    with out.block(f"def kernel({', '.join([*(p.name for p in kernel.params), 'start', 'stop'])}):"):
-        top = Body(out, (), (), False)
-        for s in kernel.prologue:
-            top.statement(s)
-        yield
+    return s.result if s.where is not AccumulatorScope.BLOCK or in_sum_blocks(s) else s.dtype
 
 
 def row_variables(sizes: Sequence[str]) -> tuple[str, ...]:
@@ -163,25 +152,9 @@ def row_variables(sizes: Sequence[str]) -> tuple[str, ...]:
 
 
 def positions(out: Emitter, rest: str, sizes: Sequence[str]) -> None:
-    """Write ``o0``, ``o1``, ... for the row whose number is in the variable ``rest``, which is used up."""
+    """Write ``o0``, ``o1``, ... for the row whose number is in the variable ``rest``, which is used
+    up."""
     for k in range(len(sizes) - 1, 0, -1):
         out.line(f"o{k} = {rest} % {sizes[k]}")
         out.line(f"{rest} = {rest} // {sizes[k]}")
     out.line(f"o0 = {rest}")
-
-
-def tile_of_rows(out: Emitter, sizes: Sequence[str]) -> tuple[str, ...]:
-    """Write how many rows ``m``, up to LANES, from row ``t`` on differ in the last outer axis alone.
-
-    Returns:
-        The position of the first along each outer axis; the last is ``q``.
-    """
-    if len(sizes) == 1:
-        out.line("q = t")
-        out.line(f"m = min({LANES}, stop - t)")
-        return ("q",)
-    out.line(f"q = t % {sizes[-1]}")
-    out.line(f"m = min({LANES}, min(stop - t, {sizes[-1]} - q))", "rows that differ in the last axis alone")
-    out.line(f"p = t // {sizes[-1]}")
-    positions(out, "p", sizes[:-1])
-    return (*row_variables(sizes)[:-1], "q")

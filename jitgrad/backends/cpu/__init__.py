@@ -1,1 +1,2 @@
-"""The CPU target: kernel forms, schedules, machine code; imports core, eager, vecmath, compiler, runtime, backends."""
+"""The CPU target: kernel forms, schedules, machine code; imports core, eager, vecmath, compiler,
+runtime, backends."""

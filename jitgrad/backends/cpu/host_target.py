@@ -9,7 +9,7 @@ from typing import Any
 
 from jitgrad.backends.base import CompiledLaunch, KernelCache
 from jitgrad.backends.codegen.source import Source
-from jitgrad.backends.cpu.row_loops import emit_cpu
+from jitgrad.backends.cpu.emit import emit_kernel
 from jitgrad.backends.cpu.schedule import cpu_tuning, schedule
 from jitgrad.compiler.lowering.kernel_ir import Kernel, Schedule
 from jitgrad.compiler.lowering.layout import Buffer
@@ -44,7 +44,7 @@ class HostTarget(ABC):
         return schedule(nest, self.tuning)
 
     def emit(self, kernel: Kernel, schedule: Schedule) -> tuple[Source, Source | None]:
-        return emit_cpu(kernel, schedule)
+        return emit_kernel(kernel, schedule)
 
     def compile(self, kernel: Kernel, schedule: Schedule) -> CompiledLaunch:
         return self._kernels.find(kernel, schedule, *self.emit(kernel, schedule))

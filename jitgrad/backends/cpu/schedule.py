@@ -1,4 +1,4 @@
-"""The CPU's schedules: which form the loops of a kernel take, how they are cut into blocks, what goes past the caches."""
+"""The CPU's schedules: the form of a kernel's loops, their blocks, and non-temporal stores."""
 
 from __future__ import annotations
 
@@ -31,12 +31,13 @@ def schedule(nest: LoopNest, tuning: Tuning) -> Schedule:
     else:
         form = KernelForm.SHORT_ROWS if has_short_rows(nest, tuning) else KernelForm.ROWS
     iterations, block_size = iterations_and_block(nest, form, tuning)
-    streamed = nontemporal_results(nest, tuning) if form is KernelForm.ROWS else frozenset()
-    return Schedule(form, iterations, block_size, transposed, streamed)
+    nontemporal = nontemporal_results(nest, tuning) if form is KernelForm.ROWS else frozenset()
+    return Schedule(form, iterations, block_size, transposed, nontemporal)
 
 
 def has_short_rows(nest: LoopNest, tuning: Tuning) -> bool:
-    """Whether the rows are short and many, and the work on them is worth transposing them into vector lanes."""
+    """Whether the rows are short and many, and their work pays for transposing them into vector
+    lanes."""
     if len(nest.outer_sizes) != 1 or len(nest.inner_sizes) != 1 or nest.outer_sizes[0] < LANES:
         return False
     (axis,), (n,), order = nest.inner_axes, nest.inner_sizes, nest.group.schedule
@@ -45,13 +46,13 @@ def has_short_rows(nest: LoopNest, tuning: Tuning) -> bool:
     if n > SHORT_ROW or row_bytes > 2 * tuning.vector_bytes or len(nest.operands) > tuning.max_tiles:
         return False
     costly = any(expensive(node.op) for node in nest.group.nodes)
-    if row_bytes >= tuning.vector_bytes:  # then vectors along the row are half full at least: only much work pays
+    if row_bytes >= tuning.vector_bytes:  # vectors along the row are at least half full: only much work pays
         return len(order.rows) > 1 or bool(order.rows and costly)
     return costly or bool(order.rows or order.merged)
 
 
 def operands_to_transpose(nest: LoopNest, tuning: Tuning) -> list[OperandAccess]:
-    """Operands whose neighbouring elements belong to neighbouring rows, where tiles of them can be transposed."""
+    """Operands whose rows run across memory, if tiles of them can be transposed."""
     order = nest.group.schedule
     if order.rows or order.merged or not nest.outer_sizes or len(nest.inner_sizes) != 1:
         return []
@@ -67,7 +68,7 @@ def operands_to_transpose(nest: LoopNest, tuning: Tuning) -> list[OperandAccess]
 
 
 def runs_across_memory(nest: LoopNest, tuning: Tuning) -> bool:
-    """Whether rows are reduced, and in most operands neighbouring elements belong to neighbouring rows."""
+    """Whether rows are reduced, and run across memory in most operands."""
     if not nest.group.schedule.rows or not nest.outer_sizes or len(nest.inner_sizes) != 1:
         return False
     (element,) = nest.inner_axes
@@ -77,7 +78,7 @@ def runs_across_memory(nest: LoopNest, tuning: Tuning) -> bool:
 
 
 def iterations_and_block(nest: LoopNest, form: KernelForm, tuning: Tuning) -> tuple[int, int]:
-    """How many rows (or elements, without rows) there are, and how many make a block."""
+    """The number of rows (or elements, without rows), and how many make a block."""
     if not nest.outer_sizes:
         elements = nest.inner_sizes[0] if nest.inner_sizes else 1
         return elements, _block_elements(nest, elements, tuning)
@@ -96,7 +97,7 @@ def iterations_and_block(nest: LoopNest, form: KernelForm, tuning: Tuning) -> tu
 
 
 def _block_elements(nest: LoopNest, elements: int, tuning: Tuning) -> int:
-    """A power of two: more for cheap operations, and for so many elements that there are blocks enough."""
+    """A power of two: larger for cheap operations, and where there are blocks enough anyway."""
     costly = sum(expensive(node.op) for node in nest.group.nodes)
     operations = len(nest.group.nodes) + (tuning.costly_operations - 1) * costly
     wanted = max(tuning.block_operations // max(1, operations), elements // tuning.enough_blocks, tuning.min_block)
@@ -106,10 +107,11 @@ def _block_elements(nest: LoopNest, elements: int, tuning: Tuning) -> int:
 def nontemporal_results(nest: LoopNest, tuning: Tuning) -> frozenset[str]:
     """Names of the results that are stored past the caches: large ones that nothing reads again.
 
-    An ordinary store into memory that is in no cache reads the line first. A non-temporal store does not
-    (`jitgrad.backends.llvm.nontemporal`), so a kernel that reads three arrays and writes two moves five, not seven. The
-    next kernel finds nothing of the result in a cache, though. Each line is written as a whole: rows start at lines, and
-    their elements are neighbours.
+    An ordinary store into memory that is in no cache reads the line first. A non-temporal store
+    does not (`jitgrad.backends.llvm.nontemporal`), so a kernel that reads three arrays and writes
+    two moves five, not seven. The next kernel finds nothing of the result in a cache, though. Each
+    cache line must be written as a whole, so rows start at lines, and their elements are
+    neighbours.
     """
     if nest.bytes_moved() < tuning.min_nontemporal_bytes:
         return frozenset()

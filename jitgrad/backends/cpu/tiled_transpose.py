@@ -1,21 +1,38 @@
-"""CPU source for elementwise work on arrays that lie in memory the other way round: those are turned, tile by tile.
+"""The form of elementwise kernels some of whose operands are transposed in memory: square tiles of
+these are copied.
 
-A row of ``x.T`` takes one element from every row of ``x``: each from another line of the cache, most of which is gone
-before the next row needs it. Here a square tile of such an operand is copied, its rows made columns, to where the loop
-over the elements of a row finds them side by side; what lies in order is read and written where it is.
+A row of ``x.T`` takes one element from every row of ``x``: each from another line of the cache,
+most of which is evicted before the next row needs it. So a tile of such an operand is copied with
+its rows as columns, and the loop over the elements of a row finds them as neighbours. The other
+operands, and the results, are used in place.
 """
 
 from __future__ import annotations
 
-from jitgrad.backends.codegen.source import Emitter, Source
-from jitgrad.backends.codegen.statements import Body, block_function, index, row_variables, tile_of_rows
+from jitgrad.backends.codegen.source import Emitter
+from jitgrad.backends.codegen.statements import Body, index, row_variables
+from jitgrad.backends.cpu.block_writer import BlockWriter
 from jitgrad.backends.llvm.tile_sizes import LANES
 from jitgrad.compiler.lowering.kernel_ir import Access, Kernel, Load, Schedule, Store, Sweep, overwritten
 from jitgrad.core.aval import dtype_name
 
 
-def emit_tiled_transpose(kernel: Kernel, schedule: Schedule) -> Source:
-    """Source of the block function of ``kernel``, which reduces nothing and has one inner axis.
+class _Elements(Body):
+    """Statements of a loop over the elements ``j`` of a row of a tile."""
+
+    def __init__(self, out: Emitter, rows: tuple[str, ...], sweep: Sweep, transposed: tuple[str, ...]) -> None:
+        super().__init__(out, rows, ("(c + j)",), True, overwritten(sweep.body))
+        self.transposed = transposed
+
+    def place(self, access: Access) -> tuple[str, str]:
+        if access.name in self.transposed:
+            return f"{access.name}t", f"k * {LANES} + j"
+        return f"{access.name}r", index(access.inner, ("j",))
+
+
+class TiledTranspose(BlockWriter):
+    """Copies tiles of the operands that the schedule transposes. The kernel reduces nothing and has
+    one inner axis.
 
     For ``x.T + y`` in f32::
 
@@ -39,48 +56,26 @@ def emit_tiled_transpose(kernel: Kernel, schedule: Schedule) -> Source:
                             y0r[j] = t3
                 t = t + m
     """
-    return _TiledTranspose(kernel, schedule).emit()
-
-
-class _Elements(Body):
-    """Statements of a loop over the elements ``j`` of a row of a tile."""
-
-    def __init__(self, out: Emitter, rows: tuple[str, ...], sweep: Sweep, transposed: tuple[str, ...]) -> None:
-        super().__init__(out, rows, ("(c + j)",), True, overwritten(sweep.body))
-        self.transposed = transposed
-
-    def place(self, access: Access) -> tuple[str, str]:
-        if access.name in self.transposed:
-            return f"{access.name}t", f"k * {LANES} + j"
-        return f"{access.name}r", index(access.inner, ("j",))
-
-
-class _TiledTranspose:
-    """Writes the block function."""
 
     def __init__(self, kernel: Kernel, schedule: Schedule) -> None:
-        self.kernel = kernel
-        self.out = Emitter()
+        super().__init__(kernel, schedule)
         self.rows = row_variables(kernel.outer)
         (self.sweep,) = kernel.sweeps
         used = [s.access for s in self.sweep.body if isinstance(s, (Load, Store)) and not s.access.index]
-        found = {a.name: a for a in used}
-        self.transposed = [a for name, a in found.items() if name in schedule.transposed]
-        self.others = [a for name, a in found.items() if name not in schedule.transposed]
+        accesses = {a.name: a for a in used}
+        self.transposed = [a for name, a in accesses.items() if name in schedule.transposed]
+        self.others = [a for name, a in accesses.items() if name not in schedule.transposed]
 
-    def emit(self) -> Source:
-        kernel, out = self.kernel, self.out
-        with block_function(out, kernel):
-            for access in self.transposed:
-                out.line(f"{access.name}t = scratch_{dtype_name(access.dtype)}({LANES * LANES})")
-            out.line("t = start")
-            with out.block("while t < stop:"):
-                self.strips(tile_of_rows(out, kernel.outer))
-                out.line("t = t + m")
-        return out.source(kernel.params)
+    def open_block(self) -> None:
+        for access in self.transposed:
+            self.out.line(f"{access.name}t = scratch_{dtype_name(access.dtype)}({LANES * LANES})")
 
-    def strips(self, first: tuple[str, ...]) -> None:
-        """The tiles of up to LANES rows from the ``first`` on, side by side."""
+    def iterations(self) -> None:
+        with self.groups_of_rows() as first:
+            self.tiles_of(first)
+
+    def tiles_of(self, first: tuple[str, ...]) -> None:
+        """The tiles of up to LANES rows from ``first`` on, one after the other."""
         out, size = self.out, self.kernel.inner[0]
         with out.block(f"for c in range(0, {size}, {LANES}):"):
             out.line(f"w = min({LANES}, {size} - c)")

@@ -1,7 +1,9 @@
-"""CPU source for rows that run across memory: elements of neighbouring rows lie side by side, and are a vector's lanes.
+"""The form of kernels for rows that run across memory: elements of neighbouring rows are the lanes
+of vectors.
 
-So it is where a middle axis is reduced: the softmax over the channels of images, with the pixels as rows. Up to ``LANES``
-rows go through all sweeps together; their elements are read and written where they are.
+A reduction of a middle axis is such a kernel: the softmax over the channels of images, with the
+pixels as rows. Up to LANES rows go through all sweeps together; their elements are read and written
+in place.
 """
 
 from __future__ import annotations
@@ -9,27 +11,43 @@ from __future__ import annotations
 import numpy as np
 
 from jitgrad.backends.codegen.scalar import accumulated, cast, typed
-from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.codegen.statements import (
     Body,
     fold_statement,
-    in_blocks,
+    in_sum_blocks,
     index,
     lane_dtype,
     row_variables,
-    tile_of_rows,
 )
-from jitgrad.backends.cpu.short_rows import Lanes, Tiles
+from jitgrad.backends.cpu.short_rows import Lanes, ShortRows
 from jitgrad.backends.llvm.tile_sizes import LANES
-from jitgrad.compiler.lowering.kernel_ir import Access, Accumulate, Kernel, Sweep, overwritten
+from jitgrad.compiler.lowering.kernel_ir import Access, Accumulate, Kernel, Schedule, Sweep, overwritten
 from jitgrad.core.aval import dtype_name
 
-# A lane adds so many numbers in their own dtype before the sum goes to its float64 total.
+# Numbers that a lane adds in their own dtype before the sum goes to its float64 total.
 LANE_BLOCK = 32
 
 
-def emit_vectorized_rows(kernel: Kernel) -> Source:
-    """Source of the block function of ``kernel``, which reduces its one inner axis.
+class _Lanes(Lanes):
+    """Statements of a loop over the lanes, whose elements are in memory."""
+
+    def place(self, access: Access) -> tuple[str, str]:
+        if not self.columns or access in self.tiles or set(access.outer) <= {"0"}:
+            return super().place(access)
+        inner, lane = index(access.inner, self.columns), index(access.outer[-1:], ("k",))
+        return f"{access.name}r", f"{inner}{' + ' + lane if lane else ''}"
+
+    def accumulate(self, s: Accumulate) -> None:
+        if not in_sum_blocks(s) or not self.columns:  # the row's own numbers: one for each lane
+            super().accumulate(s)
+            return
+        lane, dtype = f"{s.name}b[k]", lane_dtype(s)
+        value = fold_statement(s.monoid, dtype, lane, accumulated(s, dtype), reorder=False)
+        self.out.line(f"{lane} = {value}", s.note)
+
+
+class VectorizedRows(ShortRows):
+    """Runs up to LANES neighbouring rows at a time, and reads and writes their elements in memory.
 
     For ``x.max(axis=1)`` of three axes in f32::
 
@@ -56,32 +74,11 @@ def emit_vectorized_rows(kernel: Kernel) -> Source:
                     y0[o0 * m1 + (q + k)] = y0t0[k]
                 t = t + m
     """
-    return _Lanewise(kernel).emit()
 
-
-class _Lanes(Lanes):
-    """Statements of a loop over the lanes, whose elements lie in memory."""
-
-    def place(self, access: Access) -> tuple[str, str]:
-        if not self.columns or access in self.tiles or set(access.outer) <= {"0"}:
-            return super().place(access)
-        inner, lane = index(access.inner, self.columns), index(access.outer[-1:], ("k",))
-        return f"{access.name}r", f"{inner}{' + ' + lane if lane else ''}"
-
-    def accumulate(self, s: Accumulate) -> None:
-        if not in_blocks(s) or not self.columns:  # of numbers of the row there is one for each lane
-            super().accumulate(s)
-            return
-        lane, dtype = f"{s.name}b[k]", lane_dtype(s)
-        value = fold_statement(s.monoid, dtype, lane, accumulated(s, dtype), reorder=False)
-        self.out.line(f"{lane} = {value}", s.note)
-
-
-class _Lanewise(Tiles):
     count = "m"
 
-    def __init__(self, kernel: Kernel) -> None:
-        super().__init__(kernel)
+    def __init__(self, kernel: Kernel, schedule: Schedule) -> None:
+        super().__init__(kernel, schedule)
         self.rows = (*row_variables(kernel.outer)[:-1], "(q + k)")
         self.overwritten = overwritten(s for sweep in kernel.sweeps for s in sweep.body)
 
@@ -93,38 +90,34 @@ class _Lanewise(Tiles):
 
     def open_block(self) -> None:
         super().open_block()
-        for s in filter(in_blocks, self.accumulators):
+        for s in filter(in_sum_blocks, self.accumulators):
             self.out.line(f"{s.name}b = scratch_{dtype_name(lane_dtype(s))}({LANES})")
             self.out.line(f"{s.name}w = scratch_f64({LANES})")
 
-    def all_tiles(self) -> None:
-        out = self.out
-        out.line("t = start")
-        with out.block("while t < stop:"):
-            first = tile_of_rows(out, self.kernel.outer)
+    def iterations(self) -> None:
+        with self.groups_of_rows() as first:
             accesses = {a.name: a for a in self.wide if not a.index and not set(a.outer) <= {"0"}}
             for name, a in sorted(accesses.items()):
-                out.line(f"{name}r = at({name}, {index(a.outer, first)})")
+                self.out.line(f"{name}r = at({name}, {index(a.outer, first)})")
             self.tile()
-            out.line("t = t + m")
 
     def fill(self, access: Access) -> None:
         with self.out.block("for k in range(m):"):
             self.out.line(f"{self.tiles[access]}[k] = {access.name}[{index(access.outer, self.rows)}]")
 
     def elements(self, sweep: Sweep, columns: str) -> None:
-        sums = [s for s in sweep.body if isinstance(s, Accumulate) and in_blocks(s)]
+        sums = [s for s in sweep.body if isinstance(s, Accumulate) and in_sum_blocks(s)]
         if not sums:
             super().elements(sweep, columns)
             return
         for s in sums:
             with self.out.block("for k in range(m):"):
                 self.out.line(f"{s.name}w[k] = {typed(0, np.dtype(np.float64))}")
-        with self.out.block(f"for b in range(0, {self.size}, {LANE_BLOCK}):"):
+        with self.out.block(f"for b in range(0, {self.row_size}, {LANE_BLOCK}):"):
             with self.out.block("for k in range(m):"):
                 for s in sums:
                     self.out.line(f"{s.name}b[k] = {typed(0, lane_dtype(s))}")
-            super().elements(sweep, f"range(b, min(b + {LANE_BLOCK}, {self.size}))")
+            super().elements(sweep, f"range(b, min(b + {LANE_BLOCK}, {self.row_size}))")
             with self.out.block("for k in range(m):"):
                 for s in sums:
                     wide = cast(f"{s.name}b[k]", lane_dtype(s), np.dtype(np.float64))

@@ -1,4 +1,5 @@
-"""A set of nodes that may become one kernel: its loop axes, what it computes and reads, and its schedule."""
+"""A set of nodes that may become one kernel: its loop axes, what it computes and reads, and its
+schedule."""
 
 from __future__ import annotations
 
@@ -48,7 +49,8 @@ def why_not_fusible(node: TraceNode) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SweepOrder:
-    """How a group's loops run: the first ``split`` axes are outer (rows), the rest inner; None: any split will do."""
+    """How a group's loops run: the first ``split`` axes are outer (rows), the rest inner; None: any
+    split will do."""
 
     split: int | None = None
     epilogue: frozenset[int] = frozenset()  # ids of nodes that run once, after all blocks, on merged reductions
@@ -61,11 +63,12 @@ class SweepOrder:
 class Group:
     """Nodes of one kernel. ``axis_maps`` maps each node's own loop dimensions to the group's axes.
 
-    A node's own loop dimensions are those of its result, or for a reduction those of its operand. ``computed`` holds
-    the axes of the values made here, ``external`` those of values from elsewhere as they are first read.
+    A node's own loop dimensions are those of its result, or for a reduction those of its operand.
+    ``computed`` holds the axes of the values made here, ``external`` those of values from elsewhere
+    as they are first read.
 
-    ``crooked`` is a set for a group of elementwise nodes that all run over all axes in their order: the ids of what they
-    read in any other order. Such groups need no planning.
+    ``crooked`` is a set for a group of elementwise nodes that all run over all axes in their order:
+    the ids of what they read in any other order. Such groups need no planning.
     """
 
     sizes: tuple[int, ...]
@@ -89,7 +92,8 @@ class Group:
 def accesses(
     nodes: tuple[TraceNode, ...], axis_maps: Mapping[int, AxisMap], definitions: Definitions
 ) -> tuple[dict[int, AxisMap], dict[int, tuple[Value, AxisMap]]]:
-    """(axes of the values computed by ``nodes``, values read from elsewhere with the axes they are first read by)."""
+    """(axes of the values computed by ``nodes``, values read from elsewhere with the axes they are
+    first read by)."""
     computed = {id(node.outs[0]): out_axes(node, axis_maps[id(node)]) for node in nodes}
     external: dict[int, tuple[Value, AxisMap]] = {}
     for node in nodes:

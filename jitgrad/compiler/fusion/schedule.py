@@ -21,11 +21,13 @@ def scheduled(
 
 
 class _Scheduler:
-    """Finds the split of a group's axes into rows and row elements under which every node has a place.
+    """Finds the split of a group's axes into rows and row elements under which every node has a
+    place.
 
-    With axes ``O + I``: values run along all axes, along ``O`` only (one per row) or along none; reductions go over
-    ``I`` (a row's result, usable by later sweeps of the row), over ``O`` (one partial row per block) or over all (one
-    partial number per block). What reads a merged partial runs once at the end.
+    With axes ``O + I``: values run along all axes, along ``O`` only (one per row) or along none;
+    reductions go over ``I`` (a row's result, usable by later sweeps of the row), over ``O`` (one
+    partial row per block) or over all (one partial number per block). What reads a merged partial
+    runs once at the end.
     """
 
     def __init__(self, group: Group, definitions: Definitions) -> None:

@@ -10,8 +10,9 @@ from jitgrad.core.ir import Graph, TraceNode, Value
 def can_alias(node: TraceNode, source: Value, out: Value) -> bool:
     """Whether the fused ``node`` may write ``out`` into the memory of its input ``source``.
 
-    Every element must be read where and before it is written: one access pattern for both, the same dtype and shape,
-    no sweep that reads again after the sweep that writes, and no single number that all blocks read.
+    Every element must be read where and before it is written: one access pattern for both, the same
+    dtype and shape, no sweep that reads again after the sweep that writes, and no single number
+    that all blocks read.
     """
     group: Group = node.attr("group")
     body: Graph = node.attr("body")

@@ -13,8 +13,8 @@ _OtherBase = TypeVar("_OtherBase")
 class Footprint(NamedTuple, Generic[_Base]):
     """The bytes that one operand makes a kernel touch.
 
-    Iteration ``k`` touches ``extent`` bytes from ``base + low + k * step`` on. A ``step`` of 0 means that all iterations
-    touch the same bytes.
+    Iteration ``k`` touches ``extent`` bytes from ``base + low + k * step`` on. A ``step`` of 0
+    means that all iterations touch the same bytes.
     """
 
     base: _Base
@@ -35,9 +35,11 @@ class Footprint(NamedTuple, Generic[_Base]):
 
 
 def footprints(nest: LoopNest) -> tuple[Footprint[Slot], ...] | None:
-    """The footprints of a kernel's iterations (rows, or elements of a flat loop); None if they run along several axes.
+    """The footprints of a kernel's iterations (rows, or elements of a flat loop); None if they run
+    along several axes.
 
-    They say nothing about a kernel whose iterations depend on each other: one with an epilogue or scratch memory.
+    They say nothing about a kernel whose iterations depend on each other: one with an epilogue or
+    scratch memory.
     """
     if len(nest.outer_sizes) > 1 or len(nest.inner_sizes) > 1 and not nest.outer_sizes:
         return None

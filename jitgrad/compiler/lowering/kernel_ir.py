@@ -1,9 +1,11 @@
-"""The loop IR: one kernel as typed scalar statements in sweeps over rows, independent of the target.
+"""The loop IR: one kernel as typed scalar statements in sweeps over rows, independent of the
+target.
 
-A kernel runs over ``outer x inner`` axes. For every row (a point of the outer axes) it runs its sweeps one after the
-other, each a loop over the inner axes; between them stand the row's own statements. What is reduced over a row is a
-scalar in the next sweep. What is reduced over the rows (or over everything) is accumulated per block of rows and merged
-by the kernel's epilogue, which runs once.
+A kernel runs over ``outer x inner`` axes. For every row (a point of the outer axes) it runs its
+sweeps one after the other, each a loop over the inner axes; between them stand the row's own
+statements. What is reduced over a row is a scalar in the next sweep. What is reduced over the rows
+(or over everything) is accumulated per block of rows and merged by the kernel's epilogue, which
+runs once.
 """
 
 from __future__ import annotations
@@ -41,8 +43,8 @@ PER_BLOCK = ("block",)  # ``Access.outer`` of scratch memory: each block has a r
 class Access:
     """A buffer as the loops walk it.
 
-    ``outer`` and ``inner`` hold, per axis, the name of the stride parameter (in elements), ``"1"`` or ``"0"``;
-    ``index`` marks an iota: no memory, the linear index itself is the value.
+    ``outer`` and ``inner`` hold, per axis, the name of the stride parameter (in elements), ``"1"``
+    or ``"0"``; ``index`` marks an iota: no memory, the linear index itself is the value.
     """
 
     name: str
@@ -96,7 +98,8 @@ Statement = Load | Compute | Store | Accumulate
 
 
 def read_before_written(statements: Sequence[Statement]) -> tuple[Statement, ...]:
-    """``statements`` of one scope, with stores over an input that is loaded further down moved behind that load."""
+    """``statements`` of one scope, with stores over an input that is loaded further down moved
+    behind that load."""
     last = {s.access.name: k for k, s in enumerate(statements) if isinstance(s, Load)}
     waiting: dict[int, list[Statement]] = {}
     found: list[Statement] = []
@@ -136,7 +139,8 @@ class KernelParameter:
 
 @dataclass(frozen=True, slots=True)
 class Epilogue:
-    """What runs once after all blocks: merge the partial results, then scalar and column statements."""
+    """What runs once after all blocks: merge the partial results, then scalar and column
+    statements."""
 
     params: tuple[KernelParameter, ...]
     merges: tuple[Accumulate, ...]
@@ -170,10 +174,12 @@ class KernelForm(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How a target runs one kernel: everything that depends on the machine, and nothing of what is computed.
+    """How a target runs one kernel: everything that depends on the machine, and nothing of what is
+    computed.
 
     Attributes:
-        iterations: rows, or elements without rows. They are cut into blocks of ``block_size``, which threads share.
+        iterations: rows, or elements without rows. They are cut into blocks of ``block_size``,
+            which threads share.
         transposed: names of the operands that form TILED_TRANSPOSE transposes.
         nontemporal: names of the results that are stored past the caches.
     """

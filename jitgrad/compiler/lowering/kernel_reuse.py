@@ -11,10 +11,12 @@ from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value, exact
 
 
 class GroupStructures:
-    """The structures of the fused groups of one program; an analysis of one group holds for all of its structure.
+    """The structures of the fused groups of one program; an analysis of one group holds for all of
+    its structure.
 
-    Thousands of tensors that an optimiser treats alike, or the steps of a loop over time, are as many groups that differ
-    in their buffers alone. Some of them even share their body (`jitgrad.compiler.isomorphic`).
+    Thousands of tensors that an optimiser treats alike, or the steps of a loop over time, are as
+    many groups that differ in their buffers alone. Some of them even share their body
+    (`jitgrad.compiler.isomorphic`).
     """
 
     def __init__(self) -> None:
@@ -33,7 +35,8 @@ class GroupStructures:
         return self._by_body[body]
 
     def can_alias(self, node: TraceNode, source: Value, out: Value) -> bool:
-        """Whether ``node`` may write ``out`` into the memory of ``source``, as `jitgrad.compiler.lowering.aliasing` says."""
+        """Whether ``node`` may write ``out`` into the memory of ``source``, as
+        `jitgrad.compiler.lowering.aliasing` says."""
         if sum(atom is source for atom in node.ins) > 1:
             return False
         read, written = position(node.ins, source), position(node.outs, out)

@@ -34,7 +34,8 @@ ArgSlot = int | BufferOffset  # one entry of a launch's argument table
 
 
 class Location(NamedTuple):
-    """A strided window into a buffer: ``offset`` in bytes, ``strides`` in elements, as many as the value has axes."""
+    """A strided window into a buffer: ``offset`` in bytes, ``strides`` in elements, as many as the
+    value has axes."""
 
     buffer: Buffer
     offset: int
@@ -50,7 +51,8 @@ class OperandLayout(NamedTuple):
     Attributes:
         slot: the number of the first operand with the same address.
         strides: in elements.
-        aligned: for a result: whether it starts at a cache line of memory that the program allocates.
+        aligned: for a result: whether it starts at a cache line of memory that the program
+            allocates.
     """
 
     slot: int
@@ -78,7 +80,8 @@ def row_major(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def view_location(node: TraceNode, source: Location, aval: Aval) -> Location | None:
-    """The location of the result of a movement ``node`` in its operand's memory; None if it must be copied."""
+    """The location of the result of a movement ``node`` in its operand's memory; None if it must be
+    copied."""
     name, strides, itemsize = node.op.name, source.strides, aval.dtype.itemsize
     shape = node.out.aval.shape
     if name == "broadcast_to":

@@ -1,4 +1,5 @@
-"""The loops of a fused group: collapsed axes, the strides of every operand, and the scope of every value."""
+"""The loops of a fused group: collapsed axes, the strides of every operand, and the scope of every
+value."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from jitgrad.core.op import Kind
 
 
 class Slot(NamedTuple):
-    """An address that is known when memory is planned: that of an operand or result, by its number, or of scratch."""
+    """An address that is known when memory is planned: that of an operand or result, by its number,
+    or of scratch."""
 
     number: int
     scratch: bool = False
@@ -60,7 +62,8 @@ class LoopNest:
     Attributes:
         in_place: results that take the memory of an input, and that input.
         unread: results that nothing reads after the kernel.
-        operands: accesses of the values that are read and written, by the axes they run along, and of iota nodes.
+        operands: accesses of the values that are read and written, by the axes they run along, and
+            of iota nodes.
         sweep: the number of sweeps that must be over before a value is known.
     """
 
@@ -89,7 +92,8 @@ class LoopNest:
         self._classify_values()
 
     def apply(self, schedule: Schedule) -> None:
-        """Give every operand its access, which depends on the schedule: which stride is 1 in the loops that run."""
+        """Give every operand its access, which depends on the schedule: which stride is 1 in the
+        loops that run."""
         vectorized = schedule.form is KernelForm.VECTORIZED_ROWS
         for operand in self.operands.values():
             lanes = self.outer_axes[-1] if vectorized else None
@@ -131,13 +135,15 @@ class LoopNest:
         return self.operands[value, axes]
 
     def _add_iota(self, node: TraceNode) -> None:
-        """An access without memory, by the node: its result may be written and have an access too."""
+        """An access without memory, by the node: its result may be written and have an access
+        too."""
         axes, along, shape = self.group.out_map(node), node.attr("axis"), node.out.aval.shape
         strides = row_major(shape) if along is None else tuple(int(k == along) for k in range(len(shape)))
         self.operands[node, axes] = OperandAccess("", node.out, None, self._along_group(axes, strides))
 
     def _along_group(self, axes: AxisMap, strides: tuple[int, ...]) -> tuple[int, ...]:
-        """``strides`` of a value's dimensions, which run along ``axes``, as strides of the group's axes."""
+        """``strides`` of a value's dimensions, which run along ``axes``, as strides of the group's
+        axes."""
         steps = [0] * len(self.group.sizes)
         for k, axis in enumerate(axes):
             if axis != NONE:
@@ -173,7 +179,8 @@ class LoopNest:
     # --- parameters ----------------------------------------------------------------------------------------------
 
     def _name_operands(self) -> None:
-        """Pointer parameters (one per address), then sizes; `apply` adds the strides that are no constant."""
+        """Pointer parameters (one per address), then sizes; `apply` adds the strides that are no
+        constant."""
         ins = outs = 0
         overwriting = {source: out for out, source in self.in_place.items() if out in self.results}
         for operand in self.operands.values():
@@ -196,7 +203,8 @@ class LoopNest:
             self.table.add(name, "i64", size)
 
     def _access(self, operand: OperandAccess, transposed: bool, lanes: int | None) -> Access:
-        """``transposed``: its rows are read as columns. ``lanes``: the axis along which vectors run, if not the inner."""
+        """``transposed``: its rows are read as columns. ``lanes``: the axis along which vectors
+        run, if not the inner."""
 
         def stride(axis: int, letter: str, position: int) -> str:
             step = operand.strides[axis]
@@ -223,7 +231,8 @@ class LoopNest:
         return Scope.ROW if along else Scope.SCALAR
 
     def has_columns(self, node: TraceNode) -> bool:
-        """Whether the result of ``node``, computed after all blocks, has elements and is not one number."""
+        """Whether the result of ``node``, computed after all blocks, has elements and is not one
+        number."""
         return any(self.scope_of((axis,)) is Scope.ELEMENT for axis in self.group.out_map(node))
 
     def _classify_values(self) -> None:
@@ -245,7 +254,8 @@ class LoopNest:
         return sum(sizes.values())
 
     def lies_across(self, operand: OperandAccess) -> bool:
-        """Whether elements of neighbouring rows are neighbours in memory, and elements of a row are not."""
+        """Whether elements of neighbouring rows are neighbours in memory, and elements of a row are
+        not."""
         return operand.strides[self.outer_axes[-1]] == 1 and operand.strides[self.inner_axes[0]] not in (0, 1)
 
     def new_local(self, letter: str) -> str:

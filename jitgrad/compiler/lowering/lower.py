@@ -1,8 +1,10 @@
-"""From a fused group to a kernel: every statement goes to the prologue, a row, a sweep or the epilogue.
+"""From a fused group to a kernel: every statement goes to the prologue, a row, a sweep or the
+epilogue.
 
-Lowering reads layouts, not addresses: a kernel's arguments are numbers and `Slot`s, and scratch memory is a number of bytes.
-What it cannot do without are the strides of all operands, which of them share memory, and which results start at cache
-lines. So `jitgrad.compiler.placement` decides these first, and `jitgrad.compiler.plan` lays out memory afterwards.
+Lowering reads layouts, not addresses: a kernel's arguments are numbers and `Slot`s, and scratch
+memory is a number of bytes. What it cannot do without are the strides of all operands, which of
+them share memory, and which results start at cache lines. So `jitgrad.compiler.placement` decides
+these first, and `jitgrad.compiler.plan` lays out memory afterwards.
 """
 
 from __future__ import annotations
@@ -63,8 +65,10 @@ class Lowered:
     """A kernel, its schedule, and the arguments of its two functions for these shapes.
 
     Attributes:
-        scratch: the memory that the kernel asks for: partial results, and rows that sweeps store for each other.
-        footprints: the memory that each iteration touches, where the iterations are independent; else None.
+        scratch: the memory that the kernel asks for: partial results, and rows that sweeps store
+            for each other.
+        footprints: the memory that each iteration touches, where the iterations are independent;
+            else None.
     """
 
     kernel: Kernel
@@ -115,7 +119,8 @@ class _Builder:
     def compute(
         self, node: TraceNode, into: list[Statement], loop: dict[str, str] | None, inner: dict[Value, str]
     ) -> str:
-        """Append ``node`` to ``into``; ``loop`` and ``inner`` hold the loads and locals of the inner loop, if in one."""
+        """Append ``node`` to ``into``; ``loop`` and ``inner`` hold the loads and locals of the
+        inner loop, if in one."""
         args: list[tuple[str | bool | int | float, Dtype]] = []
         for read, axes in self.nest.reads(node):
             args.append((self.argument(read, axes, into, loop, inner), read.root.aval.dtype))
@@ -147,7 +152,8 @@ class _Builder:
     def load(
         self, operand: OperandAccess, into: list[Statement], loop: dict[str, str] | None, node: TraceNode | None
     ) -> str:
-        """The local of the element of ``operand`` here, loaded on first use in the widest scope that can."""
+        """The local of the element of ``operand`` here, loaded on first use in the widest scope
+        that can."""
         access = operand.access
         assert access is not None
         note = str(operand.value.aval) if node is None else f"{node.op}  {node.origin}"

@@ -1,4 +1,5 @@
-"""The element values that each sweep of a row computes, and those that it reads again from memory."""
+"""The element values that each sweep of a row computes, and those that it reads again from
+memory."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import Atom, TraceNode, Value
 from jitgrad.core.op import Kind
 
-# An element value of an earlier sweep that takes more operations than this is stored, not computed again.
+# An element value of an earlier sweep that takes more operations than this is stored, not computed
+# again.
 CHEAP_OPERATIONS = 6
 
 
@@ -52,7 +54,8 @@ class SweepPlan:
         return self.nest.table.add(name, kind + "*", Slot(len(self.scratch) - 1, scratch=True), note)
 
     def reduced_at(self, node: TraceNode) -> tuple[int, Scope]:
-        """(sweep, scope) of the loop that a reduction runs in: its own axes count, an operand may be a broadcast."""
+        """(sweep, scope) of the loop that a reduction runs in: its own axes count, an operand may
+        be a broadcast."""
         (read, _), *_ = self.nest.reads(node)
         sweep = self.nest.sweep.get(read.root, 0) if isinstance(read.root, Value) else 0
         return sweep, self.nest.scope_of(self.nest.group.axis_maps[id(node)])
@@ -62,7 +65,8 @@ class SweepPlan:
         return node.op.kind is Kind.REDUCE and self.reduced_at(node) == (sweep, Scope.ELEMENT)
 
     def _roots(self, sweep: int) -> list[Atom]:
-        """The element values that must exist in ``sweep``: results, and the operands of reductions."""
+        """The element values that must exist in ``sweep``: results, and the operands of
+        reductions."""
         nest, roots = self.nest, list[Atom]()
         for node in self.nodes:
             value = node.out
@@ -89,7 +93,8 @@ class SweepPlan:
         return computed
 
     def _worth_spilling(self, value: Value) -> bool:
-        """Whether computing an element value of an earlier sweep again would cost more than reading it again."""
+        """Whether computing an element value of an earlier sweep again would cost more than reading
+        it again."""
         nest, visited = self.nest, set[Value]()
         pending: list[Atom] = [value]
         while pending:
@@ -108,8 +113,8 @@ class SweepPlan:
     def _spill_access(self, value: Value, sweep: int) -> Access | None:
         """Memory for one row of an element value that ``sweep`` reads again.
 
-        The memory of a result that is written in that sweep or later serves, else scratch of one row per block. Rows
-        that go through all sweeps together have no scratch: None.
+        The memory of a result that is written in that sweep or later serves, else scratch of one
+        row per block. Rows that go through all sweeps together have no scratch: None.
         """
         nest, dtype = self.nest, value.aval.dtype
         for out in nest.results:
@@ -130,8 +135,9 @@ class SweepPlan:
     def _free_until(self, out: Value) -> int:
         """The last sweep that may read a spilled value from the memory of ``out``; -1: none.
 
-        A sweep that reads a value for the last time may then store another there, which was planned before. That pays
-        where a block is one long row: short rows reuse their block's scratch, which stays in the first-level cache.
+        A sweep that reads a value for the last time may then store another there, which was planned
+        before. That pays where a block is one long row: short rows reuse their block's scratch,
+        which stays in the first-level cache.
         """
         if out not in self._lent:
             return self.nest.sweep[out]

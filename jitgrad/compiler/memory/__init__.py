@@ -1,1 +1,2 @@
-"""Where values are stored: in-place updates, an arena for temporaries; imports core, eager, ops, lowering."""
+"""Where values are stored: in-place updates, an arena for temporaries; imports core, eager, ops,
+lowering."""

@@ -1,4 +1,5 @@
-"""One block of memory for all temporaries of a program: who lies where, by the steps between which each is needed."""
+"""One block of memory for all temporaries of a program: who lies where, by the steps between which
+each is needed."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from jitgrad.eager.buffer_pool import ALIGNMENT
 
 
 def arena(touched: Sequence[Collection[Buffer]], placed: Collection[Buffer]) -> tuple[dict[Buffer, int], int]:
-    """First-fit offsets for the buffers ``placed``, given what every step touches; (offsets, bytes)."""
+    """First-fit offsets for the buffers ``placed``, given what every step touches; (offsets,
+    bytes)."""
     last: dict[Buffer, int] = {}
     for k, buffers in enumerate(touched):
         last.update(dict.fromkeys(buffers, k))

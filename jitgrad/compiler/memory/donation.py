@@ -1,4 +1,5 @@
-"""Decides which results of a program overwrite its inputs: new state over old, results over donated arguments."""
+"""Decides which results of a program overwrite its inputs: new state over old, results over donated
+arguments."""
 
 from __future__ import annotations
 
@@ -16,14 +17,15 @@ def find_overwrites(
 ) -> dict[Value, Value]:
     """For outputs: the input whose memory they take.
 
-    ``wanted`` maps outputs to the inputs whose memory they should take; an output that cannot have that one, or has none,
-    takes another input that its kernel reads and that is in ``free``.
+    ``wanted`` maps outputs to the inputs whose memory they should take; an output that cannot have
+    that one, or has none, takes another input that its kernel reads and that is in ``free``.
     """
     return _Search(graph, wanted, free, structures, lifetimes).run()
 
 
 class Lifetimes:
-    """Until when the nodes of ``graph``, in their order, read each value, also through views of it."""
+    """Until when the nodes of ``graph``, in their order, read each value, also through views of
+    it."""
 
     def __init__(self, graph: Graph) -> None:
         self.order = {node: k for k, node in enumerate(graph.nodes)}
@@ -38,7 +40,8 @@ class Lifetimes:
         return value in self._last_read
 
     def die_in(self, node: TraceNode, value: Value) -> bool:
-        """Whether nothing reads ``value`` after ``node``, which reads it directly, if at all, and not through a view."""
+        """Whether nothing reads ``value`` after ``node``, which reads it directly, if at all, and
+        not through a view."""
         through_view = any(isinstance(a, Value) and a is not value and self.roots[a] is value for a in node.ins)
         return not (through_view or value in self._results) and self._last_read.get(value, -1) <= self.order[node]
 
