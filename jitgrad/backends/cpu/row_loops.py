@@ -135,7 +135,8 @@ class RowLoops(BlockWriter):
             return
         with self.out.block(f"for b in range({first}, {last}, {SUM_BLOCK}):"):
             self.prefetch({a: f"prefetch({a.name}r, {a.outer[0]} + f)" for a in ahead}, last, "of the next row")
-            self.prefetch({a: f"prefetch_beside({a.name}, f + {PREFETCH_DISTANCE})" for a in self.read_beside_stores(sweep)}, last, "two blocks on")
+            beside = self.read_beside_stores(sweep)
+            self.prefetch({a: f"prefetch_beside({a.name}, f + {PREFETCH_DISTANCE})" for a in beside}, last, "two blocks on")
             for s in sums:
                 self.out.line(f"{lane_name(s)} = {typed(0, lane_dtype(s))}")
             with self.out.block(f"for {self.columns[-1]} in range(b, min(b + {SUM_BLOCK}, {last})):"):
