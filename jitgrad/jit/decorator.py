@@ -245,7 +245,7 @@ class JitFunction:
             self._warned.add(call.key)
             warnings.warn(
                 f"@jit function {self.name!r} was traced {MANY_TRACES} times for the same arguments, last because "
-                f"{self._reasons[-1] if self._reasons else 'its surroundings changed'}. Pass what changes as an argument.",
+                f"{self._reasons[-1] if self._reasons else 'what it reads changed'}. Pass what changes as an argument.",
                 RetraceWarning,
                 stacklevel=5,
             )

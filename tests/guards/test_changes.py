@@ -60,13 +60,13 @@ class Cell:
 
 def changes_of(function: Any, *args: Any) -> list[str]:
     """Run ``function`` between picture and comparison, and check that ``restore`` undoes it."""
-    surroundings = Environment.capture(function)
-    assert surroundings.changes() == []
+    environment = Environment.capture(function)
+    assert environment.changes() == []
     function(*args)
-    found = surroundings.changes()
-    surroundings.restore()
-    assert surroundings.changes() == []
-    assert surroundings.guard().check() is None
+    found = environment.changes()
+    environment.restore()
+    assert environment.changes() == []
+    assert environment.guard().check() is None
     return found
 
 
@@ -104,10 +104,10 @@ def test_other_side_effects(method, part):
 
 def test_a_cached_property_may_fill_itself():
     cell = Cell()
-    surroundings = Environment.capture(cell.cache)
+    environment = Environment.capture(cell.cache)
     cell.cache(1)
 
-    assert surroundings.changes() == []
+    assert environment.changes() == []
 
 
 def test_containers_in_globals_and_closures():
@@ -146,10 +146,10 @@ def test_requires_grad_changed_while_tracing():
     def f():
         weight.requires_grad_()
 
-    surroundings = Environment.capture(f)
+    environment = Environment.capture(f)
     f()
 
-    assert "weight.requires_grad" in surroundings.changes()[0]
+    assert "weight.requires_grad" in environment.changes()[0]
 
 
 @pytest.mark.parametrize(
@@ -161,11 +161,11 @@ def test_drawing_from_a_generator_that_is_not_ours(rng):
     def f():
         return rng.random() if hasattr(rng, "random") else rng.rand()
 
-    surroundings = Environment.capture(f)
-    assert surroundings.changes() == []
+    environment = Environment.capture(f)
+    assert environment.changes() == []
     f()
 
-    assert "`rng` was drawn from" in surroundings.changes()[0]
+    assert "`rng` was drawn from" in environment.changes()[0]
 
 
 def test_array_written_while_tracing():
@@ -174,10 +174,10 @@ def test_array_written_while_tracing():
     def f():
         values[0] = 1
 
-    surroundings = Environment.capture(f)
+    environment = Environment.capture(f)
     f()
 
-    assert "`values` changed its contents" in surroundings.changes()[0]
+    assert "`values` changed its contents" in environment.changes()[0]
 
 
 def test_function_attributes():

@@ -340,8 +340,8 @@ def test_tensor_of_another_shape():
 
 def test_small_arrays_are_compared_unless_lifted():
     values = np.arange(4.0)
-    surroundings = Environment.capture(lambda: values)
-    compared, lifted = surroundings.guard(), surroundings.guard([values])
+    environment = Environment.capture(lambda: values)
+    compared, lifted = environment.guard(), environment.guard([values])
     values[0] = 9
 
     assert "changed its contents" in compared.check()
@@ -352,11 +352,11 @@ def test_small_arrays_are_compared_unless_lifted():
 
 def test_large_arrays_must_be_lifted():
     values = np.zeros(100_000)
-    surroundings = Environment.capture(lambda: values)
+    environment = Environment.capture(lambda: values)
 
-    assert surroundings.guard([values]).check() is None
+    assert environment.guard([values]).check() is None
     with pytest.raises(UnguardableError, match=r"test_guards.py:\d+: closure cell `values` is an array.*pass it as an"):
-        surroundings.guard()
+        environment.guard()
 
 
 # --- cost ------------------------------------------------------------------------------------------------------------

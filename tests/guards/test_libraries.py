@@ -158,10 +158,10 @@ def test_logging_leaves_no_trace():
     def f(x):
         log.info("x is %s", x)
 
-    surroundings = Environment.capture(f)
+    environment = Environment.capture(f)
     f(1)
 
-    assert surroundings.changes() == []
+    assert environment.changes() == []
 
 
 class Model(nn.Module):
@@ -190,12 +190,12 @@ def training():
 
 def test_a_training_step_changes_nothing_that_is_guarded(training):
     _model, optimizer, step = training
-    surroundings = Environment.capture(step)
-    guard = surroundings.guard()
+    environment = Environment.capture(step)
+    guard = environment.guard()
     step(jg.ones((5, 3)), jg.ones((5, 2)))
     optimizer.lr = 0.01
 
-    assert surroundings.changes() == []
+    assert environment.changes() == []
     assert guard.check() is None
 
 

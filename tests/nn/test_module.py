@@ -196,7 +196,7 @@ def test_a_file_brings_everything_back(tmp_path: Path) -> None:
 def test_every_dtype_and_layout_survives_the_file(dtype: str, tmp_path: Path) -> None:
     pytest.importorskip("safetensors")
     x = np.arange(12).reshape(3, 4).astype(dtype)
-    parts = {"whole": x, "turned": x.T, "strided": x[::-1, ::2], "scalar": x[0, 1], "none": x[:0]}
+    parts = {"whole": x, "swapped": x.T, "strided": x[::-1, ::2], "scalar": x[0, 1], "none": x[:0]}
     nn.save({name: np.asarray(part) for name, part in parts.items()}, tmp_path / "x")
 
     found = nn.load(tmp_path / "x")

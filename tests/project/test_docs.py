@@ -141,7 +141,7 @@ def test_glossary_names_code_that_exists():
 # Words that the glossary replaces: as names in the code, or anywhere in the pages.
 RETIRED = """
     lanewise leaving twin turn_shared_factors widen_halves spell_reductions spell_vector_products
-    sink_permutations sum_terms_apart share_places
+    sink_permutations sum_terms_apart share_places crooked surroundings strips
 """.split()
 
 

@@ -67,7 +67,7 @@ class Group:
     ``computed`` holds the axes of the values made here, ``external`` those of values from elsewhere
     as they are first read.
 
-    ``crooked`` is a set for a group of elementwise nodes that all run over all axes in their order:
+    ``permuted`` is a set for a group of elementwise nodes that all run over all axes in their order:
     the ids of what they read in any other order. Such groups need no planning.
     """
 
@@ -77,7 +77,7 @@ class Group:
     schedule: SweepOrder
     computed: Mapping[int, AxisMap]
     external: Mapping[int, tuple[Value, AxisMap]]
-    crooked: frozenset[int] | None = None
+    permuted: frozenset[int] | None = None
 
     def out_map(self, node: TraceNode) -> AxisMap:
         """The axis of every dimension of ``node``'s result."""

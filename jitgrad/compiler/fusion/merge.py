@@ -29,8 +29,8 @@ def single(node: TraceNode, definitions: Definitions) -> Group | str:
     nodes, frames = (node,), {id(node): frame}
     computed, external = accesses(nodes, frames, definitions)
     plain = node.op.kind is Kind.ELEMENTWISE and len(sizes) == len(shape) > 0
-    crooked = _permuted_reads(node, definitions) if plain else None
-    return Group(sizes, nodes, frames, _ANY_SPLIT if sizes else _NO_LOOP, computed, external, crooked)
+    permuted = _permuted_reads(node, definitions) if plain else None
+    return Group(sizes, nodes, frames, _ANY_SPLIT if sizes else _NO_LOOP, computed, external, permuted)
 
 
 def _permuted_reads(node: TraceNode, definitions: Definitions) -> frozenset[int]:
@@ -99,9 +99,9 @@ def _streams(first: Group, second: Group) -> int:
 
 def _plain(first: Group, second: Group, definitions: Definitions, tuning: Tuning) -> Group | None:
     """One group for two of elementwise nodes over the same axes, which read each other's values along these."""
-    if first.crooked is None or second.crooked is None or first.sizes != second.sizes:
+    if first.permuted is None or second.permuted is None or first.sizes != second.sizes:
         return None
-    across = first.crooked.isdisjoint(second.computed) and second.crooked.isdisjoint(first.computed)
+    across = first.permuted.isdisjoint(second.computed) and second.permuted.isdisjoint(first.computed)
     if not across or not _same_axes(first, second) or _streams(first, second) > tuning.max_kernel_operands:
         return None
     external = {key: seen for key, seen in first.external.items() if key not in second.computed}
@@ -110,7 +110,7 @@ def _plain(first: Group, second: Group, definitions: Definitions, tuning: Tuning
     if definitions.position[first.nodes[-1]] > definitions.position[second.nodes[0]]:
         nodes = tuple(sorted(nodes, key=lambda node: definitions.position[node]))
     frames, computed = {**first.axis_maps, **second.axis_maps}, {**first.computed, **second.computed}
-    return Group(first.sizes, nodes, frames, _ANY_SPLIT, computed, external, first.crooked | second.crooked)
+    return Group(first.sizes, nodes, frames, _ANY_SPLIT, computed, external, first.permuted | second.permuted)
 
 
 def _with_one_more(first: Group, second: Group, pairs: Mapping[int, int], definitions: Definitions) -> Group | None:
@@ -164,7 +164,7 @@ def _with(group: Group, node: TraceNode, frame: AxisMap, definitions: Definition
         group.schedule,
         {**computed, id(node.outs[0]): frame},
         external,
-        None if group.crooked is None or frame != identity(len(frame)) else group.crooked | _permuted_reads(node, definitions),
+        None if group.permuted is None or frame != identity(len(frame)) else group.permuted | _permuted_reads(node, definitions),
     )
 
 

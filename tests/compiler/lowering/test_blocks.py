@@ -136,7 +136,7 @@ def test_large_work_is_cut_into_large_chunks() -> None:
 
 
 def test_chunks_of_short_rows_fill_the_lanes() -> None:
-    """Rows that are turned into vector lanes come 64 at a time."""
+    """Rows that become vector lanes come 64 at a time."""
     x = jg.ones((4096, 4))
     ((iterations, block_size),) = cuts(jit(lambda x: jg.softmax(jg.tanh(jg.exp(x)), -1), check="off"), x)
 

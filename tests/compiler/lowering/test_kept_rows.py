@@ -137,9 +137,9 @@ def test_a_product_keeps_what_lies_beyond_it_apart() -> None:
 
 def test_images_with_channels_last_are_summed_in_the_order_of_memory() -> None:
     """Rows of one channel would read every line of memory once for each channel."""
-    turned = lambda x: normalise(jg.tanh(jg.permute_dims(x, (0, 3, 1, 2))))  # noqa: E731
+    permuted = lambda x: normalise(jg.tanh(jg.permute_dims(x, (0, 3, 1, 2))))  # noqa: E731
 
-    assert forms(turned, array(4, 6, 8, 20)) == [(0, 1, 2)]
+    assert forms(permuted, array(4, 6, 8, 20)) == [(0, 1, 2)]
     assert forms(lambda x: normalise(jg.permute_dims(x, (2, 0, 1, 3))), array(20, 6, 4, 8)) == ROWS
 
 
@@ -173,8 +173,8 @@ VIEWS = {
     "every second image": lambda x: x[::2],
     "backwards": lambda x: x[::-1, :, ::-1, ::-1],
     "every second column": lambda x: x[..., ::2],
-    "turned": lambda x: jg.permute_dims(x, (1, 0, 3, 2)),
-    "turned in front": lambda x: jg.permute_dims(x, (2, 1, 0, 3)),
+    "swapped": lambda x: jg.permute_dims(x, (1, 0, 3, 2)),
+    "swapped in front": lambda x: jg.permute_dims(x, (2, 1, 0, 3)),
     "one image many times": lambda x: jg.broadcast_to(x[:1], (5, *x.shape[1:])),
     "one column many times": lambda x: jg.broadcast_to(x[..., :1], (*x.shape[:3], 9)),
 }

@@ -75,7 +75,7 @@ def test_slices_with_gaps_or_other_columns_stay_apart(same: Any) -> None:
     def columns(x: Any, w: Any) -> Any:
         return jg.tanh(x[0, :, :4] @ w), jg.tanh(x[0, :, 2:] @ w)
 
-    def turned(x: Any, w: Any) -> Any:
+    def transposed(x: Any, w: Any) -> Any:
         return jg.tanh(x[0].T @ w), jg.tanh(x[1].T @ w)
 
     def flipped(x: Any, w: Any) -> Any:
@@ -84,7 +84,7 @@ def test_slices_with_gaps_or_other_columns_stay_apart(same: Any) -> None:
     for f, x, w in (
         (gaps, tensor(5, 3, 4), tensor(4, 6)),
         (columns, tensor(2, 3, 6), tensor(4, 5)),
-        (turned, tensor(2, 4, 3), tensor(4, 5)),
+        (transposed, tensor(2, 4, 3), tensor(4, 5)),
         (flipped, tensor(2, 3, 4), tensor(4, 5)),
     ):
         same(f, x, w, **CLOSE)

@@ -42,7 +42,7 @@ SUNK = {
     "softmax across": lambda x: jg.softmax(x.T, axis=1),
     "twice": lambda x: (x.T + 1.0).T * 2.0,
     "where": lambda x: jg.where(x.T > 0, x.T, -1.0),
-    "kept axes turned": lambda x: jg.permute_dims(x[:, :, None] * 1.5, (1, 2, 0)).max(axis=1),
+    "kept axes swapped": lambda x: jg.permute_dims(x[:, :, None] * 1.5, (1, 2, 0)).max(axis=1),
 }
 
 
