@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.buffer_pool import POOL
 from jitgrad.jit.executable import Executable
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import contiguous
@@ -102,7 +103,9 @@ def step_seconds(program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> li
     for step in plan.steps:
         buffers = tuple(dict.fromkeys(step.buffers))
         for buffer in buffers:
-            memory.setdefault(buffer, np.zeros(buffer.nbytes, np.uint8))
+            if buffer not in memory:
+                memory[buffer] = POOL.empty((buffer.nbytes,), np.dtype(np.uint8))  # kernels rely on its alignment
+                memory[buffer].fill(0)
         alone = replace(plan, inputs=buffers, outputs=(), results=(), steps=(step,), offsets={}, arena_bytes=0, external=())
         single = Program(alone, program.target)
         arrays = [memory[buffer] for buffer in buffers]

@@ -173,6 +173,15 @@ def test_steps_over_nothing_or_one_number_can_be_measured(shape):
     assert report.bytes_read == report.bytes_written == int(np.prod(shape)) * 4
 
 
+@pytest.mark.numba
+def test_steps_with_non_temporal_stores_can_be_measured():
+    x = jg.ones(2 << 20)  # 32 MB in all, which kernels write past the caches, in whole aligned lines
+
+    report = jg.jit(lambda x, y: (jg.exp(x) + y, x * y)).explain(x, jg.ones(2 << 20), measure=True)
+
+    assert report.steps[0].seconds > 0
+
+
 def test_a_function_that_computes_nothing_has_no_steps():
     report = jg.jit(lambda x: x).explain(array(3))
 
