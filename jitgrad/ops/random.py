@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from math import pi, prod
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Dtype, Shape, broadcast_shapes, normalize_shape
+from jitgrad.core.aval import Array, Dtype, Shape, broadcast_shapes, normalize_shape
 from jitgrad.core.config import get_default_dtype
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, DtypeError, shown
+from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor, check_supported
-from jitgrad.ops.arithmetic import add, astype, multiply, sqrt, subtract
+from jitgrad.eager.scalar_eval import blockwise, scalar_functions
+from jitgrad.ops.arithmetic import add, astype, multiply, subtract
 from jitgrad.ops.comparison import bitwise_and, bitwise_left_shift, bitwise_right_shift, less
 from jitgrad.ops.creation import asarray, iota
 from jitgrad.ops.inplace import assign
@@ -23,12 +25,26 @@ from jitgrad.ops.movement import slice, squeeze
 from jitgrad.ops.philox import PHILOX_BITS
 from jitgrad.ops.rounding import remainder
 from jitgrad.ops.sorting import argsort
-from jitgrad.ops.transcendental import log
-from jitgrad.ops.trigonometric import cos
 
 UINT64 = np.dtype(np.uint64)
 # random bits of a uniform number: all that the dtype can hold evenly spaced in [0, 1)
 MANTISSA = {2: 11, 4: 24, 8: 53}
+
+
+@blockwise
+def _box_muller(u: Array, v: Array) -> Any:
+    functions = scalar_functions()
+    return functions["normal_radius"](u) * functions["cos_turns"](v)
+
+
+# One op, not a product of log and cos: NumPy and kernels round those two differently.
+BOX_MULLER = define_elementwise(
+    "box_muller(u, v)",
+    scalar="normal_radius(u) * cos_turns(v)",
+    eager=_box_muller,
+    vjp=None,
+    domain=("probability", "probability"),
+)
 
 
 class Generator:
@@ -155,8 +171,7 @@ def randn(*shape: Any, dtype: Any = None, generator: Generator | None = None) ->
         first, second = (generator or default_generator).bits(wanted, 2)
         u = subtract(1.0, _unit(first, out_dtype))
         v = _unit(second, out_dtype)
-    radius = sqrt(multiply(log(u), -2.0))
-    z = multiply(radius, cos(multiply(v, 2.0 * pi)))
+    z = apply_op(BOX_MULLER, u, v)
     return z if z.dtype == out_dtype else astype(z, out_dtype)
 
 

@@ -26,6 +26,9 @@ class Algebra(Protocol):
     def wide(self) -> Algebra:
         """The float64 algebra, to compute a float32 function in float64."""
 
+    def unfused(self) -> Algebra:
+        """The algebra whose `mad` rounds twice, so that results are equal bits on every machine."""
+
     def const(self, number: float) -> MathValue:
         """``number`` rounded to the format."""
 

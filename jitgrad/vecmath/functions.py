@@ -62,6 +62,8 @@ _TABLE = (
     MathFunction("erf", 1, gaussian.erf, _CODY_WAITE, 1.5, 1.5),
     MathFunction("erfc", 1, gaussian.erfc, "Shepherd and Laframboise, Math. Comp. 36, 1981; " + _OWN_FIT, 2.0, 2.0),
     MathFunction("erfinv", 1, gaussian.erfinv, "Giles, GPU Computing Gems Jade, 2011; " + _OWN_FIT, 2.0, 2.0),
+    MathFunction("normal_radius", 1, gaussian.normal_radius, "Box and Muller, Ann. Math. Stat. 29, 1958; " + _FDLIBM, 1.5, 1.5),
+    MathFunction("cos_turns", 1, gaussian.cos_turns, "Box and Muller, Ann. Math. Stat. 29, 1958; " + _OWN_FIT, 2.0, 2.0),
     MathFunction("asin", 1, inverse_trigonometric.asin, _FDLIBM, 2.0, 2.0),
     MathFunction("acos", 1, inverse_trigonometric.acos, _FDLIBM, 1.5, 1.5),
     MathFunction("atan", 1, inverse_trigonometric.atan, _FDLIBM, 1.5, 1.5),

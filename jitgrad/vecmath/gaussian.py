@@ -1,4 +1,4 @@
-"""erf, erfc and erfinv."""
+"""erf, erfc, erfinv, and the two factors of normal random numbers."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from jitgrad.vecmath import coefficients
 from jitgrad.vecmath.algebra import Algebra, MathValue, poly, poly_in_blocks, signed, two_product, two_sum
 from jitgrad.vecmath.exponential import exp_times, one_minus_exp, upper_bounded
 from jitgrad.vecmath.logarithm import log
+from jitgrad.vecmath.trigonometric import cos_of_quarters
 
 
 def erf(m: Algebra, x: MathValue) -> MathValue:
@@ -59,3 +60,15 @@ def _erfinv_double(m: Algebra, x: MathValue, precision: int) -> MathValue:
         ratio = m.select(w > 16.0, poly(m, root - 5.0, coefficients.ERFINV_FAR_TERMS[64]), ratio)
     result = m.select(a < 1.0, ratio * a, m.const(float("inf")))
     return m.copysign(m.select(a <= 1.0, result, m.const(float("nan"))), x)
+
+
+def normal_radius(m: Algebra, u: MathValue) -> MathValue:
+    """``sqrt(-2 log u)``, with the same bits on every machine; NaN for ``u > 1``."""
+    exact = m.unfused()
+    return m.sqrt(log(exact, u) * -2.0)
+
+
+def cos_turns(m: Algebra, turns: MathValue) -> MathValue:
+    """``cos(2 pi turns)``, with the same bits on every machine; the reduction is exact."""
+    fraction = turns - m.rint(turns)
+    return cos_of_quarters(m.unfused(), m.abs(fraction) * 4.0)

@@ -115,14 +115,21 @@ class LlvmValue:
 
 @dataclass(frozen=True, slots=True)
 class LlvmAlgebra:
-    """Operations emitted at the position of ``builder``; ``fused``: the target has fma."""
+    """Operations emitted at the position of ``builder``; ``fused``: the target has fma.
+
+    ``separate``: `mad` rounds the product and the sum, with or without fma.
+    """
 
     builder: Any
     width: int
     fused: bool
+    separate: bool = False
 
     def wide(self) -> Algebra:
-        return LlvmAlgebra(self.builder, 64, self.fused)
+        return LlvmAlgebra(self.builder, 64, self.fused, self.separate)
+
+    def unfused(self) -> Algebra:
+        return LlvmAlgebra(self.builder, self.width, self.fused, separate=True)
 
     def _wrap(self, instruction: Any) -> LlvmValue:
         return LlvmValue(self.builder, instruction)
@@ -161,6 +168,9 @@ class LlvmAlgebra:
         return self.select(exact - exact == 0.0, exact, total)
 
     def mad(self, a: MathValue, b: MathValue, c: MathValue) -> MathValue:
+        if self.separate:
+            a, b, c = (self._wrap(self._float(x)) for x in (a, b, c))
+            return a * b + c
         return self._call("llvm.fma" if self.fused else "llvm.fmuladd", a, b, c)
 
     def rint(self, x: MathValue) -> MathValue:

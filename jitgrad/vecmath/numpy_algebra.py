@@ -35,6 +35,9 @@ class NumpyAlgebra:
     def wide(self) -> Algebra:
         return NumpyAlgebra(64)
 
+    def unfused(self) -> Algebra:
+        return NumpyAlgebra(self.width)
+
     def const(self, number: float) -> MathValue:
         return self._float(number)
 

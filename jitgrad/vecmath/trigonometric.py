@@ -247,3 +247,13 @@ def cos(m: Algebra, x: MathValue) -> MathValue:
 def tan(m: Algebra, x: MathValue) -> MathValue:
     """Tangent."""
     return m.beyond(_MODERATE[m.width], _tan_large, x, _tan_of(m, x, _reduce_moderate(m, m.abs(x))))
+
+
+def cos_of_quarters(m: Algebra, quarters: MathValue) -> MathValue:
+    """``cos(quarters pi/2)`` for ``0 <= quarters <= 2``: exactly 0 at 1, negative beyond."""
+    rest = quarters - 1.0  # exact from 1/2 on; -rest pi/2 is the angle's distance from a quarter turn
+    near = m.select(quarters >= 1.5, m.const(2.0) - quarters, quarters)
+    cosine = _cosine(m, near * _HALF_PI[m.width][0])
+    cosine = m.select(quarters >= 1.5, -cosine, cosine)
+    sine = _sine(m, rest * -_HALF_PI[m.width][0], m.const(0.0))
+    return m.select((quarters > 0.5) & (quarters < 1.5), sine, cosine)

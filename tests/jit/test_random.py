@@ -49,3 +49,21 @@ def test_a_seed_between_calls_repeats_the_numbers() -> None:
 
     np.testing.assert_array_equal(f().numpy(), first)
     assert (first != second).any()
+
+
+@pytest.mark.parametrize("backend", ["python", pytest.param("cpu", marks=pytest.mark.numba)])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+def test_normal_numbers_have_the_bits_of_eager(dtype: str, backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JITGRAD_BACKEND", backend)
+
+    def draw() -> Any:
+        return jg.randn(50_000, dtype=dtype), jg.normal(1.5, 0.3, (3, 1001), dtype=dtype)
+
+    f = jit(draw, check="off")
+    jg.manual_seed(5)
+    expected = draw()
+    jg.manual_seed(5)
+    found = f()
+
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(a.numpy(), b.numpy())

@@ -72,6 +72,8 @@ REFERENCE: dict[str, Callable[..., np.ndarray]] = {
     "reciprocal": lambda x: 1 / x, "rsqrt": lambda x: 1 / np.sqrt(x),
     "sigmoid": lambda x: np.exp(np.minimum(x, 0)) / (1 + np.exp(-abs(x))),
     "softplus": lambda x: np.maximum(x, 0) + np.log1p(np.exp(-abs(x))),
+    "normal_radius": lambda x: np.sqrt(-2 * np.log(x)),
+    "cos_turns": lambda x: np.sin(2 * np.pi * (0.25 - abs(x - np.rint(x)))),  # exactly 0 at a quarter turn
 }  # fmt: skip
 
 
@@ -183,13 +185,14 @@ PRECISE: dict[str, Callable[..., Any]] = {
     "reciprocal": lambda x: 1 / x, "rsqrt": lambda x: 1 / mp.sqrt(x), "sigmoid": _sigmoid, "softplus": _softplus,
     "logaddexp": lambda x, y: mp.log(mp.exp(x) + mp.exp(y)),
     "remainder": lambda x, y: x - y * mp.floor(x / y),
+    "normal_radius": lambda x: mp.sqrt(-2 * mp.log(x)), "cos_turns": lambda x: mp.cospi(2 * x),
 }  # fmt: skip
 
 _POSITIVE = (0.0, INF)
 DOMAIN = {
     "acos": (-1.0, 1.0), "acosh": (1.0, INF), "asin": (-1.0, 1.0), "atanh": (-1.0, 1.0), "erfinv": (-1.0, 1.0),
     "log": _POSITIVE, "log2": _POSITIVE, "log10": _POSITIVE, "log1p": (-1.0, INF), "sqrt": _POSITIVE,
-    "rsqrt": _POSITIVE, "cbrt": _POSITIVE,
+    "rsqrt": _POSITIVE, "cbrt": _POSITIVE, "normal_radius": (0.0, 1.0),
 }  # fmt: skip
 
 
@@ -223,7 +226,7 @@ def precise_ulps(got: float, want: Any, scale: Any = 0) -> float:
 def test_float64_against_multiple_precision(name):
     operands = (samples(name),) if FUNCTIONS[name].arity == 1 else pairs(name, np.float64, 100)
     precise = PRECISE.get(name) or getattr(mp, name)
-    with mp.workprec(1300 if name in ("sin", "cos", "tan", "remainder") else 200):
+    with mp.workprec(1300 if name in ("sin", "cos", "tan", "cos_turns", "remainder") else 200):
         wants = [precise(*map(mp.mpf, row)) for row in zip(*[x.tolist() for x in operands], strict=True)]
         scales = np.max(np.abs(operands), axis=0) if name == "logaddexp" else np.zeros(len(wants))
         for run in (compiled, interpreted):
