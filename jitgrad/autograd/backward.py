@@ -188,8 +188,8 @@ class _Sweep:
         self.quiet: set[Key] = set()
         self.results: defaultdict[Key, Tensor | None] = defaultdict(lambda: None)
         self.retain_graph = retain_graph
-        self.anomaly = anomaly_detection.get()
         self.tracing = current_interpreter.get().tracing
+        self.anomaly = anomaly_detection.get() and not self.tracing  # a trace has no values to check
         self.heap: list[tuple[int, Node]] = []
         self.pending: dict[int, dict[int, Tensor]] = {}
         self.leaves: dict[int, tuple[Tensor, Tensor]] = {}

@@ -85,3 +85,17 @@ def test_checkpoint_draws_the_same_random_numbers_in_a_trace():
 
     np.testing.assert_allclose(found[0], expected[0].numpy(), rtol=1e-14)
     np.testing.assert_allclose(found[1], expected[1].numpy(), rtol=1e-14)
+
+
+def test_the_first_call_under_detect_anomaly_is_traced():
+    """The check of gradients for NaN needed the values of tensors that are only traced."""
+    x = jg.tensor([1.0, 4.0], requires_grad=True)
+
+    @jg.jit
+    def step(x):
+        (jg.sqrt(x) * 2.0).sum().backward()
+
+    with jg.detect_anomaly():
+        step(x)
+
+    assert x.grad.tolist() == [1.0, 0.5]
