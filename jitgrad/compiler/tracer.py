@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.compiler.runtime_number import INT_AVAL, RuntimeNumber, argument_number, check_operands
 from jitgrad.core.aval import Aval, Count
 from jitgrad.core.context import grad_enabled
 from jitgrad.core.dispatch import aval_of
@@ -76,6 +77,8 @@ class Trace:
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
         self.grads_read: dict[int, tuple[Tensor, bool]] = {}
         self.views: dict[int, list[View]] = {}  # by the id of the root tensor's storage
+        self.has_numbers = False  # whether an argument is a RuntimeNumber
+        self.values_needed: frozenset[int] = frozenset()  # positions of those whose value the function asked for
         self.alive: list[Any] = []  # keeps objects alive whose id is a key above
 
     # --- inputs --------------------------------------------------------------------------------------------------
@@ -96,6 +99,11 @@ class Trace:
         tensor._grad = grad
         self.lifted[id(tensor)] = (tensor, source, tensor._data)
         return tensor
+
+    def int_argument(self, position: int) -> RuntimeNumber:
+        """A number that stands for the int argument number ``position``."""
+        self.has_numbers = True
+        return argument_number(self.add_input(INT_AVAL, InputSource(SourceKind.ARGUMENT, position)), position)
 
     def own(self, value: Value) -> Value:
         self.owned.add(value)
@@ -123,6 +131,8 @@ class Trace:
     def atom(self, op: OpDef, x: Any) -> Atom:
         if isinstance(x, Tensor):
             return self.current(x)  # type: ignore[no-any-return]
+        if type(x) is RuntimeNumber:
+            return x.value
         if isinstance(x, np.ndarray):
             return self.lift(x, SourceKind.ARRAY)
         if isinstance(x, np.generic):
@@ -132,7 +142,10 @@ class Trace:
     # --- the Interpreter protocol --------------------------------------------------------------------------------
 
     def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        expected = op.abstract([x.aval if type(x) is Tensor else aval_of(op, x) for x in operands], attrs)
+        avals = [x.aval if type(x) is Tensor else aval_of(op, x) for x in operands]
+        expected = op.abstract(avals, attrs)
+        if self.has_numbers:
+            check_operands(op, operands, avals, attrs)
         atoms = tuple([self._operand(op, x) for x in operands])
         outs = tuple([Tensor(value) for value in self.emit(op, atoms, expected, attrs)])
         if op.views and isinstance(operands[0], Tensor):

@@ -29,8 +29,8 @@ def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[
             function = eager_function(op, dtypes)
         else:
             dtypes, out, function, pooled = _loop(op, *[(a.shape, a.dtype, a.weak) for a in avals])
-        arrays = [np.asarray(x, dtype) for x, dtype in zip(arrays, dtypes, strict=True)]
         with np.errstate(all="ignore"):
+            arrays = [np.asarray(x, dtype) for x, dtype in zip(arrays, dtypes, strict=True)]
             # as NumPy's result would be
             if pooled is not None and all(x.flags.c_contiguous for x in arrays):
                 return function(*arrays, out=buffer_pool.empty_buffer(pooled, out))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from jitgrad.compiler.runtime_number import LARGEST_INT
 from jitgrad.core import config
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.tensor import Tensor
@@ -120,6 +121,9 @@ class _ArgumentText:
     def leaf(self, name: str, value: Any) -> None:
         w = self.w
         w.leaves.append(name)
+        if len(w.leaves) - 1 in w.call.runtime_ints:
+            w.miss_if(f"type({name}) is not int or not {-LARGEST_INT} <= {name} <= {LARGEST_INT}")
+            return
         if type(value) is Static and type(value.value) in _COMPARABLE:
             value = value.value
         kind = type(value)

@@ -21,8 +21,9 @@ from jitgrad.core.origin import Origin
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.fast_call import MISS, FastCall
 from jitgrad.jit.first_call_check import check_first_call
+from jitgrad.jit.int_arguments import IntArguments
 from jitgrad.jit.signature import Call, Signature
-from jitgrad.jit.trace_call import trace_call
+from jitgrad.jit.trace_call import TraceResult, trace_call
 from jitgrad.runtime.program import Program
 
 _disabled: ContextVar[bool] = ContextVar("jit_disabled", default=False)
@@ -103,6 +104,8 @@ class JitFunction:
         self._fast_calls: dict[Any, FastCall] = {}  # by signature; empty while switched off
         self._fast: tuple[FastCall, ...] = ()  # the same, for threads that iterate without the lock
         self._switched_off = config.read("JITGRAD_DISABLE")
+        self._ints = IntArguments()
+        self._traced: dict[Any, TraceResult] = {}  # by signature; not compiled yet
         self._eager_keys: set[Any] = set()
         self._warned: set[Any] = set()  # signatures with a RetraceWarning
         self._reasons: list[str] = []
@@ -118,7 +121,7 @@ class JitFunction:
                     return result
         if _disabled.get() or current_interpreter.get().tracing or self._switched_off:
             return self.eager(*args, **kwargs)
-        call = self._signature.take(args, kwargs)
+        call = self._take(args, kwargs)
         self._info.calls += 1
         executable = self._valid_executable(call)
         if executable is not None:
@@ -130,6 +133,20 @@ class JitFunction:
         if call.key in self._eager_keys:
             return self.eager(*args, **kwargs)
         return self._first_call(call, args, kwargs)
+
+    def _take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call:
+        """The call with these arguments, with run-time numbers for the ints that change."""
+        call = self._signature.take(args, kwargs)
+        if not call.ints:
+            return call
+        with self._lock:
+            call, traced = self._ints.choose(call, self._is_known, self._trace)
+            if traced is not None:
+                self._traced[call.key] = traced
+            return call
+
+    def _is_known(self, call: Call) -> bool:
+        return call.key in self._eager_keys or self._valid_executable(call) is not None
 
     def _add_fast_call(self, executable: Executable, call: Call) -> None:
         """Generate a fast call after the second use of an executable, where that is possible."""
@@ -199,7 +216,10 @@ class JitFunction:
         result, agrees = self._checked(executable, call, args, kwargs)
         if not agrees:
             self._executables[call.key].remove(executable)
-            self._eager_keys.add(call.key)
+            if call.runtime_ints:
+                self._ints.keep_static(call, call.runtime_ints)
+            else:
+                self._eager_keys.add(call.key)
             self._info.fallbacks += 1
         return result
 
@@ -227,13 +247,16 @@ class JitFunction:
         target = find_target(self.backend)
         target.warm_up()
         donated = self._signature.positions(call, self.donate)
-        traced = trace_call(self.eager, self.name, call, donated)
+        traced = self._traced.pop(call.key, None) or self._trace(call)
         write_log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
         folder = config.read("JITGRAD_DUMP")
         watch = dump_to(folder, f"{self.name}.{self._info.traces}") if folder else ignore
         executable = Executable(self.eager, traced, target, self._count, watch, donated)
         write_log("kernels", f"{self.name}: {', '.join(k.name for k in executable.program.kernels) or 'none'}")
         return executable
+
+    def _trace(self, call: Call) -> TraceResult:
+        return trace_call(self.eager, self.name, call, self._signature.positions(call, self.donate))
 
     def _remember(self, executable: Executable, call: Call) -> None:
         executables = self._executables.setdefault(call.key, [])
@@ -263,7 +286,7 @@ class JitFunction:
 
     def lookup(self, *args: Any, **kwargs: Any) -> Executable:
         """The executable for these arguments, compiled now if necessary (without running it)."""
-        return self.executable_for(self._signature.take(args, kwargs))
+        return self.executable_for(self._take(args, kwargs))
 
     def cache_info(self) -> CacheInfo:
         """Calls, traces, programs, compiled kernels, kernels from disk, fallbacks to eager."""
@@ -280,6 +303,7 @@ class JitFunction:
             self._fast_calls.clear()
             self._fast = ()
             self._eager_keys.clear()
+            self._ints.clear()
             self._reasons.clear()
             self._info = CacheInfo()
 

@@ -137,7 +137,7 @@ class Executable:
     # --- parts of a call, for checks and tools ----------------------------------------------------
 
     def operands(self, leaves: Sequence[Any]) -> list[Any]:
-        """The inputs of the program in this call: tensors, arrays and floats."""
+        """The inputs of the program in this call: tensors, arrays and numbers."""
         call = CallState(leaves)
         interpret(self.plan.reads, call)
         return call.inputs
@@ -148,7 +148,7 @@ class Executable:
         for k, source in enumerate(self.traced.sources):
             x = operands[k]
             may_change = k in self.traced.written or source.kind is SourceKind.GRADIENT
-            if may_change and not isinstance(x, float):
+            if may_change and not isinstance(x, (float, int)):
                 operands[k] = Tensor(x._data.copy(), x._aval) if isinstance(x, Tensor) else x.copy()
         return operands
 

@@ -95,7 +95,8 @@ class FastCallWriter:
         self.leaves: list[str] = []  # an expression for each leaf of the arguments
         self.lists: dict[str, int] = {}  # names of the lists of tensors that loops handle, with their lengths
         self.pointers: list[str] = []  # an expression for the address of each input of the program
-        self.floats: dict[int, str] = {}  # expressions for the inputs that are floats; frames have memory for them
+        # of the inputs that are numbers: the frame's array for them, and an expression for the number
+        self.numbers: dict[int, tuple[str, str]] = {}
         self.tensors: dict[int, str] = {}  # an expression for each output of the program that is a tensor already
         self._data_lists: set[str] = set()  # lists whose arrays have a list of their own
 
@@ -140,7 +141,7 @@ class FastCallWriter:
 
     def input_text(self, k: int) -> str:
         """An expression for the array of input ``k``."""
-        return f"frame.numbers[{k}, ...]" if k in self.floats else self.data_text(self.traced.sources[k])
+        return f"frame.{self.numbers[k][0]}[{k}, ...]" if k in self.numbers else self.data_text(self.traced.sources[k])
 
     # --- outputs of the program -------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ class CallState:
 
     leaves: Sequence[Any]  # the arguments, flat
     preserve: bool = False  # whether the program must leave all inputs unchanged
-    inputs: list[Any] = field(default_factory=list)  # the tensors, arrays and floats that the program reads
+    inputs: list[Any] = field(default_factory=list)  # the tensors, arrays and numbers that the program reads
     arrays: list[np.ndarray] = field(default_factory=list)  # what the program gets for them
     outputs: list[np.ndarray] = field(default_factory=list)
     tensors: dict[int, Tensor] = field(default_factory=dict)  # the outputs that are tensors already
@@ -88,7 +88,7 @@ class ReadInputs:
             x, aval = source.resolve(call.leaves), value.aval
             if type(x) is Tensor and type(x._data) is Donated:
                 raise x._data.error(f"{traced.describe(source)} of @jit function {traced.graph.name!r}", aval)
-            if type(x) is not float and (x is None or x.shape != aval.shape or x.dtype != aval.dtype):
+            if type(x) not in (float, int) and (x is None or x.shape != aval.shape or x.dtype != aval.dtype):
                 actual = "nothing" if x is None else str(Aval(x.shape, x.dtype))
                 raise GuardError(f"{traced.describe(source)} was {aval} while tracing and is {actual} now")
             call.inputs.append(x)
@@ -125,8 +125,9 @@ class ReadInputs:
 
     def _pointer(self, w: FastCallWriter, k: int, source: InputSource) -> str:
         text = w.object_text(source)
-        if source.kind is SourceKind.ARGUMENT and type(w.call.leaves[source.key]) is float:
-            w.floats[k] = text
+        number = type(w.call.leaves[source.key]) if source.kind is SourceKind.ARGUMENT else None
+        if number in (float, int):
+            w.numbers[k] = ("floats" if number is float else "ints", text)
             return f"frame.numbers_at + {8 * k}"
         if source.kind is SourceKind.GRADIENT:
             w.line(f"g{k} = {text}")
@@ -170,7 +171,7 @@ class CheckOverlap:
         """Outside tensors are not compared with each other: their overlap never changes."""
         sources, written = self.traced.sources, self.traced.written
         sizes = [v.aval.nbytes for v in self.traced.graph.inputs]
-        arrays = [k for k in range(len(sources)) if k not in w.floats]
+        arrays = [k for k in range(len(sources)) if k not in w.numbers]
         arguments = [k for k in arrays if sources[k].kind is SourceKind.ARGUMENT]
         pairs = [(k, j) for k in written for j in arrays if j != k and (j in arguments or k in arguments)]
         if len(pairs) <= FEW:

@@ -68,11 +68,11 @@ class RunProgram:
         return [f"q{k}" for k in range(len(specs))]
 
     def _take_frame(self, w: FastCallWriter) -> None:
-        """Text that takes a frame for this call alone and writes the float arguments into it."""
+        """Text that takes a frame for this call alone and writes the numbers among the arguments into it."""
         w.line("try: frame = frames.pop()")
         w.line("except IndexError: frame = new_frame()")
-        for k, text in w.floats.items():
-            w.line(f"frame.numbers[{k}] = {text}")
+        for k, (memory, text) in w.numbers.items():
+            w.line(f"frame.{memory}[{k}] = {text}")
 
     def _run_native(self, w: FastCallWriter, addresses: list[str]) -> None:
         """Text for a program of native code: write addresses to the frame, and run its table."""

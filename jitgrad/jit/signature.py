@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import optree
 
+from jitgrad.compiler.runtime_number import LARGEST_INT
 from jitgrad.core import config
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import grad_enabled
@@ -28,7 +29,10 @@ FLOAT_AVAL = Aval((), np.dtype(np.float64), weak=True)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Call:
-    """One call: its ``leaves`` in order, and ``dynamic``, the positions of program inputs."""
+    """One call: its ``leaves`` in order, and ``dynamic``, the positions of program inputs.
+
+    ``runtime_ints`` are those of them that are ints; ``ints`` those that could be.
+    """
 
     key: Any
     treedef: Any
@@ -36,6 +40,22 @@ class Call:
     dynamic: tuple[int, ...]
     static: Mapping[str, Any]  # static objects by name, for the guards
     keyword_order: bool = False  # whether the function can tell in which order keywords were passed
+    ints: tuple[int, ...] = ()
+    runtime_ints: frozenset[int] = frozenset()
+
+    @property
+    def key_without_ints(self) -> Any:
+        """The key of all calls that differ only in the values of ints."""
+        return self._key_without(self.ints)
+
+    def _key_without(self, positions: Collection[int]) -> Any:
+        leaves = tuple([int if k in positions else x for k, x in enumerate(self.key[1])])
+        return (self.key[0], leaves, *self.key[2:])
+
+    def with_runtime_ints(self, positions: frozenset[int]) -> Call:
+        """The call whose program takes the ints at ``positions`` as inputs."""
+        dynamic = tuple(sorted({*self.dynamic, *positions}))
+        return replace(self, key=self._key_without(positions), dynamic=dynamic, runtime_ints=positions)
 
 
 def leaf_key(x: Any) -> Any:
@@ -146,7 +166,8 @@ class Signature:
         static.update(
             {f"argument {k}": x for k, x in enumerate(leaves) if not is_dynamic(x) and hasattr(x, "__dict__")}
         )
-        return Call(key, treedef, leaves, dynamic, static, self.sees_keyword_order)
+        ints = tuple([k for k, x in enumerate(leaves) if type(x) is int and -LARGEST_INT <= x <= LARGEST_INT])
+        return Call(key, treedef, leaves, dynamic, static, self.sees_keyword_order, ints)
 
     def _split(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -11,6 +11,7 @@ import numpy as np
 import optree
 
 from jitgrad.compiler.gc_paused import gc_paused
+from jitgrad.compiler.runtime_number import RuntimeNumber, ValueNeededError
 from jitgrad.compiler.tracer import InputSource, SourceKind, Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
@@ -108,6 +109,8 @@ def trace_call(function: Callable[..., Any], name: str, call: Call, donated: Seq
         leaves, tensors = _traced_leaves(trace, call)
         args, kwargs = optree.tree_unflatten(call.treedef, leaves)
         result = function(*(_unbox(a) for a in args), **{k: _unbox(v) for k, v in kwargs.items()})
+        if trace.values_needed:  # the function has caught the error
+            raise ValueNeededError(trace.values_needed, f"@jit function {name!r}")
         _check_containers(function, name, call, leaves, (args, kwargs))
         return _finish(trace, environment, call, tensors, result, name, donated)
     except BaseException:
@@ -134,12 +137,18 @@ def _unbox(x: Any) -> Any:
 
 
 def _traced_leaves(trace: Trace, call: Call) -> tuple[list[Any], dict[int, Tensor]]:
-    """The leaves with tensors for arrays and floats; one tensor for a repeated argument."""
+    """The leaves with tensors for arrays and floats; one tensor for a repeated argument.
+
+    For ints, whose arithmetic is Python's, they have run-time numbers.
+    """
     tensors: dict[int, Tensor] = {}
     by_id: dict[int, Tensor] = {}
     leaves = list(call.leaves)
     for k in call.dynamic:
         x = call.leaves[k]
+        if type(x) is int:
+            leaves[k] = trace.int_argument(k)
+            continue
         if type(x) is not float and id(x) in by_id:
             leaves[k] = by_id[id(x)]
             continue
@@ -204,6 +213,8 @@ def _results(
     for x in leaves:
         if isinstance(x, np.ndarray):
             x = trace.constant(x)
+        if type(x) is RuntimeNumber:
+            raise x.needed("a result")
         if not isinstance(x, Tensor):
             results.append(Result(value=x))
         elif id(x) in trace.lifted or type(x._data) is not Value:

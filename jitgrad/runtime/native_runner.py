@@ -85,8 +85,9 @@ class NativeFrame(HostFrame):
         program = runner.program
         self.bases = np.zeros(len(program.slots) + 1, np.int64)
         self.bases[-1] = address_of(self.arena) + self.shift
-        self.numbers = np.zeros(len(program.plan.inputs) + 1)  # for inputs that are floats, at their positions
-        self.numbers_at = address_of(self.numbers)
+        self.floats = np.zeros(len(program.plan.inputs) + 1)  # for inputs that are floats, at their positions
+        self.ints = self.floats.view(np.int64)
+        self.numbers_at = address_of(self.floats)
         self.parts = [self._segment(p) if isinstance(p, InstructionTable) else p for p in runner.parts]
         self.native = any(isinstance(p, _Segment) for p in self.parts)
         only = self.parts[0] if len(self.parts) == 1 else None

@@ -1,0 +1,227 @@
+"""Python numbers that depend on an int argument, while a trace leaves its value open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import Aval
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import TracedValueError
+from jitgrad.core.ir import Value
+from jitgrad.core.op import Kind, OpDef
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops import arithmetic, comparison, rounding, transcendental
+
+# Larger ints are static. Sums and products of smaller ones fit int64 in most programs, and
+# converting them to floats is exact.
+LARGEST_INT = 2**31 - 1
+INT_AVAL = Aval((), np.dtype(np.int64), weak=True)
+
+
+class ValueNeededError(TracedValueError):
+    """The function needs the value of an int argument; ``positions``: of which ones."""
+
+    def __init__(self, positions: frozenset[int], what: str) -> None:
+        super().__init__(f"{what} needs the value of the int arguments {sorted(positions)}")
+        self.positions = positions
+
+
+class RuntimeNumber:
+    """An int whose value only ops read, or a number computed from one with Python arithmetic.
+
+    ``isinstance`` takes it for an int or a float, as the number of eager execution. Whatever needs
+    the value (a shape, an index, a comparison of two numbers, a conversion) raises
+    `ValueNeededError`; the function is then traced with the value.
+
+    Attributes:
+        value: of the graph.
+        positions: of the arguments that it depends on.
+        bound: of the absolute value of an int, which int64 must hold; None for a float.
+    """
+
+    __slots__ = ("bound", "positions", "value")
+    __array_ufunc__ = None  # NumPy leaves operators to this class
+
+    def __init__(self, value: Value, positions: frozenset[int], bound: int | None) -> None:
+        self.value = value
+        self.positions = positions
+        self.bound = bound
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return float if self.bound is None else int
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(float if self.bound is None else int, name):
+            raise self.needed(f".{name}")
+        raise AttributeError(name)
+
+    def needed(self, what: str) -> ValueNeededError:
+        """The error for ``what``, which the trace remembers, as the function may catch it."""
+        trace = current_interpreter.get()
+        if trace.tracing:
+            trace.values_needed |= self.positions  # type: ignore[attr-defined]
+        return ValueNeededError(self.positions, what)
+
+
+def argument_number(value: Value, position: int) -> RuntimeNumber:
+    """The int argument ``position``, which is the graph's ``value``."""
+    return RuntimeNumber(value, frozenset([position]), LARGEST_INT)
+
+
+def check_operands(op: OpDef, operands: tuple[Any, ...], avals: list[Aval], attrs: Any) -> None:
+    """``op`` may read the value of a run-time number late: in a dtype that holds every value.
+
+    Raises:
+        ValueNeededError: otherwise, or if an attribute is such a number.
+    """
+    for attribute in attrs.values():
+        _check_attribute(op, attribute)
+    numbers = {k: x for k, x in enumerate(operands) if type(x) is RuntimeNumber}
+    if not numbers:
+        return
+    if op.kind is not Kind.ELEMENTWISE or op.scalar is None:
+        raise next(iter(numbers.values())).needed(op.name)
+    dtypes, _ = op.dtypes(avals, **attrs)
+    for k, x in numbers.items():
+        if dtypes[k].kind in "iu" and (x.bound is None or not _holds(dtypes[k], x.bound)):
+            raise x.needed(f"{op.name} of dtype {dtypes[k]}")
+
+
+def _check_attribute(op: OpDef, attribute: Any) -> None:
+    if type(attribute) is RuntimeNumber:
+        raise attribute.needed(op.name)
+    if isinstance(attribute, (tuple, list)):
+        for x in attribute:
+            _check_attribute(op, x)
+
+
+def _holds(dtype: np.dtype[Any], bound: int) -> bool:
+    limits = np.iinfo(dtype)
+    return bool(limits.min <= -bound and bound <= limits.max)
+
+
+# --- operators -----------------------------------------------------------------------------------
+
+Bound = Callable[[int, int], int]
+
+
+def _sum_bound(a: int, b: int) -> int:
+    return a + b
+
+
+def _product_bound(a: int, b: int) -> int:
+    return a * b
+
+
+# name, the op between two numbers, its function for tensors, the bound of an int result
+_BINARY: tuple[tuple[str, OpDef, Callable[[Any, Any], Any], Bound | None], ...] = (
+    ("add", arithmetic.ADD, arithmetic.add, _sum_bound),
+    ("sub", arithmetic.SUBTRACT, arithmetic.subtract, _sum_bound),
+    ("mul", arithmetic.MULTIPLY, arithmetic.multiply, _product_bound),
+    ("truediv", arithmetic.DIVIDE, arithmetic.divide, None),
+)
+_OF_TENSORS: dict[str, Callable[[Any, Any], Any]] = {
+    "floordiv": rounding.floor_divide,
+    "mod": rounding.remainder,
+    "pow": transcendental.pow,
+    "and": comparison.bitwise_and,
+    "or": comparison.bitwise_or,
+    "xor": comparison.bitwise_xor,
+    "lshift": comparison.bitwise_left_shift,
+    "rshift": comparison.bitwise_right_shift,
+}
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "lt": comparison.less,
+    "le": comparison.less_equal,
+    "gt": comparison.greater,
+    "ge": comparison.greater_equal,
+    "eq": comparison.equal,
+    "ne": comparison.not_equal,
+}
+
+
+def _bound_of(x: Any) -> int | None:
+    if type(x) is RuntimeNumber:
+        return x.bound
+    return abs(x) if type(x) is int else None
+
+
+def _number(op: OpDef, x: Any, y: Any, bound: Bound | None, self: RuntimeNumber) -> Any:
+    """``op`` of two numbers, as a number."""
+    bounds = (_bound_of(x), _bound_of(y))
+    new = None if bound is None or bounds[0] is None or bounds[1] is None else bound(bounds[0], bounds[1])
+    if any(b is not None and b > np.iinfo(np.int64).max for b in (*bounds, new)):
+        raise self.needed(f"{op.name} of large ints")
+    positions = frozenset[int]().union(*(n.positions for n in (x, y) if type(n) is RuntimeNumber))
+    return RuntimeNumber(apply_op(op, x, y)._data, positions, new)
+
+
+def _operator(name: str, op: OpDef, function: Callable[[Any, Any], Any], bound: Bound | None, swap: bool) -> Any:
+    def operator(self: RuntimeNumber, other: Any) -> Any:
+        x, y = (other, self) if swap else (self, other)
+        if type(other) is Tensor:
+            return function(x, y)
+        if type(other) in (int, float, RuntimeNumber):
+            return _number(op, x, y, bound, self)
+        raise self.needed(name)
+
+    return operator
+
+
+def _with_tensor(name: str, function: Callable[[Any, Any], Any], swap: bool = False) -> Any:
+    def operator(self: RuntimeNumber, other: Any) -> Any:
+        if type(other) is not Tensor:
+            raise self.needed(name)
+        return function(other, self) if swap else function(self, other)
+
+    return operator
+
+
+def _refused(name: str) -> Any:
+    def operator(self: RuntimeNumber, *_: Any) -> Any:
+        raise self.needed(name)
+
+    return operator
+
+
+def _negative(self: Any) -> Any:
+    return self * -1
+
+
+def _positive(self: Any) -> Any:
+    return self
+
+
+def _power_of_float(self: Any, base: Any) -> Any:
+    """``base ** self``: of a positive float a float; of an int it may be either."""
+    if type(base) is Tensor:
+        return transcendental.pow(base, self)
+    if type(base) is float and base > 0:
+        return _number(transcendental.POW, base, self, None, self)
+    raise self.needed("**")
+
+
+def _attach() -> None:
+    refused = (
+        "index int float complex bool hash repr str format invert abs round trunc floor ceil divmod rdivmod reduce_ex"
+    )
+    for name in refused.split():
+        setattr(RuntimeNumber, f"__{name}__", _refused(name))
+    for name, op, function, bound in _BINARY:
+        setattr(RuntimeNumber, f"__{name}__", _operator(name, op, function, bound, swap=False))
+        setattr(RuntimeNumber, f"__r{name}__", _operator(name, op, function, bound, swap=True))
+    for name, function in _OF_TENSORS.items():
+        setattr(RuntimeNumber, f"__{name}__", _with_tensor(name, function))
+        setattr(RuntimeNumber, f"__r{name}__", _with_tensor(name, function, swap=True))
+    for name, function in _COMPARISONS.items():
+        setattr(RuntimeNumber, f"__{name}__", _with_tensor(name, function))
+    for name, special in (("neg", _negative), ("pos", _positive), ("rpow", _power_of_float)):
+        setattr(RuntimeNumber, f"__{name}__", special)
+
+
+_attach()
