@@ -81,6 +81,12 @@ VARIABLES: dict[str, Variable] = {
         Variable("JITGRAD_CACHE_DIR", "", str, "Where compiled kernels are kept; empty: the user's cache folder."),
         Variable("JITGRAD_BACKEND", "cpu", str, "Runs kernels: cpu (compiled by LLVM), numba or python (step by step)."),
         Variable("JITGRAD_VERIFY", "1", int, "0: never verify graphs, 1: after tracing and fusing, 2: every pass."),
+        Variable(
+            "JITGRAD_MAX_PROGRAMS",
+            "256",
+            _count,
+            "Kinds of arguments for which a @jit function keeps programs; the longest unused are dropped.",
+        ),
         Variable("JITGRAD_NUM_THREADS", "", _count, "Threads for kernels; default OMP_NUM_THREADS, else all cores."),
     )
 }

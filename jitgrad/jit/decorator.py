@@ -22,6 +22,7 @@ from jitgrad.jit.executable import Executable
 from jitgrad.jit.fast_call import MISS, FastCall
 from jitgrad.jit.first_call_check import check_first_call
 from jitgrad.jit.int_arguments import IntArguments
+from jitgrad.jit.program_cache import ProgramCache
 from jitgrad.jit.signature import Call, Signature
 from jitgrad.jit.trace_call import TraceResult, trace_call
 from jitgrad.runtime.program import Program
@@ -64,6 +65,7 @@ class CacheInfo:
     kernels_compiled: int = 0
     kernels_from_disk: int = 0
     fallbacks: int = 0
+    dropped: int = 0
 
 
 class JitFunction:
@@ -82,12 +84,8 @@ class JitFunction:
     ) -> None:
         if not callable(function):
             raise ArgumentError(f"@jit takes a function, got {type(function).__name__}: {function!r}")
-        for what, value, allowed in (
-            ("fallback", fallback, ("error", "eager")),
-            ("check", check, ("first", "always", "off")),
-        ):
-            if value not in allowed:
-                raise ArgumentError(f"@jit({what}={value!r}): expected one of {', '.join(allowed)}")
+        _check_option("fallback", fallback, ("error", "eager"))
+        _check_option("check", check, ("first", "always", "off"))
         functools.update_wrapper(self, function)
         if backend is not None:
             find_target(backend)
@@ -100,12 +98,12 @@ class JitFunction:
         self.donate = self._signature.names_of(_as_tuple(donate), "donate")
         if both := self.donate & self._signature.static_names:
             raise ArgumentError(f"@jit: static arguments cannot be donated: {', '.join(sorted(both))}")
-        self._executables: dict[Any, list[Executable]] = {}  # by signature, the newest first
+        self._programs = ProgramCache()
         self._fast_calls: dict[Any, FastCall] = {}  # by signature; empty while switched off
         self._fast: tuple[FastCall, ...] = ()  # the same, for threads that iterate without the lock
         self._switched_off = config.read("JITGRAD_DISABLE")
         self._ints = IntArguments()
-        self._traced: dict[Any, TraceResult] = {}  # by signature; not compiled yet
+        self._traced: dict[Any, TraceResult] = {}  # not compiled yet
         self._eager_keys: set[Any] = set()
         self._warned: set[Any] = set()  # signatures with a RetraceWarning
         self._reasons: list[str] = []
@@ -186,7 +184,7 @@ class JitFunction:
 
     def _valid_executable(self, call: Call) -> Executable | None:
         """The executable of an earlier call with this signature whose environment is unchanged."""
-        for executable in self._executables.get(call.key, ()):
+        for executable in self._programs.of(call.key):
             reason = executable.still_valid(call.leaves)
             if reason is None:
                 return executable
@@ -206,7 +204,7 @@ class JitFunction:
         except TraceError as error:
             if self.fallback != "eager":
                 raise
-            self._executables.pop(call.key, None)
+            self._programs.pop(call.key)
             self._eager_keys.add(call.key)
             self._info.fallbacks += 1
             warnings.warn(f"@jit function {self.name!r} runs eagerly: {error}", FallbackWarning, stacklevel=3)
@@ -215,7 +213,7 @@ class JitFunction:
             return executable.run(call.leaves)
         result, agrees = self._checked(executable, call, args, kwargs)
         if not agrees:
-            self._executables[call.key].remove(executable)
+            self._programs.remove(call.key, executable)
             if call.runtime_ints:
                 self._ints.keep_static(call, call.runtime_ints)
             else:
@@ -259,23 +257,28 @@ class JitFunction:
         return trace_call(self.eager, self.name, call, self._signature.positions(call, self.donate))
 
     def _remember(self, executable: Executable, call: Call) -> None:
-        executables = self._executables.setdefault(call.key, [])
-        executables.insert(0, executable)
-        del executables[MANY_TRACES:]  # each costs memory, and a check of its guards when no newer one is valid
+        traces = self._programs.add(call.key, executable, MANY_TRACES)
+        dropped = self._programs.drop_unused({call.key, *self._fast_calls})
+        if dropped and not self._info.dropped:
+            self._warn_of_retraces(
+                f"has programs for {len(self._programs)} kinds of arguments, the most that it keeps "
+                "(JITGRAD_MAX_PROGRAMS); from now on the longest unused ones are dropped. The last one was made"
+            )
+        self._info.dropped += dropped
         if (observe := on_compile.get()) is not None:
             observe(self, executable)
-        if len(executables) == MANY_TRACES and call.key not in self._warned:
+        if traces == MANY_TRACES and call.key not in self._warned:
             self._warned.add(call.key)
-            warnings.warn(
-                f"@jit function {self.name!r} was traced {MANY_TRACES} times for the same arguments, last because "
-                f"{self._reasons[-1] if self._reasons else 'what it reads changed'}. Pass what changes as an argument.",
-                RetraceWarning,
-                stacklevel=5,
-            )
+            self._warn_of_retraces(f"was traced {MANY_TRACES} times for the same arguments, last")
+
+    def _warn_of_retraces(self, what: str) -> None:
+        reason = self._reasons[-1] if self._reasons else "what it reads changed"
+        remedy = "Pass what changes as a tensor or a float argument."
+        warnings.warn(f"@jit function {self.name!r} {what} because {reason}. {remedy}", RetraceWarning, stacklevel=6)
 
     def _note_new_signature(self, call: Call) -> None:
-        if self._executables and call.key not in self._executables:
-            self._note(f"new argument types: {_difference(call.key, next(reversed(self._executables)))}")
+        if self._programs and call.key not in self._programs:
+            self._note(f"new argument types: {_difference(call.key, self._programs.newest())}")
 
     def _count(self, program: Program) -> None:
         self._info.programs += 1
@@ -289,7 +292,7 @@ class JitFunction:
         return self.executable_for(self._take(args, kwargs))
 
     def cache_info(self) -> CacheInfo:
-        """Calls, traces, programs, compiled kernels, kernels from disk, fallbacks to eager."""
+        """Calls, traces, programs, compiled kernels, kernels from disk, fallbacks, dropped kinds of arguments."""
         return self._info
 
     def why_retraced(self) -> list[str]:
@@ -299,7 +302,7 @@ class JitFunction:
     def clear(self) -> None:
         """Forget all executables and counters."""
         with self._lock:
-            self._executables.clear()
+            self._programs.clear()
             self._fast_calls.clear()
             self._fast = ()
             self._eager_keys.clear()
@@ -309,6 +312,11 @@ class JitFunction:
 
     def __repr__(self) -> str:
         return f"<jit {self.name}>"
+
+
+def _check_option(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ArgumentError(f"@jit({name}={value!r}): expected one of {', '.join(allowed)}")
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:

@@ -131,4 +131,4 @@ def test_old_programs_of_a_changing_surrounding_are_forgotten(monkeypatch):
             assert f(jg.ones(2))[0].item() == scale
 
     assert len(caught) == 1
-    assert [len(programs) for programs in f._executables.values()] == [16]
+    assert [len(f._programs.of(key)) for key in f._programs] == [16]
