@@ -17,7 +17,6 @@ from jitgrad.core.ir import Graph, evaluate
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.interpreter import run_on_arrays
 from jitgrad.inspect.explain import Explanation, explain
-from jitgrad.inspect.snapshot import Snapshot
 from jitgrad.inspect.stages import has_backward
 from jitgrad.inspect.timing import Timing, program_inputs, readable_seconds, time_in_turn
 from jitgrad.inspect.traffic import eager_traffic, readable_bytes
@@ -25,6 +24,7 @@ from jitgrad.jit.decorator import CacheInfo, JitFunction, disable_jit
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.first_call_check import agrees_closely, in_float64, judge, named_outputs, sensitivity
 from jitgrad.jit.signature import Call
+from jitgrad.jit.snapshot import Snapshot
 
 Named = dict[Any, tuple[str, np.ndarray[Any, Any]]]
 

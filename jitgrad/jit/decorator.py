@@ -24,6 +24,7 @@ from jitgrad.jit.first_call_check import check_first_call
 from jitgrad.jit.int_arguments import IntArguments
 from jitgrad.jit.program_cache import ProgramCache
 from jitgrad.jit.signature import Call, Signature
+from jitgrad.jit.snapshot import Snapshot
 from jitgrad.jit.trace_call import TraceResult, trace_call
 from jitgrad.runtime.program import Program
 
@@ -224,9 +225,14 @@ class JitFunction:
     def _checked(
         self, executable: Executable, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, bool]:
-        """(the eager result, whether ``executable`` agrees with it)."""
-        with disable_jit():  # the reference calls other @jit functions eagerly, too
-            result, agrees = check_first_call(executable, self.eager, args, kwargs, call.leaves)
+        """(the eager result, whether ``executable`` agrees with it); an error leaves the state unchanged."""
+        before = Snapshot([e.target.resolve(call.leaves) for e in executable.traced.effects])
+        try:
+            with disable_jit():  # the reference calls other @jit functions eagerly, too
+                result, agrees = check_first_call(executable, self.eager, args, kwargs, call.leaves)
+        except BaseException:
+            before.restore()
+            raise
         executable.invalidate_donated(call.leaves)
         return result, agrees
 

@@ -23,6 +23,7 @@ class _Saved:
     grad_copy: np.ndarray[Any, Any] | None
     version: int
     changed_at: Origin
+    history: tuple[Any, int, bool]
 
 
 class Snapshot:
@@ -42,10 +43,12 @@ class Snapshot:
             s.tensor._grad = s.grad
             if s.grad is not None and s.grad_copy is not None:
                 np.copyto(s.grad._data, s.grad_copy)
+            s.tensor.grad_fn, s.tensor._out_index, s.tensor._requires_grad = s.history
             s.tensor._storage.version, s.tensor._storage.changed_at = s.version, s.changed_at
 
 
 def _save(tensor: Tensor) -> _Saved:
     grad, storage = tensor._grad, tensor._storage
     grad_copy = None if grad is None else grad._data.copy()
-    return _Saved(tensor, tensor._data, tensor._data.copy(), grad, grad_copy, storage.version, storage.changed_at)
+    history = (tensor.grad_fn, tensor._out_index, tensor._requires_grad)
+    return _Saved(tensor, tensor._data, tensor._data.copy(), grad, grad_copy, storage.version, storage.changed_at, history)
