@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.autograd.local_gradients import check_finite, fit, vjp_of
+from jitgrad.autograd.masks import Cotangent, settle, total
 from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled
-from jitgrad.core.errors import AnomalyError, AutogradError, ShapeError
-from jitgrad.core.op import missing_vjp
+from jitgrad.core.errors import AutogradError, ShapeError
 from jitgrad.core.origin import at_origin
 from jitgrad.core.tape_node import Edge, Node, edge_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, astype
-from jitgrad.ops.creation import ones_like, zeros
-from jitgrad.ops.movement import sum_to
+from jitgrad.ops.creation import ones_like
 
 Key = tuple[int, int]  # (id of a node, which result) or (id of a leaf, -1)
 Hook = Callable[[Tensor], Tensor | None]
@@ -191,8 +191,8 @@ class _Sweep:
         self.tracing = current_interpreter.get().tracing
         self.anomaly = anomaly_detection.get() and not self.tracing  # a trace has no values to check
         self.heap: list[tuple[int, Node]] = []
-        self.pending: dict[int, dict[int, Tensor]] = {}
-        self.leaves: dict[int, tuple[Tensor, Tensor]] = {}
+        self.pending: dict[int, dict[int, Cotangent]] = {}
+        self.leaves: dict[int, tuple[Tensor, Cotangent]] = {}
 
     def run(self, roots: Sequence[tuple[Edge, Tensor]]) -> Mapping[Key, Tensor | None]:
         for edge, seed in roots:
@@ -206,7 +206,9 @@ class _Sweep:
             else:
                 self.step(node)
         while self.leaves:
-            leaf, g = self.leaves.pop(next(iter(self.leaves)))
+            leaf, arrived = self.leaves.pop(next(iter(self.leaves)))
+            g = settle(arrived)
+            del arrived  # `own` counts references
             if (id(leaf), -1) not in self.quiet:
                 g = run_hooks(leaf._hooks, g)
             if self.keys is not None:
@@ -221,20 +223,20 @@ class _Sweep:
             return edge is not None
         return edge_key(edge) in self.keys or (isinstance(edge, tuple) and id(edge[0]) in self.toward)
 
-    def send(self, edge: Edge, g: Tensor) -> None:
+    def send(self, edge: Edge, g: Cotangent) -> None:
         """Add ``g`` to the gradient at ``edge``."""
         assert edge is not None
         if isinstance(edge, Tensor):
             earlier = self.leaves.get(id(edge))
-            self.leaves[id(edge)] = (edge, g if earlier is None else add(earlier[1], g))
+            self.leaves[id(edge)] = (edge, g if earlier is None else total(earlier[1], g))
             return
         node, index = edge
         arrived = self.pending.get(id(node))
         if arrived is None:
             arrived = self.pending[id(node)] = {}
             heapq.heappush(self.heap, (-node.sequence, node))
-        total = arrived.get(index)
-        arrived[index] = g if total is None else add(total, g)
+        before = arrived.get(index)
+        arrived[index] = g if before is None else total(before, g)
 
     def step(self, node: Node) -> None:
         """Run the vjp of ``node`` on the arrived gradients and send the results to its operands."""
@@ -250,25 +252,28 @@ class _Sweep:
                 continue
             gx = fit(node, gx, x)
             if self.anomaly:
-                check_finite(node, gx)
+                check_finite(node, settle(gx))
             self.send(edge, gx)
         if not self.retain_graph:
             node.release()
 
-    def observe(self, node: Node, arrived: dict[int, Tensor]) -> None:
+    def observe(self, node: Node, arrived: dict[int, Cotangent]) -> None:
         """Run hooks on the gradients of ``node``'s results, and keep requested gradients."""
         for index, hooks in (node.hooks or {}).items():
             if index in arrived and (id(node), index) not in self.quiet:
-                arrived[index] = run_hooks(hooks, arrived[index])
+                g = settle(arrived[index])
+                seen = run_hooks(hooks, g)
+                if seen is not g:
+                    arrived[index] = seen
         if self.keys is not None:
-            for index, g in arrived.items():
+            for index, cotangent in arrived.items():
                 if (id(node), index) in self.keys:
-                    self.results[id(node), index] = g
+                    self.results[id(node), index] = settle(cotangent)
             return
         for index, reference in (node.retained or {}).items():
             tensor = reference()
             if tensor is not None and index in arrived:
-                accumulate(tensor, own(arrived[index]))
+                accumulate(tensor, own(settle(arrived[index])))
 
 
 def run_hooks(hooks: Sequence[Hook] | None, g: Tensor) -> Tensor:
@@ -312,59 +317,3 @@ def own(g: Tensor) -> Tensor:
     if g._requires_grad:
         new.grad_fn, new._out_index, new._requires_grad = g.grad_fn, g._out_index, True
     return new
-
-
-def vjp_of(
-    node: Node, edges: Sequence[Edge], arrived: dict[int, Tensor], operands: list[Any], out: Any
-) -> Sequence[Tensor | None]:
-    """The gradients of ``node``'s operands with an edge, before broadcasting is undone."""
-    op = node.op
-    assert op.vjp is not None
-    if op.vjp is missing_vjp:
-        raise AutogradError(
-            f"a gradient reaches custom_op {op.name!r} at {node.origin.full()}, which has no vjp. Give it one, "
-            "custom_op(..., vjp=f); declare that its operands get no gradient, custom_op(..., vjp=jg.no_gradient); "
-            "or call it on x.detach()"
-        )
-    g: Any
-    if op.multiple:
-        g = tuple(arrived[k] if k in arrived else zeros(a.shape, dtype=a.dtype) for k, a in enumerate(node.out_avals))
-    else:
-        g = arrived[0]
-    if isinstance(op.vjp, tuple):
-        return [
-            None if f is None or edge is None else f(g, out, *operands, **node.attrs)
-            for f, edge in zip(op.vjp, edges, strict=True)
-        ]
-    result = op.vjp(g, out, *operands, **node.attrs)
-    grads = tuple(result) if isinstance(result, (tuple, list)) else (result,)
-    if len(grads) != len(operands):
-        raise AutogradError(
-            f"the vjp of {op} at {node.origin.full()} returned {len(grads)} gradients for {len(operands)} operands"
-        )
-    return grads
-
-
-def fit(node: Node, g: Any, x: Any) -> Tensor:
-    """``g`` in the shape and dtype of the operand ``x``; only this function undoes broadcasting."""
-    shape, dtype = x.shape, x.dtype
-    if not isinstance(g, Tensor):
-        g = current_interpreter.get().constant(np.asarray(g, dtype))
-    if g.shape != shape:
-        try:
-            g = sum_to(g, shape)
-        except ShapeError:
-            raise ShapeError(
-                f"the vjp of {node.op} at {node.origin.full()} returned a gradient {g.aval} for an operand of "
-                f"shape {shape}"
-            ) from None
-    return g if g.dtype == dtype else astype(g, dtype)
-
-
-def check_finite(node: Node, g: Tensor) -> None:
-    """Raise AnomalyError if ``g`` contains NaN or Inf."""
-    data = g.concrete("detect_anomaly")
-    if not np.isfinite(data).all():
-        kind = "NaN" if np.isnan(data).any() else "Inf"
-        stack = f", made at:\n{node.stack}" if node.stack else ""
-        raise AnomalyError(f"the gradient that {node.op} at {node.origin.full()} returned has {kind} in it{stack}")

@@ -13,7 +13,16 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.eager.scalar_eval import blockwise
 from jitgrad.eager.where import select_by_mask
 from jitgrad.ops.arithmetic import abs, add, divide, multiply, negative, square, subtract
-from jitgrad.ops.comparison import greater, less, less_equal, logical_and, where
+from jitgrad.ops.comparison import (
+    Selected,
+    except_where,
+    greater,
+    less,
+    less_equal,
+    logical_and,
+    only_where,
+    where,
+)
 from jitgrad.ops.movement import reshape
 from jitgrad.ops.operand import Operand, apply, is_number
 from jitgrad.ops.special import erf, on_floats
@@ -39,7 +48,7 @@ RELU = define_elementwise(
     eager=lambda x: np.maximum(x, 0) + 0,  # -0.0 becomes 0.0
     dtypes=same_dtype,
     # reads the result, which the next layer saves anyway
-    vjp=(lambda g, out, _x: where(less_equal(out, 0), 0.0, g),),
+    vjp=(lambda g, out, _x: except_where(less_equal(out, 0), g),),
     domain=("nonzero",),
 )
 RELU6 = define_elementwise(
@@ -47,7 +56,7 @@ RELU6 = define_elementwise(
     scalar="0 if x <= 0 else (6 if x >= 6 else x)",
     eager=lambda x: select_by_mask(x <= 0, 0, select_by_mask(x >= 6, 6, x)),
     dtypes=same_dtype,
-    vjp=(lambda g, _out, x: where(_within(x, 0, 6), g, 0.0),),
+    vjp=(lambda g, _out, x: only_where(_within(x, 0, 6), g),),
     domain=("nonzero",),
 )
 LEAKY_RELU = define_elementwise(
@@ -56,7 +65,7 @@ LEAKY_RELU = define_elementwise(
     eager=lambda x, negative_slope: select_by_mask(x > 0, x, negative_slope * x),
     vjp=(
         lambda g, _out, x, negative_slope: where(greater(x, 0), g, multiply(negative_slope, g)),
-        lambda g, _out, x, _negative_slope: where(greater(x, 0), 0.0, multiply(g, x)),
+        lambda g, _out, x, _negative_slope: except_where(greater(x, 0), multiply(g, x)),
     ),
     domain=("nonzero", "positive"),
 )
@@ -66,9 +75,9 @@ HARDTANH = define_elementwise(
     eager=lambda x, min_val, max_val: select_by_mask(x < min_val, min_val, select_by_mask(x > max_val, max_val, x)),
     dtypes=same_dtype,
     vjp=(
-        lambda g, _out, x, min_val, max_val: where(_within(x, min_val, max_val), g, 0.0),
-        lambda g, _out, x, min_val, _max_val: where(less(x, min_val), g, 0.0),
-        lambda g, _out, x, min_val, max_val: where(logical_and(greater(x, max_val), greater(x, min_val)), g, 0.0),
+        lambda g, _out, x, min_val, max_val: only_where(_within(x, min_val, max_val), g),
+        lambda g, _out, x, min_val, _max_val: only_where(less(x, min_val), g),
+        lambda g, _out, x, min_val, max_val: only_where(logical_and(greater(x, max_val), greater(x, min_val)), g),
     ),
     domain=("real", "lower_bound", "upper_bound"),
 )
@@ -76,14 +85,20 @@ HARDSIGMOID = define_elementwise(
     "hardsigmoid(x)",
     scalar="minimum(maximum(x + 3, 0), 6) / 6",
     eager=lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6,
-    vjp=(lambda g, _out, x: where(_within(x, -3, 3), divide(g, 6.0), 0.0),),
+    vjp=(lambda g, _out, x: only_where(_within(x, -3, 3), divide(g, 6.0)),),
     domain=("real",),
 )
+
+
+def _hardswish_gradient(g: Tensor, _out: Any, x: Any) -> Selected:
+    return except_where(less_equal(x, -3), where(less(x, 3), multiply(g, add(divide(x, 3.0), 0.5)), g))
+
+
 HARDSWISH = define_elementwise(
     "hardswish(x)",
     scalar="x * minimum(maximum(x + 3, 0), 6) / 6",
     eager=lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
-    vjp=(lambda g, _out, x: where(less(x, 3), where(greater(x, -3), multiply(g, add(divide(x, 3.0), 0.5)), 0.0), g),),
+    vjp=(_hardswish_gradient,),
     domain=("real",),
 )
 
@@ -140,13 +155,13 @@ def hardswish(x: Operand) -> Tensor:
 # --- exponential on one side -------------------------------------------------------------------------------------
 
 
-def _elu_slope_gradient(g: Tensor, _out: Any, x: Any, _alpha: Any) -> Tensor:
-    return where(greater(x, 0), 0.0, multiply(g, expm1(_not_above_zero(x))))
+def _elu_slope_gradient(g: Tensor, _out: Any, x: Any, _alpha: Any) -> Selected:
+    return except_where(greater(x, 0), multiply(g, expm1(_not_above_zero(x))))
 
 
-def _celu_slope_gradient(g: Tensor, _out: Any, x: Any, alpha: Any) -> Tensor:
+def _celu_slope_gradient(g: Tensor, _out: Any, x: Any, alpha: Any) -> Selected:
     scaled = divide(_not_above_zero(x), alpha)
-    return where(greater(x, 0), 0.0, multiply(g, subtract(expm1(scaled), multiply(scaled, exp(scaled)))))
+    return except_where(greater(x, 0), multiply(g, subtract(expm1(scaled), multiply(scaled, exp(scaled)))))
 
 
 ELU = define_elementwise(
@@ -218,10 +233,10 @@ def _mish_gradient(g: Tensor, _out: Any, x: Any) -> Tensor:
     return multiply(g, add(t, multiply(multiply(x, sigmoid(x)), subtract(1.0, square(t)))))
 
 
-def _softplus_scale_gradient(g: Tensor, out: Any, x: Any, beta: Any, threshold: Any) -> Tensor:
+def _softplus_scale_gradient(g: Tensor, out: Any, x: Any, beta: Any, threshold: Any) -> Selected:
     """d/dbeta of ``log1p(e**(beta x)) / beta``; 0 on the linear side."""
     z = multiply(x, beta)
-    return where(greater(z, threshold), 0.0, multiply(g, divide(subtract(multiply(x, sigmoid(z)), out), beta)))
+    return except_where(greater(z, threshold), multiply(g, divide(subtract(multiply(x, sigmoid(z)), out), beta)))
 
 
 SILU = define_elementwise(

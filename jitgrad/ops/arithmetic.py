@@ -19,6 +19,7 @@ from jitgrad.ops.comparison import (
     less_equal,
     logical_and,
     logical_or,
+    only_where,
     where,
     zero_gradient,
 )
@@ -203,14 +204,19 @@ def rsqrt(x: Operand) -> Tensor:
 
 # --- extrema -----------------------------------------------------------------------------------------------------
 
+
+def _halved_if_equal(g: Tensor, x: Any, y: Any) -> Tensor:
+    return where(equal(x, y), multiply(g, 0.5), g)
+
+
 MAXIMUM = define_elementwise(
     "maximum(x, y)",
     scalar="maximum(x, y)",
     eager=np.maximum,
     dtypes=like_ufunc(np.maximum),
     vjp=(
-        lambda g, _out, x, y: where(equal(x, y), multiply(g, 0.5), where(greater(x, y), g, 0.0)),
-        lambda g, _out, x, y: where(equal(x, y), multiply(g, 0.5), where(greater(y, x), g, 0.0)),
+        lambda g, _out, x, y: only_where(greater_equal(x, y), _halved_if_equal(g, x, y)),
+        lambda g, _out, x, y: only_where(greater_equal(y, x), _halved_if_equal(g, x, y)),
     ),
     domain=("real", "real"),
 )
@@ -220,8 +226,8 @@ MINIMUM = define_elementwise(
     eager=np.minimum,
     dtypes=like_ufunc(np.minimum),
     vjp=(
-        lambda g, _out, x, y: where(equal(x, y), multiply(g, 0.5), where(less(x, y), g, 0.0)),
-        lambda g, _out, x, y: where(equal(x, y), multiply(g, 0.5), where(less(y, x), g, 0.0)),
+        lambda g, _out, x, y: only_where(less_equal(x, y), _halved_if_equal(g, x, y)),
+        lambda g, _out, x, y: only_where(less_equal(y, x), _halved_if_equal(g, x, y)),
     ),
     domain=("real", "real"),
 )
@@ -231,9 +237,9 @@ CLIP = define_elementwise(
     eager=lambda x, min, max: np.minimum(np.maximum(x, min), max),
     dtypes=same_dtype,
     vjp=(
-        lambda g, _out, x, min, max: where(logical_and(greater_equal(x, min), less_equal(x, max)), g, 0.0),
-        lambda g, _out, x, min, max: where(logical_and(less(x, min), less_equal(min, max)), g, 0.0),
-        lambda g, _out, x, min, max: where(logical_or(greater(x, max), less(max, min)), g, 0.0),
+        lambda g, _out, x, min, max: only_where(logical_and(greater_equal(x, min), less_equal(x, max)), g),
+        lambda g, _out, x, min, max: only_where(logical_and(less(x, min), less_equal(min, max)), g),
+        lambda g, _out, x, min, max: only_where(logical_or(greater(x, max), less(max, min)), g),
     ),
     domain=("real", "lower_bound", "upper_bound"),
 )
@@ -243,8 +249,8 @@ CLIP_MIN = define_elementwise(
     eager=np.maximum,
     dtypes=same_dtype,
     vjp=(
-        lambda g, _out, x, min: where(greater_equal(x, min), g, 0.0),
-        lambda g, _out, x, min: where(less(x, min), g, 0.0),
+        lambda g, _out, x, min: only_where(greater_equal(x, min), g),
+        lambda g, _out, x, min: only_where(less(x, min), g),
     ),
     domain=("real", "real"),
 )
@@ -254,8 +260,8 @@ CLIP_MAX = define_elementwise(
     eager=np.minimum,
     dtypes=same_dtype,
     vjp=(
-        lambda g, _out, x, max: where(less_equal(x, max), g, 0.0),
-        lambda g, _out, x, max: where(greater(x, max), g, 0.0),
+        lambda g, _out, x, max: only_where(less_equal(x, max), g),
+        lambda g, _out, x, max: only_where(greater(x, max), g),
     ),
     domain=("real", "real"),
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,40 @@ from jitgrad.ops.operand import Operand, apply
 
 # --- selection ---------------------------------------------------------------------------------------------------
 
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What a vjp returns for an operand that its op selects at some elements only.
+
+    The gradient is ``gradient`` where ``condition`` equals ``kept``, and exactly zero elsewhere. Backward
+    keeps it zero there through the ops that computed the operand, whose slopes may be infinite or NaN
+    where nothing of them was selected. A condition that nothing else needs is a function that computes it. If
+    ``applied``, ``gradient`` is zero already where it should be.
+    """
+
+    gradient: Tensor
+    condition: Operand | Callable[[], Operand]
+    kept: bool = True
+    applied: bool = False
+
+    def tensor(self) -> Tensor:
+        """The gradient, computed."""
+        if self.applied:
+            return self.gradient
+        condition = self.condition() if callable(self.condition) else self.condition
+        return where(condition, self.gradient, 0.0) if self.kept else where(condition, 0.0, self.gradient)
+
+
+def only_where(condition: Operand, g: Tensor) -> Selected:
+    """``g`` where ``condition`` is true: the gradient of what was selected there."""
+    return Selected(g, condition)
+
+
+def except_where(condition: Operand, g: Tensor) -> Selected:
+    """``g`` where ``condition`` is false."""
+    return Selected(g, condition, kept=False)
+
+
 WHERE = define_elementwise(
     "where(condition, x, y)",
     scalar="x if condition else y",
@@ -22,8 +57,8 @@ WHERE = define_elementwise(
     dtypes=select_dtype,
     vjp=(
         None,
-        lambda g, _out, condition, _x, _y: where(condition, g, 0.0),
-        lambda g, _out, condition, _x, _y: where(condition, 0.0, g),
+        lambda g, _out, condition, _x, _y: only_where(condition, g),
+        lambda g, _out, condition, _x, _y: except_where(condition, g),
     ),
     domain=("bool", "real", "real"),
 )
@@ -32,14 +67,15 @@ WHERE = define_elementwise(
 def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
     """``x`` where ``condition`` is true, else ``y``, in the common dtype of the two.
 
-    The gradient of the choice that is not selected is exactly zero, whatever its value.
+    The gradient of the choice that is not selected is exactly zero, whatever its value, and so is the
+    gradient of what that was computed from.
     """
     return apply(WHERE, condition, x, y)
 
 
-def zero_gradient(g: Tensor, _out: Any, *_operands: Any) -> Tensor:
+def zero_gradient(g: Tensor, _out: Any, *_operands: Any) -> Selected:
     """The vjp of a piecewise constant function; zero even where ``g`` is infinite or NaN."""
-    return where(False, g, 0.0)
+    return only_where(False, g)
 
 
 # --- comparisons -------------------------------------------------------------------------------------------------

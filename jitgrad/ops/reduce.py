@@ -18,7 +18,7 @@ from jitgrad.core.op import Kind, OpDef, define, define_reduction, reduced_shape
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.ops import arithmetic, transcendental
 from jitgrad.ops.arithmetic import add, astype, divide, multiply, sqrt, subtract
-from jitgrad.ops.comparison import equal, isfinite, not_equal, where
+from jitgrad.ops.comparison import Selected, equal, greater, isfinite, less, not_equal, where
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.movement import (
     SUM,
@@ -42,11 +42,20 @@ def _position_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
 # --- gradients of the primitives ---------------------------------------------------------------------------------
 
 
-def _extremum_vjp(g: Tensor, out: Tensor, x: Tensor, *, axis: tuple[int, ...]) -> Tensor:
-    """The gradient, in equal shares to the elements that equal the extremum; NaN where it is NaN."""
-    attains = equal(x, expand_dims(out, axis))
-    count = expand_dims(apply(SUM, astype(attains, g.dtype), axis=axis), axis)
-    return divide(where(attains, expand_dims(g, axis), 0.0), count)
+def _extremum_vjp(lost: Callable[[Operand, Operand], Tensor]) -> Callable[..., Selected]:
+    """The gradient, in equal shares to the elements that equal the extremum, not to those that ``lost`` to it.
+
+    It is NaN where the extremum is: nothing equals that, and nothing loses to it.
+    """
+
+    def vjp(g: Tensor, out: Tensor, x: Tensor, *, axis: tuple[int, ...]) -> Selected:
+        extremum = expand_dims(out, axis)
+        attains = equal(x, extremum)
+        count = expand_dims(apply(SUM, astype(attains, g.dtype), axis=axis), axis)
+        share = divide(where(attains, expand_dims(g, axis), 0.0), count)
+        return Selected(share, lambda: lost(x, extremum), kept=False, applied=True)
+
+    return vjp
 
 
 def _prod_vjp(g: Tensor, _out: Any, x: Tensor, *, axis: tuple[int, ...]) -> Tensor:
@@ -65,8 +74,8 @@ def _cumulative_sum_vjp(g: Tensor, _out: Tensor, _x: Any, *, axis: int, reverse:
 
 
 PROD = define_reduction(monoid.PROD_MONOID, _prod_vjp)
-MAX = define_reduction(monoid.MAX_MONOID, _extremum_vjp)
-MIN = define_reduction(monoid.MIN_MONOID, _extremum_vjp)
+MAX = define_reduction(monoid.MAX_MONOID, _extremum_vjp(less))
+MIN = define_reduction(monoid.MIN_MONOID, _extremum_vjp(greater))
 ANY = define_reduction(monoid.ANY_MONOID)
 ALL = define_reduction(monoid.ALL_MONOID)
 ARGMAX = define(

@@ -22,7 +22,7 @@ from jitgrad.ops.arithmetic import (
     square,
     subtract,
 )
-from jitgrad.ops.comparison import equal, greater_equal, isinf, logical_and, where, zero_gradient
+from jitgrad.ops.comparison import Selected, equal, greater_equal, isinf, logical_and, where, zero_gradient
 from jitgrad.ops.operand import Operand, apply, dtype_of, is_number
 
 LN2 = math.log(2.0)
@@ -156,7 +156,7 @@ def logaddexp(x: Operand, y: Operand) -> Tensor:
 # --- powers ------------------------------------------------------------------------------------------------------
 
 
-def _pow_base_gradient(g: Tensor, _out: Any, x: Any, y: Any) -> Tensor:
+def _pow_base_gradient(g: Tensor, _out: Any, x: Any, y: Any) -> Tensor | Selected:
     """``g * y * x**(y - 1)``; of ``x**0`` it is 0 at 0, too, where the formula has ``0 * inf``."""
     if is_number(y):
         return zero_gradient(g, None) if y == 0 else multiply(g, multiply(y, pow(x, y - 1)))

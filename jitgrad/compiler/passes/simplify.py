@@ -15,7 +15,7 @@ from jitgrad.core.ir import Atom, Graph, Literal, TraceNode
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.eager.interpreter import run_eagerly
 from jitgrad.ops.arithmetic import ADD, ASTYPE, DIVIDE, MULTIPLY, NEGATIVE, POSITIVE, SUBTRACT
-from jitgrad.ops.comparison import WHERE
+from jitgrad.ops.comparison import LOGICAL_NOT, WHERE
 from jitgrad.ops.creation import COPY, FULL
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.indexing import PUT_SLICE
@@ -152,6 +152,9 @@ def _pow(r: _Simplifier, ins: tuple[Atom, ...], attrs: Any, out: Aval) -> Atom |
 
 def _where(r: _Simplifier, ins: tuple[Atom, ...], attrs: Any, out: Aval) -> Atom | None:
     condition, x, y = ins
+    inner = r.producer(condition)
+    if inner is not None and inner.op is LOGICAL_NOT:
+        return r.apply(WHERE, inner.ins[0], y, x)
     known = r.number(condition)
     chosen = x if x is y else None if known is None else x if known.value else y
     if chosen is None:

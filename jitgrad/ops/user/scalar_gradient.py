@@ -16,6 +16,7 @@ from jitgrad.core.ir import Value
 from jitgrad.core.op import REGISTRY, Kind, OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import tables as _tables  # noqa: F401 - fills the registry that is read here
+from jitgrad.ops.comparison import Selected
 from jitgrad.ops.user.scalar_source import check_size, is_boolean, number_node, replace_names
 
 _OP_OF: dict[type, str] = {
@@ -158,4 +159,4 @@ class _Differentiator:
         symbol = self.interpreter.symbol
         operands = [a.value if isinstance(a, ast.Constant) else symbol(a) for a in args]
         result = f(symbol(tangent), symbol(out), *operands)
-        return self.interpreter.expression(result)
+        return self.interpreter.expression(result.tensor() if isinstance(result, Selected) else result)
