@@ -13,16 +13,16 @@ import optree
 from jitgrad.autograd.backward import gradients
 from jitgrad.core import config
 from jitgrad.core.errors import ArgumentError
-from jitgrad.core.ir import Graph, evaluate
+from jitgrad.core.ir import Graph
 from jitgrad.core.tensor import Tensor
-from jitgrad.eager.interpreter import run_on_arrays
 from jitgrad.inspect.explain import Explanation, explain
 from jitgrad.inspect.stages import has_backward
 from jitgrad.inspect.timing import Timing, program_inputs, readable_seconds, time_in_turn
 from jitgrad.inspect.traffic import eager_traffic, readable_bytes
 from jitgrad.jit.decorator import CacheInfo, JitFunction, disable_jit
 from jitgrad.jit.executable import Executable
-from jitgrad.jit.first_call_check import agrees_closely, in_float64, judge, named_outputs, sensitivity
+from jitgrad.jit.first_call_check import named_outputs
+from jitgrad.jit.rounding_judge import find_mismatches
 from jitgrad.jit.signature import Call
 from jitgrad.jit.snapshot import Snapshot
 
@@ -34,8 +34,7 @@ class Difference:
     """The distance of one fused result, gradient or new state from the eager one.
 
     ``absolute`` is the largest difference of an element, ``relative`` that divided by the largest element, ``ulps``
-    the same in units of the dtype's rounding error (0 for integers). ``problem`` is empty if the fused value is within
-    rounding of the float64 one.
+    the same in units of the dtype's rounding error (0 for integers). ``problem`` is empty if rounding explains it.
     """
 
     what: str
@@ -252,9 +251,8 @@ class _Run:
 
     def differences(self, fused: Named, eager: Named) -> list[Difference]:
         graph, inputs, keys = self.reference()
-        exact = in_float64(graph, inputs)
-        moves = sensitivity(graph, inputs, exact)
-        recorded = evaluate(graph, tuple(inputs), run_on_arrays)
+        both = {k: (eager[key][0], fused[key][1], eager[key][1]) for k, key in enumerate(keys) if key in eager and key in fused}
+        problems = {m.output: str(m) for m in find_mismatches(graph, inputs, both)}
         position = {key: k for k, key in enumerate(keys)}
         differences = []
         for key in [*eager, *(k for k in fused if k not in eager)]:
@@ -262,28 +260,9 @@ class _Run:
             if key not in eager or key not in fused:
                 only = "eager" if key in eager else "fused"
                 differences.append(Difference(name, np.inf, np.inf, np.inf, f"only {only} has it"))
-                continue
-            ours, theirs, k = fused[key][1], eager[key][1], position[key]
-            problem = _problem(name, ours, theirs, np.asarray(exact[k]), moves[k])
-            if not problem and _strays(np.asarray(recorded[k]), theirs):
-                problem = "the recorded program, run op by op, gives another result than the function"
-            differences.append(_difference(name, ours, theirs, problem))
+            else:
+                differences.append(_difference(name, fused[key][1], eager[key][1], problems.get(position[key], "")))
         return differences
-
-
-def _strays(recorded: np.ndarray[Any, Any], eager: np.ndarray[Any, Any]) -> bool:
-    """Whether the recorded program differs from the function by more than rounding explains (they should be equal)."""
-    ulps = float(np.finfo(eager.dtype).eps) ** -0.5 if eager.dtype.kind == "f" else 0.0
-    return recorded.shape != eager.shape or not agrees_closely(recorded, eager, ulps)
-
-
-def _problem(name: str, ours: Any, theirs: Any, exact: Any, moves: Any) -> str:
-    """The problem that `judge` finds in ``ours``, or ""."""
-    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
-        return f"fused {ours.dtype}{list(ours.shape)}, eager {theirs.dtype}{list(theirs.shape)}"
-    if np.array_equal(ours, theirs, equal_nan=theirs.dtype.kind == "f"):
-        return ""
-    return str(judge(name, ours, theirs, exact, moves) or "")
 
 
 def _difference(name: str, fused: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], problem: str) -> Difference:

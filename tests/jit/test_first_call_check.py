@@ -2,106 +2,140 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.jit import first_call_check
+from jitgrad.jit import rounding_judge
 from jitgrad.jit.decorator import jit
 from jitgrad.jit.executable import Executable
+from jitgrad.jit.rounding_judge import find_mismatches, find_suspects
 
 
-def test_elements_that_are_rounding_alone_are_known():
-    """The sign of a cancellation, as the first step of Adam takes it."""
+def judged(f: Callable[..., Any], ours: Any, *args: np.ndarray) -> list[rounding_judge.Mismatch]:
+    """The mismatches of ``ours`` as the result of ``f(*args)``."""
+    eager = f(*map(jg.tensor, args)).numpy()
+    graph = jit(f, check="off", backend="python").lookup(*args).traced.graph
+    return find_mismatches(graph, args, {0: ("result", np.asarray(ours(eager), eager.dtype), eager)})
+
+
+def test_elements_that_are_rounding_alone_are_known() -> None:
+    """The sign of a cancellation, as the first step of Adam takes it, where the difference is rounded away."""
     x = np.linspace(0.5, 4.0, 64, dtype=np.float32)
-    y = np.where(x > 2, x - 1, x)
 
-    graph = jit(lambda x, y: (x - y) / (jg.abs(x - y) + 1e-17), check="off").lookup(x, y).traced.graph
-    exact = first_call_check.in_float64(graph, [x, y])
-    moves = first_call_check.sensitivity(graph, [x, y], exact)[0]
+    def sign(x: Any) -> Any:
+        noise = jg.exp(jg.log(x)) - x
+        return jg.where(x > 2.0, 1.0, noise / (jg.abs(noise) + 1e-17))
 
-    assert np.max(moves[x < 2]) > 0.5
-    assert np.max(moves[x > 2]) < 1e-6
-
-
-def test_a_wrong_element_is_found_beside_one_that_is_rounding():
-    exact = np.array([1.0, 0.0])
-    moves = np.array([0.0, 1.0])
-    eager = np.array([1.0, 0.5], np.float32) * np.float32(1 + 1e-6)
-
-    right = np.array([1.0, -1.0], np.float32)
-    wrong = np.array([9.5, 0.5], np.float32)
-    assert first_call_check.judge("result", right, np.array([1.0, 1e-6], np.float32), exact) is not None
-    assert first_call_check.judge("result", right, np.array([1.0, 1e-6], np.float32), exact, moves) is None
-    assert first_call_check.judge("result", wrong, eager, exact, moves) is not None
+    assert not judged(sign, lambda y: np.where(x > 2, y, -y), x)
+    (mismatch,) = judged(sign, lambda y: -y, x)
+    assert x[mismatch.element] > 2
 
 
-def float64_runs(monkeypatch: pytest.MonkeyPatch) -> list[jg.ir.Graph]:
-    """The graphs that are run in float64 from now on."""
-    graphs = []
-    run = first_call_check.in_float64
+def test_small_elements_beside_a_huge_one_are_judged_by_their_own_size() -> None:
+    x = np.full(100, 1e-3, np.float32)
+    x[0] = 1e6
 
-    def counted(graph: Any, inputs: Any) -> Any:
-        graphs.append(graph)
-        return run(graph, inputs)
+    def wrong(y: np.ndarray) -> np.ndarray:
+        return np.where(np.arange(100) == 50, y * 1.5, y)
 
-    monkeypatch.setattr(first_call_check, "in_float64", counted)
-    return graphs
+    (mismatch,) = judged(lambda x: jg.tanh(x) * x, wrong, x)
+    assert mismatch.element == (50,)
 
 
-def test_results_close_to_eager_need_no_float64_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    graphs = float64_runs(monkeypatch)
+@pytest.mark.parametrize("f", [lambda x: jg.tanh(x), lambda x: jg.mean(x * x), lambda x: jg.softmax(x), lambda x: jg.exp(x) / x])
+def test_a_relative_error_of_1e_5_in_float32_is_found(f: Callable[..., Any]) -> None:
+    x = np.linspace(0.5, 2.0, 2000, dtype=np.float32)
+
+    assert judged(f, lambda y: y * np.float32(1 + 1e-5), x)
+    assert not judged(f, lambda y: y * np.float32(1 + 2e-7), x)
+
+
+def test_one_wrong_integer_among_thousands_is_found() -> None:
+    x = np.linspace(-9.0, 9.0, 2001, dtype=np.float32)
+
+    def wrong(y: np.ndarray) -> np.ndarray:
+        return y + (np.arange(y.size) == 77)
+
+    assert judged(lambda x: (x * 10.3).astype(jg.int64), wrong, x)
+
+
+def test_an_integer_next_to_a_tie_that_rounding_decides_is_right_either_way() -> None:
+    x = np.linspace(1.0, 9.0, 2001, dtype=np.float32)
+
+    def floor(x: Any) -> Any:
+        return jg.floor(jg.exp(jg.log(jg.round(x)))).astype(jg.int64)
+
+    assert not judged(floor, lambda y: np.where(y == np.rint(x), y - 1, np.rint(x)), x)
+    assert judged(floor, lambda y: y + 2, x)
+
+
+def test_large_integers_that_round_to_the_same_float64_differ() -> None:
+    x = np.full(5, 1 << 60)
+
+    assert judged(lambda x: x + 1, lambda y: y + 1, x)
+
+
+def test_results_close_to_eager_need_no_disturbed_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounding_judge, "_examine", None)
     x = np.linspace(-3.0, 3.0, 100_000, dtype=np.float32)
 
-    jit(lambda x: (jg.gelu(x), jg.softmax(x)))(x)
-
-    assert graphs == []
+    jit(lambda x: (x * x + 0.5, jg.sqrt(abs(x))))(x)
 
 
-def test_only_what_is_not_close_to_eager_is_run_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
-    graphs = float64_runs(monkeypatch)
-    x = np.linspace(0.5, 4.0, 4096, dtype=np.float32)
+def test_an_alarm_in_a_long_sum_needs_the_whole_sum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy adds rows one after the other: a million times 0.1 is off by 1 %, and the fused sum is not."""
+    x = np.full((200_000, 2), 0.1, np.float32)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        jit(lambda x: (jg.exp(x), jg.sum(jg.tanh(x) - jg.tanh(x).mean())))(x)
-
-    assert [len(graph.outputs) for graph in graphs] == [1]
-    assert "exp" not in str(graphs[0])
+    assert not judged(lambda x: jg.sum(x, axis=0), lambda y: np.full(2, 20_000), x)
+    assert judged(lambda x: jg.sum(x, axis=0), lambda y: np.full(2, 25_000), x)
 
 
 @pytest.mark.parametrize(
     ("ours", "eager", "close"),
     [
         ([1.0, 2.0], [1.0, 2.0], True),
-        ([1.0, 2.0], [1.0, 2.0 + 1e-5], True),
-        ([1.0, 2.0], [1.0, 2.001], False),
+        ([1.0, 2.0], [1.0, 2.0 + 5e-7], True),
+        ([1.0, 2.0], [1.0, 2.00001], False),
+        ([1e6, 1e-6], [1e6, 2e-6], False),
         ([np.nan, 2.0], [np.nan, 2.0], True),
         ([np.nan, 2.0], [1.0, 2.0], False),
         ([1.0, 2.0], [np.nan, 2.0], False),
-        ([np.inf, 2.0], [np.inf, 2.0 + 1e-5], True),
-        ([np.inf, 2.0], [np.inf, 3.0], False),
+        ([np.inf, 2.0], [np.inf, 2.0], True),
         ([np.inf, 2.0], [-np.inf, 2.0], False),
         ([np.inf, 2.0], [3e38, 2.0], False),
         ([1e-30, 0.0], [2e-30, 0.0], False),
         ([], [], True),
     ],
 )
-def test_closeness_is_measured_by_the_largest_element(ours: list[float], eager: list[float], close: bool) -> None:
-    assert first_call_check.agrees_closely(np.array(ours, np.float32), np.array(eager, np.float32)) is close
+def test_closeness_is_measured_by_each_element(ours: list[float], eager: list[float], close: bool) -> None:
+    suspects = find_suspects(np.array(ours, np.float32), np.array(eager, np.float32))
+
+    assert (suspects.size == 0) is close
 
 
 def test_closeness_sees_every_element_of_a_large_result() -> None:
     eager = np.ones((3, 50_000), np.float32)
     for place in (0, 49_999, 99_999, 149_999):
-        ours = eager.copy()
-        ours.flat[place] = 1.01
-        assert not first_call_check.agrees_closely(ours, eager)
-        ours.flat[place] = np.nan
-        assert not first_call_check.agrees_closely(ours, eager)
+        for wrong in (1.00001, np.nan, np.inf):
+            ours = eager.copy()
+            ours.flat[place] = wrong
+            assert find_suspects(ours, eager).tolist() == [place]
+
+
+def test_the_worst_of_many_suspects_are_examined() -> None:
+    eager = np.full(100_000, 1e-3, np.float32)
+    ours = eager * np.float32(1 + 1e-5)
+    eager[7] = 1e6
+    ours[[7, 500]] = 1e6 + 50, 1e-2
+
+    suspects = find_suspects(ours, eager)
+
+    assert {7, 500} <= set(suspects.tolist())
+    assert suspects.size <= rounding_judge.SUSPECTS
 
 
 def test_the_program_runs_on_state_from_before_the_eager_run() -> None:

@@ -1,0 +1,227 @@
+"""Runs a graph op by op with every rounding replaced by a random one that is several times as large.
+
+The distance between such runs and an undisturbed one shows how far rounding can move each result of
+any correct evaluation: cancellation, long sums and decisions near a tie need no rules of their own
+(D. S. Parker, "Monte Carlo Arithmetic", UCLA 1997).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import Aval
+from jitgrad.core.ir import Atom, Graph, TraceNode, Value
+from jitgrad.core.op import Kind, OpDef, parsed_scalar
+from jitgrad.eager.float16 import HALF, is_exact
+from jitgrad.eager.interpreter import run_eagerly
+from jitgrad.eager.scalar_eval import evaluate_with, scalar_functions
+from jitgrad.vecmath import FUNCTIONS
+
+AMPLITUDE = 8.0  # disturbances in units of half an ULP: enough to cross ties that roundings may cross
+FUNCTION_FACTOR = 2.0  # vectorised functions are within two ULP, not one half
+_NOISE = 1 << 16
+_EXACT_FUNCTIONS = frozenset("abs sign minimum maximum floor ceil trunc rint copysign isnan isinf isfinite signbit".split())
+
+
+@cache
+def _noise(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """Random numbers between -1 and 1, drawn once: runs read them from different places."""
+    return np.random.default_rng(0).uniform(-1.0, 1.0, _NOISE).astype(dtype)
+
+
+class Disturbance:
+    """Random relative changes of float results.
+
+    ``measure_drift``: sums are also changed by what the order of NumPy's additions costs, which
+    needs a second sum in a wider dtype.
+    """
+
+    def __init__(self, seed: int, *, measure_drift: bool = False) -> None:
+        self._offsets = np.random.default_rng(seed)
+        self.measure_drift = measure_drift
+
+    def draw(self, size: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+        """``size`` random numbers between -1 and 1."""
+        noise = _noise(dtype)
+        start = int(self._offsets.integers(_NOISE))
+        if start + size <= _NOISE:
+            return noise[start : start + size]
+        return np.resize(np.roll(noise, -start), size)
+
+    def moved(self, x: Any, factor: float = 1.0, *, exact_if_short: bool = False) -> Any:
+        """``x`` with each element moved by up to ``factor * AMPLITUDE`` roundings.
+
+        ``exact_if_short``: a number with few significant bits was not rounded, and stays.
+        """
+        x = np.asarray(x)
+        if x.dtype.kind != "f" or not x.size:
+            return x
+        info = np.finfo(x.dtype)
+        flat = x.reshape(-1)
+        share = self.draw(flat.size, x.dtype)
+        step = share * x.dtype.type(factor * AMPLITUDE * info.eps / 2)
+        if exact_if_short:
+            step *= ~_is_short(flat)
+        with np.errstate(all="ignore"):
+            moved = flat + flat * step
+            tiny = (np.abs(flat) < info.tiny) & (flat != 0)
+            if tiny.any():
+                moved[tiny] += (share[tiny] * (factor * AMPLITUDE)) * info.smallest_subnormal
+        return moved.reshape(x.shape)
+
+    def moved_by(self, x: Any, sizes: Any) -> Any:
+        """``x`` with each element moved by up to ``sizes``."""
+        x = np.asarray(x)
+        with np.errstate(all="ignore"):
+            return np.asarray(x + self.draw(x.size, x.dtype).reshape(x.shape) * sizes, x.dtype)
+
+
+def _is_short(flat: np.ndarray[Any, Any]) -> Any:
+    """Whether the lower half of each mantissa is 0, as that of integers and simple fractions is."""
+    bits = flat.dtype.itemsize * 8
+    low = {16: 0x1F, 32: 0xFFF, 64: 0x3FFFFFF}[bits]
+    whole = np.ascontiguousarray(flat).view(f"u{bits // 8}")
+    return (whole & whole.dtype.type(low)) == 0
+
+
+# --- ops -------------------------------------------------------------------------------------------
+
+
+@cache
+def _is_arithmetic(scalar: str) -> bool:
+    """Whether the expression is one operator, or one square root: such results are rounded once."""
+    tree = parsed_scalar(scalar)
+    parts: list[ast.expr] = []
+    if isinstance(tree, ast.BinOp):
+        parts = [tree.left, tree.right]
+    elif isinstance(tree, ast.Call) and isinstance(tree.func, ast.Name) and tree.func.id == "sqrt":
+        parts = list(tree.args)
+    return bool(parts) and all(isinstance(p, (ast.Name, ast.Constant)) for p in parts)
+
+
+@cache
+def _is_one_function(scalar: str) -> bool:
+    tree = parsed_scalar(scalar)
+    return isinstance(tree, ast.Call) and all(isinstance(p, ast.Name) for p in tree.args)
+
+
+def _elementwise(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[str, Any], d: Disturbance) -> Any:
+    if op.scalar is None or op.function is not None:  # a user's function may decide by its operands
+        return d.moved(run_eagerly(op, [_moved_operand(x, d) for x in arrays], avals, attrs), FUNCTION_FACTOR)
+    if is_exact(op.scalar):
+        return run_eagerly(op, arrays, avals, attrs)
+    if _is_arithmetic(op.scalar):
+        return d.moved(run_eagerly(op, arrays, avals, attrs), exact_if_short=True)
+    result = None
+    if not _is_one_function(op.scalar) and not any(a.weak for a in avals):
+        dtypes, out = op.dtypes(avals, **attrs)
+        if out.kind == "f" and HALF not in dtypes:
+            result = evaluate_with(_disturbed_functions(d), op, arrays, attrs)
+    if result is None:
+        result = run_eagerly(op, arrays, avals, attrs)
+    return d.moved(result, FUNCTION_FACTOR)
+
+
+def _moved_operand(x: Any, d: Disturbance) -> Any:
+    return d.moved(x) if isinstance(x, (np.ndarray, np.generic)) and np.asarray(x).dtype.kind == "f" else x
+
+
+def _disturbed_functions(d: Disturbance) -> Mapping[str, Any]:
+    """The functions that scalar expressions call, with disturbed results."""
+
+    def disturbed(function: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *xs: d.moved(function(*xs), FUNCTION_FACTOR)
+
+    return {
+        name: disturbed(f) if name in FUNCTIONS and name not in _EXACT_FUNCTIONS else f
+        for name, f in scalar_functions().items()
+    }
+
+
+def _reduction(op: OpDef, x: Any, attrs: Mapping[str, Any], result: Any, d: Disturbance) -> Any:
+    """A sum or product in another order: its partial results are rounded relative to all terms."""
+    if result.dtype.kind != "f" or op.monoid is None or not op.monoid.on_floats:
+        return result
+    rounding = AMPLITUDE * float(np.finfo(result.dtype).eps) / 2
+    if op.monoid.ufunc is not np.add:
+        terms = max(1, x.size // max(1, result.size))
+        return d.moved(result, float(np.sqrt(terms)))
+    if _is_short(np.ravel(result)).all() and _is_short(np.ravel(x)).all():
+        return result
+    sizes = rounding * np.asarray(op.eager(np.abs(x), **attrs), np.float64)
+    moved = d.moved_by(result, sizes)
+    if d.measure_drift:
+        wide = np.longdouble if result.dtype.itemsize == 8 else np.float64
+        drift = np.abs(result - np.add.reduce(x, axis=attrs["axis"], dtype=wide))
+        moved = np.asarray(moved + np.sign(moved - result) * 2 * drift.astype(np.float64), result.dtype)
+    return moved
+
+
+def _product(x: Any, y: Any, result: Any, d: Disturbance) -> Any:
+    """A matrix product: rounded relative to the norms of its rows and columns."""
+    if result.dtype.kind != "f":
+        return result
+    wide = np.float32 if result.dtype == HALF else result.dtype
+    rows = np.sqrt(np.sum(np.square(x, dtype=wide), axis=-1))
+    columns = np.sqrt(np.sum(np.square(y, dtype=wide), axis=-2 if y.ndim > 1 else -1))
+    if x.ndim > 1 and y.ndim > 1:
+        rows, columns = rows[..., :, None], columns[..., None, :]
+    rounding = AMPLITUDE * float(np.finfo(result.dtype).eps) / 2
+    return d.moved_by(result, rounding * max(1.0, np.sqrt(x.shape[-1]) / 4) * (rows * columns))
+
+
+def run_disturbed(node: TraceNode, arrays: list[Any], attrs: Mapping[str, Any], d: Disturbance | None) -> Any:
+    """The result of ``node`` on ``arrays``, rounded at random."""
+    op, avals = node.op, [atom.aval for atom in node.ins]
+    with np.errstate(all="ignore"):
+        if d is not None and op.kind is Kind.ELEMENTWISE:
+            return _elementwise(op, arrays, avals, attrs, d)
+        result = run_eagerly(op, arrays, avals, attrs)
+        if d is None:
+            return result
+        if op.kind is Kind.REDUCE:
+            return _reduction(op, np.asarray(arrays[0]), attrs, result, d)
+        if op.contraction:
+            return _product(arrays[0], arrays[1], result, d)
+        return result  # movement, and sums in a fixed order
+
+
+# --- graphs ----------------------------------------------------------------------------------------
+
+
+class GraphRun:
+    """Runs ``graph`` on ``inputs`` as often as wanted; results are dropped after their last use."""
+
+    def __init__(self, graph: Graph, inputs: Sequence[Any]) -> None:
+        self.graph = graph
+        self.inputs = tuple(inputs)
+        last: dict[Atom, int] = {}
+        for k, node in enumerate(graph.nodes):
+            last.update(dict.fromkeys((*node.ins, *node.outs), k))
+        for atom in graph.outputs:
+            last.pop(atom, None)
+        self._drops: list[list[Atom]] = [[] for _ in graph.nodes]
+        for atom, k in last.items():
+            self._drops[k].append(atom)
+        self._attrs = [dict(node.attrs) for node in graph.nodes]
+
+    def __call__(self, disturbance: Disturbance | None) -> list[Any]:
+        """The outputs; without a disturbance those of eager execution."""
+        results: dict[Atom, Any] = dict(zip(self.graph.inputs, self.inputs, strict=True))
+
+        def read(atom: Atom) -> Any:
+            if isinstance(atom, Value):
+                return results[atom]
+            return atom.value if atom.dtype is None else atom.dtype.type(atom.value)
+
+        for node, attrs, drops in zip(self.graph.nodes, self._attrs, self._drops, strict=True):
+            result = run_disturbed(node, [read(a) for a in node.ins], attrs, disturbance)
+            results.update(zip(node.outs, result if node.op.multiple else (result,), strict=True))
+            for atom in drops:
+                results.pop(atom, None)
+        return [np.asarray(read(atom)) for atom in self.graph.outputs]

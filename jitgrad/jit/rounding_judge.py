@@ -1,0 +1,176 @@
+"""Tells rounding from mistakes: which results of a program are further from eager than rounding takes
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.ir import Graph
+from jitgrad.jit.disturbed_run import AMPLITUDE, Disturbance, GraphRun
+from jitgrad.jit.sampled_graph import sample
+
+# Results this close to eager's, in ULP of the element itself, are right. Arithmetic is the same bit
+# for bit; functions and sums are within two ULP of the exact result on both sides.
+CLOSE_ULPS = {2: 1.0, 4: 4.0, 8: 4.0}  # by the bytes of the dtype
+SUSPECTS = 1024  # elements of one result that are examined
+TOLERATED = 2.0  # disturbances are `AMPLITUDE` roundings, and so is their root mean square, nearly
+_BLOCK = 1 << 15  # elements compared at a time: they fit in the cache, and such temporaries cost no page faults
+
+FusedAndEager = tuple[str, np.ndarray[Any, Any], np.ndarray[Any, Any]]  # a result: its name, fused, eager
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How many disturbed runs examine the elements in doubt, and whether these estimate long sums."""
+
+    runs: int
+    estimate: bool
+
+
+LOOKS = (Look(4, True), Look(24, True), Look(24, False))  # each at what those before it do not explain
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """One result that disagrees: its name, the element furthest off, its distance from eager, and
+    how far rounding takes it."""
+
+    what: str
+    distance: float
+    allowed: float
+    output: int = -1
+    element: tuple[int, ...] = ()
+    recorded_wrong: bool = False  # the recorded program, run op by op, is not what eager is
+
+    def __str__(self) -> str:
+        at = f" at {list(self.element)}" if self.element else ""
+        text = f"{self.what}{at}: off by {self.distance:.3g}, rounding explains {self.allowed:.3g}"
+        if self.recorded_wrong:
+            text += "; the recorded program, run op by op, gives another result than the function"
+        return text
+
+
+def find_mismatches(graph: Graph, inputs: Sequence[Any], pairs: Mapping[int, FusedAndEager]) -> list[Mismatch]:
+    """The results that differ from eager's by more than rounding, given by output of ``graph``.
+
+    Elements that are not close to eager's are examined by disturbed runs of what they depend on:
+    first by estimates, and if these do not explain the differences, by the whole of it.
+    """
+    mismatches: list[Mismatch] = []
+    doubts: dict[int, Doubt] = {}
+    for k, (name, ours, eager) in pairs.items():
+        if ours.shape != eager.shape or ours.dtype != eager.dtype:
+            what = f"{name} is {ours.dtype}{list(ours.shape)}, not {eager.dtype}{list(eager.shape)}"
+            mismatches.append(Mismatch(what, np.inf, 0.0, k))
+        elif (found := find_suspects(ours, eager)).size:
+            doubts[k] = Doubt(found)
+    for look in LOOKS:
+        if doubts:
+            doubts = _examine(graph, inputs, pairs, doubts, look)
+    return [*mismatches, *(_mismatch(k, pairs[k], doubt) for k, doubt in doubts.items())]
+
+
+def find_suspects(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Positions of at most `SUSPECTS` elements that are not close: those furthest off, relative to
+    their own size and absolutely, and others at random."""
+    a, b = ours.reshape(-1), eager.reshape(-1)
+    if a.size <= _BLOCK and a.tobytes() == b.tobytes():  # most results are bit-identical
+        return np.empty(0, np.int64)
+    found = [_unlike(a[k : k + _BLOCK], b[k : k + _BLOCK]) + k for k in range(0, a.size, _BLOCK)]
+    positions = np.concatenate(found) if found else np.empty(0, np.int64)
+    if positions.size <= SUSPECTS:
+        return positions
+    with np.errstate(all="ignore"):
+        x, y = a[positions].astype(np.float64), b[positions].astype(np.float64)
+        distance = np.nan_to_num(np.abs(x - y), nan=np.inf)
+        relative = distance / np.abs(y)
+    share = SUSPECTS // 3
+    chosen = [np.argpartition(-d, share)[:share] for d in (distance, relative)]
+    chosen.append(np.random.default_rng(0).integers(positions.size, size=share))
+    return np.unique(positions[np.concatenate(chosen)])
+
+
+def _unlike(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Positions of the elements that are not equal, or floats more than `CLOSE_ULPS` apart."""
+    if eager.dtype.kind != "f":
+        return np.flatnonzero(ours != eager)
+    with np.errstate(all="ignore"):
+        near = np.abs(ours - eager) <= np.abs(eager) * _close(eager)
+        near &= np.isfinite(eager)
+        if near.all():
+            return np.empty(0, np.int64)
+        return np.flatnonzero(~(near | (ours == eager) | (np.isnan(ours) & np.isnan(eager))))
+
+
+def _close(eager: np.ndarray[Any, Any]) -> Any:
+    return eager.dtype.type(CLOSE_ULPS[eager.dtype.itemsize] * float(np.finfo(eager.dtype).eps))
+
+
+# --- disturbed runs --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Elements of one result that rounding does not explain: positions, how far rounding takes
+    each, and the values of the recorded program, run op by op."""
+
+    positions: np.ndarray[Any, Any]
+    budgets: np.ndarray[Any, Any] | None = None
+    recorded: np.ndarray[Any, Any] | None = None
+
+
+def _examine(
+    graph: Graph, inputs: Sequence[Any], pairs: Mapping[int, FusedAndEager], doubts: Mapping[int, Doubt], look: Look
+) -> dict[int, Doubt]:
+    """The part of ``doubts`` that disturbed runs do not explain."""
+    run = GraphRun(sample(graph, {k: doubt.positions for k, doubt in doubts.items()}, estimate=look.estimate), inputs)
+    base = run(None)
+    moves = [np.zeros(x.shape) for x in base]  # root of the sum of squares over all runs
+    for seed in range(look.runs):
+        moved = run(Disturbance(seed, measure_drift=not look.estimate))
+        for move, x, at_rest in zip(moves, moved, base, strict=True):
+            np.hypot(move, _distance(x, at_rest), out=move)
+    remaining = {}
+    for (k, doubt), move, at_rest in zip(doubts.items(), moves, base, strict=True):
+        _, ours, eager = pairs[k]
+        x, y = ours.reshape(-1)[doubt.positions], eager.reshape(-1)[doubt.positions]
+        budgets = np.broadcast_to(TOLERATED / np.sqrt(look.runs) * move.reshape(-1) + _last_rounding(y), y.shape)
+        beyond = ~(_distance(x, y) <= budgets)
+        if beyond.any():
+            recorded = np.broadcast_to(at_rest.reshape(-1), y.shape)
+            remaining[k] = Doubt(doubt.positions[beyond], budgets[beyond], recorded[beyond])
+    return remaining
+
+
+def _last_rounding(eager: np.ndarray[Any, Any]) -> Any:
+    """The distance of results that are close in any case."""
+    if eager.dtype.kind != "f":
+        return 0.0
+    size = np.abs(np.nan_to_num(eager.astype(np.float64), posinf=0.0, neginf=0.0))
+    return size * float(_close(eager)) + AMPLITUDE * float(np.finfo(eager.dtype).smallest_subnormal)
+
+
+def _distance(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """|a - b|: 0 where both are NaN or the same infinity, infinite where only one is."""
+    with np.errstate(all="ignore"):
+        x, y = a.astype(np.float64), b.astype(np.float64)
+        same = (a == b) | (np.isnan(x) & np.isnan(y))
+        apart = np.nan_to_num(np.abs(x - y), nan=np.inf, posinf=np.inf)
+    if a.dtype.kind != "f":
+        apart = np.maximum(apart, 1.0)  # large integers may round to the same float64
+    return np.where(same, 0.0, apart)
+
+
+def _mismatch(k: int, pair: FusedAndEager, doubt: Doubt) -> Mismatch:
+    name, ours, eager = pair
+    assert doubt.budgets is not None and doubt.recorded is not None
+    x, y = ours.reshape(-1)[doubt.positions], eager.reshape(-1)[doubt.positions]
+    distance = _distance(x, y)
+    worst = int(np.argmax(distance - doubt.budgets))
+    element = tuple(map(int, np.unravel_index(doubt.positions[worst], eager.shape)))
+    strays = bool(np.any(_distance(doubt.recorded, y) > doubt.budgets))
+    return Mismatch(name, float(distance[worst]), float(doubt.budgets[worst]), k, element, strays)
