@@ -201,7 +201,7 @@ class _Sweep:
         while self.heap:
             _, node = heapq.heappop(self.heap)
             if self.tracing:
-                with at_origin(node.origin):  # names the op that a backward op differentiates
+                with at_origin(node.origin.of_gradient()):  # names the op that a backward op differentiates
                     self.step(node)
             else:
                 self.step(node)

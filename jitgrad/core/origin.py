@@ -8,7 +8,7 @@ import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -32,10 +32,14 @@ def _is_internal(filename: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A line of user code: ``file`` and ``line``, or nothing (line 0)."""
+    """A line of user code: ``file`` and ``line``, or nothing (line 0).
+
+    Origins of a line are equal, but ``gradient`` tells those of ops that backward added for it.
+    """
 
     file: str = ""
     line: int = 0
+    gradient: bool = field(default=False, compare=False)
 
     def __str__(self) -> str:
         return f"{os.path.basename(self.file)}:{self.line}" if self.line else ""
@@ -43,6 +47,10 @@ class Origin:
     def full(self) -> str:
         """``path:line`` as editors understand it, or ``an unknown line``."""
         return f"{self.file}:{self.line}" if self.line else "an unknown line"
+
+    def of_gradient(self) -> Origin:
+        """The origin of the gradient of an op with this one."""
+        return Origin(self.file, self.line, gradient=True)
 
     @staticmethod
     def capture() -> Origin:

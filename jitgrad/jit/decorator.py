@@ -15,9 +15,10 @@ from typing import Any
 from jitgrad.backends.targets import find_target
 from jitgrad.compiler.pipeline import dump_to, ignore
 from jitgrad.core import config
-from jitgrad.core.context import current_interpreter
+from jitgrad.core.context import anomaly_detection, current_interpreter
 from jitgrad.core.errors import ArgumentError, FallbackWarning, RetraceWarning, TraceError
 from jitgrad.core.origin import Origin
+from jitgrad.jit.anomaly_check import check_call
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.fast_call import MISS, FastCall
 from jitgrad.jit.first_call_check import check_first_call
@@ -112,7 +113,8 @@ class JitFunction:
         self._lock = threading.RLock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not _disabled.get():
+        anomaly = anomaly_detection.get()
+        if not (_disabled.get() or anomaly):
             for fast_call in self._fast:
                 result = fast_call(args, kwargs)
                 if result is not MISS:
@@ -126,6 +128,8 @@ class JitFunction:
         if executable is not None:
             if self._check_mode() == "always":
                 return self._checked(executable, call, args, kwargs)[0]
+            if anomaly:
+                check_call(executable, call.leaves)
             result = executable.run(call.leaves)
             self._add_fast_call(executable, call)
             return result
@@ -210,6 +214,8 @@ class JitFunction:
             self._info.fallbacks += 1
             warnings.warn(f"@jit function {self.name!r} runs eagerly: {error}", FallbackWarning, stacklevel=3)
             return self.eager(*args, **kwargs)
+        if anomaly_detection.get():
+            check_call(executable, call.leaves)
         if self._check_mode() == "off":
             return executable.run(call.leaves)
         result, agrees = self._checked(executable, call, args, kwargs)

@@ -18,13 +18,15 @@ from jitgrad.compiler.pipeline import Watcher, ignore, run_passes
 from jitgrad.compiler.placement import place_values
 from jitgrad.compiler.plan import make_plan
 from jitgrad.core.aval import Aval
-from jitgrad.core.context import current_interpreter, grad_enabled, open_tapes
+from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled, open_tapes
 from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import AnomalyError
 from jitgrad.core.ir import Graph, Value, evaluate
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tape_node import Node, edge_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.runtime.program import Program
+from jitgrad.runtime.provenance import find_non_finite
 
 
 @gc_paused()
@@ -180,6 +182,13 @@ class ProgramOp:
         for tape in open_tapes.get():
             tape.record(node, operands)
 
+    def _check_finite(self, operands: Sequence[Any], gradients: Sequence[Any]) -> None:
+        """Raise AnomalyError if the backward program made NaN or Inf of finite ``operands``, inputs and seeds."""
+        arrays = [x._data if isinstance(x, Tensor) else x for x in operands]
+        found = find_non_finite(self.gradient_graph, arrays, gradients)
+        if found is not None:
+            raise AnomalyError(f"the gradient of @jit function {self.graph.name!r} is not finite: {found[1]}")
+
     def vjp(self, g: Sequence[Tensor], _out: Any, *operands: Any, graph: Graph, residuals: list[Any]) -> list[Any]:
         """Gradients of the inputs: by the backward program, or by a differentiable one if the tape
         is watching."""
@@ -193,7 +202,10 @@ class ProgramOp:
             arrays += [*residuals, *(s._data for s in seeds)]
             values = self.backward.plan.graph.inputs
             inputs = [contiguous(np.asarray(x, v.aval.dtype)) for x, v in zip(arrays, values, strict=True)]
-            gradients = [Tensor(a) for a in self.backward.run(inputs)]
+            results = self.backward.run(inputs)
+            if anomaly_detection.get():
+                self._check_finite([*operands, *seeds], results)
+            gradients = [Tensor(a) for a in results]
         grads: list[Any] = [None] * len(self.graph.inputs)
         flowing = iter(gradients)
         for k, flows in zip(self.wrt, self.joint.flows, strict=True):
