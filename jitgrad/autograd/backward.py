@@ -6,7 +6,6 @@ import heapq
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from jitgrad.autograd.local_gradients import check_finite, fit, vjp_of
 from jitgrad.autograd.masks import Cotangent, settle, total
 from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled
 from jitgrad.core.errors import AutogradError, ShapeError
+from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.origin import at_origin
 from jitgrad.core.tape_node import Edge, Node, edge_of
 from jitgrad.core.tensor import Tensor
@@ -24,7 +24,7 @@ from jitgrad.ops.creation import ones_like
 Key = tuple[int, int]  # (id of a node, which result) or (id of a leaf, -1)
 Hook = Callable[[Tensor], Tensor | None]
 
-_accumulating = RLock()
+_accumulating = fork_safe_lock()
 
 
 def backward(loss: Tensor, grad: Any = None, *, retain_graph: bool = False, create_graph: bool = False) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,6 +15,7 @@ from jitgrad.compiler.pipeline import Pass
 from jitgrad.compiler.plan import OpStep, Plan
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Dtype
+from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.ir import Graph
 
 
@@ -128,7 +128,7 @@ class KernelCache:
         self._compiled: dict[Any, CompiledKernel] = {}
         self._structures: set[Any] = set()
         self._functions: dict[Any, Any] = {}
-        self._lock = threading.Lock()
+        self._lock = fork_safe_lock()
 
     def find(self, kernel: Kernel, schedule: Schedule, main: Source, epilogue: Source | None) -> CompiledLaunch:
         """The kernel of these sources, compiled now if it is new."""

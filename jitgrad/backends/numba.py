@@ -14,6 +14,7 @@ from jitgrad.backends.base import user_functions
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cpu.host_target import NativeTarget
 from jitgrad.compiler.lowering.kernel_ir import Kernel
+from jitgrad.core.fork import importing
 
 
 class NumbaCode:
@@ -44,6 +45,7 @@ class NumbaTarget(NativeTarget):
     name = "numba"
 
     def load(self, kernel: Kernel, source: Source, entry: str) -> NumbaCode:
-        from jitgrad.backends.llvm import numba_intrinsics
+        with importing:
+            from jitgrad.backends.llvm import numba_intrinsics
 
         return NumbaCode(numba_intrinsics.compile_source(source.identity, entry, source.params, user_functions(kernel)))

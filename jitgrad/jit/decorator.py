@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from jitgrad.compiler.pipeline import dump_to, ignore
 from jitgrad.core import config
 from jitgrad.core.context import anomaly_detection, current_interpreter
 from jitgrad.core.errors import ArgumentError, FallbackWarning, RetraceWarning, TraceError
+from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.origin import Origin
 from jitgrad.jit.anomaly_check import check_call
 from jitgrad.jit.executable import Executable
@@ -110,7 +110,7 @@ class JitFunction:
         self._warned: set[Any] = set()  # signatures with a RetraceWarning
         self._reasons: list[str] = []
         self._info = CacheInfo()
-        self._lock = threading.RLock()
+        self._lock = fork_safe_lock()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         anomaly = anomaly_detection.get()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from jitgrad.core import config
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import grad_enabled
 from jitgrad.core.errors import ArgumentError, UnguardableError
+from jitgrad.core.fork import cached_property
 from jitgrad.core.tensor import Tensor, check_supported
 
 # In this namespace optree keeps the insertion order of dicts, in which a function iterates over

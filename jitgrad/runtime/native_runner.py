@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.core.fork import cached_property
 from jitgrad.eager.buffer_pool import address_of
 from jitgrad.runtime.executor import instruction_loop, thread_pool
 from jitgrad.runtime.executor.gemm import Gemm

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from jitgrad.compiler.lowering.layout import ArgSlot, Buffer, BufferRole
 from jitgrad.compiler.lowering.lower import Lowered
 from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
 from jitgrad.core.aval import Dtype
+from jitgrad.core.fork import cached_property, fork_safe_lock
 from jitgrad.runtime.library_call import LibraryCall
 
 
@@ -51,7 +50,7 @@ class Program:
         self.result_specs = self._result_specs()
         self.output_views = tuple(self._output_view(p) for p in plan.outputs)
         self._frames: list[Frame] = []
-        self._lock = threading.Lock()
+        self._lock = fork_safe_lock()
 
     def _prepare(self, step: KernelStep | OpStep, launches: dict[Lowered, CompiledLaunch]) -> Launch | LibraryCall:
         if isinstance(step, OpStep):

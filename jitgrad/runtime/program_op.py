@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from jitgrad.core.aval import Aval
 from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled, open_tapes
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import AnomalyError
+from jitgrad.core.fork import cached_property
 from jitgrad.core.ir import Graph, Value, evaluate
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tape_node import Node, edge_of

@@ -36,7 +36,7 @@ def test_an_error_between_two_updates_leaves_both(
         return y
 
     failures, succeeded = 0, 0
-    for fails_at in (1, 2, 3, 4) * 2:
+    for fails_at in (1, 2, 3, 4) * 2:  # noqa: B007 - `forward` reads it
         f, before = jit(step, check=check), [None if t is None else t.tolist() for t in (m, n, w.grad)]
         for _ in range(3):
             runs.clear()

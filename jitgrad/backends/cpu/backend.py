@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterator, Mapping
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from jitgrad.backends.cpu.host_target import NativeTarget
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
 from jitgrad.compiler.lowering.kernel_ir import Kernel
+from jitgrad.core.fork import cached_property, importing
 
 
 @cache
@@ -32,7 +33,8 @@ def library_key() -> str:
 def native_names() -> Mapping[str, Any]:
     """Functions of kernel source besides `jitgrad.backends.llvm.intrinsics`: vector mathematics,
     and integer forms."""
-    from jitgrad.backends.llvm import kernel_frontend, vector_functions
+    with importing:
+        from jitgrad.backends.llvm import kernel_frontend, vector_functions
 
     integers = {name: kernel_frontend.written(function) for name, function in INTEGER_FUNCTIONS.items()}
     return {**vector_functions.VECTOR_FUNCTIONS, **integers, "INF": math.inf, "NAN": math.nan}
@@ -49,7 +51,8 @@ class _Names(Mapping[str, Any]):
     def _all(self) -> Mapping[str, Any]:
         if not self._functions:
             return native_names()
-        from jitgrad.backends.llvm.numba_function import numba_function
+        with importing:
+            from jitgrad.backends.llvm.numba_function import numba_function
 
         return {**native_names(), **{name: numba_function(function) for name, function in self._functions.items()}}
 

@@ -34,16 +34,16 @@ are called.
 from __future__ import annotations
 
 import platform
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from jitgrad.backends.llvm import disk_cache as disk
 from jitgrad.core.errors import BackendError
+from jitgrad.core.fork import cached_property, fork_safe_lock, importing
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +70,15 @@ class CodeObject:
         self.from_disk = from_disk
         self._symbol = symbol
         self._build = build
-        self._lock = threading.Lock()
+        self._lock = fork_safe_lock()
         self._loaded: tuple[Built, Any, int] | None = None
 
     def _load(self) -> tuple[Built, Any, int]:
         """The object code, the engine that owns its memory, and its address; loaded once."""
         with self._lock:
             if self._loaded is None:
-                from jitgrad.backends.llvm import target
+                with importing:
+                    from jitgrad.backends.llvm import target
 
                 built = self._build()
                 self._loaded = built, *target.load_code(built.object_code, self._symbol)
@@ -101,7 +102,8 @@ class CodeObject:
     @cached_property
     def asm(self) -> str:
         """Assembly text; compiled anew when the kernel came from disk."""
-        from jitgrad.backends.llvm import target
+        with importing:
+            from jitgrad.backends.llvm import target
 
         return target.assembly(self._load()[0].module())
 
@@ -120,7 +122,8 @@ COUNTERS = CompileCounters()
 @cache
 def fingerprint() -> str:
     """A digest of everything besides the source that machine code depends on."""
-    from jitgrad.backends.llvm import target
+    with importing:
+        from jitgrad.backends.llvm import target
 
     texts = [path.read_text() for path in sorted(Path(__file__).parent.glob("*.py"))]
     versions = [version(name) for name in ("llvmlite", "numpy")]
@@ -155,7 +158,8 @@ def compile_entry(
     """
 
     def lower() -> tuple[str, list[str]]:
-        from jitgrad.backends.llvm import kernel_frontend
+        with importing:
+            from jitgrad.backends.llvm import kernel_frontend
 
         return kernel_frontend.source_to_llvm(source, entry, params, namespace, kernel_vector_bits(), small)
 
@@ -178,7 +182,8 @@ def compile_control_code(source: str, entry: str, library: str, *, wait: bool = 
     """
 
     def lower() -> tuple[str, list[str]]:
-        from jitgrad.backends.llvm import atomics, int_dialect, tiles
+        with importing:
+            from jitgrad.backends.llvm import atomics, int_dialect, tiles
 
         functions = atomics.ATOMICS if library == "thread_pool" else tiles.functions(library)
         return int_dialect.translate(source, entry, functions), []
@@ -198,14 +203,16 @@ def compile_ir(text: str, entry: str, *, key: str | None) -> CodeObject:
 
 def kernel_vector_bits() -> int:
     """The preferred vector width of kernels in bits; 0 where it is LLVM's own choice."""
-    from jitgrad.backends.llvm import target
+    with importing:
+        from jitgrad.backends.llvm import target
 
     return target.vector_bits()
 
 
 def exports(names: Sequence[str]) -> bool:
     """Whether machine code may call C functions of these names."""
-    from jitgrad.backends.llvm import target
+    with importing:
+        from jitgrad.backends.llvm import target
 
     return target.resolvable(names)
 
@@ -214,7 +221,8 @@ def _cached_or_built(
     source: str, entry: str, identity: tuple[str, str] | None, lower: Callable[[], tuple[str, list[str]]], wait: bool
 ) -> CodeObject:
     """The stored machine code of ``source`` and ``identity``, else that of the IR of ``lower``."""
-    from jitgrad.backends.llvm import target
+    with importing:
+        from jitgrad.backends.llvm import target
 
     name = None if identity is None else target.digest(source, entry, *identity, fingerprint())
     stored = disk.load_entry(name) if name is not None else None
@@ -234,7 +242,8 @@ def _cached_or_built(
 
 def _checked(compiled: Any, source: str, entry: str, name: str | None) -> Built:
     """The compiler's result, checked, and stored under ``name``."""
-    from jitgrad.backends.llvm import target
+    with importing:
+        from jitgrad.backends.llvm import target
 
     if compiled.raises:
         raise BackendError(f"kernel {entry} can raise an exception, which compiled kernels cannot:\n{source}")

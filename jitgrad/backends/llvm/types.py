@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeAlias
 
 from llvmlite import ir
+
+from jitgrad.core.fork import cached_property
 
 _FLOATS = {32: ir.FloatType(), 64: ir.DoubleType()}
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache, cached_property
+from functools import cache
 from typing import NamedTuple
 
+from jitgrad.core.fork import cached_property
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.ops.movement import BROADCAST_TO, EXPAND_DIMS, SQUEEZE

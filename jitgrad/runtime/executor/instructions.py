@@ -6,7 +6,6 @@ A table is the same for all frames of a program and made once; a frame adds the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from jitgrad.backends.base import CompiledKernel
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
 from jitgrad.compiler.plan import KernelStep
+from jitgrad.core.fork import cached_property
 from jitgrad.runtime.executor import instruction_loop
 from jitgrad.runtime.executor.blas import find_blas
 from jitgrad.runtime.executor.gemm import Gemm, blas_instruction

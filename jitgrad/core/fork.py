@@ -1,0 +1,51 @@
+"""Locks that a forked child can take, whatever other threads of the parent were doing."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from threading import RLock
+from typing import Any, TypeVar
+from weakref import WeakSet
+
+T = TypeVar("T")
+
+_locks: WeakSet[Any] = WeakSet()
+
+# Held while a module is imported at its first use: a fork waits, because the child would inherit
+# the import lock of that module, which no thread would ever release.
+importing = RLock()
+
+
+def fork_safe_lock() -> Any:
+    """A reentrant lock that is free in a forked child if another thread holds it.
+
+    What it guards must be usable at any time: results that are complete before they are stored.
+    """
+    lock = RLock()
+    _locks.add(lock)
+    return lock
+
+
+class cached_property(functools.cached_property[T]):
+    """The standard one, whose lock (up to Python 3.11) a forked child can take."""
+
+    def __init__(self, function: Callable[[Any], T]) -> None:
+        super().__init__(function)
+        if (lock := getattr(self, "lock", None)) is not None:
+            _locks.add(lock)
+
+
+def _renew_in_child() -> None:
+    """Free the locks of threads that the child does not have; those of this thread stay held."""
+    for lock in tuple(_locks):
+        if not lock._is_owned():
+            lock._at_fork_reinit()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=importing.acquire, after_in_parent=importing.release, after_in_child=importing.release
+    )
+    os.register_at_fork(after_in_child=_renew_in_child)
