@@ -73,7 +73,7 @@ def directory() -> Path:
 def _problem(folder: Path) -> str:
     """Why ``folder`` (made if missing) must not be used: code in it would be run as the user."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make_private(folder)
         status = folder.lstat()
     except OSError as error:
         return f"{folder}: {error.strerror}"
@@ -84,7 +84,32 @@ def _problem(folder: Path) -> str:
             return f"{folder} belongs to another user"
         if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             return f"{folder} can be written by other users (chmod 700 makes it private)"
+        if (parent := _replaceable_parent(folder)) is not None:
+            return (
+                f"other users can write {parent}, and so replace the folder {folder} in it; "
+                f"'chmod go-w {parent}' prevents it, or set JITGRAD_CACHE_DIR to a folder of your own"
+            )
     return ""
+
+
+def _make_private(folder: Path) -> None:
+    """Make ``folder`` and its missing parents for the user alone, whatever the umask."""
+    missing = [folder, *folder.parents]
+    missing = missing[: next((k for k, path in enumerate(missing) if path.exists()), 0)]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
+def _replaceable_parent(folder: Path) -> Path | None:
+    """A folder above ``folder`` in which other users can rename entries; not one with a sticky bit.
+
+    Symbolic links count as well as what they lead to.
+    """
+    for parent in dict.fromkeys([*folder.absolute().parents, *folder.resolve().parents]):
+        mode = parent.stat().st_mode
+        if mode & (stat.S_IWGRP | stat.S_IWOTH) and not mode & stat.S_ISVTX:
+            return parent
+    return None
 
 
 def _usable() -> Path | None:

@@ -42,6 +42,49 @@ def test_folder_is_private(folder):
     assert path_of(folder).stat().st_mode & 0o077 == 0
 
 
+def test_folders_are_private_whatever_the_umask(folder):
+    before = os.umask(0)
+    try:
+        assert disk_cache.store_entry(KEY, ENTRY)
+    finally:
+        os.umask(before)
+
+    assert [path.stat().st_mode & 0o777 for path in (folder, folder.parent)] == [0o700, 0o700]
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o772])
+def test_a_folder_below_one_that_others_can_write_is_not_used(folder, mode):
+    disk_cache.store_entry(KEY, ENTRY)
+    shared = folder.parent
+    shared.chmod(mode)
+
+    with pytest.warns(CacheWarning, match=f"other users can write {shared}.*chmod go-w {shared}"):
+        assert disk_cache.load_entry(KEY) is None
+    with pytest.warns(CacheWarning, match="other users can write"):
+        assert not disk_cache.store_entry(KEY, ENTRY)
+    assert str(shared) in disk_cache.info().problem
+
+
+def test_a_shared_folder_with_a_sticky_bit_is_safe(folder):
+    folder.parent.mkdir()
+    folder.parent.chmod(0o1777)
+
+    assert disk_cache.store_entry(KEY, ENTRY)
+    assert disk_cache.load_entry(KEY) == ENTRY
+
+
+def test_a_link_from_a_folder_that_others_can_write_is_not_followed(folder, tmp_path, monkeypatch):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    (tmp_path / "cache").mkdir()
+    (shared / "link").symlink_to(tmp_path / "cache")
+    monkeypatch.setenv("JITGRAD_CACHE_DIR", str(shared / "link"))
+
+    with pytest.warns(CacheWarning, match=f"other users can write {shared}"):
+        assert not disk_cache.store_entry(KEY, ENTRY)
+
+
 def test_no_temporary_file_stays(folder):
     disk_cache.store_entry(KEY, ENTRY)
 
