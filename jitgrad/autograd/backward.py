@@ -12,10 +12,10 @@ import numpy as np
 
 from jitgrad.autograd.local_gradients import check_finite, fit, vjp_of
 from jitgrad.autograd.masks import Cotangent, settle, total
-from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled
+from jitgrad.core.context import adjoint_observer, anomaly_detection, current_interpreter, grad_enabled
 from jitgrad.core.errors import AutogradError, ShapeError
 from jitgrad.core.fork import fork_safe_lock
-from jitgrad.core.origin import at_origin
+from jitgrad.core.origin import Origin, at_origin
 from jitgrad.core.tape_node import Edge, Node, edge_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, astype
@@ -190,9 +190,11 @@ class _Sweep:
         self.retain_graph = retain_graph
         self.tracing = current_interpreter.get().tracing
         self.anomaly = anomaly_detection.get() and not self.tracing  # a trace has no values to check
+        self.observer = adjoint_observer.get()
+        self.origin = Origin()  # of the op that is differentiated now, in a trace
         self.heap: list[tuple[int, Node]] = []
         self.pending: dict[int, dict[int, Cotangent]] = {}
-        self.leaves: dict[int, tuple[Tensor, Cotangent]] = {}
+        self.leaves: dict[int, tuple[Tensor, Cotangent, Origin]] = {}
 
     def run(self, roots: Sequence[tuple[Edge, Tensor]]) -> Mapping[Key, Tensor | None]:
         for edge, seed in roots:
@@ -200,15 +202,19 @@ class _Sweep:
                 self.send(edge, seed)
         while self.heap:
             _, node = heapq.heappop(self.heap)
-            if self.tracing:
-                with at_origin(node.origin.of_gradient()):  # names the op that a backward op differentiates
+            if self.tracing or self.observer is not None:
+                self.origin = node.origin.of_gradient()
+                with at_origin(self.origin):  # names the op that a backward op differentiates
                     self.step(node)
             else:
                 self.step(node)
         while self.leaves:
-            leaf, arrived = self.leaves.pop(next(iter(self.leaves)))
-            g = settle(arrived)
+            leaf, arrived, origin = self.leaves.pop(next(iter(self.leaves)))
+            with at_origin(origin):
+                g = settle(arrived)
             del arrived  # `own` counts references
+            if self.observer is not None:
+                self.observer(leaf, -1, g)
             if (id(leaf), -1) not in self.quiet:
                 g = run_hooks(leaf._hooks, g)
             if self.keys is not None:
@@ -228,7 +234,7 @@ class _Sweep:
         assert edge is not None
         if isinstance(edge, Tensor):
             earlier = self.leaves.get(id(edge))
-            self.leaves[id(edge)] = (edge, g if earlier is None else total(earlier[1], g))
+            self.leaves[id(edge)] = (edge, g if earlier is None else total(earlier[1], g), self.origin)
             return
         node, index = edge
         arrived = self.pending.get(id(node))
@@ -259,6 +265,9 @@ class _Sweep:
 
     def observe(self, node: Node, arrived: dict[int, Cotangent]) -> None:
         """Run hooks on the gradients of ``node``'s results, and keep requested gradients."""
+        if self.observer is not None:
+            for index, cotangent in arrived.items():
+                self.observer(node, index, settle(cotangent))
         for index, hooks in (node.hooks or {}).items():
             if index in arrived and (id(node), index) not in self.quiet:
                 g = settle(arrived[index])

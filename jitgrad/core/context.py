@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar, Token
 from typing import Any, Protocol
 
@@ -59,3 +59,5 @@ current_interpreter = CurrentInterpreter()
 grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
 open_tapes: ContextVar[tuple[Any, ...]] = ContextVar("open_tapes", default=())
 anomaly_detection: ContextVar[bool] = ContextVar("anomaly_detection", default=False)
+# Told of every whole adjoint in a backward pass: (node, which result, adjoint), or (leaf, -1, adjoint).
+adjoint_observer: ContextVar[Callable[[Any, int, Any], None] | None] = ContextVar("adjoint_observer", default=None)

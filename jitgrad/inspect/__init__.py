@@ -9,11 +9,12 @@ from jitgrad.core.ir import Graph
 from jitgrad.inspect.compare import Comparison, compare
 from jitgrad.inspect.explain import Explanation, explain
 from jitgrad.inspect.kernels import KernelView, kernel_views
+from jitgrad.inspect.replay import Replay, replay
 from jitgrad.inspect.stages import stage as stage_named
 from jitgrad.inspect.timing import backward_inputs, program_inputs, step_seconds
 from jitgrad.jit.decorator import JitFunction
 
-__all__ = ["Comparison", "Explanation", "KernelView", "compare"]
+__all__ = ["Comparison", "Explanation", "KernelView", "Replay", "compare"]
 
 
 def _explain(self: JitFunction, *args: Any, measure: bool = False, **kwargs: Any) -> Explanation:
@@ -60,3 +61,4 @@ JitFunction.explain = _explain  # type: ignore[attr-defined]
 JitFunction.kernels = _kernels  # type: ignore[attr-defined]
 JitFunction.graph = _graph  # type: ignore[attr-defined]
 JitFunction.report = _report  # type: ignore[attr-defined]
+JitFunction.replay = replay  # type: ignore[attr-defined]
