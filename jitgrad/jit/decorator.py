@@ -218,29 +218,35 @@ class JitFunction:
             check_call(executable, call.leaves)
         if self._check_mode() == "off":
             return executable.run(call.leaves)
-        result, agrees = self._checked(executable, call, args, kwargs)
-        if not agrees:
+        result, wrong = self._checked(executable, call, args, kwargs)
+        if wrong:
+            without = executable.with_unfused(count=self._count, unfused=frozenset(wrong))
+            self._programs.replace(call.key, executable, without)
+        elif wrong is None:
             self._programs.remove(call.key, executable)
             if call.runtime_ints:
                 self._ints.keep_static(call, call.runtime_ints)
             else:
                 self._eager_keys.add(call.key)
-            self._info.fallbacks += 1
+        self._info.fallbacks += wrong is None or len(wrong) > 0
         return result
 
     def _checked(
         self, executable: Executable, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Any, bool]:
-        """(the eager result, whether ``executable`` agrees with it); an error leaves the state unchanged."""
+    ) -> tuple[Any, Collection[int] | None]:
+        """(the eager result, which kernels of ``executable`` are wrong; None: it must not be used).
+
+        An error leaves the state unchanged.
+        """
         before = Snapshot([e.target.resolve(call.leaves) for e in executable.traced.effects])
         try:
             with disable_jit():  # the reference calls other @jit functions eagerly, too
-                result, agrees = check_first_call(executable, self.eager, args, kwargs, call.leaves)
+                result, wrong = check_first_call(executable, self.eager, args, kwargs, call.leaves)
         except BaseException:
             before.restore()
             raise
         executable.invalidate_donated(call.leaves)
-        return result, agrees
+        return result, wrong
 
     def executable_for(self, call: Call) -> Executable:
         """The executable for ``call``: traced and compiled now if there is no valid one yet."""

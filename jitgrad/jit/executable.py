@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ class Executable:
         overwritten: positions of the program's inputs whose memory it writes.
         donated: positions of the arguments that a call invalidates.
         donated_used: positions of the inputs that are donated and overwritten.
+        with_unfused: the same executable, but for kernels, given by number, whose ops run one by one.
         without_fast_call: whether calls must take the general path.
     """
 
@@ -49,14 +51,17 @@ class Executable:
         count: Callable[[Program], None],
         watch: Watcher = ignore,
         donated: Sequence[int] = (),
+        unfused: Collection[int] = (),
     ) -> None:
-        """Compile the program of ``traced``; ``count`` is told of it."""
+        """Compile the program of ``traced``; ``count`` is told of it. The ops of the kernels with numbers
+        ``unfused`` run one by one."""
+        self.with_unfused = partial(Executable, function, traced, target, donated=donated)
         self.traced = traced
         self.target = target
         self.without_fast_call = False
         self.donated = self._donated(donated)
-        self.op = ProgramOp(traced.graph, traced.wants_grad, traced.differentiable, target, count, traced.written)
-        self.program = self.op.forward if traced.differentiable else self._compile(count, watch)
+        self.op = ProgramOp(traced.graph, traced.wants_grad, traced.differentiable, target, count, traced.written, unfused)
+        self.program = self.op.forward if traced.differentiable else self._compile(count, watch, unfused)
         plan = self.program.plan
         written = {p.location.buffer for p in plan.outputs if p.location is not None}
         self.overwritten = tuple(k for k, buffer in enumerate(plan.inputs) if buffer in written)
@@ -77,13 +82,13 @@ class Executable:
         returned = {s.key for s in sources if s.kind is SourceKind.ARGUMENT}
         return tuple(k for k in positions if k not in returned)
 
-    def _compile(self, count: Callable[[Program], None], watch: Watcher) -> Program:
+    def _compile(self, count: Callable[[Program], None], watch: Watcher, unfused: Collection[int]) -> Program:
         graph = self.traced.graph
         state = self._state_outputs()
         changed = set(state.values())
         donated = [graph.inputs[k] for k in self.traced.positions_of(self.donated)]
         free = [v for v in donated if v not in changed]
-        program = compile_graph(graph, self.target, {**self._outputs_over(free), **state}, free, watch)
+        program = compile_graph(graph, self.target, {**self._outputs_over(free), **state}, free, watch, unfused)
         count(program)
         return program
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
 import optree
 
-from jitgrad.core.errors import MismatchWarning
 from jitgrad.core.tensor import Tensor
 from jitgrad.jit.executable import Executable
-from jitgrad.jit.repro import write_repro
+from jitgrad.jit.isolate import find_wrong_kernels
+from jitgrad.jit.mismatch_report import warn_of_mismatch
 from jitgrad.jit.rounding_judge import Mismatch, find_mismatches
 from jitgrad.jit.trace_call import EffectKind
 
@@ -25,8 +22,11 @@ def check_first_call(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     leaves: Sequence[Any],
-) -> tuple[Any, bool]:
-    """(the eager result, whether the program agrees). Only the eager run changes outside state."""
+) -> tuple[Any, Collection[int] | None]:
+    """(the eager result, the numbers of the kernels to do without: none if the program agrees).
+
+    None instead of numbers: the program must not be used. Only the eager run changes outside state.
+    """
     operands = executable.operands_before(leaves)
     if executable.traced.effects:  # a program that fails must do so before eager changes the state
         fused = executable.outputs(operands)
@@ -35,11 +35,24 @@ def check_first_call(
         result = eager(*args, **kwargs)
         fused = executable.outputs(operands)
     expected = named_outputs(executable, result, leaves)
-    pairs = {k: (name, np.asarray(fused[k]), value) for k, (name, value) in expected.items()}
-    mismatches = find_mismatches(executable.traced.graph, [_data(x) for x in operands], pairs)
-    if mismatches:
-        _report(executable, operands, mismatches)
-    return result, not mismatches
+    inputs = [_data(x) for x in operands]
+
+    def mismatches_of(outputs: Sequence[Any]) -> list[Mismatch]:
+        pairs = {k: (name, np.asarray(outputs[k]), value) for k, (name, value) in expected.items()}
+        return find_mismatches(executable.traced.graph, inputs, pairs)
+
+    mismatches = mismatches_of(fused)
+    if not mismatches:
+        return result, ()
+
+
+    def is_right(other: Executable) -> bool:  # looks only where the program was wrong
+        outputs = other.outputs(operands)
+        return not any(m.remains(np.asarray(outputs[m.output]), expected[m.output][1]) for m in mismatches)
+
+    wrong = find_wrong_kernels(executable, is_right)
+    warn_of_mismatch(executable, [np.asarray(x) for x in inputs], mismatches, wrong)
+    return result, wrong
 
 
 def _data(x: Any) -> Any:
@@ -63,19 +76,3 @@ def named_outputs(executable: Executable, result: Any, leaves: Sequence[Any]) ->
             name, value = f"new value of {traced.describe(effect.target)}", target
         named[effect.output] = (name, np.asarray(_data(value)).copy())
     return named
-
-
-def _report(executable: Executable, operands: Sequence[Any], mismatches: Sequence[Mismatch]) -> None:
-    """Warn, name the ops of each kernel, and write a script that reproduces the difference."""
-    handle, path = tempfile.mkstemp(prefix=f"jitgrad_repro_{executable.traced.graph.name}_", suffix=".py")
-    os.close(handle)
-    write_repro(path, executable.program, [np.asarray(_data(x)) for x in operands])
-    groups = "; ".join(" ".join(k.kernel.ops) for k in executable.program.kernels)
-    listed = "\n  ".join(map(str, mismatches))
-    warnings.warn(
-        f"the fused program of {executable.traced.graph.name!r} disagrees with eager and is not used:\n  {listed}\n"
-        f"kernels: {groups}\nA script that shows it alone: {path}",
-        MismatchWarning,
-        stacklevel=4,
-    )
-

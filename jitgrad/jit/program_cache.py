@@ -70,6 +70,11 @@ class ProgramCache:
     def remove(self, key: Any, executable: Executable) -> None:
         self._executables[key].remove(executable)
 
+    def replace(self, key: Any, executable: Executable, other: Executable) -> None:
+        """Use ``other`` in place of ``executable``."""
+        found = self._executables[key]
+        found[found.index(executable)] = other
+
     def clear(self) -> None:
         self._executables.clear()
         self._used.clear()

@@ -31,7 +31,17 @@ class Look:
     estimate: bool
 
 
-LOOKS = (Look(4, True), Look(24, True), Look(24, False))  # each at what those before it do not explain
+LOOKS = (Look(4, True), Look(24, True), Look(8, False))  # each at what those before it do not explain
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Elements of one result that rounding does not explain: positions, how far rounding takes
+    each, and the values of the recorded program, run op by op."""
+
+    positions: np.ndarray[Any, Any]
+    budgets: np.ndarray[Any, Any] | None = None
+    recorded: np.ndarray[Any, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +55,14 @@ class Mismatch:
     output: int = -1
     element: tuple[int, ...] = ()
     recorded_wrong: bool = False  # the recorded program, run op by op, is not what eager is
+    doubt: Doubt | None = None
+
+    def remains(self, ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any]) -> bool:
+        """Whether ``ours`` is as wrong at the same elements."""
+        if self.doubt is None:
+            return bool(ours.shape != eager.shape or ours.dtype != eager.dtype)
+        x, y = ours.reshape(-1)[self.doubt.positions], eager.reshape(-1)[self.doubt.positions]
+        return bool(np.any(~(distance(x, y) <= self.doubt.budgets)))
 
     def __str__(self) -> str:
         at = f" at {list(self.element)}" if self.element else ""
@@ -68,9 +86,10 @@ def find_mismatches(graph: Graph, inputs: Sequence[Any], pairs: Mapping[int, Fus
             mismatches.append(Mismatch(what, np.inf, 0.0, k))
         elif (found := find_suspects(ours, eager)).size:
             doubts[k] = Doubt(found)
+    estimated = True
     for look in LOOKS:
-        if doubts:
-            doubts = _examine(graph, inputs, pairs, doubts, look)
+        if doubts and (look.estimate or estimated):
+            doubts, estimated = _examine(graph, inputs, pairs, doubts, look)
     return [*mismatches, *(_mismatch(k, pairs[k], doubt) for k, doubt in doubts.items())]
 
 
@@ -86,10 +105,10 @@ def find_suspects(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any]) -> np
         return positions
     with np.errstate(all="ignore"):
         x, y = a[positions].astype(np.float64), b[positions].astype(np.float64)
-        distance = np.nan_to_num(np.abs(x - y), nan=np.inf)
-        relative = distance / np.abs(y)
+        absolute = np.nan_to_num(np.abs(x - y), nan=np.inf)
+        relative = absolute / np.abs(y)
     share = SUSPECTS // 3
-    chosen = [np.argpartition(-d, share)[:share] for d in (distance, relative)]
+    chosen = [np.argpartition(-d, share)[:share] for d in (absolute, relative)]
     chosen.append(np.random.default_rng(0).integers(positions.size, size=share))
     return np.unique(positions[np.concatenate(chosen)])
 
@@ -113,40 +132,44 @@ def _close(eager: np.ndarray[Any, Any]) -> Any:
 # --- disturbed runs --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """Elements of one result that rounding does not explain: positions, how far rounding takes
-    each, and the values of the recorded program, run op by op."""
-
-    positions: np.ndarray[Any, Any]
-    budgets: np.ndarray[Any, Any] | None = None
-    recorded: np.ndarray[Any, Any] | None = None
-
-
-def _examine(
-    graph: Graph, inputs: Sequence[Any], pairs: Mapping[int, FusedAndEager], doubts: Mapping[int, Doubt], look: Look
-) -> dict[int, Doubt]:
-    """The part of ``doubts`` that disturbed runs do not explain."""
-    run = GraphRun(sample(graph, {k: doubt.positions for k, doubt in doubts.items()}, estimate=look.estimate), inputs)
+def measure(
+    graph: Graph, inputs: Sequence[Any], positions: Mapping[int, np.ndarray[Any, Any]], look: Look
+) -> tuple[list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]], bool]:
+    """For each output of ``graph`` in ``positions``: its elements there in a run op by op, and how far
+    rounding takes them; and whether these are estimates."""
+    sampled, estimated = sample(graph, positions, estimate=look.estimate)
+    run = GraphRun(sampled, inputs)
     base = run(None)
     moves = [np.zeros(x.shape) for x in base]  # root of the sum of squares over all runs
     for seed in range(look.runs):
         moved = run(Disturbance(seed, measure_drift=not look.estimate))
         for move, x, at_rest in zip(moves, moved, base, strict=True):
-            np.hypot(move, _distance(x, at_rest), out=move)
+            np.hypot(move, distance(x, at_rest), out=move)
+    shapes = [p.shape for p in positions.values()]
+    factor = TOLERATED / np.sqrt(look.runs)
+    return [
+        (np.broadcast_to(x.reshape(-1), shape), np.broadcast_to(factor * move.reshape(-1), shape))
+        for x, move, shape in zip(base, moves, shapes, strict=True)
+    ], estimated
+
+
+def _examine(
+    graph: Graph, inputs: Sequence[Any], pairs: Mapping[int, FusedAndEager], doubts: Mapping[int, Doubt], look: Look
+) -> tuple[dict[int, Doubt], bool]:
+    """The part of ``doubts`` that disturbed runs do not explain, and whether these were estimates."""
     remaining = {}
-    for (k, doubt), move, at_rest in zip(doubts.items(), moves, base, strict=True):
+    measured, estimated = measure(graph, inputs, {k: doubt.positions for k, doubt in doubts.items()}, look)
+    for (k, doubt), (recorded, moves) in zip(doubts.items(), measured, strict=True):
         _, ours, eager = pairs[k]
         x, y = ours.reshape(-1)[doubt.positions], eager.reshape(-1)[doubt.positions]
-        budgets = np.broadcast_to(TOLERATED / np.sqrt(look.runs) * move.reshape(-1) + _last_rounding(y), y.shape)
-        beyond = ~(_distance(x, y) <= budgets)
+        budgets = moves + last_rounding(y)
+        beyond = ~(distance(x, y) <= budgets)
         if beyond.any():
-            recorded = np.broadcast_to(at_rest.reshape(-1), y.shape)
             remaining[k] = Doubt(doubt.positions[beyond], budgets[beyond], recorded[beyond])
-    return remaining
+    return remaining, estimated
 
 
-def _last_rounding(eager: np.ndarray[Any, Any]) -> Any:
+def last_rounding(eager: np.ndarray[Any, Any]) -> Any:
     """The distance of results that are close in any case."""
     if eager.dtype.kind != "f":
         return 0.0
@@ -154,7 +177,7 @@ def _last_rounding(eager: np.ndarray[Any, Any]) -> Any:
     return size * float(_close(eager)) + AMPLITUDE * float(np.finfo(eager.dtype).smallest_subnormal)
 
 
-def _distance(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def distance(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """|a - b|: 0 where both are NaN or the same infinity, infinite where only one is."""
     with np.errstate(all="ignore"):
         x, y = a.astype(np.float64), b.astype(np.float64)
@@ -169,8 +192,8 @@ def _mismatch(k: int, pair: FusedAndEager, doubt: Doubt) -> Mismatch:
     name, ours, eager = pair
     assert doubt.budgets is not None and doubt.recorded is not None
     x, y = ours.reshape(-1)[doubt.positions], eager.reshape(-1)[doubt.positions]
-    distance = _distance(x, y)
-    worst = int(np.argmax(distance - doubt.budgets))
+    apart = distance(x, y)
+    worst = int(np.argmax(apart - doubt.budgets))
     element = tuple(map(int, np.unravel_index(doubt.positions[worst], eager.shape)))
-    strays = bool(np.any(_distance(doubt.recorded, y) > doubt.budgets))
-    return Mismatch(name, float(distance[worst]), float(doubt.budgets[worst]), k, element, strays)
+    strays = bool(np.any(distance(doubt.recorded, y) > doubt.budgets))
+    return Mismatch(name, float(apart[worst]), float(doubt.budgets[worst]), k, element, strays, doubt)

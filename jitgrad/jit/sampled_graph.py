@@ -17,6 +17,7 @@ from jitgrad.core.aval import Aval, Shape
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.ops.arithmetic import MULTIPLY
+from jitgrad.ops.movement import SUM
 
 Positions = np.ndarray[Any, Any] | None  # of elements in row-major order; None: all
 
@@ -33,12 +34,13 @@ PICK: OpDef = define(
 )
 
 
-def sample(graph: Graph, wanted: Mapping[int, np.ndarray[Any, Any]], *, estimate: bool) -> Graph:
-    """A graph whose outputs are the elements at ``wanted[k]`` of output ``k``, in order.
+def sample(graph: Graph, wanted: Mapping[int, np.ndarray[Any, Any]], *, estimate: bool) -> tuple[Graph, bool]:
+    """(a graph whose outputs are the elements at ``wanted[k]`` of output ``k``, in order; whether it estimates sums).
 
     ``estimate``: whether long reductions may read a part of their terms.
     """
-    return _Sampler(graph, estimate).run(wanted)
+    sampler = _Sampler(graph, estimate)
+    return sampler.run(wanted), sampler.estimated
 
 
 @lru_cache(maxsize=64)
@@ -72,6 +74,7 @@ class _Sampler:
     def __init__(self, graph: Graph, estimate: bool) -> None:
         self.graph = graph
         self.estimate = estimate
+        self.estimated = False
         self.wanted: dict[Value, Positions] = {}
         self.reads: dict[TraceNode, list[Positions]] = {}
         self.scales: dict[TraceNode, float] = {}
@@ -128,6 +131,8 @@ class _Sampler:
             return self.terms(node, positions)
         if positions is None and node.op.kind is Kind.MOVEMENT and aval.size <= WHOLE_BELOW < node.ins[0].aval.size:
             positions = np.arange(aval.size).reshape(aval.shape)  # few elements of many
+        if node.op.contraction:
+            return self.factors(node, positions) or everything
         if positions is None:
             return everything
         if node.op.kind is Kind.ELEMENTWISE:
@@ -145,20 +150,48 @@ class _Sampler:
             return [None]
         rows: np.ndarray[Any, Any] = np.arange(out.size) if positions is None else positions
         count = x.size // out.size
-        chosen = np.arange(count)
-        if rows.size * count > MANY_TERMS:
-            monoid = node.op.monoid
-            if not self.estimate or monoid is None or out.dtype.kind != "f" or monoid.name == "prod":
-                return [None]
-            chosen = _part_of(count, max(_FEWEST_TERMS, MANY_TERMS // (4 * rows.size)))
-            if monoid.name == "sum":
-                self.scales[node] = count / chosen.size
-        elif positions is None and 2 * rows.size * count > x.size and x.size <= WHOLE_BELOW:
+        chosen = self.chosen_terms(node, rows.size, count)
+        if chosen is None:
+            return [None]
+        if positions is None and x.size <= WHOLE_BELOW:
             return [None]
         kept = iter(np.unravel_index(rows[:, None], out.shape) if out.shape else ())
         reduced = iter(np.unravel_index(chosen[None, :], tuple(x.shape[k] for k in range(x.ndim) if k in axes)))
         index = [next(reduced) if k in axes else next(kept) for k in range(x.ndim)]
         return [np.broadcast_to(_ravel(index, x.shape), (rows.size, chosen.size))]
+
+    def chosen_terms(self, node: TraceNode, rows: int, count: int) -> np.ndarray[Any, Any] | None:
+        """Which of ``count`` terms each of ``rows`` sums of ``node`` reads; None: too many to be picked."""
+        if rows * count <= MANY_TERMS:
+            return np.arange(count)
+        monoid = node.op.monoid
+        is_product = monoid is not None and monoid.name == "prod"
+        if not self.estimate or node.out.aval.dtype.kind != "f" or is_product:
+            return None
+        chosen = _part_of(count, max(_FEWEST_TERMS, MANY_TERMS // (4 * rows)))
+        self.estimated = True
+        if node.op.contraction or (monoid is not None and monoid.name == "sum"):
+            self.scales[node] = count / chosen.size
+        return chosen
+
+    def factors(self, node: TraceNode, positions: Positions) -> list[Positions] | None:
+        """The positions of the factors of each term of the wanted sums of a matrix product, one row for
+        each sum; None: all of both matrices."""
+        (x, y), out = [atom.aval for atom in node.ins], node.out.aval
+        whole = positions is None and (out.size > WHOLE_BELOW or max(x.size, y.size) <= WHOLE_BELOW)
+        if whole or x.dtype != y.dtype or out.dtype.itemsize < 4 or not out.size or not x.size:
+            return None
+        wanted: np.ndarray[Any, Any] = np.arange(out.size) if positions is None else positions
+        chosen = self.chosen_terms(node, wanted.size, x.shape[-1])
+        if chosen is None:
+            return None
+        index = [*np.unravel_index(wanted[:, None], out.shape)] if out.shape else []
+        column = [index.pop()] if y.ndim > 1 else []
+        row = [index.pop()] if x.ndim > 1 else []
+        terms = chosen[None, :]
+        found = [(*_batch(index, x.shape[:-2]), *row, terms), (*_batch(index, y.shape[:-2]), terms, *column)]
+        shape = (wanted.size, chosen.size)
+        return [np.broadcast_to(_ravel(i, a.shape), shape) for i, a in zip(found, (x, y), strict=True)]
 
     # --- the smaller graph ---------------------------------------------------------------------------
 
@@ -188,7 +221,8 @@ class _Sampler:
 
     def rebuild(self, node: TraceNode) -> None:
         ins = tuple([self.read(a, p) for a, p in zip(node.ins, self.reads[node], strict=True)])
-        if node.op.kind is Kind.REDUCE and self.reads[node][0] is not None:
+        summed = node.op.contraction or node.op.kind is Kind.REDUCE
+        if summed and self.reads[node][0] is not None:
             self.rebuild_reduction(node, ins)
         elif node.op.kind is Kind.ELEMENTWISE:
             if self.wanted[node.out] is not None:  # its elements are in one axis
@@ -205,12 +239,21 @@ class _Sampler:
             self.small[node.out] = self.add(PICK, (whole,), node.out.aval, positions=self.wanted[node.out])
 
     def rebuild_reduction(self, node: TraceNode, ins: tuple[Atom, ...]) -> None:
-        result = self.add(node.op, ins, node.out.aval, axis=(1,))
+        op = node.op
+        if op.contraction:
+            op, ins = SUM, (self.add(MULTIPLY, ins, node.out.aval),)
+        result = self.add(op, ins, node.out.aval, axis=(1,))
         if node in self.scales:
             result = self.add(MULTIPLY, (result, Literal(self.scales[node])), node.out.aval)
         if self.wanted[node.out] is None:
             result = self.add(PICK, (result,), node.out.aval, positions=np.arange(result.aval.size).reshape(node.out.aval.shape))
         self.small[node.out] = result
+
+
+def _batch(index: Sequence[np.ndarray[Any, Any]], shape: Shape) -> list[np.ndarray[Any, Any]]:
+    """The batch index of a factor with the batch axes ``shape``, which may be broadcast."""
+    own = index[len(index) - len(shape) :]
+    return [np.zeros_like(i) if n == 1 else i for i, n in zip(own, shape, strict=True)]
 
 
 def _moved_positions(node: TraceNode, positions: np.ndarray[Any, Any]) -> Positions:

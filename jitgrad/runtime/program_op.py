@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from jitgrad.backends.base import Target
+from jitgrad.compiler.compiler_ops import FUSED, UNFUSED
 from jitgrad.compiler.differentiate import Joint, Split, differentiate, split_joint
 from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.lowering.kernel_reuse import GroupStructures, lower_groups
@@ -36,19 +38,31 @@ def compile_graph(
     donated: Mapping[int, Value] | None = None,
     free: Sequence[Value] = (),
     watch: Watcher = ignore,
+    unfused: Collection[int] = (),
 ) -> Program:
     """Run the passes over ``graph``, place its values, lower its groups, plan its memory and compile its kernels.
 
     ``donated`` maps positions of outputs to inputs whose memory they should take; others may take
-    inputs ``free``.
+    inputs ``free``. The kernels with numbers ``unfused``, in the order of the program, are not compiled:
+    their ops run one by one.
     """
     target.expect(graph)
-    fused = run_passes(graph, target.passes, watch, target.tuning)
+    fused = _without_kernels(run_passes(graph, target.passes, watch, target.tuning), unfused)
     wanted = {fused.outputs[k]: value for k, value in (donated or {}).items()}
     structures = GroupStructures()
     placement = place_values(fused, wanted, free, structures)
     lowered = lower_groups(placement.groups, structures, target.schedule)
     return Program(make_plan(placement, lowered), target)
+
+
+def _without_kernels(graph: Graph, unfused: Collection[int]) -> Graph:
+    if not unfused:
+        return graph
+    numbers = itertools.count()
+    nodes = [
+        replace(node, op=UNFUSED) if node.op is FUSED and next(numbers) in unfused else node for node in graph.nodes
+    ]
+    return replace(graph, nodes=tuple(nodes))
 
 
 def contiguous(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -64,6 +78,7 @@ class ProgramOp:
         seeded: positions of the outputs that gradients come from.
         changed: positions of the inputs that the caller overwrites after the call, such as the
             state of a generator: backward gets copies of their old data.
+        unfused: numbers of the kernels of the forward program whose ops run one by one.
     """
 
     def __init__(
@@ -74,8 +89,10 @@ class ProgramOp:
         target: Target,
         count: Callable[[Program], None],
         changed: Sequence[int] = (),
+        unfused: Collection[int] = (),
     ) -> None:
         self.graph = graph
+        self.unfused = unfused
         self.changed = tuple(changed)
         self.wrt = tuple(wrt)
         self.seeded = tuple(seeded)
@@ -109,15 +126,15 @@ class ProgramOp:
     @cached_property
     def forward(self) -> Program:
         """inputs -> outputs + what backward saves."""
-        return self._compile(self.split.forward)
+        return self._compile(self.split.forward, self.unfused)
 
     @cached_property
     def backward(self) -> Program:
         """used inputs + saved + seeds -> gradients."""
         return self._compile(self.split.backward)
 
-    def _compile(self, graph: Graph) -> Program:
-        program = compile_graph(graph, self.target)
+    def _compile(self, graph: Graph, unfused: Collection[int] = ()) -> Program:
+        program = compile_graph(graph, self.target, unfused=unfused)
         self.count(program)
         return program
 
