@@ -211,7 +211,9 @@ def render(node: TraceNode, args: Sequence[Arg]) -> str:
     for name, (value, found), wanted in zip(op.operands, args, dtypes, strict=True):
         texts[name] = cast(value, found, wanted) if isinstance(value, str) else given(value, wanted, name)
     if op.function is not None:
-        return cast(f"{function_name(op)}({', '.join(texts.values())})", computed, out)
+        # numba makes a float64 of a float32 and a number that the function writes
+        result = f"to_{dtype_name(computed)}({function_name(op)}({', '.join(texts.values())}))"
+        return cast(result, computed, out)
     wide, inner = tuple(map(compute_dtype, dtypes)), compute_dtype(computed)
     for name, value in attrs.items():
         if isinstance(value, (bool, int, float)):

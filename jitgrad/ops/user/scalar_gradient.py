@@ -102,7 +102,7 @@ def derivative(what: str, tree: ast.expr, name: str, g: str) -> ast.expr:
     """
     token = current_interpreter.set(interpreter := SymbolicInterpreter(what))
     try:
-        tangent = _Differentiator(what, interpreter, name, g).of(tree)
+        tangent = ScalarDifferentiator(what, interpreter, {name: ast.Name(g)}).of(tree)
     finally:
         current_interpreter.reset(token)
     result = _ZERO if tangent is None else tangent
@@ -110,14 +110,16 @@ def derivative(what: str, tree: ast.expr, name: str, g: str) -> ast.expr:
     return ast.fix_missing_locations(result)
 
 
-class _Differentiator:
-    """Forward mode: an elementwise vjp is its own transpose, so it maps tangents to tangents."""
+class ScalarDifferentiator:
+    """Forward mode: an elementwise vjp is its own transpose, so it maps tangents to tangents.
 
-    def __init__(self, what: str, interpreter: SymbolicInterpreter, name: str, g: str) -> None:
+    ``tangents`` are those of the names that are not constant.
+    """
+
+    def __init__(self, what: str, interpreter: SymbolicInterpreter, tangents: Mapping[str, ast.expr]) -> None:
         self.what = what
         self.interpreter = interpreter
-        self.name = name
-        self.g = g
+        self.tangents = tangents
 
     def of(self, tree: ast.expr) -> ast.expr | None:
         """The tangent of ``tree``; None where it is zero."""
@@ -125,7 +127,7 @@ class _Differentiator:
             return None
         match tree:
             case ast.Name(id=name):
-                return ast.Name(self.g) if name == self.name else None
+                return self.tangents.get(name)
             case ast.Constant():
                 return None
             case ast.IfExp(test=test, body=body, orelse=orelse):

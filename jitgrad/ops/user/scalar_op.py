@@ -13,9 +13,11 @@ import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, float_dtype
 from jitgrad.core.dispatch import apply_op
-from jitgrad.core.errors import ArgumentError, AutogradError, OpDefinitionError
+from jitgrad.core.errors import ArgumentError, OpDefinitionError
 from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import multiply
+from jitgrad.ops.user.loop_gradient import LoopFunction
 from jitgrad.ops.user.scalar_gradient import derivative
 from jitgrad.ops.user.scalar_numpy import numpy_expression
 from jitgrad.ops.user.scalar_source import NotAnExpression, body_of, canonical, is_boolean
@@ -58,8 +60,9 @@ def elementwise(definition: Any = None, *, scalar: str | None = None, vjp: Calla
         leaky = jg.elementwise("leaky(x, *, slope)", scalar="x if x > 0 else slope * x")
 
     The function may have local variables and branches; then it is one expression, whose derivative (of every order) is
-    derived if ``vjp`` is omitted. With loops, backward needs ``vjp``. Both branches are computed and one is selected,
-    so the other one raises nothing (log of 0). Integers are computed as floats.
+    derived if ``vjp`` is omitted. Both branches are computed and one is selected, so the other one raises nothing (log
+    of 0). Functions with ``while`` and ``for`` over a range run per element; their derivatives (of every order) carry
+    tangents through the loop. Integers are computed as floats.
 
     Args:
         vjp: ``vjp(g, out, *operands, **attrs)`` on Tensors, one gradient or None per operand.
@@ -114,7 +117,7 @@ def _from_function(function: Callable[..., Any], vjp: Callable[..., Any] | None)
     try:
         op = _expression_op(name, body_of(function), parameters, vjp)
     except NotAnExpression:
-        op = _function_op(name, function, parameters, vjp)
+        op = _function_op(name, function, parameters, vjp, lambda: LoopFunction.read(function, name))
     return UserOp(op, signature, function.__doc__)
 
 
@@ -185,19 +188,26 @@ class _PerElement:
 
 
 def _function_op(
-    name: str, function: Callable[..., Any], parameters: Sequence[inspect.Parameter], vjp: Callable[..., Any] | None
+    name: str,
+    function: Callable[..., Any],
+    parameters: Sequence[inspect.Parameter],
+    vjp: Callable[..., Any] | None,
+    read: Callable[[], LoopFunction],
 ) -> OpDef:
+    """The op that calls ``function`` for each element; its gradient is derived from the statements that ``read`` gives."""
     operands, attrs = _split(parameters)
     if attrs or not operands:
         raise OpDefinitionError(
             f"elementwise({name}): a function with loops takes its numbers {attrs} as ordinary parameters, not after *"
         )
 
-    def missing_vjp(_g: Any, _out: Any, *_operands: Any) -> Any:
-        raise AutogradError(
-            f"elementwise({name}): a function with loops has no derived gradient; define it with "
-            "@jg.elementwise(vjp=...), where vjp(g, out, *operands) returns one gradient per operand"
-        )
+    @cache
+    def slope(k: int) -> OpDef:
+        of_operand = read().derivative(operands[k])
+        return _function_op(of_operand.name, of_operand.compile(), parameters, None, lambda: of_operand)
+
+    def vjp_of(k: int) -> Callable[..., Any]:
+        return lambda g, _out, *xs: multiply(g, apply_op(slope(k), *xs))
 
     return define_elementwise(
         _text(name, operands, ()),
@@ -205,6 +215,6 @@ def _function_op(
         function=function,
         eager=_PerElement(function),
         dtypes=float_dtype,
-        vjp=vjp or missing_vjp,
+        vjp=vjp or tuple(map(vjp_of, range(len(operands)))),
         register=False,
     )

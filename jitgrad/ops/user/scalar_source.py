@@ -36,20 +36,20 @@ class NotAnExpression(Exception):
 
 
 def canonical(what: str, tree: ast.expr, names: Sequence[str]) -> ast.expr:
-    """``tree`` in the forms that scalar expressions of ops may use: see :class:`_Canonical`.
+    """``tree`` in the forms that scalar expressions of ops may use: see :class:`CanonicalForm`.
 
     Raises:
         OpDefinitionError: it uses a name other than ``names``, an unknown function, or a form with no scalar meaning.
     """
     try:
-        result = _Canonical(what, frozenset(names)).visit(tree)
+        result = CanonicalForm(what, frozenset(names)).visit(tree)
     except RecursionError:
         raise OpDefinitionError(f"{what}: the expression is nested too deeply; pass it in parts") from None
     assert isinstance(result, ast.expr)
     return ast.fix_missing_locations(result)
 
 
-class _Canonical(ast.NodeTransformer):
+class CanonicalForm(ast.NodeTransformer):
     """Rewrites Python's forms: ``**`` to pow, ``and`` to ``&``, math.exp to exp, and others.
 
     ``min`` and ``max`` become Python's comparisons, which treat NaN as the user's function does.
@@ -214,6 +214,13 @@ def body_of(function: Callable[..., Any]) -> ast.expr:
         OpDefinitionError: its source cannot be read, or a path returns nothing.
     """
     name = getattr(function, "__name__", str(function))
+    node = definition_of(function)
+    return _block(name, node.body, {}) if isinstance(node, ast.FunctionDef) else node.body
+
+
+def definition_of(function: Callable[..., Any]) -> ast.FunctionDef | ast.Lambda:
+    """The syntax tree of ``function``. Raises OpDefinitionError if its source cannot be read."""
+    name = getattr(function, "__name__", str(function))
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):
@@ -223,7 +230,7 @@ def body_of(function: Callable[..., Any]) -> ast.expr:
     code = getattr(function, "__code__", None)
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.Lambda)) and code is not None and _compiles_to(node, code):
-            return _block(name, node.body, {}) if isinstance(node, ast.FunctionDef) else node.body
+            return node
     raise OpDefinitionError(
         f"elementwise({name}): its source file does not show the function that runs (was it edited since?)"
         "; write elementwise('name(x)', scalar='...') instead"
