@@ -18,8 +18,11 @@ from jitgrad.ops.creation import detached
 # The weights of the sum of all results are the same in every run.
 _SEED = 20240229
 
+# of the terms in a sum, relative: a few of each result's own, and those of the sum
+_ROUNDINGS = 16 * float(np.finfo(np.float64).eps)
 
-def gradcheck(f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-4) -> bool:
+
+def gradcheck(f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-8, rtol: float = 1e-5) -> bool:
     """Compare the gradient of ``f(*inputs)`` with central differences ``(f(x + eps) - f(x - eps)) /
     (2 eps)``.
 
@@ -31,7 +34,8 @@ def gradcheck(f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: fl
         True.
 
     Raises:
-        GradcheckError: at an element where ``|analytic - numeric| > atol + rtol * |numeric|``.
+        GradcheckError: at an element where ``|analytic - numeric| > atol + rtol * |numeric|`` plus the
+            rounding error of the difference, which follows from the size of the results.
         AutogradError: no input or no result is floating.
     """
     arrays = [_array(x) for x in (inputs if isinstance(inputs, (tuple, list)) else (inputs,))]
@@ -40,20 +44,20 @@ def gradcheck(f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: fl
         raise AutogradError("gradcheck: none of the inputs is a float tensor")
     analytic, value = _weighted_sum(f, arrays, free)
     for k, g in zip(free, analytic, strict=True):
-        for index, numeric in _differences(arrays[k], value, eps):
-            if not _close(float(g[index]), numeric, atol, rtol):
+        for index, numeric, rounding in _differences(arrays[k], value, eps):
+            if not _close(float(g[index]), numeric, atol + rounding, rtol):
                 raise GradcheckError(
                     f"gradcheck: input {k}, element {index}: the analytic gradient is {float(g[index]):.10g}, "
-                    f"central differences give {numeric:.10g} (eps {eps:g}, atol {atol:g}, rtol {rtol:g})"
+                    f"central differences give {numeric:.10g} (eps {eps:g}, atol {atol:g}, rtol {rtol:g}, rounding {rounding:.2g})"
                 )
     return True
 
 
 def _weighted_sum(
     f: Callable[..., Any], arrays: list[np.ndarray[Any, Any]], free: list[int]
-) -> tuple[list[np.ndarray[Any, Any]], Callable[[], float]]:
+) -> tuple[list[np.ndarray[Any, Any]], Callable[[], tuple[float, float]]]:
     """(gradients of the weighted sum of all results in ``arrays[k]``, k in ``free``; that sum for
-    ``arrays`` as is)."""
+    ``arrays`` as is, and the sum of its terms' sizes)."""
 
     def of_free(*xs: Tensor) -> list[Tensor]:
         full: list[Any] = [Tensor(x.copy()) for x in arrays]
@@ -68,10 +72,11 @@ def _weighted_sum(
     weights = [generator.uniform(0.5, 1.5, out.shape) for out in outs]
     seeds = [Tensor(w.astype(out.dtype)) for w, out in zip(weights, outs, strict=True)]
 
-    def value() -> float:
+    def value() -> tuple[float, float]:
         with no_grad():
             results = of_free(*(Tensor(arrays[k].copy()) for k in free))
-        return sum(float((w * r.numpy().astype(np.float64)).sum()) for w, r in zip(weights, results, strict=True))
+        terms = [w * r.numpy().astype(np.float64) for w, r in zip(weights, results, strict=True)]
+        return sum(float(t.sum()) for t in terms), sum(float(np.abs(t).sum()) for t in terms)
 
     return [detached(g).numpy() for g in pull(seeds)], value
 
@@ -86,19 +91,19 @@ def _float_results(out: Any) -> list[Tensor]:
 
 
 def _differences(
-    x: np.ndarray[Any, Any], value: Callable[[], float], eps: float
-) -> Iterator[tuple[tuple[int, ...], float]]:
-    """(index, central difference of ``value()``) for every element of ``x``."""
+    x: np.ndarray[Any, Any], value: Callable[[], tuple[float, float]], eps: float
+) -> Iterator[tuple[tuple[int, ...], float, float]]:
+    """(index, central difference of ``value()``, its rounding error) for every element of ``x``."""
     for index in np.ndindex(x.shape):
         before = x[index]
         x[index] = before + eps
         step = x[index]
-        above = value()
+        above, size = value()
         x[index] = before - eps
         step = step - x[index]
-        below = value()
+        below, _ = value()
         x[index] = before
-        yield index, (above - below) / float(step)
+        yield index, (above - below) / float(step), _ROUNDINGS * size / float(step)
 
 
 def _close(analytic: float, numeric: float, atol: float, rtol: float) -> bool:
@@ -106,7 +111,7 @@ def _close(analytic: float, numeric: float, atol: float, rtol: float) -> bool:
 
 
 def gradgradcheck(
-    f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-4
+    f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-8, rtol: float = 1e-5
 ) -> bool:
     """:func:`gradcheck` of the gradient of ``f`` itself, with respect to ``inputs`` and the
     incoming gradients.

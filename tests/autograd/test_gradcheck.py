@@ -61,3 +61,17 @@ def test_inputs_are_left_alone_and_something_must_be_floating():
         gradcheck(lambda x: x, np.arange(3))
     with pytest.raises(AutogradError, match="returned no float Tensor"):
         gradcheck(lambda x: x > 0.0, X)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("wrong", [1e-4, -1e-4])
+def test_default_tolerances_find_a_gradient_that_is_wrong_by_1e_4(size: float, wrong: float) -> None:
+    x = np.linspace(0.3, 1.5, 12)
+
+    def cube(factor: float):
+        op = op_with(lambda g, out, x: multiply(multiply(g, factor), multiply(multiply(x, x), 3.0)))
+        return lambda x: multiply(apply_op(op, x), size)
+
+    assert gradcheck(cube(1.0), x)
+    with pytest.raises(GradcheckError):
+        gradcheck(cube(1.0 + wrong), x)
