@@ -48,7 +48,8 @@ def gradcheck(f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: fl
             if not _close(float(g[index]), numeric, atol + rounding, rtol):
                 raise GradcheckError(
                     f"gradcheck: input {k}, element {index}: the analytic gradient is {float(g[index]):.10g}, "
-                    f"central differences give {numeric:.10g} (eps {eps:g}, atol {atol:g}, rtol {rtol:g}, rounding {rounding:.2g})"
+                    f"central differences give {numeric:.10g} "
+                    f"(eps {eps:g}, atol {atol:g}, rtol {rtol:g}, rounding {rounding:.2g})"
                 )
     return True
 
