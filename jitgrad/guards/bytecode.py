@@ -47,8 +47,9 @@ class CodeFacts:
     """The reads and writes of one code object, and its nested code (with inherited imports).
 
     ``loads`` and ``stores`` map attribute names to the first line that mentions them. ``probes``
-    holds attributes that may be absent (``hasattr``). ``introspects``: the code may read attributes
-    that it does not name. ``compares``: the code may call ``__eq__`` of an object.
+    holds attributes that may be absent (``hasattr``). ``global_updates`` and ``free_updates`` hold
+    the stores of ``+=`` and its kind, which may assign the same object. ``introspects``: the code
+    may read attributes that it does not name. ``compares``: the code may call ``__eq__`` of an object.
     """
 
     chains: list[Chain] = field(default_factory=list)
@@ -57,6 +58,8 @@ class CodeFacts:
     probes: dict[str, int] = field(default_factory=dict)
     global_stores: dict[str, int] = field(default_factory=dict)
     free_stores: dict[str, int] = field(default_factory=dict)
+    global_updates: dict[str, int] = field(default_factory=dict)
+    free_updates: dict[str, int] = field(default_factory=dict)
     introspects: bool = False
     compares: bool = False
     children: list[tuple[CodeType, Aliases]] = field(default_factory=list)
@@ -109,7 +112,8 @@ class _Scan:
         if name in _GLOBAL:
             self.load_global(k, value)
         elif name in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-            self.facts.global_stores.setdefault(value, self.line)
+            stores = self.facts.global_updates if self.is_update(k) else self.facts.global_stores
+            stores.setdefault(value, self.line)
         elif name in ("STORE_ATTR", "DELETE_ATTR"):
             self.facts.stores.setdefault(value, self.line)
         elif name.startswith("IMPORT_"):
@@ -117,7 +121,7 @@ class _Scan:
         elif name == "SWAP" and self.imported is not None:
             self.module = self.imported  # ``import a.b.c as d`` walks down from a
         elif name.startswith(("STORE_", "DELETE_")):
-            self.store(name, value)
+            self.store(k, name, value)
         elif name.startswith("LOAD_"):
             self.load(instruction)
         elif name in ("COMPARE_OP", "CONTAINS_OP"):
@@ -169,10 +173,16 @@ class _Scan:
         elif self.module is not None:  # IMPORT_FROM
             self.imported = replace(self.module, attrs=(*self.module.attrs, name))
 
-    def store(self, opname: str, value: object) -> None:
+    def is_update(self, k: int) -> bool:
+        """Whether instruction ``k`` stores the result of ``+=`` or another in-place operator."""
+        before = self.instructions[k - 1]
+        return before.opname == "BINARY_OP" and before.argrepr.endswith("=")
+
+    def store(self, k: int, opname: str, value: object) -> None:
         name = value if isinstance(value, str) else ""
         if opname.endswith("_DEREF") and name in self.code.co_freevars and name not in self.aliases:
-            self.facts.free_stores.setdefault(name, self.line)
+            stores = self.facts.free_updates if self.is_update(k) else self.facts.free_stores
+            stores.setdefault(name, self.line)
         if self.imported is not None and name:
             self.aliases[name] = self.imported
             self.imported = None

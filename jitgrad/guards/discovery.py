@@ -46,7 +46,7 @@ from jitgrad.guards.denylist import (
     remedy_for,
 )
 from jitgrad.guards.guard import IMMUTABLE, MISSING, NOWHERE, Check, Path, cell_contents
-from jitgrad.guards.name_lookup import follow
+from jitgrad.guards.name_lookup import follow, outside_stores
 from jitgrad.guards.object_state import ArrayState, MentionedNames, OpenClass, OpenObject, reads_everything
 
 MAX_ITEMS = 20_000  # a check reads every item on every call: about 25 ns each
@@ -348,7 +348,7 @@ class Discovery:
             code, aliases, outer = pending.pop()
             facts = read_code(code, aliases)
             self.names.add(facts, code.co_filename)
-            self._stores(visit, facts, code, outer)
+            self._stores(visit, facts, function, code, outer)
             for chain in facts.chains:
                 self._chain(chain, function, code, outer, visit.mentioned)
             if "__class__" in outer:  # super() reads it without naming it
@@ -357,10 +357,10 @@ class Discovery:
                 inherited = {n: outer[n] for n in child.co_freevars if n in outer and n not in code.co_cellvars}
                 pending.append((child, imported, inherited))
 
-    def _stores(self, visit: _Visit, facts: CodeFacts, code: CodeType, outer: dict[str, CellType]) -> None:
-        written = [("global", n, k) for n, k in facts.global_stores.items()]
-        written += [("nonlocal", n, k) for n, k in facts.free_stores.items() if n in outer]
-        for scope, name, line in written:
+    def _stores(
+        self, visit: _Visit, facts: CodeFacts, function: FunctionType, code: CodeType, outer: dict[str, CellType]
+    ) -> None:
+        for scope, name, line in outside_stores(facts, function, outer):
             at = Origin(code.co_filename, line)
             message = (
                 f"{code.co_name} assigns to the {scope} `{name}`, which would happen only while tracing; return the "

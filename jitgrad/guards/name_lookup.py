@@ -10,7 +10,8 @@ from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from jitgrad.core.origin import Origin
-from jitgrad.guards.bytecode import Chain
+from jitgrad.core.tensor import Tensor
+from jitgrad.guards.bytecode import Chain, CodeFacts
 from jitgrad.guards.denylist import imported_module, is_library_module
 from jitgrad.guards.guard import MISSING, Check, Path, cell_contents
 
@@ -73,3 +74,22 @@ def _root(
         path, value = Path("global", name), MISSING
         check = Check("absent", scope, name, MISSING, path, origin)
     return Resolution(value, path, checks=[check])
+
+
+def outside_stores(
+    facts: CodeFacts, function: FunctionType, cells: Mapping[str, CellType]
+) -> list[tuple[str, str, int]]:
+    """(scope, name, line) of the code's assignments to outside names.
+
+    ``t += 1`` changes a tensor in place and assigns the same object again, which is none.
+    """
+    stores = [("global", name, line) for name, line in facts.global_stores.items()]
+    stores += [("nonlocal", name, line) for name, line in facts.free_stores.items() if name in cells]
+    values = function.__globals__
+    stores += [("global", n, k) for n, k in facts.global_updates.items() if not isinstance(values.get(n), Tensor)]
+    stores += [
+        ("nonlocal", name, line)
+        for name, line in facts.free_updates.items()
+        if name in cells and not isinstance(cell_contents(cells[name]), Tensor)
+    ]
+    return stores

@@ -92,7 +92,7 @@ def slots_of(value: Any) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for base in type(value).__mro__:
         for name, member in base.__dict__.items():
-            if isinstance(member, MemberDescriptorType) and name not in values:
+            if isinstance(member, MemberDescriptorType) and name not in values and name != "__dict__":
                 try:
                     values[name] = member.__get__(value, type(value))
                 except AttributeError:

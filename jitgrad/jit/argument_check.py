@@ -17,7 +17,8 @@ from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.tensor import Tensor
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, interned
 from jitgrad.jit.input_steps import CallState
-from jitgrad.jit.signature import NAMESPACE, Static, static_key
+from jitgrad.jit.records import NAMESPACE
+from jitgrad.jit.signature import Static, static_key
 
 MAX_LEAVES = 400  # arguments outside of long lists; compiling the text of more would take longer than it saves
 
@@ -147,6 +148,9 @@ class _ArgumentText:
             w.line(f"{name} = asarray({name})")
         elif isinstance(value, (Tensor, np.ndarray)):
             raise NotSupportedError  # a subclass may override the access to its data
+        elif kind is slice and all(type(x) in (int, type(None)) for x in (value.start, value.stop, value.step)):
+            kinds = f"{{type({name}.start), type({name}.stop), type({name}.step)}} <= {w.constant('Y', {int, type(None)})}"
+            w.miss_if(f"type({name}) is not slice or {name} != {w.constant('C', value)} or not {kinds}")
         elif value is None or kind not in _COMPARABLE:
             w.miss_if(f"{name} is not {w.constant('C', value)}")
         else:

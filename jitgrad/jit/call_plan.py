@@ -10,7 +10,15 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Donated
 from jitgrad.jit.argument_check import CheckArguments
 from jitgrad.jit.fast_call import FastCall, FastCallWriter, NotSupportedError
-from jitgrad.jit.input_steps import CallState, CheckGradients, CheckGuard, CheckOverlap, PrepareArrays, ReadInputs
+from jitgrad.jit.input_steps import (
+    CallState,
+    CheckGradients,
+    CheckGuard,
+    CheckOverlap,
+    CheckShared,
+    PrepareArrays,
+    ReadInputs,
+)
 from jitgrad.jit.result_steps import (
     AttachHistory,
     BuildResult,
@@ -90,8 +98,8 @@ def plan_call(
     history = (AttachHistory(op),) if op is not None else ()
     effects = (WriteData(traced, program, origin), SetGradients(traced))
     return CallPlan(
-        checks=(CheckArguments(), CheckGuard(traced.guard), CheckGradients(traced)),
-        reads=(ReadInputs(traced, program.read), CheckOverlap(traced)),
+        checks=(CheckArguments(), CheckGuard(traced.guard), CheckShared(traced), CheckGradients(traced)),
+        reads=(ReadInputs(traced, program.read), CheckOverlap(traced, origin)),
         execution=(prepare, RunProgram(program)),
         completion=(*history, *effects, WrapResults(traced), invalidation, BuildResult(traced)),
         invalidation=invalidation,

@@ -272,7 +272,10 @@ class JitFunction:
         return executable
 
     def _trace(self, call: Call) -> TraceResult:
-        return trace_call(self.eager, self.name, call, self._signature.positions(call, self.donate))
+        donated = self._signature.positions(call, self.donate)
+        traced = trace_call(self.eager, self.name, call, donated)
+        shared = traced.shared_arguments(call.leaves)
+        return trace_call(self.eager, self.name, call, donated, shared) if shared else traced
 
     def _remember(self, executable: Executable, call: Call) -> None:
         traces = self._programs.add(call.key, executable, MANY_TRACES)

@@ -11,6 +11,7 @@ import numpy as np
 from jitgrad.compiler.tracer import InputSource, SourceKind
 from jitgrad.core.aval import Aval
 from jitgrad.core.errors import GuardError, UnguardableError
+from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.eager.buffer_pool import POOL, address_of
 from jitgrad.guards.guard import Guard
@@ -70,6 +71,33 @@ class CheckGradients:
             # ReadInputs checks the gradients of outside tensors that must be present
             if source.kind is not SourceKind.TENSOR or (not present and len(absent) <= FEW):
                 w.miss_if(f"{w.object_text(source)}._grad is {'' if present else 'not '}None")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CheckShared:
+    """The arguments that are also outside tensors are the same as in the trace."""
+
+    traced: TraceResult
+
+    def run(self, call: CallState) -> str | None:
+        for k, tensor in self.traced.shared:
+            if call.leaves[k] is not tensor:
+                return f"argument {k} was {self.traced.names.get(id(tensor), 'an outside tensor')}"
+        outside = self.traced.outside()
+        for k in sorted(self.traced.shared_arguments(call.leaves)):
+            return f"argument {k} is {self.traced.names.get(id(outside[id(call.leaves[k])]), 'an outside tensor')}"
+        return None
+
+    def write(self, w: FastCallWriter) -> None:
+        for k, tensor in self.traced.shared:
+            w.miss_if(f"{w.leaves[k]} is not {w.constant('T', tensor)}")
+        if self.traced.effects and (outside := frozenset(self.traced.outside())):
+            taken = {k for k, _ in self.traced.shared}
+            tensors = [k for k, x in enumerate(w.call.leaves) if type(x) is Tensor and x._requires_grad and k not in taken]
+            # CheckOverlap finds those without gradients
+            if tensors:
+                ids = listed([f"id({w.leaves[k]})" for k in tensors])
+                w.miss_if(f"not {w.constant('O', outside)}.isdisjoint(({ids},))")
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -150,6 +178,7 @@ class CheckOverlap:
     """
 
     traced: TraceResult
+    origin: Origin
 
     def run(self, call: CallState) -> None:
         written = self.traced.written
@@ -163,8 +192,9 @@ class CheckOverlap:
                 if j != k and np.may_share_memory(arrays[k], other) and np.shares_memory(arrays[k], other):
                     one, two = (self.traced.describe(self.traced.sources[n]) for n in (k, j))
                     raise UnguardableError(
-                        f"@jit function {self.traced.graph.name!r} changes {one} in place, and {two} is the same memory. "
-                        "Use the same tensor for both, .clone() one of them, or make the view inside the function."
+                        f"@jit function {self.traced.graph.name!r} at {self.origin.full()} changes {one} "
+                        f"{_aval_of(call.inputs[k])} in place, and {two} {_aval_of(call.inputs[j])} shows the same memory. "
+                        "Pass .clone() of one of them, or make the view inside the function."
                     )
 
     def write(self, w: FastCallWriter) -> None:
@@ -212,6 +242,10 @@ class PrepareArrays:
             w.names["is_unique_owner"] = is_unique_owner
             texts = [w.leaves[w.traced.sources[k].key] for k in self.donated_used]
             w.miss_if(f"not all(map(is_unique_owner, ({listed(texts)},)))")
+
+
+def _aval_of(x: Any) -> Aval:
+    return x.aval if isinstance(x, Tensor) else Aval(x.shape, x.dtype)
 
 
 def _array(x: Any) -> np.ndarray:

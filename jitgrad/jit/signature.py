@@ -16,13 +16,9 @@ from jitgrad.core.aval import Aval
 from jitgrad.core.context import grad_enabled
 from jitgrad.core.errors import ArgumentError, UnguardableError
 from jitgrad.core.fork import cached_property
+from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor, check_supported
-
-# In this namespace optree keeps the insertion order of dicts, in which a function iterates over
-# them; elsewhere it sorts the keys.
-NAMESPACE = "jitgrad.arguments"
-_insertion_order = optree.dict_insertion_ordered(True, namespace=NAMESPACE)
-_insertion_order.__enter__()  # for the life of the process: it ends when the object does
+from jitgrad.jit.records import NAMESPACE, classes_in, register
 
 FLOAT_AVAL = Aval((), np.dtype(np.float64), weak=True)
 
@@ -59,7 +55,11 @@ class Call:
 
 
 def leaf_key(x: Any) -> Any:
-    """The part of the key for one leaf: aval and gradient of a tensor, value of a static leaf."""
+    """The part of the key for one leaf: aval and gradient of a tensor, value of a static leaf.
+
+    Raises:
+        TypeError: if the leaf is not hashable.
+    """
     kind = type(x)
     if kind is Tensor or isinstance(x, Tensor):
         aval = x.aval
@@ -73,13 +73,9 @@ def leaf_key(x: Any) -> Any:
         return (kind, x)
     if kind is Static:
         return kind  # another part of the key holds its value
-    try:
-        hash(x)
-    except TypeError:
-        raise ArgumentError(
-            f"@jit cannot take an argument of type {kind.__name__}: it is no tensor, array, number or container of them, "
-            "and it is not hashable, so it cannot be a static value either"
-        ) from None
+    if kind is slice:
+        return (kind, *[_static_part(part) for part in (x.start, x.stop, x.step)])
+    hash(x)
     return (kind, id(x))  # guards watch the attributes of other objects
 
 
@@ -160,14 +156,37 @@ class Signature:
         if len(kwargs) > 1 and not self.sees_keyword_order:
             kwargs = dict(sorted(kwargs.items()))
         leaves, treedef = optree.tree_flatten((args, kwargs), none_is_leaf=True, namespace=NAMESPACE)
-        keys = tuple(map(leaf_key, leaves))
+        try:
+            keys = tuple(map(leaf_key, leaves))
+        except TypeError:
+            if not register(leaves):
+                raise self._refusal(args, kwargs) from None
+            return self.take(args, kwargs)
         dynamic = tuple(k for k, x in enumerate(leaves) if is_dynamic(x))
         key = (treedef, keys, key_static, _repeats(leaves), grad_enabled.get(), config.get_default_dtype())
         static.update(
             {f"argument {k}": x for k, x in enumerate(leaves) if not is_dynamic(x) and hasattr(x, "__dict__")}
         )
+        static.update({f"class {cls.__qualname__}": cls for cls in classes_in((args, kwargs))})
         ints = tuple([k for k, x in enumerate(leaves) if type(x) is int and -LARGEST_INT <= x <= LARGEST_INT])
         return Call(key, treedef, leaves, dynamic, static, self.sees_keyword_order, ints)
+
+    def _refusal(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentError:
+        """The error for an argument that can be neither an input nor a static value."""
+        named = {**{f"argument {k}": x for k, x in enumerate(args)}, **{f"argument {k!r}": x for k, x in kwargs.items()}}
+        where = Origin.of_code_of(self.function).full()
+        for name, value in named.items():
+            for x in optree.tree_leaves(value, none_is_leaf=True, namespace=NAMESPACE):
+                try:
+                    leaf_key(x)
+                except TypeError:
+                    verb = "is" if x is value else "contains"
+                    return ArgumentError(
+                        f"@jit function at {where}: {name} {verb} a {type(x).__name__}, "
+                        "which is no tensor, array, number or container of them, and not hashable, so that it cannot be a "
+                        "static value either. Pass a tuple, a dict or a dataclass of its parts (for a set: a frozenset)."
+                    )
+        return ArgumentError(f"@jit function at {where}: an argument is not hashable")
 
     def _split(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -211,6 +230,13 @@ def static_key(name: str, value: Any) -> Any:
         raise UnguardableError(
             f"@jit static argument {name!r} of type {type(value).__name__} is not hashable: use a tuple, or a frozen dataclass"
         ) from None
+    return _exactly(value)
+
+
+def _static_part(value: Any) -> Any:
+    if isinstance(value, (Tensor, np.ndarray)):
+        raise TypeError("an array is no static value")
+    hash(value)
     return _exactly(value)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
@@ -22,7 +22,8 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.guards.environment import Environment
 from jitgrad.guards.guard import Guard
 from jitgrad.jit.output_views import ResultView, find_view
-from jitgrad.jit.signature import FLOAT_AVAL, NAMESPACE, Call, Static
+from jitgrad.jit.records import NAMESPACE, is_record
+from jitgrad.jit.signature import FLOAT_AVAL, Call, Static
 from jitgrad.ops.random import default_generator
 
 
@@ -64,6 +65,7 @@ class TraceResult:
         grads_present: sources of the tensors whose gradients were read, and whether there was one.
         alive: objects whose ids other parts of the program hold.
         names: paths from the function to tensors, by the ids of the tensors.
+        shared: (position, tensor) of the arguments that are also outside tensors.
     """
 
     graph: Graph
@@ -78,6 +80,7 @@ class TraceResult:
     grads_present: tuple[tuple[InputSource, bool], ...]
     alive: tuple[Any, ...]
     names: dict[int, str]
+    shared: tuple[tuple[int, Tensor], ...] = ()
 
     def describe(self, source: InputSource) -> str:
         """The object at ``source`` in words, for messages."""
@@ -91,13 +94,35 @@ class TraceResult:
         """Positions of the inputs that are these flat arguments."""
         return [k for k, s in enumerate(self.sources) if s.kind is SourceKind.ARGUMENT and s.key in arguments]
 
+    def outside(self) -> dict[int, Tensor]:
+        """The tensors from outside that the program reads, by id."""
+        return {id(s.key): s.key for s in self.sources if s.kind is SourceKind.TENSOR}
+
+    def shared_arguments(self, leaves: Sequence[Any]) -> frozenset[int]:
+        """Positions of arguments that are outside tensors as well, and not traced as such.
+
+        Where the function changes nothing, two inputs for one tensor do no harm.
+        """
+        if not self.effects:
+            return frozenset()
+        outside, known = self.outside(), {k for k, _ in self.shared}
+        return frozenset(k for k, x in enumerate(leaves) if id(x) in outside and k not in known)
+
     def effects_of(self, kind: EffectKind) -> list[Effect]:
         return [e for e in self.effects if e.kind is kind]
 
 
 @gc_paused()
-def trace_call(function: Callable[..., Any], name: str, call: Call, donated: Sequence[int] = ()) -> TraceResult:
+def trace_call(
+    function: Callable[..., Any],
+    name: str,
+    call: Call,
+    donated: Sequence[int] = (),
+    shared: frozenset[int] = frozenset(),
+) -> TraceResult:
     """Run ``function`` on tensors without data; arguments ``donated`` get no views in the result.
+
+    An argument at one of the positions ``shared`` is also an outside tensor, and is traced as that.
 
     Raises:
         TracedValueError, UnguardableError, LeakedTracerError: it cannot be traced; says why.
@@ -106,13 +131,14 @@ def trace_call(function: Callable[..., Any], name: str, call: Call, donated: Seq
     trace = Trace(name)
     token = current_interpreter.set(trace)
     try:
-        leaves, tensors = _traced_leaves(trace, call)
+        leaves, tensors = _traced_leaves(trace, call, shared)
         args, kwargs = optree.tree_unflatten(call.treedef, leaves)
         result = function(*(_unbox(a) for a in args), **{k: _unbox(v) for k, v in kwargs.items()})
         if trace.values_needed:  # the function has caught the error
             raise ValueNeededError(trace.values_needed, f"@jit function {name!r}")
         _check_containers(function, name, call, leaves, (args, kwargs))
-        return _finish(trace, environment, call, tensors, result, name, donated)
+        traced = _finish(trace, environment, call, tensors, result, name, donated)
+        return replace(traced, shared=tuple([(k, call.leaves[k]) for k in sorted(shared)]))
     except BaseException:
         environment.restore()
         raise
@@ -127,8 +153,9 @@ def _check_containers(
     after, treedef = optree.tree_flatten(arguments, none_is_leaf=True, namespace=NAMESPACE)
     if treedef != call.treedef or any(a is not b for a, b in zip(after, leaves, strict=True)):
         raise UnguardableError(
-            f"@jit function {name!r} at {Origin.of_code_of(function).full()} changes a dict or list that is an argument; "
-            "the compiled program would not do that again. Change a copy, dict(argument) or [*argument], and return it."
+            f"@jit function {name!r} at {Origin.of_code_of(function).full()} changes a dict, list or record that is an "
+            "argument; the compiled program would not do that again. Change a copy, such as dict(argument) or "
+            "[*argument], and return it."
         )
 
 
@@ -136,7 +163,7 @@ def _unbox(x: Any) -> Any:
     return x.value if isinstance(x, Static) else x
 
 
-def _traced_leaves(trace: Trace, call: Call) -> tuple[list[Any], dict[int, Tensor]]:
+def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[list[Any], dict[int, Tensor]]:
     """The leaves with tensors for arrays and floats; one tensor for a repeated argument.
 
     For ints, whose arithmetic is Python's, they have run-time numbers.
@@ -146,6 +173,8 @@ def _traced_leaves(trace: Trace, call: Call) -> tuple[list[Any], dict[int, Tenso
     leaves = list(call.leaves)
     for k in call.dynamic:
         x = call.leaves[k]
+        if k in shared:
+            continue
         if type(x) is int:
             leaves[k] = trace.int_argument(k)
             continue
@@ -215,6 +244,11 @@ def _results(
             x = trace.constant(x)
         if type(x) is RuntimeNumber:
             raise x.needed("a result")
+        if is_record(type(x)):
+            raise UnguardableError(
+                f"@jit function {trace.name!r} returns a {type(x).__name__}, and a call cannot tell it from an argument: "
+                "return its parts as a tuple or a dict"
+            )
         if not isinstance(x, Tensor):
             results.append(Result(value=x))
         elif id(x) in trace.lifted or type(x._data) is not Value:

@@ -1,7 +1,9 @@
-"""Dicts and lists as arguments: their order counts, and changes of them are refused."""
+"""Dicts, lists, records and slices as arguments: their order counts, and changes of them are refused."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -65,8 +67,83 @@ def append(items: Any) -> Any:
 @pytest.mark.parametrize("f", [assign, replace, pop, append])
 def test_changes_of_a_container_are_refused_before_anything_changes(f: Any) -> None:
     items = {"a": A, "b": B, "list": [A]}
-    with pytest.raises(UnguardableError, match=r"at .*test_argument_containers.py:\d+ changes a dict or list.*Change a copy"):
+    message = r"at .*test_argument_containers.py:\d+ changes a dict, list or record.*Change a copy"
+    with pytest.raises(UnguardableError, match=message):
         jg.jit(f)(items)
 
     assert items == {"a": A, "b": B, "list": [A]}
     assert jg.jit(lambda items: f({**items, "list": [*items["list"]]}))(items).tolist() == f({**items, "list": [A]}).tolist()
+
+
+# --- slices and records ---------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Batch:
+    x: Any
+    scale: float = 2.0
+    k: int = 1
+
+    def scaled(self) -> Any:
+        return self.x * self.scale + OFFSET
+
+
+OFFSET = 1.0
+BACKENDS = pytest.mark.parametrize("backend", ["python", pytest.param("cpu", marks=pytest.mark.numba)])
+
+
+@BACKENDS
+def test_a_slice_is_a_static_argument(backend: str) -> None:
+    f, x = jg.jit(lambda x, part: x[part], backend=backend), jg.arange(6.0)
+
+    for part in (slice(1, 3), slice(1, 3), slice(1, 3), slice(None, None, 2), slice(1, 3), slice(True, 3)):
+        assert f(x, part).tolist() == x[part].tolist()
+    assert f.cache_info().traces == 3
+
+
+def test_a_slice_of_tensors_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"test_argument_containers.py:\d+: argument 1 is a slice"):
+        jg.jit(lambda x, part: x[part])(A, slice(jg.tensor(1), None))
+
+
+@BACKENDS
+@pytest.mark.parametrize("make", [Batch, SimpleNamespace])
+def test_new_records_need_no_new_trace(make: Any, backend: str) -> None:
+    f = jg.jit(lambda batch, x: (batch.x * batch.scale + x).sum(), backend=backend)
+
+    for k in range(5):
+        w = jg.tensor([1.0, 2.0 + k], requires_grad=True)
+        loss = f(make(x=w, scale=3.0 + k), jg.ones(2))
+        loss.backward()
+        assert loss.item() == (3.0 + k) * (3.0 + k) + 2
+        assert w.grad.tolist() == [3.0 + k] * 2
+    assert f.cache_info().traces == 1
+
+
+def test_methods_of_a_record_are_guarded(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = jg.jit(lambda batch: batch.scaled())
+
+    assert [f(Batch(jg.ones(2))).tolist() for _ in range(3)] == [[3.0, 3.0]] * 3
+    monkeypatch.setitem(globals(), "OFFSET", 2.0)
+    assert f(Batch(jg.ones(2))).tolist() == [4.0, 4.0]
+
+
+def test_static_fields_and_further_attributes_of_a_record_are_part_of_the_key() -> None:
+    def f(batch: Any) -> Any:
+        return batch.x * (2 if batch.k > 1 else 3) + getattr(batch, "extra", 0)
+
+    compiled = jg.jit(f)
+    longer = Batch(jg.ones(2), k=5)
+    longer.extra = 7.0
+
+    for batch in (Batch(jg.ones(2)), Batch(jg.ones(2), k=2), longer, Batch(jg.ones(2))):
+        assert compiled(batch).tolist() == f(batch).tolist()
+
+
+@pytest.mark.parametrize("change", [lambda b: setattr(b, "x", b.x * 2), lambda b: setattr(b, "new", 1), lambda b: b])
+def test_changed_and_returned_records_are_refused(change: Any) -> None:
+    batch = Batch(jg.ones(2))
+
+    with pytest.raises(UnguardableError, match=r"changes a dict, list or record|return its parts"):
+        jg.jit(lambda batch: change(batch))(batch)
+    assert batch == Batch(batch.x) and batch.x.tolist() == [1.0, 1.0]

@@ -225,7 +225,7 @@ def test_a_view_from_outside_that_is_changed_is_refused(check: str) -> None:
         row.add_(x)
         return base.sum()
 
-    with pytest.raises(UnguardableError, match=r"changes row in place, and base is the same memory"):
+    with pytest.raises(UnguardableError, match=r"changes row .* in place, and base .* shows the same memory"):
         jit(f, check=check)(jg.ones(3))
     with pytest.warns(FallbackWarning):
         assert float(jit(f, fallback="eager", check=check)(jg.ones(3))) == 3.0
@@ -246,7 +246,7 @@ def test_arguments_that_share_memory_are_refused(backend: str, monkeypatch: pyte
     for k in range(1, 5):
         assert float(f(jg.asarray(memory[:3]), jg.asarray(memory[3:6]))) == 0.0
         assert memory.tolist() == [k] * 3 + [0.0] * 5
-    with pytest.raises(UnguardableError, match="argument 0 in place, and argument 1 is the same memory"):
+    with pytest.raises(UnguardableError, match=r"argument 0 .* in place, and argument 1 .* shows the same memory"):
         f(jg.asarray(memory[:3]), jg.asarray(memory[1:4]))
     assert memory.tolist() == [4.0] * 3 + [0.0] * 5
 
