@@ -10,10 +10,11 @@ from jitgrad.autograd import gradcheck, gradgradcheck
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import AutogradError, GradcheckError
 from jitgrad.core.op import define_elementwise
-from jitgrad.ops.arithmetic import multiply
+from jitgrad.ops.arithmetic import multiply, sqrt
 from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import tensor
-from jitgrad.ops.trigonometric import sin
+from jitgrad.ops.transcendental import exp
+from jitgrad.ops.trigonometric import cos, sin, tanh
 
 X = np.array([[0.3, -1.0], [2.0, 0.7]])
 
@@ -36,6 +37,44 @@ def test_wrong_gradient_is_named_with_input_element_and_both_numbers():
 
     with pytest.raises(GradcheckError, match=r"input 1, element \(1, 0\): the analytic gradient is 0, .* give 1[0-9]"):
         gradcheck(lambda s, x: apply_op(wrong, x) * s, (1.0, X))
+
+
+MUTATED = {
+    "exp": (exp, lambda g, out, _x: g * out),
+    "sin": (sin, lambda g, _out, x: g * cos(x)),
+    "sqrt": (sqrt, lambda g, out, _x: g * 0.5 / out),
+    "cube": (lambda x: x * x * x, lambda g, _out, x: g * 3.0 * x * x),
+    "large": (lambda x: 1e6 * x + 3e7, lambda g, _out, x: g * 1e6),
+    "small": (lambda x: 1e-3 * tanh(x), lambda g, _out, x: g * 1e-3 * (1.0 - tanh(x) ** 2)),
+}
+
+
+@pytest.mark.parametrize("name", MUTATED)
+@pytest.mark.parametrize("error", [1e-4, -1e-4])
+def test_a_gradient_wrong_by_a_ten_thousandth_is_found(name, error):
+    """The default tolerances allowed exactly that."""
+    function, vjp = MUTATED[name]
+
+    def of(factor):
+        op = define_elementwise(
+            "mutated(x)",
+            scalar="x",
+            eager=lambda x: function(tensor(x)).numpy(),
+            vjp=(lambda g, out, x: vjp(g, out, x) * factor,),
+            register=False,
+        )
+        return lambda x, y: (apply_op(op, x) * y).sum(axis=0)
+
+    inputs = (np.linspace(0.3, 2.0, 24).reshape(6, 4), np.linspace(0.5, 3.0, 4))
+    assert gradcheck(of(1.0), inputs)
+    with pytest.raises(GradcheckError, match="input 0"):
+        gradcheck(of(1.0 + error), inputs)
+    assert gradgradcheck(of(1.0), inputs)
+
+
+def test_rounding_of_large_results_is_no_error():
+    assert gradcheck(lambda x: (x * 1e8).sum() + x, np.linspace(1.0, 2.0, 50))
+    assert gradcheck(lambda x: where(x > 1.5, float("inf"), x), np.linspace(1.0, 2.0, 6))
 
 
 def test_nan_gradient_fails():
