@@ -210,8 +210,11 @@ class _Sweep:
                 self.step(node)
         while self.leaves:
             leaf, arrived, origin = self.leaves.pop(next(iter(self.leaves)))
-            with at_origin(origin):
-                g = settle(arrived)
+            if type(arrived) is Tensor:
+                g = arrived
+            else:
+                with at_origin(origin):
+                    g = settle(arrived)
             del arrived  # `own` counts references
             if self.observer is not None:
                 self.observer(leaf, -1, g)

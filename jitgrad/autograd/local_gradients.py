@@ -11,6 +11,7 @@ from jitgrad.autograd.masks import (
     Cotangent,
     MaskedGradient,
     carried,
+    carried_by_program,
     masked,
     reduced_mask,
     settle,
@@ -44,7 +45,9 @@ def vjp_of(
         given = tuple(
             settle(arrived[k]) if k in arrived else zeros(a.shape, dtype=a.dtype) for k, a in enumerate(node.out_avals)
         )
-        return call_vjp(node, edges, given, operands, out)
+        grads = call_vjp(node, edges, given, operands, out)
+        masks = carried_by_program(op, list(arrived.values()), operands, node.attrs)
+        return [masked(gx, mask) for gx, mask in zip(grads, masks, strict=True)]
     g = arrived[0]
     if type(g) is not MaskedGradient:
         return [masked(gx, None) for gx in call_vjp(node, edges, g, operands, out)]

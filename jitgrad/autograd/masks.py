@@ -10,6 +10,7 @@ as the gradient is, if another op needs it.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -46,7 +47,8 @@ class Mask:
 
     def __init__(self, make: Callable[[], Any], shape: Shape, kept: bool = True, parent: Mask | None = None) -> None:
         self._make = make
-        self.shape: Shape = shape if parent is None else np.broadcast_shapes(shape, parent.shape)
+        whole = parent is None or shape == parent.shape
+        self.shape: Shape = shape if whole else np.broadcast_shapes(shape, parent.shape)  # type: ignore[union-attr]
         self._condition: Any = None
         self._tensor: Any = None
         self.kept = kept
@@ -60,8 +62,13 @@ class Mask:
     def tensor(self) -> Any:
         """The mask as a bool tensor that broadcasts to the gradient."""
         if self._tensor is None:
-            own = self.condition() if self.kept else logical_not(self.condition())
-            self._tensor = own if self.parent is None else logical_and(self.parent.tensor(), own)
+            condition = self.condition()
+            if self.parent is None:
+                self._tensor = condition if self.kept else logical_not(condition)
+            elif self.kept:
+                self._tensor = logical_and(self.parent.tensor(), condition)
+            else:
+                self._tensor = where(condition, False, self.parent.tensor())
         return self._tensor
 
     def select(self, g: Tensor) -> Tensor:
@@ -123,11 +130,14 @@ def total(a: Cotangent, b: Cotangent) -> Cotangent:
         raw = where(a.mask.condition(), first.raw, second.raw)
         return raw if a.mask.parent is None else MaskedGradient(raw, a.mask.parent)
     one, other = a.mask, b.mask
-    union = one
-    if one is not other:
-        shape = np.broadcast_shapes(one.shape, other.shape)
-        union = Mask(lambda: logical_or(one.tensor(), other.tensor()), shape)
-    return MaskedGradient(add(a.settle(), b.settle()), union, applied=True)
+    return MaskedGradient(add(a.settle(), b.settle()), either(one, other), applied=True)
+
+
+def either(one: Mask, other: Mask) -> Mask:
+    """The union of two masks."""
+    if one is other:
+        return one
+    return Mask(lambda: logical_or(one.tensor(), other.tensor()), np.broadcast_shapes(one.shape, other.shape))
 
 
 def unmasked(op: OpDef, g: MaskedGradient) -> Tensor:
@@ -140,7 +150,7 @@ def masked(gx: Any, mask: Mask | None, applied: bool = False) -> Any:
     if type(gx) is Selected:
         condition = gx.condition
         make = condition if callable(condition) else lambda: condition
-        shape = gx.gradient.shape if callable(condition) else np.shape(condition)
+        shape = gx.gradient.shape if callable(condition) else getattr(condition, "shape", ())
         own = Mask(make, shape, gx.kept, mask)
         return MaskedGradient(gx.gradient, own, gx.applied and (mask is None or applied))
     return MaskedGradient(gx, mask, applied) if mask is not None and isinstance(gx, Tensor) else gx
@@ -182,6 +192,21 @@ def carried(op: OpDef, mask: Mask, operands: Sequence[Any], out: Shape, attrs: A
     if _moves(op):
         return [_moved(op, mask, operands, out, attrs, k) for k in range(count)]
     return (None,) * count
+
+
+def carried_by_program(
+    op: OpDef, arrived: Sequence[Cotangent], operands: Sequence[Any], attrs: Any
+) -> Sequence[Mask | None]:
+    """`carried` by an op with several results: a compiled function that is elementwise as a whole passes masks on."""
+    masks = [g.mask for g in arrived if isinstance(g, MaskedGradient)]
+    if op.kind is not Kind.PROGRAM or len(masks) < len(arrived):
+        return (None,) * len(operands)
+    graph = attrs["graph"]
+    if not all(node.op.kind is Kind.ELEMENTWISE for node in graph.nodes):
+        return (None,) * len(operands)
+    shapes = {g.raw.shape for g in arrived if isinstance(g, MaskedGradient)}
+    union = functools.reduce(either, masks)
+    return [union if shapes == {getattr(x, "shape", ())} else None for x in operands]
 
 
 def _moved(op: OpDef, mask: Mask, operands: Sequence[Any], out: Shape, attrs: Any, k: int) -> Mask:

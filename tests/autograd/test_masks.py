@@ -188,6 +188,17 @@ def test_a_custom_gradient_gets_zeros_where_nothing_was_selected() -> None:
     assert found.tolist() == [0.0, 0.25, 0.0, 1.0, 0.0, 4.0]
 
 
+def test_through_an_elementwise_compiled_function() -> None:
+    inner = jg.jit(lambda x: (jg.sqrt(x) * 2.0, jg.log(x)), check="off")
+
+    def f(x: Any) -> Any:
+        root, logarithm = inner(x)
+        return jg.where(x > 0, root, 0.0) + jg.where(x > 2, logarithm, 0.0)
+
+    found = jg.grad(lambda x: f(x).sum())(jg.tensor(X)).numpy()
+    assert found.tolist() == [0.0, 0.75, 0.0, 1.0, 0.0, 2.0]
+
+
 def test_the_select_moves_behind_the_product() -> None:
     """One select for the whole branch, and none before it."""
     step = jg.jit(jg.grad(lambda x: jg.where(x > 0, jg.log(jg.sqrt(x)), 0.0).sum()), check="off", backend="python")
