@@ -62,9 +62,9 @@ class CompiledLaunch:
 class Frame(Protocol):
     """Memory of one running call."""
 
-    def run(self, inputs: Sequence[Any], results: list[Any]) -> None:
+    def run(self, inputs: Sequence[Any], results: list[Any], interruptible: bool = False) -> None:
         """Run all steps on ``inputs``; they write to ``results``, where None is for arrays that
-        library calls return."""
+        library calls return. ``interruptible``: a signal may stop the run between two blocks."""
 
 
 class Runner(Protocol):

@@ -151,7 +151,7 @@ class PythonRunner:
 class PythonFrame(HostFrame):
     """Runs kernels as Python functions, block by block as the instruction loop does."""
 
-    def run(self, inputs: Sequence[Any], results: list[Any]) -> None:
+    def run(self, inputs: Sequence[Any], results: list[Any], interruptible: bool = False) -> None:
         with np.errstate(all="ignore"):
             for step in self.program.steps:
                 if isinstance(step, Launch):

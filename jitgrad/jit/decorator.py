@@ -155,7 +155,7 @@ class JitFunction:
         """Generate a fast call after the second use of an executable, where that is possible."""
         with self._lock:
             earlier = self._fast_calls.pop(call.key, None)
-            if not executable.without_fast_call:
+            if not executable.without_fast_call and not executable.program.long:
                 fast_call = executable.make_fast_call(call)
                 executable.without_fast_call = fast_call is None or earlier is not None
                 if fast_call is not None:

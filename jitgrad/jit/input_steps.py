@@ -22,6 +22,9 @@ from jitgrad.runtime.ownership import is_unique_owner
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import contiguous
 
+# Copying at most so much of the state of a program that takes a second costs it some 2 %.
+COPIED_BYTES_PER_SECOND = 1e8
+
 
 @dataclass(eq=False, slots=True)
 class CallState:
@@ -33,6 +36,7 @@ class CallState:
     arrays: list[np.ndarray] = field(default_factory=list)  # what the program gets for them
     outputs: list[np.ndarray] = field(default_factory=list)
     tensors: dict[int, Tensor] = field(default_factory=dict)  # the outputs that are tensors already
+    interruptible: bool = True  # whether the program changes nothing that anyone sees
     result: Any = None
 
 
@@ -229,13 +233,19 @@ class PrepareArrays:
             k for k in self.donated_used if not (isinstance(inputs[k], Tensor) and is_unique_owner(inputs[k]))
         ]
         arrays = [contiguous(_array(x)) if k in self.program.read else _array(x) for k, x in enumerate(inputs)]
-        if self.overwritten and (call.preserve or overlapping(arrays, self.overwritten)):
+        if self.overwritten and (call.preserve or overlapping(arrays, self.overwritten) or self._copies_are_cheap(arrays)):
             copied = self.overwritten
+        call.interruptible = len(copied) == len(self.overwritten)
         for k in copied:
             copy = POOL.empty(arrays[k].shape, arrays[k].dtype)
             np.copyto(copy, arrays[k])
             arrays[k] = copy
         call.arrays = arrays
+
+    def _copies_are_cheap(self, arrays: Sequence[np.ndarray]) -> bool:
+        """Whether a long program should write to copies, so that Ctrl-C may stop it."""
+        allowed = COPIED_BYTES_PER_SECOND * min(self.program.seconds, 1.0)
+        return self.program.long and sum(arrays[k].nbytes for k in self.overwritten) <= allowed
 
     def write(self, w: FastCallWriter) -> None:
         if self.donated_used:

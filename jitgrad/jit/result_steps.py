@@ -35,7 +35,7 @@ class RunProgram:
     program: Program
 
     def run(self, call: CallState) -> None:
-        call.outputs = self.program.run(call.arrays)
+        call.outputs = self.program.run(call.arrays, call.interruptible)
 
     def write(self, w: FastCallWriter) -> None:
         new_frame = self.program.runner.frame

@@ -110,7 +110,7 @@ class NativeFrame(HostFrame):
         if self.native:
             self.bases[slot] = address_of(array)  # the table after this call is relocated by it
 
-    def run(self, inputs: Sequence[Any], results: list[Any]) -> None:
+    def run(self, inputs: Sequence[Any], results: list[Any], interruptible: bool = False) -> None:
         if self.native:
             bases = self.bases
             k = 0
@@ -120,12 +120,13 @@ class NativeFrame(HostFrame):
             for array in results[: len(self.program.result_specs)]:
                 bases[k] = address_of(array)
                 k += 1
+        run = thread_pool.run_interruptibly if interruptible else thread_pool.run
         if self.count:
-            thread_pool.run(self.address, self.count)
+            run(self.address, self.count)
             return
         with np.errstate(all="ignore"):
             for part in self.parts:
                 if isinstance(part, _Segment):
-                    thread_pool.run(part.address, part.count)
+                    run(part.address, part.count)
                 else:
                     part.run(self, inputs, results)

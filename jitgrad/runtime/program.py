@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +18,8 @@ from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
 from jitgrad.core.aval import Dtype
 from jitgrad.core.fork import cached_property, fork_safe_lock
 from jitgrad.runtime.library_call import LibraryCall
+
+LONG_SECONDS = 0.2  # a longer run of a program waits for the kernels where Ctrl-C is heard
 
 
 @dataclass(eq=False, slots=True)
@@ -49,6 +53,7 @@ class Program:
         self.kernels = tuple(dict.fromkeys(s.kernel for s in self.steps if isinstance(s, Launch)))
         self.result_specs = self._result_specs()
         self.output_views = tuple(self._output_view(p) for p in plan.outputs)
+        self.seconds = math.inf  # of the shortest run so far
         self._frames: list[Frame] = []
         self._lock = fork_safe_lock()
 
@@ -109,9 +114,18 @@ class Program:
         strides, dtype = tuple(s * place.aval.dtype.itemsize for s in place.location.strides), place.aval.dtype
         return lambda inputs, results: np.ndarray(shape, dtype, results[number], 0, strides)
 
-    def run(self, inputs: Sequence[np.ndarray[Any, Any]]) -> list[np.ndarray[Any, Any]]:
+    @property
+    def long(self) -> bool:
+        """Whether a run takes so long that Ctrl-C should stop it, or its time is not known yet."""
+        return self.seconds > LONG_SECONDS
+
+    def run(self, inputs: Sequence[np.ndarray[Any, Any]], interruptible: bool = True) -> list[np.ndarray[Any, Any]]:
         """The results for C-contiguous ``inputs`` of exactly the planned shapes and dtypes. Donated
-        inputs change."""
+        inputs change.
+
+        ``interruptible``: a signal may stop the run if it is `long`. Donated inputs have any
+        contents then.
+        """
         with self._lock:
             frame = self._frames.pop() if self._frames else None
         if frame is None:
@@ -119,8 +133,10 @@ class Program:
                 frame = self.runner.frame()
         results: list[Any] = [self.target.allocate(shape, dtype) for shape, dtype in self.result_specs]
         results += [None] * len(self.plan.external)  # library calls fill these in
+        start = time.perf_counter()
         try:
-            frame.run(inputs, results)
+            frame.run(inputs, results, interruptible and self.long)
+            self.seconds = min(self.seconds, time.perf_counter() - start)
         finally:
             with self._lock:
                 self._frames.append(frame)

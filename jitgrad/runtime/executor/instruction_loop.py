@@ -55,6 +55,7 @@ LOCK, UNLOCK, WAIT, SIGNAL, YIELD = range(112, 117)  # addresses of C functions
 BLAS_THREADS, SET_BLAS_THREADS, BLAS_STATE = 117, 118, 119  # two functions; the address of the words of all pools
 CPU, SET_AFFINITY, CALLER_CPU = 120, 121, 122  # two functions (0 where the system has none); the CPU that workers avoid
 CPUS = 123  # the number of CPUs of the machine
+CANCELLED, TABLE = 124, 125  # the table whose remaining blocks are skipped, and that of the thread that shares kernels
 MUTEX, CONDITION = 128, 144  # 128 bytes each, more than any C library needs
 ALLOWED, OTHERS, THREADS = 160, 176, 192  # CPUs of the process; the same without the caller's; the system's ids of the workers
 MASK_WORDS, MAX_PLACED = 16, 15  # 1,024 CPUs; only so many workers are placed, which costs 1 us each
@@ -140,7 +141,8 @@ def claim(c):
     n = atomic_load(c, {ITERATIONS})
     block_size = atomic_load(c, {BLOCK_SIZE})
     if atomic_replace(c, {TICKET}, ticket, ticket + 1):
-        run_block(kind, fn, args, n, block_size, k)
+        if atomic_load(c, {CANCELLED}) != atomic_load(c, {TABLE}):
+            run_block(kind, fn, args, n, block_size, k)
         atomic_add(c, {FINISHED}, 1)
     return 1
 
@@ -205,7 +207,7 @@ def share(c, kind, fn, args, n, block_size, blocks):
             call_c(c[{YIELD}], 0, 0, 0)
 
 
-def launch(c, owned, kind, fn, args, n, block_size):
+def launch(c, table, owned, kind, fn, args, n, block_size):
     if block_size < 1:
         block_size = n
     blocks = 0
@@ -215,7 +217,8 @@ def launch(c, owned, kind, fn, args, n, block_size):
         share(c, kind, fn, args, n, block_size, blocks)
     else:
         for k in range(blocks):
-            run_block(kind, fn, args, n, block_size, k)
+            if atomic_load(c, {CANCELLED}) != table:
+                run_block(kind, fn, args, n, block_size, k)
 
 
 def lock_blas(b):
@@ -240,7 +243,7 @@ def leave_blas(c):
     atomic_store(b, {BLAS_LOCK}, 0)
 
 
-def multiply(c, owned, kind, fn, t):
+def multiply(c, table, owned, kind, fn, t):
     n = t[13]
     work = t[0] * t[1] * t[2]
     band = 1
@@ -254,7 +257,7 @@ def multiply(c, owned, kind, fn, t):
     even = (n - 1) // ((n - 1) // block_size + 1) + 1
     block_size = (even + min(band, 16) - 1) // min(band, 16) * min(band, 16)
     enter_blas(c)
-    launch(c, owned, kind, fn, t, n, block_size)
+    launch(c, table, owned, kind, fn, t, n, block_size)
     leave_blas(c)
 
 
@@ -265,24 +268,26 @@ def relocate(arguments, bases, where, buffer, offset, n):
 
 def run(c, table, count):
     owned = c[{WORKERS}] > 0 and atomic_replace(c, {OWNED}, 0, 1)
+    if owned:
+        atomic_store(c, {TABLE}, table)
     k = 0
-    while k < count:
+    while k < count and atomic_load(c, {CANCELLED}) != table:
         t = table + k * 64
         k += 1
         if t[0] == {KERNEL}:
-            launch(c, owned, {KERNEL}, t[1], t[2], t[3], t[4])
+            launch(c, table, owned, {KERNEL}, t[1], t[2], t[3], t[4])
         elif t[0] == {CALL}:
             call_kernel(t[1], t[2], 0, t[3])
         elif t[0] == {ROW_BLOCKS}:
             enter_blas(c)
-            launch(c, owned, {ROW_BLOCKS}, t[1], table + k * 64, t[3], t[4])
+            launch(c, table, owned, {ROW_BLOCKS}, t[1], table + k * 64, t[3], t[4])
             leave_blas(c)
             k += t[1]
         elif t[0] == {RELOCATE}:
             p = t[2]
             relocate(p[0], p[1], p[2], p[3], p[4], t[3])
         else:
-            multiply(c, owned, t[0], t[1], t[2])
+            multiply(c, table, owned, t[0], t[1], t[2])
     if owned:
         atomic_store(c, {OWNED}, 0)
 

@@ -11,7 +11,7 @@ import atexit
 import ctypes
 import os
 import sys
-from threading import Lock, Thread, get_native_id
+from threading import Lock, Thread, current_thread, get_native_id, main_thread
 
 from jitgrad.core import config
 from jitgrad.core.errors import ArgumentError, shown
@@ -95,6 +95,10 @@ class ThreadPool:
             self._words[instruction_loop.CALLER_CPU] = -1  # the next caller sets the CPUs of this worker too
         self.run(0, instruction_loop.WORKER)
 
+    def cancel(self, table: int) -> None:
+        """Skip the remaining blocks of the run of ``table``; 0: of none."""
+        self._words[instruction_loop.CANCELLED] = table
+
     def stop(self) -> None:
         """Stop the workers. Tables that other threads are running finish on those threads."""
         if not self._workers:
@@ -148,6 +152,57 @@ def current_pool() -> ThreadPool:
 def run(table: int, count: int) -> None:
     """Run the ``count`` instructions at address ``table`` (layout: `jitgrad.runtime.executor.instruction_loop`)."""
     (_Current.pool or current_pool()).run(table, count)
+
+
+def run_interruptibly(table: int, count: int) -> None:
+    """`run`, but the main thread waits in Python, where an exception of a signal handler reaches it.
+
+    Blocks that have not started are skipped then, and the exception goes on: whatever the table writes is incomplete.
+    """
+    if current_thread() is not main_thread():  # the only one that handles signals
+        run(table, count)
+        return
+    _InterruptibleRun(_Current.pool or current_pool(), table, count).wait()
+
+
+class _InterruptibleRun:
+    """A table that another thread runs."""
+
+    def __init__(self, pool: ThreadPool, table: int, count: int) -> None:
+        self.pool = pool
+        self.table = table
+        self.count = count
+        self.abandoned = False
+        self.finished = Lock()
+        self.thread = Thread(target=self._run, name="jitgrad-call", daemon=True)
+
+    def _run(self) -> None:
+        try:
+            if not self.abandoned:
+                self.pool.run(self.table, self.count)
+        finally:
+            self.finished.release()
+
+    def wait(self) -> None:
+        """Start and wait; a signal may raise in any line."""
+        self.finished.acquire()
+        try:
+            self.thread.start()
+            self.finished.acquire()
+        except BaseException:
+            self.abandoned = True
+            if self.thread.ident is not None:  # else it will do nothing
+                self.pool.cancel(self.table)
+                self._join()
+                self.pool.cancel(0)
+            raise
+
+    def _join(self) -> None:
+        while self.thread.is_alive():
+            try:
+                self.thread.join()
+            except BaseException:  # another Ctrl-C: the memory is in use until the thread ends
+                continue
 
 
 def get_num_threads() -> int:
