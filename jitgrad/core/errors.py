@@ -113,6 +113,10 @@ class RetraceWarning(JitgradWarning):
     """A function is traced again and again."""
 
 
+class EffectWarning(JitgradWarning):
+    """A @jit function prints, or changes Python state that it does not read: only when traced."""
+
+
 class CacheWarning(JitgradWarning):
     """The disk cache could not be used for an entry."""
 

@@ -1,4 +1,4 @@
-"""The user's line of an op, for printing; the only file that reads stack frames."""
+"""The user's line of an op, for printing."""
 
 from __future__ import annotations
 

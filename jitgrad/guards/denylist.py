@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import builtins
 import collections.abc
-import importlib
-import importlib.util
 import os
 import random
 import sys
 import sysconfig
 from functools import lru_cache
-from types import BuiltinFunctionType, ModuleType
+from types import BuiltinFunctionType, MemberDescriptorType, ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -22,21 +21,34 @@ _PURELIB = tuple({sysconfig.get_paths()[kind] + os.sep for kind in ("purelib", "
 
 _CLOCK = "read the clock outside and pass the result as an argument"
 _RANDOM = "use jitgrad's random functions (jitgrad.manual_seed, jitgrad.Generator), or pass the numbers as arguments"
-_ENVIRONMENT = "read it once at module level into a global, which @jit can guard"
+ENVIRONMENT = "read it once at module level into a global, which @jit can guard"
 _INPUT = "read the data outside and pass it as an argument"
+_FILES = "ask the file system outside and pass the answer as an argument"
 _UNIQUE = "make it outside and pass it as an argument"
 _THREAD = "pass what depends on the thread as an argument"
 _NAMES = "name the variable itself, so that @jit can guard it"
 
 UNREPEATABLE = {"time": _CLOCK, "random": _RANDOM, "secrets": _RANDOM, "uuid": _UNIQUE, "numpy.random.mtrand": _RANDOM}
 
+# modules of the standard library and NumPy whose C types are compared, or are immutable
+_KNOWN_MODULES = frozenset(
+    [
+        "builtins", "types", "functools", "_functools", "itertools", "operator", "_operator", "re", "collections",
+        "_collections", "datetime", "decimal", "_struct", "weakref", "_weakref", "_thread", "threading", "numpy", "_io",
+        "enum", "_contextvars", "_abc", "zoneinfo", "_zoneinfo", "array", "typing", "_typing", "_random", "random", "_queue",
+    ]
+)  # fmt: skip
+
 _FUNCTIONS = {
-    "input": _INPUT, "open": _INPUT, "id": "compare objects with `is`, or pass the number as an argument",
+    "input": _INPUT, "open": _INPUT,
     "globals": _NAMES, "eval": _NAMES, "exec": _NAMES,
 }  # fmt: skip
 
 _NAMED = {
-    ("os", "getenv"): _ENVIRONMENT, ("os", "urandom"): _RANDOM, ("posix", "urandom"): _RANDOM,
+    ("numpy", "load"): _INPUT, ("numpy", "loadtxt"): _INPUT, ("numpy", "genfromtxt"): _INPUT,
+    ("numpy", "fromfile"): _INPUT, ("numpy", "memmap"): _INPUT, ("posix", "stat"): _FILES, ("posix", "lstat"): _FILES,
+    ("posix", "access"): _FILES, ("posix", "getcwd"): _FILES, ("posix", "scandir"): _FILES, ("posix", "readlink"): _FILES,
+    ("posix", "open"): _INPUT, ("os", "getenv"): ENVIRONMENT, ("os", "urandom"): _RANDOM, ("posix", "urandom"): _RANDOM,
     ("posix", "times"): _CLOCK, ("posix", "getpid"): _UNIQUE, ("posix", "listdir"): _INPUT,
     ("threading", "get_ident"): _THREAD, ("_thread", "get_ident"): _THREAD, ("_thread", "get_native_id"): _THREAD,
     ("threading", "current_thread"): _THREAD, ("threading", "active_count"): _THREAD,
@@ -72,15 +84,47 @@ def is_library_class(cls: type) -> bool:
     return is_library_module(str(cls.__module__))
 
 
+def is_jitgrad_class(cls: type) -> bool:
+    """Whether jitgrad defines ``cls``."""
+    return cls.__module__.startswith("jitgrad.")
+
+
+def is_native(cls: type) -> bool:
+    """Whether objects of ``cls`` hold data of C code that jitgrad does not know how to compare.
+
+    A class of Python code adds to the size of its base only slots, a dict and weak references.
+    """
+    native = _native.get(cls)
+    if native is None:
+        native = _native[cls] = _has_own_layout(cls)
+    return native
+
+
+_native: WeakKeyDictionary[type, bool] = WeakKeyDictionary()
+
+
+def _has_own_layout(cls: type) -> bool:
+    for base in cls.__mro__:
+        if base is object or base.__module__ in _KNOWN_MODULES:
+            return False
+        parent = base.__base__
+        assert parent is not None
+        members = sum(isinstance(x, MemberDescriptorType) for x in vars(base).values())
+        own = 8 * (members + ("__dict__" in vars(base)) + ("__weakref__" in vars(base)))
+        if base.__basicsize__ - parent.__basicsize__ > own or base.__itemsize__ != parent.__itemsize__:
+            return True
+    return False
+
+
 def remedy_for(value: Any) -> str | None:
     """The remedy for code that reads or calls ``value``, or None if it is harmless."""
     if value is os.environ:
-        return _ENVIRONMENT
+        return ENVIRONMENT
     if isinstance(value, type | ModuleType) or not callable(value) or not is_library_class(type(value)):
         return None
     owner = getattr(value, "__self__", None)
     if owner is os.environ:
-        return _ENVIRONMENT
+        return ENVIRONMENT
     if isinstance(owner, np.random.RandomState | np.random.Generator | random.Random):
         return _RANDOM
     name = getattr(value, "__name__", "")
@@ -94,31 +138,8 @@ def remedy_for(value: Any) -> str | None:
     return UNREPEATABLE.get(module) or _NAMED.get((module, name))
 
 
-def random_state(value: Any) -> Any:
-    """A comparable copy of a random generator's state, or None if ``value`` is no generator."""
-    if isinstance(value, np.random.Generator):
-        return repr(value.bit_generator.state)
-    if isinstance(value, np.random.RandomState):
-        return repr(value.get_state(legacy=False))
-    return value.getstate() if isinstance(value, random.Random) else None
-
-
 def is_consumed_by_reading(value: Any) -> bool:
     """Whether ``value`` is a generator, file or other iterator, which reading uses up."""
     if isinstance(value, BuiltinFunctionType | type) or not isinstance(value, collections.abc.Iterator):
         return False
     return is_library_class(type(value))
-
-
-def imported_module(name: str, scope: dict[str, Any]) -> Any:
-    """The module of ``import name``; a user's module is imported now, for its guards."""
-    try:
-        full = importlib.util.resolve_name(name, scope.get("__package__") or "")
-        if full in sys.modules:
-            return sys.modules[full]
-        spec = importlib.util.find_spec(full)
-        if spec is None or (full not in UNREPEATABLE and is_library_file(spec.origin or "")):
-            return None
-        return importlib.import_module(full)
-    except (ImportError, ValueError):  # the function itself will raise the same error
-        return None

@@ -1,190 +1,212 @@
-"""Records what a trace can read outside a function, finds its changes, makes the guard."""
+"""What a trace read and changed outside the function: its guard, its changes, their undoing."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property
-from types import FunctionType, MethodType
+from collections.abc import Callable, Iterable, Mapping
+from operator import is_
+from types import MethodType
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.errors import UnguardableError
-from jitgrad.core.origin import Origin, is_user_file
+from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.denylist import random_state
-from jitgrad.guards.discovery import Discovery
-from jitgrad.guards.guard import NOWHERE, Check, Guard, Path, describe
-from jitgrad.guards.object_state import ArrayState, OpenObject, instance_dict, lookup, title
+from jitgrad.guards.frames import Observer
+from jitgrad.guards.guard import MISSING, Check, Guard, Path, behaves_alike, cell_contents, describe
+from jitgrad.guards.object_state import title
+from jitgrad.guards.reads import ArrayRead, Reads, Write, is_container
 
 MAX_ARRAY_BYTES = 64 * 1024  # compared on every call: 64 kB take about 3 us
+MAX_COMPARED_BYTES = 64 * 1024 * 1024  # likewise, in about 10 ms
 
 
 class Environment:
-    """A record of everything outside a function that the function may read.
+    """A record of what a function reads and writes outside itself while it runs once.
 
-    ``capture`` it before tracing, ask for ``changes`` right after, then make the ``guard``. It
+    Run the function in ``observed()``, ask for ``changes``, then make the ``guard``. The record
     holds strong references to all recorded objects, so that no identity can be reused.
     """
 
-    def __init__(self, discovery: Discovery) -> None:
-        self._discovery = discovery
-        self._contents = {
-            id(state.array): state.array.tobytes()
-            for state in discovery.arrays
-            if state.array.nbytes <= MAX_ARRAY_BYTES
-        }
-
-    @staticmethod
-    def capture(function: Callable[..., Any], static_values: Mapping[str, Any] | None = None) -> Environment:
-        """The present state of everything that ``function`` and its static arguments can reach.
-
-        The cache key of the caller must hold static arguments that are objects, and the
-        ``__self__`` of a bound method, by identity: guards watch these very objects.
-
-        Raises:
-            UnguardableError: if the function reads a clock, a random state, a file or the like,
-                consumes an iterator, or assigns to a global or an outer variable.
-        """
-        discovery = Discovery(frozenset(_files(function)))
+    def __init__(self, function: Callable[..., Any], static_values: Mapping[str, Any] | None = None) -> None:
+        inner = getattr(function, "__func__", getattr(function, "func", function))
+        self._reads = Reads(str(getattr(inner, "__module__", "")), MAX_ARRAY_BYTES)
+        self._observer = Observer(self._reads)
+        name = title(function) if hasattr(function, "__qualname__") else type(function).__name__
         if isinstance(function, MethodType):
             code = getattr(function.__func__, "__code__", None)
             first = code.co_varnames[0] if code is not None and code.co_varnames else "self"
-            discovery.enqueue(function.__self__, Path("", first))
-        name = title(function) if hasattr(function, "__qualname__") else type(function).__name__
-        discovery.enqueue(function, Path("", name))
+            self._reads.external(function.__self__, Path("", first))
+        self._reads.external(function, Path("", name))
         for key, value in (static_values or {}).items():
-            discovery.enqueue(value, Path("argument", key))
-        discovery.run()
-        return Environment(discovery)
+            self._reads.external(value, Path("argument", key))
+
+    def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """The result of the function, observed. Raises UnguardableError for a read that no guard can watch."""
+        try:
+            with self._observer:
+                result = function(*args, **kwargs)
+        except Exception:
+            self._raise_errors()
+            raise
+        self._observer.contents.everything(result, Origin.of_code_of(function), operands=True)
+        self._raise_errors()
+        return result
 
     def tensors(self) -> dict[str, Tensor]:
-        """The tensors that the function can reach, by the expression that leads to them."""
+        """The tensors that the function read, by the expression that leads to them."""
         named: dict[str, Tensor] = {}
-        for path, tensor in self._discovery.tensors.values():
+        for path, tensor in self._reads.tensors.values():
             name, count = path.text, 2
             # one name in two modules or functions
             while named.setdefault(name, tensor) is not tensor:
                 name, count = f"{path.text}#{count}", count + 1
         return named
 
-    def arrays(self) -> dict[str, np.ndarray[Any, Any]]:
-        """The NumPy arrays that the function can reach, by the expression that leads to them."""
-        return {state.path.text: state.array for state in self._discovery.arrays}
-
     def guard(self, lifted: Iterable[np.ndarray[Any, Any]] = ()) -> Guard:
         """The guard of a trace. The program reads the arrays ``lifted`` on every call.
 
         Raises:
-            UnguardableError: if an array that is not lifted is too large to be compared on every
+            UnguardableError: if an array that Python code read is too large to be compared on every
                 call.
         """
         inputs = {id(array) for array in lifted}
-        checks = list(self._discovery.checks)
-        for state in self._discovery.arrays:
-            if id(state.array) in inputs:
-                continue
-            content = self._contents.get(id(state.array))
-            if content is not None:
-                checks.append(Check("content", state.array, None, content, state.path, state.origin))
-            elif id(state.array) in self._discovery.mentioned:
-                raise _too_large(state)
+        checks = list(self._reads.checks)
+        for read in self._reads.arrays.values():
+            if read.compared or (read.used and id(read.array) not in inputs):
+                checks.append(_content_check(read))
         return Guard(checks)
 
     # --- what the trace changed -------------------------------------------------------------------
 
     def changes(self) -> list[str]:
-        """Side effects of the trace on Python state, which a compiled program would not repeat."""
+        """Changes of Python state that a compiled program would not make, and must not miss.
+
+        Values that fill an empty place (a cache, a mask made on first use) are no such changes: the
+        guard notices them, and the next call is traced anew. Neither are writes to what the function
+        does not read: see `effects`.
+        """
         reasons: dict[str, str] = {}
-        for check in self._discovery.checks:
+        for check in self._reads.checks:
             reason = check.reason()
-            if reason is not None and not _fills_cache(check, self._discovery.objects):
+            if reason is not None and not _fills(check.expected, check.kind, check.read()):
                 reasons.setdefault(check.path.text, _consequence(check, check.read(), reason))
-        for path, old, now in self._differences():
-            origin = self._discovery.names.stores.get(path.text.rpartition(".")[2], NOWHERE)
-            check = Check("item", {}, None, old, path, origin)
-            reason = f"{path}{_place(check.origin)} changed from {describe(old)} to {describe(now)}"
-            reasons.setdefault(path.text, _consequence(check, now, reason))
-        for generator, state, path in self._discovery.random_states:
-            if random_state(generator) != state:
-                reasons[path.text] = f"{path} was drawn from: pass the numbers as arguments, or use jitgrad.Generator"
-        for array in self._discovery.arrays:
-            content = self._contents.get(id(array.array))
-            if content is not None and content != array.array.tobytes():
-                reasons[array.path.text] = f"{array.path} changed its contents: make it a tensor and assign in place"
+        for write in self._reads.writes.values():
+            if write.read and not _unchanged(write):
+                reasons.setdefault(write.path.text, _consequence(_check_of(write), None, f"{write.path}{_place(write)} changed"))
+            for stored in _new_tensors(write):
+                reasons.setdefault(write.path.text, _consequence(_check_of(write), stored, ""))
+        for read in self._reads.arrays.values():
+            if read.content is not None and read.content != read.array.tobytes():
+                reasons[read.path.text] = f"{read.path} changed its contents: make it a tensor and assign in place"
         return list(reasons.values())
 
-    def _differences(self) -> Iterator[tuple[Path, Any, Any]]:
-        """Changed attributes: path, old and new value."""
-        for opened in self._discovery.objects:
-            for name, old, new in opened.differences(self._discovery):
-                if not _is_cache(opened, name, new):
-                    yield opened.path.attr(name), old, new
-        for opened_class in self._discovery.classes:
-            for name, old, new in opened_class.differences():
-                yield Path("class attribute", f"{title(opened_class.cls)}.{name}"), old, new
+    def writes(self) -> list[Write]:
+        """All changes of Python state outside the function."""
+        return [w for w in self._reads.writes.values() if not _unchanged(w)]
+
+    def effects(self) -> list[str]:
+        """The changes of what the function does not read, which happen only while tracing."""
+        guarded = {(id(check.holder), check.key) for check in self._reads.checks if isinstance(check.key, str | int)}
+        unread = [f"{w.path}{_place(w)}" for w in self.writes() if (id(w.holder), w.key) not in guarded]
+        return [*unread, *self._reads.prints]
 
     def restore(self) -> None:
-        """Restore attributes and containers after a failed trace."""
-        for container, before in self._discovery.containers:
-            _refill(container, before)
-        for opened in self._discovery.objects:
-            opened.restore(self._discovery)
-        for opened_class in self._discovery.classes:
-            opened_class.restore()
+        """Undo the changes of Python state."""
+        for write in reversed(self._reads.writes.values()):
+            _undo(write)
+
+    def _raise_errors(self) -> None:
+        if self._reads.errors:
+            origin, message = self._reads.errors[0]
+            raise UnguardableError(f"{origin.full()}: {message}")
 
 
-def _files(function: Any) -> Iterator[str]:
-    """The function's file, which counts as user code, unless jitgrad generated it."""
-    inner = getattr(function, "__func__", getattr(function, "func", function))
-    code = getattr(inner, "__code__", None)
-    if isinstance(inner, FunctionType) and code is not None and is_user_file(code.co_filename):
-        yield code.co_filename
-
-
-def _place(origin: Origin) -> str:
-    return f" ({origin})" if origin.line else ""
-
-
-def _too_large(state: ArrayState) -> UnguardableError:
-    return UnguardableError(
-        f"{state.origin.full()}: {state.path} is {describe(state.array)}, too large to be compared on every call, and "
-        "the function read it as Python does (not as an operand of jitgrad): pass it as an argument"
-    )
+def _content_check(read: ArrayRead) -> Check:
+    if read.content is not None:
+        return Check("content", read.array, None, read.content, read.path, read.origin)
+    if read.array.nbytes > MAX_COMPARED_BYTES:
+        raise UnguardableError(
+            f"{read.origin.full()}: {read.path} is {describe(read.array)}, too large to be compared on every call, and the "
+            "function read it as Python does (not as an operand of jitgrad): pass it as an argument"
+        )
+    return Check("elements", read.array, None, read.array.copy(), read.path, read.origin)
 
 
 def _consequence(check: Check, now: Any, reason: str) -> str:
+    where = f" ({check.origin})" if check.origin.line else ""
     if isinstance(now, Tensor):
         verb = "replaced" if isinstance(check.expected, Tensor) else "stored"
-        if check.kind in ("attribute", "item", "absent", "cell", "unset"):
-            return (
-                f"{check.path}{_place(check.origin)}: Tensor {verb}; assign in place (`{check.path.text}[...] = ...`) "
-                "or return it"
-            )
+        return f"{check.path}{where}: Tensor {verb}; assign in place (`{check.path.text}[...] = ...`) or return it"
     return f"{reason}; this happens only while tracing: return the value, or keep it in a tensor updated in place"
 
 
-def _is_cache(opened: OpenObject, name: str, new: Any) -> bool:
-    """Whether a ``cached_property`` stored its value, which is no visible side effect."""
-    if name in getattr(type(opened.value), "_unguarded", ()):
-        return True
-    return isinstance(lookup(type(opened.value), name), cached_property) and not isinstance(new, Tensor)
+def _check_of(write: Write) -> Check:
+    return Check("item", {}, None, write.old, write.path, write.origin)
 
 
-def _fills_cache(check: Check, objects: list[OpenObject]) -> bool:
-    if check.kind != "absent":
-        return False
-    owner = next((opened for opened in objects if instance_dict(opened.value) is check.holder), None)
-    return owner is not None and _is_cache(owner, check.key, check.read())
+def _place(write: Write) -> str:
+    return f" ({write.origin})" if write.origin.line else ""
+
+
+def _fills(old: Any, kind: str, new: Any) -> bool:
+    """Whether a place that was empty now holds a value that is no result of the trace."""
+    empty = kind in ("absent", "unset") or old is None or (old is MISSING and kind != "hides")
+    return empty and not _tensors_in(new)
+
+
+def _tensors_in(value: Any) -> list[Tensor]:
+    """``value``, or the tensors directly in it."""
+    parts = value.values() if isinstance(value, dict) else value if is_container(value) else [value]
+    return [x for x in parts if isinstance(x, Tensor)]
+
+
+def _new_tensors(write: Write) -> list[Tensor]:
+    """The tensors that a write stored."""
+    before = {id(x) for x in _tensors_in(write.old)}
+    return [x for x in _tensors_in(_present(write)) if id(x) not in before]
+
+
+def _present(write: Write) -> Any:
+    """What the written place holds now."""
+    if write.kind == "item":
+        return write.holder.get(write.key, MISSING)
+    if write.kind == "class":
+        return write.holder.__dict__.get(write.key, MISSING)
+    if write.kind == "attribute":
+        return getattr(write.holder, write.key, MISSING)
+    return cell_contents(write.holder) if write.kind == "cell" else write.holder
+
+
+def _unchanged(write: Write) -> bool:
+    if write.kind == "array":
+        return bool((write.holder == write.old).all())
+    if write.kind != "container":
+        return behaves_alike(_present(write), write.old)
+    now, before = write.holder, write.old
+    if isinstance(now, set):
+        return bool(now == before)
+    pairs = ((now, before), (now.values(), before.values())) if isinstance(now, dict) else ((now, before),)
+    return len(now) == len(before) and all(all(map(is_, a, b)) for a, b in pairs)
+
+
+def _undo(write: Write) -> None:
+    holder, key, old = write.holder, write.key, write.old
+    if write.kind == "item":
+        holder.pop(key, None) if old is MISSING else holder.__setitem__(key, old)
+    elif write.kind == "container":
+        _refill(holder, old)
+    elif write.kind == "array":
+        holder[...] = old
+    elif write.kind == "cell":
+        holder.cell_contents = old
+    elif old is MISSING:
+        delattr(holder, key) if write.kind == "class" else object.__delattr__(holder, key)
+    else:
+        setattr(holder, key, old) if write.kind == "class" else object.__setattr__(holder, key, old)
 
 
 def _refill(container: Any, before: Any) -> None:
-    if isinstance(container, list):
-        container[:] = before
-    elif isinstance(container, deque):
-        container.clear()
-        container.extend(before)
-    elif isinstance(container, dict | set):
-        container.clear()
-        container.update(before)
+    container.clear()
+    container.extend(before) if isinstance(before, list | deque | bytearray) else container.update(before)

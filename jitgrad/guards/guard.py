@@ -52,6 +52,13 @@ class Path:
         return f"{self.label} `{self.text}`" if self.label else f"`{self.text}`"
 
 
+class AttributesPath(Path):
+    """The expression of an object's ``__dict__``, whose items are its attributes."""
+
+    def item(self, key: Any) -> Path:
+        return Path(self.label, self.text).attr(str(key))
+
+
 @dataclass(frozen=True, slots=True)
 class CheckKind:
     """A way to read: ``suspect`` is Python text, true if ``{h}`` may no longer give ``{e}``.
@@ -71,6 +78,7 @@ KINDS: dict[str, CheckKind] = {
     "cell": CheckKind("{h}.cell_contents is not {e}", lambda h, k: h.cell_contents),
     "attribute": CheckKind("{h}.{name} is not {e}", getattr),
     "absent": CheckKind("{k} in {h}", lambda h, k: h.get(k, MISSING)),
+    "hides": CheckKind("{k} in {h}", lambda h, k: h.get(k, MISSING)),  # a class attribute, which was read
     "class": CheckKind("{h}.__class__ is not {e}", lambda h, k: h.__class__),
     "length": CheckKind("len({h}) != {e}", lambda h, k: len(h)),
     "keys": CheckKind("(*{h},) != {e}", lambda h, k: tuple(h)),
@@ -80,6 +88,9 @@ KINDS: dict[str, CheckKind] = {
     "aval": CheckKind("({h}._aval is not {e} and {h}.aval != {e})", lambda h, k: h.aval),
     "layout": CheckKind("({h}.shape, {h}.strides, {h}.dtype) != {e}", lambda h, k: (h.shape, h.strides, h.dtype)),
     "content": CheckKind("{h}.tobytes() != {e}", lambda h, k: h.tobytes()),
+    "elements": CheckKind("not same_elements({h}, {e})", lambda h, k: h),
+    "part": CheckKind("{h}[{k}].tobytes() != {e}", lambda h, k: np.asarray(h[k]).tobytes()),
+    "contains": CheckKind("({k} in {h}) is not {e}", lambda h, k: k in h),
     "bytes": CheckKind("bytes({h}) != {e}", lambda h, k: bytes(h)),
     "context": CheckKind("{h}.get(MISSING) is not {e}", lambda h, k: h.get(MISSING)),
     "referent": CheckKind("{h}() is not {e}", lambda h, k: h()),
@@ -107,10 +118,11 @@ class Check:
     def reason(self) -> str | None:
         """Why this read would give another value now, or None."""
         now = self.read()
-        if behaves_alike(now, self.expected):
+        alike = same_elements if self.kind == "elements" else behaves_alike
+        if alike(now, self.expected):
             return None
         where = f" ({self.origin})" if self.origin.line else ""
-        if self.kind in ("content", "bytes"):
+        if self.kind in ("content", "bytes", "part", "elements"):
             return f"{self.path}{where} changed its contents"
         if self.kind == "length":
             return f"{self.path}{where} has {now} items, had {self.expected}"
@@ -201,6 +213,11 @@ def _parts_of_callable(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:
     return None
 
 
+def same_elements(new: Any, old: np.ndarray[Any, Any]) -> bool:
+    """Whether two arrays hold the same bytes; NaN equals NaN."""
+    return new.shape == old.shape and new.dtype == old.dtype and bool(np.array_equal(new, old, equal_nan=old.dtype.kind in "fc"))
+
+
 def cell_contents(cell: CellType) -> Any:
     """The value in a closure cell; MISSING before its variable is assigned."""
     try:
@@ -239,7 +256,9 @@ class Guard:
 
     def __init__(self, checks: Sequence[Check]) -> None:
         self.checks = tuple(checks)
-        self._namespace: dict[str, Any] = {"explain": self.explain, "is_": is_, "MISSING": MISSING}
+        self._namespace: dict[str, Any] = {
+            "explain": self.explain, "is_": is_, "MISSING": MISSING, "same_elements": same_elements,
+        }  # fmt: skip
         self.source = self._emit()
         exec(compile(self.source, "<jitgrad guard>", "exec"), self._namespace)
         self.check = self._namespace["check"]
@@ -303,7 +322,7 @@ def _suspect(check: Check, holder: str, expected: str, namespace: dict[str, Any]
     kind = KINDS[check.kind]
     count = len(check.expected) if check.kind in ("items", "values") else 0
     key = repr(check.key)
-    if check.kind in ("item", "absent") and type(check.key) not in (str, int):
+    if check.kind in ("item", "absent", "contains", "part") and type(check.key) not in (str, int):
         key = f"K{expected[1:]}"
         namespace[key] = check.key
     if check.kind == "attribute" and (not check.key.isidentifier() or iskeyword(check.key)):

@@ -15,7 +15,7 @@ from jitgrad.backends.targets import find_target
 from jitgrad.compiler.pipeline import dump_to, ignore
 from jitgrad.core import config
 from jitgrad.core.context import anomaly_detection, current_interpreter
-from jitgrad.core.errors import ArgumentError, FallbackWarning, RetraceWarning, TraceError
+from jitgrad.core.errors import ArgumentError, EffectWarning, FallbackWarning, RetraceWarning, TraceError
 from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.origin import Origin
 from jitgrad.jit.anomaly_check import check_call
@@ -217,7 +217,8 @@ class JitFunction:
         if anomaly_detection.get():
             check_call(executable, call.leaves)
         if self._check_mode() == "off":
-            return executable.run(call.leaves)
+            changes_python = executable.traced.changes_python
+            return self.eager(*args, **kwargs) if changes_python else executable.run(call.leaves)
         result, wrong = self._checked(executable, call, args, kwargs)
         if wrong:
             without = executable.with_unfused(count=self._count, unfused=frozenset(wrong))
@@ -265,6 +266,7 @@ class JitFunction:
         donated = self._signature.positions(call, self.donate)
         traced = self._traced.pop(call.key, None) or self._trace(call)
         write_log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
+        self._warn_of_effects(traced.python_effects)
         folder = config.read("JITGRAD_DUMP")
         watch = dump_to(folder, f"{self.name}.{self._info.traces}") if folder else ignore
         executable = Executable(self.eager, traced, target, self._count, watch, donated)
@@ -276,6 +278,16 @@ class JitFunction:
         traced = trace_call(self.eager, self.name, call, donated)
         shared = traced.shared_arguments(call.leaves)
         return trace_call(self.eager, self.name, call, donated, shared) if shared else traced
+
+    def _warn_of_effects(self, effects: tuple[str, ...]) -> None:
+        if effects and "effects" not in self._warned:
+            self._warned.add("effects")
+            warnings.warn(
+                f"@jit function {self.name!r} changes what lies outside it, only when it is traced and not on later calls: "
+                f"{', '.join(effects)}. Return what later calls should give, and print or keep it outside.",
+                EffectWarning,
+                stacklevel=6,
+            )
 
     def _remember(self, executable: Executable, call: Call) -> None:
         traces = self._programs.add(call.key, executable, MANY_TRACES)

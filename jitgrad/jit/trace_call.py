@@ -66,6 +66,8 @@ class TraceResult:
         alive: objects whose ids other parts of the program hold.
         names: paths from the function to tensors, by the ids of the tensors.
         shared: (position, tensor) of the arguments that are also outside tensors.
+        changes_python: running the function changes Python state, which a compiled call does not.
+        python_effects: the places of these changes that the function does not read.
     """
 
     graph: Graph
@@ -80,6 +82,8 @@ class TraceResult:
     grads_present: tuple[tuple[InputSource, bool], ...]
     alive: tuple[Any, ...]
     names: dict[int, str]
+    changes_python: bool
+    python_effects: tuple[str, ...]
     shared: tuple[tuple[int, Tensor], ...] = ()
 
     def describe(self, source: InputSource) -> str:
@@ -127,22 +131,20 @@ def trace_call(
     Raises:
         TracedValueError, UnguardableError, LeakedTracerError: it cannot be traced; says why.
     """
-    environment = Environment.capture(function, call.static)
+    environment = Environment(function, call.static)
     trace = Trace(name)
     token = current_interpreter.set(trace)
     try:
         leaves, tensors = _traced_leaves(trace, call, shared)
         args, kwargs = optree.tree_unflatten(call.treedef, leaves)
-        result = function(*(_unbox(a) for a in args), **{k: _unbox(v) for k, v in kwargs.items()})
+        result = environment.run(function, *(_unbox(a) for a in args), **{k: _unbox(v) for k, v in kwargs.items()})
         if trace.values_needed:  # the function has caught the error
             raise ValueNeededError(trace.values_needed, f"@jit function {name!r}")
         _check_containers(function, name, call, leaves, (args, kwargs))
         traced = _finish(trace, environment, call, tensors, result, name, donated)
         return replace(traced, shared=tuple([(k, call.leaves[k]) for k in sorted(shared)]))
-    except BaseException:
-        environment.restore()
-        raise
     finally:
+        environment.restore()
         current_interpreter.reset(token)
 
 
@@ -191,6 +193,16 @@ def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[li
     return leaves, tensors
 
 
+def _check_changes(environment: Environment, name: str) -> None:
+    """The function must not change Python state that it reads."""
+    if changes := environment.changes():
+        listed = "\n  ".join(changes)
+        raise UnguardableError(
+            f"@jit function {name!r} changes Python state while it runs; the compiled program would not do that again:"
+            f"\n  {listed}"
+        )
+
+
 def _finish(
     trace: Trace,
     environment: Environment,
@@ -200,13 +212,7 @@ def _finish(
     name: str,
     donated: Sequence[int],
 ) -> TraceResult:
-    changes = environment.changes()
-    if changes:
-        listed = "\n  ".join(changes)
-        raise UnguardableError(
-            f"@jit function {name!r} changes Python state while it runs; the compiled program would not do that again:"
-            f"\n  {listed}"
-        )
+    _check_changes(environment, name)
     leaves, treedef = optree.tree_flatten(result, none_is_leaf=True)
     outputs: list[Atom] = []
     differentiable: list[int] = []
@@ -230,6 +236,8 @@ def _finish(
         grads_present=tuple((trace.lifted[key][1], present) for key, (_, present) in trace.grads_read.items()),
         alive=tuple(trace.alive),
         names={id(t): path for path, t in environment.tensors().items()},
+        changes_python=bool(environment.writes()),
+        python_effects=tuple(environment.effects()),
     )
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import random
+import time
 from collections import deque
 from typing import Any
 
 import numpy as np
 import pytest
 
+from jitgrad.core.errors import UnguardableError
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.environment import Environment
+from tests.guards.observe import observe
 
 log: list[Any] = []
 seen: dict[str, Any] = {}
@@ -51,6 +53,9 @@ class Cell:
     def compute(self, name: str) -> None:
         setattr(self, "made_" + name, 1)
 
+    def compute_all(self, name: str) -> None:
+        setattr(self, name.upper(), 1)
+
     def on_the_class(self, x: Any) -> None:
         Cell.steps = 7
 
@@ -59,14 +64,23 @@ class Cell:
 
 
 def changes_of(function: Any, *args: Any) -> list[str]:
-    """Run ``function`` between picture and comparison, and check that ``restore`` undoes it."""
-    environment = Environment.capture(function)
-    assert environment.changes() == []
-    function(*args)
+    """The changes that ``function`` makes when it runs; ``restore`` undoes them."""
+    environment = observe(function, *args)
     found = environment.changes()
     environment.restore()
     assert environment.changes() == []
     assert environment.guard().check() is None
+    return found
+
+
+def effects_of(function: Any, *args: Any) -> list[str]:
+    """The writes of ``function`` to places that it does not read, which are undone."""
+    environment = observe(function, *args)
+    assert environment.changes() == []
+    found = [str(write.path) for write in environment.writes()]
+    assert len(environment.effects()) == len(found)
+    environment.restore()
+    assert environment.writes() == []
     return found
 
 
@@ -88,26 +102,106 @@ def test_tensor_attributes(method, verb):
 
 
 @pytest.mark.parametrize(
-    ("method", "part"),
+    ("method", "place"),
     [
-        ("append", "`self.buffer` "),
-        ("drop", "`self.counter` "),
-        ("on_the_class", "class attribute `Cell.steps` "),
-        ("compute", "`self.made_x` "),
+        ("append", "`self.buffer`"),
+        ("drop", "`self.counter`"),
+        ("on_the_class", "class attribute `Cell.steps`"),
+        ("compute", "`self.made_x`"),
+        ("compute_all", "`self`"),
     ],
 )
-def test_other_side_effects(method, part):
-    found = changes_of(getattr(Cell(), method), "x")
+def test_writes_to_what_is_not_read_are_effects(method, place):
+    cell = Cell()
 
-    assert any(part in text for text in found), found
+    assert effects_of(getattr(cell, method), "x") == [place]
+    assert (cell.counter, cell.buffer, Cell.steps, hasattr(cell, "made_x")) == (0, [], 0, False)
+
+
+def test_appending_a_tensor_is_refused():
+    (text,) = changes_of(Cell().append, tensor())
+
+    assert "`self.buffer` " in text
+    assert "Tensor stored" in text
 
 
 def test_a_cached_property_may_fill_itself():
     cell = Cell()
-    environment = Environment.capture(cell.cache)
-    cell.cache(1)
+    environment = observe(cell.cache, 1)
 
     assert environment.changes() == []
+
+
+def test_a_value_made_on_first_use_may_be_kept():
+    class Masked:
+        mask: Any = None
+
+        def __call__(self, x: Any) -> Any:
+            if self.mask is None:
+                self.mask = np.ones(2)
+            return x * self.mask
+
+    layer = Masked()
+    environment = observe(layer)
+    environment.restore()
+    guard = environment.guard([layer.mask]) if layer.mask is not None else environment.guard()
+    assert guard.check() is None
+    layer(tensor())
+
+    assert "`Masked.mask`" in (guard.check() or "")
+    assert observe(layer).guard().check() is None
+
+
+def test_reading_a_container_after_changing_it():
+    held = [1]
+
+    def f(x):
+        held.append(2)
+        return x * len(held)
+
+    assert "closure cell `held` (test_changes.py:" in changes_of(f, 1.0)[0]
+
+
+def test_a_timer_may_add_up():
+    class Timer:
+        total = 0.0
+
+        def __enter__(self) -> None:
+            self.start = time.perf_counter()
+
+        def __exit__(self, *_error: Any) -> None:
+            self.total += time.perf_counter() - self.start
+
+    timer = Timer()
+
+    def f(x):
+        with timer:
+            return x * 2
+
+    environment = observe(f, 1.0)
+    assert environment.changes() == []
+    guard = environment.guard()
+    f(1.0)
+    assert guard.check() is None
+    with pytest.raises(UnguardableError, match="read the clock outside"):
+        observe(lambda x: (f(x), x * timer.total), 1.0)
+
+
+def test_a_memo_is_filled_once():
+    memo: dict[int, float] = {}
+
+    def f(x, n):
+        if n not in memo:
+            memo[n] = 1 / n
+        return x * memo[n]
+
+    environment = observe(f, 1.0, 4)
+    environment.restore()
+    assert environment.changes() == []
+    assert memo == {}
+    f(1.0, 4)
+
+    assert "memo[4]" in (environment.guard().check() or "")
 
 
 def test_containers_in_globals_and_closures():
@@ -120,7 +214,7 @@ def test_containers_in_globals_and_closures():
         queue.appendleft(2)
         names.add("b")
 
-    found = changes_of(f, 1)
+    found = effects_of(f, 1)
 
     assert len(found) == 4
     assert (log, seen, queue, names) == ([], {}, deque([1]), {"a"})
@@ -136,8 +230,8 @@ def test_tensor_in_a_list_and_in_a_dict():
 
     found = changes_of(f, tensor())
 
-    assert [text.partition(" (")[0] for text in found] == ["closure cell `held[0]`", "closure cell `state['h']`"]
-    assert all("Tensor replaced; assign in place" in text for text in found)
+    assert [text.partition(" (")[0] for text in found] == ["closure cell `held`", "closure cell `state['h']`"]
+    assert all("; assign in place" in text for text in found)
 
 
 def test_requires_grad_changed_while_tracing():
@@ -146,10 +240,7 @@ def test_requires_grad_changed_while_tracing():
     def f():
         weight.requires_grad_()
 
-    environment = Environment.capture(f)
-    f()
-
-    assert "weight.requires_grad" in environment.changes()[0]
+    assert "weight.requires_grad" in observe(f).changes()[0]
 
 
 @pytest.mark.parametrize(
@@ -161,11 +252,8 @@ def test_drawing_from_a_generator_that_is_not_ours(rng):
     def f():
         return rng.random() if hasattr(rng, "random") else rng.rand()
 
-    environment = Environment.capture(f)
-    assert environment.changes() == []
-    f()
-
-    assert "`rng` was drawn from" in environment.changes()[0]
+    with pytest.raises(UnguardableError, match=r"`rng.*use jitgrad's random functions"):
+        observe(f)
 
 
 def test_array_written_while_tracing():
@@ -174,10 +262,11 @@ def test_array_written_while_tracing():
     def f():
         values[0] = 1
 
-    environment = Environment.capture(f)
-    f()
+    environment = observe(f)
 
     assert "`values` changed its contents" in environment.changes()[0]
+    environment.restore()
+    assert not values.any()
 
 
 def test_function_attributes():

@@ -16,21 +16,14 @@ import pytest
 import jitgrad as jg
 from jitgrad.core.errors import UnguardableError
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.environment import Environment
-from jitgrad.guards.guard import Guard, behaves_alike
+from jitgrad.guards.guard import behaves_alike
+from tests.guards.observe import guard_of, observe
 
 scale: Any = 0.5
 table: dict[str, Any] = {"a": 1, "b": 2.0}
 history: list[Any] = [1, 2, 3]
 option = contextvars.ContextVar("option", default=1)
 arguments = argparse.Namespace(rate=0.1, unused=1)
-
-
-def guard_of(function: Any, **static: Any) -> Guard:
-    guard = Environment.capture(function, static).guard()
-    assert guard.check() is None
-    assert guard.check() is None
-    return guard
 
 
 def tensor(*values: float) -> Tensor:
@@ -177,7 +170,7 @@ def test_recursion_between_functions():
     def odd(n):
         return 0 if n == 0 else even(n - 1)
 
-    guard = guard_of(even)
+    guard = guard_of(even, 4)
     rate = 2
 
     assert "closure cell `rate`" in guard.check()
@@ -229,7 +222,7 @@ def test_wrapped_functions(monkeypatch):
 )
 def test_dict(change):
     before = dict(table)
-    guard = guard_of(lambda: table["a"])
+    guard = guard_of(lambda: list(table.items()))
     try:
         change()
         assert "global `table" in guard.check()
@@ -298,14 +291,28 @@ def test_rebuilding_an_equal_container_is_no_change():
 def test_namedtuple_paths():
     pair = namedtuple("pair", "weight bias")(tensor(1), tensor(2))
 
-    assert list(Environment.capture(lambda: pair).tensors()) == ["pair.weight", "pair.bias"]
+    assert list(observe(lambda: pair).tensors()) == ["pair.weight", "pair.bias"]
 
 
 def test_too_many_items_is_an_error():
     words = dict.fromkeys(range(30_000))
 
     with pytest.raises(UnguardableError, match=r"words.*30000 items"):
-        Environment.capture(lambda k: words[k])
+        observe(lambda: list(words))
+
+
+def test_one_item_and_the_length_of_a_large_container():
+    words = dict.fromkeys(range(1_000_000), 1)
+    names = list(range(1_000_000))
+    guard = guard_of(lambda k: words[k] + words.get(7, 0) + names[-1] + len(names) + (5 in words), 3)
+
+    words[4] = names[3] = 9
+    assert guard.check() is None
+    words[3] = 2
+    assert "words[3]" in guard.check()
+    words[3] = 1
+    names.append(2)
+    assert "names" in guard.check()
 
 
 # --- tensors and arrays ----------------------------------------------------------------------------------------------
@@ -336,27 +343,6 @@ def test_tensor_of_another_shape():
     weight._data, weight._aval = np.zeros(3, np.float32), None
 
     assert "to f32[3]" in guard.check()
-
-
-def test_small_arrays_are_compared_unless_lifted():
-    values = np.arange(4.0)
-    environment = Environment.capture(lambda: values)
-    compared, lifted = environment.guard(), environment.guard([values])
-    values[0] = 9
-
-    assert "changed its contents" in compared.check()
-    assert lifted.check() is None
-    values.resize((2, 2), refcheck=False)
-    assert "closure cell `values`" in lifted.check()
-
-
-def test_large_arrays_must_be_lifted():
-    values = np.zeros(100_000)
-    environment = Environment.capture(lambda: values)
-
-    assert environment.guard([values]).check() is None
-    with pytest.raises(UnguardableError, match=r"test_guards.py:\d+: closure cell `values` is an array.*pass it as an"):
-        environment.guard()
 
 
 # --- cost ------------------------------------------------------------------------------------------------------------

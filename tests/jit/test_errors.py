@@ -17,6 +17,7 @@ import jitgrad as jg
 from jitgrad.backends.codegen import scalar
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import (
+    EffectWarning,
     FallbackWarning,
     LeakedTracerError,
     MismatchWarning,
@@ -159,7 +160,7 @@ def test_changing_python_state_is_refused_and_undone(change: str) -> None:
 
     def by_list(x: Any) -> Any:
         seen.append(1)
-        return x * 2.0
+        return x * len(seen)
 
     def by_global(x: Any) -> Any:
         global _calls
@@ -172,6 +173,39 @@ def test_changing_python_state_is_refused_and_undone(change: str) -> None:
 
 
 _calls = 0
+
+
+@pytest.mark.parametrize("check", ["first", "off"])
+def test_a_change_of_what_is_not_read_happens_once_with_a_warning(check: str) -> None:
+    history: list[Any] = []
+
+    def f(x: Any) -> Any:
+        history.append("called")
+        return x * 2.0
+
+    compiled = jit(f, check=check)
+    with pytest.warns(EffectWarning, match=r"closure cell `history` \(test_errors.py:\d+\)"):
+        compiled(tensor(3))
+    compiled(tensor(3))
+    assert history == ["called"]
+
+
+@pytest.mark.parametrize("check", ["first", "off"])
+def test_a_mask_made_on_first_use(check: str) -> None:
+    class Layer:
+        mask: Any = None
+
+        def __call__(self, x: Any) -> Any:
+            if self.mask is None:
+                self.mask = np.array([1.0, 0.0, 2.0])
+            return x * self.mask
+
+    layer = Layer()
+    compiled = jit(layer, check=check)
+    for k in range(4):
+        x = tensor(3) * k
+        np.testing.assert_array_equal(compiled(x).numpy(), (x * np.array([1.0, 0.0, 2.0])).numpy())
+    assert compiled.cache_info().traces == 2
 
 
 def test_arguments_that_are_nothing_for_a_program() -> None:

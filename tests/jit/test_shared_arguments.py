@@ -140,7 +140,7 @@ def test_an_in_place_operator_may_assign_to_a_nonlocal_name():
         count += 1
         return x
 
-    with pytest.raises(UnguardableError, match="assigns to the nonlocal `count`"):
+    with pytest.raises(UnguardableError, match="closure cell `count`"):
         counting(jg.ones(3))
 
 

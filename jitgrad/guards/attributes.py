@@ -1,0 +1,211 @@
+"""Attribute reads as Python makes them, without running the user's code, and their guards."""
+
+from __future__ import annotations
+
+import enum
+import os
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
+from typing import Any
+
+from jitgrad.core.origin import Origin
+from jitgrad.core.tensor import Tensor
+from jitgrad.guards.denylist import ENVIRONMENT, is_jitgrad_class, is_native
+from jitgrad.guards.guard import MISSING, AttributesPath, Path
+from jitgrad.guards.object_state import instance_dict, lookup, title
+from jitgrad.guards.reads import Reads
+
+_HEAP_TYPE = 1 << 9  # of type.__flags__: the attributes of other types cannot change
+
+
+class _Marker(enum.Enum):
+    UNKNOWN = "a value that only Python knows"
+    NULL = "the place of a missing self"
+
+
+UNKNOWN = _Marker.UNKNOWN
+NULL = _Marker.NULL
+
+
+@dataclass(frozen=True, slots=True)
+class BoundFunction:
+    """A function that was read as a method of ``receiver``."""
+
+    function: Any
+    receiver: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Getter:
+    """The function that computes an attribute when it is read."""
+
+    function: Any
+    receiver: Any
+
+
+def read_attribute(reads: Reads, value: Any, name: str, origin: Origin, *, probe: bool = False) -> Any:
+    """The attribute of ``value``: itself, a `BoundFunction` method, a `Getter` to run, MISSING or UNKNOWN.
+
+    ``probe``: that the attribute is missing decides something, as in ``hasattr``.
+    """
+    if isinstance(value, Tensor) or value is UNKNOWN or value is NULL:
+        return UNKNOWN
+    if isinstance(value, ModuleType):
+        return _module_attribute(reads, value, name, origin, probe)
+    if isinstance(value, type):
+        return _class_object_attribute(reads, value, name, origin)
+    if isinstance(value, super):
+        return _inherited(reads, value, name, origin)
+    if isinstance(value, MethodType):
+        value = value.__func__
+    return _object_attribute(reads, value, name, origin, probe)
+
+
+def _module_attribute(reads: Reads, module: ModuleType, name: str, origin: Origin, probe: bool) -> Any:
+    value = module.__dict__.get(name, MISSING)
+    base = reads.path_of(module) or Path("module", module.__name__)
+    if value is os.environ:
+        reads.error(origin, f"{base.attr(name)} cannot be guarded: it may give something else on every call; {ENVIRONMENT}")
+    if module.__name__.partition(".")[0] != "jitgrad":
+        if value is not MISSING:
+            reads.read("item", module.__dict__, name, value, base.attr(name), origin)
+        elif probe:
+            reads.check("absent", module.__dict__, name, MISSING, base.attr(name), origin)
+    elif isinstance(value, FunctionType | ModuleType | type):
+        return value
+    return UNKNOWN if value is MISSING else value
+
+
+def _class_object_attribute(reads: Reads, cls: type, name: str, origin: Origin) -> Any:
+    of_meta = lookup(type(cls), name)
+    if isinstance(of_meta, property):
+        guard_class_attribute(reads, type(cls), name, origin)
+        return Getter(of_meta.fget, cls)
+    if name == "__dict__":
+        return cls.__dict__
+    raw = guard_class_attribute(reads, cls, name, origin)
+    if issubclass(cls, enum.Enum) and name in cls._member_map_:
+        return cls._member_map_[name]
+    if raw is MISSING:
+        meta_method = lookup(type(cls), name)
+        return BoundFunction(meta_method, cls) if isinstance(meta_method, FunctionType) else UNKNOWN
+    return _class_value(reads, raw, None, cls)
+
+
+def _super_parts(proxy: Any) -> tuple[Any, type]:
+    return proxy.__self__, proxy.__thisclass__
+
+
+def _inherited(reads: Reads, proxy: super, name: str, origin: Origin) -> Any:
+    """An attribute of ``super()``."""
+    receiver, this_class = _super_parts(proxy)
+    mro = (receiver if isinstance(receiver, type) else type(receiver)).__mro__
+    after = mro[mro.index(this_class) + 1 :]
+    owner = next((base for base in after if name in base.__dict__), None)
+    if owner is None:
+        return UNKNOWN
+    raw = guard_class_attribute(reads, owner, name, origin)
+    return _class_value(reads, raw, receiver, owner)
+
+
+def _object_attribute(reads: Reads, value: Any, name: str, origin: Origin, probe: bool) -> Any:
+    cls = type(value)
+    own_getattribute = lookup(cls, "__getattribute__")
+    path = reads.path_of(value)
+    if isinstance(own_getattribute, FunctionType):
+        guard_class_attribute(reads, cls, "__getattribute__", origin)
+        return Getter(own_getattribute, value)
+    if path is not None:
+        _guard_class(reads, value, path, origin)
+    raw, storage = lookup(cls, name), instance_dict(value)
+    if isinstance(raw, property):
+        guard_class_attribute(reads, cls, name, origin)
+        return Getter(raw.fget, value)
+    if isinstance(raw, MemberDescriptorType) and raw.__objclass__ in cls.__mro__:
+        return _slot(reads, value, raw, name, path, origin)
+    if hasattr(type(raw), "__set__"):  # another data descriptor: its code runs, or C code
+        guard_class_attribute(reads, cls, name, origin)
+        if name == "__dict__" and storage is not None and path is not None:
+            reads.external(storage, AttributesPath(path.label, path.text), origin)
+        return storage if name == "__dict__" else cls if name == "__class__" else UNKNOWN
+    if storage is not None and name in storage:
+        if path is not None and name not in getattr(cls, "_unguarded", ()):
+            _guard_stored(reads, value, storage, name, path, origin)
+        return storage[name]
+    decides = probe or lookup(cls, "__getattr__") is not MISSING or raw is not MISSING
+    private = isinstance(raw, cached_property) or isinstance(value, threading.local)
+    if path is not None and storage is not None and decides and not private:
+        kind = "absent" if raw is MISSING or raw is None else "hides"
+        reads.check(kind, storage, name, MISSING, path.attr(name), origin)
+    if raw is MISSING:
+        fallback = lookup(cls, "__getattr__")
+        return Getter(fallback, value) if isinstance(fallback, FunctionType) else MISSING
+    guard_class_attribute(reads, cls, name, origin)
+    return _class_value(reads, raw, value, cls)
+
+
+def _guard_class(reads: Reads, value: Any, path: Path, origin: Origin) -> None:
+    cls = type(value)
+    if cls.__flags__ & _HEAP_TYPE and not is_jitgrad_class(cls) and not is_native(cls) and not isinstance(value, FunctionType):
+        reads.check("class", value, None, cls, path.attr("__class__"), origin)
+
+
+def _guard_stored(reads: Reads, value: Any, storage: dict[str, Any], name: str, path: Path, origin: Origin) -> None:
+    cls = type(value)
+    if name.isidentifier() and (
+        lookup(cls, "__getattribute__") is object.__getattribute__ or isinstance(value, threading.local)
+    ):
+        if not reads.written(storage, name):
+            reads.read("attribute", value, name, storage[name], path.attr(name), origin)
+    else:
+        reads.read("item", storage, name, storage[name], path.attr(name), origin)
+
+
+def _slot(reads: Reads, value: Any, member: Any, name: str, path: Path | None, origin: Origin) -> Any:
+    try:
+        stored = member.__get__(value, type(value))
+    except AttributeError:
+        if path is not None:
+            reads.check("unset", value, name, MISSING, path.attr(name), origin)
+        fallback = lookup(type(value), "__getattr__")
+        return Getter(fallback, value) if isinstance(fallback, FunctionType) else MISSING
+    if path is not None:
+        reads.read("attribute", value, name, stored, path.attr(name), origin)
+    return stored
+
+
+def guard_class_attribute(reads: Reads, cls: type, name: str, origin: Origin) -> Any:
+    """The raw attribute that instances of ``cls`` see, guarded where a class may change."""
+    owner = next((base for base in cls.__mro__ if name in base.__dict__), None)
+    if owner is None:
+        return MISSING
+    raw = owner.__dict__[name]
+    if not owner.__flags__ & _HEAP_TYPE or is_jitgrad_class(owner) or is_native(owner):
+        return raw
+    path = Path("class attribute", f"{title(owner)}.{name}")
+    if owner is not cls and isinstance(raw, FunctionType) and getattr(cls, name, MISSING) is raw:
+        reads.read("attribute", cls, name, raw, path, origin)  # notices a subclass that hides it, too
+    else:
+        reads.read("item", owner.__dict__, name, raw, path, origin)
+    return raw
+
+
+def _class_value(reads: Reads, raw: Any, receiver: Any, cls: type) -> Any:
+    """What reading the class attribute ``raw`` of ``receiver`` gives."""
+    if isinstance(raw, staticmethod):
+        return raw.__func__
+    if isinstance(raw, classmethod):
+        owner = receiver if isinstance(receiver, type) else cls if receiver is None else type(receiver)
+        return BoundFunction(raw.__func__, owner)
+    if isinstance(raw, FunctionType):
+        return raw if receiver is None else BoundFunction(raw, receiver)
+    if isinstance(raw, property):
+        return raw if receiver is None else Getter(raw.fget, receiver)
+    if isinstance(raw, cached_property):
+        return UNKNOWN
+    getter = lookup(type(raw), "__get__")
+    if isinstance(getter, FunctionType):  # the code of the user's descriptors is observed
+        return UNKNOWN
+    return raw if getter is MISSING else raw.__get__(receiver, cls)

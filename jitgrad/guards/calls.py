@@ -1,0 +1,359 @@
+"""Calls that observed code makes: what C code reads and changes of its arguments, and what it may not."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import itertools
+import math
+import operator
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.tensor import Tensor
+from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, guard_class_attribute
+from jitgrad.guards.containers import contains, mutate, read_item, write_attribute, write_item
+from jitgrad.guards.denylist import is_consumed_by_reading, remedy_for
+from jitgrad.guards.guard import MISSING
+from jitgrad.guards.object_state import instance_dict, lookup
+from jitgrad.guards.observed_files import is_observed
+from jitgrad.guards.reads import PLAIN, is_container
+from jitgrad.guards.shadow import Parts, ShadowFrame, Unrepeatable
+
+Args = list[Any]
+
+_MUTATORS = frozenset(
+    [
+        "append", "extend", "insert", "pop", "popitem", "remove", "clear", "update", "setdefault", "add", "discard",
+        "sort", "reverse", "appendleft", "extendleft", "popleft", "rotate", "move_to_end", "__setitem__", "__delitem__",
+        "difference_update", "intersection_update", "symmetric_difference_update", "__iadd__", "__ior__",
+    ]
+)  # fmt: skip
+_WITHOUT_READING = (  # ask only for the type, the identity or whether an object can be called
+    isinstance, issubclass, type, id, callable, print, repr, super, hash,
+)  # fmt: skip
+_EACH_ITEM = (
+    list, tuple, set, frozenset, dict, deque, zip, enumerate, iter, reversed, filter, map, sum, sorted, min, max, any, all,
+    itertools.chain, itertools.islice, itertools.product, itertools.accumulate, math.prod, functools.reduce,
+)  # fmt: skip
+_SLEEP = (time.sleep,)
+_PASSES_ON = (round, abs, float, int, min, max, divmod, sum)  # unrepeatable numbers give unrepeatable numbers
+
+
+def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence[str] = ()) -> Any:
+    """The result of a call as far as it is known; reads and writes of C code are recorded."""
+    if isinstance(callee, BoundFunction):
+        return observe_call(frame, callee.function, [callee.receiver, *args], keywords)
+    if isinstance(callee, functools.partial):
+        return observe_call(frame, callee.func, [*callee.args, *args, *callee.keywords.values()], keywords)
+    remedy = remedy_for(callee) if callee is not UNKNOWN else None
+    if callee is print or callee is builtins.open:
+        frame.reads.prints[f"{callee.__name__} ({frame.origin()})"] = None
+    if remedy is not None and callee not in _SLEEP and not _writes_file(callee, args, keywords):
+        return _unrepeatable(frame, callee, remedy)
+    if isinstance(callee, MethodType):
+        return observe_call(frame, callee.__func__, [callee.__self__, *args], keywords)
+    if isinstance(callee, FunctionType):
+        return _call_function(frame, callee, args)
+    if isinstance(callee, type):
+        return _call_class(frame, callee, args)
+    own_call = lookup(type(callee), "__call__")
+    if isinstance(own_call, FunctionType) and not isinstance(callee, Tensor):
+        guard_class_attribute(frame.reads, type(callee), "__call__", frame.origin())
+        _wrapped(frame, callee)
+        return _call_function(frame, own_call, [callee, *args])
+    return _call_native(frame, callee, args)
+
+
+def _wrapped(frame: ShadowFrame, callee: Any) -> None:
+    """A wrapper such as functools.lru_cache calls the function that it wraps."""
+    path = frame.reads.path_of(callee)
+    if path is not None:
+        frame.reads.external(getattr(callee, "__wrapped__", None), path)
+
+
+def _call_function(frame: ShadowFrame, function: FunctionType, args: Args) -> Any:
+    """A Python function: its frame is observed, or it is jitgrad's or NumPy's."""
+    filename = function.__code__.co_filename
+    if is_observed(filename):
+        frame.expected, frame.arguments = function, args
+        return UNKNOWN
+    library = str(function.__module__).partition(".")[0]
+    if library not in ("jitgrad", "numpy"):  # a part of the standard library whose reads do not matter
+        return UNKNOWN
+    for arg in args:
+        if isinstance(arg, Unrepeatable):
+            frame.refuse(arg)
+        _pass_to_library(frame, arg, operands=library == "jitgrad")
+    return UNKNOWN
+
+
+def _pass_to_library(frame: ShadowFrame, value: Any, *, operands: bool) -> None:
+    """jitgrad and NumPy read containers and objects as a whole."""
+    if value is UNKNOWN or value is NULL or isinstance(value, Unrepeatable | BoundFunction):
+        return
+    if isinstance(value, Parts):
+        for part in value.values:
+            _pass_to_library(frame, part, operands=operands)
+    elif not isinstance(value, Tensor):
+        frame.contents.everything(value, frame.origin(), attributes=True, operands=operands)
+
+
+def _call_class(frame: ShadowFrame, cls: type, args: Args) -> Any:
+    reads, origin = frame.reads, frame.origin()
+    if cls is super and not args:
+        return _super_of(frame)
+    if cls is super and len(args) == 2 and isinstance(args[0], type) and args[1] is not UNKNOWN:
+        return super(args[0], args[1])
+    if cls is type and len(args) == 1:
+        return type(args[0]) if reads.path_of(args[0]) is not None else UNKNOWN
+    if cls in _EACH_ITEM:
+        for arg in args:
+            frame.iterate(arg)
+    elif cls in (float, int) and args and isinstance(args[0], Unrepeatable):
+        return args[0]
+    elif cls not in _WITHOUT_READING:
+        meta_call = lookup(type(cls), "__call__")
+        if isinstance(meta_call, FunctionType):
+            guard_class_attribute(reads, type(cls), "__call__", origin)
+        for name in ("__new__", "__init__"):
+            guard_class_attribute(reads, cls, name, origin)
+        if not isinstance(lookup(cls, "__init__"), FunctionType):
+            frame.used(*args)
+    return UNKNOWN
+
+
+def _super_of(frame: ShadowFrame) -> Any:
+    """``super()`` in a method."""
+    values, code = frame.frame.f_locals, frame.frame.f_code
+    owner = values.get("__class__")
+    receiver = values.get(code.co_varnames[0]) if code.co_argcount else None
+    if isinstance(owner, type) and receiver is not None:
+        frame.load_free("__class__")
+        return super(owner, receiver)
+    return UNKNOWN
+
+
+# --- C functions and methods --------------------------------------------------------------------------------
+
+
+def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
+    receiver = getattr(callee, "__self__", None)
+    name = getattr(callee, "__name__", "")
+    if isinstance(callee, BuiltinFunctionType) and receiver is not None and not _is_module(receiver):
+        args = [receiver, *args]
+    _wrapped(frame, callee)
+    for arg in args:
+        if isinstance(arg, Unrepeatable):
+            return _pass_unrepeatable(frame, callee, arg, args)
+    if (rule := _RULES.get(callee) if _hashable(callee) else None) is not None:
+        return rule(frame, args)
+    if isinstance(callee, weakref.ref) or (isinstance(receiver, ContextVar) and name == "get"):
+        return _follow_reference(frame, callee, args)
+    if callee in _WITHOUT_READING or callee in _SLEEP:
+        return UNKNOWN
+    if args and is_container(args[0]) and hasattr(callee, "__objclass__") or (
+        args and is_container(args[0]) and args[0] is receiver
+    ):
+        return _container_method(frame, name, args)
+    if callee in _EACH_ITEM:
+        for arg in args:
+            frame.iterate(arg)
+        return UNKNOWN
+    if name in ("__reduce_ex__", "__reduce__", "__getstate__"):
+        frame.contents.everything(args[0], frame.origin(), attributes=True)
+        return UNKNOWN
+    if isinstance(callee, operator.attrgetter | operator.itemgetter | operator.methodcaller):
+        return _apply_getter(frame, callee, args)
+    if isinstance(callee, np.ufunc) or getattr(callee, "__module__", "") == "numpy":
+        frame.used(*args)
+        return UNKNOWN
+    if callee is UNKNOWN or not _never_reads(args):
+        for arg in args:
+            if isinstance(arg, np.ndarray) and callee is UNKNOWN:
+                frame.contents.operand(arg)
+            else:
+                frame.used(arg)
+    return UNKNOWN
+
+
+def _follow_reference(frame: ShadowFrame, callee: Any, args: Args) -> Any:
+    """The value of a weak reference or a context variable."""
+    if isinstance(callee, weakref.ref):
+        frame.contents.everything(callee, frame.origin())
+        return callee()
+    frame.contents.everything(args[0], frame.origin())
+    return args[0].get(*(args[1:] or [UNKNOWN]))
+
+
+def _never_reads(args: Args) -> bool:
+    return all(isinstance(arg, PLAIN) for arg in args)
+
+
+def _is_module(value: Any) -> bool:
+    return type(value).__name__ == "module"
+
+
+def _hashable(value: Any) -> bool:
+    return isinstance(value, BuiltinFunctionType | type | functools._lru_cache_wrapper) or hasattr(value, "__objclass__")
+
+
+def _container_method(frame: ShadowFrame, name: str, args: Args) -> Any:
+    reads, origin, holder = frame.reads, frame.origin(), args[0]
+    if name in ("get", "__getitem__", "pop", "setdefault") and isinstance(holder, dict) and len(args) > 1:
+        contains(reads, frame.contents, holder, args[1], origin)
+        value = read_item(reads, frame.contents, holder, args[1], origin) if _has(holder, args[1]) else UNKNOWN
+        if name == "setdefault" or name == "pop":
+            write_item(reads, holder, args[1], origin)
+        return value
+    if name == "__contains__":
+        contains(reads, frame.contents, holder, args[1] if len(args) > 1 else UNKNOWN, origin)
+    elif name in _MUTATORS:
+        if name in ("pop", "popitem", "popleft"):
+            frame.iterate(holder)
+        if name == "__setitem__":
+            write_item(reads, holder, args[1], origin)
+        else:
+            mutate(reads, holder, origin)
+        for arg in args[1:]:
+            frame.iterate(arg) if is_container(arg) else None
+    elif name == "__len__":
+        frame.contents.length(holder, origin)
+    elif name not in ("__init__", "__new__", "__class_getitem__"):
+        frame.contents.items(holder, origin)
+        for arg in args[1:]:
+            frame.used(arg)
+    return UNKNOWN
+
+
+def _has(holder: dict[Any, Any], key: Any) -> bool:
+    try:
+        return key is not UNKNOWN and key in holder
+    except TypeError:
+        return False
+
+
+def _apply_getter(frame: ShadowFrame, getter: Any, args: Args) -> Any:
+    """operator.attrgetter and its like, whose parts ``__reduce__`` shows."""
+    names = getter.__reduce__()[1]
+    for target in args[:1]:
+        for name in names if not isinstance(getter, operator.methodcaller) else names[:1]:
+            value = target
+            if isinstance(getter, operator.itemgetter):
+                read_item(frame.reads, frame.contents, value, name, frame.origin())
+                continue
+            for part in str(name).split("."):
+                value = frame.attribute(value, part)
+    return UNKNOWN
+
+
+def _getattr(frame: ShadowFrame, args: Args) -> Any:
+    target, name = (*args, UNKNOWN, UNKNOWN)[:2]
+    if isinstance(name, str):
+        return frame.attribute(target, name, probe=True)
+    if target is not UNKNOWN:
+        frame.contents.everything(target, frame.origin(), attributes=True)
+    return UNKNOWN
+
+
+def _setattr(frame: ShadowFrame, args: Args) -> Any:
+    target, name = (*args, UNKNOWN, UNKNOWN)[:2]
+    if isinstance(name, str):
+        write_attribute(frame.reads, target, name, frame.origin())
+    elif (path := frame.reads.path_of(target)) is not None and (storage := instance_dict(target)) is not None:
+        frame.reads.write("container", storage, MISSING, dict(storage), path, frame.origin())
+    return UNKNOWN
+
+
+def _len(frame: ShadowFrame, args: Args) -> Any:
+    if args and (is_container(args[0]) or isinstance(args[0], np.ndarray)):
+        frame.contents.length(args[0], frame.origin())
+    return UNKNOWN
+
+
+def _vars(frame: ShadowFrame, args: Args) -> Any:
+    if not args or args[0] is UNKNOWN:
+        return UNKNOWN
+    frame.contents.everything(args[0], frame.origin(), attributes=True)
+    return instance_dict(args[0])
+
+
+def _next(frame: ShadowFrame, args: Args) -> Any:
+    path = frame.reads.path_of(args[0]) if args else None
+    if path is None or not is_consumed_by_reading(args[0]):
+        return UNKNOWN
+    return Unrepeatable(
+        f"{path} is {type(args[0]).__name__}, which reading uses up: @jit would take from it only while tracing; it",
+        "take from it outside and pass the item as an argument",
+    )
+
+
+_RULES: dict[Any, Callable[[ShadowFrame, Args], Any]] = {
+    getattr: _getattr,
+    hasattr: _getattr,
+    setattr: _setattr,
+    delattr: _setattr,
+    object.__setattr__: _setattr,
+    object.__getattribute__: _getattr,
+    len: _len,
+    vars: _vars,
+    dir: _vars,
+    next: _next,
+    operator.setitem: lambda frame, args: write_item(frame.reads, args[0], args[1], frame.origin()),
+    operator.getitem: lambda frame, args: read_item(frame.reads, frame.contents, args[0], args[1], frame.origin()),
+}
+
+
+# --- values that another call gets others of ----------------------------------------------------------------
+
+
+def _unrepeatable(frame: ShadowFrame, callee: Any, remedy: str) -> Any:
+    """A call of a clock, a random generator, a file or the like."""
+    path = frame.reads.path_of(callee)
+    owner = getattr(callee, "__self__", None)
+    if path is None and owner is not None and (owner_path := frame.reads.path_of(owner)) is not None:
+        path = owner_path.attr(callee.__name__)
+    source = str(path) if path is not None and path.text else f"`{getattr(callee, '__qualname__', callee)}`"
+    value = Unrepeatable(source, remedy)
+    if "clock" in remedy:
+        return value
+    frame.refuse(value)
+    return UNKNOWN
+
+
+def _pass_unrepeatable(frame: ShadowFrame, callee: Any, value: Unrepeatable, args: Args) -> Any:
+    """Printing, formatting and keeping a clock's reading is harmless; computing with it gives another."""
+    name = getattr(callee, "__name__", "")
+    if name in _MUTATORS and args and frame.reads.path_of(args[0]) is not None:
+        mutate(frame.reads, args[0], frame.origin())
+        frame.observer.tainted[id(args[0])] = value
+        return UNKNOWN
+    if isinstance(callee, np.ufunc) or getattr(callee, "__module__", "") == "numpy":
+        frame.refuse(value)
+    return value if callee in _PASSES_ON or getattr(callee, "__module__", "") == "math" else UNKNOWN
+
+
+def _writes_file(callee: Any, args: Args, keywords: Sequence[str]) -> bool:
+    """Whether ``open`` is asked to write: the file's contents do not reach the program."""
+    if callee is not builtins.open:
+        return False
+    mode = args[len(args) - len(keywords) + list(keywords).index("mode")] if "mode" in keywords else (*args, "r", "r")[1]
+    return isinstance(mode, str) and not set(mode).isdisjoint("wax") and "+" not in mode
+
+
+def escape(frame: ShadowFrame, value: Any) -> None:
+    """The function returns ``value``: all of it is part of the program's result."""
+    if isinstance(value, Unrepeatable):
+        frame.refuse(value)
+    elif value is not UNKNOWN and not isinstance(value, Parts | BoundFunction):
+        frame.contents.everything(value, frame.origin())
+    elif isinstance(value, Parts):
+        for part in value.values:
+            escape(frame, part)

@@ -1,0 +1,144 @@
+"""Reads and writes of single items, slices and attributes by instructions of Python code."""
+
+from __future__ import annotations
+
+from collections import deque
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.origin import Origin
+from jitgrad.core.tensor import Tensor
+from jitgrad.guards.attributes import UNKNOWN
+from jitgrad.guards.contents import Contents
+from jitgrad.guards.guard import IMMUTABLE, MISSING, Path
+from jitgrad.guards.object_state import instance_dict, lookup, slots_of, title
+from jitgrad.guards.reads import Reads, copy_of, is_container
+
+_SIMPLE = (bool, int, str, bytes, float, type(None), tuple, slice)
+
+
+def read_item(reads: Reads, contents: Contents, holder: Any, key: Any, origin: Origin) -> Any:
+    """``holder[key]``, guarded by that item alone where the key is known."""
+    if isinstance(holder, Tensor) or holder is UNKNOWN:
+        return UNKNOWN
+    path = reads.path_of(holder)
+    known = isinstance(key, _SIMPLE) and key is not UNKNOWN
+    if isinstance(holder, np.ndarray):
+        return _read_element(reads, contents, holder, key if known else UNKNOWN, path, origin)
+    if not isinstance(holder, dict | list | tuple | deque | MappingProxyType):
+        if path is not None:
+            contents.everything(holder, origin)
+        return UNKNOWN
+    if path is not None and (not known or isinstance(key, slice)):
+        contents.items(holder, origin)
+    if not known:
+        return UNKNOWN
+    try:
+        if isinstance(holder, dict) and key not in holder:  # a defaultdict makes it, others raise
+            if path is not None:
+                reads.check("absent", holder, key, MISSING, path.item(key), origin)
+                reads.write("item", holder, key, MISSING, path.item(key), origin)
+            return UNKNOWN
+        value = holder[key]
+    except (LookupError, TypeError):
+        if path is not None:
+            contents.length(holder, origin)
+        return UNKNOWN
+    if path is not None and not isinstance(key, slice):
+        item_path = path.item(key)
+        if isinstance(holder, tuple):
+            reads.external(value, item_path, origin)
+        elif key.__hash__ is not None:
+            reads.read("item", holder, key, value, item_path, origin)
+    return value
+
+
+def _read_element(
+    reads: Reads, contents: Contents, holder: Any, key: Any, path: Path | None, origin: Origin
+) -> Any:
+    """An element or a view of an array; what is read of it is compared, not the array."""
+    if path is None:
+        return UNKNOWN
+    if key is UNKNOWN or reads.written(holder, MISSING):
+        contents.items(holder, origin)
+        return UNKNOWN
+    try:
+        part = holder[key]
+    except (IndexError, TypeError):
+        return UNKNOWN
+    reads.check("part", holder, key, np.asarray(part).tobytes(), path.item(key), origin)
+    return UNKNOWN
+
+
+def contains(reads: Reads, contents: Contents, holder: Any, key: Any, origin: Origin) -> None:
+    """``key in holder``."""
+    path = reads.path_of(holder)
+    if path is None or isinstance(holder, Tensor):
+        return
+    if not isinstance(holder, dict | set | frozenset) or not isinstance(key, (*IMMUTABLE, tuple)):
+        contents.everything(holder, origin)
+        return
+    try:
+        present = key in holder
+    except TypeError:
+        return
+    if isinstance(holder, dict):
+        if present:
+            reads.check("item", holder, key, holder[key], path.item(key), origin)
+        else:
+            reads.check("absent", holder, key, MISSING, path.item(key), origin)
+    elif isinstance(holder, set):
+        reads.check("contains", holder, key, present, path, origin)
+
+
+# --- writes -------------------------------------------------------------------------------------------------
+
+
+def write_item(reads: Reads, holder: Any, key: Any, origin: Origin) -> None:
+    """``holder[key] = ...`` or ``del holder[key]``."""
+    path = reads.path_of(holder)
+    if path is None or isinstance(holder, Tensor):
+        return
+    if isinstance(holder, np.ndarray):
+        reads.write("array", holder, MISSING, holder.copy(), path, origin)
+    elif isinstance(holder, dict) and isinstance(key, (*IMMUTABLE, tuple)):
+        reads.write("item", holder, key, holder.get(key, MISSING), path.item(key), origin)
+    else:
+        mutate(reads, holder, origin)
+
+
+def mutate(reads: Reads, holder: Any, origin: Origin) -> None:
+    """Some items of a container change."""
+    path = reads.path_of(holder)
+    if path is not None and is_container(holder) and not isinstance(holder, tuple | frozenset):
+        reads.write("container", holder, MISSING, copy_of(holder), path, origin)
+    elif path is not None and isinstance(holder, bytearray):
+        reads.write("container", holder, MISSING, bytearray(holder), path, origin)
+
+
+def write_attribute(reads: Reads, value: Any, name: str, origin: Origin) -> None:
+    """``value.name = ...`` or ``del value.name``."""
+    if isinstance(value, type):
+        path = Path("class attribute", f"{title(value)}.{name}")
+        reads.write("class", value, name, value.__dict__.get(name, MISSING), path, origin)
+        return
+    path_of_value = reads.path_of(value)
+    if path_of_value is None or isinstance(value, Tensor):
+        return
+    raw = lookup(type(value), name)
+    setter = lookup(type(value), "__setattr__")
+    if isinstance(raw, property) or (setter is not object.__setattr__ and not _stores_plainly(value)):
+        return  # its code runs, and is observed
+    storage, path = instance_dict(value), path_of_value.attr(name)
+    if storage is not None and name not in slots_of(value):
+        reads.write("item", storage, name, storage.get(name, MISSING), path, origin)
+    else:
+        reads.write("attribute", value, name, slots_of(value).get(name, MISSING), path, origin)
+
+
+def _stores_plainly(value: Any) -> bool:
+    """Whether ``__setattr__`` of the object ends in its dict (modules, functions, nn.Module)."""
+    setter: Any = lookup(type(value), "__setattr__")
+    return not hasattr(setter, "__code__") or setter.__module__.startswith("jitgrad.")

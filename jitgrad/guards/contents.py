@@ -1,0 +1,180 @@
+"""Reads of what a value holds: items of containers, elements of arrays, all attributes of objects."""
+
+from __future__ import annotations
+
+import array
+import enum
+import weakref
+from collections.abc import Iterator
+from contextvars import ContextVar
+from types import FunctionType, MappingProxyType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.origin import Origin
+from jitgrad.core.tensor import Tensor
+from jitgrad.guards.denylist import is_consumed_by_reading, is_jitgrad_class, is_native
+from jitgrad.guards.guard import MISSING, Path, describe
+from jitgrad.guards.object_state import instance_dict, reads_everything, slots_of
+from jitgrad.guards.reads import PLAIN, Reads, is_container
+
+MAX_ITEMS = 20_000  # a check reads every item on every call: about 25 ns each
+_UNROLLED = 8  # below this many items, one comparison each is faster than map()
+
+
+class Contents:
+    """Reads whole values, each once."""
+
+    def __init__(self, reads: Reads) -> None:
+        self.reads = reads
+        self._shallow: dict[int, Any] = {}
+        self._deep: dict[tuple[int, bool, bool], Any] = {}
+
+    def items(self, value: Any, origin: Origin) -> None:
+        """All items of a container, as a loop over it reads them; the elements of an array."""
+        if id(value) in self._shallow:
+            return
+        self._shallow[id(value)] = value
+        for part, path in self._items(value, origin):
+            if self.reads.path_of(value) is not None:
+                self.reads.external(part, path, origin)
+
+    def everything(
+        self, value: Any, origin: Origin, *, attributes: bool = False, operands: bool = False
+    ) -> None:
+        """All that C code may read of ``value``.
+
+        With ``attributes``, of objects too; with ``operands``, arrays go to jitgrad, which makes
+        them inputs of the program.
+        """
+        pending = [value]
+        while pending:
+            value = pending.pop()
+            if isinstance(value, PLAIN) or (id(value), attributes, operands) in self._deep:
+                continue
+            self._deep[id(value), attributes, operands] = value
+            if operands and isinstance(value, np.ndarray):
+                self.operand(value)
+                continue
+            parts = list(self._items(value, origin))
+            if attributes or is_jitgrad_class(type(value)):
+                parts.extend(self._attributes(value, origin))
+            for part, path in parts:
+                if self.reads.path_of(value) is not None:
+                    self.reads.external(part, path, origin)
+                pending.append(part)
+
+    def length(self, value: Any, origin: Origin) -> None:
+        """The number of items, or whether there are any."""
+        path = self.reads.path_of(value)
+        if path is None or isinstance(value, tuple | frozenset):
+            return
+        if is_container(value):
+            self.reads.check("length", value, None, len(value), path, origin)
+        else:
+            self.items(value, origin)
+
+    # --- the parts of a value ---------------------------------------------------------------------
+
+    def _items(self, value: Any, origin: Origin) -> Iterator[tuple[Any, Path]]:
+        path = self.reads.path_of(value)
+        if is_container(value) or isinstance(value, MappingProxyType):
+            yield from self._container(value, path, origin)
+        elif path is None:
+            return
+        elif isinstance(value, np.ndarray):
+            self.elements(value)
+        elif isinstance(value, bytearray | array.array | memoryview):
+            self.reads.check("bytes", value, None, bytes(value), path, origin)
+        elif isinstance(value, ContextVar):
+            self.reads.read("context", value, None, value.get(MISSING), Path(path.label, f"{path.text}.get()"), origin)
+            yield value.get(MISSING), Path(path.label, f"{path.text}.get()")
+        elif isinstance(value, weakref.ref):
+            self.reads.read("referent", value, None, value(), Path(path.label, f"{path.text}()"), origin)
+            yield value(), Path(path.label, f"{path.text}()")
+        elif isinstance(value, MethodType):
+            yield value.__self__, path
+        elif is_consumed_by_reading(value):
+            self.reads.error(origin, f"{path} is {type(value).__name__}, which reading uses up: @jit would take from it "
+                             "only while tracing; take from it outside and pass the item as an argument")  # fmt: skip
+        elif is_native(type(value)):
+            self.foreign(value, origin)
+
+    def _container(self, value: Any, path: Path | None, origin: Origin) -> Iterator[tuple[Any, Path]]:
+        mapping = isinstance(value, dict | MappingProxyType)
+        parts = tuple(value.values()) if mapping else tuple(value)
+        keys = tuple(value) if mapping else ()
+        if path is None:  # made by the trace; it may hold external values
+            yield from ((part, Path("", "")) for part in (*keys, *parts)[:MAX_ITEMS])
+            return
+        if len(parts) > MAX_ITEMS and not isinstance(value, tuple | frozenset):
+            self.reads.error(origin, f"{path} has {len(parts)} items, too many to compare on every call (at most "
+                             f"{MAX_ITEMS}): pass what you need of it as an argument")  # fmt: skip
+            return
+        if mapping:
+            self._guard_mapping(value, keys, parts, path, origin)
+        elif isinstance(value, list) and len(parts) <= _UNROLLED:
+            self.reads.check("length", value, None, len(parts), path, origin)
+            for k, part in enumerate(parts):
+                self.reads.check("item", value, k, part, path.item(k), origin)
+        elif not isinstance(value, tuple | frozenset):
+            self.reads.check("items", value, None, parts, path, origin)
+        fields = getattr(value, "_fields", ()) if isinstance(value, tuple) else keys
+        if self.reads.written(value, MISSING):
+            return
+        for k, part in enumerate(parts):
+            named = isinstance(value, tuple) and k < len(fields)
+            yield part, path.attr(fields[k]) if named else path.item(fields[k] if mapping else k)
+        yield from ((key, path) for key in keys)
+
+    def _guard_mapping(self, value: Any, keys: Any, parts: Any, path: Path, origin: Origin) -> None:
+        if keys:
+            self.reads.check("keys", value, None, keys, path, origin)
+        else:
+            self.reads.check("length", value, None, 0, path, origin)
+        if len(keys) <= _UNROLLED and type(value) is dict:
+            for key, item in zip(keys, parts, strict=True):
+                self.reads.check("item", value, key, item, path.item(key), origin)
+        else:
+            self.reads.check("values", value, keys, parts, path, origin)
+
+    def elements(self, value: np.ndarray[Any, Any]) -> None:
+        """Python code read the elements of an array, which are then compared on every call."""
+        if (read := self.reads.arrays.get(id(value))) is not None:
+            read.compared = True
+
+    def operand(self, value: np.ndarray[Any, Any]) -> None:
+        """An array is an operand of what may be an op of the program."""
+        if (read := self.reads.arrays.get(id(value))) is not None:
+            read.used = True
+
+    def foreign(self, value: Any, origin: Origin) -> None:
+        """A value inside an object of C code, which no guard can compare."""
+        path = self.reads.path_of(value)
+        if path is None or isinstance(value, type):
+            return
+        self.reads.error(
+            origin,
+            f"{path} is {describe(value)} of {type(value).__module__}, whose contents @jit cannot compare on later calls: "
+            "read the value outside and pass it as an argument, or convert it to a NumPy array or a tensor",
+        )
+
+    def _attributes(self, value: Any, origin: Origin) -> Iterator[tuple[Any, Path]]:
+        """All attributes of an object, as library code may read them."""
+        path, cls = self.reads.path_of(value), type(value)
+        if path is None or isinstance(value, ModuleType | FunctionType | type | enum.Enum | Tensor):
+            return
+        if is_jitgrad_class(cls) and not reads_everything(cls):
+            return
+        storage = instance_dict(value)
+        if storage is not None:
+            self.reads.check("length", storage, None, len(storage), path.attr("__dict__"), origin)
+        for name, part in (*(storage or {}).items(), *slots_of(value).items()):
+            if name in getattr(cls, "_unguarded", ()):
+                continue
+            if storage is not None and name in storage and not name.isidentifier():
+                self.reads.check("item", storage, name, part, path.attr(name), origin)
+            else:
+                self.reads.check("attribute", value, name, part, path.attr(name), origin)
+            yield part, path.attr(name)

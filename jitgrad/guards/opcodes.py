@@ -1,0 +1,280 @@
+"""What each instruction of CPython 3.11 to 3.14 reads, writes and does to the shadow of the stack."""
+
+from __future__ import annotations
+
+import dis
+import operator
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.tensor import Tensor
+from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, read_attribute
+from jitgrad.guards.containers import contains, mutate, read_item, write_attribute, write_item
+from jitgrad.guards.guard import MISSING, Path, cell_contents
+from jitgrad.guards.object_state import instance_dict
+from jitgrad.guards.shadow import Handler, Parts, ShadowFrame, Unrepeatable
+
+HANDLERS: dict[str, Handler] = {}
+
+VERSION = sys.version_info[:2]
+SELF_AFTER = VERSION >= (3, 13)  # a call's callable comes before the place of self
+
+
+def on_opcodes(*names: str) -> Callable[[Handler], Handler]:
+    def register(handler: Handler) -> Handler:
+        HANDLERS.update(dict.fromkeys(names, handler))
+        return handler
+
+    return register
+
+
+@on_opcodes(
+    "RESUME", "NOP", "CACHE", "EXTENDED_ARG", "PRECALL", "COPY_FREE_VARS", "MAKE_CELL", "NOT_TAKEN", "JUMP_FORWARD",
+    "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT", "DELETE_FAST", "SETUP_ANNOTATIONS", "DELETE_NAME", "END_SEND",
+)  # fmt: skip
+def _nothing(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    """Changes nothing that a shadow follows."""
+
+
+# --- names and constants ------------------------------------------------------------------------------------
+
+
+@on_opcodes("PUSH_NULL")
+def _push_null(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    frame.push(NULL)
+
+
+@on_opcodes("LOAD_CONST", "LOAD_SMALL_INT", "LOAD_CONST_IMMORTAL")
+def _load_const(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    frame.push(i.argval)
+
+
+@on_opcodes("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW", "LOAD_FAST_LOAD_FAST", "LOAD_FAST_BORROW_LOAD_FAST_BORROW")
+def _load_fast(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    for name in i.argval if isinstance(i.argval, tuple) else (i.argval,):
+        frame.push(frame.local(name))
+
+
+@on_opcodes("LOAD_FAST_AND_CLEAR", "LOAD_CLOSURE", "LOAD_BUILD_CLASS", "LOAD_ASSERTION_ERROR", "LOAD_LOCALS",
+         "LOAD_COMMON_CONSTANT", "LOAD_SPECIAL")  # fmt: skip
+def _load_unknown(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    if i.opname == "LOAD_SPECIAL":  # replaces a context manager by its method and itself
+        frame.pop()
+        frame.push(UNKNOWN)
+    frame.push(UNKNOWN)
+
+
+@on_opcodes("STORE_FAST", "STORE_FAST_MAYBE_NULL", "STORE_NAME", "STORE_DEREF", "DELETE_DEREF")
+def _store(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    value = frame.pop() if i.opname != "DELETE_DEREF" else UNKNOWN
+    if i.opname.endswith("DEREF") and i.argval in frame.frame.f_code.co_freevars:
+        for cell in frame.cells(i.argval):
+            frame.reads.write("cell", cell, None, cell_contents(cell), Path("nonlocal", i.argval), frame.origin())
+    frame.bind(i.argval, value)
+
+
+@on_opcodes("STORE_FAST_STORE_FAST")
+def _store_two(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    for name in i.argval:
+        frame.bind(name, frame.pop())
+
+
+@on_opcodes("STORE_FAST_LOAD_FAST")
+def _store_and_load(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    stored, loaded = i.argval
+    value = frame.pop()
+    frame.bind(stored, value)
+    frame.push(value if stored == loaded else frame.local(loaded))
+
+
+@on_opcodes("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+def _load_global(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    with_null = i.opname == "LOAD_GLOBAL" and bool((i.arg or 0) & 1)
+    if i.opname == "LOAD_FROM_DICT_OR_GLOBALS":
+        frame.pop()
+    value = frame.load_global(i.argval) if i.opname == "LOAD_GLOBAL" else frame.load_name(i.argval)
+    push_callable(frame, value, with_null)
+
+
+def push_callable(frame: ShadowFrame, value: Any, with_null: bool) -> None:
+    """Push a value, beside the place of a missing self if it is to be called."""
+    if with_null and not SELF_AFTER:
+        frame.push(NULL)
+    frame.push(value)
+    if with_null and SELF_AFTER:
+        frame.push(NULL)
+
+
+@on_opcodes("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
+def _load_deref(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    if i.opname == "LOAD_FROM_DICT_OR_DEREF":
+        frame.pop()
+    frame.push(frame.load_free(i.argval))
+
+
+@on_opcodes("STORE_GLOBAL", "DELETE_GLOBAL")
+def _store_global(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    if i.opname == "STORE_GLOBAL":
+        frame.pop()
+    scope = frame.frame.f_globals
+    path = Path("global", i.argval)
+    frame.reads.write("item", scope, i.argval, scope.get(i.argval, MISSING), path, frame.origin())
+
+
+@on_opcodes("IMPORT_NAME")
+def _import(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    names, level = frame.pop(), frame.pop()
+    frame.push(UNKNOWN)
+    if level == 0:
+        name = i.argval if names else i.argval.partition(".")[0]
+        frame.later(lambda offset: frame.returned(sys.modules.get(name, UNKNOWN)))
+
+
+@on_opcodes("IMPORT_FROM")
+def _import_from(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    module = frame.peek()
+    frame.push(frame.attribute(module, i.argval) if isinstance(module, ModuleType) else UNKNOWN)
+
+
+# --- attributes, items --------------------------------------------------------------------------------------
+
+
+@on_opcodes("LOAD_ATTR", "LOAD_METHOD")
+def _load_attr(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    as_method = i.opname == "LOAD_METHOD" or (VERSION >= (3, 12) and bool((i.arg or 0) & 1))
+    push_callable(frame, frame.attribute(frame.pop(), i.argval), as_method)
+
+
+@on_opcodes("LOAD_SUPER_ATTR")
+def _load_super_attr(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    receiver, cls, _super = frame.pop(), frame.pop(), frame.pop()
+    value: Any = UNKNOWN
+    if isinstance(cls, type) and receiver is not UNKNOWN:
+        value = read_attribute(frame.reads, super(cls, receiver), i.argval, frame.origin())
+        value = value if not hasattr(value, "receiver") or isinstance(value, BoundFunction) else UNKNOWN
+    push_callable(frame, value, bool((i.arg or 0) & 1))
+
+
+@on_opcodes("STORE_ATTR", "DELETE_ATTR")
+def _store_attr(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    holder = frame.pop()
+    value = frame.pop() if i.opname == "STORE_ATTR" else UNKNOWN
+    if holder is UNKNOWN:
+        return
+    write_attribute(frame.reads, holder, i.argval, frame.origin())
+    key: Any = (id(holder), i.argval)
+    if isinstance(value, Unrepeatable):
+        frame.observer.tainted[key] = value
+        for part in (holder, instance_dict(holder)):
+            frame.reads.forget_single_read(part, i.argval)
+    else:
+        frame.observer.tainted.pop(key, None)
+
+
+@on_opcodes("BINARY_SUBSCR")
+def _subscript(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    key, holder = frame.pop(), frame.pop()
+    if isinstance(holder, Unrepeatable):
+        frame.push(holder)
+        return
+    getter = getattr(type(holder), "__getitem__", None)
+    frame.expected = getter  # of a class in Python code, whose frame returns the item
+    frame.arguments = [holder, key]
+    in_python = hasattr(getter, "__code__") and not isinstance(holder, Tensor)
+    frame.push(UNKNOWN if in_python else read_item(frame.reads, frame.contents, holder, _whole_key(key), frame.origin()))
+
+
+def _whole_key(key: Any) -> Any:
+    return UNKNOWN if isinstance(key, (Parts, Unrepeatable, BoundFunction)) or key is NULL else key
+
+
+@on_opcodes("BINARY_SLICE")
+def _binary_slice(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    stop, start, holder = frame.pop(), frame.pop(), frame.pop()
+    known = start is not UNKNOWN and stop is not UNKNOWN
+    key: Any = slice(start, stop) if known else UNKNOWN
+    frame.push(read_item(frame.reads, frame.contents, holder, key, frame.origin()))
+
+
+@on_opcodes("STORE_SUBSCR", "DELETE_SUBSCR")
+def _store_subscript(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    key, holder = frame.pop(), frame.pop()
+    value = frame.pop() if i.opname == "STORE_SUBSCR" else UNKNOWN
+    if holder is not UNKNOWN:
+        write_item(frame.reads, holder, _whole_key(key), frame.origin())
+        if isinstance(value, Unrepeatable):
+            frame.observer.tainted[id(holder)] = value
+
+
+@on_opcodes("STORE_SLICE")
+def _store_slice(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    _stop, _start, holder, _values = frame.pop(), frame.pop(), frame.pop(), frame.pop()
+    if holder is not UNKNOWN:
+        write_item(frame.reads, holder, UNKNOWN, frame.origin())
+
+
+# --- operators ----------------------------------------------------------------------------------------------
+
+_INTEGER = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv, "%": operator.mod}
+
+
+@on_opcodes("BINARY_OP")
+def _binary(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    if i.argrepr == "[]":  # Python 3.14
+        _subscript(frame, i, after)
+        return
+    right, left = frame.pop(), frame.pop()
+    for value in (left, right):
+        if isinstance(value, Unrepeatable):
+            _check_operand(frame, value, right if value is left else left)
+            frame.push(value)
+            return
+    symbol = i.argrepr.rstrip("=")
+    if type(left) is type(right) is str and symbol == "+":
+        frame.push(left + right)
+        return
+    if type(left) is type(right) is int and symbol in _INTEGER and (right or symbol not in "//%"):
+        frame.push(_INTEGER[symbol](left, right))
+        return
+    if i.argrepr.endswith("=") and left is not UNKNOWN:  # in place
+        mutate(frame.reads, left, frame.origin())
+        if isinstance(left, np.ndarray):
+            write_item(frame.reads, left, UNKNOWN, frame.origin())
+    frame.used(left, right)
+    # an in-place operator of a tensor or a container gives the object itself
+    frame.push(left if i.argrepr.endswith("=") and isinstance(left, Tensor | list | set | dict | np.ndarray) else UNKNOWN)
+
+
+def _check_operand(frame: ShadowFrame, value: Unrepeatable, other: Any) -> None:
+    if isinstance(other, Tensor | np.ndarray):
+        frame.refuse(value)
+
+
+@on_opcodes("COMPARE_OP", "IS_OP", "CONTAINS_OP")
+def _compare(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    right, left = frame.pop(), frame.pop()
+    frame.push(UNKNOWN)
+    if i.opname == "CONTAINS_OP":
+        contains(frame.reads, frame.contents, right, _whole_key(left), frame.origin())
+    elif i.opname == "COMPARE_OP":
+        for value in (left, right):
+            if isinstance(value, Unrepeatable):
+                frame.refuse(value)
+        frame.used(left, right)
+
+
+@on_opcodes("UNARY_NOT", "UNARY_NEGATIVE", "UNARY_POSITIVE", "UNARY_INVERT", "TO_BOOL")
+def _unary(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    value = frame.pop()
+    if i.opname in ("UNARY_NOT", "TO_BOOL"):
+        frame.truth(value)
+        frame.push(UNKNOWN)
+    elif type(value) is int and i.opname == "UNARY_NEGATIVE":
+        frame.push(-value)
+    else:
+        frame.used(value)
+        frame.push(value if isinstance(value, Unrepeatable) else UNKNOWN)

@@ -1,0 +1,226 @@
+"""The record of a trace's reads and writes of Python state outside the traced function."""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial, partialmethod
+from types import (
+    CodeType,
+    FunctionType,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    MethodType,
+    ModuleType,
+    WrapperDescriptorType,
+)
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.errors import UnguardableError
+from jitgrad.core.origin import Origin
+from jitgrad.core.tensor import Tensor
+from jitgrad.guards.guard import IMMUTABLE, MISSING, NOWHERE, Check, Path
+
+MAX_CHECKS = 100_000
+PLAIN = (  # values without parts
+    *(*IMMUTABLE, slice, CodeType, type(MISSING), GetSetDescriptorType, MemberDescriptorType),
+    *(MethodDescriptorType, WrapperDescriptorType),
+)
+_WRAPPED = ("__func__", "func", "fget", "fset", "fdel", "__wrapped__")
+_WRAPPERS = (MethodType, partial, property, staticmethod, classmethod, cached_property, partialmethod)
+
+
+@dataclass(slots=True)
+class ArrayRead:
+    """A NumPy array outside the function, with its elements before the first read, if they are few.
+
+    ``compared``: Python code read its elements. ``used``: an operator or jitgrad did, which makes
+    it an input of the program, or else a constant.
+    """
+
+    array: np.ndarray[Any, Any]
+    path: Path
+    origin: Origin
+    content: bytes | None
+    compared: bool = False
+    used: bool = False
+
+
+@dataclass(slots=True)
+class Write:
+    """A change of outside state: ``old`` is what ``undo`` restores."""
+
+    holder: Any
+    key: Any
+    old: Any
+    path: Path
+    origin: Origin
+    kind: str  # "item", "attribute", "class", "cell", "container" or "array"
+    read: bool = False  # of a container: its items were read afterwards
+
+
+class Reads:
+    """Everything that a trace read outside the function, in the order of the first reads.
+
+    An *external* value is one that existed before the call and that a guarded read gave; the record
+    keeps its expression, and a reference so that its identity cannot be reused.
+    """
+
+    def __init__(self, home: str, array_limit: int) -> None:
+        self.home = home
+        self.checks: list[Check] = []
+        self.tensors: dict[int, tuple[Path, Tensor]] = {}
+        self.arrays: dict[int, ArrayRead] = {}
+        self.writes: dict[tuple[int, Any], Write] = {}
+        self.errors: list[tuple[Origin, str]] = []
+        self.prints: dict[str, None] = {}  # what the function prints or writes to files, with its line
+        self.functions: dict[CodeType, list[FunctionType]] = {}
+        self._array_limit = array_limit
+        self._enclosing: dict[CodeType, list[FunctionType]] = {}
+        self._counts: dict[tuple[str, int, Any], int] = {}
+        self._externals: dict[int, tuple[Any, Path]] = {}
+
+    # --- external values --------------------------------------------------------------------------
+
+    def path_of(self, value: Any) -> Path | None:
+        """The expression of an external value; None for a value that the trace made."""
+        entry = self._externals.get(id(value))
+        return entry[1] if entry is not None else None
+
+    def external(self, value: Any, path: Path, origin: Origin = NOWHERE) -> None:
+        """Remember that ``value`` existed before the call, as ``path``."""
+        pending = [(value, path)]
+        while pending:
+            value, path = pending.pop()
+            if isinstance(value, PLAIN):
+                continue
+            if isinstance(value, Tensor):
+                self._tensor(value, path)
+            elif id(value) not in self._externals:
+                self._externals[id(value)] = (value, path)
+                pending.extend(self._parts(value, path))
+                if isinstance(value, np.ndarray):
+                    self._array(value, path, origin)
+
+    def _parts(self, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
+        """The parts of a wrapper, which never change."""
+        if isinstance(value, FunctionType):
+            self._function(value)
+        if isinstance(value, _WRAPPERS) or not isinstance(value, type | ModuleType):
+            for name in _WRAPPED if isinstance(value, _WRAPPERS) else ("__wrapped__",):
+                part = _static_attribute(value, name)
+                if part is not None:
+                    yield part, path
+        if isinstance(value, MethodType):
+            yield value.__self__, path.attr("__self__")
+        if isinstance(value, partial | partialmethod):
+            yield from ((part, path.attr(f"args[{k}]")) for k, part in enumerate(value.args))
+            yield from ((part, path.attr(name)) for name, part in value.keywords.items())
+
+    def _function(self, function: FunctionType) -> None:
+        known = self.functions.setdefault(function.__code__, [])
+        if any(function is other for other in known):
+            return
+        known.append(function)
+        pending = [function.__code__]
+        while pending:
+            for constant in pending.pop().co_consts:
+                if isinstance(constant, CodeType):
+                    self._enclosing.setdefault(constant, []).append(function)
+                    pending.append(constant)
+
+    def enclosing(self, code: CodeType) -> list[FunctionType]:
+        """The external functions in whose code ``code`` is nested."""
+        return self._enclosing.get(code, [])
+
+    def _tensor(self, tensor: Tensor, path: Path) -> None:
+        earlier = self.tensors.get(id(tensor))
+        if earlier is None:
+            self.check("aval", tensor, None, tensor.aval, path)
+            self.check("attribute", tensor, "_requires_grad", tensor.requires_grad, path.attr("requires_grad"))
+        if earlier is None or (earlier[0].text.endswith("]") and not path.text.endswith("]")):
+            self.tensors[id(tensor)] = (path, tensor)  # model.weight, not params[0]
+
+    def _array(self, array: np.ndarray[Any, Any], path: Path, origin: Origin) -> None:
+        layout = (array.shape, array.strides, array.dtype)
+        content = array.tobytes() if array.nbytes <= self._array_limit else None
+        self.arrays[id(array)] = ArrayRead(array, path, origin, content)
+        self.check("layout", array, None, layout, path, origin)
+
+    # --- reads ------------------------------------------------------------------------------------
+
+    def check(self, kind: str, holder: Any, key: Any, expected: Any, path: Path, origin: Origin = NOWHERE) -> None:
+        """Guard a read, unless the trace wrote this place before."""
+        part = key if isinstance(key, str | int | tuple) else None if key is None else id(key)
+        identity = (kind, id(holder), repr(part) if isinstance(part, tuple) else part)
+        if self.written(holder, key):
+            return
+        self._counts[identity] = self._counts.get(identity, 0) + 1
+        if self._counts[identity] > 1:
+            return
+        self.checks.append(Check(kind, holder, key, expected, path, origin))
+        if len(self.checks) > MAX_CHECKS:
+            raise UnguardableError(
+                f"{path}: the function reads more than {MAX_CHECKS} Python values outside its arguments; pass what it "
+                "needs as arguments"
+            )
+
+    def read(self, kind: str, holder: Any, key: Any, value: Any, path: Path, origin: Origin) -> None:
+        """Guard a read, whose ``value`` is external."""
+        self.check(kind, holder, key, value, path, origin)
+        if not self.written(holder, key):
+            self.external(value, path, origin)
+
+    def forget_single_read(self, holder: Any, key: Any) -> None:
+        """Drop the guard of ``key`` of ``holder`` if one instruction alone read it: its own update."""
+        kept = []
+        for check in self.checks:
+            single = check.holder is holder and check.key == key and self._counts[check.kind, id(holder), key] == 1
+            if not single or check.kind not in ("item", "attribute", "hides"):
+                kept.append(check)
+        self.checks = kept
+
+    def error(self, origin: Origin, message: str) -> None:
+        """Note a read that cannot be guarded; the trace fails with the first."""
+        self.errors.append((origin, message))
+
+    # --- writes -----------------------------------------------------------------------------------
+
+    def written(self, holder: Any, key: Any) -> bool:
+        """Whether the trace itself wrote ``key`` of ``holder``, or all of it."""
+        if not self.writes:
+            return False
+        name = key if isinstance(key, str | int) else repr(key)
+        if (whole := self.writes.get((id(holder), MISSING))) is not None:
+            whole.read = True
+        return whole is not None or (id(holder), name) in self.writes
+
+    def write(self, kind: str, holder: Any, key: Any, old: Any, path: Path, origin: Origin) -> None:
+        """Note the first write of ``key`` of ``holder``; MISSING: of the whole container."""
+        name = key if isinstance(key, str | int) or key is MISSING else repr(key)
+        self.writes.setdefault((id(holder), name), Write(holder, key, old, path, origin, kind))
+
+
+def _static_attribute(value: Any, name: str) -> Any:
+    """An attribute of a wrapper, without running the user's code."""
+    if isinstance(value, _WRAPPERS):
+        return getattr(value, name, None)
+    try:
+        return object.__getattribute__(value, name)
+    except (AttributeError, TypeError):
+        return None
+
+
+def copy_of(container: Any) -> Any:
+    """A copy of a list, deque, dict, set or bytearray, of the plain type."""
+    plain = next(t for t in (list, deque, dict, set, bytearray) if isinstance(container, t))
+    return plain(container)
+
+
+def is_container(value: Any) -> bool:
+    return isinstance(value, list | tuple | dict | set | frozenset | deque) and not isinstance(value, enum.Enum)

@@ -1,0 +1,260 @@
+"""A shadow of a running frame: the values on its stack, as far as its instructions tell them.
+
+CPython does not show the stack of a frame. The shadow follows each instruction before it runs:
+names and constants give values, attributes and items are looked up as Python will (and guarded),
+and a call gives what its frame returns. Other results are unknown until a name is bound to them.
+"""
+
+from __future__ import annotations
+
+import builtins
+import dis
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import CodeType, FrameType, FunctionType
+from typing import Any, Protocol
+
+import numpy as np
+
+from jitgrad.core.origin import Origin
+from jitgrad.core.tensor import Tensor
+from jitgrad.guards.attributes import UNKNOWN, BoundFunction, Getter, read_attribute
+from jitgrad.guards.contents import Contents
+from jitgrad.guards.denylist import ENVIRONMENT, is_consumed_by_reading
+from jitgrad.guards.guard import MISSING, Path, cell_contents
+from jitgrad.guards.reads import Reads, is_container
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A container that the instructions just made of these values."""
+
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unrepeatable:
+    """A value that another call would get another of, such as a clock's; ``remedy`` says what to do."""
+
+    source: str
+    remedy: str
+
+
+@lru_cache(maxsize=4096)
+def _instructions(code: CodeType) -> dict[int, tuple[dis.Instruction, int]]:
+    """Instructions by offset, with the offset of the next one."""
+    listed = list(dis.get_instructions(code))
+    ends = [*(i.offset for i in listed[1:]), -1]
+    return {instruction.offset: (instruction, after) for instruction, after in zip(listed, ends, strict=True)}
+
+
+class FrameObserver(Protocol):
+    """The part of `jitgrad.guards.frames.Observer` that its frames use."""
+
+    reads: Reads
+    contents: Contents
+    tainted: dict[Any, Any]
+
+    def origin(self, frame: FrameType) -> Origin: ...
+    def finished(self, shadow: ShadowFrame, value: Any) -> None: ...
+
+
+Handler = Callable[["ShadowFrame", dis.Instruction, int], None]
+
+
+class ShadowFrame:
+    """The shadow of one frame."""
+
+    def __init__(self, observer: FrameObserver, frame: FrameType, handlers: Mapping[str, Handler]) -> None:
+        self.observer = observer
+        self._handlers = handlers
+        self.reads: Reads = observer.reads
+        self.contents = observer.contents
+        self.frame = frame
+        self.functions: list[FunctionType] = []
+        self.expected: Any = None  # the function whose frame the running instruction starts
+        self.arguments: list[Any] = []  # of that call
+        self.callee: FrameType | None = None  # that frame
+        self.result: Any = UNKNOWN  # what this frame returns, if it is unrepeatable
+        self.keywords: tuple[str, ...] = ()
+        self._stack: list[Any] = []
+        self._pending: Callable[[int], None] | None = None  # to do when the next offset is known
+        self._tainted: dict[str, Unrepeatable] = {}  # names bound to unrepeatable values
+        self._code = _instructions(frame.f_code)
+
+    # --- events -----------------------------------------------------------------------------------
+
+    def trace(self, frame: FrameType, event: str, arg: Any) -> Any:
+        if event == "opcode":
+            entry = self._code.get(frame.f_lasti)
+            if self._pending is not None:
+                pending, self._pending = self._pending, None
+                pending(frame.f_lasti)
+            self.expected = None
+            if entry is not None:
+                handler = self._handlers.get(entry[0].opname)
+                if handler is None:
+                    self._stack.clear()
+                else:
+                    self._follow(handler, entry[0], entry[1])
+        elif event == "return":
+            self.observer.finished(self, arg)
+        elif event == "exception":
+            self._stack.clear()
+            self._pending = None
+        return self.trace
+
+    def _follow(self, handler: Handler, instruction: dis.Instruction, after: int) -> None:
+        try:
+            handler(self, instruction, after)
+        except Exception as error:  # the user's code must not see it; the trace fails after it ran
+            self._stack.clear()
+            self.reads.error(
+                self.origin(),
+                f"@jit could not follow what {instruction.opname} reads here ({type(error).__name__}: {error}): compute this "
+                "outside the function and pass it as an argument",
+            )
+
+    def returned(self, value: Any) -> None:
+        """The function that the running instruction called returned ``value``."""
+        if self._stack:
+            self._stack[-1] = value
+
+    def take_arguments(self, arguments: list[Any]) -> None:
+        """Parameters that are bound to unrepeatable values."""
+        for name, value in zip(self.frame.f_code.co_varnames, arguments, strict=False):
+            if isinstance(value, Unrepeatable):
+                self._tainted[name] = value
+
+    def origin(self) -> Origin:
+        return self.observer.origin(self.frame)
+
+    # --- the stack --------------------------------------------------------------------------------
+
+    def push(self, value: Any) -> None:
+        self._stack.append(value)
+
+    def pop(self) -> Any:
+        return self._stack.pop() if self._stack else UNKNOWN
+
+    def popn(self, count: int) -> list[Any]:
+        return [self.pop() for _ in range(count)][::-1]
+
+    def peek(self, depth: int = 1) -> Any:
+        return self._stack[-depth] if len(self._stack) >= depth else UNKNOWN
+
+    def copy(self, depth: int) -> None:
+        self.push(self.peek(depth))
+
+    def swap(self, depth: int) -> None:
+        self._stack[:0] = [UNKNOWN] * (depth - len(self._stack))
+        self._stack[-1], self._stack[-depth] = self._stack[-depth], self._stack[-1]
+
+    def later(self, action: Callable[[int], None]) -> None:
+        self._pending = action
+
+    def replace(self, depth: int, value: Any) -> None:
+        """Put ``value`` in the place ``depth`` below the top."""
+        if len(self._stack) >= depth:
+            self._stack[-depth] = value
+
+    # --- names ------------------------------------------------------------------------------------
+
+    def local(self, name: str) -> Any:
+        if name in self._tainted:
+            return self._tainted[name]
+        value = self.frame.f_locals.get(name, UNKNOWN)
+        return self.observer.tainted.get(id(value), value)
+
+    def bind(self, name: str, value: Any) -> None:
+        if isinstance(value, Unrepeatable):
+            self._tainted[name] = value
+        else:
+            self._tainted.pop(name, None)
+
+    def load_global(self, name: str) -> Any:
+        scope = self.frame.f_globals
+        module = scope.get("__name__", "")
+        path = Path("global", name if module == self.reads.home else f"{module}.{name}")
+        if name in scope:
+            value = scope[name]
+            self.reads.read("item", scope, name, value, path, self.origin())
+        else:
+            value = getattr(builtins, name, MISSING)
+            self.reads.check("absent", scope, name, MISSING, Path("global", name), self.origin())
+            value = UNKNOWN if value is MISSING else value
+        if value is os.environ:
+            self.reads.error(self.origin(), f"{path} cannot be guarded: it may give something else on every call; {ENVIRONMENT}")
+        return value
+
+    def load_name(self, name: str) -> Any:
+        scope = self.frame.f_locals
+        return scope[name] if scope is not self.frame.f_globals and name in scope else self.load_global(name)
+
+    def load_free(self, name: str) -> Any:
+        """The variable of an outer function, or a local that inner functions share."""
+        if name in self.frame.f_code.co_freevars:
+            path = Path("closure cell", name) if name != "__class__" else Path("", "super()")
+            for cell in self.cells(name):
+                self.reads.read("cell", cell, None, cell_contents(cell), path, self.origin())
+        return self.local(name)
+
+    def cells(self, name: str) -> list[Any]:
+        """The cells of ``name`` that existed before the call."""
+        own = [f for f in self.functions if self.reads.path_of(f) is not None]
+        return [
+            (function.__closure__ or ())[function.__code__.co_freevars.index(name)]
+            for function in own or self.reads.enclosing(self.frame.f_code)
+            if name in function.__code__.co_freevars
+        ]
+
+    # --- values -----------------------------------------------------------------------------------
+
+    def attribute(self, value: Any, name: str, *, probe: bool = False) -> Any:
+        """Read an attribute; a getter's result comes when its frame returns."""
+        if isinstance(value, Unrepeatable):
+            return UNKNOWN
+        tainted = self.observer.tainted.get((id(value), name))
+        if tainted is not None:
+            return tainted
+        found = read_attribute(self.reads, value, name, self.origin(), probe=probe)
+        if isinstance(found, Getter):
+            self.expected = found.function  # its frame returns the value
+            return UNKNOWN
+        return UNKNOWN if found is MISSING else found
+
+    def truth(self, value: Any) -> None:
+        """A branch depends on ``value``."""
+        if isinstance(value, Unrepeatable):
+            self.refuse(value)
+        elif is_container(value) or isinstance(value, np.ndarray):
+            self.contents.length(value, self.origin())
+
+    def refuse(self, value: Unrepeatable, origin: Origin | None = None) -> None:
+        """An unrepeatable value reaches the program or decides a branch."""
+        self.reads.error(
+            origin or self.origin(),
+            f"{value.source} cannot be guarded: it may give something else on every call; {value.remedy}",
+        )
+
+    def used(self, *values: Any) -> None:
+        """C code computes with these values."""
+        with_tensor = any(isinstance(v, Tensor) or v is UNKNOWN for v in values)
+        for value in values:
+            if isinstance(value, np.ndarray):
+                self.contents.operand(value) if with_tensor else self.contents.items(value, self.origin())
+            elif isinstance(value, Parts):
+                self.used(*value.values)
+            elif not isinstance(value, (Unrepeatable, BoundFunction)) and value is not UNKNOWN:
+                self.contents.everything(value, self.origin())
+
+    def iterate(self, value: Any) -> None:
+        if isinstance(value, Unrepeatable):
+            self.refuse(value)
+        elif is_consumed_by_reading(value) or is_container(value) or isinstance(value, np.ndarray):
+            self.contents.items(value, self.origin())
+        else:
+            self.used(value)
+
