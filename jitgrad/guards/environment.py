@@ -16,6 +16,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.guards.frames import Observer
 from jitgrad.guards.guard import MISSING, Check, Guard, Path, behaves_alike, cell_contents, describe
 from jitgrad.guards.object_state import title
+from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.reads import ArrayRead, Reads, Write, is_container
 
 MAX_ARRAY_BYTES = 64 * 1024  # compared on every call: 64 kB take about 3 us
@@ -41,6 +42,10 @@ class Environment:
         self._reads.external(function, Path("", name))
         for key, value in (static_values or {}).items():
             self._reads.external(value, Path("argument", key))
+        code = getattr(inner, "__code__", None)
+        if code is not None and not is_observed(code.co_filename):  # such as the step of an optimizer
+            for value in (getattr(function, "__self__", None), *(static_values or {}).values()):
+                self._observer.contents.everything(value, Origin.of_code(code), attributes=True, operands=True)
 
     def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """The result of the function, observed. Raises UnguardableError for a read that no guard can watch."""

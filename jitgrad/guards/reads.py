@@ -24,7 +24,8 @@ import numpy as np
 from jitgrad.core.errors import UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.guard import IMMUTABLE, MISSING, NOWHERE, Check, Path
+from jitgrad.guards.guard import IMMUTABLE, MISSING, NOWHERE, Check, Path, cell_contents
+from jitgrad.guards.observed_files import is_observed
 
 MAX_CHECKS = 100_000
 PLAIN = (  # values without parts
@@ -111,6 +112,9 @@ class Reads:
         """The parts of a wrapper, which never change."""
         if isinstance(value, FunctionType):
             self._function(value)
+            if not is_observed(value.__code__.co_filename):  # jg.grad(loss) calls loss
+                contents = map(cell_contents, value.__closure__ or ())
+                yield from ((part, path) for part in contents if callable(part) or isinstance(part, Tensor))
         if isinstance(value, _WRAPPERS) or not isinstance(value, type | ModuleType):
             for name in _WRAPPED if isinstance(value, _WRAPPERS) else ("__wrapped__",):
                 part = _static_attribute(value, name)
