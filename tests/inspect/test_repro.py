@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad.inspect.timing import backward_inputs
 from jitgrad.jit.repro import write_repro
 from jitgrad.testing import random_program
 from tests.machine_code import needs_f16c
@@ -124,3 +125,27 @@ def test_the_machine_code_of_the_same_kernels_is_checked_too(tmp_path, monkeypat
 
     assert run(path, monkeypatch, "--native") == 0
     assert "ok" in capsys.readouterr().out
+
+
+def test_scripts_of_steps_and_of_backward_programs_are_written(tmp_path):
+    """Kernels with several results, epilogues and updates of many parameters of one structure."""
+    weights = [jg.tensor(array(3, 4 + k % 2), requires_grad=True) for k in range(40)]
+    optimizer = jg.optim.AdamW(weights, lr=1e-2)
+
+    def step(x, scale):
+        optimizer.zero_grad()
+        loss = sum(((jg.tanh(w) * x) * scale).sum() for w in weights)
+        loss.backward()
+        optimizer.step()
+        return loss, jg.var(x, axis=0), x.sum(axis=1), jg.softmax(x, axis=0)
+
+    x = jg.tensor(array(3, 1), requires_grad=True)
+    executable = jg.jit(step).lookup(x.detach(), 0.5)
+    operands = [np.asarray(getattr(v, "_data", v)) for v in executable.operands([x.detach(), 0.5])]
+    write_repro(str(tmp_path / "step.py"), executable.program, operands)
+
+    outside = jg.jit(lambda x: (jg.softmax(x * 2, axis=0) ** 2).sum()).lookup(x)
+    inputs = backward_inputs(outside, [x._data])
+    write_repro(str(tmp_path / "backward.py"), outside.op.backward, inputs)
+
+    assert {path.suffix for path in tmp_path.iterdir()} == {".py", ".npz"}
