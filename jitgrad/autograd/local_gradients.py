@@ -54,7 +54,7 @@ def vjp_of(
     raw = unmasked(op, g)
     grads = call_vjp(node, edges, raw, operands, out)
     masks = carried(op, g.mask, operands, node.out_avals[0].shape, node.attrs)
-    return [masked(gx, mask, stays_applied(op, g, raw, gx)) for gx, mask in zip(grads, masks, strict=True)]
+    return [masked(gx, mask, stays_applied(op, g, raw, gx, operands)) for gx, mask in zip(grads, masks, strict=True)]
 
 
 def call_vjp(node: Node, edges: Sequence[Edge], g: Any, operands: list[Any], out: Any) -> Sequence[Any]:

@@ -20,7 +20,7 @@ import numpy as np
 from jitgrad.core.aval import Shape
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import add
+from jitgrad.ops.arithmetic import ADD, ASTYPE, DIVIDE, MULTIPLY, NEGATIVE, POSITIVE, SUBTRACT, add
 from jitgrad.ops.comparison import Selected, logical_and, logical_not, logical_or, where
 from jitgrad.ops.joining import CONCAT
 from jitgrad.ops.movement import (
@@ -33,19 +33,27 @@ from jitgrad.ops.movement import (
     shape_with_ones,
     slice,
 )
+from jitgrad.ops.operand import is_number
 from jitgrad.ops.reduce import any as any_of
 
 
 class Mask:
     """Where a gradient may be nonzero: where ``parent``, if any, says so, and ``condition()`` equals ``kept``.
 
-    ``shape`` broadcasts to the gradient's: along axes where its length is 1, the mask does not vary. Nothing is
-    computed before it is needed, and nothing twice.
+    ``shape`` broadcasts to the gradient's: along axes where its length is 1, the mask does not vary. ``activation``
+    says whether an activation has a part in it. Nothing is computed before it is needed, and nothing twice.
     """
 
-    __slots__ = ("_condition", "_make", "_tensor", "kept", "parent", "shape")
+    __slots__ = ("_condition", "_make", "_tensor", "activation", "kept", "parent", "shape")
 
-    def __init__(self, make: Callable[[], Any], shape: Shape, kept: bool = True, parent: Mask | None = None) -> None:
+    def __init__(
+        self,
+        make: Callable[[], Any],
+        shape: Shape,
+        kept: bool = True,
+        parent: Mask | None = None,
+        activation: bool = False,
+    ) -> None:
         self._make = make
         whole = parent is None or shape == parent.shape
         self.shape: Shape = shape if whole else np.broadcast_shapes(shape, parent.shape)  # type: ignore[union-attr]
@@ -53,6 +61,7 @@ class Mask:
         self._tensor: Any = None
         self.kept = kept
         self.parent = parent
+        self.activation: bool = activation or (parent is not None and parent.activation)
 
     def condition(self) -> Any:
         if self._condition is None:
@@ -83,7 +92,7 @@ class Mask:
 
     def through(self, change: Callable[[Any], Any], shape: Shape) -> Mask:
         """The mask that ``change`` makes of this one."""
-        return Mask(lambda: change(self.tensor()), shape)
+        return Mask(lambda: change(self.tensor()), shape, activation=self.activation)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -111,6 +120,9 @@ class MaskedGradient:
         return self._settled
 
 
+# ops whose vjps make zeros of zeros, whatever the operands
+_LINEAR = frozenset({ADD, SUBTRACT, NEGATIVE, POSITIVE, ASTYPE})
+
 Cotangent = Tensor | MaskedGradient
 
 
@@ -137,7 +149,9 @@ def either(one: Mask, other: Mask) -> Mask:
     """The union of two masks."""
     if one is other:
         return one
-    return Mask(lambda: logical_or(one.tensor(), other.tensor()), np.broadcast_shapes(one.shape, other.shape))
+    shape = np.broadcast_shapes(one.shape, other.shape)
+    activation = one.activation or other.activation
+    return Mask(lambda: logical_or(one.tensor(), other.tensor()), shape, activation=activation)
 
 
 def unmasked(op: OpDef, g: MaskedGradient) -> Tensor:
@@ -151,16 +165,18 @@ def masked(gx: Any, mask: Mask | None, applied: bool = False) -> Any:
         condition = gx.condition
         make = condition if callable(condition) else lambda: condition
         shape = gx.gradient.shape if callable(condition) else getattr(condition, "shape", ())
-        own = Mask(make, shape, gx.kept, mask)
+        own = Mask(make, shape, gx.kept, mask, gx.activation)
         return MaskedGradient(gx.gradient, own, gx.applied and (mask is None or applied))
     return MaskedGradient(gx, mask, applied) if mask is not None and isinstance(gx, Tensor) else gx
 
 
-def stays_applied(op: OpDef, g: MaskedGradient, given: Tensor, gx: Any) -> bool:
+def stays_applied(op: OpDef, g: MaskedGradient, given: Tensor, gx: Any, operands: Sequence[Any]) -> bool:
     """Whether what the vjp of ``op`` made of ``given``, which `unmasked` chose for ``g``, is zero outside of the mask."""
     if not _is_pointwise(op):
         return op is SUM or op is BROADCAST_TO or _moves(op)
-    return g.applied and (gx.gradient if type(gx) is Selected else gx) is given
+    if not g.applied or (gx.gradient if type(gx) is Selected else gx) is given:
+        return g.applied
+    return op in _LINEAR or (op in (MULTIPLY, DIVIDE) and is_number(x := operands[-1]) and x != 0 and math.isfinite(x))
 
 
 def _is_pointwise(op: OpDef) -> bool:
@@ -227,8 +243,8 @@ def _full(m: Any, shape: Shape) -> Tensor:
 def reduced_mask(mask: Mask, shape: Shape, to: Shape) -> Mask | None:
     """The mask of a gradient of ``shape`` after its sum to the shape ``to`` of what was broadcast.
 
-    It goes on if what was broadcast is one number, which was selected if it was anywhere, and if the mask does not vary
-    where the gradient is summed. Else it ends: a reduction of the mask of each row would take as long as the sum.
+    What was broadcast was selected if it was anywhere. The masks of activations end, unless this is free or one number:
+    rows where no element is active hardly occur, and are not worth another reduction in each step of a network.
     """
     missing = len(shape) - len(to)
     summed = (*range(missing), *(k for k, n in enumerate(to, missing) if n == 1 and shape[k] != 1))
@@ -238,6 +254,6 @@ def reduced_mask(mask: Mask, shape: Shape, to: Shape) -> Mask | None:
     if all(own[k] == 1 for k in summed):
         start = tuple((0, 1, 1 if k in summed else n) for k, n in enumerate(shape))
         return mask.through(lambda m: reshape(slice(_full(m, shape), start), to), to)
-    if math.prod(to) == 1:
-        return mask.through(lambda m: reshape(any_of(m), to), to)
-    return None
+    if mask.activation and math.prod(to) != 1:
+        return None
+    return mask.through(lambda m: reshape(any_of(_full(m, shape), summed), to), to)

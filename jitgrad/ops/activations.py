@@ -15,12 +15,10 @@ from jitgrad.eager.where import select_by_mask
 from jitgrad.ops.arithmetic import abs, add, divide, multiply, negative, square, subtract
 from jitgrad.ops.comparison import (
     Selected,
-    except_where,
     greater,
     less,
     less_equal,
     logical_and,
-    only_where,
     where,
 )
 from jitgrad.ops.movement import reshape
@@ -28,6 +26,14 @@ from jitgrad.ops.operand import Operand, apply, is_number
 from jitgrad.ops.special import erf, on_floats
 from jitgrad.ops.transcendental import SIGMOID, exp, expm1, sigmoid
 from jitgrad.ops.trigonometric import tanh
+
+
+def _only_where(condition: Any, g: Tensor) -> Selected:
+    return Selected(g, condition, activation=True)
+
+
+def _except_where(condition: Any, g: Tensor) -> Selected:
+    return Selected(g, condition, kept=False, activation=True)
 
 
 def _within(x: Any, low: Any, high: Any) -> Tensor:
@@ -48,7 +54,7 @@ RELU = define_elementwise(
     eager=lambda x: np.maximum(x, 0) + 0,  # -0.0 becomes 0.0
     dtypes=same_dtype,
     # reads the result, which the next layer saves anyway
-    vjp=(lambda g, out, _x: except_where(less_equal(out, 0), g),),
+    vjp=(lambda g, out, _x: _except_where(less_equal(out, 0), g),),
     domain=("nonzero",),
 )
 RELU6 = define_elementwise(
@@ -56,7 +62,7 @@ RELU6 = define_elementwise(
     scalar="0 if x <= 0 else (6 if x >= 6 else x)",
     eager=lambda x: select_by_mask(x <= 0, 0, select_by_mask(x >= 6, 6, x)),
     dtypes=same_dtype,
-    vjp=(lambda g, _out, x: only_where(_within(x, 0, 6), g),),
+    vjp=(lambda g, _out, x: _only_where(_within(x, 0, 6), g),),
     domain=("nonzero",),
 )
 LEAKY_RELU = define_elementwise(
@@ -65,7 +71,7 @@ LEAKY_RELU = define_elementwise(
     eager=lambda x, negative_slope: select_by_mask(x > 0, x, negative_slope * x),
     vjp=(
         lambda g, _out, x, negative_slope: where(greater(x, 0), g, multiply(negative_slope, g)),
-        lambda g, _out, x, _negative_slope: except_where(greater(x, 0), multiply(g, x)),
+        lambda g, _out, x, _negative_slope: _except_where(greater(x, 0), multiply(g, x)),
     ),
     domain=("nonzero", "positive"),
 )
@@ -75,9 +81,9 @@ HARDTANH = define_elementwise(
     eager=lambda x, min_val, max_val: select_by_mask(x < min_val, min_val, select_by_mask(x > max_val, max_val, x)),
     dtypes=same_dtype,
     vjp=(
-        lambda g, _out, x, min_val, max_val: only_where(_within(x, min_val, max_val), g),
-        lambda g, _out, x, min_val, _max_val: only_where(less(x, min_val), g),
-        lambda g, _out, x, min_val, max_val: only_where(logical_and(greater(x, max_val), greater(x, min_val)), g),
+        lambda g, _out, x, min_val, max_val: _only_where(_within(x, min_val, max_val), g),
+        lambda g, _out, x, min_val, _max_val: _only_where(less(x, min_val), g),
+        lambda g, _out, x, min_val, max_val: _only_where(logical_and(greater(x, max_val), greater(x, min_val)), g),
     ),
     domain=("real", "lower_bound", "upper_bound"),
 )
@@ -85,13 +91,13 @@ HARDSIGMOID = define_elementwise(
     "hardsigmoid(x)",
     scalar="minimum(maximum(x + 3, 0), 6) / 6",
     eager=lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6,
-    vjp=(lambda g, _out, x: only_where(_within(x, -3, 3), divide(g, 6.0)),),
+    vjp=(lambda g, _out, x: _only_where(_within(x, -3, 3), divide(g, 6.0)),),
     domain=("real",),
 )
 
 
 def _hardswish_gradient(g: Tensor, _out: Any, x: Any) -> Selected:
-    return except_where(less_equal(x, -3), where(less(x, 3), multiply(g, add(divide(x, 3.0), 0.5)), g))
+    return _except_where(less_equal(x, -3), where(less(x, 3), multiply(g, add(divide(x, 3.0), 0.5)), g))
 
 
 HARDSWISH = define_elementwise(
@@ -156,12 +162,12 @@ def hardswish(x: Operand) -> Tensor:
 
 
 def _elu_slope_gradient(g: Tensor, _out: Any, x: Any, _alpha: Any) -> Selected:
-    return except_where(greater(x, 0), multiply(g, expm1(_not_above_zero(x))))
+    return _except_where(greater(x, 0), multiply(g, expm1(_not_above_zero(x))))
 
 
 def _celu_slope_gradient(g: Tensor, _out: Any, x: Any, alpha: Any) -> Selected:
     scaled = divide(_not_above_zero(x), alpha)
-    return except_where(greater(x, 0), multiply(g, subtract(expm1(scaled), multiply(scaled, exp(scaled)))))
+    return _except_where(greater(x, 0), multiply(g, subtract(expm1(scaled), multiply(scaled, exp(scaled)))))
 
 
 ELU = define_elementwise(
@@ -236,7 +242,7 @@ def _mish_gradient(g: Tensor, _out: Any, x: Any) -> Tensor:
 def _softplus_scale_gradient(g: Tensor, out: Any, x: Any, beta: Any, threshold: Any) -> Selected:
     """d/dbeta of ``log1p(e**(beta x)) / beta``; 0 on the linear side."""
     z = multiply(x, beta)
-    return except_where(greater(z, threshold), multiply(g, divide(subtract(multiply(x, sigmoid(z)), out), beta)))
+    return _except_where(greater(z, threshold), multiply(g, divide(subtract(multiply(x, sigmoid(z)), out), beta)))
 
 
 SILU = define_elementwise(

@@ -24,13 +24,15 @@ class Selected:
     The gradient is ``gradient`` where ``condition`` equals ``kept``, and exactly zero elsewhere. Backward
     keeps it zero there through the ops that computed the operand, whose slopes may be infinite or NaN
     where nothing of them was selected. A condition that nothing else needs is a function that computes it. If
-    ``applied``, ``gradient`` is zero already where it should be.
+    ``applied``, ``gradient`` is zero already where it should be. ``activation``: the op is constant there, and has no
+    other operand to select.
     """
 
     gradient: Tensor
     condition: Operand | Callable[[], Operand]
     kept: bool = True
     applied: bool = False
+    activation: bool = False
 
     def tensor(self) -> Tensor:
         """The gradient, computed."""

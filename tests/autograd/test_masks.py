@@ -130,10 +130,11 @@ def test_a_number_that_was_selected_nowhere(compiled: bool) -> None:
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_rows_that_were_selected_nowhere(compiled: bool) -> None:
-    """A mask with one element for each row goes on where the elements of the row are summed."""
+@pytest.mark.parametrize("whole", [False, True])
+def test_rows_that_were_selected_nowhere(whole: bool, compiled: bool) -> None:
+    """The mask goes on where the elements of the row are summed, with one element for each row or with all."""
     rows = np.array([[3.0, 4.0], [0.0, 0.0], [np.nan, 1.0]])
-    valid = jg.tensor(np.array([[True], [False], [False]]))
+    valid = jg.tensor(np.array([[True], [False], [False]]) & np.ones((1, 2 if whole else 1), bool))
 
     def f(x: Any) -> Any:
         return jg.where(valid, x / jg.sqrt((x * x).sum(axis=1, keepdims=True)), 0.0).sum()
@@ -197,6 +198,14 @@ def test_through_an_elementwise_compiled_function() -> None:
 
     found = jg.grad(lambda x: f(x).sum())(jg.tensor(X)).numpy()
     assert found.tolist() == [0.0, 0.75, 0.0, 1.0, 0.0, 2.0]
+
+
+def test_a_normalised_row_is_swept_as_often_with_relu_as_before() -> None:
+    """Masks of activations add no reduction of a row."""
+    step = jg.jit(jg.grad(lambda x: (jg.relu(jg.layer_norm(x, (64,))) ** 2).sum()), check="off", backend="python")
+    ops = [node.op.name for node in step.graph(jg.ones((8, 64)), stage="simplify").nodes]
+
+    assert "any" not in ops
 
 
 def test_the_select_moves_behind_the_product() -> None:
