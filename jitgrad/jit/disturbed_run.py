@@ -24,14 +24,14 @@ from jitgrad.vecmath import FUNCTIONS
 
 AMPLITUDE = 8.0  # disturbances in units of half an ULP: enough to cross ties that roundings may cross
 FUNCTION_FACTOR = 2.0  # vectorised functions are within two ULP, not one half
-_NOISE = 1 << 16
+_BLOCK = 1 << 14  # elements moved at a time
 _EXACT_FUNCTIONS = frozenset("abs sign minimum maximum floor ceil trunc rint copysign isnan isinf isfinite signbit".split())
 
 
 @cache
 def _noise(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """Random numbers between -1 and 1, drawn once: runs read them from different places."""
-    return np.random.default_rng(0).uniform(-1.0, 1.0, _NOISE).astype(dtype)
+    return np.random.default_rng(0).uniform(-1.0, 1.0, 4 * _BLOCK).astype(dtype)
 
 
 class Disturbance:
@@ -48,10 +48,10 @@ class Disturbance:
     def draw(self, size: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """``size`` random numbers between -1 and 1."""
         noise = _noise(dtype)
-        start = int(self._offsets.integers(_NOISE))
-        if start + size <= _NOISE:
+        if size <= _BLOCK:
+            start = int(self._offsets.integers(noise.size - size))
             return noise[start : start + size]
-        return np.resize(np.roll(noise, -start), size)
+        return np.concatenate([self.draw(min(_BLOCK, size - k), dtype) for k in range(0, size, _BLOCK)])
 
     def moved(self, x: Any, factor: float = 1.0, *, exact_if_short: bool = False) -> Any:
         """``x`` with each element moved by up to ``factor * AMPLITUDE`` roundings.
@@ -61,18 +61,24 @@ class Disturbance:
         x = np.asarray(x)
         if x.dtype.kind != "f" or not x.size:
             return x
-        info = np.finfo(x.dtype)
-        flat = x.reshape(-1)
-        share = self.draw(flat.size, x.dtype)
-        step = share * x.dtype.type(factor * AMPLITUDE * info.eps / 2)
-        if exact_if_short:
-            step *= ~_is_short(flat)
+        flat = np.ascontiguousarray(x).reshape(-1)
+        out = np.empty_like(flat)
         with np.errstate(all="ignore"):
-            moved = flat + flat * step
-            tiny = (np.abs(flat) < info.tiny) & (flat != 0)
-            if tiny.any():
-                moved[tiny] += (share[tiny] * (factor * AMPLITUDE)) * info.smallest_subnormal
-        return moved.reshape(x.shape)
+            for k in range(0, flat.size, _BLOCK):  # whose temporaries stay in the cache
+                self._move(flat[k : k + _BLOCK], out[k : k + _BLOCK], factor * AMPLITUDE, exact_if_short)
+        return out.reshape(x.shape)
+
+    def _move(self, x: np.ndarray[Any, Any], out: np.ndarray[Any, Any], roundings: float, exact_if_short: bool) -> None:
+        info, share = np.finfo(x.dtype), self.draw(x.size, x.dtype)
+        np.multiply(share, x.dtype.type(roundings * info.eps / 2), out=out)
+        if exact_if_short:
+            out *= ~_is_short(x)
+        out *= x
+        out += x
+        size = np.abs(x)
+        if size.min() < info.tiny:
+            tiny = (size < info.tiny) & (size != 0)
+            out[tiny] += (share[tiny] * roundings) * info.smallest_subnormal
 
     def moved_by(self, x: Any, sizes: Any) -> Any:
         """``x`` with each element moved by up to ``sizes``."""

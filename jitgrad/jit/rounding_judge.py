@@ -16,8 +16,13 @@ from jitgrad.jit.sampled_graph import sample
 # Results this close to eager's, in ULP of the element itself, are right. Arithmetic is the same bit
 # for bit; functions and sums are within two ULP of the exact result on both sides.
 CLOSE_ULPS = {2: 1.0, 4: 4.0, 8: 4.0}  # by the bytes of the dtype
-SUSPECTS = 1024  # elements of one result that are examined
+SUSPECTS = 1024  # elements of all results that are examined
+FEWEST_SUSPECTS = 8  # of one result, where each depends on much
+# The elements that one disturbed run may compute, as a share of those of an eager run; small runs
+# are free.
+AFFORDABLE, FREE_ELEMENTS = 0.05, 1 << 20
 TOLERATED = 2.0  # disturbances are `AMPLITUDE` roundings, and so is their root mean square, nearly
+_KEPT = 64  # elements of one result that a look leaves to the next
 _BLOCK = 1 << 15  # elements compared at a time: they fit in the cache, and such temporaries cost no page faults
 
 FusedAndEager = tuple[str, np.ndarray[Any, Any], np.ndarray[Any, Any]]  # a result: its name, fused, eager
@@ -31,7 +36,7 @@ class Look:
     estimate: bool
 
 
-LOOKS = (Look(4, True), Look(24, True), Look(8, False))  # each at what those before it do not explain
+LOOKS = (Look(4, True), Look(16, True), Look(8, False))  # each at what those before it do not explain
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,38 +84,58 @@ def find_mismatches(graph: Graph, inputs: Sequence[Any], pairs: Mapping[int, Fus
     first by estimates, and if these do not explain the differences, by the whole of it.
     """
     mismatches: list[Mismatch] = []
-    doubts: dict[int, Doubt] = {}
+    unlike: dict[int, np.ndarray[Any, Any]] = {}
     for k, (name, ours, eager) in pairs.items():
         if ours.shape != eager.shape or ours.dtype != eager.dtype:
             what = f"{name} is {ours.dtype}{list(ours.shape)}, not {eager.dtype}{list(eager.shape)}"
             mismatches.append(Mismatch(what, np.inf, 0.0, k))
-        elif (found := find_suspects(ours, eager)).size:
-            doubts[k] = Doubt(found)
-    estimated = True
+        elif (found := find_unlike(ours, eager)).size:
+            unlike[k] = found
+    doubts, estimated = {k: Doubt(p) for k, p in _affordable_suspects(graph, pairs, unlike).items()}, True
     for look in LOOKS:
         if doubts and (look.estimate or estimated):
             doubts, estimated = _examine(graph, inputs, pairs, doubts, look)
     return [*mismatches, *(_mismatch(k, pairs[k], doubt) for k, doubt in doubts.items())]
 
 
-def find_suspects(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Positions of at most `SUSPECTS` elements that are not close: those furthest off, relative to
-    their own size and absolutely, and others at random."""
+def _affordable_suspects(
+    graph: Graph, pairs: Mapping[int, FusedAndEager], unlike: Mapping[int, np.ndarray[Any, Any]]
+) -> dict[int, np.ndarray[Any, Any]]:
+    """As many of the elements ``unlike`` eager's as can be examined at small cost, and at least some."""
+    count, suspects = max(FEWEST_SUSPECTS, SUSPECTS // max(1, len(unlike))), {}
+    most = max(FREE_ELEMENTS, int(AFFORDABLE * sum(out.aval.size for node in graph.nodes for out in node.outs)))
+    while unlike:
+        suspects = {k: choose_suspects(found, *pairs[k][1:], count) for k, found in unlike.items()}
+        if count <= FEWEST_SUSPECTS or sample(graph, suspects, estimate=True, most=most) is not None:
+            break
+        count = max(FEWEST_SUSPECTS, count // 8)
+    return suspects
+
+
+def choose_suspects(
+    positions: np.ndarray[Any, Any], ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], count: int
+) -> np.ndarray[Any, Any]:
+    """About ``count`` of the elements at ``positions``: those furthest off, relative to their own size
+    and absolutely, and others at random."""
+    if positions.size <= count:
+        return positions
+    with np.errstate(all="ignore"):
+        x, y = ours.reshape(-1)[positions].astype(np.float64), eager.reshape(-1)[positions].astype(np.float64)
+        absolute = np.nan_to_num(np.abs(x - y), nan=np.inf)
+        relative = absolute / np.abs(y)
+    share = max(1, count // 3)
+    chosen = [np.argpartition(-d, share)[:share] for d in (absolute, relative)]
+    chosen.append(np.random.default_rng(0).integers(positions.size, size=share))
+    return np.unique(positions[np.concatenate(chosen)])
+
+
+def find_unlike(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Positions of the elements that are not close."""
     a, b = ours.reshape(-1), eager.reshape(-1)
     if a.size <= _BLOCK and a.tobytes() == b.tobytes():  # most results are bit-identical
         return np.empty(0, np.int64)
     found = [_unlike(a[k : k + _BLOCK], b[k : k + _BLOCK]) + k for k in range(0, a.size, _BLOCK)]
-    positions = np.concatenate(found) if found else np.empty(0, np.int64)
-    if positions.size <= SUSPECTS:
-        return positions
-    with np.errstate(all="ignore"):
-        x, y = a[positions].astype(np.float64), b[positions].astype(np.float64)
-        absolute = np.nan_to_num(np.abs(x - y), nan=np.inf)
-        relative = absolute / np.abs(y)
-    share = SUSPECTS // 3
-    chosen = [np.argpartition(-d, share)[:share] for d in (absolute, relative)]
-    chosen.append(np.random.default_rng(0).integers(positions.size, size=share))
-    return np.unique(positions[np.concatenate(chosen)])
+    return np.concatenate(found) if found else np.empty(0, np.int64)
 
 
 def _unlike(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -137,7 +162,9 @@ def measure(
 ) -> tuple[list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]], bool]:
     """For each output of ``graph`` in ``positions``: its elements there in a run op by op, and how far
     rounding takes them; and whether these are estimates."""
-    sampled, estimated = sample(graph, positions, estimate=look.estimate)
+    made = sample(graph, positions, estimate=look.estimate)
+    assert made is not None
+    sampled, estimated = made
     run = GraphRun(sampled, inputs)
     base = run(None)
     moves = [np.zeros(x.shape) for x in base]  # root of the sum of squares over all runs
@@ -163,8 +190,12 @@ def _examine(
         _, ours, eager = pairs[k]
         x, y = ours.reshape(-1)[doubt.positions], eager.reshape(-1)[doubt.positions]
         budgets = moves + last_rounding(y)
-        beyond = ~(distance(x, y) <= budgets)
-        if beyond.any():
+        apart = distance(x, y)
+        beyond = np.flatnonzero(~(apart <= budgets))
+        if beyond.size > _KEPT:
+            beyond = beyond[np.argsort(budgets[beyond] - apart[beyond])[:_KEPT]]
+            beyond.sort()
+        if beyond.size:
             remaining[k] = Doubt(doubt.positions[beyond], budgets[beyond], recorded[beyond])
     return remaining, estimated
 

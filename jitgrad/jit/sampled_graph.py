@@ -34,13 +34,16 @@ PICK: OpDef = define(
 )
 
 
-def sample(graph: Graph, wanted: Mapping[int, np.ndarray[Any, Any]], *, estimate: bool) -> tuple[Graph, bool]:
+def sample(
+    graph: Graph, wanted: Mapping[int, np.ndarray[Any, Any]], *, estimate: bool, most: float = math.inf
+) -> tuple[Graph, bool] | None:
     """(a graph whose outputs are the elements at ``wanted[k]`` of output ``k``, in order; whether it estimates sums).
 
-    ``estimate``: whether long reductions may read a part of their terms.
+    ``estimate``: whether long reductions may read a part of their terms. None: more than ``most``
+    elements would be computed.
     """
-    sampler = _Sampler(graph, estimate)
-    return sampler.run(wanted), sampler.estimated
+    sampler = _Sampler(graph, estimate, most)
+    return (sampler.rebuilt(wanted), sampler.estimated) if sampler.demand(wanted) else None
 
 
 @lru_cache(maxsize=64)
@@ -71,8 +74,9 @@ def _ravel(index: Sequence[np.ndarray[Any, Any]], shape: Shape) -> np.ndarray[An
 class _Sampler:
     """First what each value is wanted for, from the outputs back; then the smaller graph."""
 
-    def __init__(self, graph: Graph, estimate: bool) -> None:
+    def __init__(self, graph: Graph, estimate: bool, most: float) -> None:
         self.graph = graph
+        self.left = most
         self.estimate = estimate
         self.estimated = False
         self.wanted: dict[Value, Positions] = {}
@@ -81,7 +85,8 @@ class _Sampler:
         self.nodes: list[TraceNode] = []
         self.small: dict[Value, Value] = {}  # what stands for each value in the new graph
 
-    def run(self, wanted: Mapping[int, np.ndarray[Any, Any]]) -> Graph:
+    def demand(self, wanted: Mapping[int, np.ndarray[Any, Any]]) -> bool:
+        """Find what is wanted of each value; False if it is too much."""
         for k, positions in wanted.items():
             self.want(self.graph.outputs[k], positions)
         for node in reversed(self.graph.nodes):
@@ -91,6 +96,19 @@ class _Sampler:
                 self.reads[node] = self.needs(node)
                 for atom, read in zip(node.ins, self.reads[node], strict=True):
                     self.want(atom, read)
+                self.left -= self.size(node)
+                if self.left < 0:
+                    return False
+        return True
+
+    def size(self, node: TraceNode) -> int:
+        """How many elements a run computes for ``node``."""
+        found = [self.wanted.get(out, np.empty(0)) for out in node.outs]
+        sizes = [out.aval.size if p is None else p.size for out, p in zip(node.outs, found, strict=True)]
+        return sum(sizes) + sum(p.size for p in self.reads[node] if p is not None and p.ndim > 1)
+
+    def rebuilt(self, wanted: Mapping[int, np.ndarray[Any, Any]]) -> Graph:
+        """The smaller graph."""
         for value in self.graph.inputs:
             if self.wanted.get(value) is None:
                 self.small[value] = value

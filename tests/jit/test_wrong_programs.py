@@ -118,8 +118,8 @@ def test_an_error_in_one_block_of_a_large_result_is_found(monkeypatch: pytest.Mo
     x[0] = 1e6
     right = program_op.Program.run
 
-    def run(self: Any, inputs: Any) -> Any:
-        (out,) = right(self, inputs)
+    def run(self: Any, inputs: Any, *rest: Any) -> Any:
+        (out,) = right(self, inputs, *rest)
         out[65_535] *= 1.5
         return [out]
 
