@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Shape, normalize_shape
+from jitgrad.core.aval import Aval, Dtype, Shape, normalize_shape
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
+from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.eager.where import select_by_mask
 from jitgrad.ops import arithmetic
 from jitgrad.ops.arithmetic import add, astype, multiply, reciprocal, rsqrt, subtract
-from jitgrad.ops.comparison import equal, greater_equal, less, where
+from jitgrad.ops.comparison import Selected, equal, greater_equal, less, where
 from jitgrad.ops.creation import asarray, detached, iota
 from jitgrad.ops.indexing import take
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.movement import expand_dims, reshape
+from jitgrad.ops.operand import apply
 from jitgrad.ops.random import Generator, rand
 from jitgrad.ops.reduce import mean
 
@@ -60,6 +63,21 @@ def embedding(x: Any, weight: Any) -> Tensor:
     return take(weight, x, axis=0)
 
 
+def _drop_dtypes(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:
+    return (avals[0].dtype, np.dtype(np.bool_)), avals[0].dtype
+
+
+DROP = define_elementwise(
+    "drop(x, keep)",
+    scalar="x if keep else 0",
+    eager=lambda x, keep: select_by_mask(keep, x, x.dtype.type(0)),
+    dtypes=_drop_dtypes,
+    # like an activation's, not like that of `where`: nobody drops a whole row
+    vjp=(lambda g, _out, _x, keep: Selected(g, keep, activation=True), None),
+    domain=("real", "bool"),
+)
+
+
 def dropout(x: Any, p: Any = 0.5, training: bool = True, *, generator: Generator | None = None) -> Tensor:
     """In training, each element zero with probability ``p``, else scaled by ``1 / (1 - p)``; otherwise ``x``.
 
@@ -80,7 +98,7 @@ def dropout(x: Any, p: Any = 0.5, training: bool = True, *, generator: Generator
     else:
         scale = where(less(p, 1.0), reciprocal(subtract(1.0, where(less(p, 1.0), p, 0.0))), 0.0)
     keep = greater_equal(rand(given.shape, dtype=np.float32, generator=generator), p)
-    return where(keep, multiply(given, scale), 0.0)
+    return apply(DROP, multiply(given, scale), keep)
 
 
 # --- normalisation -----------------------------------------------------------------------------------------------
