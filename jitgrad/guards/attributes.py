@@ -7,7 +7,7 @@ import os
 import threading
 from dataclasses import dataclass
 from functools import cached_property
-from types import FunctionType, MemberDescriptorType, MethodType, ModuleType
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
 
 from jitgrad.core.origin import Origin
@@ -16,6 +16,7 @@ from jitgrad.guards.denylist import ENVIRONMENT, is_jitgrad_class, is_native
 from jitgrad.guards.guard import MISSING, AttributesPath, Path
 from jitgrad.guards.object_state import instance_dict, lookup, title
 from jitgrad.guards.reads import Reads
+from jitgrad.guards.watched_module import REPLACED, watch_module
 
 _HEAP_TYPE = 1 << 9  # of type.__flags__: the attributes of other types cannot change
 
@@ -45,25 +46,25 @@ class Getter:
     receiver: Any
 
 
-def read_attribute(reads: Reads, value: Any, name: str, origin: Origin, *, probe: bool = False) -> Any:
-    """The attribute of ``value``: itself, a `BoundFunction` method, a `Getter` to run, MISSING or UNKNOWN.
+def read_attribute(reads: Reads, value: Any, name: str, origin: Origin, *, plain: bool = False) -> Any:
+    """The attribute of ``value``: itself, a `BoundFunction`, a `Getter` to run, MISSING or UNKNOWN.
 
-    ``probe``: that the attribute is missing decides something, as in ``hasattr``.
+    ``plain``: without the class's own ``__getattribute__``.
     """
     if isinstance(value, Tensor) or value is UNKNOWN or value is NULL:
         return UNKNOWN
     if isinstance(value, ModuleType):
-        return _module_attribute(reads, value, name, origin, probe)
+        return _module_attribute(reads, value, name, origin)
     if isinstance(value, type):
         return _class_object_attribute(reads, value, name, origin)
     if isinstance(value, super):
         return _inherited(reads, value, name, origin)
     if isinstance(value, MethodType):
         value = value.__func__
-    return _object_attribute(reads, value, name, origin, probe)
+    return _object_attribute(reads, value, name, origin, plain)
 
 
-def _module_attribute(reads: Reads, module: ModuleType, name: str, origin: Origin, probe: bool) -> Any:
+def _module_attribute(reads: Reads, module: ModuleType, name: str, origin: Origin) -> Any:
     value = module.__dict__.get(name, MISSING)
     base = reads.path_of(module) or Path("module", module.__name__)
     if value is os.environ:
@@ -71,10 +72,11 @@ def _module_attribute(reads: Reads, module: ModuleType, name: str, origin: Origi
     if module.__name__.partition(".")[0] != "jitgrad":
         if value is not MISSING:
             reads.read("item", module.__dict__, name, value, base.attr(name), origin)
-        elif probe:
+        else:
             reads.check("absent", module.__dict__, name, MISSING, base.attr(name), origin)
-    elif isinstance(value, FunctionType | ModuleType | type):
-        return value
+    else:
+        watch_module(module)
+        reads.check("item", REPLACED, 0, REPLACED[0], Path("", "a function of jitgrad"), origin)
     return UNKNOWN if value is MISSING else value
 
 
@@ -89,8 +91,8 @@ def _class_object_attribute(reads: Reads, cls: type, name: str, origin: Origin) 
     if issubclass(cls, enum.Enum) and name in cls._member_map_:
         return cls._member_map_[name]
     if raw is MISSING:
-        meta_method = lookup(type(cls), name)
-        return BoundFunction(meta_method, cls) if isinstance(meta_method, FunctionType) else UNKNOWN
+        raw = guard_class_attribute(reads, type(cls), name, origin)
+        return UNKNOWN if raw is MISSING else _class_value(reads, raw, cls, type(cls))
     return _class_value(reads, raw, None, cls)
 
 
@@ -110,11 +112,11 @@ def _inherited(reads: Reads, proxy: super, name: str, origin: Origin) -> Any:
     return _class_value(reads, raw, receiver, owner)
 
 
-def _object_attribute(reads: Reads, value: Any, name: str, origin: Origin, probe: bool) -> Any:
+def _object_attribute(reads: Reads, value: Any, name: str, origin: Origin, plain: bool) -> Any:
     cls = type(value)
     own_getattribute = lookup(cls, "__getattribute__")
     path = reads.path_of(value)
-    if isinstance(own_getattribute, FunctionType):
+    if isinstance(own_getattribute, FunctionType) and not plain:
         guard_class_attribute(reads, cls, "__getattribute__", origin)
         return Getter(own_getattribute, value)
     if path is not None:
@@ -127,6 +129,8 @@ def _object_attribute(reads: Reads, value: Any, name: str, origin: Origin, probe
         return _slot(reads, value, raw, name, path, origin)
     if hasattr(type(raw), "__set__"):  # another data descriptor: its code runs, or C code
         guard_class_attribute(reads, cls, name, origin)
+        if is_native(cls) and isinstance(raw, GetSetDescriptorType):
+            reads.foreign(value, origin)
         if name == "__dict__" and storage is not None and path is not None:
             reads.external(storage, AttributesPath(path.label, path.text), origin)
         return storage if name == "__dict__" else cls if name == "__class__" else UNKNOWN
@@ -134,9 +138,8 @@ def _object_attribute(reads: Reads, value: Any, name: str, origin: Origin, probe
         if path is not None and name not in getattr(cls, "_unguarded", ()):
             _guard_stored(reads, value, storage, name, path, origin)
         return storage[name]
-    decides = probe or lookup(cls, "__getattr__") is not MISSING or raw is not MISSING
     private = isinstance(raw, cached_property) or isinstance(value, threading.local)
-    if path is not None and storage is not None and decides and not private:
+    if path is not None and storage is not None and not private:
         kind = "absent" if raw is MISSING or raw is None else "hides"
         reads.check(kind, storage, name, MISSING, path.attr(name), origin)
     if raw is MISSING:

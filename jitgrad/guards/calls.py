@@ -43,12 +43,16 @@ _EACH_ITEM = (
     list, tuple, set, frozenset, dict, deque, zip, enumerate, iter, reversed, filter, map, sum, sorted, min, max, any, all,
     itertools.chain, itertools.islice, itertools.product, itertools.accumulate, math.prod, functools.reduce,
 )  # fmt: skip
+_GIVE_AN_ITEM = (min, max, functools.reduce, sum)  # the result may be an item, whose items are read then
+_GETTERS = (operator.attrgetter, operator.itemgetter, operator.methodcaller)
 _SLEEP = (time.sleep,)
 _PASSES_ON = (round, abs, float, int, min, max, divmod, sum)  # unrepeatable numbers give unrepeatable numbers
 
 
 def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence[str] = ()) -> Any:
     """The result of a call as far as it is known; reads and writes of C code are recorded."""
+    if isinstance(callee, Unrepeatable):
+        return callee
     if isinstance(callee, BoundFunction):
         return observe_call(frame, callee.function, [callee.receiver, *args], keywords)
     if isinstance(callee, functools.partial):
@@ -115,8 +119,9 @@ def _call_class(frame: ShadowFrame, cls: type, args: Args) -> Any:
     if cls is type and len(args) == 1:
         return type(args[0]) if reads.path_of(args[0]) is not None else UNKNOWN
     if cls in _EACH_ITEM:
-        for arg in args:
-            frame.iterate(arg)
+        _each_item(frame, cls, args)
+    elif cls in _GETTERS and all(isinstance(arg, str | int) for arg in args):
+        return cls(*args)
     elif cls in (float, int) and args and isinstance(args[0], Unrepeatable):
         return args[0]
     elif cls not in _WITHOUT_READING:
@@ -164,13 +169,12 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
     ):
         return _container_method(frame, name, args)
     if callee in _EACH_ITEM:
-        for arg in args:
-            frame.iterate(arg)
+        _each_item(frame, callee, args)
         return UNKNOWN
     if name in ("__reduce_ex__", "__reduce__", "__getstate__"):
         frame.contents.everything(args[0], frame.origin(), attributes=True)
         return UNKNOWN
-    if isinstance(callee, operator.attrgetter | operator.itemgetter | operator.methodcaller):
+    if isinstance(callee, _GETTERS):
         return _apply_getter(frame, callee, args)
     if isinstance(callee, np.ufunc) or getattr(callee, "__module__", "") == "numpy":
         frame.used(*args)
@@ -182,6 +186,22 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
             else:
                 frame.used(arg)
     return UNKNOWN
+
+
+def _each_item(frame: ShadowFrame, callee: Any, args: Args) -> None:
+    """A loop of C code over its arguments, which may call another argument for each item."""
+    for arg in args:
+        if callee in _GIVE_AN_ITEM:
+            frame.used(arg)
+        frame.iterate(arg)
+    for function in args:
+        owner = getattr(function, "__self__", None)
+        if isinstance(function, BuiltinFunctionType) and is_container(owner):
+            frame.used(owner)
+        if isinstance(function, _GETTERS):
+            for items in filter(is_container, args):
+                for item in items:
+                    _apply_getter(frame, function, [item])
 
 
 def _follow_reference(frame: ShadowFrame, callee: Any, args: Args) -> Any:
@@ -254,10 +274,10 @@ def _apply_getter(frame: ShadowFrame, getter: Any, args: Args) -> Any:
     return UNKNOWN
 
 
-def _getattr(frame: ShadowFrame, args: Args) -> Any:
+def _getattr(frame: ShadowFrame, args: Args, *, plain: bool = False) -> Any:
     target, name = (*args, UNKNOWN, UNKNOWN)[:2]
     if isinstance(name, str):
-        return frame.attribute(target, name, probe=True)
+        return frame.attribute(target, name, plain=plain)
     if target is not UNKNOWN:
         frame.contents.everything(target, frame.origin(), attributes=True)
     return UNKNOWN
@@ -301,7 +321,7 @@ _RULES: dict[Any, Callable[[ShadowFrame, Args], Any]] = {
     setattr: _setattr,
     delattr: _setattr,
     object.__setattr__: _setattr,
-    object.__getattribute__: _getattr,
+    object.__getattribute__: lambda frame, args: _getattr(frame, args, plain=True),
     len: _len,
     vars: _vars,
     dir: _vars,

@@ -31,7 +31,9 @@ def read_item(reads: Reads, contents: Contents, holder: Any, key: Any, origin: O
         if path is not None:
             contents.everything(holder, origin)
         return UNKNOWN
-    if path is not None and (not known or isinstance(key, slice)):
+    if path is not None and not known:
+        contents.everything(holder, origin)
+    elif path is not None and isinstance(key, slice):
         contents.items(holder, origin)
     if not known:
         return UNKNOWN

@@ -15,7 +15,7 @@ import numpy as np
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.denylist import is_consumed_by_reading, is_jitgrad_class, is_native
-from jitgrad.guards.guard import MISSING, Path, describe
+from jitgrad.guards.guard import MISSING, Path
 from jitgrad.guards.object_state import instance_dict, reads_everything, slots_of
 from jitgrad.guards.reads import PLAIN, Reads, is_container
 
@@ -99,7 +99,7 @@ class Contents:
             self.reads.error(origin, f"{path} is {type(value).__name__}, which reading uses up: @jit would take from it "
                              "only while tracing; take from it outside and pass the item as an argument")  # fmt: skip
         elif is_native(type(value)):
-            self.foreign(value, origin)
+            self.reads.foreign(value, origin)
 
     def _container(self, value: Any, path: Path | None, origin: Origin) -> Iterator[tuple[Any, Path]]:
         mapping = isinstance(value, dict | MappingProxyType)
@@ -148,17 +148,6 @@ class Contents:
         """An array is an operand of what may be an op of the program."""
         if (read := self.reads.arrays.get(id(value))) is not None:
             read.used = True
-
-    def foreign(self, value: Any, origin: Origin) -> None:
-        """A value inside an object of C code, which no guard can compare."""
-        path = self.reads.path_of(value)
-        if path is None or isinstance(value, type):
-            return
-        self.reads.error(
-            origin,
-            f"{path} is {describe(value)} of {type(value).__module__}, whose contents @jit cannot compare on later calls: "
-            "read the value outside and pass it as an argument, or convert it to a NumPy array or a tensor",
-        )
 
     def _attributes(self, value: Any, origin: Origin) -> Iterator[tuple[Any, Path]]:
         """All attributes of an object, as library code may read them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from operator import is_
 from types import MethodType
 from typing import Any
@@ -77,7 +78,8 @@ class Environment:
                 call.
         """
         inputs = {id(array) for array in lifted}
-        checks = list(self._reads.checks)
+        identical = self._reads.identical
+        checks = [replace(c, identical=True) if id(c.expected) in identical else c for c in self._reads.checks]
         for read in self._reads.arrays.values():
             if read.compared or (read.used and id(read.array) not in inputs):
                 checks.append(_content_check(read))

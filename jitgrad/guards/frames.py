@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import cached_property
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, cast
 
@@ -49,7 +50,9 @@ class Observer:
         other = self._previous(frame, event, arg) if self._previous is not None else None
         observed = self._codes.get(frame.f_code)
         if observed is None:
-            generated = str(frame.f_globals.get("__name__", "")).startswith("namedtuple_")
+            # filling a cached property is no read of the object's dict
+            cached = frame.f_code is cached_property.__get__.__code__
+            generated = cached or str(frame.f_globals.get("__name__", "")).startswith("namedtuple_")
             observed = self._codes[frame.f_code] = is_observed(frame.f_code.co_filename) and not generated
         if not observed:
             return other

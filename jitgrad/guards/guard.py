@@ -99,7 +99,10 @@ KINDS: dict[str, CheckKind] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
-    """One guarded read: ``key`` of ``holder`` was ``expected``, on the line ``origin``."""
+    """One guarded read: ``key`` of ``holder`` was ``expected``, on the line ``origin``.
+
+    ``identical``: the code compared it with ``is``, so an equal value is not enough.
+    """
 
     kind: str
     holder: Any
@@ -107,6 +110,7 @@ class Check:
     expected: Any
     path: Path
     origin: Origin = NOWHERE
+    identical: bool = False
 
     def read(self) -> Any:
         """The present value; MISSING if there is none."""
@@ -118,7 +122,7 @@ class Check:
     def reason(self) -> str | None:
         """Why this read would give another value now, or None."""
         now = self.read()
-        alike = same_elements if self.kind == "elements" else behaves_alike
+        alike = same_elements if self.kind == "elements" else is_ if self.identical else behaves_alike
         if alike(now, self.expected):
             return None
         where = f" ({self.origin})" if self.origin.line else ""

@@ -19,11 +19,15 @@ _QUIET = (
     "sre_parse.py", "enum.py", "ast.py", "dis.py", "opcode.py",
 )  # fmt: skip
 
+_FROZEN = ("<frozen os>", "<frozen posixpath>", "<frozen ntpath>", "<frozen genericpath>", "<frozen io>")
+
 
 @lru_cache(maxsize=4096)
 def is_observed(filename: str) -> bool:
     """Whether reads in ``filename`` are observed: everywhere but in jitgrad's core and in NumPy."""
-    if filename.startswith(("<frozen", "<jitgrad")):
+    if filename.startswith("<frozen "):
+        return filename in _FROZEN
+    if filename.startswith("<jitgrad"):
         return False
     path = os.path.abspath(filename)
     if path.startswith(_PACKAGE):

@@ -260,6 +260,8 @@ def _compare(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     frame.push(UNKNOWN)
     if i.opname == "CONTAINS_OP":
         contains(frame.reads, frame.contents, right, _whole_key(left), frame.origin())
+    elif i.opname == "IS_OP" and all(frame.reads.path_of(value) is not None for value in (left, right)):
+        frame.reads.identical.update((id(left), id(right)))
     elif i.opname == "COMPARE_OP":
         for value in (left, right):
             if isinstance(value, Unrepeatable):

@@ -24,7 +24,8 @@ import numpy as np
 from jitgrad.core.errors import UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.guard import IMMUTABLE, MISSING, NOWHERE, Check, Path, cell_contents
+from jitgrad.guards.guard import IMMUTABLE, MISSING, NOWHERE, Check, Path, cell_contents, describe
+from jitgrad.guards.object_state import instance_dict
 from jitgrad.guards.observed_files import is_observed
 
 MAX_CHECKS = 100_000
@@ -79,11 +80,13 @@ class Reads:
         self.arrays: dict[int, ArrayRead] = {}
         self.writes: dict[tuple[int, Any], Write] = {}
         self.errors: list[tuple[Origin, str]] = []
+        self.identical: set[int] = set()  # ids of external values that were compared with ``is``
         self.prints: dict[str, None] = {}  # what the function prints or writes to files, with its line
         self.functions: dict[CodeType, list[FunctionType]] = {}
         self._array_limit = array_limit
         self._enclosing: dict[CodeType, list[FunctionType]] = {}
         self._counts: dict[tuple[str, int, Any], int] = {}
+        self._listed: dict[str, int] = {}
         self._externals: dict[int, tuple[Any, Path]] = {}
 
     # --- external values --------------------------------------------------------------------------
@@ -107,6 +110,25 @@ class Reads:
                 pending.extend(self._parts(value, path))
                 if isinstance(value, np.ndarray):
                     self._array(value, path, origin)
+
+    def objects_with(self, name: str) -> list[Any]:
+        """The external objects that store an attribute ``name`` and that were not listed for it yet.
+
+        An unknown value may be any of them.
+        """
+        values = [*self._externals.values()][self._listed.get(name, 0) :]
+        self._listed[name] = len(self._externals)
+        return [v for v, _ in values if name in (instance_dict(v) or ()) and not isinstance(v, type | ModuleType)]
+
+    def foreign(self, value: Any, origin: Origin) -> None:
+        """Refuse a read of an object of C code, which no guard can compare."""
+        path = self.path_of(value)
+        if path is not None and not isinstance(value, type):
+            self.error(
+                origin,
+                f"{path} is {describe(value)} of {type(value).__module__}, whose contents @jit cannot compare on later "
+                "calls: read the value outside and pass it as an argument, or convert it to a NumPy array or a tensor",
+            )
 
     def _parts(self, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
         """The parts of a wrapper, which never change."""

@@ -212,14 +212,18 @@ class ShadowFrame:
 
     # --- values -----------------------------------------------------------------------------------
 
-    def attribute(self, value: Any, name: str, *, probe: bool = False) -> Any:
+    def attribute(self, value: Any, name: str, *, plain: bool = False) -> Any:
         """Read an attribute; a getter's result comes when its frame returns."""
         if isinstance(value, Unrepeatable):
+            return value
+        if value is UNKNOWN:
+            for candidate in self.reads.objects_with(name):
+                read_attribute(self.reads, candidate, name, self.origin())
             return UNKNOWN
         tainted = self.observer.tainted.get((id(value), name))
         if tainted is not None:
             return tainted
-        found = read_attribute(self.reads, value, name, self.origin(), probe=probe)
+        found = read_attribute(self.reads, value, name, self.origin(), plain=plain)
         if isinstance(found, Getter):
             self.expected = found.function  # its frame returns the value
             return UNKNOWN
