@@ -107,6 +107,10 @@ def check_finite(node: Node, g: Tensor) -> None:
     """Raise AnomalyError if ``g`` contains NaN or Inf."""
     data = g.concrete("detect_anomaly")
     if not np.isfinite(data).all():
-        kind = "NaN" if np.isnan(data).any() else "Inf"
+        nan = np.isnan(data)
+        kind, bad = ("NaN", nan) if nan.any() else ("Inf", np.isinf(data))
+        element = [int(k) for k in np.unravel_index(int(np.argmax(bad)), data.shape)]
         stack = f", made at:\n{node.stack}" if node.stack else ""
-        raise AnomalyError(f"the gradient that {node.op} at {node.origin.full()} returned has {kind} in it{stack}")
+        raise AnomalyError(
+            f"the gradient that {node.op} at {node.origin.full()} returned has {kind} in it, at element {element}{stack}"
+        )
