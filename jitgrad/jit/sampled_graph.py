@@ -22,8 +22,10 @@ from jitgrad.ops.movement import SUM
 Positions = np.ndarray[Any, Any] | None  # of elements in row-major order; None: all
 
 WHOLE_BELOW = 256  # values of so few elements are computed whole
-MANY_TERMS = 1 << 17  # terms that the reductions of one node read at most
-_FEWEST_TERMS = 64  # of one reduction
+MANY_TERMS = 1 << 17  # terms that the reductions of one node read at most, picked one by one
+# Terms of a reduction of everything, and of each of several, from which it is estimated. The latter
+# are few, as each may be of another row whose elements depend on a column, and so on.
+ESTIMATE_ALL, ESTIMATE_ONE = 4096, 192
 
 PICK: OpDef = define(
     "pick(x, *, positions)",
@@ -51,6 +53,25 @@ def _part_of(terms: int, count: int) -> np.ndarray[Any, Any]:
     """About ``count`` of ``range(terms)``, the same ones each time, so that reductions of one axis
     read the same elements."""
     return np.unique(np.random.default_rng(terms).integers(terms, size=count))
+
+
+def _unique(positions: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
+    """`numpy.unique` of positions below ``size``; marking is faster for many of them."""
+    if positions.size < size // 64:
+        return np.unique(positions)
+    marked = np.zeros(size, np.bool_)
+    marked[positions] = True
+    return np.flatnonzero(marked)
+
+
+def _places_in(available: np.ndarray[Any, Any], positions: np.ndarray[Any, Any], size: int) -> np.ndarray[Any, Any]:
+    """`numpy.searchsorted` of positions below ``size`` that are all available; a table is faster for
+    many of them."""
+    if positions.size < size // 64:
+        return np.searchsorted(available, positions)
+    table = np.empty(size, np.int64)
+    table[available] = np.arange(available.size)
+    return np.asarray(table[positions])
 
 
 def _broadcast_positions(positions: np.ndarray[Any, Any], shape: Shape, operand: Shape) -> Positions:
@@ -132,11 +153,12 @@ class _Sampler:
         if before is positions:
             unique = positions
             if positions.ndim != 1 or (positions.size > 1 and not np.all(positions[1:] > positions[:-1])):
-                unique = np.unique(positions)
+                unique = _unique(positions, atom.aval.size)
         elif before is None:
             return
         else:
-            unique = before if np.array_equal(before, positions) else np.union1d(before, positions)
+            both = np.concatenate([before, positions.reshape(-1)])
+            unique = before if np.array_equal(before, positions) else _unique(both, atom.aval.size)
         self.wanted[atom] = None if 2 * unique.size > atom.aval.size else unique
 
     def needs(self, node: TraceNode) -> list[Positions]:
@@ -180,13 +202,12 @@ class _Sampler:
 
     def chosen_terms(self, node: TraceNode, rows: int, count: int) -> np.ndarray[Any, Any] | None:
         """Which of ``count`` terms each of ``rows`` sums of ``node`` reads; None: too many to be picked."""
-        if rows * count <= MANY_TERMS:
-            return np.arange(count)
         monoid = node.op.monoid
         is_product = monoid is not None and monoid.name == "prod"
-        if not self.estimate or node.out.aval.dtype.kind != "f" or is_product:
-            return None
-        chosen = _part_of(count, max(_FEWEST_TERMS, MANY_TERMS // (4 * rows)))
+        part = ESTIMATE_ALL if node.out.aval.size == 1 else ESTIMATE_ONE
+        if not self.estimate or node.out.aval.dtype.kind != "f" or is_product or 2 * part > count:
+            return np.arange(count) if rows * count <= MANY_TERMS else None
+        chosen = _part_of(count, part)
         self.estimated = True
         if node.op.contraction or (monoid is not None and monoid.name == "sum"):
             self.scales[node] = count / chosen.size
@@ -231,7 +252,7 @@ class _Sampler:
         if available is not None:
             if positions.shape == available.shape and np.array_equal(positions, available):
                 return small
-            positions = np.searchsorted(available, positions)
+            positions = _places_in(available, positions, atom.aval.size)
         return self.add(PICK, (small,), atom.aval, positions=positions)
 
     def as_number(self, atom: Atom) -> Atom:
