@@ -211,4 +211,7 @@ def _class_value(reads: Reads, raw: Any, receiver: Any, cls: type) -> Any:
     getter = lookup(type(raw), "__get__")
     if isinstance(getter, FunctionType):  # the code of the user's descriptors is observed
         return UNKNOWN
-    return raw if getter is MISSING else raw.__get__(receiver, cls)
+    try:
+        return raw if getter is MISSING else raw.__get__(receiver, cls)
+    except AttributeError:  # such as type.__abstractmethods__ of a class that has none
+        return UNKNOWN

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import io
 import itertools
 import math
 import operator
@@ -36,6 +37,7 @@ _MUTATORS = frozenset(
         "difference_update", "intersection_update", "symmetric_difference_update", "__iadd__", "__ior__",
     ]
 )  # fmt: skip
+_WRITING = frozenset(["write", "writelines", "flush", "close", "fileno", "isatty", "__exit__", "__enter__"])
 _WITHOUT_READING = (  # ask only for the type, the identity or whether an object can be called
     isinstance, issubclass, type, id, callable, print, repr, super, hash,
 )  # fmt: skip
@@ -162,6 +164,9 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
         return rule(frame, args)
     if isinstance(callee, weakref.ref) or (isinstance(receiver, ContextVar) and name == "get"):
         return _follow_reference(frame, callee, args)
+    if isinstance(receiver, io.IOBase) and name in _WRITING:
+        frame.reads.prints[f"{name} ({frame.origin()})"] = None
+        return UNKNOWN
     if callee in _WITHOUT_READING or callee in _SLEEP:
         return UNKNOWN
     if args and is_container(args[0]) and hasattr(callee, "__objclass__") or (
@@ -228,8 +233,10 @@ def _hashable(value: Any) -> bool:
 def _container_method(frame: ShadowFrame, name: str, args: Args) -> Any:
     reads, origin, holder = frame.reads, frame.origin(), args[0]
     if name in ("get", "__getitem__", "pop", "setdefault") and isinstance(holder, dict) and len(args) > 1:
-        contains(reads, frame.contents, holder, args[1], origin)
-        value = read_item(reads, frame.contents, holder, args[1], origin) if _has(holder, args[1]) else UNKNOWN
+        present = _has(holder, args[1]) or args[1] is UNKNOWN
+        value = read_item(reads, frame.contents, holder, args[1], origin) if present else UNKNOWN
+        if not present:
+            contains(reads, frame.contents, holder, args[1], origin)
         if name == "setdefault" or name == "pop":
             write_item(reads, holder, args[1], origin)
         return value

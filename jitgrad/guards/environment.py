@@ -16,7 +16,7 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.frames import Observer
 from jitgrad.guards.guard import MISSING, Check, Guard, Path, behaves_alike, cell_contents, describe
-from jitgrad.guards.object_state import title
+from jitgrad.guards.object_state import instance_dict, title
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.reads import ArrayRead, Reads, Write, is_container
 
@@ -115,8 +115,8 @@ class Environment:
 
     def effects(self) -> list[str]:
         """The changes of what the function does not read, which happen only while tracing."""
-        guarded = {(id(check.holder), check.key) for check in self._reads.checks if isinstance(check.key, str | int)}
-        unread = [f"{w.path}{_place(w)}" for w in self.writes() if (id(w.holder), w.key) not in guarded]
+        guarded = {(id(part), repr(c.key)) for c in self._reads.checks for part in (c.holder, instance_dict(c.holder))}
+        unread = [f"{w.path}{_place(w)}" for w in self.writes() if (id(w.holder), repr(w.key)) not in guarded]
         return [*unread, *self._reads.prints]
 
     def restore(self) -> None:

@@ -208,6 +208,7 @@ def _store_subscript(frame: ShadowFrame, i: dis.Instruction, after: int) -> None
         write_item(frame.reads, holder, _whole_key(key), frame.origin())
         if isinstance(value, Unrepeatable):
             frame.observer.tainted[id(holder)] = value
+            frame.reads.forget_single_read(holder, key)
 
 
 @on_opcodes("STORE_SLICE")

@@ -206,7 +206,7 @@ class Reads:
         """Drop the guard of ``key`` of ``holder`` if one instruction alone read it: its own update."""
         kept = []
         for check in self.checks:
-            single = check.holder is holder and check.key == key and self._counts[check.kind, id(holder), key] == 1
+            single = check.holder is holder and check.key == key and self._counts.get((check.kind, id(holder), key)) == 1
             if not single or check.kind not in ("item", "attribute", "hides"):
                 kept.append(check)
         self.checks = kept

@@ -1,0 +1,93 @@
+"""A compiled function is never stale: a change between two calls is noticed, or the first call is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgrad as jg
+from jitgrad.core.errors import EffectWarning, TraceError
+from tests.guards.changes import (
+    arrays,
+    classes,
+    containers,
+    functions,
+    libraries,
+    objects,
+    ordinary_code,
+    ordinary_libraries,
+    ordinary_state,
+)
+
+X = np.array([1.0, 2.0, 3.0])
+TABLES = (arrays, classes, containers, functions, libraries, objects)
+CHANGES = {f"{table.__name__.rpartition('.')[2]} {name}": make for table in TABLES for name, make in table.CASES.items()}
+ORDINARY = {**ordinary_code.CASES, **ordinary_state.CASES, **ordinary_libraries.CASES}
+
+# what no guard can compare, or happens on every call anew
+REFUSED = set(
+    """
+    clock clock_branch count counter_attr ctypes ctypes_array datetime_now environ iterator list_as_counter mp_value
+    np_load np_random path_exists path_read pathlib_exists random rng warn_filter_getrecursion
+    """.split()
+)
+# caches that the first call fills: one more trace
+FILLS = {"lazy_mask", "lazy_tensor_mask", "memo", "memo_setdefault", "memo_defaultdict", "timer_dict"}
+
+
+@pytest.fixture(autouse=True)
+def _python_backend(monkeypatch):
+    monkeypatch.setenv("JITGRAD_BACKEND", "python")
+
+
+@pytest.fixture
+def kept_state(monkeypatch):
+    """Undoes what changes do to modules that others use."""
+    import math
+
+    monkeypatch.setattr(math, "sqrt", math.sqrt)
+    monkeypatch.setattr(np, "cbrt", np.cbrt)
+    monkeypatch.setattr(jg, "exp", jg.exp)
+    functions.__dict__.pop("abs", None)
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    found, expected = ([t] if isinstance(t, jg.Tensor) else t for t in (found, expected))
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::jitgrad.core.errors.EffectWarning")
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_between_calls(name, kept_state):
+    function, change = CHANGES[name]()
+    compiled, refused = jg.jit(function), name.partition(" ")[2] in REFUSED
+    if refused:
+        with pytest.raises(TraceError, match=r"outside|argument|global|return the value|random functions"):
+            compiled(jg.tensor(X))
+        return
+    for _ in range(3):
+        compiled(jg.tensor(X))
+    change()
+    assert_same(compiled(jg.tensor(X)), function(jg.tensor(X)))
+
+
+@pytest.mark.filterwarnings("ignore::jitgrad.core.errors.EffectWarning")
+@pytest.mark.parametrize("name", ORDINARY)
+def test_ordinary_code_compiles(name, capsys):
+    function = ORDINARY[name]()
+    compiled = jg.jit(function)
+    for k in range(4):
+        assert_same(compiled(jg.tensor(X + k)), function(jg.tensor(X + k)))
+
+    assert compiled.cache_info().traces == 1 + (name in FILLS)
+    assert compiled.cache_info().fallbacks == 0
+
+
+def test_a_timer_warns_once_that_it_runs_only_while_tracing():
+    compiled = jg.jit(ORDINARY["timer_list"]())
+    with pytest.warns(EffectWarning, match=r"closure cell `times` \(ordinary_code.py:\d+\)"):
+        compiled(jg.tensor(X))
+    compiled(jg.tensor(X))
