@@ -200,7 +200,7 @@ class Trace:
             raise TraceError("in-place change to a number: pass a tensor")
         self._rebind(target, atom)
         target._storage.bump()
-        self._propagate(target)
+        self._propagate(target, isinstance(value, Tensor) and value._requires_grad)
 
     def _rebind(self, target: Tensor, value: Value) -> None:
         if type(target._data) is Value:
@@ -269,12 +269,15 @@ class Trace:
         self.alive.append(view.parent)
         self.views.setdefault(id(view.parent._storage), []).append(view)
 
-    def _propagate(self, changed: Tensor) -> None:
-        """After a write to ``changed``: write through to what it is a view of, then refresh the other live views."""
+    def _propagate(self, changed: Tensor, flows: bool) -> None:
+        """After a write to ``changed``: write through to what it is a view of, then refresh the other live views.
+
+        ``flows``: gradients flow to the new value. The old parts keep theirs.
+        """
         family = self.views.get(id(changed._storage))
         if not family:
             return
-        child = changed
+        child, value = changed, self._cut_unless(flows, self.current(changed))
         while (view := self.view_of(child)) is not None:
             writer = WRITERS.get(view.op.name, _same if view.op is STOP_GRADIENT else None)
             if writer is None:
@@ -282,14 +285,24 @@ class Trace:
                     f"in-place change at {Origin.capture().full()} of a tensor {child.aval} that is a view made by "
                     f"{view.op}: @jit cannot write through it. Change the base tensor with base[...] = value."
                 )
-            new = writer(Tensor(self.current(view.parent)), Tensor(self.current(child)), view.attrs)
-            self._rebind(view.parent, self.current(new))
+            base = self._cut_unless(view.parent._requires_grad, self.current(view.parent))
+            token = grad_enabled.set(False)  # the caller moves the histories
+            try:
+                value = self.current(writer(Tensor(base), Tensor(value), view.attrs))
+            finally:
+                grad_enabled.reset(token)
+            self._rebind(view.parent, value)
             child = view.parent
         for view in family:
             tensor = view.tensor()
             if tensor is not None and tensor is not changed:
                 parent = self.current(view.parent)
                 tensor._data = self.emit(view.op, (parent,), tensor.aval, view.attrs)[0]
+
+    def _cut_unless(self, flows: bool, value: Value) -> Value:
+        if flows or value not in self.tainted:
+            return value
+        return self.emit(STOP_GRADIENT, (value,), value.aval, {})[0]
 
     def view_of(self, tensor: Tensor) -> View | None:
         """What ``tensor`` was made a view of by an op of this trace."""

@@ -57,10 +57,10 @@ class SavedTensor:
                 f"at {self.storage.changed_at.full()}. Use an out-of-place operation there (x = x + y, not x += y), "
                 "or .clone() the tensor first."
             )
-        if isinstance(edge, Tensor):
+        if isinstance(edge, Tensor) and edge._storage is self.storage:
             return edge
         tensor = Tensor(self.data, self.aval, self.storage)
-        if edge is not None:
+        if isinstance(edge, tuple):  # else a copy of a leaf that a compiled call has changed since
             tensor.grad_fn, tensor._out_index = edge
             tensor._requires_grad = True
         return tensor

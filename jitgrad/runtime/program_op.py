@@ -21,7 +21,7 @@ from jitgrad.compiler.plan import make_plan
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled, open_tapes
 from jitgrad.core.dispatch import apply_op
-from jitgrad.core.errors import AnomalyError
+from jitgrad.core.errors import AnomalyError, InPlaceError
 from jitgrad.core.fork import cached_property
 from jitgrad.core.ir import Graph, Value, evaluate
 from jitgrad.core.op import Kind, OpDef
@@ -212,6 +212,11 @@ class ProgramOp:
         seeds = [g[k] for k in self.seeded]
         gradients: Sequence[Any]
         if current_interpreter.get().tracing or grad_enabled.get():
+            if not self.copied.isdisjoint(self.wrt):
+                raise InPlaceError(
+                    f"second derivative of @jit function {self.graph.name!r}: the call changed a tensor in place that its "
+                    "gradient reads and flows to. Make the change in a call of its own, or .clone() the tensor first."
+                )
             gradients = self.derivative(*operands, *seeds)
         else:
             parts = [operands[k] for k in self.split.used]
