@@ -103,6 +103,7 @@ class _Sampler:
         self.wanted: dict[Value, Positions] = {}
         self.reads: dict[TraceNode, list[Positions]] = {}
         self.scales: dict[TraceNode, float] = {}
+        self.grids: dict[TraceNode, np.ndarray[Any, Any]] = {}  # where products of rows and columns have what is wanted
         self.nodes: list[TraceNode] = []
         self.small: dict[Value, Value] = {}  # what stands for each value in the new graph
 
@@ -217,6 +218,8 @@ class _Sampler:
         """The positions of the factors of each term of the wanted sums of a matrix product, one row for
         each sum; None: all of both matrices."""
         (x, y), out = [atom.aval for atom in node.ins], node.out.aval
+        if x.ndim == y.ndim == 2 and positions is not None:
+            return self.rows_and_columns(node, positions)
         whole = positions is None and (out.size > WHOLE_BELOW or max(x.size, y.size) <= WHOLE_BELOW)
         if whole or x.dtype != y.dtype or out.dtype.itemsize < 4 or not out.size or not x.size:
             return None
@@ -231,6 +234,22 @@ class _Sampler:
         found = [(*_batch(index, x.shape[:-2]), *row, terms), (*_batch(index, y.shape[:-2]), terms, *column)]
         shape = (wanted.size, chosen.size)
         return [np.broadcast_to(_ravel(i, a.shape), shape) for i, a in zip(found, (x, y), strict=True)]
+
+    def rows_and_columns(self, node: TraceNode, positions: np.ndarray[Any, Any]) -> list[Positions] | None:
+        """The positions of the rows and columns whose product has the wanted elements: a BLAS product
+        of smaller matrices is faster than many sums."""
+        x, columns = node.ins[0].aval, node.out.aval.shape[1]
+        i, j = np.unravel_index(positions, node.out.aval.shape)
+        row, column = _unique(i, x.shape[0]), _unique(j, columns)
+        inner = x.shape[1]
+        if self.estimate and node.out.aval.dtype.kind == "f" and inner >= 2 * ESTIMATE_ONE:
+            terms = _part_of(inner, ESTIMATE_ONE)
+            self.estimated = True
+            self.scales[node] = inner / terms.size
+        else:
+            terms = np.arange(inner)
+        self.grids[node] = np.searchsorted(row, i) * column.size + np.searchsorted(column, j)
+        return [row[:, None] * inner + terms, terms[:, None] * columns + column]
 
     # --- the smaller graph ---------------------------------------------------------------------------
 
@@ -260,6 +279,12 @@ class _Sampler:
 
     def rebuild(self, node: TraceNode) -> None:
         ins = tuple([self.read(a, p) for a, p in zip(node.ins, self.reads[node], strict=True)])
+        if node in self.grids:
+            result: Atom = self.add(node.op, ins, node.out.aval)
+            if node in self.scales:
+                result = self.add(MULTIPLY, (result, Literal(self.scales[node])), node.out.aval)
+            self.small[node.out] = self.add(PICK, (result,), node.out.aval, positions=self.grids[node])
+            return
         summed = node.op.contraction or node.op.kind is Kind.REDUCE
         if summed and self.reads[node][0] is not None:
             self.rebuild_reduction(node, ins)
