@@ -21,7 +21,7 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tape_node import record
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.ops.arithmetic import ASTYPE
-from jitgrad.ops.identity import STOP_GRADIENT
+from jitgrad.ops.identity import STOP_GRADIENT, UPDATED
 from jitgrad.ops.views import WRITERS
 
 
@@ -174,9 +174,20 @@ class Trace:
         """The atom of ``x``, cut from its history in the graph as well if it was detached or made under no_grad."""
         own = type(x) is Tensor and type(x._data) is Value and x._data in self.owned
         atom = x._data if own else self.atom(op, x)
-        if not isinstance(x, Tensor) or x._requires_grad or atom not in self.tainted or not grad_enabled.get():
+        if not isinstance(x, Tensor) or atom not in self.tainted or not grad_enabled.get():
             return atom
+        if x._requires_grad:
+            return atom if x.grad_fn is not None else self._as_leaf(x, atom)
         return self.emit(STOP_GRADIENT, (atom,), atom.aval, {})[0]
+
+    def _as_leaf(self, leaf: Tensor, atom: Atom) -> Atom:
+        """``atom``, the contents of ``leaf``; gradients end at the leaf, also after it was updated without history."""
+        known = self.lifted.get(id(leaf))
+        if known is None or known[2] is atom:
+            return atom
+        assert isinstance(atom, Value)
+        new = self.emit(STOP_GRADIENT, (atom,), atom.aval, {})[0]
+        return self.emit(UPDATED, (known[2], new), atom.aval, {})[0]
 
     def current(self, tensor: Tensor) -> Any:
         data = tensor._data

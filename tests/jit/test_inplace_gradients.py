@@ -113,3 +113,27 @@ def test_a_second_derivative_to_a_leaf_that_the_call_updates_is_refused() -> Non
 
     with pytest.raises(InPlaceError, match="second derivative of @jit function 'f'"):
         f(jg.ones(2)).backward(create_graph=True)
+
+
+def test_no_gradient_flows_through_the_update_of_a_leaf() -> None:
+    """The update reads a gradient that depends on the argument, and is made without history."""
+
+    def make() -> tuple[Any, Callable[[Any], Any]]:
+        w = jg.tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+        def f(x: Any) -> Any:
+            (x * w.sum() * 0.1).sum().backward()
+            with jg.no_grad():
+                w.sub_(0.1 * w.grad)
+            return x * w
+
+        return w, f
+
+    (w1, eager), (w2, f) = make(), make()
+    fused = jit(f, check="off")
+    for _ in range(4):
+        x1, x2 = (jg.tensor([1.0, 2.0, 1.0], requires_grad=True) for _ in range(2))
+        eager(x1).sum().backward()
+        fused(x2).sum().backward()
+        np.testing.assert_allclose(x2.grad.numpy(), x1.grad.numpy(), rtol=1e-6)
+        np.testing.assert_allclose(w2.grad.numpy(), w1.grad.numpy(), rtol=1e-6)
