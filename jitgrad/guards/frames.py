@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from enum import Enum
 from functools import cached_property
+from inspect import CO_GENERATOR
 from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, cast
 
@@ -15,12 +17,28 @@ from jitgrad.guards.contents import Contents
 from jitgrad.guards.denylist import is_library_file
 from jitgrad.guards.guard import Path, cell_contents
 from jitgrad.guards.object_state import lookup
-from jitgrad.guards.observed_files import is_observed
+from jitgrad.guards.observed_files import is_observed, is_standard_library
 from jitgrad.guards.opcodes_flow import handlers
 from jitgrad.guards.reads import Reads
 from jitgrad.guards.shadow import ShadowFrame
 
 Tracer = Callable[[FrameType, str, Any], Any]
+
+class _Following(Enum):
+    NEVER = "jitgrad's core, NumPy, caches"
+    ALWAYS = "code of the user and of installed packages"
+    FROM_OBSERVED = "the standard library, when observed code calls it"
+
+
+def _following_of(frame: FrameType) -> _Following:
+    filename, module = frame.f_code.co_filename, str(frame.f_globals.get("__name__", ""))
+    if not is_observed(filename) or module.startswith("namedtuple_"):
+        return _Following.NEVER
+    if frame.f_code is cached_property.__get__.__code__:  # filling one is no read of the object's dict
+        return _Following.NEVER
+    generated = filename == "<string>" and module.startswith("jitgrad.")
+    return _Following.FROM_OBSERVED if generated or is_standard_library(filename) else _Following.ALWAYS
+
 
 class Observer:
     """Within it, ``reads`` records what the running thread reads and writes.
@@ -34,7 +52,7 @@ class Observer:
         self.tainted: dict[Any, Any] = {}
         self._shadows: dict[FrameType, ShadowFrame] = {}
         self._previous: Tracer | None = None
-        self._codes: dict[CodeType, bool] = {}
+        self._codes: dict[CodeType, _Following] = {}
 
     def __enter__(self) -> Observer:
         self._previous = cast("Tracer | None", sys.gettrace())
@@ -48,13 +66,10 @@ class Observer:
 
     def _on_call(self, frame: FrameType, event: str, arg: Any) -> Any:
         other = self._previous(frame, event, arg) if self._previous is not None else None
-        observed = self._codes.get(frame.f_code)
-        if observed is None:
-            # filling a cached property is no read of the object's dict
-            cached = frame.f_code is cached_property.__get__.__code__
-            generated = cached or str(frame.f_globals.get("__name__", "")).startswith("namedtuple_")
-            observed = self._codes[frame.f_code] = is_observed(frame.f_code.co_filename) and not generated
-        if not observed:
+        following = self._codes.get(frame.f_code)
+        if following is None:
+            following = self._codes[frame.f_code] = _following_of(frame)
+        if following is _Following.NEVER or (following is _Following.FROM_OBSERVED and frame.f_back not in self._shadows):
             return other
         shadow = self._shadows.get(frame)
         if shadow is None:
@@ -80,6 +95,8 @@ class Observer:
 
     def finished(self, shadow: ShadowFrame, value: Any) -> None:
         """A frame returned ``value`` (or yielded it)."""
+        if not shadow.frame.f_code.co_flags & CO_GENERATOR:
+            self._shadows.pop(shadow.frame, None)
         caller = self._shadows.get(shadow.frame.f_back) if shadow.frame.f_back is not None else None
         if caller is not None and caller.callee is shadow.frame:
             caller.callee = None

@@ -23,6 +23,12 @@ _FROZEN = ("<frozen os>", "<frozen posixpath>", "<frozen ntpath>", "<frozen gene
 
 
 @lru_cache(maxsize=4096)
+def is_standard_library(filename: str) -> bool:
+    """Whether code belongs to Python's own library, which jitgrad and NumPy call, too."""
+    return os.path.abspath(filename).startswith(_STDLIB) and "site-packages" not in filename
+
+
+@lru_cache(maxsize=4096)
 def is_observed(filename: str) -> bool:
     """Whether reads in ``filename`` are observed: everywhere but in jitgrad's core and in NumPy."""
     if filename.startswith("<frozen "):
@@ -32,6 +38,6 @@ def is_observed(filename: str) -> bool:
     path = os.path.abspath(filename)
     if path.startswith(_PACKAGE):
         return path.startswith(_OBSERVED)
-    if path.startswith(_STDLIB) and "site-packages" not in path:
+    if is_standard_library(filename):
         return path.removeprefix(_STDLIB).partition(os.sep)[0] not in _QUIET
     return not path.startswith(_NUMPY) and f"{os.sep}optree{os.sep}" not in path
