@@ -25,6 +25,8 @@ _FROZEN = ("<frozen os>", "<frozen posixpath>", "<frozen ntpath>", "<frozen gene
 @lru_cache(maxsize=4096)
 def is_standard_library(filename: str) -> bool:
     """Whether code belongs to Python's own library, which jitgrad and NumPy call, too."""
+    if filename.startswith("<frozen "):
+        return True
     return os.path.abspath(filename).startswith(_STDLIB) and "site-packages" not in filename
 
 

@@ -356,6 +356,12 @@ def test_one_comparison_per_read():
     assert guard.source.count("is not") == 4
 
 
+def test_functions_of_jitgrad_cost_one_check():
+    guard = guard_of(lambda x: jg.exp(jg.tanh(x) * 2 + x) * jg.sin(x))
+
+    assert len(guard.checks) == 3  # the code, the name jg, and that nothing in jitgrad was replaced
+
+
 def test_what_is_asked_of_many_tensors_is_one_comparison():
     tensors = [jg.ones(3) for _ in range(100)]
     guard = guard_of(lambda: sum(t.sum() for t in tensors))
