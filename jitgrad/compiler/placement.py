@@ -155,7 +155,7 @@ class _Placer:
         """Write the slice into the array itself if nothing reads the old one afterwards, else into
         a copy of it."""
         base, new = node.ins
-        if isinstance(base, Value) and self._is_free_after(base, node):
+        if isinstance(base, Value) and self._is_free_after(base, node) and not self._share_buffer(base, new):
             self.locations[node.out] = self.locations[base]
         else:
             target = self.allocate(node.out)
@@ -163,6 +163,10 @@ class _Placer:
                 self._copy(base, target, node)
         whole = self.locations[node.out]
         self._copy(new, Place(new.aval, _part(whole, node.out.aval, node.attr("index"), new.aval)), node)
+
+    def _share_buffer(self, base: Value, new: Atom) -> bool:
+        """Whether ``new`` is a view of ``base``, of which a write to ``base`` would change elements not yet read."""
+        return isinstance(new, Value) and self.locations[new].buffer is self.locations[base].buffer
 
     def _call(self, node: TraceNode) -> None:
         """A library call: its results stay the arrays that it returns, but for products and

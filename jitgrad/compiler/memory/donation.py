@@ -86,7 +86,7 @@ class _Search:
         values, producer = [out], self.graph.producer(out)
         while producer is not None and producer.op is PUT_SLICE and producer.ins[0] is not source:
             base, update = producer.ins[0], producer
-            if not isinstance(base, Value) or not self.lifetimes.die_in(update, base):
+            if not isinstance(base, Value) or base in update.ins[1:] or not self.lifetimes.die_in(update, base):
                 return []
             producer = self.graph.producer(base)
             values.append(base)
@@ -98,7 +98,7 @@ class _Search:
         if producer.op.kind is Kind.FUSED:
             return values if self.structures.can_alias(producer, source, values[-1]) else []
         first = producer.ins[0] is source and not any(a is source for a in producer.ins[1:])
-        return values if producer.op is PUT_SLICE or (updates and first) else []
+        return values if first and (producer.op is PUT_SLICE or updates) else []
 
 
 def _view_roots(graph: Graph) -> dict[Value, Value]:
