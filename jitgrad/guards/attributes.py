@@ -13,8 +13,8 @@ from typing import Any
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.denylist import ENVIRONMENT, is_jitgrad_class, is_native
-from jitgrad.guards.guard import MISSING, AttributesPath, Path
-from jitgrad.guards.object_state import instance_dict, lookup, title
+from jitgrad.guards.guard import AttributesPath, Path
+from jitgrad.guards.object_state import MISSING, instance_dict, lookup, title
 from jitgrad.guards.reads import Reads
 from jitgrad.guards.watched_module import REPLACED, watch_module
 

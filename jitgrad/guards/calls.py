@@ -22,8 +22,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, guard_class_attribute
 from jitgrad.guards.containers import contains, mutate, read_item, write_attribute, write_item
 from jitgrad.guards.denylist import is_consumed_by_reading, remedy_for
-from jitgrad.guards.guard import MISSING
-from jitgrad.guards.object_state import instance_dict, lookup
+from jitgrad.guards.object_state import MISSING, instance_dict, lookup
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.reads import PLAIN, is_container
 from jitgrad.guards.shadow import Parts, ShadowFrame, Unrepeatable

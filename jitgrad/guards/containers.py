@@ -12,8 +12,8 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import UNKNOWN
 from jitgrad.guards.contents import Contents
-from jitgrad.guards.guard import IMMUTABLE, MISSING, Path
-from jitgrad.guards.object_state import instance_dict, lookup, slots_of, title
+from jitgrad.guards.guard import IMMUTABLE, Path
+from jitgrad.guards.object_state import MISSING, instance_dict, lookup, slots_of, title
 from jitgrad.guards.reads import Reads, copy_of, is_container
 
 _SIMPLE = (bool, int, str, bytes, float, type(None), tuple, slice)

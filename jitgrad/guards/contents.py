@@ -15,8 +15,8 @@ import numpy as np
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.denylist import is_consumed_by_reading, is_jitgrad_class, is_native
-from jitgrad.guards.guard import MISSING, Path
-from jitgrad.guards.object_state import instance_dict, reads_everything, slots_of
+from jitgrad.guards.guard import Path
+from jitgrad.guards.object_state import MISSING, instance_dict, reads_everything, slots_of
 from jitgrad.guards.reads import PLAIN, Reads, is_container
 
 MAX_ITEMS = 20_000  # a check reads every item on every call: about 25 ns each

@@ -15,8 +15,8 @@ from jitgrad.core.errors import UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.frames import Observer
-from jitgrad.guards.guard import MISSING, Check, Guard, Path, behaves_alike, cell_contents, describe
-from jitgrad.guards.object_state import instance_dict, title
+from jitgrad.guards.guard import Check, Guard, Path, behaves_alike, cell_contents, describe
+from jitgrad.guards.object_state import MISSING, instance_dict, title
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.reads import ArrayRead, Reads, Write, is_container
 

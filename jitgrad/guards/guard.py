@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from argparse import Namespace
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from functools import partial
 from keyword import iskeyword
 from math import copysign, isnan
 from operator import is_
-from types import CellType, FunctionType, MethodType
+from types import CellType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,16 +20,8 @@ from jitgrad.core.aval import Aval
 from jitgrad.core.errors import GuardError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
+from jitgrad.guards.object_state import MISSING, instance_dict, slots_of
 
-
-class _Missing(enum.Enum):
-    MISSING = "missing"
-
-    def __repr__(self) -> str:
-        return "nothing"
-
-
-MISSING = _Missing.MISSING
 NOWHERE = Origin()
 
 SCALARS = (bool, int, str, bytes, type(None), np.dtype, range, type(Ellipsis))
@@ -199,6 +192,8 @@ def _parts(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:
         return ((a.start, b.start), (a.stop, b.stop), (a.step, b.step))
     if isinstance(a, tuple | list | deque):
         return list(zip(a, b, strict=True)) if len(a) == len(b) else None
+    if isinstance(a, SimpleNamespace | Namespace) or hasattr(type(a), "__dataclass_fields__"):
+        return ((instance_dict(a), instance_dict(b)), (slots_of(a), slots_of(b)))
     if isinstance(a, dict):
         return [(tuple(a), tuple(b)), (tuple(a.values()), tuple(b.values()))]
     if isinstance(a, set | frozenset):

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import enum
 import threading
 from types import MemberDescriptorType
 from typing import Any
 
-from jitgrad.guards.guard import MISSING
+
+class _Missing(enum.Enum):
+    MISSING = "missing"
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING = _Missing.MISSING
 
 
 def reads_everything(cls: type) -> bool:

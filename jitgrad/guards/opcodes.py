@@ -14,8 +14,8 @@ import numpy as np
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, read_attribute
 from jitgrad.guards.containers import contains, mutate, read_item, write_attribute, write_item
-from jitgrad.guards.guard import MISSING, Path, cell_contents
-from jitgrad.guards.object_state import instance_dict
+from jitgrad.guards.guard import Path, cell_contents
+from jitgrad.guards.object_state import MISSING, instance_dict
 from jitgrad.guards.shadow import Handler, Parts, ShadowFrame, Unrepeatable
 
 HANDLERS: dict[str, Handler] = {}

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitgrad.guards.attributes import NULL, UNKNOWN, read_attribute
 from jitgrad.guards.calls import observe_call
-from jitgrad.guards.guard import MISSING
+from jitgrad.guards.object_state import MISSING
 from jitgrad.guards.opcodes import HANDLERS, SELF_AFTER, VERSION, on_opcodes
 from jitgrad.guards.reads import is_container
 from jitgrad.guards.shadow import Handler, Parts, ShadowFrame, Unrepeatable

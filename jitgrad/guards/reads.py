@@ -24,8 +24,8 @@ import numpy as np
 from jitgrad.core.errors import UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.guard import IMMUTABLE, MISSING, NOWHERE, Check, Path, cell_contents, describe
-from jitgrad.guards.object_state import instance_dict
+from jitgrad.guards.guard import IMMUTABLE, NOWHERE, Check, Path, cell_contents, describe
+from jitgrad.guards.object_state import MISSING, instance_dict
 from jitgrad.guards.observed_files import is_observed
 
 MAX_CHECKS = 100_000

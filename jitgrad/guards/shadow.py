@@ -23,7 +23,8 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import UNKNOWN, BoundFunction, Getter, read_attribute
 from jitgrad.guards.contents import Contents
 from jitgrad.guards.denylist import ENVIRONMENT, is_consumed_by_reading
-from jitgrad.guards.guard import MISSING, Path, cell_contents
+from jitgrad.guards.guard import Path, cell_contents
+from jitgrad.guards.object_state import MISSING
 from jitgrad.guards.reads import Reads, is_container
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -76,7 +76,18 @@ def leaf_key(x: Any) -> Any:
     if kind is slice:
         return (kind, *[_static_part(part) for part in (x.start, x.stop, x.step)])
     hash(x)
+    if (values := _values_of_record(x)) is not None:
+        return (kind, *[_static_part(value) for value in values])
     return (kind, id(x))  # guards watch the attributes of other objects
+
+
+def _values_of_record(x: Any) -> list[Any] | None:
+    """The fields of a frozen dataclass of plain values, which an equal one may replace."""
+    parameters = getattr(type(x), "__dataclass_params__", None)
+    if parameters is None or not (parameters.frozen and parameters.eq):
+        return None
+    values = [getattr(x, field.name) for field in fields(x)]
+    return values if all(isinstance(v, (int, float, str, bytes, type(None), tuple)) for v in values) else None
 
 
 def is_dynamic(x: Any) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -84,6 +87,35 @@ def test_ordinary_code_compiles(name, capsys):
 
     assert compiled.cache_info().traces == 1 + (name in FILLS)
     assert compiled.cache_info().fallbacks == 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    rate: float = 2.0
+    size: tuple[int, ...] = (1, 2)
+
+
+@pytest.mark.parametrize("make", [Config, SimpleNamespace], ids=["frozen dataclass", "namespace"])
+@pytest.mark.parametrize("place", ["global", "attribute", "argument"])
+def test_an_equal_record_made_anew_is_no_change(place, make, monkeypatch):
+    holder = SimpleNamespace(config=None)
+    functions = {
+        "global": lambda x, _config: x * config.rate,
+        "attribute": lambda x, _config: x * holder.config.rate,
+        "argument": lambda x, config: x * config.rate,
+    }
+    compiled = jg.jit(functions[place])
+    for rate in (2.0, 2.0, 2.0, 3.0):
+        monkeypatch.setattr(sys.modules[__name__], "config", make(rate=rate))
+        holder.config = make(rate=rate)
+        argument = make(rate=rate) if place == "argument" else 1
+        assert_same(compiled(jg.tensor(X), argument), jg.tensor(X * rate))
+
+    float_argument = place == "argument" and make is SimpleNamespace  # taken apart like a dict
+    assert compiled.cache_info().traces == (1 if float_argument else 2)
+
+
+config: Any = None
 
 
 def test_a_timer_warns_once_that_it_runs_only_while_tracing():
