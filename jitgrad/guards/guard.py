@@ -23,6 +23,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.guards.object_state import MISSING, instance_dict, slots_of
 
 NOWHERE = Origin()
+_LONGEST = 500  # characters of a path
 
 SCALARS = (bool, int, str, bytes, type(None), np.dtype, range, type(Ellipsis))
 IMMUTABLE = (*SCALARS, float, complex, np.generic)
@@ -39,6 +40,8 @@ class Path:
         return Path(self.label, f"{self.text}.{name}" if name.isidentifier() else f"{self.text}[{name}]")
 
     def item(self, key: Any) -> Path:
+        if len(self.text) > _LONGEST:  # lists nested a thousand times deep
+            return self
         return Path(self.label, f"{self.text}[{_short(key)}]")
 
     def __str__(self) -> str:
