@@ -1,5 +1,6 @@
 """The buffer pool reuses memory as soon as, and only when, no reference to it is left."""
 
+import gc
 import sys
 import threading
 from typing import Any
