@@ -247,7 +247,7 @@ def _container_method(frame: ShadowFrame, name: str, args: Args) -> Any:
         if name == "__setitem__":
             write_item(reads, holder, args[1], origin)
         else:
-            mutate(reads, holder, origin)
+            mutate(reads, holder, origin, name)
         for arg in args[1:]:
             frame.iterate(arg) if is_container(arg) else None
     elif name == "__len__":

@@ -98,7 +98,7 @@ def contains(reads: Reads, contents: Contents, holder: Any, key: Any, origin: Or
 # --- writes -------------------------------------------------------------------------------------------------
 
 
-def write_item(reads: Reads, holder: Any, key: Any, origin: Origin) -> None:
+def write_item(reads: Reads, holder: Any, key: Any, origin: Origin, operation: str = "[]=") -> None:
     """``holder[key] = ...`` or ``del holder[key]``."""
     path = reads.path_of(holder)
     if path is None or isinstance(holder, Tensor):
@@ -108,14 +108,16 @@ def write_item(reads: Reads, holder: Any, key: Any, origin: Origin) -> None:
     elif isinstance(holder, dict) and isinstance(key, (*IMMUTABLE, tuple)):
         reads.write("item", holder, key, holder.get(key, MISSING), path.item(key), origin)
     else:
-        mutate(reads, holder, origin)
+        mutate(reads, holder, origin, operation)
 
 
-def mutate(reads: Reads, holder: Any, origin: Origin) -> None:
-    """Some items of a container change."""
+def mutate(reads: Reads, holder: Any, origin: Origin, operation: str = "") -> None:
+    """Some items of a container change, by the method or operator ``operation``."""
     path = reads.path_of(holder)
     if path is not None and is_container(holder) and not isinstance(holder, tuple | frozenset):
-        reads.write("container", holder, MISSING, copy_of(holder), path, origin)
+        earlier = reads.writes.get((id(holder), MISSING))
+        old = earlier.old if earlier is not None else copy_of(holder)
+        reads.write("container", holder, MISSING, old, path, origin, operation)
     elif path is not None and isinstance(holder, bytearray):
         reads.write("container", holder, MISSING, bytearray(holder), path, origin)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from operator import is_
@@ -15,10 +14,11 @@ from jitgrad.core.errors import UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.frames import Observer
-from jitgrad.guards.guard import Check, Guard, Path, behaves_alike, cell_contents, describe
+from jitgrad.guards.guard import Check, Guard, Path, behaves_alike, describe
 from jitgrad.guards.object_state import MISSING, instance_dict, title
 from jitgrad.guards.observed_files import is_observed
-from jitgrad.guards.reads import ArrayRead, Reads, Write, is_container
+from jitgrad.guards.reads import ArrayRead, Reads, Write
+from jitgrad.guards.writes import StoredTensors, place_content, share_containers, store_of, tensors_in, undo
 
 MAX_ARRAY_BYTES = 64 * 1024  # compared on every call: 64 kB take about 3 us
 MAX_COMPARED_BYTES = 64 * 1024 * 1024  # likewise, in about 10 ms
@@ -92,14 +92,18 @@ class Environment:
 
         Values that fill an empty place (a cache, a mask made on first use) are no such changes: the
         guard notices them, and the next call is traced anew. Neither are writes to what the function
-        does not read: see `effects`.
+        does not read (see `effects`), and those that each call makes (see `stores`).
         """
         reasons: dict[str, str] = {}
+        stored_again = {(id(s.holder), repr(s.key)) for s in self.stores()}
         for check in self._reads.checks:
-            reason = check.reason()
-            if reason is not None and not _fills(check.expected, check.kind, check.read()):
-                reasons.setdefault(check.path.text, _consequence(check, check.read(), reason))
+            reason, now = check.reason(), check.read()
+            known = not tensors_in(now) or not _places(check).isdisjoint(stored_again)
+            if reason is not None and not (known and _fills(check)):
+                reasons.setdefault(check.path.text, _consequence(check, now, reason))
         for write in self._reads.writes.values():
+            if (id(write.holder), repr(write.key)) in stored_again:
+                continue
             if write.read and not _unchanged(write):
                 reasons.setdefault(write.path.text, _consequence(_check_of(write), None, f"{write.path}{_place(write)} changed"))
             for stored in _new_tensors(write):
@@ -113,16 +117,22 @@ class Environment:
         """All changes of Python state outside the function."""
         return [w for w in self._reads.writes.values() if not _unchanged(w)]
 
+    def stores(self) -> list[StoredTensors]:
+        """The changes of Python state that store tensors, and that each call makes again."""
+        stores = [store for w in self.writes() if (store := store_of(w)) is not None]
+        return [] if share_containers(stores, self._reads) else stores
+
     def effects(self) -> list[str]:
         """The changes of what the function does not read, which happen only while tracing."""
-        guarded = {(id(part), repr(c.key)) for c in self._reads.checks for part in (c.holder, instance_dict(c.holder))}
-        unread = [f"{w.path}{_place(w)}" for w in self.writes() if (id(w.holder), repr(w.key)) not in guarded]
+        known = {place for check in self._reads.checks for place in _places(check)}
+        known |= {(id(s.holder), repr(s.key)) for s in self.stores()}
+        unread = [f"{w.path}{_place(w)}" for w in self.writes() if (id(w.holder), repr(w.key)) not in known]
         return [*unread, *self._reads.prints]
 
     def restore(self) -> None:
         """Undo the changes of Python state."""
         for write in reversed(self._reads.writes.values()):
-            _undo(write)
+            undo(write)
 
     def _raise_errors(self) -> None:
         if self._reads.errors:
@@ -157,63 +167,29 @@ def _place(write: Write) -> str:
     return f" ({write.origin})" if write.origin.line else ""
 
 
-def _fills(old: Any, kind: str, new: Any) -> bool:
-    """Whether a place that was empty now holds a value that is no result of the trace."""
-    empty = kind in ("absent", "unset") or old is None or (old is MISSING and kind != "hides")
-    return empty and not _tensors_in(new)
+def _places(check: Check) -> set[tuple[int, str]]:
+    """The place of a check as writes name it: by the object, or by the dict of its attributes."""
+    return {(id(part), repr(check.key)) for part in (check.holder, instance_dict(check.holder))}
 
 
-def _tensors_in(value: Any) -> list[Tensor]:
-    """``value``, or the tensors directly in it."""
-    parts = value.values() if isinstance(value, dict) else value if is_container(value) else [value]
-    return [x for x in parts if isinstance(x, Tensor)]
+def _fills(check: Check) -> bool:
+    """Whether the place of ``check`` was empty."""
+    return check.kind in ("absent", "unset") or check.expected is None or (check.expected is MISSING and check.kind != "hides")
 
 
 def _new_tensors(write: Write) -> list[Tensor]:
     """The tensors that a write stored."""
-    before = {id(x) for x in _tensors_in(write.old)}
-    return [x for x in _tensors_in(_present(write)) if id(x) not in before]
-
-
-def _present(write: Write) -> Any:
-    """What the written place holds now."""
-    if write.kind == "item":
-        return write.holder.get(write.key, MISSING)
-    if write.kind == "class":
-        return write.holder.__dict__.get(write.key, MISSING)
-    if write.kind == "attribute":
-        return getattr(write.holder, write.key, MISSING)
-    return cell_contents(write.holder) if write.kind == "cell" else write.holder
+    before = {id(x) for x in tensors_in(write.old)}
+    return [x for x in tensors_in(place_content(write.kind, write.holder, write.key)) if id(x) not in before]
 
 
 def _unchanged(write: Write) -> bool:
     if write.kind == "array":
         return bool((write.holder == write.old).all())
     if write.kind != "container":
-        return behaves_alike(_present(write), write.old)
+        return behaves_alike(place_content(write.kind, write.holder, write.key), write.old)
     now, before = write.holder, write.old
     if isinstance(now, set):
         return bool(now == before)
     pairs = ((now, before), (now.values(), before.values())) if isinstance(now, dict) else ((now, before),)
     return len(now) == len(before) and all(all(map(is_, a, b)) for a, b in pairs)
-
-
-def _undo(write: Write) -> None:
-    holder, key, old = write.holder, write.key, write.old
-    if write.kind == "item":
-        holder.pop(key, None) if old is MISSING else holder.__setitem__(key, old)
-    elif write.kind == "container":
-        _refill(holder, old)
-    elif write.kind == "array":
-        holder[...] = old
-    elif write.kind == "cell":
-        holder.cell_contents = old
-    elif old is MISSING:
-        delattr(holder, key) if write.kind == "class" else object.__delattr__(holder, key)
-    else:
-        setattr(holder, key, old) if write.kind == "class" else object.__setattr__(holder, key, old)
-
-
-def _refill(container: Any, before: Any) -> None:
-    container.clear()
-    container.extend(before) if isinstance(before, list | deque | bytearray) else container.update(before)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import operator
 import sys
+from collections import deque
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
@@ -205,7 +206,8 @@ def _store_subscript(frame: ShadowFrame, i: dis.Instruction, after: int) -> None
     key, holder = frame.pop(), frame.pop()
     value = frame.pop() if i.opname == "STORE_SUBSCR" else UNKNOWN
     if holder is not UNKNOWN:
-        write_item(frame.reads, holder, _whole_key(key), frame.origin())
+        operation = "[]=" if i.opname == "STORE_SUBSCR" else "del"
+        write_item(frame.reads, holder, _whole_key(key), frame.origin(), operation)
         if isinstance(value, Unrepeatable):
             frame.observer.tainted[id(holder)] = value
             frame.reads.forget_single_read(holder, key)
@@ -242,10 +244,11 @@ def _binary(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
         frame.push(_INTEGER[symbol](left, right))
         return
     if i.argrepr.endswith("=") and left is not UNKNOWN:  # in place
-        mutate(frame.reads, left, frame.origin())
+        mutate(frame.reads, left, frame.origin(), i.argrepr)
         if isinstance(left, np.ndarray):
             write_item(frame.reads, left, UNKNOWN, frame.origin())
-    frame.used(left, right)
+    # a list in place does not read its own items
+    frame.used(*([right] if i.argrepr == "+=" and isinstance(left, list | deque) else [left, right]))
     # an in-place operator of a tensor or a container gives the object itself
     frame.push(left if i.argrepr.endswith("=") and isinstance(left, Tensor | list | set | dict | np.ndarray) else UNKNOWN)
 

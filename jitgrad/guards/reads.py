@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial, partialmethod
 from types import (
     CodeType,
@@ -55,7 +55,11 @@ class ArrayRead:
 
 @dataclass(slots=True)
 class Write:
-    """A change of outside state: ``old`` is what ``undo`` restores."""
+    """A change of outside state: ``old`` is what ``undo`` restores.
+
+    ``operations``: the methods and operators that changed a container. ``read``: the container's
+    items were read afterwards.
+    """
 
     holder: Any
     key: Any
@@ -63,7 +67,8 @@ class Write:
     path: Path
     origin: Origin
     kind: str  # "item", "attribute", "class", "cell", "container" or "array"
-    read: bool = False  # of a container: its items were read afterwards
+    read: bool = False
+    operations: set[str] = field(default_factory=set)
 
 
 class Reads:
@@ -226,10 +231,13 @@ class Reads:
             whole.read = True
         return whole is not None or (id(holder), name) in self.writes
 
-    def write(self, kind: str, holder: Any, key: Any, old: Any, path: Path, origin: Origin) -> None:
+    def write(
+        self, kind: str, holder: Any, key: Any, old: Any, path: Path, origin: Origin, operation: str = ""
+    ) -> None:
         """Note the first write of ``key`` of ``holder``; MISSING: of the whole container."""
         name = key if isinstance(key, str | int) or key is MISSING else repr(key)
-        self.writes.setdefault((id(holder), name), Write(holder, key, old, path, origin, kind))
+        write = self.writes.setdefault((id(holder), name), Write(holder, key, old, path, origin, kind))
+        write.operations.add(operation)
 
 
 def _static_attribute(value: Any, name: str) -> Any:

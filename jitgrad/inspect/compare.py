@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import optree
 
 from jitgrad.autograd.backward import gradients
 from jitgrad.core import config
@@ -171,7 +170,7 @@ class _Run:
         self.started = time.perf_counter()
         self.compiled: Executable = function.executable_for(self.call)
         traced = self.compiled.traced
-        self.snapshot = Snapshot([e.target.resolve(self.call.leaves) for e in traced.effects])
+        self.snapshot = Snapshot(traced, self.call.leaves)
         self.leaves = [traced.sources[k].resolve(self.call.leaves) for k in traced.wants_grad]
         self.backward = has_backward(self.compiled)
         self.inputs = program_inputs(self.compiled, self.call.leaves)
@@ -222,10 +221,11 @@ class _Run:
         if not self.backward:
             return result, []
         outputs: dict[int, Tensor] = {}
-        for spec, x in zip(self.compiled.traced.results, optree.tree_leaves(result, none_is_leaf=True), strict=True):
+        traced = self.compiled.traced
+        for spec, (_, x) in zip(traced.results, traced.observed(result), strict=True):
             if spec.output is not None:
                 outputs.setdefault(spec.output, x)
-        outs = [outputs[k] for k in self.compiled.traced.differentiable]
+        outs = [outputs[k] for k in traced.differentiable]
         return result, gradients(outs, [Tensor(s.copy()) for s in self.seeds], self.leaves)
 
     # --- checking ------------------------------------------------------------------------------------------------

@@ -150,7 +150,7 @@ def replay(self: JitFunction, index: int | Sequence[int], *args: Any, **kwargs: 
     """
     executable = self.lookup(*args, **kwargs)
     leaves = self._signature.take(args, kwargs).leaves
-    state = Snapshot([e.target.resolve(leaves) for e in executable.traced.effects])
+    state = Snapshot(executable.traced, leaves)
     try:
         names = {id(s.resolve(leaves)): executable.traced.describe(s) for s in executable.traced.sources}
         recorder = _run(self.eager, args, kwargs, names)

@@ -239,7 +239,7 @@ class JitFunction:
 
         An error leaves the state unchanged.
         """
-        before = Snapshot([e.target.resolve(call.leaves) for e in executable.traced.effects])
+        before = Snapshot(executable.traced, call.leaves)
         try:
             with disable_jit():  # the reference calls other @jit functions eagerly, too
                 result, wrong = check_first_call(executable, self.eager, args, kwargs, call.leaves)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
-import optree
 
 from jitgrad.core.tensor import Tensor
 from jitgrad.jit.executable import Executable
@@ -63,9 +62,9 @@ def named_outputs(executable: Executable, result: Any, leaves: Sequence[Any]) ->
     """The name and the eager value of each output of the program, after an eager run."""
     traced = executable.traced
     named: dict[int, tuple[str, np.ndarray]] = {}
-    for k, (spec, x) in enumerate(zip(traced.results, optree.tree_leaves(result, none_is_leaf=True), strict=True)):
+    for spec, (name, x) in zip(traced.results, traced.observed(result), strict=True):
         if spec.output is not None:
-            named[spec.output] = (f"result {k}", np.asarray(_data(x)))
+            named.setdefault(spec.output, (name, np.asarray(_data(x))))
     for effect in traced.effects:
         if effect.output is None:
             continue

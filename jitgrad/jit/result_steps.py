@@ -227,7 +227,10 @@ class InvalidateDonated:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class BuildResult:
-    """The result of the function: containers around tensors, passed objects and static values."""
+    """The result of the function: containers around tensors, passed objects and static values.
+
+    What the function stores outside is part of the same tree, and is stored last.
+    """
 
     traced: TraceResult
 
@@ -238,6 +241,10 @@ class BuildResult:
             x = x if r.source is None else r.source.resolve(call.leaves)
             leaves.append(x if r.view is None else r.view.of(x))
         call.result = optree.tree_unflatten(self.traced.treedef, leaves)
+        if self.traced.stores:
+            call.result, values = call.result
+            for store, value in zip(self.traced.stores, values, strict=True):
+                store.make(value)
 
     def write(self, w: FastCallWriter) -> None:
         texts = []
@@ -249,7 +256,13 @@ class BuildResult:
             texts.append(text if r.view is None else f"{w.constant('W', r.view.of)}({text})")
         containers = _tree_text(w, optree.tree_unflatten(self.traced.treedef, texts))
         unflatten = w.constant("T", self.traced.treedef.unflatten)
-        w.line(f"return {containers or f'{unflatten}([{listed(texts)}])'}")
+        tree = containers or f"{unflatten}([{listed(texts)}])"
+        if self.traced.stores:
+            w.line(f"result, stored = {tree}")
+            for k, store in enumerate(self.traced.stores):
+                w.line(f"{w.constant('M', store.make)}(stored[{k}])")
+            tree = "result"
+        w.line(f"return {tree}")
 
 
 def _tree_text(w: FastCallWriter, tree: Any) -> str:

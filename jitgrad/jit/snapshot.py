@@ -10,6 +10,8 @@ import numpy as np
 
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
+from jitgrad.guards.writes import undo
+from jitgrad.jit.trace_call import TraceResult
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -27,15 +29,22 @@ class _Saved:
 
 
 class Snapshot:
-    """Copies of ``targets``, tensors and arrays; `restore` writes them back in place, gradients included."""
+    """Copies of what a call of ``traced`` changes: tensors, arrays and places that hold tensors.
 
-    def __init__(self, targets: Sequence[Any]) -> None:
+    `restore` writes them back in place, gradients included.
+    """
+
+    def __init__(self, traced: TraceResult, leaves: Sequence[Any]) -> None:
+        self._places = [store.saved() for store in traced.stores]
+        targets = [effect.target.resolve(leaves) for effect in traced.effects]
         distinct = {id(x): x for x in targets}
         self._tensors = [_save(x) for x in distinct.values() if isinstance(x, Tensor)]
         self._arrays = [(x, x.copy()) for x in distinct.values() if isinstance(x, np.ndarray)]
 
     def restore(self) -> None:
         """Write the saved values back, and the versions by which autograd notices changes."""
+        for place in self._places:
+            undo(place)
         for array, copy in self._arrays:
             np.copyto(array, copy)
         for s in self._tensors:

@@ -21,6 +21,7 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.environment import Environment
 from jitgrad.guards.guard import Guard
+from jitgrad.guards.writes import StoredTensors
 from jitgrad.jit.output_views import ResultView, find_view
 from jitgrad.jit.records import NAMESPACE, is_record
 from jitgrad.jit.signature import FLOAT_AVAL, Call, Static
@@ -45,7 +46,8 @@ class Effect:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Result:
-    """One leaf of the function's result: a new tensor, an object or a view of one, or a value."""
+    """One leaf of the function's result, or of what it stores outside: a new tensor, an object or a
+    view of one, or a value."""
 
     output: int | None = None  # of the program, for a new tensor
     weak: bool = False
@@ -59,6 +61,8 @@ class TraceResult:
     """The results of one trace.
 
     Attributes:
+        results, treedef: of the function's result; with ``stores`` of the pair of it and of a list
+            of their values.
         differentiable: positions of the outputs through which gradients flow to the inputs.
         wants_grad: positions of the inputs that require grad.
         written: positions of the inputs whose data the function changes in place.
@@ -66,7 +70,8 @@ class TraceResult:
         alive: objects whose ids other parts of the program hold.
         names: paths from the function to tensors, by the ids of the tensors.
         shared: (position, tensor) of the arguments that are also outside tensors.
-        changes_python: running the function changes Python state, which a compiled call does not.
+        stores: the changes of Python state that a compiled call makes.
+        changes_python: running the function changes Python state in other ways.
         python_effects: the places of these changes that the function does not read.
     """
 
@@ -82,9 +87,18 @@ class TraceResult:
     grads_present: tuple[tuple[InputSource, bool], ...]
     alive: tuple[Any, ...]
     names: dict[int, str]
+    stores: tuple[StoredTensors, ...]
     changes_python: bool
     python_effects: tuple[str, ...]
     shared: tuple[tuple[int, Tensor], ...] = ()
+
+    def observed(self, result: Any) -> list[tuple[str, Any]]:
+        """The leaves of ``results`` after an eager run that returned ``result``, with their names."""
+        leaves = [(f"result {k}", x) for k, x in enumerate(optree.tree_leaves(result, none_is_leaf=True))]
+        for store in self.stores:
+            name = f"what {store.path} holds"
+            leaves += [(name, x) for x in optree.tree_leaves(store.present(), none_is_leaf=True)]
+        return leaves
 
     def describe(self, source: InputSource) -> str:
         """The object at ``source`` in words, for messages."""
@@ -213,7 +227,9 @@ def _finish(
     donated: Sequence[int],
 ) -> TraceResult:
     _check_changes(environment, name)
-    leaves, treedef = optree.tree_flatten(result, none_is_leaf=True)
+    stores = tuple(environment.stores())
+    with_stored = (result, [store.value for store in stores]) if stores else result
+    leaves, treedef = optree.tree_flatten(with_stored, none_is_leaf=True)
     outputs: list[Atom] = []
     differentiable: list[int] = []
     copied = {*donated, *(k for k, x in enumerate(call.leaves) if not isinstance(x, Tensor))}
@@ -236,7 +252,8 @@ def _finish(
         grads_present=tuple((trace.lifted[key][1], present) for key, (_, present) in trace.grads_read.items()),
         alive=tuple(trace.alive),
         names={id(t): path for path, t in environment.tensors().items()},
-        changes_python=bool(environment.writes()),
+        stores=tuple(store.without_value() for store in stores),
+        changes_python=len(environment.writes()) > len(stores),
         python_effects=tuple(environment.effects()),
     )
 

@@ -137,7 +137,7 @@ def test_a_tensor_that_escapes_from_the_trace_is_an_error_where_it_is_used() -> 
 
     def f(x: Any) -> Any:
         y = x * 2.0
-        escaped.append(y)
+        escaped.insert(0, y)
         return y
 
     with pytest.raises((LeakedTracerError, UnguardableError)):

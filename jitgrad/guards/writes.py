@@ -1,0 +1,169 @@
+"""Places outside a function that it writes: how they are undone, and which each call writes again.
+
+A compiled call stores its own tensors where the trace stored some: in a list of losses, an
+attribute, a dict of activations.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import optree
+
+from jitgrad.core.tensor import Tensor
+from jitgrad.guards.guard import NOWHERE, Path, cell_contents
+from jitgrad.guards.object_state import MISSING
+from jitgrad.guards.reads import Reads, Write, copy_of
+
+_APPENDING = {"append", "extend", "__iadd__", "+="}
+_UPDATING = {"update", "__ior__", "|=", "[]="}
+# Beside tensors only values without a history: a number may be a clock's or a counter's.
+_PLAIN = (str, bytes, bool, type(None), np.dtype)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StoredTensors:
+    """A change of outside state that each call makes: ``value`` is what the trace stored.
+
+    Attributes:
+        kind: of the write, for one place; "extend": ``value`` lists what is appended; "update":
+            ``value`` holds the new items of a dict or a list, by key.
+    """
+
+    kind: str
+    holder: Any
+    key: Any
+    value: Any
+    path: Path
+
+    def present(self) -> Any:
+        """What an eager run has stored, in the form of ``value``."""
+        if self.kind == "extend":
+            return list(self.holder)[len(self.holder) - len(self.value) :]
+        if self.kind == "update":
+            return {key: self.holder[key] for key in self.value}
+        return place_content(self.kind, self.holder, self.key)
+
+    def without_value(self) -> StoredTensors:
+        """The same place, with None for what the trace stored there."""
+        return replace(self, value=optree.tree_map(lambda _: None, self.value, none_is_leaf=True))
+
+    def saved(self) -> Write:
+        """What `undo` restores."""
+        kind = "container" if self.kind in ("extend", "update") else self.kind
+        now = place_content(kind, self.holder, self.key)
+        old = copy_of(now) if kind == "container" else now
+        return Write(self.holder, self.key, old, self.path, NOWHERE, kind)
+
+    def make(self, value: Any) -> None:
+        """Store ``value``, which has the form of the traced one."""
+        if self.kind == "extend":
+            self.holder.extend(value)
+        elif self.kind == "update":
+            for key, item in value.items():
+                self.holder[key] = item
+        else:
+            fill_place(self.kind, self.holder, self.key, value)
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    """The tensors in ``value`` and in its containers."""
+    return [x for x in optree.tree_leaves(value, none_is_leaf=True) if isinstance(x, Tensor)]
+
+
+def store_of(write: Write) -> StoredTensors | None:
+    """The write as something that each call can do again; None if it is not."""
+    kind, value = write.kind, place_content(write.kind, write.holder, write.key)
+    if kind == "container":
+        kind, value = _growth(write)
+    if write.read or not tensors_in(value):
+        return None
+    leaves = optree.tree_leaves(value, none_is_leaf=True)
+    return StoredTensors(kind, write.holder, write.key, value, write.path) if all(map(_can_be_stored, leaves)) else None
+
+
+def share_containers(stores: list[StoredTensors], reads: Reads) -> bool:
+    """Whether a list or dict is stored that is also elsewhere: a call would store a new one."""
+    containers = [x for store in stores for x in _containers(store.value)]
+    outside = any(reads.path_of(x) is not None for x in containers)
+    return outside or len({id(x) for x in containers}) < len(containers)
+
+
+def _containers(tree: Any) -> Iterator[Any]:
+    if isinstance(tree, list | dict | deque | tuple):
+        if not isinstance(tree, tuple):
+            yield tree
+        for part in tree.values() if isinstance(tree, dict) else tree:
+            yield from _containers(part)
+
+
+def _can_be_stored(leaf: Any) -> bool:
+    return isinstance(leaf, Tensor) or type(leaf) in _PLAIN
+
+
+def _growth(write: Write) -> tuple[str, Any]:
+    """How a container grew: the form of a store with the new items; no items if it changed otherwise."""
+    now, before = write.holder, write.old
+    if isinstance(now, list) and write.operations == {"[]="} and len(now) == len(before):
+        return "update", {k: x for k, x in enumerate(now) if before[k] is not x}
+    if isinstance(now, dict) and write.operations <= _UPDATING:
+        return "update", {key: x for key, x in now.items() if before.get(key, MISSING) is not x}
+    if isinstance(now, list | deque) and write.operations <= _APPENDING:
+        items, old = list(now), list(before)
+        # a full deque drops its first items
+        kept = next(k for k in range(min(len(old), len(items)), -1, -1) if _same(items[:k], old[len(old) - k :]))
+        return "extend", items[kept:] if kept == len(old) or isinstance(now, deque) else []
+    return "extend", []
+
+
+def _same(a: list[Any], b: list[Any]) -> bool:
+    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
+
+
+def place_content(kind: str, holder: Any, key: Any) -> Any:
+    """What a written place holds now; MISSING if nothing."""
+    if kind == "item":
+        return holder.get(key, MISSING)
+    if kind == "class":
+        return holder.__dict__.get(key, MISSING)
+    if kind == "attribute":
+        return getattr(holder, key, MISSING)
+    return cell_contents(holder) if kind == "cell" else holder
+
+
+def fill_place(kind: str, holder: Any, key: Any, value: Any) -> None:
+    """Put ``value`` into an item, cell, slot or class attribute."""
+    if kind == "item":
+        holder[key] = value
+    elif kind == "cell":
+        holder.cell_contents = value
+    elif kind == "class":
+        setattr(holder, key, value)
+    else:
+        object.__setattr__(holder, key, value)
+
+
+def undo(write: Write) -> None:
+    """Put back what was at the place before."""
+    holder, key, old = write.holder, write.key, write.old
+    if write.kind == "item":
+        holder.pop(key, None) if old is MISSING else holder.__setitem__(key, old)
+    elif write.kind == "container":
+        _refill(holder, old)
+    elif write.kind == "array":
+        holder[...] = old
+    elif old is MISSING and write.kind == "cell":
+        del holder.cell_contents
+    elif old is MISSING:
+        delattr(holder, key) if write.kind == "class" else object.__delattr__(holder, key)
+    else:
+        fill_place(write.kind, holder, key, old)
+
+
+def _refill(container: Any, before: Any) -> None:
+    container.clear()
+    container.extend(before) if isinstance(before, list | deque | bytearray) else container.update(before)
