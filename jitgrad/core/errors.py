@@ -93,6 +93,18 @@ class BackendError(JitgradError, RuntimeError):
     """LLVM, numba or the machine failed."""
 
 
+class CudaError(JitgradError, RuntimeError):
+    """CUDA is not available, or the driver refused a call."""
+
+
+class OutOfMemoryError(CudaError, MemoryError):
+    """A device has no memory left, even after the free memory of the pool was given back."""
+
+
+class DeviceError(JitgradError, RuntimeError):
+    """Tensors on different devices meet, or an operation needs data that is on another device."""
+
+
 class CheckpointError(JitgradError, ValueError):
     """A state dict or a file of tensors does not fit the module."""
 

@@ -1,4 +1,4 @@
-"""Operands for any op, gradient checks, random programs; imports core, eager, ops, autograd."""
+"""Operands for any op, gradient checks, random programs; imports core, eager, device, ops, autograd."""
 
 from __future__ import annotations
 

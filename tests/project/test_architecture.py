@@ -20,6 +20,7 @@ ROOMS = (
     "jitgrad.vecmath",
     "jitgrad.core",
     "jitgrad.eager",
+    "jitgrad.device",
     "jitgrad.ops",
     "jitgrad.ops.user",
     "jitgrad.autograd",

@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parents[2] / "jitgrad"
 FAMILIES = (
     ("ops", "vecmath"),  # a function of tensors, and its definition for the elements of kernels
     ("nn", "ops"),  # a layer, and the record of the op that it applies
+    ("__init__.py", "device"),  # of the host, and of the device in the namespace jg.cuda
 )
 # A name with two meanings: that of learning rates is public, that of kernels is the field's word.
 SHARED = {"Schedule"}

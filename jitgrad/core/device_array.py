@@ -1,0 +1,167 @@
+"""The record of an array in the memory of a device: address, shape, strides, dtype and owner."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from jitgrad.core.aval import Dtype, Shape
+from jitgrad.core.errors import DeviceError
+
+
+class Device(Protocol):
+    """A device other than the host: its memory, and how ops run on arrays in it."""
+
+    name: str
+
+    def empty(self, shape: Shape, dtype: Dtype) -> DeviceArray:
+        """A new C-contiguous array with any contents."""
+
+    def full(self, shape: Shape, value: Any, dtype: Dtype) -> DeviceArray:
+        """A new array that holds ``value`` everywhere."""
+
+    def from_host(self, array: np.ndarray[Any, Any]) -> DeviceArray:
+        """A copy of ``array`` on the device."""
+
+    def to_host(self, array: DeviceArray) -> np.ndarray[Any, Any]:
+        """A copy of ``array`` as an ndarray, once the device has computed it."""
+
+    def copy(self, array: DeviceArray) -> DeviceArray:
+        """A C-contiguous copy."""
+
+    def copy_into(self, target: DeviceArray, source: DeviceArray | np.ndarray[Any, Any]) -> None:
+        """Copy ``source``, of the same shape and dtype, to the elements of ``target``."""
+
+    def synchronize(self) -> None:
+        """Wait until the device has done all work."""
+
+
+def contiguous_strides(shape: Shape, itemsize: int) -> tuple[int, ...]:
+    """The strides in bytes of a C-contiguous array."""
+    strides = [0] * len(shape)
+    step = itemsize
+    for k in range(len(shape) - 1, -1, -1):
+        strides[k] = step
+        step *= shape[k]
+    return tuple(strides)
+
+
+class DeviceArray:
+    """An array on a device; a view shares its ``owner``, which keeps the memory.
+
+    It is what a Tensor holds in place of an ndarray, and has that class's names where the meaning is
+    the same. NumPy cannot read it: what needs the numbers says ``device.to_host(array)``.
+    """
+
+    __slots__ = ("address", "shape", "strides", "dtype", "owner", "device", "__weakref__")
+
+    def __init__(
+        self, address: int, shape: Shape, dtype: Dtype, owner: Any, device: Device, strides: Sequence[int] | None = None
+    ) -> None:
+        self.address = address
+        self.shape = shape
+        self.dtype = dtype
+        self.owner = owner
+        self.device = device
+        self.strides = contiguous_strides(shape, dtype.itemsize) if strides is None else tuple(strides)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether the elements lie in row-major order without gaps."""
+        step = self.dtype.itemsize
+        for n, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if n == 0:
+                return True
+            if n != 1:
+                if stride != step:
+                    return False
+                step *= n
+        return True
+
+    def copy(self) -> DeviceArray:
+        """A C-contiguous copy."""
+        return self.device.copy(self)
+
+    def bounds(self) -> tuple[int, int]:
+        """The first address of the memory that the elements span, and the first one after it."""
+        if not self.size:
+            return self.address, self.address
+        spans = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
+        low, high = sum(s for s in spans if s < 0), sum(s for s in spans if s > 0)
+        return self.address + low, self.address + high + self.dtype.itemsize
+
+    def may_share_memory(self, other: DeviceArray) -> bool:
+        """Whether the memory ranges overlap."""
+        low, high = self.bounds()
+        other_low, other_high = other.bounds()
+        return low < other_high and other_low < high
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise DeviceError(f"NumPy cannot read an array on {self.device.name}: copy it to the host with .cpu()")
+
+    def __repr__(self) -> str:
+        return f"<array {self.dtype}{list(self.shape)} on {self.device.name}>"
+
+    # --- views ------------------------------------------------------------------------------------
+
+    def view(self, shape: Shape, strides: Sequence[int], offset: int = 0) -> DeviceArray:
+        """Other elements of the same memory; ``offset`` and ``strides`` are in bytes."""
+        return DeviceArray(self.address + offset, shape, self.dtype, self.owner, self.device, strides)
+
+    def transpose(self, axes: Sequence[int]) -> DeviceArray:
+        return self.view(tuple([self.shape[k] for k in axes]), [self.strides[k] for k in axes])
+
+    def broadcast_to(self, shape: Shape) -> DeviceArray:
+        new = len(shape) - self.ndim
+        strides = [0 if m == 1 != n else s for m, n, s in zip(self.shape, shape[new:], self.strides, strict=True)]
+        return self.view(shape, [0] * new + strides)
+
+    def slice(self, index: Sequence[tuple[int, int, int]]) -> DeviceArray:
+        """For each of the first axes (start, step, length); the others whole."""
+        offset = sum(start * stride for (start, _, n), stride in zip(index, self.strides, strict=False) if n)
+        strides = [step * stride for (_, step, _), stride in zip(index, self.strides, strict=False)]
+        shape = (*[n for _, _, n in index], *self.shape[len(index) :])
+        return self.view(shape, (*strides, *self.strides[len(index) :]), offset)
+
+    def expand_dims(self, axes: Sequence[int]) -> DeviceArray:
+        shape, strides = list(self.shape), list(self.strides)
+        for k in sorted(axes):
+            shape.insert(k, 1)
+            strides.insert(k, 0)
+        return self.view(tuple(shape), strides)
+
+    def squeeze(self, axes: Sequence[int]) -> DeviceArray:
+        kept = [k for k in range(self.ndim) if k not in axes]
+        return self.view(tuple([self.shape[k] for k in kept]), [self.strides[k] for k in kept])
+
+    def reshape(self, shape: Shape) -> DeviceArray:
+        """The elements in row-major order in another shape: a view if they lie in that order."""
+        array = self if self.is_contiguous else self.copy()
+        return array.view(shape, contiguous_strides(shape, self.dtype.itemsize))
+
+
+VIEWS: Mapping[str, Any] = {
+    "broadcast_to": lambda x, *, shape: x.broadcast_to(shape),
+    "reshape": lambda x, *, shape: x.reshape(shape),
+    "permute_dims": lambda x, *, axes: x.transpose(axes),
+    "expand_dims": lambda x, *, axis: x.expand_dims(axis),
+    "squeeze": lambda x, *, axis: x.squeeze(axis),
+    "slice": lambda x, *, index: x.slice(index),
+    "stop_gradient": lambda x: x,
+}
+"""The view ops on device arrays, by name."""

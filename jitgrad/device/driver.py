@@ -1,0 +1,83 @@
+"""What the rest of jitgrad needs of a CUDA driver: memory, kernels, events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+DEFAULT_STREAM = 1  # as __cuda_array_interface__ and DLPack number the stream that orders all work
+
+
+class LoadableCode(Protocol):
+    """A kernel to load: PTX for a device; drivers that emulate one look at its source instead."""
+
+    @property
+    def ptx(self) -> str: ...
+
+    @property
+    def entry(self) -> str: ...
+
+
+class MemoryInfo(NamedTuple):
+    """Bytes of a device's memory."""
+
+    free: int
+    total: int
+
+
+class Driver(Protocol):
+    """One device and the functions on it.
+
+    All work is ordered by one stream, the legacy default stream: so memory may be used again as
+    soon as the last tensor over it is gone, whichever threads used it, and other libraries on that
+    stream see finished results. Methods may be called from any thread. Every failure is a
+    CudaError; `allocate` raises OutOfMemoryError if there is no memory.
+    """
+
+    name: str
+    capability: tuple[int, int]
+
+    def allocate(self, nbytes: int) -> int:
+        """The address of new device memory, aligned to 256 bytes."""
+
+    def free(self, address: int) -> None:
+        """Give back what `allocate` returned, once the device has done all earlier work."""
+
+    def copy_to_device(self, address: int, host: int, nbytes: int) -> None:
+        """Copy from the host address ``host``, which may be overwritten after the return."""
+
+    def copy_to_host(self, host: int, address: int, nbytes: int) -> None:
+        """Copy to the host address ``host``, after all earlier work; it is there at the return."""
+
+    def copy_on_device(self, address: int, source: int, nbytes: int) -> None:
+        """Copy between two ranges of device memory that do not overlap."""
+
+    def fill(self, address: int, pattern: int, width: int, count: int) -> None:
+        """Write ``count`` times the low ``width`` bytes (1, 2 or 4) of ``pattern``."""
+
+    def memory_info(self) -> MemoryInfo:
+        """The device's free and total memory."""
+
+    def attribute(self, number: int) -> int:
+        """A device attribute by its CUdevice_attribute number."""
+
+    def load(self, code: LoadableCode) -> int:
+        """A handle of the function ``code.entry``."""
+
+    def launch(self, function: int, blocks: int, threads: int, shared_bytes: int, args: Sequence[int]) -> None:
+        """Start a kernel; ``args`` are its 64-bit words."""
+
+    def synchronize(self) -> None:
+        """Wait until all work is done; errors of kernels come to light here."""
+
+    def record_event(self) -> int:
+        """A new event, which happens when all work so far is done."""
+
+    def wait_in_stream(self, stream: int, event: int) -> None:
+        """Work that ``stream`` gets from now on starts after ``event``."""
+
+    def milliseconds_between(self, start: int, end: int) -> float:
+        """The time between two events; waits for the second."""
+
+    def destroy_event(self, event: int) -> None:
+        """Give ``event`` back."""

@@ -1,0 +1,155 @@
+"""A pool of device memory: blocks without references are used again, as in the pool for the host."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from sys import getrefcount
+from typing import NamedTuple
+
+from jitgrad.core.aval import Aval, Dtype, Shape
+from jitgrad.core.errors import OutOfMemoryError
+from jitgrad.core.fork import fork_safe_lock
+from jitgrad.device.driver import Driver
+from jitgrad.eager.buffer_pool import size_class
+
+_SMALLEST = 512  # bytes of a block; the driver's own granularity is 256
+_LISTED = 5  # of the largest arrays that an error names
+
+
+class MemoryStats(NamedTuple):
+    """Counts since the start, and bytes now."""
+
+    allocations: int
+    reuses: int
+    bytes_held: int
+    bytes_in_use: int
+    peak_bytes_held: int
+    bytes_free_on_device: int
+    bytes_on_device: int
+
+
+class Block:
+    """A piece of device memory. Arrays over it are its only owners, besides the pool."""
+
+    __slots__ = ("address", "nbytes", "shape", "dtype")
+
+    def __init__(self, address: int, nbytes: int) -> None:
+        self.address = address
+        self.nbytes = nbytes
+        self.shape: Shape = ()
+        self.dtype: Dtype
+
+
+def _idle_references() -> int:
+    """The reference count of a block that only the pool and a local name hold."""
+    blocks = deque([Block(0, 0)])
+    block = blocks[0]
+    return getrefcount(block)
+
+
+_IDLE = _idle_references()
+
+
+@dataclass(slots=True)
+class _SizeClass:
+    """All blocks of one size."""
+
+    size: int
+    blocks: deque[Block] = field(default_factory=deque)
+    fresh: int = 0  # next allocations without a search
+
+
+class DevicePool:
+    """Blocks in size classes, eight to a doubling. All work on the device has one order, so a block is
+    free at once when its last array is gone, even if the kernel that reads it has not run yet."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._classes: dict[int, _SizeClass] = {}
+        self._lock = fork_safe_lock()
+        self._allocations = self._reuses = self._held = self._peak = 0
+
+    def take(self, shape: Shape, dtype: Dtype) -> Block:
+        """A block for an array of ``shape`` and ``dtype``.
+
+        Raises:
+            OutOfMemoryError: if there is no memory after `trim`; it names the largest live arrays.
+        """
+        aval = Aval(shape, dtype)
+        size = size_class(max(aval.nbytes, _SMALLEST))
+        with self._lock:
+            group = self._classes.setdefault(size, _SizeClass(size))
+            block = None
+            if group.fresh:
+                group.fresh -= 1
+            else:
+                block = self._idle_block(group)
+                self._reuses += block is not None
+            block = block or self._new_block(group, aval)
+            block.shape, block.dtype = shape, dtype
+            group.blocks.append(block)
+            return block
+
+    @staticmethod
+    def _idle_block(group: _SizeClass) -> Block | None:
+        """A block without arrays, taken out of ``group``."""
+        for _ in range(len(group.blocks)):
+            block = group.blocks[0]
+            if getrefcount(block) == _IDLE:
+                return group.blocks.popleft()
+            group.blocks.rotate(-1)
+        # growing by a quarter before the next search keeps a growing group linear
+        group.fresh = len(group.blocks) // 4
+        return None
+
+    def _new_block(self, group: _SizeClass, aval: Aval) -> Block:
+        try:
+            address = self._driver.allocate(group.size)
+        except OutOfMemoryError:
+            self.trim()
+            try:
+                address = self._driver.allocate(group.size)
+            except OutOfMemoryError as error:
+                raise OutOfMemoryError(f"{error}\n{self._explain(aval)}") from None
+        self._allocations += 1
+        self._held += group.size
+        self._peak = max(self._peak, self._held)
+        return Block(address, group.size)
+
+    def _explain(self, aval: Aval) -> str:
+        live = sorted(self._live(), key=lambda block: -block.nbytes)
+        free, total = self._driver.memory_info()
+        listed = ", ".join(str(Aval(block.shape, block.dtype)) for block in live[:_LISTED])
+        return (
+            f"Asked for {aval}, {aval.nbytes:,} bytes, on {self._driver.name}: {free:,} of {total:,} bytes are free, "
+            f"jitgrad's arrays take {sum(block.nbytes for block in live):,}. The largest of {len(live)}: {listed or 'none'}. "
+            "Free tensors that are no longer needed (del, or loss.item() for what you keep), or take smaller batches."
+        )
+
+    def _live(self) -> list[Block]:
+        live = []
+        for group in self._classes.values():
+            for k in range(len(group.blocks)):
+                block = group.blocks[k]
+                if getrefcount(block) > _IDLE:
+                    live.append(block)
+        return live
+
+    def trim(self) -> int:
+        """Give every block without references back to the driver; returns the number of bytes."""
+        released = 0
+        with self._lock:
+            for group in self._classes.values():
+                while (block := self._idle_block(group)) is not None:
+                    self._driver.free(block.address)
+                    released += block.nbytes
+            self._held -= released
+        return released
+
+    def stats(self) -> MemoryStats:
+        """Counts and bytes of this pool, and of the device."""
+        with self._lock:
+            free, total = self._driver.memory_info()
+            in_use = sum(block.nbytes for block in self._live())
+            return MemoryStats(self._allocations, self._reuses, self._held, in_use, self._peak, free, total)
