@@ -48,4 +48,4 @@ class NumbaTarget(NativeTarget):
         with importing:
             from jitgrad.backends.llvm import numba_intrinsics
 
-        return NumbaCode(numba_intrinsics.compile_source(source.identity, entry, source.params, user_functions(kernel)))
+        return NumbaCode(numba_intrinsics.compile_with_numba(source.identity, entry, source.params, user_functions(kernel)))

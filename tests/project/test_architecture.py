@@ -39,6 +39,7 @@ ROOMS = (
     "jitgrad.backends.llvm",
     "jitgrad.backends.codegen",
     "jitgrad.backends.base",  # what a target is
+    "jitgrad.backends.cuda",  # kernels alone: no memory, no driver
     "jitgrad.runtime.executor",
     "jitgrad.runtime.library",
     "jitgrad.runtime",

@@ -22,7 +22,6 @@ from jitgrad.compiler.lowering.kernel_ir import KernelParameter
 from jitgrad.core.errors import CodegenError
 
 _NOTE_COLUMN = 56
-_LAST = "start, stop):"  # how the first line of every function ends
 # ⟨operand:to_f32(0.1)⟩. Python has no such brackets, so text with an unresolved mark does not
 # parse.
 _MARK = re.compile(r"⟨(\w*):(to_(f\d+)\(([^)]*)\))⟩")
@@ -59,9 +58,14 @@ def marked(text: str, operand: str) -> str:
 
 class Emitter:
     """Collects the indented lines of one function, the first of which is ``def name(..., start,
-    stop):``."""
+    stop):``.
 
-    def __init__(self) -> None:
+    Args:
+        last: the parameters that every function of the target ends with.
+    """
+
+    def __init__(self, last: str = "start, stop") -> None:
+        self._last = f"{last}):"
         self._lines: list[tuple[str, str]] = []
         self._depth = 0
 
@@ -88,7 +92,7 @@ class Emitter:
         (header, note), *body = [numbers.named(line, note) for line, note in self._lines]
         if not numbers.names:
             return None
-        header = header.removesuffix(_LAST) + f"{', '.join(numbers.names)}, {_LAST}"
+        header = header.removesuffix(self._last) + f"{', '.join(numbers.names)}, {self._last}"
         lines = [(header, note), *body]
         kinds = (*(p.kind for p in params), *numbers.kinds)
         return Source(_shown(lines), _identity(lines), kinds, args=tuple(numbers.args))

@@ -35,7 +35,7 @@ from llvmlite import ir
 
 from jitgrad.backends.llvm.casts import CASTS
 from jitgrad.backends.llvm.memory_access import MEMORY
-from jitgrad.backends.llvm.target import has_fma
+from jitgrad.backends.llvm.target import fuses
 from jitgrad.backends.llvm.types import (
     BOOL,
     NUMBERS,
@@ -99,8 +99,8 @@ def _of_floats(builder: Any, *operands: TypedValue, name: str, arity: int) -> Ty
 
 
 def _fma(builder: Any, a: TypedValue, b: TypedValue, c: TypedValue) -> TypedValue:
-    """llvm.fma only where the CPU has it: elsewhere it is a slow library call."""
-    return _of_floats(builder, a, b, c, name="fma" if has_fma() else "fmuladd", arity=3)
+    """llvm.fma only where the processor has it: elsewhere it is a slow library call."""
+    return _of_floats(builder, a, b, c, name="fma" if fuses(builder) else "fmuladd", arity=3)
 
 
 def _bits(builder: Any, x: TypedValue, *, source: ScalarType, type_: ScalarType) -> TypedValue:

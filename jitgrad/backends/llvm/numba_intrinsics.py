@@ -107,7 +107,7 @@ def _argument_of(name: str) -> Any:
     return _as_intrinsic(partial(_argument, name=name), 2)
 
 
-def compile_source(source: str, entry: str, params: Sequence[str], functions: Mapping[str, Callable[..., Any]]) -> Any:
+def compile_with_numba(source: str, entry: str, params: Sequence[str], functions: Mapping[str, Callable[..., Any]]) -> Any:
     """The function ``entry`` of kernel source as a C callback ``void (int64_t *args, int64_t start,
     int64_t stop)``.
 

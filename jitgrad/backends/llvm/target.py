@@ -101,6 +101,11 @@ def has_fma() -> bool:
     return "+fma," in f"{features()},"
 
 
+def fuses(builder: Any) -> bool:
+    """Whether code that ``builder`` writes may use fused multiply-adds: every GPU has them."""
+    return str(builder.module.triple).startswith("nvptx") or has_fma()
+
+
 @cache
 def platform() -> tuple[str, str]:
     """Triple and data layout of modules."""

@@ -193,3 +193,9 @@ class Schedule:
     @property
     def blocks(self) -> int:
         return max(1, -(-self.iterations // self.block_size))
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether sweeps may leave values for each other in one row of scratch per block: not where
+        several rows go through all sweeps together."""
+        return self.form is not KernelForm.VECTORIZED_ROWS

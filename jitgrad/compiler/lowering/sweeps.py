@@ -7,7 +7,7 @@ from math import prod
 from typing import NamedTuple
 
 from jitgrad.compiler.cost import expensive
-from jitgrad.compiler.lowering.kernel_ir import PER_BLOCK, Access, KernelForm, Schedule, Scope
+from jitgrad.compiler.lowering.kernel_ir import PER_BLOCK, Access, Schedule, Scope
 from jitgrad.compiler.lowering.loop_nest import LoopNest, Slot
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import Atom, TraceNode, Value
@@ -125,7 +125,7 @@ class SweepPlan:
                 if "0" not in access.inner and access.name not in self.schedule.nontemporal:
                     self._lent[out] = nest.sweep[value]
                     return access
-        if self.schedule.form is KernelForm.VECTORIZED_ROWS:
+        if not self.schedule.keeps_rows:
             return None
         nbytes = prod(nest.inner_sizes) * dtype.itemsize * self.schedule.blocks
         name = f"s{len(self.scratch)}"

@@ -1,0 +1,62 @@
+"""Kernel source to PTX, through llvmlite: needs neither a GPU nor CUDA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jitgrad.backends.codegen.source import Source
+from jitgrad.backends.cuda.capability import Capability, ptx_version
+from jitgrad.core.errors import BackendError
+from jitgrad.core.fork import importing
+
+
+@dataclass(frozen=True, slots=True)
+class CudaCode:
+    """PTX of one kernel.
+
+    A launch passes one 64-bit word for each of the source's parameters, in their order: the
+    address for a pointer, an integer as i64, the bits of a float (f32 in the low 32). The last
+    word is the number of iterations (`jitgrad.backends.cuda.launch.LaunchShape`).
+
+    Attributes:
+        entry: the name of the kernel in ``ptx``.
+        threads: of a block.
+        shared_bytes: what a block shares. The kernel declares it itself: a launch passes 0 bytes of
+            dynamic shared memory.
+        llvm: optimised LLVM IR.
+    """
+
+    ptx: str
+    entry: str
+    threads: int
+    shared_bytes: int
+    llvm: str
+
+
+def compile_source(
+    source: Source, entry: str, capability: Capability, functions: Mapping[str, Callable[..., Any]] | None = None
+) -> CudaCode:
+    """PTX of the kernel ``entry`` that ``source`` defines, for GPUs of ``capability`` and later ones.
+
+    Args:
+        functions: the users' scalar functions that the source calls, by their names in it
+            (`jitgrad.backends.base.user_functions`).
+
+    Raises:
+        BackendError: if the source, or a user's function, cannot be compiled for GPUs.
+    """
+    with importing:
+        from jitgrad.backends.cuda import device_functions, ptx, translate
+        from jitgrad.backends.llvm.target import LLVM_LOCK
+
+    with LLVM_LOCK:
+        machine = ptx.machine(ptx_version(Capability(*capability), ptx.llvm_version()))
+        users = {name: device_functions.device_function(f) for name, f in (functions or {}).items()}
+        translated = translate.translate_kernel(source.identity, entry, source.params, users, str(machine.target_data))
+        module = ptx.optimize_for_gpu(machine, translated, entry)
+        text = str(machine.emit_assembly(module))
+    if found := ptx.undefined(module):
+        raise BackendError(f"{entry} calls {', '.join(found)}, which GPUs do not have\n{source.text}")
+    return CudaCode(text, entry, translated.threads, translated.shared_bytes, str(module))

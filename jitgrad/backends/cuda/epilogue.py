@@ -1,0 +1,119 @@
+"""The epilogue of a kernel that reduces over its rows or elements: a second kernel, launched after
+it, merges the partial results of all blocks in a fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from jitgrad.backends.codegen.scalar import cast
+from jitgrad.backends.codegen.source import Emitter, Source
+from jitgrad.backends.codegen.statements import Body, as_value, fold_statement, initial
+from jitgrad.backends.cuda.grid_writer import FIRST_THREAD, LAST, write_once
+from jitgrad.backends.cuda.schedule import BLOCK_THREADS
+from jitgrad.backends.cuda.team_sums import TeamSums
+from jitgrad.compiler.lowering.kernel_ir import (
+    Accumulate,
+    AccumulatorScope,
+    Epilogue,
+    Kernel,
+    Store,
+    overwritten,
+)
+
+
+def runs_in_one_block(epilogue: Epilogue) -> bool:
+    """Whether one block runs it: no columns to share, or numbers that are written over operands,
+    which other blocks would read."""
+    return not epilogue.columns or bool(overwritten(epilogue.scalars))
+
+
+class EpilogueWriter:
+    """Writes ``epilogue(..., iterations)``, whose iterations are the columns.
+
+    Every block merges the numbers again, since its columns may read them. For ``x.sum()`` in f32::
+
+        def epilogue(y0, blocks, p0, iterations):
+            threads(256)
+            r2s = to_f64(0.0)
+            for k in range(thread(), blocks, 256):
+                r2s = r2s + p0[k]
+            r2s = r2s + shuffle_xor(r2s, 16)
+            ...
+            r2 = to_f32(r2s)
+            if block() == 0 and thread() == 0:
+                y0[0] = r2
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        assert kernel.epilogue is not None
+        self.kernel = kernel
+        self.epilogue = kernel.epilogue
+        self.out = Emitter(LAST)
+
+    def emit(self) -> Source:
+        epilogue, out = self.epilogue, self.out
+        numbers = [s for s in epilogue.merges if s.where is AccumulatorScope.BLOCK]
+        columns = [s for s in epilogue.merges if s.where is AccumulatorScope.COLUMN]
+        with out.block(f"def epilogue({', '.join([*(p.name for p in epilogue.params), LAST])}):"):
+            out.line(f"threads({BLOCK_THREADS})")
+            self.merge_numbers(numbers)
+            self.scalars()
+            if epilogue.columns:
+                step = "256" if runs_in_one_block(epilogue) else ""
+                with out.block(self.columns_header(step)):
+                    self.column(columns)
+        return out.source(epilogue.params)
+
+    def columns_header(self, step: str) -> str:
+        if step:
+            return f"for j in range(thread(), {LAST}, {step}):"
+        self.out.line(f"j = block() * {BLOCK_THREADS} + thread()")
+        return f"if j < {LAST}:"
+
+    def scalars(self) -> None:
+        """Numbers; what overwrites an operand waits until all threads have read it."""
+        statements = self.epilogue.scalars
+        over = overwritten(statements)
+        late = [s for s in statements if isinstance(s, Store) and s.access.name in over]
+        place = Body(self.out, (), (), False)
+        write_once(self.out, place, [s for s in statements if s not in late], FIRST_THREAD)
+        if late:
+            self.out.line("barrier()", "all threads have read the operands")
+            write_once(self.out, place, late, FIRST_THREAD)
+
+    def merge_numbers(self, merges: Sequence[Accumulate]) -> None:
+        out = self.out
+        if not merges:
+            return
+        for s in merges:
+            out.line(f"{s.name}s = {initial(s.monoid, s.dtype)}")
+        with out.block(f"for k in range(thread(), blocks, {BLOCK_THREADS}):"):
+            for s in merges:
+                part = as_value(f"{s.partial}[k]", s.dtype)
+                out.line(f"{s.name}s = {fold_statement(s.monoid, s.dtype, f'{s.name}s', part, reorder=False)}")
+        TeamSums(out, BLOCK_THREADS, BLOCK_THREADS).over_block([(f"{s.name}s", s.monoid, s.dtype) for s in merges])
+        for s in merges:
+            out.line(f"{s.name} = {cast(f'{s.name}s', s.dtype, s.result)}", s.note)
+
+    def column(self, merges: Sequence[Accumulate]) -> None:
+        """Merge column ``j``, then run the statements that read it."""
+        out, sizes = self.out, self.kernel.inner
+        row = self.epilogue.inner
+        if len(sizes) > 1:
+            out.line("q = j")
+            for k in range(len(sizes) - 1, 0, -1):
+                out.line(f"j{k} = q % {sizes[k]}")
+                out.line(f"q = q // {sizes[k]}")
+            out.line("j0 = q")
+        for s in merges:
+            out.line(f"{s.name} = {as_value(f'{s.partial}[j]', s.dtype)}", s.note)
+        if merges:
+            with out.block("for k in range(1, blocks):", "merge in a fixed order"):
+                for s in merges:
+                    part = as_value(f"{s.partial}[k * {row} + j]", s.dtype)
+                    out.line(f"{s.name} = {fold_statement(s.monoid, s.dtype, s.name, part, reorder=False)}")
+        columns = tuple(f"j{k}" for k in range(len(sizes))) if len(sizes) > 1 else ("j",)
+        place = Body(out, (), columns, False)
+        for statement in self.epilogue.columns:
+            place.statement(statement)
+

@@ -1,0 +1,124 @@
+"""Kernel source of the CUDA target to LLVM IR for NVPTX. This module imports llvmlite."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+
+from jitgrad.backends.cuda.pointer_roots import written_parameters
+from jitgrad.backends.cuda.simt import SIMT
+from jitgrad.backends.llvm import intrinsics
+from jitgrad.backends.llvm.ast_to_llvm import SourceFunction, Translation
+from jitgrad.backends.llvm.kernel_frontend import parameter_type, written
+from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
+from jitgrad.backends.llvm.types import I64, PointerType, TypedValue
+from jitgrad.backends.llvm.vector_functions import VECTOR_FUNCTIONS
+from jitgrad.compiler.gc_paused import gc_paused
+from jitgrad.core.errors import BackendError
+
+TRIPLE = "nvptx64-nvidia-cuda"
+_WORD = ir.IntType(32)
+
+
+class SimtModule(ir.Module):  # type: ignore[misc]
+    """A module for a GPU.
+
+    Attributes:
+        linked: IR of other compilers that it links against.
+        shared: the bytes of each array that the threads of a block share.
+        block_threads: the threads of a block; None until the source says it.
+    """
+
+    def __init__(self, name: str, layout: str) -> None:
+        super().__init__(name)
+        self.triple, self.data_layout = TRIPLE, layout
+        self.linked: list[str] = []
+        self.shared: list[int] = []
+        self.block_threads: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Translated:
+    """LLVM IR of a kernel, unoptimised, and what a launch of it needs."""
+
+    text: str
+    linked: tuple[str, ...]
+    threads: int
+    shared_bytes: int
+
+
+@cache
+def simt_names() -> Mapping[str, Any]:
+    """All functions of kernel source but those of users."""
+    integers = {name: written(function) for name, function in INTEGER_FUNCTIONS.items()}
+    numbers = {"INF": float("inf"), "NAN": float("nan")}
+    return {**intrinsics.INTRINSICS, **VECTOR_FUNCTIONS, **integers, **SIMT, **numbers}
+
+
+def translate_kernel(source: str, entry: str, params: Sequence[str], functions: Mapping[str, Any], layout: str) -> Translated:
+    """LLVM IR of ``entry``, a kernel of one argument for each of ``params``, and the number of its
+    iterations.
+
+    Args:
+        functions: the users' functions, as kernel source calls them.
+        layout: LLVM's data layout of the GPU.
+
+    Raises:
+        BackendError: if ``source`` is not kernel source.
+    """
+    tree = ast.parse(source)
+    scope: dict[str, Any] = {**simt_names(), **functions}
+    scope.update({node.name: SourceFunction(node, scope) for node in tree.body if isinstance(node, ast.FunctionDef)})
+    with gc_paused():
+        module = SimtModule(entry, layout)
+        try:
+            _kernel(module, scope[entry], [*params, "i64"])
+        except BackendError as error:
+            raise BackendError(f"{error}\n{source}") from error
+        if module.block_threads is None:
+            raise BackendError(f"{entry} does not say how many threads a block has: it starts with threads(256)\n{source}")
+    return Translated(str(module), tuple(module.linked), module.block_threads, sum(module.shared))
+
+
+def _kernel(module: SimtModule, entry: SourceFunction, params: Sequence[str]) -> None:
+    """Define the kernel; its pointers do not alias, so what it only reads goes through the read-only cache."""
+    types = [parameter_type(name) for name in params]
+    function = ir.Function(module, ir.FunctionType(ir.VoidType(), [_argument(t) for t in types]), entry.definition.name)
+    function.calling_convention = "ptx_kernel"
+    function.attributes.add("nounwind")
+    builder = ir.IRBuilder(function.append_basic_block("entry"))
+    written = written_parameters(entry.definition)
+    for type_, argument, parameter in zip(types, function.args, entry.definition.args.args, strict=True):
+        if isinstance(type_, PointerType):
+            argument.add_attribute("noalias")
+            if parameter.arg not in written:
+                set.add(argument.attributes, "readonly")  # llvmlite's list of names lacks it
+    given = zip(params, types, function.args, strict=True)
+    arguments = [TypedValue(type_, _received(builder, name, type_, word)) for name, type_, word in given]
+    Translation(builder).function(entry, arguments)
+    builder.ret_void()
+    if module.block_threads is not None:
+        module.add_named_metadata("nvvm.annotations", [function, "maxntidx", ir.Constant(_WORD, module.block_threads)])
+
+
+def _argument(type_: Any) -> Any:
+    """Every argument is one word, as in the argument tables of the CPU."""
+    return type_.llvm if isinstance(type_, PointerType) else I64.llvm
+
+
+def _received(builder: Any, name: str, type_: Any, argument: Any) -> Any:
+    """The parameter of a type of that name that an argument word holds."""
+    if isinstance(type_, PointerType) or type_ == I64:
+        return argument
+    if name == "f16":
+        half = builder.bitcast(builder.trunc(argument, ir.IntType(16)), ir.HalfType())
+        return builder.fpext(half, type_.llvm)
+    if type_.category == "f":
+        bits = argument if type_.bits == 64 else builder.trunc(argument, _WORD)
+        return builder.bitcast(bits, type_.llvm)
+    return argument if type_.bits == 64 else builder.trunc(argument, type_.llvm)
