@@ -29,7 +29,13 @@ def _never(*_operands: Any) -> Any:
 
 
 CHECKPOINT = define(
-    "checkpoint(*operands)", kind=Kind.OPAQUE, eager=_never, abstract=_never, multiple=True, register=False
+    "checkpoint(*operands)",
+    kind=Kind.OPAQUE,
+    eager=_never,
+    abstract=_never,
+    multiple=True,
+    partial_vjp=True,
+    register=False,
 )
 
 
@@ -213,7 +219,7 @@ class _Segment:
     def op(self, operands: int) -> OpDef:
         return replace(CHECKPOINT, vjp=self.vjp, saves=(frozenset(range(operands)),), saves_out=(False,))
 
-    def vjp(self, g: tuple[Tensor, ...], _out: Any, *operands: Tensor) -> list[Tensor | None]:
+    def vjp(self, g: tuple[Tensor | None, ...], _out: Any, *operands: Tensor) -> list[Tensor | None]:
         """The second run, and backward through it."""
         name = getattr(self.f, "__name__", str(self.f))
         for storage, version in self.versions:
@@ -229,12 +235,13 @@ class _Segment:
         with _put_back(self.writes), _only_tape():
             outs, _ = self.call(given)
         chosen = [outs[k] for k in self.results if k < len(outs) and _has_history_since(outs[k], since)]
-        if len(chosen) != len(g) or any(x.shape != gx.shape for x, gx in zip(chosen, g, strict=True)):
+        if len(chosen) != len(g) or any(gx is not None and x.shape != gx.shape for x, gx in zip(chosen, g, strict=True)):
             raise AutogradError(f"checkpoint({name}): the second run returned something else than the first")
+        arrived = [(x, gx) for x, gx in zip(chosen, g, strict=True) if gx is not None]
         places = [*given, *operands[count:]]
         grads = gradients(
-            chosen,
-            g,
+            [x for x, _ in arrived],
+            [gx for _, gx in arrived],
             [x for x in places if x._requires_grad],
             retain_graph=nested,
             create_graph=nested,

@@ -43,7 +43,8 @@ def vjp_of(
     g: Any
     if op.multiple:
         given = tuple(
-            settle(arrived[k]) if k in arrived else zeros(a.shape, dtype=a.dtype) for k, a in enumerate(node.out_avals)
+            settle(arrived[k]) if k in arrived else None if op.partial_vjp else zeros(a.shape, dtype=a.dtype)
+            for k, a in enumerate(node.out_avals)
         )
         grads = call_vjp(node, edges, given, operands, out)
         masks = carried_by_program(op, list(arrived.values()), operands, node.attrs)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.compiler.reshape_views import ReshapeViews, View
 from jitgrad.compiler.runtime_number import INT_AVAL, RuntimeNumber, argument_number, check_operands
 from jitgrad.core.aval import Aval, Count
 from jitgrad.core.context import grad_enabled
@@ -22,6 +23,7 @@ from jitgrad.core.tape_node import record
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.ops.arithmetic import ASTYPE
 from jitgrad.ops.identity import STOP_GRADIENT, UPDATED
+from jitgrad.ops.movement import RESHAPE
 from jitgrad.ops.views import WRITERS
 
 
@@ -50,16 +52,6 @@ class InputSource:
         return self.key.resolve(leaves)._grad if self.kind is SourceKind.GRADIENT else self.key
 
 
-@dataclass(frozen=True, eq=False, slots=True)
-class View:
-    """``tensor = op(parent, **attrs)`` shares memory with ``parent``: a write to one shows in the other."""
-
-    tensor: weakref.ref[Tensor]
-    parent: Tensor
-    op: OpDef
-    attrs: Mapping[str, Any]
-
-
 class Trace:
     """Records every op applied under it. Touched outside Tensors become inputs; their changes are kept here."""
 
@@ -77,6 +69,7 @@ class Trace:
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
         self.grads_read: dict[int, tuple[Tensor, bool]] = {}
         self.views: dict[int, list[View]] = {}  # by the id of the root tensor's storage
+        self.reshapes = ReshapeViews()
         self.has_numbers = False  # whether an argument is a RuntimeNumber
         self.values_needed: frozenset[int] = frozenset()  # positions of those whose value the function asked for
         self.alive: list[Any] = []  # keeps objects alive whose id is a key above
@@ -209,6 +202,8 @@ class Trace:
         atom = self.atom(STOP_GRADIENT, value)
         if isinstance(atom, Literal):
             raise TraceError("in-place change to a number: pass a tensor")
+        above = self.views_above(target)
+        self.reshapes.before_change(target, self.current(above[0].parent if above else target), self.nodes)
         self._rebind(target, atom)
         target._storage.bump()
         self._propagate(target, isinstance(value, Tensor) and value._requires_grad)
@@ -275,6 +270,12 @@ class Trace:
     def _remember_view(self, view: View) -> None:
         tensor = view.tensor()
         assert tensor is not None
+        if view.op is RESHAPE:
+            above = self.views_above(view.parent)
+            self.alive += [view.parent, tensor._storage]
+            if not self.reshapes.shares(view, above, self.current(above[0].parent if above else view.parent)):
+                self.reshapes.copies[id(tensor)] = view, self.current(tensor)
+                return  # eager copies
         tensor._storage = view.parent._storage
         tensor._storage.share(view.parent, tensor, view.op, view.attrs)
         self.alive.append(view.parent)
@@ -319,6 +320,23 @@ class Trace:
         """What ``tensor`` was made a view of by an op of this trace."""
         family = self.views.get(id(tensor._memory), ())
         return next((v for v in family if v.tensor() is tensor), None)
+
+    def views_above(self, tensor: Tensor) -> list[View]:
+        """The views that lead to ``tensor``, from the tensor that has the memory on."""
+        views: list[View] = []
+        while (view := self.view_of(tensor)) is not None:
+            views.insert(0, view)
+            tensor = view.parent
+        return views
+
+    def copy_of(self, tensor: Tensor) -> View | None:
+        """The reshape that made ``tensor``, if eager copies and neither has been changed since."""
+        view, value = self.reshapes.copies.get(id(tensor), (None, None))
+        if view is None or view.tensor() is not tensor or self.current(tensor) is not value:
+            return None
+        above = self.views_above(view.parent)
+        known = self.lifted.get(id(above[0].parent if above else view.parent))
+        return view if known is not None and self.current(known[0]) is known[2] else None
 
     def outside(self, tensor: Tensor) -> tuple[InputSource, bool] | None:
         """Where ``tensor`` comes from, if that is outside of the trace, and whether it was changed in place since."""

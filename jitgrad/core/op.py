@@ -62,6 +62,7 @@ class OpDef:
     renames: bool = False  # movement that only renames, adds or repeats axes: free inside a kernel
     keeps_order: bool = False  # movement to other axes that leaves the elements in their order
     contraction: bool = False  # a matrix product, which BLAS computes
+    partial_vjp: bool = False  # the vjp gets None for results without a gradient, where others get zeros
     per_line: bool = False  # computes each line along attr ``axis`` by itself
     # The result is the first operand but for some elements, and takes its memory if nothing reads it later; the op checks
     # all indices before it changes any element.

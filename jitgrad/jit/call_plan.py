@@ -12,6 +12,7 @@ from jitgrad.jit.argument_check import CheckArguments
 from jitgrad.jit.fast_call import FastCall, FastCallWriter, NotSupportedError
 from jitgrad.jit.input_steps import (
     CallState,
+    CheckContiguous,
     CheckGradients,
     CheckGuard,
     CheckOverlap,
@@ -99,7 +100,7 @@ def plan_call(
     effects = (WriteData(traced, program, origin), SetGradients(traced))
     return CallPlan(
         checks=(CheckArguments(), CheckGuard(traced.guard), CheckShared(traced), CheckGradients(traced)),
-        reads=(ReadInputs(traced, program.read), CheckOverlap(traced, origin)),
+        reads=(ReadInputs(traced, program.read), CheckOverlap(traced, origin), CheckContiguous(traced, origin)),
         execution=(prepare, RunProgram(program)),
         completion=(*history, *effects, WrapResults(traced), invalidation, BuildResult(traced)),
         invalidation=invalidation,

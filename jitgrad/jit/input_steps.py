@@ -220,6 +220,29 @@ class CheckOverlap:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class CheckContiguous:
+    """The inputs that the trace supposed to be C-contiguous are so."""
+
+    traced: TraceResult
+    origin: Origin
+
+    def run(self, call: CallState) -> None:
+        for k in self.traced.contiguous:
+            if not _array(call.inputs[k]).flags.c_contiguous:
+                raise UnguardableError(
+                    f"@jit function {self.traced.graph.name!r} at {self.origin.full()} changes a tensor in place of which a "
+                    f"reshape is alive, and {self.traced.describe(self.traced.sources[k])} {_aval_of(call.inputs[k])}, from "
+                    "which they come, is not contiguous: whether they share memory depends on that. Pass a contiguous copy "
+                    "(np.ascontiguousarray), or reshape a .clone() in the function."
+                )
+
+    def write(self, w: FastCallWriter) -> None:
+        for k in self.traced.contiguous:
+            if k not in w.numbers:
+                w.miss_if(f"not {w.data_text(self.traced.sources[k])}.flags.c_contiguous")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class PrepareArrays:
     """The program's arrays: copies of donated ones with another owner, where a fast call misses."""
 

@@ -72,11 +72,12 @@ def find_view(trace: Trace, x: Tensor, copied: Collection[int]) -> tuple[InputSo
     the positions ``copied``. It also computes views with a history that a call could not give them:
     those of a tensor that the function changes, and those made in another grad mode.
     """
-    steps: list[ViewStep] = []
-    tensor = x
-    while (view := trace.view_of(tensor)) is not None:
-        steps.insert(0, (view.op, view.attrs, Aval(tensor.shape, tensor.dtype)))
-        tensor = view.parent
+    views = trace.views_above(x)
+    while (copy := trace.copy_of(views[0].parent if views else x)) is not None:
+        views = [*trace.views_above(copy.parent), copy, *views]  # a view if the layout of a call allows it
+    tensor = views[0].parent if views else x
+    results = [*[view.parent for view in views[1:]], x]
+    steps = [(v.op, v.attrs, Aval(r.shape, r.dtype)) for v, r in zip(views, results, strict=True)] if views else []
     outside = trace.outside(tensor)
     if outside is None:
         return None

@@ -66,6 +66,8 @@ class TraceResult:
         differentiable: positions of the outputs through which gradients flow to the inputs.
         wants_grad: positions of the inputs that require grad.
         written: positions of the inputs whose data the function changes in place.
+        contiguous: positions of the inputs whose data must be C-contiguous: an in-place change in the
+            trace shows, or does not show, in a reshape for that reason.
         grads_present: sources of the tensors whose gradients were read, and whether there was one.
         alive: objects whose ids other parts of the program hold.
         names: paths from the function to tensors, by the ids of the tensors.
@@ -83,6 +85,7 @@ class TraceResult:
     differentiable: tuple[int, ...]
     wants_grad: tuple[int, ...]
     written: tuple[int, ...]
+    contiguous: tuple[int, ...]
     guard: Guard
     grads_present: tuple[tuple[InputSource, bool], ...]
     alive: tuple[Any, ...]
@@ -248,6 +251,7 @@ def _finish(
         differentiable=tuple(differentiable),
         wants_grad=tuple(k for k, v in enumerate(trace.inputs) if v in trace.tainted),
         written=tuple(k for k, source in enumerate(trace.sources) if source in changed),
+        contiguous=tuple(k for k, v in enumerate(trace.inputs) if v in trace.reshapes.contiguous),
         guard=environment.guard(arrays),
         grads_present=tuple((trace.lifted[key][1], present) for key, (_, present) in trace.grads_read.items()),
         alive=tuple(trace.alive),

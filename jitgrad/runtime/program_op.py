@@ -14,7 +14,6 @@ from jitgrad.compiler.compiler_ops import FUSED, UNFUSED
 from jitgrad.compiler.differentiate import Joint, Split, differentiate, split_joint
 from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.lowering.kernel_reuse import GroupStructures, lower_groups
-from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.compiler.pipeline import Watcher, ignore, run_passes
 from jitgrad.compiler.placement import place_values
 from jitgrad.compiler.plan import make_plan
@@ -27,6 +26,7 @@ from jitgrad.core.ir import Graph, Value, evaluate
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tape_node import Node, edge_of
 from jitgrad.core.tensor import Tensor
+from jitgrad.runtime.gradient_program import GradientProgram
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.provenance import find_non_finite
 
@@ -110,7 +110,10 @@ class ProgramOp:
             vjp=self.vjp,
             saves=(frozenset(range(len(graph.inputs))),),
             saves_out=(False,),
+            partial_vjp=True,
         )
+        self._gradients: dict[tuple[int, ...], GradientProgram] = {}
+        self._derivatives: dict[tuple[int, ...], ProgramOp] = {}
 
     def _abstract(self, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> tuple[Aval, ...]:
         return tuple(Aval(a.aval.shape, a.aval.dtype) for a in self.graph.outputs)
@@ -128,33 +131,42 @@ class ProgramOp:
         """inputs -> outputs + what backward saves."""
         return self._compile(self.split.forward, self.unfused)
 
-    @cached_property
+    def gradients_from(self, present: tuple[int, ...]) -> GradientProgram:
+        """The backward program if gradients arrive at the seeds with these numbers."""
+        if present not in self._gradients:
+            new = GradientProgram(self.joint, self.split, present, self._compile)
+            self._gradients.setdefault(present, new)
+        return self._gradients[present]
+
+    @property
+    def whole_gradient(self) -> GradientProgram:
+        """The backward program if gradients arrive at all seeds."""
+        return self.gradients_from(tuple(range(len(self.seeded))))
+
+    @property
     def backward(self) -> Program:
         """used inputs + saved + seeds -> gradients."""
-        return self._compile(self.split.backward)
+        return self.whole_gradient.program
 
     def _compile(self, graph: Graph, unfused: Collection[int] = ()) -> Program:
         program = compile_graph(graph, self.target, unfused=unfused)
         self.count(program)
         return program
 
-    @cached_property
-    def gradient_graph(self) -> Graph:
-        """inputs + seeds -> gradients, with nothing saved."""
-        graph = self.joint.graph
-        return eliminate_dead(replace(graph, outputs=graph.outputs[self.joint.outputs :]))
-
-    @cached_property
-    def derivative(self) -> ProgramOp:
-        """inputs + seeds -> gradients, as a differentiable op that recomputes everything."""
-        joint, graph = self.joint, self.gradient_graph
-        seeds = range(len(joint.inputs), len(joint.inputs) + len(joint.seeds))
-        return ProgramOp(graph, (*self.wrt, *seeds), range(len(graph.outputs)), self.target, self.count)
+    def derivative(self, present: tuple[int, ...]) -> ProgramOp:
+        """inputs + present seeds -> gradients, as a differentiable op that recomputes everything."""
+        if present not in self._derivatives:
+            graph = self.gradients_from(present).graph
+            wrt = (*self.wrt, *range(len(self.joint.inputs), len(graph.inputs)))
+            new = ProgramOp(graph, wrt, range(len(graph.outputs)), self.target, self.count)
+            self._derivatives.setdefault(present, new)
+        return self._derivatives[present]
 
     @cached_property
     def copied(self) -> frozenset[int]:
         """Positions of the inputs that are overwritten after the call and that a gradient reads."""
-        read = {a for node in self.gradient_graph.nodes for a in node.ins} | set(self.gradient_graph.outputs)
+        graph = self.whole_gradient.graph
+        read = {a for node in graph.nodes for a in node.ins} | set(graph.outputs)
         return frozenset(k for k in self.changed if self.joint.inputs[k] in read)
 
     def _before_changes(self, operands: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -199,17 +211,21 @@ class ProgramOp:
         for tape in open_tapes.get():
             tape.record(node, operands)
 
-    def _check_finite(self, operands: Sequence[Any], gradients: Sequence[Any]) -> None:
-        """Raise AnomalyError if the backward program made NaN or Inf of finite ``operands``, inputs and seeds."""
+    def _check_finite(self, graph: Graph, operands: Sequence[Any], gradients: Sequence[Any]) -> None:
+        """Raise AnomalyError if ``graph`` made NaN or Inf of finite ``operands``, inputs and seeds."""
         arrays = [x._data if isinstance(x, Tensor) else x for x in operands]
-        found = find_non_finite(self.gradient_graph, arrays, gradients)
+        found = find_non_finite(graph, arrays, gradients)
         if found is not None:
             raise AnomalyError(f"the gradient of @jit function {self.graph.name!r} is not finite: {found[1]}")
 
-    def vjp(self, g: Sequence[Tensor], _out: Any, *operands: Any, graph: Graph, residuals: list[Any]) -> list[Any]:
+    def vjp(
+        self, g: Sequence[Tensor | None], _out: Any, *operands: Any, graph: Graph, residuals: list[Any]
+    ) -> list[Any]:
         """Gradients of the inputs: by the backward program, or by a differentiable one if the tape
         is watching."""
-        seeds = [g[k] for k in self.seeded]
+        arrived = [(k, gx) for k, output in enumerate(self.seeded) if (gx := g[output]) is not None]
+        present, seeds = tuple([k for k, _ in arrived]), [gx for _, gx in arrived]
+        part = self.gradients_from(present)
         gradients: Sequence[Any]
         if current_interpreter.get().tracing or grad_enabled.get():
             if not self.copied.isdisjoint(self.wrt):
@@ -217,20 +233,20 @@ class ProgramOp:
                     f"second derivative of @jit function {self.graph.name!r}: the call changed a tensor in place that its "
                     "gradient reads and flows to. Make the change in a call of its own, or .clone() the tensor first."
                 )
-            gradients = self.derivative(*operands, *seeds)
+            gradients = self.derivative(present)(*operands, *seeds)
         else:
             parts = [operands[k] for k in self.split.used]
             arrays = [x._data if isinstance(x, Tensor) else x for x in parts]
             arrays += [*residuals, *(s._data for s in seeds)]
-            values = self.backward.plan.graph.inputs
+            values = part.program.plan.graph.inputs
             inputs = [contiguous(np.asarray(x, v.aval.dtype)) for x, v in zip(arrays, values, strict=True)]
-            results = self.backward.run(inputs)
+            results = part.program.run(inputs)
             if anomaly_detection.get():
-                self._check_finite([*operands, *seeds], results)
+                self._check_finite(part.graph, [*operands, *seeds], results)
             gradients = [Tensor(a) for a in results]
         grads: list[Any] = [None] * len(self.graph.inputs)
         flowing = iter(gradients)
-        for k, flows in zip(self.wrt, self.joint.flows, strict=True):
+        for k, flows in zip(self.wrt, part.flows, strict=True):
             if flows:
                 grads[k] = next(flowing)
         return grads
