@@ -26,6 +26,7 @@ class CudaCode:
         shared_bytes: what a block shares. The kernel declares it itself: a launch passes 0 bytes of
             dynamic shared memory.
         llvm: optimised LLVM IR.
+        source, functions: what it was compiled from, for the emulator.
     """
 
     ptx: str
@@ -33,6 +34,8 @@ class CudaCode:
     threads: int
     shared_bytes: int
     llvm: str
+    source: Source
+    functions: Mapping[str, Callable[..., Any]]
 
 
 def compile_source(
@@ -59,4 +62,5 @@ def compile_source(
         text = str(machine.emit_assembly(module))
     if found := ptx.undefined(module):
         raise BackendError(f"{entry} calls {', '.join(found)}, which GPUs do not have\n{source.text}")
-    return CudaCode(text, entry, translated.threads, translated.shared_bytes, str(module))
+    launched = translated.threads, translated.shared_bytes
+    return CudaCode(text, entry, *launched, str(module), source, dict(functions or {}))

@@ -14,30 +14,32 @@ class LaunchShape(NamedTuple):
 
     Attributes:
         blocks: of the grid, along its first axis.
+        threads: of a block.
         iterations: the last word of the arguments, after those of the source's parameters.
     """
 
     blocks: int
+    threads: int
     iterations: int
 
 
 def kernel_launch(kernel: Kernel, schedule: CudaSchedule) -> LaunchShape:
     """How ``kernel`` is launched."""
     if not kernel.sweeps:
-        return LaunchShape(1, schedule.iterations)
+        return LaunchShape(1, schedule.threads, schedule.iterations)
     if schedule.grid_form is GridForm.GRID:
         tiles = max(1, -(-schedule.columns // (schedule.team * schedule.vector)))
-        return LaunchShape(tiles * schedule.blocks, schedule.iterations)
+        return LaunchShape(tiles * schedule.blocks, schedule.threads, schedule.iterations)
     if schedule.grid_form is GridForm.TILED_TRANSPOSE:
-        return LaunchShape(_squares(schedule), schedule.last_rows)
-    return LaunchShape(schedule.blocks, schedule.iterations)
+        return LaunchShape(_squares(schedule), schedule.threads, schedule.last_rows)
+    return LaunchShape(schedule.blocks, schedule.threads, schedule.iterations)
 
 
 def epilogue_launch(kernel: Kernel, schedule: CudaSchedule) -> LaunchShape:
     """How the epilogue of ``kernel`` is launched, after it."""
     assert kernel.epilogue is not None
-    single = runs_in_one_block(kernel.epilogue)
-    return LaunchShape(1 if single else max(1, -(-schedule.columns // BLOCK_THREADS)), schedule.columns)
+    blocks = 1 if runs_in_one_block(kernel.epilogue) else max(1, -(-schedule.columns // BLOCK_THREADS))
+    return LaunchShape(blocks, BLOCK_THREADS, schedule.columns)
 
 
 def _squares(schedule: CudaSchedule) -> int:
