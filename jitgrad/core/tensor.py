@@ -52,7 +52,10 @@ class Storage:
     def share(self, parent: Tensor, view: Tensor, op: OpDef | None = None, attrs: Mapping[str, Any] = _NONE) -> None:
         """Record ``view`` as another user of this memory, made from ``parent`` by ``op`` (None: not
         by an op)."""
-        root, steps, kept = parent._view or (weakref.ref(parent), (), parent)
+        lineage = parent._view
+        if lineage is None or lineage.steps[-1][0] is None:  # a detached tensor has a history of its own
+            lineage = Lineage(weakref.ref(parent), (), parent)
+        root, steps, kept = lineage
         view._view = Lineage(root, (*steps, (op, attrs)), None if op is None else kept)
         # at 2**k - 1 entries: drop the dead ones
         if len(self._sharers) & (len(self._sharers) + 1) == 0:

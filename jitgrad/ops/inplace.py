@@ -76,7 +76,8 @@ def _base_of(target: Tensor) -> tuple[Tensor, Steps]:
     base = None if lineage is None else lineage.root()
     if lineage is None or base is None or base._storage is not target._storage:
         return target, ()
-    return base, lineage.steps
+    base, earlier = _base_of(base)  # of a detached tensor: what it was detached from
+    return base, (*earlier, *lineage.steps)
 
 
 def _views_to_refresh(target: Tensor, base: Tensor) -> list[Tensor]:

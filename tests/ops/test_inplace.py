@@ -265,3 +265,50 @@ def test_errors_of_item_assignment(index, value, error, requires_grad):
 
     with pytest.raises(error):
         y[index] = value
+
+
+def from_array():
+    return jg.tensor(np.zeros((4, 6)))
+
+
+def from_op():
+    return jg.zeros((4, 6), dtype=jg.float64)
+
+
+def from_detach():
+    return jg.ones((4, 6), dtype=jg.float64, requires_grad=True).detach()
+
+
+def add_to_a_row(b, t):
+    b[1] += t
+
+
+def add_to_a_view(b, t):
+    v = b[1:3].T
+    v += t.reshape(6, 1)
+
+
+def set_a_view(b, t):
+    b.reshape(-1)[:6][...] = t
+
+
+@pytest.mark.parametrize("change", [add_to_a_row, add_to_a_view, set_a_view], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("make", [from_array, from_op, from_detach], ids=lambda f: f.__name__)
+def test_a_part_of_a_tensor_without_history_gets_one_and_so_does_the_whole(make, change):
+    """A tensor made of an array is detached from a temporary one, which hid it from its own views."""
+    w = jg.tensor(np.arange(6.0), requires_grad=True)
+    b = make()
+
+    change(b, w * 2.0)
+
+    assert b.requires_grad
+    (b * 3.0).sum().backward()
+    np.testing.assert_array_equal(w.grad.numpy(), np.full(6, 12.0 if change is add_to_a_view else 6.0))
+
+
+def test_a_part_of_a_tensor_that_is_detached_from_a_live_one_is_not_changed_with_a_history():
+    x = jg.tensor(np.zeros((4, 6)))
+    y = x.detach()
+
+    with pytest.raises(InPlaceError, match="detach"):
+        y[1] += jg.ones(6, dtype=jg.float64, requires_grad=True) * 2.0
