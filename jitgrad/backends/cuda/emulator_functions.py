@@ -138,6 +138,7 @@ def emulated_functions() -> Mapping[str, Any]:
         **{name: function_tree(f) for name, f in INTEGER_FUNCTIONS.items()},
         **{f"to_{name}": _cast(dtype) for name, dtype in DTYPE_BY_NAME.items()},
         "select": select,
+        "abs": np.abs,
         "fmax": largest, "max": largest, "fmin": smallest, "min": smallest,
         "reassoc_add": lambda a, x: apply_binary(ast.Add(), a, x),
         "reassoc_mul": lambda a, x: apply_binary(ast.Mult(), a, x),
