@@ -26,6 +26,7 @@ from jitgrad.core.tensor import Tensor as Tensor
 from jitgrad.eager.buffer_pool import POOL as _POOL
 from jitgrad.inspect import compare as compare
 from jitgrad.jit.decorator import disable_jit as disable_jit, jit as jit
+from jitgrad.jit.load_ejected import load_ejected as load_ejected
 from jitgrad.nn import load as load, save as save
 from jitgrad.ops.activations import (
     celu as celu, elu as elu, gelu as gelu, hardsigmoid as hardsigmoid, hardswish as hardswish,

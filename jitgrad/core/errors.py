@@ -104,6 +104,13 @@ class OutOfMemoryError(CudaError, MemoryError):
 class DeviceError(JitgradError, RuntimeError):
     """Tensors on different devices meet, or an operation needs data that is on another device."""
 
+class EjectError(JitgradError, ValueError):
+    """A function cannot be written as a module of plain numba code."""
+
+
+class EjectedMismatchError(JitgradError, AssertionError):
+    """An ejected module computes something else than eager execution does."""
+
 
 class CheckpointError(JitgradError, ValueError):
     """A state dict or a file of tensors does not fit the module."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -19,12 +20,13 @@ from jitgrad.core.errors import ArgumentError, EffectWarning, FallbackWarning, R
 from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.origin import Origin
 from jitgrad.jit.anomaly_check import check_call
+from jitgrad.jit.ejection import Ejected, eject
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.fast_call import MISS, FastCall
 from jitgrad.jit.first_call_check import check_first_call
 from jitgrad.jit.int_arguments import IntArguments
 from jitgrad.jit.program_cache import ProgramCache
-from jitgrad.jit.signature import Call, Signature
+from jitgrad.jit.signature import Call, Signature, key_difference
 from jitgrad.jit.snapshot import Snapshot
 from jitgrad.jit.trace_call import TraceResult, trace_call
 from jitgrad.runtime.program import Program
@@ -311,7 +313,7 @@ class JitFunction:
 
     def _note_new_signature(self, call: Call) -> None:
         if self._programs and call.key not in self._programs:
-            self._note(f"new argument types: {_difference(call.key, self._programs.newest())}")
+            self._note(f"new argument types: {key_difference(call.key, self._programs.newest())}")
 
     def _count(self, program: Program) -> None:
         self._info.programs += 1
@@ -323,6 +325,15 @@ class JitFunction:
     def lookup(self, *args: Any, **kwargs: Any) -> Executable:
         """The executable for these arguments, compiled now if necessary (without running it)."""
         return self.executable_for(self._take(args, kwargs))
+
+    def eject(self, path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> Ejected:
+        """Write the program for these arguments as a module of plain numba code, which runs without jitgrad.
+
+        ``path`` names a Python file. Beside it go recorded arrays (``.npz``) and a test; see docs/eject.md. Nothing that
+        the function would change is changed. Raises EjectError if it uses what cannot be written without jitgrad.
+        """
+        call = self._take(args, kwargs)
+        return eject(path, self.eager, self.name, self._trace(call), call)
 
     def cache_info(self) -> CacheInfo:
         """Calls, traces, programs, compiled kernels, kernels from disk, fallbacks, dropped kinds of arguments."""
@@ -354,15 +365,6 @@ def _check_option(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
     return tuple(x) if isinstance(x, Collection) and not isinstance(x, str) else (x,)
-
-
-def _difference(new: Any, old: Any) -> str:
-    names = ("structure", "arguments", "static arguments", "repeated arguments", "grad mode", "default dtype")
-    changed = [name for name, a, b in zip(names, new, old, strict=True) if a != b]
-    if changed == ["arguments"]:
-        pairs = [f"argument {k}: {b} -> {a}" for k, (a, b) in enumerate(zip(new[1], old[1], strict=False)) if a != b]
-        return "; ".join(pairs)
-    return ", ".join(changed) or "none"
 
 
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:

@@ -217,6 +217,16 @@ class Signature:
         return tuple(new_args), new_kwargs, static
 
 
+def key_difference(new: Any, old: Any) -> str:
+    """What differs between the keys of two calls, in words."""
+    names = ("structure", "arguments", "static arguments", "repeated arguments", "grad mode", "default dtype")
+    changed = [name for name, a, b in zip(names, new, old, strict=True) if a != b]
+    if changed == ["arguments"]:
+        pairs = [f"argument {k}: {b} -> {a}" for k, (a, b) in enumerate(zip(new[1], old[1], strict=False)) if a != b]
+        return "; ".join(pairs)
+    return ", ".join(changed) or "none"
+
+
 @dataclass(frozen=True, slots=True)
 class Static:
     """A static argument in a container; equal to any other: the key holds its value elsewhere."""

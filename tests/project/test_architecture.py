@@ -45,6 +45,7 @@ ROOMS = (
     "jitgrad.runtime",
     "jitgrad.backends.cpu",
     "jitgrad.backends",  # targets: they bind kernels and runtime
+    "jitgrad.eject",
     "jitgrad.jit",
     "jitgrad.inspect",
     "jitgrad",  # __init__: the public names

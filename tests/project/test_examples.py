@@ -58,6 +58,13 @@ def test_gru_text_learns(capsys):
     assert "def " in capsys.readouterr().out
 
 
+def test_eject_step_trains_without_jitgrad(capsys):
+    losses = load("eject_step").main(width=4, rows=32, steps=60)
+
+    assert losses[-1] < 0.5 * losses[0]
+    assert "refused: the ejected module computes something else" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_examples_are_run_above_and_use_public_names_only(path: Path):
     tree = ast.parse(path.read_text(encoding="utf-8"))

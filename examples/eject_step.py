@@ -1,0 +1,68 @@
+"""A training step as plain numba code: ejected, run on NumPy arrays, edited, and loaded back.
+
+    python examples/eject_step.py [FOLDER]
+
+The step of a small regression with Adam becomes one Python file that imports numba and NumPy alone. The file
+trains the model without jitgrad, as far as the numbers go. Then its text is edited twice: an edit that keeps the
+results is loaded, and one that changes them is refused.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import jitgrad as jg
+from jitgrad import nn, optim
+
+
+def make_step(width: int) -> Any:
+    """A training step of a new model; ``step(x, y)`` changes the model and its optimiser."""
+    jg.manual_seed(0)
+    model = nn.Sequential(nn.Linear(2, width), nn.Tanh(), nn.Linear(width, 1))
+    optimizer = optim.Adam(model.parameters(), lr=0.02)
+
+    @jg.jit
+    def step(x: Any, y: Any) -> Any:
+        loss = jg.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss
+
+    return step
+
+
+def main(folder: str | None = None, width: int = 16, rows: int = 256, steps: int = 200) -> list[float]:
+    """The losses of ``steps`` steps by the ejected module."""
+    jg.manual_seed(1)
+    x = jg.rand(rows, 2)
+    y = jg.sin(3.0 * x[:, :1]) * x[:, 1:]
+    path = Path(folder or tempfile.mkdtemp()) / "regression_step.py"
+    files = make_step(width).eject(path, x, y)
+    print(path.read_text())
+
+    module = jg.load_ejected(files.path).module  # agrees with what eager execution gave
+    state = {name: np.array(value.detach()) for name, value in files.state.items()}
+    losses = [float(module.run(x.numpy(), y.numpy(), **state)) for _ in range(steps)]
+    print(f"{steps} steps without jitgrad: loss {losses[0]:.4f} -> {losses[-1]:.4f}")
+
+    text = path.read_text()
+    path.write_text(text.replace("PARALLEL = False", "PARALLEL = False  # edited"))
+    jg.load_ejected(path)
+    path.write_text(text.replace("* np.float32(0.9)", "* np.float32(0.8)"))
+    try:
+        jg.load_ejected(path)
+    except jg.errors.EjectedMismatchError as error:
+        print(f"refused: {error}")
+    else:
+        raise AssertionError("an edit that changes the results was loaded")
+    return losses
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])

@@ -1,0 +1,49 @@
+"""Random programs with their gradients: ejected modules give the results of eager execution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import jitgrad as jg
+from jitgrad.testing import RandomProgram, random_program
+from tests.compiled import leaves
+from tests.eject.ejecting import Eject
+
+
+def with_gradients(program: RandomProgram) -> Any:
+    def loss(*xs: Any) -> Any:
+        return sum((out * 0.5).sum() for out in program(*xs))
+
+    def values(*xs: Any) -> Any:
+        return program(*xs), jg.value_and_grad(loss, tuple(range(len(xs))))(*xs)
+
+    return values
+
+
+@pytest.mark.usefixtures("in_python")
+@pytest.mark.parametrize("seed", range(100))
+def test_values_and_gradients(seed: int, eject: Eject) -> None:
+    program = random_program(seed, 6)
+    eject(with_gradients(program), *map(jg.tensor, program.operands()))
+
+
+@pytest.mark.usefixtures("in_python")
+@pytest.mark.parametrize("seed", range(10))
+def test_bits_without_sums_are_those_of_kernels(seed: int, eject: Eject) -> None:
+    program = random_program(seed, 6)
+    xs = [jg.tensor(x) for x in program.operands()]
+    compiled = jg.jit(with_gradients(program), backend="python", check="off")
+    _, ejected = eject(with_gradients(program), *xs)
+    expected, found = leaves(compiled(*xs)), leaves(ejected(*xs))
+    equal = [a.tobytes() == b.tobytes() for a, b in zip(found, expected, strict=True)]
+    source = "".join(kernel.source for kernel in compiled.kernels(*xs))
+    assert all(equal) or "reassoc_" in source
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize("seed", [1, 4])
+def test_compiled_by_numba(seed: int, eject: Eject) -> None:
+    program = random_program(seed, 6)
+    eject(with_gradients(program), *map(jg.tensor, program.operands()))
