@@ -8,7 +8,9 @@ any correct evaluation: cancellation, long sums and decisions near a tie need no
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -17,6 +19,7 @@ import numpy as np
 from jitgrad.core.aval import Aval
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.op import Kind, OpDef, parsed_scalar
+from jitgrad.eager.buffer_pool import empty_buffer
 from jitgrad.eager.float16 import HALF, is_exact
 from jitgrad.eager.interpreter import run_eagerly
 from jitgrad.eager.scalar_eval import evaluate_with, scalar_functions
@@ -25,6 +28,7 @@ from jitgrad.vecmath import FUNCTIONS
 AMPLITUDE = 8.0  # disturbances in units of half an ULP: enough to cross ties that roundings may cross
 FUNCTION_FACTOR = 2.0  # vectorised functions are within two ULP, not one half
 _BLOCK = 1 << 14  # elements moved at a time
+_STRIDE = 61  # of the elements that a partial disturbance looks at, to know what the others are
 _EXACT_FUNCTIONS = frozenset("abs sign minimum maximum floor ceil trunc rint copysign isnan isinf isfinite signbit".split())
 
 
@@ -34,16 +38,31 @@ def _noise(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     return np.random.default_rng(0).uniform(-1.0, 1.0, 4 * _BLOCK).astype(dtype)
 
 
+@cache
+def _factors(dtype: np.dtype[Any], roundings: float) -> np.ndarray[Any, Any]:
+    """Random numbers up to ``roundings`` away from 1."""
+    return np.asarray(1 + _noise(dtype) * dtype.type(roundings * np.finfo(dtype).eps / 2), dtype)
+
+
 class Disturbance:
-    """Random relative changes of float results.
+    """Random relative changes of float results, of up to ``amplitude`` half ULP.
 
     ``measure_drift``: sums are also changed by what the order of NumPy's additions costs, which
     needs a second sum in a wider dtype.
+    ``fast``: small numbers and exact ones are looked for in some elements only.
     """
 
-    def __init__(self, seed: int, *, measure_drift: bool = False) -> None:
+    def __init__(
+        self, seed: int, *, measure_drift: bool = False, amplitude: float = AMPLITUDE, fast: bool = False
+    ) -> None:
         self._offsets = np.random.default_rng(seed)
         self.measure_drift = measure_drift
+        self.amplitude = amplitude
+        self.fast = fast
+
+    def run(self, node: TraceNode, arrays: list[Any], attrs: Mapping[str, Any]) -> Any:
+        """The result of ``node`` on ``arrays``, rounded at random."""
+        return run_disturbed(node, arrays, attrs, self)
 
     def draw(self, size: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """``size`` random numbers between -1 and 1."""
@@ -54,7 +73,7 @@ class Disturbance:
         return np.concatenate([self.draw(min(_BLOCK, size - k), dtype) for k in range(0, size, _BLOCK)])
 
     def moved(self, x: Any, factor: float = 1.0, *, exact_if_short: bool = False) -> Any:
-        """``x`` with each element moved by up to ``factor * AMPLITUDE`` roundings.
+        """``x`` with each element moved by up to ``factor * amplitude`` roundings.
 
         ``exact_if_short``: a number with few significant bits was not rounded, and stays.
         """
@@ -62,11 +81,25 @@ class Disturbance:
         if x.dtype.kind != "f" or not x.size:
             return x
         flat = np.ascontiguousarray(x).reshape(-1)
-        out = np.empty_like(flat)
+        out = empty_buffer(flat.shape, flat.dtype)
         with np.errstate(all="ignore"):
+            if self.fast and not _has_subnormals(flat[::_STRIDE]):
+                self._move_fast(flat, out, factor * self.amplitude, exact_if_short)
+                return out.reshape(x.shape)
             for k in range(0, flat.size, _BLOCK):  # whose temporaries stay in the cache
-                self._move(flat[k : k + _BLOCK], out[k : k + _BLOCK], factor * AMPLITUDE, exact_if_short)
+                self._move(flat[k : k + _BLOCK], out[k : k + _BLOCK], factor * self.amplitude, exact_if_short)
         return out.reshape(x.shape)
+
+    def _move_fast(self, x: np.ndarray[Any, Any], out: np.ndarray[Any, Any], roundings: float, exact_if_short: bool) -> None:
+        """`_move` of normal numbers, in one pass."""
+        factors = _factors(x.dtype, roundings)
+        exact_if_short = exact_if_short and bool(_is_short(x[::_STRIDE]).any())
+        for k in range(0, x.size, 2 * _BLOCK):
+            block, moved = x[k : k + 2 * _BLOCK], out[k : k + 2 * _BLOCK]
+            start = int(self._offsets.integers(factors.size - block.size))
+            np.multiply(block, factors[start : start + block.size], out=moved)
+            if exact_if_short:
+                np.copyto(moved, block, where=_is_short(block))
 
     def _move(self, x: np.ndarray[Any, Any], out: np.ndarray[Any, Any], roundings: float, exact_if_short: bool) -> None:
         info, share = np.finfo(x.dtype), self.draw(x.size, x.dtype)
@@ -75,9 +108,8 @@ class Disturbance:
             out *= ~_is_short(x)
         out *= x
         out += x
-        size = np.abs(x)
-        if size.min() < info.tiny:
-            tiny = (size < info.tiny) & (size != 0)
+        if np.abs(x).min() < info.tiny:
+            tiny = (np.abs(x) < info.tiny) & (x != 0)
             out[tiny] += (share[tiny] * roundings) * info.smallest_subnormal
 
     def moved_by(self, x: Any, sizes: Any) -> Any:
@@ -87,12 +119,56 @@ class Disturbance:
             return np.asarray(x + self.draw(x.size, x.dtype).reshape(x.shape) * sizes, x.dtype)
 
 
+def _has_subnormals(flat: np.ndarray[Any, Any]) -> bool:
+    return bool(np.any((np.abs(flat) < np.finfo(flat.dtype).tiny) & (flat != 0)))
+
+
 def _is_short(flat: np.ndarray[Any, Any]) -> Any:
     """Whether the lower half of each mantissa is 0, as that of integers and simple fractions is."""
     bits = flat.dtype.itemsize * 8
     low = {16: 0x1F, 32: 0xFFF, 64: 0x3FFFFFF}[bits]
     whole = np.ascontiguousarray(flat).view(f"u{bits // 8}")
     return (whole & whole.dtype.type(low)) == 0
+
+
+class PartialDisturbance:
+    """Disturbances at little more than the cost of eager execution.
+
+    Small results are disturbed whole. Of the large ones, a random ``share`` is, and the more strongly
+    the smaller that is, so that the root mean square of what it does is the same; elementwise ones
+    are in any case at the ``positions`` for their size: where the elements are that are examined.
+    """
+
+    def __init__(self, seed: int, share: float, positions: Mapping[int, np.ndarray[Any, Any]]) -> None:
+        self._share, self._positions = share, positions
+        self._random = np.random.default_rng(seed)
+        self._whole = Disturbance(seed)
+        self._weak, self._strong = (
+            Disturbance(seed, amplitude=amplitude, fast=True) for amplitude in (AMPLITUDE, AMPLITUDE / math.sqrt(share))
+        )
+
+    def run(self, node: TraceNode, arrays: list[Any], attrs: Mapping[str, Any]) -> Any:
+        """The result of ``node`` on ``arrays``, perhaps or partly rounded at random."""
+        if max(atom.aval.size for atom in (*node.ins, *node.outs)) <= _BLOCK:
+            return run_disturbed(node, arrays, attrs, self._whole)
+        if self._random.random() < self._share:
+            return run_disturbed(node, arrays, attrs, self._strong)
+        if node.op.kind is Kind.REDUCE:
+            return run_disturbed(node, arrays, attrs, self._weak)
+        result = run_disturbed(node, arrays, attrs, None)
+        if node.op.kind is Kind.ELEMENTWISE and node.op.function is None and result.dtype.kind == "f":
+            self._move_at(node, arrays, attrs, result)
+        return result
+
+    def _move_at(self, node: TraceNode, arrays: list[Any], attrs: Mapping[str, Any], result: np.ndarray[Any, Any]) -> None:
+        positions = self._positions.get(result.size)
+        if positions is None or not result.flags.c_contiguous or any(np.may_share_memory(result, x) for x in arrays):
+            return
+        index = np.unravel_index(positions, result.shape)
+        some = [np.broadcast_to(x, result.shape)[index] if np.ndim(x) else x for x in arrays]
+        avals = [replace(atom.aval, shape=np.shape(x)) for atom, x in zip(node.ins, some, strict=True)]
+        with np.errstate(all="ignore"):
+            result[index] = _elementwise(node.op, some, avals, attrs, self._whole)
 
 
 # --- ops -------------------------------------------------------------------------------------------
@@ -153,19 +229,38 @@ def _reduction(op: OpDef, x: Any, attrs: Mapping[str, Any], result: Any, d: Dist
     """A sum or product in another order: its partial results are rounded relative to all terms."""
     if result.dtype.kind != "f" or op.monoid is None or not op.monoid.on_floats:
         return result
-    rounding = AMPLITUDE * float(np.finfo(result.dtype).eps) / 2
     if op.monoid.ufunc is not np.add:
         terms = max(1, x.size // max(1, result.size))
         return d.moved(result, float(np.sqrt(terms)))
     if _is_short(np.ravel(result)).all() and _is_short(np.ravel(x)).all():
         return result
-    sizes = rounding * np.asarray(op.eager(np.abs(x), **attrs), np.float64)
+    axes = attrs["axis"]
+    rounding = d.amplitude * float(np.finfo(result.dtype).eps) / 2 * max(1.0, math.sqrt(_in_sequence(x, axes)) / 4)
+    sizes = rounding * np.asarray(_absolute_sums(op, x, attrs, d.fast), np.float64)
     moved = d.moved_by(result, sizes)
     if d.measure_drift:
         wide = np.longdouble if result.dtype.itemsize == 8 else np.float64
-        drift = np.abs(result - np.add.reduce(x, axis=attrs["axis"], dtype=wide))
+        drift = np.abs(result - np.add.reduce(x, axis=axes, dtype=wide))
         moved = np.asarray(moved + np.sign(moved - result) * 2 * drift.astype(np.float64), result.dtype)
     return moved
+
+
+def _in_sequence(x: np.ndarray[Any, Any], axes: tuple[int, ...]) -> int:
+    """How many terms, or sums of terms, NumPy adds one after the other: it sums in pairs only along
+    the last axes."""
+    count, pairwise = 1, True
+    for k in reversed(range(x.ndim)):
+        pairwise = pairwise and k in axes
+        count *= x.shape[k] if k in axes and not pairwise else 1
+    return count
+
+
+def _absolute_sums(op: OpDef, x: np.ndarray[Any, Any], attrs: Mapping[str, Any], fast: bool) -> Any:
+    """The sums of |x|; ``fast``: estimated from every eighth term, if there are many."""
+    axis = max(attrs["axis"], default=0)
+    step = 8 if fast and x.ndim and x.shape[axis] >= 128 else 1
+    part = x[(slice(None),) * axis + (slice(None, None, step),)] if step > 1 else x
+    return op.eager(np.abs(part, out=empty_buffer(part.shape, part.dtype)), **attrs) * x.dtype.type(step)
 
 
 def _product(x: Any, y: Any, result: Any, d: Disturbance) -> Any:
@@ -173,12 +268,17 @@ def _product(x: Any, y: Any, result: Any, d: Disturbance) -> Any:
     if result.dtype.kind != "f":
         return result
     wide = np.float32 if result.dtype == HALF else result.dtype
-    rows = np.sqrt(np.sum(np.square(x, dtype=wide), axis=-1))
-    columns = np.sqrt(np.sum(np.square(y, dtype=wide), axis=-2 if y.ndim > 1 else -1))
+    rows, columns = np.sqrt(_squares(x, -1, wide)), np.sqrt(_squares(y, -2 if y.ndim > 1 else -1, wide))
     if x.ndim > 1 and y.ndim > 1:
         rows, columns = rows[..., :, None], columns[..., None, :]
-    rounding = AMPLITUDE * float(np.finfo(result.dtype).eps) / 2
+    rounding = d.amplitude * float(np.finfo(result.dtype).eps) / 2
     return d.moved_by(result, rounding * max(1.0, np.sqrt(x.shape[-1]) / 4) * (rows * columns))
+
+
+def _squares(x: np.ndarray[Any, Any], axis: int, dtype: Any) -> np.ndarray[Any, Any]:
+    """The sums of squares along the last axis, or the one before."""
+    terms = np.asarray(x, dtype)
+    return np.asarray(np.einsum("...i,...i->..." if axis == -1 else "...ij,...ij->...j", terms, terms))
 
 
 def run_disturbed(node: TraceNode, arrays: list[Any], attrs: Mapping[str, Any], d: Disturbance | None) -> Any:
@@ -216,7 +316,7 @@ class GraphRun:
             self._drops[k].append(atom)
         self._attrs = [dict(node.attrs) for node in graph.nodes]
 
-    def __call__(self, disturbance: Disturbance | None) -> list[Any]:
+    def __call__(self, disturbance: Disturbance | PartialDisturbance | None) -> list[Any]:
         """The outputs; without a disturbance those of eager execution."""
         results: dict[Atom, Any] = dict(zip(self.graph.inputs, self.inputs, strict=True))
 
@@ -226,7 +326,11 @@ class GraphRun:
             return atom.value if atom.dtype is None else atom.dtype.type(atom.value)
 
         for node, attrs, drops in zip(self.graph.nodes, self._attrs, self._drops, strict=True):
-            result = run_disturbed(node, [read(a) for a in node.ins], attrs, disturbance)
+            arrays = [read(a) for a in node.ins]
+            if disturbance is None:
+                result = run_disturbed(node, arrays, attrs, None)
+            else:
+                result = disturbance.run(node, arrays, attrs)
             results.update(zip(node.outs, result if node.op.multiple else (result,), strict=True))
             for atom in drops:
                 results.pop(atom, None)

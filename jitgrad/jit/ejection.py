@@ -25,13 +25,13 @@ from jitgrad.eject.module_spec import InputSpec, ModuleSpec, ResultSpec
 from jitgrad.eject.module_text import names_at_top, write_module, write_test
 from jitgrad.eject.planning import plan_of
 from jitgrad.jit.records import NAMESPACE
-from jitgrad.jit.rounding_judge import Look, last_rounding, measure
+from jitgrad.jit.rounding_judge import last_rounding, measure
 from jitgrad.jit.signature import Call, Static
 from jitgrad.jit.trace_call import EffectKind, TraceResult
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.random import default_generator
 
-_LOOK = Look(8, estimate=False)
+_DISTURBED_RUNS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +306,7 @@ def _recorded_call(
     arrays = {f"input {i.expression}": x for i, x in zip(spec.inputs, data, strict=True) if i.constant is None}
     graph, compared = interface.traced.graph, interface.compared()
     positions = {k: np.arange(graph.outputs[k].aval.size) for _, _, k in compared}
-    measured, _ = measure(graph, data[: len(interface.traced.sources)], positions, _LOOK)
+    measured = measure(graph, data[: len(interface.traced.sources)], positions, _DISTURBED_RUNS)
     by_output = dict(zip(positions, measured, strict=True))
     outputs = {k: np.array(values).reshape(graph.outputs[k].aval.shape) for k, (values, _) in by_output.items()}
     for name, _, k in compared:

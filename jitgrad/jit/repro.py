@@ -25,7 +25,7 @@ from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.origin import Origin
 from jitgrad.eager.interpreter import run_on_arrays
 from jitgrad.jit.isolate import kernel_nodes
-from jitgrad.jit.rounding_judge import Look, distance, last_rounding, measure
+from jitgrad.jit.rounding_judge import distance, last_rounding, measure
 from jitgrad.runtime.program import Program
 
 RecordedArg = int | tuple[str, int]  # a number, or (buffer, offset in bytes)
@@ -90,7 +90,7 @@ class Cut:
 DATA_BYTES = 600_000  # before compression
 _MOST_KERNELS = 20
 _MOST_LINES = 400  # of the program
-_LOOK = Look(16, estimate=False)
+_DISTURBED_RUNS = 16
 
 
 def write_repro(
@@ -135,7 +135,7 @@ def _recorded_arrays(
     whole = [np.resize(arrays[w.array], w.shape) for w in record.reads]
     body: Graph = node.attr("body")
     positions = {k: cut.positions(value.aval.size) for k, value in enumerate(body.outputs)}
-    measured, _ = measure(body, whole, positions, _LOOK)
+    measured = measure(body, whole, positions, _DISTURBED_RUNS)
     for w, at, (values, moves) in zip(record.writes, positions.values(), measured, strict=True):
         arrays |= {w.array: values, f"{w.array}_at": at, f"{w.array}_limit": moves + last_rounding(values)}
     return arrays

@@ -3,40 +3,39 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.core.ir import Graph
-from jitgrad.jit.disturbed_run import AMPLITUDE, Disturbance, GraphRun
-from jitgrad.jit.sampled_graph import sample
+from jitgrad.jit.disturbed_run import AMPLITUDE, Disturbance, GraphRun, PartialDisturbance
+from jitgrad.jit.sampled_graph import Sample, sample, sorted_set
 
 # Results this close to eager's, in ULP of the element itself, are right. Arithmetic is the same bit
 # for bit; functions and sums are within two ULP of the exact result on both sides.
 CLOSE_ULPS = {2: 1.0, 4: 4.0, 8: 4.0}  # by the bytes of the dtype
 SUSPECTS = 1024  # elements of all results that are examined
 FEWEST_SUSPECTS = 8  # of one result, where each depends on much
-# The elements that one disturbed run may compute, as a share of those of an eager run; small runs
-# are free.
-AFFORDABLE, FREE_ELEMENTS = 0.05, 1 << 20
+# The elements that a run for some suspects may compute, as a share of those of an eager run; small
+# runs are free. Otherwise, and if operations take longer to start than to run, everything runs.
+AFFORDABLE, FREE_ELEMENTS, SMALL_OPERATION = 0.004, 1 << 18, 1 << 12
 TOLERATED = 2.0  # disturbances are `AMPLITUDE` roundings, and so is their root mean square, nearly
+# The first runs of everything disturb a share of the ops, for speed. An element that happens to move
+# little in one run or two has at least part of what those beside it move, but so many times its own.
+PARTIAL, PARTIAL_RUNS = 0.125, 2
+LENIENCE, TYPICAL = (64.0, 8.0), 2.0
+# Runs decide for what is fused, and runs decide for what is eager, if they come so near to both.
+SAME_SIDE = 0.25
+_BESIDE = 64  # elements of one result that tell how far others move
+ESTIMATING_RUNS, MOST_RUNS = 4, 24  # disturbed runs that examine an element: of parts of sums, and of all
+_CLEAR, _CLEARLY = 6, 32.0  # after so many runs, so many elements are wrong if they are so much further off than they move
 _KEPT = 64  # elements of one result that a look leaves to the next
 _BLOCK = 1 << 15  # elements compared at a time: they fit in the cache, and such temporaries cost no page faults
 
 FusedAndEager = tuple[str, np.ndarray[Any, Any], np.ndarray[Any, Any]]  # a result: its name, fused, eager
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How many disturbed runs examine the elements in doubt, and whether these estimate long sums."""
-
-    runs: int
-    estimate: bool
-
-
-LOOKS = (Look(4, True), Look(16, True), Look(8, False))  # each at what those before it do not explain
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,42 +90,58 @@ def find_mismatches(graph: Graph, inputs: Sequence[Any], pairs: Mapping[int, Fus
             mismatches.append(Mismatch(what, np.inf, 0.0, k))
         elif (found := find_unlike(ours, eager)).size:
             unlike[k] = found
-    doubts, estimated = {k: Doubt(p) for k, p in _affordable_suspects(graph, pairs, unlike).items()}, True
-    for look in LOOKS:
-        if doubts and (look.estimate or estimated):
-            doubts, estimated = _examine(graph, inputs, pairs, doubts, look)
+    if not unlike:
+        return mismatches
+    doubts, part = _cheapest_look(graph, pairs, unlike)
+    if part is not None:
+        doubts = _examine_part(part, inputs, pairs, doubts)
+    if doubts and (part is None or part.estimated):
+        doubts = _examine_all(graph, inputs, pairs, doubts)
     return [*mismatches, *(_mismatch(k, pairs[k], doubt) for k, doubt in doubts.items())]
 
 
-def _affordable_suspects(
+def _cheapest_look(
     graph: Graph, pairs: Mapping[int, FusedAndEager], unlike: Mapping[int, np.ndarray[Any, Any]]
-) -> dict[int, np.ndarray[Any, Any]]:
-    """As many of the elements ``unlike`` eager's as can be examined at small cost, and at least some."""
-    count, suspects = max(FEWEST_SUSPECTS, SUSPECTS // max(1, len(unlike))), {}
-    most = max(FREE_ELEMENTS, int(AFFORDABLE * sum(out.aval.size for node in graph.nodes for out in node.outs)))
-    while unlike:
-        suspects = {k: choose_suspects(found, *pairs[k][1:], count) for k, found in unlike.items()}
-        if count <= FEWEST_SUSPECTS or sample(graph, suspects, estimate=True, most=most) is not None:
-            break
-        count = max(FEWEST_SUSPECTS, count // 8)
-    return suspects
+) -> tuple[dict[int, Doubt], Sample | None]:
+    """The elements ``unlike`` eager's to examine, and the graph that computes these; None: all of it."""
+    everything = sum(out.aval.size for node in graph.nodes for out in node.outs)
+    most = max(FREE_ELEMENTS, int(AFFORDABLE * everything))
+    many, few = [max(FEWEST_SUSPECTS, n // len(unlike)) for n in (SUSPECTS, SUSPECTS // 32)]
+    small = everything <= SMALL_OPERATION * len(graph.nodes)
+    suspects = {k: choose_suspects(found, *pairs[k][1:], many) for k, found in unlike.items()}
+    if not small:
+        part = sample(graph, suspects, estimate=True, most=most)
+        if part is None:
+            suspects = {k: choose_suspects(found, *pairs[k][1:], few) for k, found in suspects.items()}
+            part = sample(graph, suspects, estimate=True, most=most)
+    return {k: Doubt(positions) for k, positions in suspects.items()}, None if small else part
 
 
 def choose_suspects(
     positions: np.ndarray[Any, Any], ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], count: int
 ) -> np.ndarray[Any, Any]:
-    """About ``count`` of the elements at ``positions``: those furthest off, relative to their own size
-    and absolutely, and others at random."""
+    """About ``count`` of the elements at ``positions``: those furthest off in each stripe, relative to
+    their own size and absolutely, and others at random."""
     if positions.size <= count:
         return positions
-    with np.errstate(all="ignore"):
-        x, y = ours.reshape(-1)[positions].astype(np.float64), eager.reshape(-1)[positions].astype(np.float64)
-        absolute = np.nan_to_num(np.abs(x - y), nan=np.inf)
-        relative = absolute / np.abs(y)
     share = max(1, count // 3)
-    chosen = [np.argpartition(-d, share)[:share] for d in (absolute, relative)]
+    x, y = ours.reshape(-1)[positions], eager.reshape(-1)[positions]
+    if y.dtype.kind != "f" or y.dtype.itemsize < 4:
+        x, y = x.astype(np.float64), y.astype(np.float64)
+    with np.errstate(all="ignore"):
+        absolute = np.abs(x - y)
+        absolute[np.isnan(absolute)] = np.inf
+        chosen = [_worst_of_stripes(absolute, share), _worst_of_stripes(absolute / np.abs(y), share)]
     chosen.append(np.random.default_rng(0).integers(positions.size, size=share))
-    return np.unique(positions[np.concatenate(chosen)])
+    return np.asarray(positions[sorted_set(np.concatenate(chosen))])
+
+
+def _worst_of_stripes(distances: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
+    """The position of the largest number in each of ``count`` stripes; NaN is largest."""
+    length = distances.size // count
+    found = np.argmax(distances[: count * length].reshape(count, length), axis=1) + np.arange(count) * length
+    rest = distances[count * length :]
+    return np.append(found, count * length + np.argmax(rest)) if rest.size else found
 
 
 def find_unlike(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -158,46 +173,145 @@ def _close(eager: np.ndarray[Any, Any]) -> Any:
 
 
 def measure(
-    graph: Graph, inputs: Sequence[Any], positions: Mapping[int, np.ndarray[Any, Any]], look: Look
-) -> tuple[list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]], bool]:
+    graph: Graph, inputs: Sequence[Any], positions: Mapping[int, np.ndarray[Any, Any]], runs: int
+) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
     """For each output of ``graph`` in ``positions``: its elements there in a run op by op, and how far
-    rounding takes them; and whether these are estimates."""
-    made = sample(graph, positions, estimate=look.estimate)
+    rounding takes them."""
+    made = sample(graph, positions, estimate=False)
     assert made is not None
-    sampled, estimated = made
-    run = GraphRun(sampled, inputs)
+    run = GraphRun(made.graph, inputs)
     base = run(None)
     moves = [np.zeros(x.shape) for x in base]  # root of the sum of squares over all runs
-    for seed in range(look.runs):
-        moved = run(Disturbance(seed, measure_drift=not look.estimate))
-        for move, x, at_rest in zip(moves, moved, base, strict=True):
+    for seed in range(runs):
+        for move, x, at_rest in zip(moves, run(Disturbance(seed, measure_drift=True)), base, strict=True):
             np.hypot(move, distance(x, at_rest), out=move)
     shapes = [p.shape for p in positions.values()]
-    factor = TOLERATED / np.sqrt(look.runs)
+    factor = TOLERATED / np.sqrt(runs)
     return [
         (np.broadcast_to(x.reshape(-1), shape), np.broadcast_to(factor * move.reshape(-1), shape))
         for x, move, shape in zip(base, moves, shapes, strict=True)
-    ], estimated
+    ]
 
 
-def _examine(
-    graph: Graph, inputs: Sequence[Any], pairs: Mapping[int, FusedAndEager], doubts: Mapping[int, Doubt], look: Look
-) -> tuple[dict[int, Doubt], bool]:
-    """The part of ``doubts`` that disturbed runs do not explain, and whether these were estimates."""
-    remaining = {}
-    measured, estimated = measure(graph, inputs, {k: doubt.positions for k, doubt in doubts.items()}, look)
-    for (k, doubt), (recorded, moves) in zip(doubts.items(), measured, strict=True):
-        _, ours, eager = pairs[k]
-        x, y = ours.reshape(-1)[doubt.positions], eager.reshape(-1)[doubt.positions]
-        budgets = moves + last_rounding(y)
-        apart = distance(x, y)
-        beyond = np.flatnonzero(~(apart <= budgets))
-        if beyond.size > _KEPT:
-            beyond = beyond[np.argsort(budgets[beyond] - apart[beyond])[:_KEPT]]
-            beyond.sort()
-        if beyond.size:
-            remaining[k] = Doubt(doubt.positions[beyond], budgets[beyond], recorded[beyond])
-    return remaining, estimated
+def _examine_part(
+    part: Sample, inputs: Sequence[Any], pairs: Mapping[int, FusedAndEager], doubts: dict[int, Doubt]
+) -> dict[int, Doubt]:
+    """What remains of ``doubts`` after runs of the graph that computes these elements."""
+    run, looks = GraphRun(part.graph, inputs), {k: _Look(pairs[k], d.positions) for k, d in doubts.items()}
+    base = run(None)
+    for seed in range(ESTIMATING_RUNS if part.estimated else MOST_RUNS):
+        moved = run(Disturbance(seed, measure_drift=not part.estimated))
+        for look, x, at_rest in zip(looks.values(), moved, base, strict=True):
+            look.add(x.reshape(-1), at_rest.reshape(-1))
+        if _is_over(looks.values()):
+            break
+    return {k: look.doubt for k, look in looks.items() if look.doubt.positions.size}
+
+
+def _examine_all(
+    graph: Graph, inputs: Sequence[Any], pairs: Mapping[int, FusedAndEager], doubts: dict[int, Doubt]
+) -> dict[int, Doubt]:
+    """What remains of ``doubts`` after runs of all that the results in doubt depend on.
+
+    An undisturbed run would cost as much as another eager run, so there is none to compare with.
+    """
+    needed = eliminate_dead(replace(graph, outputs=tuple([graph.outputs[k] for k in doubts])))
+    run, looks = GraphRun(needed, inputs), {}
+    places: dict[int, np.ndarray[Any, Any]] = {}
+    for k, d in doubts.items():
+        size = pairs[k][2].size
+        looks[k] = _Look(pairs[k], d.positions, np.random.default_rng(k).integers(size, size=_BESIDE))
+        places[size] = sorted_set(np.concatenate([places.get(size, looks[k].everything), looks[k].everything]))
+    for seed in range(MOST_RUNS):
+        partial = seed < PARTIAL_RUNS
+        disturbance = PartialDisturbance(seed, PARTIAL, places) if partial else Disturbance(seed, measure_drift=True)
+        for look, x in zip(looks.values(), run(disturbance), strict=True):
+            look.add(x.reshape(-1)[look.everything])
+        if _is_over(looks.values()):
+            break
+    return {k: look.doubt for k, look in looks.items() if look.doubt.positions.size}
+
+
+def _is_over(looks: Collection[_Look]) -> bool:
+    """Whether every element is explained, or so many are far off that no decisions near a tie are
+    behind it, of which each run comes to the other side in about half of the cases."""
+    remaining = sum(look.remaining for look in looks)
+    many = remaining >= max(_CLEAR, sum(look.suspects for look in looks) // 4)
+    runs = next(iter(looks)).runs
+    return not remaining or (many and runs >= _CLEAR and all(look.clearly_wrong for look in looks))
+
+
+class _Look:
+    """The elements of one result that are examined, until enough disturbed runs explain them.
+
+    Elements beside them are also looked at, to know how far such elements move.
+    """
+
+    def __init__(
+        self, pair: FusedAndEager, positions: np.ndarray[Any, Any], beside: np.ndarray[Any, Any] | None = None
+    ) -> None:
+        self.everything = positions if beside is None else np.concatenate([positions, beside])
+        self.ours, self.eager = pair[1].reshape(-1)[self.everything], pair[2].reshape(-1)[self.everything]
+        self._lenient = beside is not None
+        self.suspects, self.runs = positions.size, 0
+        self._open = np.arange(positions.size)
+        self._apart = distance(self.ours, self.eager)
+        self._least = last_rounding(self.eager)
+        self._squares = np.zeros(self.everything.size)
+        self._budgets = self._squares
+        self._seen = [np.zeros(self.everything.size, np.bool_) for _ in range(2)]
+        self._recorded: np.ndarray[Any, Any] | None = None
+
+    def add(self, moved: np.ndarray[Any, Any], at_rest: np.ndarray[Any, Any] | None = None) -> None:
+        """Take in the elements of one more disturbed run; ``at_rest``: those of an undisturbed one.
+
+        Without the latter an element's move is its distance from what is nearer, fused or eager, as
+        one of these is as if undisturbed; or from the first run, which sees decisions of both kinds.
+        """
+        if at_rest is None:
+            moves = np.minimum(distance(moved, self.ours), distance(moved, self.eager))
+            if self._recorded is not None:
+                moves = np.maximum(moves, distance(moved, self._recorded))
+        else:
+            moves = distance(moved, at_rest)
+        if self._recorded is None:
+            self._recorded = moved if at_rest is None else at_rest
+        for seen, x in zip(self._seen, (self.ours, self.eager), strict=True):
+            for values in (moved,) if at_rest is None else (moved, at_rest):
+                seen |= distance(values, x) < SAME_SIDE * self._apart
+        self.runs += 1
+        with np.errstate(all="ignore"):
+            self._squares = self._squares + moves * moves
+        self._budgets = TOLERATED * self._typical(np.sqrt(self._squares / self.runs)) + self._least
+        explained = (self._apart <= self._budgets) | (self._seen[0] & self._seen[1])
+        self._open = self._open[~explained[self._open]]
+
+    def _typical(self, moves: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """``moves``, of elements beside others that moved further nearer to what those did."""
+        if not self._lenient or self.runs > len(LENIENCE) or self.eager.dtype.kind != "f":
+            return moves
+        size = np.abs(self.eager.astype(np.float64))
+        with np.errstate(all="ignore"):
+            relative = np.median(np.where(size > 0, moves / size, 0.0)) * size
+            typical = TYPICAL * np.maximum(np.median(moves), relative)
+            return np.asarray(np.clip(typical, moves, LENIENCE[self.runs - 1] * moves))
+
+    @property
+    def remaining(self) -> int:
+        return int(self._open.size)
+
+    @property
+    def clearly_wrong(self) -> bool:
+        return bool(np.all((self._apart > _CLEARLY * self._budgets)[self._open]))
+
+    @property
+    def doubt(self) -> Doubt:
+        """The elements furthest beyond what the runs explain."""
+        left = self._open
+        if left.size > _KEPT:
+            left = np.sort(left[np.argsort((self._budgets - self._apart)[left])[:_KEPT]])
+        assert self._recorded is not None
+        return Doubt(self.everything[left], self._budgets[left], self._recorded[left])
 
 
 def last_rounding(eager: np.ndarray[Any, Any]) -> Any:
@@ -226,5 +340,5 @@ def _mismatch(k: int, pair: FusedAndEager, doubt: Doubt) -> Mismatch:
     apart = distance(x, y)
     worst = int(np.argmax(apart - doubt.budgets))
     element = tuple(map(int, np.unravel_index(doubt.positions[worst], eager.shape)))
-    strays = bool(np.any(distance(doubt.recorded, y) > doubt.budgets))
+    strays = bool(distance(doubt.recorded, x)[worst] < distance(doubt.recorded, y)[worst])
     return Mismatch(name, float(apart[worst]), float(doubt.budgets[worst]), k, element, strays, doubt)

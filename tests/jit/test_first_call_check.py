@@ -11,15 +11,20 @@ import pytest
 import jitgrad as jg
 from jitgrad.jit import rounding_judge
 from jitgrad.jit.decorator import jit
+from jitgrad.jit.disturbed_run import GraphRun, PartialDisturbance
 from jitgrad.jit.executable import Executable
-from jitgrad.jit.rounding_judge import choose_suspects, find_mismatches, find_unlike
+from jitgrad.jit.rounding_judge import PARTIAL_RUNS, choose_suspects, find_mismatches, find_unlike
 
 
 def judged(f: Callable[..., Any], ours: Any, *args: np.ndarray) -> list[rounding_judge.Mismatch]:
     """The mismatches of ``ours`` as the result of ``f(*args)``."""
     eager = f(*map(jg.tensor, args)).numpy()
-    graph = jit(f, check="off", backend="python").lookup(*args).traced.graph
-    return find_mismatches(graph, args, {0: ("result", np.asarray(ours(eager), eager.dtype), eager)})
+    compiled = jit(f, check="off", backend="python")
+    compiled.lookup(*args)
+    call = compiled._signature.take(args, {})
+    executable = compiled.executable_for(call)
+    inputs = [np.asarray(x) for x in executable.operands_before(call.leaves)]
+    return find_mismatches(executable.traced.graph, inputs, {0: ("result", np.asarray(ours(eager), eager.dtype), eager)})
 
 
 def test_elements_that_are_rounding_alone_are_known() -> None:
@@ -80,7 +85,7 @@ def test_large_integers_that_round_to_the_same_float64_differ() -> None:
 
 
 def test_results_close_to_eager_need_no_disturbed_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounding_judge, "_examine", None)
+    monkeypatch.setattr(rounding_judge, "_cheapest_look", None)
     x = np.linspace(-3.0, 3.0, 100_000, dtype=np.float32)
 
     jit(lambda x: (x * x + 0.5, jg.sqrt(abs(x))))(x)
@@ -92,6 +97,63 @@ def test_an_alarm_in_a_long_sum_needs_the_whole_sum(monkeypatch: pytest.MonkeyPa
 
     assert not judged(lambda x: jg.sum(x, axis=0), lambda y: np.full(2, 20_000), x)
     assert judged(lambda x: jg.sum(x, axis=0), lambda y: np.full(2, 25_000), x)
+
+
+def normalised(x: Any) -> Any:
+    for _ in range(6):
+        x = (x - x.mean(axis=1, keepdims=True)) / jg.sqrt((x * x).mean(axis=1, keepdims=True) + 0.1)
+        x = jg.gelu(x) - x.mean(axis=0) * 0.1
+    return x
+
+
+PLACES = jg.tensor(np.random.default_rng(1).permutation(400))
+
+
+def indexed(x: Any) -> Any:
+    for _ in range(12):
+        x = jg.sin(x) + jg.take(x, PLACES, axis=0) * 0.3 - jg.roll(x, 7, axis=1) * 0.2
+    return jg.cumulative_sum(x, axis=1)
+
+
+@pytest.mark.parametrize("f", [normalised, indexed])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_where_everything_depends_on_everything_a_run_or_two_explain_rounding(
+    f: Callable[..., Any], dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each run costs about as much as an eager one: that of the check itself cannot be far from two."""
+    monkeypatch.setattr(rounding_judge, "FREE_ELEMENTS", 1000)
+    x = np.random.default_rng(0).standard_normal((400, 400)).astype(dtype)
+    with_other_roundings = jit(f, check="off")(x).numpy()
+    runs: list[Any] = []
+    run = GraphRun.__call__
+    monkeypatch.setattr(GraphRun, "__call__", lambda self, d: runs.append(d) or run(self, d))
+
+    assert not judged(f, lambda y: with_other_roundings, x)
+    assert len(runs) <= PARTIAL_RUNS and all(isinstance(d, PartialDisturbance) for d in runs)
+
+
+@pytest.mark.parametrize("f", [normalised, indexed])
+def test_where_everything_depends_on_everything_a_wrong_element_is_found(
+    f: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounding_judge, "FREE_ELEMENTS", 1000)
+    x = np.random.default_rng(0).standard_normal((400, 400)).astype("f4")
+
+    def wrong(y: np.ndarray) -> np.ndarray:
+        y = y.copy()
+        y[200, 300] *= 1.5
+        return y
+
+    (mismatch,) = judged(f, wrong, x)
+    assert mismatch.element == (200, 300) and not mismatch.recorded_wrong
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, 2.0])
+def test_a_wrong_nan_or_infinity_is_found(wrong: float) -> None:
+    x = np.linspace(1.0, 2.0, 50, dtype=np.float32)
+
+    (mismatch,) = judged(lambda x: jg.exp(x) - x, lambda y: np.where(np.arange(50) == 9, wrong, y), x)
+    assert mismatch.element == (9,)
 
 
 @pytest.mark.parametrize(

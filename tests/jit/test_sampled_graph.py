@@ -10,7 +10,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.core.ir import Graph
-from jitgrad.jit.disturbed_run import Disturbance, GraphRun
+from jitgrad.jit.disturbed_run import Disturbance, GraphRun, PartialDisturbance, _in_sequence
 from jitgrad.jit.sampled_graph import sample
 from jitgrad.testing import random_program
 
@@ -29,8 +29,8 @@ def check(f: Callable[..., Any], *args: np.ndarray) -> None:
     whole = GraphRun(graph, args)(None)
     wanted = wanted_of(whole, 20)
     made = sample(graph, wanted, estimate=False)
-    assert made is not None and not made[1]
-    for (k, positions), found in zip(wanted.items(), GraphRun(made[0], args)(None), strict=True):
+    assert made is not None and not made.estimated
+    for (k, positions), found in zip(wanted.items(), GraphRun(made.graph, args)(None), strict=True):
         expected = whole[k].reshape(-1)[positions]
         np.testing.assert_allclose(np.broadcast_to(found.reshape(-1), expected.shape), expected, rtol=1e-4, atol=1e-5)
 
@@ -71,9 +71,9 @@ def test_rows_that_depend_on_columns_are_estimated_from_few_of_both() -> None:
     graph = traced(f, x)
     made = sample(graph, {0: np.array([5, 2000, 500_000])}, estimate=True)
 
-    assert made is not None and made[1]
-    assert max(node.out.aval.size for node in made[0].nodes) < 100_000
-    (found,) = GraphRun(made[0], [x])(None)
+    assert made is not None and made.estimated
+    assert max(node.out.aval.size for node in made.graph.nodes) < 100_000
+    (found,) = GraphRun(made.graph, [x])(None)
     np.testing.assert_allclose(found, GraphRun(graph, [x])(None)[0].reshape(-1)[[5, 2000, 500_000]], atol=0.3)
     assert sample(graph, {0: np.array([5])}, estimate=True, most=1000) is None
 
@@ -88,3 +88,35 @@ def test_a_disturbed_run_moves_what_is_rounded_by_a_few_roundings() -> None:
     assert not exact.any() and not decision.any()
     moved = np.abs(run(Disturbance(0))[0] / run(None)[0] - 1)
     assert 1e-7 < moved.max() < 1e-6
+
+
+def test_a_partial_disturbance_reaches_small_results_and_the_elements_that_are_asked_for() -> None:
+    x = np.random.default_rng(0).uniform(0.7, 3.0, (300, 100)).astype("f4")
+    graph = traced(lambda x: (jg.exp(x), jg.exp(x[:9]), jg.exp(x).sum(axis=1)), x)
+    run, positions = GraphRun(graph, [x]), np.array([0, 77, 29_999])
+    seen = [a != b for a, b in zip(run(PartialDisturbance(0, 1e-9, {x.size: positions})), run(None), strict=True)]
+
+    assert set(np.flatnonzero(seen[0])) <= set(positions.tolist()) and seen[0].any()
+    assert seen[1].mean() > 0.5 and seen[2].mean() > 0.5
+
+
+def test_a_partial_disturbance_moves_as_far_as_a_whole_one_on_average() -> None:
+    x = np.random.default_rng(0).uniform(0.7, 3.0, 40_000).astype("f4")
+
+    def f(x: Any) -> Any:
+        for _ in range(200):
+            x = x * 1.01 - x * 0.01
+        return x
+
+    run = GraphRun(traced(f, x), [x])
+    base = run(None)[0]
+    whole, part = [
+        np.std((run(d)[0] - base) / base) for d in (Disturbance(0), PartialDisturbance(0, 0.125, {}))
+    ]
+    assert 0.5 < part / whole < 2.0
+
+
+def test_numpy_sums_in_pairs_along_the_last_axes_only() -> None:
+    x = np.zeros((3, 5, 7))
+
+    assert [_in_sequence(x, axes) for axes in ((0, 1, 2), (2,), (1, 2), (1,), (0, 2), (0, 1))] == [1, 1, 1, 5, 3, 15]
