@@ -7,7 +7,7 @@ around it. This module imports llvmlite; the package does not import this module
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -118,18 +118,20 @@ class LlvmAlgebra:
     """Operations emitted at the position of ``builder``; ``fused``: the target has fma.
 
     ``separate``: `mad` rounds the product and the sum, with or without fma.
+    ``vectors``: functions that are called get vector forms, for loops that LLVM vectorises.
     """
 
     builder: Any
     width: int
     fused: bool
     separate: bool = False
+    vectors: bool = True
 
     def wide(self) -> Algebra:
-        return LlvmAlgebra(self.builder, 64, self.fused, self.separate)
+        return replace(self, width=64)
 
     def unfused(self) -> Algebra:
-        return LlvmAlgebra(self.builder, self.width, self.fused, separate=True)
+        return replace(self, separate=True)
 
     def _wrap(self, instruction: Any) -> LlvmValue:
         return LlvmValue(self.builder, instruction)
@@ -217,10 +219,12 @@ class LlvmAlgebra:
         function = module.globals.get(name)
         if function is None:
             function = ir.Function(module, ir.FunctionType(kind, [kind, kind]), name)
-            variants = [f"_ZGV_LLVM_N{n}vv_{name}({name}_v{n})" for n in _VECTOR_LENGTHS[self.width]]
-            set.add(function.attributes, f'"vector-function-abi-variant"="{",".join(variants)}"')
+            lengths = _VECTOR_LENGTHS[self.width] if self.vectors else ()
+            if lengths:
+                variants = [f"_ZGV_LLVM_N{n}vv_{name}({name}_v{n})" for n in lengths]
+                set.add(function.attributes, f'"vector-function-abi-variant"="{",".join(variants)}"')
             _define_scalar_form(function, self, bound, slow)
-            for n in _VECTOR_LENGTHS[self.width]:
+            for n in lengths:
                 _define_vector_form(function, n, bound)
         return self._wrap(self.builder.call(function, [x.ir, usual.ir]))
 
@@ -255,7 +259,6 @@ def _keep_pure(function: Any) -> None:
     It is internal, so that compiled modules never share one. LLVM does not count the mention in the
     attribute as a use, so ``llvm.compiler.used`` lists the function.
     """
-    function.linkage = "internal"
     module, byte = function.module, ir.IntType(8).as_pointer()
     used = module.globals.get("llvm.compiler.used")
     functions = [*(used.initializer.constant if used is not None else ()), function.bitcast(byte)]
@@ -273,9 +276,11 @@ def _keep_pure(function: Any) -> None:
 
 def _define_scalar_form(function: Any, algebra: LlvmAlgebra, bound: float, slow: Callable[..., MathValue]) -> None:
     """``f(x, usual) = slow(x) if |x| > bound else usual``, with a branch."""
-    _keep_pure(function)
+    function.linkage = "internal"
+    if algebra.vectors:
+        _keep_pure(function)
     builder = ir.IRBuilder(function.append_basic_block())
-    inside = LlvmAlgebra(builder, algebra.width, algebra.fused)
+    inside = LlvmAlgebra(builder, algebra.width, algebra.fused, vectors=algebra.vectors)
     x = LlvmValue(builder, function.args[0])
     with builder.if_then((inside.abs(x) > bound).ir, likely=False):
         builder.ret(slow(inside, x).ir)
@@ -287,6 +292,7 @@ def _define_vector_form(scalar: Any, length: int, bound: float) -> None:
     kind = scalar.ftype.return_type
     vector = ir.VectorType(kind, length)
     function = ir.Function(scalar.module, ir.FunctionType(vector, [vector, vector]), f"{scalar.name}_v{length}")
+    function.linkage = "internal"
     _keep_pure(function)
     builder = ir.IRBuilder(function.append_basic_block())
     x, usual = function.args

@@ -56,11 +56,29 @@ def compile_source(
 
     with LLVM_LOCK:
         machine = ptx.machine(ptx_version(Capability(*capability), ptx.llvm_version()))
-        users = {name: device_functions.device_function(f) for name, f in (functions or {}).items()}
+        users = {name: _user_function(f) for name, f in (functions or {}).items()}
         translated = translate.translate_kernel(source.identity, entry, source.params, users, str(machine.target_data))
-        module = ptx.optimize_for_gpu(machine, translated, entry)
+        linked = device_functions.for_gpu_linking(translated.linked, str(machine.target_data))
+        module = ptx.optimize_for_gpu(machine, translated, linked, entry)
+        if found := ptx.undefined(module):
+            raise BackendError(_refusal(entry, found, functions or {}) + source.text)
         text = str(machine.emit_assembly(module))
-    if found := ptx.undefined(module):
-        raise BackendError(f"{entry} calls {', '.join(found)}, which GPUs do not have\n{source.text}")
     launched = translated.threads, translated.shared_bytes
     return CudaCode(text, entry, *launched, str(module), source, dict(functions or {}))
+
+
+def _user_function(function: Callable[..., Any]) -> Any:
+    with importing:
+        from jitgrad.backends.llvm.numba_function import numba_function
+
+    return numba_function(function)
+
+
+def _refusal(entry: str, found: tuple[str, ...], functions: Mapping[str, Callable[..., Any]]) -> str:
+    """Why the kernel ``entry`` cannot be compiled."""
+    calls = f"calls {', '.join(found)}, which GPUs do not have"
+    if not functions:
+        return f"kernel {entry} {calls}\n"
+    names = ", ".join(getattr(f, "__name__", name) for name, f in functions.items())
+    remedy = "Write it with functions of `math` such as exp, log, tanh and pow, and without what can raise."
+    return f"@elementwise {names}: as numba compiles it, it {calls}. {remedy}\n"

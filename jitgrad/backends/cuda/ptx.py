@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -13,7 +14,8 @@ from jitgrad.backends.cuda.translate import TRIPLE, Translated
 from jitgrad.core.errors import BackendError
 
 _INLINE_EVERYTHING = 100_000
-_HOST_LINES = re.compile(r"^target (?:triple|datalayout) .*$", re.MULTILINE)  # of IR that numba wrote for the CPU
+# LLVM's intrinsics that NVPTX has no instructions for: it ends the process when it meets one.
+_HOST_ONLY = re.compile(r"llvm\.(?:a?(?:sin|cos|tan)h?|exp(?:2|10)?|log(?:2|10)?|powi?|ldexp|frexp)\.")
 
 
 @cache
@@ -42,16 +44,16 @@ def machine(version: PtxVersion) -> Any:
     return target.create_target_machine(cpu=version.processor, features=version.features, opt=3)
 
 
-def optimize_for_gpu(target_machine: Any, translated: Translated, entry: str) -> Any:
-    """The optimised module of a kernel, in which everything is inlined.
+def optimize_for_gpu(target_machine: Any, translated: Translated, linked: Sequence[str], entry: str) -> Any:
+    """The optimised module of a kernel, in which everything is inlined, also what is ``linked``.
 
     Raises:
         BackendError: if the IR is malformed.
     """
     try:
         module = binding.parse_assembly(translated.text)
-        for other in translated.linked:
-            module.link_in(binding.parse_assembly(_HOST_LINES.sub("", other)))
+        for other in linked:
+            module.link_in(binding.parse_assembly(other))
         module.verify()
     except RuntimeError as error:
         raise BackendError(f"malformed LLVM IR for {entry}: {error}") from error
@@ -70,6 +72,6 @@ def optimize_for_gpu(target_machine: Any, translated: Translated, entry: str) ->
 
 
 def undefined(module: Any) -> tuple[str, ...]:
-    """Functions that the module calls and does not define."""
+    """Functions that the module calls, does not define, and that GPUs have no instructions for."""
     names = (s.name for s in (*module.functions, *module.global_variables) if s.is_declaration)
-    return tuple(sorted(name for name in names if not name.startswith("llvm.")))
+    return tuple(sorted(name for name in names if not name.startswith("llvm.") or _HOST_ONLY.match(name)))

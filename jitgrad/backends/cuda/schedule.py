@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from math import prod
 
+from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.lowering.kernel_ir import KernelForm, Schedule, Scope
 from jitgrad.compiler.lowering.loop_nest import LoopNest, OperandAccess
 from jitgrad.compiler.tuning import Tuning
@@ -13,7 +14,8 @@ from jitgrad.compiler.tuning import Tuning
 WARP = 32
 BLOCK_THREADS = 256
 VECTOR_BYTES = 16  # the most that one instruction reads or writes
-MAX_VECTOR = 8  # elements: more take too many registers
+MAX_VECTOR = 8  # elements of cheap work: more take too many registers
+MAX_COSTLY_VECTOR = 4
 WARP_ROW = 1024  # elements of the longest row that one warp runs
 TILE = 32  # rows and columns of a transposed tile
 MAX_TILES = 8  # transposed operands whose tiles lie in shared memory
@@ -164,7 +166,8 @@ def _vector(nest: LoopNest) -> int:
     if not along or any(a.strides[axis] != 1 for a in along):
         return 1
     size = max(a.value.aval.dtype.itemsize for a in along)
-    vector = min(MAX_VECTOR, VECTOR_BYTES // size)
+    costly = any(expensive(node.op) for node in nest.group.nodes)
+    vector = min(MAX_COSTLY_VECTOR if costly else MAX_VECTOR, VECTOR_BYTES // size)
     steps = [a.strides[k] for a in along for k in nest.outer_axes]
     if nest.outer_sizes:
         steps += nest.inner_sizes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +24,7 @@ from jitgrad.core.errors import BackendError
 
 TRIPLE = "nvptx64-nvidia-cuda"
 _WORD = ir.IntType(32)
+_LOOP = re.compile(r'^(!\d+) = !\{ !"loop \d+", (.*) \}$', re.MULTILINE)
 
 
 class SimtModule(ir.Module):  # type: ignore[misc]
@@ -82,7 +84,8 @@ def translate_kernel(source: str, entry: str, params: Sequence[str], functions: 
             raise BackendError(f"{error}\n{source}") from error
         if module.block_threads is None:
             raise BackendError(f"{entry} does not say how many threads a block has: it starts with threads(256)\n{source}")
-    return Translated(str(module), tuple(module.linked), module.block_threads, sum(module.shared))
+        text = _LOOP.sub(r"\1 = distinct !{ \1, \2 }", str(module))
+    return Translated(text, tuple(module.linked), module.block_threads, sum(module.shared))
 
 
 def _kernel(module: SimtModule, entry: SourceFunction, params: Sequence[str]) -> None:
@@ -100,10 +103,26 @@ def _kernel(module: SimtModule, entry: SourceFunction, params: Sequence[str]) ->
                 set.add(argument.attributes, "readonly")  # llvmlite's list of names lacks it
     given = zip(params, types, function.args, strict=True)
     arguments = [TypedValue(type_, _received(builder, name, type_, word)) for name, type_, word in given]
-    Translation(builder).function(entry, arguments)
+    Translation(builder, _Unrolled(module).hint).function(entry, arguments)
     builder.ret_void()
     if module.block_threads is not None:
         module.add_named_metadata("nvvm.annotations", [function, "maxntidx", ir.Constant(_WORD, module.block_threads)])
+
+
+class _Unrolled:
+    """Metadata for loops with literal bounds: they are unrolled, so that scratch is in registers."""
+
+    def __init__(self, module: SimtModule) -> None:
+        self.module = module
+        self.loops = 0
+
+    def hint(self, loop: ast.For | ast.While) -> Any:
+        """The metadata of one loop; ``_LOOP`` makes its node distinct, as LLVM demands."""
+        bounds = loop.iter.args if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) else [None]
+        if not all(isinstance(bound, ast.Constant) for bound in bounds):
+            return None
+        self.loops += 1
+        return self.module.add_metadata([f"loop {self.loops}", self.module.add_metadata(["llvm.loop.unroll.full"])])
 
 
 def _argument(type_: Any) -> Any:

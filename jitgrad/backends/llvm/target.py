@@ -101,9 +101,14 @@ def has_fma() -> bool:
     return "+fma," in f"{features()},"
 
 
+def for_gpu(builder: Any) -> bool:
+    """Whether ``builder`` writes code of a GPU."""
+    return str(builder.module.triple).startswith("nvptx")
+
+
 def fuses(builder: Any) -> bool:
     """Whether code that ``builder`` writes may use fused multiply-adds: every GPU has them."""
-    return str(builder.module.triple).startswith("nvptx") or has_fma()
+    return for_gpu(builder) or has_fma()
 
 
 @cache

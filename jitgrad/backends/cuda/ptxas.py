@@ -1,0 +1,84 @@
+"""What NVIDIA's assembler says of kernels: registers, spills, shared memory. It needs no GPU.
+
+The package nvidia-cuda-nvcc-cu12 brings it. Drivers have an assembler of their own, so nothing that
+runs kernels needs this one.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sysconfig
+import tempfile
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from jitgrad.backends.cuda.compile import CudaCode
+from jitgrad.core.errors import BackendError
+
+_HEADER = re.compile(r"^(?:\.version|\.target|\.address_size).*$", re.MULTILINE)
+_USAGE = re.compile(
+    r"Compiling entry function '(\w+)'.*?Function properties for \1\s+(\d+) bytes stack frame, "
+    r"(\d+) bytes spill stores, (\d+) bytes spill loads"
+    r".*?Used (\d+) registers",
+    re.DOTALL,
+)
+
+
+class Usage(NamedTuple):
+    """What one kernel needs of a processor.
+
+    Attributes:
+        local: bytes of memory that each thread has of its own, because registers did not do.
+        spilled: bytes that are written to such memory.
+    """
+
+    registers: int
+    local: int
+    spilled: int
+
+
+@cache
+def find_ptxas() -> Path | None:
+    """The assembler, from the package nvidia-cuda-nvcc-cu12 or a CUDA toolkit on the path."""
+    packaged = Path(sysconfig.get_path("purelib"), "nvidia", "cuda_nvcc", "bin", "ptxas")
+    found = packaged if packaged.exists() else shutil.which("ptxas")
+    return None if found is None else Path(found)
+
+
+def assemble(codes: Sequence[CudaCode], architecture: str) -> list[Usage]:
+    """What the kernels need on GPUs of ``architecture``, such as "sm_90"; they are assembled
+    together.
+
+    Raises:
+        BackendError: if there is no assembler, or it refuses the text.
+    """
+    ptxas = find_ptxas()
+    if ptxas is None:
+        raise BackendError("ptxas is not installed: pip install nvidia-cuda-nvcc-cu12")
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder, "kernels.ptx")
+        text.write_text("\n".join(_joined(codes)))
+        command = [str(ptxas), f"-arch={architecture}", "-v", str(text), "-o", str(text.with_suffix(".cubin"))]
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise BackendError(f"ptxas refuses kernels for {architecture}: {done.stderr}")
+    usage = {name: Usage(int(regs), int(local), int(stores)) for name, local, stores, _, regs in _USAGE.findall(done.stderr)}
+    return [usage[_name(k)] for k in range(len(codes))]
+
+
+def _name(number: int) -> str:
+    return f"entry{number}"
+
+
+def _joined(codes: Sequence[CudaCode]) -> Iterator[str]:
+    """One text of all kernels, each with names of its own."""
+    yield from _HEADER.findall(codes[0].ptx)
+    for k, code in enumerate(codes):
+        text = _HEADER.sub("", code.ptx)
+        text = re.sub(rf"\b{code.entry}\b(?=\()", _name(k), text)
+        text = re.sub(rf"\b{code.entry}_param_", f"{_name(k)}_param_", text)
+        yield re.sub(r"\b(shared|jitgrad_)(?=[\w$])", rf"\g<1>{_name(k)}_", text)
