@@ -313,7 +313,7 @@ def test_powers_of_two_and_ten_are_exact(run):
 def test_machines_without_fused_multiply_add_get_the_same_accuracy(name, width, monkeypatch):
     from jitgrad.backends.llvm import vector_functions
 
-    monkeypatch.setattr(vector_functions, "has_fma", lambda: False)
+    monkeypatch.setattr(vector_functions, "fuses", lambda builder: False)
     operands = pairs(name, DTYPES[width], 50)[: FUNCTIONS[name].arity]
     operands = tuple(np.abs(x) for x in operands) if name == "log2" else operands
     function = compile_loop(name, width)

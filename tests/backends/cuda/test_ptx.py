@@ -70,7 +70,7 @@ def test_source(name: str, compile_for: Any, golden: Any) -> None:
     assert "\n".join(code.source.identity for code in codes) == golden
 
 
-@pytest.mark.skipif(llvm_version() != 22, reason="the golden texts are of LLVM 22; registers and order differ between its versions")
+@pytest.mark.skipif(llvm_version() != 22, reason="the golden texts are of LLVM 22, and differ between versions")
 @pytest.mark.parametrize("name", NAMED)
 def test_ptx(name: str, compile_for: Any, golden: Any) -> None:
     function, shape = NAMED[name]
