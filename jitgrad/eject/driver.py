@@ -131,6 +131,7 @@ class DriverWriter:
         """The text of the array, or of the number, at ``place``."""
         if place.location is None:
             return self._number(place)
+        self._allocate(place, "empty")  # nothing writes an array without elements
         aval, (buffer, offset, strides) = place.aval, place.location
         text, first = self._elements(buffer, aval.dtype), offset // aval.dtype.itemsize
         if place.location.is_contiguous(aval.shape):

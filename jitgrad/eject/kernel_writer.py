@@ -11,18 +11,16 @@ from math import prod
 import numpy as np
 
 from jitgrad.backends.base import user_functions
-from jitgrad.backends.codegen.scalar import accumulated, cast, render, typed
+from jitgrad.backends.codegen.scalar import accumulated, cast, render
 from jitgrad.backends.codegen.source import Emitter
 from jitgrad.backends.codegen.statements import (
     Body,
     dense,
     fold_statement,
-    in_sum_blocks,
     index,
     initial,
     row_variables,
 )
-from jitgrad.backends.cpu.row_loops import SUM_BLOCK
 from jitgrad.compiler.lowering.kernel_ir import (
     PER_BLOCK,
     Access,
@@ -121,7 +119,7 @@ class KernelWriter:
         for p in self.all_params.values():  # scratch arrays are local
             arg = self.args[p.name]
             if isinstance(arg, Slot) and arg.scratch and not self._is_partial(p.name):
-                size = self._row_size()
+                size = self.row_size()
                 self.line(f"{p.name} = np.empty({size}, {numpy_name(self.translator.kinds[p.name])})", p.note)
         nest.write()
         if kernel.epilogue is not None:
@@ -149,7 +147,7 @@ class KernelWriter:
             return {kernel.inner[0]: iterations}
         return {}
 
-    def _row_size(self) -> str:
+    def row_size(self) -> str:
         return "row" if len(self.kernel.inner) > 1 else self.kernel.inner[0] if self.kernel.inner else "1"
 
     # --- lines ------------------------------------------------------------------------------------
@@ -190,12 +188,28 @@ class KernelWriter:
         name = self.translator.renamed[s.name]
         if s.where is AccumulatorScope.COLUMN:
             return f"{name}_totals"
-        return f"{name}_total" if s.where is AccumulatorScope.BLOCK or in_sum_blocks(s) else name
+        return f"{name}_total" if s.where is AccumulatorScope.BLOCK or is_float_sum(s) else name
+
+    def accumulators(self, s: Accumulate) -> list[str]:
+        """All variables of ``s``: the total, and for a sum of float64 the rest."""
+        total = self.accumulator(s)
+        has_rest = is_float_sum(s) and s.result == _FLOAT64
+        return [total, total.replace("_total", "_rest", 1)] if has_rest else [total]
+
+    def finish(self, s: Accumulate, at: str = "") -> None:
+        """The result of ``s`` in its own dtype; ``at``: the place in arrays of totals."""
+        text = " + ".join(f"{name}{at}" for name in self.accumulators(s))
+        self.dialect(f"{s.name} = {cast(text, total_dtype(s), s.result)}", s.note)
+
+
+def is_float_sum(s: Accumulate) -> bool:
+    """Whether ``s`` is summed in float64. A sum of float64 also keeps what its additions round off."""
+    return s.monoid.in_f64 and s.result.kind == "f"
 
 
 def total_dtype(s: Accumulate) -> Dtype:
-    """The dtype of the total of ``s`` while its loops run: float64 for sums of floats."""
-    if s.monoid.in_f64 and s.result.kind == "f":
+    """The dtype of the total of ``s`` while its loops run."""
+    if is_float_sum(s):
         return _FLOAT64
     return s.result if s.where is AccumulatorScope.ROW else s.dtype
 
@@ -236,9 +250,13 @@ class _Statements(Body):
         total, dtype = self.writer.accumulator(s), total_dtype(s)
         if s.where is AccumulatorScope.COLUMN:
             total = f"{total}[{index(dense(s, len(self.columns)), self.columns)}]"
-        elif in_sum_blocks(s) and self.columns:
-            total, dtype = total.replace("_total", "_part"), s.result
-        self.writer.dialect(f"{total} = {fold_statement(s.monoid, dtype, total, accumulated(s, dtype))}", s.note)
+        if is_float_sum(s) and s.result == _FLOAT64:
+            rest, value = total.replace("_total", "_rest", 1), self.writer.translator.expression(accumulated(s, dtype))
+            add = self.writer.translator.support.function("add_with_rest")
+            self.writer.line(f"{total}, {rest} = {add}({total}, {rest}, {value})", s.note)
+            return
+        text = fold_statement(s.monoid, dtype, total, accumulated(s, dtype), reorder=False)
+        self.writer.dialect(f"{total} = {text}", s.note)
 
 
 class _Nest:
@@ -274,16 +292,16 @@ class _Nest:
                 self._sweep(sweep, _Statements(out, (), self.columns))
 
     def _start(self, s: Accumulate) -> None:
-        """Set an accumulator of all rows to its neutral element."""
+        """Set the variables of a reduction to the neutral element."""
         out, dtype = self.writer, total_dtype(s)
-        name, neutral = out.accumulator(s), initial(s.monoid, dtype)
-        if s.where is AccumulatorScope.BLOCK:
-            out.dialect(f"{name} = {neutral}", s.note)
-            return
-        kind = dtype_name(dtype)
-        out.translator.kinds[name] = kind
-        value = out.translator.expression(neutral)
-        out.line(f"{name} = np.full({out._row_size()}, {value}, {numpy_name(kind)})", s.note)
+        for name in out.accumulators(s):
+            if s.where is not AccumulatorScope.COLUMN:
+                out.dialect(f"{name} = {initial(s.monoid, dtype)}")
+                continue
+            kind = dtype_name(dtype)
+            out.translator.kinds[name] = kind
+            value = out.translator.expression(initial(s.monoid, dtype))
+            out.line(f"{name} = np.full({out.row_size()}, {value}, {numpy_name(kind)})", s.note)
 
     def _rows(self, depth: int) -> None:
         out, sizes = self.writer, self.kernel.outer
@@ -300,42 +318,25 @@ class _Nest:
                     self._sweep(sweep, _Statements(out, self.rows, self.columns))
 
     def _sweep(self, sweep: Sweep, place: _Statements) -> None:
-        """The loop over the elements of a row; sums go by blocks of `SUM_BLOCK`."""
+        """The loop over the elements of a row."""
         out = self.writer
-        sums = [s for s in sweep.body if isinstance(s, Accumulate) and in_sum_blocks(s)]
-        for s in sweep.body:
-            if isinstance(s, Accumulate) and s.where is AccumulatorScope.ROW:
-                out.dialect(f"{out.accumulator(s)} = {initial(s.monoid, total_dtype(s))}")
-        self._inner(sweep, place, sums, 0)
-        for s in sums:
-            if s.where is AccumulatorScope.ROW:
-                out.dialect(f"{s.name} = {cast(out.accumulator(s), _FLOAT64, s.result)}")
+        reductions = [s for s in sweep.body if isinstance(s, Accumulate) and s.where is AccumulatorScope.ROW]
+        for s in reductions:
+            self._start(s)
+        self._inner(sweep, place, 0)
+        for s in reductions:
+            if is_float_sum(s):
+                out.finish(s)
 
-    def _inner(self, sweep: Sweep, place: _Statements, sums: Sequence[Accumulate], depth: int) -> None:
-        out, variable = self.writer, self.columns[depth]
+    def _inner(self, sweep: Sweep, place: _Statements, depth: int) -> None:
         size = self.kernel.inner[depth] if self.kernel.inner else "1"
-        if depth < len(self.columns) - 1:
-            with out.block(f"for {variable} in range({size}):"):
-                self._inner(sweep, place, sums, depth + 1)
-            return
-        if not sums:
-            kind = "range" if self.kernel.outer else self.range
-            with out.block(f"for {variable} in {kind}({size}):"):
-                self._body(sweep, place)
-            return
-        with out.block(f"for b in range(0, {size}, {SUM_BLOCK}):", "sums of short blocks are added in float64"):
-            parts = {s: out.accumulator(s).replace("_total", "_part") for s in sums}
-            for s, part in parts.items():
-                out.dialect(f"{part} = {typed(0, s.result)}")
-            with out.block(f"for {variable} in range(b, min(b + {SUM_BLOCK}, {size})):"):
-                self._body(sweep, place)
-            for s, part in parts.items():
-                total = out.accumulator(s)
-                out.dialect(f"{total} = {total} + {cast(part, s.result, _FLOAT64)}")
-
-    def _body(self, sweep: Sweep, place: _Statements) -> None:
-        for s in sweep.body:
-            place.statement(s)
+        kind = "range" if self.kernel.outer else self.range
+        with self.writer.block(f"for {self.columns[depth]} in {kind}({size}):"):
+            if depth < len(self.columns) - 1:
+                self._inner(sweep, place, depth + 1)
+                return
+            for s in sweep.body:
+                place.statement(s)
 
 
 class _EpilogueText:
@@ -351,7 +352,7 @@ class _EpilogueText:
         out = self.writer
         merges = {scope: [s for s in self.epilogue.merges if s.where is scope] for scope in AccumulatorScope}
         for s in merges[AccumulatorScope.BLOCK]:
-            out.dialect(f"{s.name} = {cast(out.accumulator(s), total_dtype(s), s.result)}", s.note)
+            out.finish(s)
         top = _Statements(out, (), ())
         for statement in self.epilogue.scalars:
             top.statement(statement)
@@ -366,8 +367,7 @@ class _EpilogueText:
                 return
             place = _Statements(out, (), self.columns)
             for s in merges:
-                element = f"{out.accumulator(s)}[{index(dense(s, len(self.columns)), self.columns)}]"
-                out.dialect(f"{s.name} = {cast(element, total_dtype(s), s.result)}", s.note)
+                out.finish(s, f"[{index(dense(s, len(self.columns)), self.columns)}]")
             for statement in self.epilogue.columns:
                 place.statement(statement)
 

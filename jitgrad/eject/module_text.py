@@ -70,7 +70,7 @@ _HEAD = '''"""{summary}
 import numpy as np
 
 CACHE = False  # True: numba keeps machine code on disk; for modules that are imported by their name
-PARALLEL = False  # True: kernels over independent rows run on all cores, and take longer to compile
+PARALLEL = False  # True: kernels over independent rows run on all cores, which pays for large arrays
 njit = numba.njit(error_model="numpy", cache=CACHE)
 njit_rows = numba.njit(error_model="numpy", cache=CACHE, parallel=PARALLEL)
 prange = numba.prange
@@ -120,8 +120,8 @@ def _about(spec: ModuleSpec) -> list[str]:
         "``run`` computes what the function computes, for arrays of exactly the shapes and dtypes that it was written "
         "for. Each kernel is one function; it takes flat arrays and numbers of elements. Comments name the lines that "
         "it comes from. ``example`` repeats the recorded call, for the test beside this file.",
-        "Sums of floats add blocks of 256 elements in their own dtype, and the blocks in float64. float16 is computed "
-        "in float32 and rounded after each operation.",
+        "Sums of floats are computed in float64, and those of float64 keep what additions round off. float16 is "
+        "computed in float32 and rounded after each operation.",
     ]
     changed = [i.expression for i in spec.inputs if i.changed]
     if spec.state:

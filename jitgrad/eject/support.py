@@ -1,4 +1,4 @@
-"""Small functions that kernels of an ejected module call: float16, float-to-integer casts, integers, random bits."""
+"""Small functions that kernels of an ejected module call: sums, float16, casts, integers, random bits."""
 
 from __future__ import annotations
 
@@ -61,6 +61,17 @@ def round_to_odd(x):
     return np.int32(bits | 1).view(np.float32)
 ''',
 }
+_SUMS = {
+    "add_with_rest": '''
+@njit
+def add_with_rest(total, rest, x):
+    """``total + x``, and ``rest`` with what that rounds off (Neumaier, ZAMM 54, 1974)."""
+    new = total + x
+    if abs(new) < np.inf:
+        rest += (total - new) + x if abs(total) >= abs(x) else (x - new) + total
+    return new, rest
+''',
+}
 _NEEDS = {"round_to_half": ("float_to_half", "half_to_float")}
 
 _TO_INTEGER = '''
@@ -106,8 +117,8 @@ class SupportLibrary:
         """The name by which a kernel calls the function ``name``, which is added now if it is new."""
         for needed in _NEEDS.get(name, ()):
             self.function(needed)
-        if name in _HALF:
-            self._texts.setdefault(name, _HALF[name])
+        if (text := _HALF.get(name) or _SUMS.get(name)) is not None:
+            self._texts.setdefault(name, text)
         elif name.startswith("float_to_"):
             self._texts.setdefault(name, float_to_integer(name.removeprefix("float_to_")))
         else:

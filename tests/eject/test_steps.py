@@ -132,3 +132,32 @@ def test_rows_that_are_independent_may_run_in_parallel(eject: Eject) -> None:
     assert "@njit_rows\ndef kernel_1" in text_of(files)
     files, _ = eject(lambda x: (x * 2.0).sum(), tensor(4, 5))
     assert "@njit\ndef kernel_1" in text_of(files)
+
+
+@pytest.mark.usefixtures("in_python")
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_sums_are_as_exact_as_those_of_vector_lanes(dtype: str, eject: Eject) -> None:
+    """Sums of equal numbers drifted: every addition rounded to the same side."""
+    x = jg.tensor(np.full((4, 1000), 0.7615941, dtype))
+    _, ejected = eject(lambda x: (x.sum(), x.sum(0), x.sum(1), x.var()), x)
+    total, columns, rows, variance = (np.asarray(r) for r in ejected(x))
+    one = np.asarray(x)[0, 0].astype("f8")
+    np.testing.assert_allclose(total, 4000 * one, rtol=np.finfo(dtype).eps)
+    np.testing.assert_allclose(columns, 4 * one, rtol=np.finfo(dtype).eps)
+    np.testing.assert_allclose(rows, 1000 * one, rtol=np.finfo(dtype).eps)
+    assert variance < np.finfo(dtype).eps ** 2
+
+
+@pytest.mark.usefixtures("in_python")
+def test_sums_of_infinities(eject: Eject) -> None:
+    x = jg.tensor(np.array([[1.0, np.inf], [np.nan, 1.0], [np.inf, -np.inf], [1e308, 1e308]]))
+    _, ejected = eject(lambda x: x.sum(1), x)
+    assert_same(ejected(x), x.sum(1))
+
+
+@pytest.mark.usefixtures("in_python")
+def test_parts_of_results_without_elements(eject: Eject) -> None:
+    """A result that no kernel writes had no memory."""
+    x = tensor(2, 0, 3)
+    _, ejected = eject(lambda x: jg.concat([x, x * 2.0], axis=1), x)
+    assert ejected(x).shape == (2, 0, 3)
