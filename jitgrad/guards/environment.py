@@ -14,11 +14,20 @@ from jitgrad.core.errors import UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.frames import Observer
-from jitgrad.guards.guard import Check, Guard, Path, behaves_alike, describe
+from jitgrad.guards.guard import NOWHERE, Check, Guard, Path, behaves_alike, describe
 from jitgrad.guards.object_state import MISSING, instance_dict, title
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.reads import ArrayRead, Reads, Write
-from jitgrad.guards.writes import StoredTensors, place_content, share_containers, store_of, tensors_in, undo
+from jitgrad.guards.writes import (
+    StoredTensors,
+    TensorPlace,
+    place_content,
+    replaced_places,
+    share_containers,
+    store_of,
+    tensors_in,
+    undo,
+)
 
 MAX_ARRAY_BYTES = 64 * 1024  # compared on every call: 64 kB take about 3 us
 MAX_COMPARED_BYTES = 64 * 1024 * 1024  # likewise, in about 10 ms
@@ -78,14 +87,25 @@ class Environment:
                 call.
         """
         inputs = {id(array) for array in lifted}
-        identical = self._reads.identical
-        checks = [replace(c, identical=True) if id(c.expected) in identical else c for c in self._reads.checks]
+        checks = self._checks()
         for read in self._reads.arrays.values():
             if read.compared or (read.used and id(read.array) not in inputs):
                 checks.append(_content_check(read))
         return Guard(checks)
 
+    def _checks(self) -> list[Check]:
+        identical = self._reads.identical
+        return [replace(c, identical=True) if id(c.expected) in identical else c for c in self._reads.checks]
+
     # --- what the trace changed -------------------------------------------------------------------
+
+    def hold(self, place: TensorPlace, traced: Any) -> None:
+        """``place`` holds ``traced`` tensors, which stand for others in each call."""
+        self._reads.write(place.kind, place.holder, place.key, traced, place.path, NOWHERE)
+
+    def replaced(self) -> list[TensorPlace]:
+        """The places in which the function replaced a tensor that it had read."""
+        return replaced_places(self._checks())
 
     def changes(self) -> list[str]:
         """Changes of Python state that a compiled program would not make, and must not miss.

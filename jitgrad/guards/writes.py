@@ -7,7 +7,7 @@ attribute, a dict of activations.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,8 +15,8 @@ import numpy as np
 import optree
 
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.guard import NOWHERE, Path, cell_contents
-from jitgrad.guards.object_state import MISSING
+from jitgrad.guards.guard import NOWHERE, Check, Path, cell_contents
+from jitgrad.guards.object_state import MISSING, instance_dict
 from jitgrad.guards.reads import Reads, Write, copy_of
 
 _APPENDING = {"append", "extend", "__iadd__", "+="}
@@ -68,6 +68,59 @@ class StoredTensors:
                 self.holder[key] = item
         else:
             fill_place(self.kind, self.holder, self.key, value)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TensorPlace:
+    """An item of a dict, an attribute or a variable, outside a function, that holds other tensors on
+    every call, such as the state of a recurrent network."""
+
+    kind: str
+    holder: Any
+    key: Any
+    path: Path
+
+    @property
+    def identity(self) -> tuple[int, str]:
+        return id(self.holder), repr(self.key)
+
+    def read(self) -> Any:
+        """What the place holds; MISSING if nothing."""
+        return place_content(self.kind, self.holder, self.key)
+
+    def fill(self, value: Any) -> None:
+        """Put ``value`` there."""
+        fill_place(self.kind, self.holder, self.key, value)
+
+
+def replaced_places(checks: Iterable[Check]) -> list[TensorPlace]:
+    """The places of which ``checks`` read tensors, and which hold other tensors now."""
+    found: dict[tuple[int, str], TensorPlace] = {}
+    for check in checks:
+        if holds_only_tensors(check.expected) and not check.identical:
+            place = _place_of(check)
+            if place is not None and holds_only_tensors(check.read()) and check.reason() is not None:
+                found.setdefault(place.identity, place)
+    return list(found.values())
+
+
+def holds_only_tensors(value: Any) -> bool:
+    """Whether ``value`` is a tensor, or a container of tensors such as ``(h, c)``."""
+    if isinstance(value, Tensor):
+        return True
+    if not isinstance(value, tuple | list | dict):
+        return False
+    leaves = optree.tree_leaves(value, none_is_leaf=True)
+    return bool(leaves) and all(isinstance(x, Tensor) for x in leaves)
+
+
+def _place_of(check: Check) -> TensorPlace | None:
+    """The place that ``check`` reads; None if it is not one that can be filled."""
+    holder, kind = check.holder, check.kind
+    if kind == "attribute" and check.key in (instance_dict(holder) or ()):
+        holder, kind = instance_dict(holder), "item"
+    known = kind == "cell" or kind == "attribute" or (kind == "item" and isinstance(holder, dict))
+    return TensorPlace(kind, holder, check.key, check.path) if known else None
 
 
 def tensors_in(value: Any) -> list[Tensor]:

@@ -15,6 +15,7 @@ from jitgrad.compiler.runtime_number import LARGEST_INT
 from jitgrad.core import config
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.tensor import Tensor
+from jitgrad.guards.writes import holds_only_tensors
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, interned
 from jitgrad.jit.input_steps import CallState
 from jitgrad.jit.records import NAMESPACE
@@ -39,13 +40,21 @@ class CheckArguments:
         w.names.update(interpreter=current_interpreter._variable, grad_enabled=grad_enabled, defaults=config._Defaults)
         w.names.update(flatten=partial(optree.tree_flatten, none_is_leaf=True, namespace=NAMESPACE))
         w.names.update(asarray=np.asarray, static_key=static_key)
-        args, kwargs = optree.tree_unflatten(w.call.treedef, w.call.leaves)
+        args, kwargs, held = optree.tree_unflatten(w.call.treedef, w.call.leaves)
         w.miss_if("interpreter.get() is not None")
         w.miss_if(f"grad_enabled.get() is not {w.call.key[4]}")
         w.miss_if(f"defaults.float_dtype is not {w.constant('D', w.call.key[5])}")
         text = _ArgumentText(w)
         text.tree("args", args)
         text.tree("kwargs", kwargs)
+        for k, (place, value) in enumerate(zip(w.call.held, held, strict=True)):
+            w.line(f"held_{k} = {w.constant('R', place.read)}()")
+            if value is not None:
+                text.tree(f"held_{k}", value)
+            else:
+                w.leaves.append("None")
+                w.names["holds_only_tensors"] = holds_only_tensors
+                w.miss_if(f"holds_only_tensors(held_{k})")
         if len(w.leaves) - sum(w.lists.values()) > MAX_LEAVES:
             raise NotSupportedError
         text.distinct()

@@ -127,6 +127,9 @@ class JitFunction:
         call = self._take(args, kwargs)
         self._info.calls += 1
         executable = self._valid_executable(call)
+        if executable is None and self._signature.held.add_replaced(e.traced.guard for e in self._programs.of(call.key)):
+            call = self._take(args, kwargs)
+            executable = self._valid_executable(call)
         if executable is not None:
             if self._check_mode() == "always":
                 return self._checked(executable, call, args, kwargs)[0]
@@ -209,6 +212,8 @@ class JitFunction:
             executable = self.executable_for(call)
             executable.operands(call.leaves)  # refuses inputs that share memory with what it changes
         except TraceError as error:
+            if self._signature.held.add_from(error):
+                return self._first_call(self._take(args, kwargs), args, kwargs)
             if self.fallback != "eager":
                 raise
             self._programs.pop(call.key)
@@ -324,7 +329,12 @@ class JitFunction:
 
     def lookup(self, *args: Any, **kwargs: Any) -> Executable:
         """The executable for these arguments, compiled now if necessary (without running it)."""
-        return self.executable_for(self._take(args, kwargs))
+        try:
+            return self.executable_for(self._take(args, kwargs))
+        except TraceError as error:
+            if not self._signature.held.add_from(error):
+                raise
+            return self.lookup(*args, **kwargs)
 
     def eject(self, path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> Ejected:
         """Write the program for these arguments as a module of plain numba code, which runs without jitgrad.

@@ -18,6 +18,8 @@ from jitgrad.core.errors import ArgumentError, UnguardableError
 from jitgrad.core.fork import cached_property
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.guards.writes import TensorPlace
+from jitgrad.jit.held_places import HeldPlaces
 from jitgrad.jit.records import NAMESPACE, classes_in, register
 
 FLOAT_AVAL = Aval((), np.dtype(np.float64), weak=True)
@@ -27,7 +29,8 @@ FLOAT_AVAL = Aval((), np.dtype(np.float64), weak=True)
 class Call:
     """One call: its ``leaves`` in order, and ``dynamic``, the positions of program inputs.
 
-    ``runtime_ints`` are those of them that are ints; ``ints`` those that could be.
+    ``runtime_ints`` are those of them that are ints; ``ints`` those that could be. The last leaves
+    are what the places ``held`` hold (None where that is not tensors alone), with their names.
     """
 
     key: Any
@@ -38,6 +41,13 @@ class Call:
     keyword_order: bool = False  # whether the function can tell in which order keywords were passed
     ints: tuple[int, ...] = ()
     runtime_ints: frozenset[int] = frozenset()
+    held: tuple[TensorPlace, ...] = ()
+    held_names: tuple[str, ...] = ()
+
+    def name(self, position: int) -> str:
+        """The leaf at ``position`` for messages."""
+        k = position - (len(self.leaves) - len(self.held_names))
+        return f"argument {position}" if k < 0 else self.held_names[k]
 
     @property
     def key_without_ints(self) -> Any:
@@ -101,6 +111,7 @@ class Signature:
         self, function: Callable[..., Any], static_argnums: Sequence[int], static_argnames: Sequence[str]
     ) -> None:
         self.function = function
+        self.held = HeldPlaces()
         self.static_names: frozenset[str] = frozenset()
         if static_argnames or static_argnums:
             self.static_names = self.names_of(static_argnames, "static_argnames") | self.names_of(
@@ -146,7 +157,7 @@ class Signature:
         """
         if not names:
             return ()
-        args, kwargs = optree.tree_unflatten(call.treedef, range(len(call.leaves)))
+        args, kwargs, _ = optree.tree_unflatten(call.treedef, range(len(call.leaves)))
         bound = inspect.Signature(list(self.parameters.values())).bind(*args, **kwargs).arguments
         for name, parameter in self.parameters.items():
             if parameter.kind is parameter.VAR_KEYWORD:
@@ -166,7 +177,8 @@ class Signature:
             key_static = tuple((name, static_key(name, value)) for name, value in sorted(static.items()))
         if len(kwargs) > 1 and not self.sees_keyword_order:
             kwargs = dict(sorted(kwargs.items()))
-        leaves, treedef = optree.tree_flatten((args, kwargs), none_is_leaf=True, namespace=NAMESPACE)
+        places, held = self.held.places, self.held.read()
+        leaves, treedef = optree.tree_flatten((args, kwargs, held), none_is_leaf=True, namespace=NAMESPACE)
         try:
             keys = tuple(map(leaf_key, leaves))
         except TypeError:
@@ -180,7 +192,9 @@ class Signature:
         )
         static.update({f"class {cls.__qualname__}": cls for cls in classes_in((args, kwargs))})
         ints = tuple([k for k, x in enumerate(leaves) if type(x) is int and -LARGEST_INT <= x <= LARGEST_INT])
-        return Call(key, treedef, leaves, dynamic, static, self.sees_keyword_order, ints)
+        counts = [len(optree.tree_leaves(x, none_is_leaf=True, namespace=NAMESPACE)) for x in held]
+        names = tuple([str(place.path) for place, count in zip(places, counts, strict=True) for _ in range(count)])
+        return Call(key, treedef, leaves, dynamic, static, self.sees_keyword_order, ints, held=places, held_names=names)
 
     def _refusal(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ArgumentError:
         """The error for an argument that can be neither an input nor a static value."""

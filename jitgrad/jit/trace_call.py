@@ -21,7 +21,8 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.environment import Environment
 from jitgrad.guards.guard import Guard
-from jitgrad.guards.writes import StoredTensors
+from jitgrad.guards.writes import StoredTensors, TensorPlace
+from jitgrad.jit.held_places import ReplacedTensorsError
 from jitgrad.jit.output_views import ResultView, find_view
 from jitgrad.jit.records import NAMESPACE, is_record
 from jitgrad.jit.signature import FLOAT_AVAL, Call, Static
@@ -75,6 +76,7 @@ class TraceResult:
         stores: the changes of Python state that a compiled call makes.
         changes_python: running the function changes Python state in other ways.
         python_effects: the places of these changes that the function does not read.
+        argument_names: the flat arguments of the call, for messages.
     """
 
     graph: Graph
@@ -93,6 +95,7 @@ class TraceResult:
     stores: tuple[StoredTensors, ...]
     changes_python: bool
     python_effects: tuple[str, ...]
+    argument_names: tuple[str, ...] = ()
     shared: tuple[tuple[int, Tensor], ...] = ()
 
     def observed(self, result: Any) -> list[tuple[str, Any]]:
@@ -108,7 +111,7 @@ class TraceResult:
         if source.kind is SourceKind.GRADIENT:
             return f"the gradient of {self.describe(source.key)}"
         if source.kind is SourceKind.ARGUMENT:
-            return f"argument {source.key}"
+            return str(self.argument_names[source.key])
         return self.names.get(id(source.key), "a captured array")
 
     def positions_of(self, arguments: Collection[int]) -> list[int]:
@@ -150,18 +153,27 @@ def trace_call(
     """
     environment = Environment(function, call.static)
     trace = Trace(name)
+    originals: list[tuple[TensorPlace, Any]] = []
     token = current_interpreter.set(trace)
     try:
         leaves, tensors = _traced_leaves(trace, call, shared)
-        args, kwargs = optree.tree_unflatten(call.treedef, leaves)
+        args, kwargs, held = optree.tree_unflatten(call.treedef, leaves)
+        for place, traced_tensors in zip(call.held, held, strict=True):
+            if traced_tensors is not None:
+                originals.append((place, place.read()))
+                place.fill(traced_tensors)
+                environment.hold(place, traced_tensors)
         result = environment.run(function, *(_unbox(a) for a in args), **{k: _unbox(v) for k, v in kwargs.items()})
         if trace.values_needed:  # the function has caught the error
             raise ValueNeededError(trace.values_needed, f"@jit function {name!r}")
-        _check_containers(function, name, call, leaves, (args, kwargs))
+        _check_containers(function, name, call, leaves, (args, kwargs, held))
         traced = _finish(trace, environment, call, tensors, result, name, donated)
-        return replace(traced, shared=tuple([(k, call.leaves[k]) for k in sorted(shared)]))
+        names = tuple(map(call.name, range(len(call.leaves))))
+        return replace(traced, argument_names=names, shared=tuple([(k, call.leaves[k]) for k in sorted(shared)]))
     finally:
         environment.restore()
+        for place, original in originals:
+            place.fill(original)
         current_interpreter.reset(token)
 
 
@@ -214,10 +226,12 @@ def _check_changes(environment: Environment, name: str) -> None:
     """The function must not change Python state that it reads."""
     if changes := environment.changes():
         listed = "\n  ".join(changes)
-        raise UnguardableError(
+        message = (
             f"@jit function {name!r} changes Python state while it runs; the compiled program would not do that again:"
             f"\n  {listed}"
         )
+        places = environment.replaced()
+        raise ReplacedTensorsError(message, places) if places else UnguardableError(message)
 
 
 def _finish(
@@ -329,7 +343,7 @@ def _check_leaves(effects: tuple[Effect, ...], call: Call, name: str) -> None:
         x = call.leaves[effect.target.key] if effect.target.kind is SourceKind.ARGUMENT else None
         if effect.kind is EffectKind.GRADIENT and isinstance(x, Tensor) and x.grad_fn is not None:
             raise UnguardableError(
-                f"@jit function {name!r} calls backward(), which reaches argument {effect.target.key} {x.aval}, and that was "
+                f"@jit function {name!r} calls backward(), which reaches {call.name(effect.target.key)} {x.aval}, and that was "
                 "computed from other tensors: return the loss and call backward() outside, or pass x.detach()."
             )
 

@@ -245,10 +245,6 @@ def append_with_the_time(place: Any, x: Any, loss: Any) -> None:
     place.list.append((time.perf_counter(), loss))
 
 
-def replace_what_is_read(place: Any, x: Any, loss: Any) -> None:
-    place.weight = place.weight * 0.5 + x
-
-
 def append_if_short(place: Any, x: Any, loss: Any) -> None:
     if len(place.list) < 3:
         place.list.append(loss)
@@ -258,7 +254,7 @@ def append_if_short(place: Any, x: Any, loss: Any) -> None:
     "store",
     [
         clear_and_append, insert, append_and_read, store_one_list_twice, store_an_outside_list, append_with_the_time,
-        replace_what_is_read, append_if_short,
+        append_if_short,
     ],
     ids=lambda f: f.__name__,
 )  # fmt: skip
