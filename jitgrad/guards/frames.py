@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
 from enum import Enum
@@ -52,7 +53,8 @@ class Observer:
         self.tainted: dict[Any, Any] = {}
         self._shadows: dict[FrameType, ShadowFrame] = {}
         self._previous: Tracer | None = None
-        self._codes: dict[CodeType, _Following] = {}
+        collector = (getattr(callback, "__code__", None) for callback in gc.callbacks)  # a collection may run them anywhere
+        self._codes: dict[Any, _Following] = dict.fromkeys(collector, _Following.NEVER)
 
     def __enter__(self) -> Observer:
         self._previous = cast("Tracer | None", sys.gettrace())

@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from jitgrad.backends.targets import find_target
 from jitgrad.compiler.pipeline import dump_to, ignore
 from jitgrad.core import config
 from jitgrad.core.context import anomaly_detection, current_interpreter
-from jitgrad.core.errors import ArgumentError, EffectWarning, FallbackWarning, RetraceWarning, TraceError
+from jitgrad.core.errors import ArgumentError, FallbackWarning, TraceError
 from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.origin import Origin
 from jitgrad.jit.anomaly_check import check_call
@@ -29,8 +29,10 @@ from jitgrad.jit.program_cache import ProgramCache
 from jitgrad.jit.signature import Call, Signature, key_difference
 from jitgrad.jit.snapshot import Snapshot
 from jitgrad.jit.trace_call import TraceResult, trace_call
+from jitgrad.jit.trace_warnings import warn_of_effects, warn_of_retraces
 from jitgrad.runtime.program import Program
 
+_T = TypeVar("_T")
 _disabled: ContextVar[bool] = ContextVar("jit_disabled", default=False)
 # Called with every new executable, so that tools can follow what a whole script compiles.
 on_compile: ContextVar[Callable[[JitFunction, Executable], None] | None] = ContextVar("on_compile", default=None)
@@ -273,7 +275,9 @@ class JitFunction:
         donated = self._signature.positions(call, self.donate)
         traced = self._traced.pop(call.key, None) or self._trace(call)
         write_log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
-        self._warn_of_effects(traced.python_effects)
+        if traced.python_effects and "effects" not in self._warned:
+            self._warned.add("effects")
+            warn_of_effects(self.name, traced.python_effects)
         folder = config.read("JITGRAD_DUMP")
         watch = dump_to(folder, f"{self.name}.{self._info.traces}") if folder else ignore
         executable = Executable(self.eager, traced, target, self._count, watch, donated)
@@ -286,35 +290,22 @@ class JitFunction:
         shared = traced.shared_arguments(call.leaves)
         return trace_call(self.eager, self.name, call, donated, shared) if shared else traced
 
-    def _warn_of_effects(self, effects: tuple[str, ...]) -> None:
-        if effects and "effects" not in self._warned:
-            self._warned.add("effects")
-            warnings.warn(
-                f"@jit function {self.name!r} changes what lies outside it, only when it is traced and not on later calls: "
-                f"{', '.join(effects)}. Return what later calls should give, and print or keep it outside.",
-                EffectWarning,
-                stacklevel=6,
-            )
-
     def _remember(self, executable: Executable, call: Call) -> None:
         traces = self._programs.add(call.key, executable, MANY_TRACES)
         dropped = self._programs.drop_unused({call.key, *self._fast_calls})
         if dropped and not self._info.dropped:
-            self._warn_of_retraces(
+            warn_of_retraces(
+                self.name,
                 f"has programs for {len(self._programs)} kinds of arguments, the most that it keeps "
-                "(JITGRAD_MAX_PROGRAMS); from now on the longest unused ones are dropped. The last one was made"
+                "(JITGRAD_MAX_PROGRAMS); from now on the longest unused ones are dropped. The last one was made",
+                self.why_retraced(),
             )
         self._info.dropped += dropped
         if (observe := on_compile.get()) is not None:
             observe(self, executable)
         if traces == MANY_TRACES and call.key not in self._warned:
             self._warned.add(call.key)
-            self._warn_of_retraces(f"was traced {MANY_TRACES} times for the same arguments, last")
-
-    def _warn_of_retraces(self, what: str) -> None:
-        reason = self._reasons[-1] if self._reasons else "what it reads changed"
-        remedy = "Pass what changes as a tensor or a float argument."
-        warnings.warn(f"@jit function {self.name!r} {what} because {reason}. {remedy}", RetraceWarning, stacklevel=6)
+            warn_of_retraces(self.name, f"was traced {MANY_TRACES} times for the same arguments, last", self.why_retraced())
 
     def _note_new_signature(self, call: Call) -> None:
         if self._programs and call.key not in self._programs:
@@ -325,16 +316,9 @@ class JitFunction:
         self._info.kernels_from_disk += program.new_from_disk
         self._info.kernels_compiled += program.new_kernels - program.new_from_disk
 
-    # --- looking inside ---------------------------------------------------------------------------
-
     def lookup(self, *args: Any, **kwargs: Any) -> Executable:
         """The executable for these arguments, compiled now if necessary (without running it)."""
-        try:
-            return self.executable_for(self._take(args, kwargs))
-        except TraceError as error:
-            if not self._signature.held.add_from(error):
-                raise
-            return self.lookup(*args, **kwargs)
+        return self._with_held(self.executable_for, args, kwargs)
 
     def eject(self, path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> Ejected:
         """Write the program for these arguments as a module of plain numba code, which runs without jitgrad.
@@ -342,8 +326,16 @@ class JitFunction:
         ``path`` names a Python file. Beside it go recorded arrays (``.npz``) and a test; see docs/eject.md. Nothing that
         the function would change is changed. Raises EjectError if it uses what cannot be written without jitgrad.
         """
-        call = self._take(args, kwargs)
-        return eject(path, self.eager, self.name, self._trace(call), call)
+        return self._with_held(lambda call: eject(path, self.eager, self.name, self._trace(call), call), args, kwargs)
+
+    def _with_held(self, compute: Callable[[Call], _T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _T:
+        """What ``compute`` makes of the call, once every tensor that the function replaces is an argument of it."""
+        try:
+            return compute(self._take(args, kwargs))
+        except TraceError as error:
+            if not self._signature.held.add_from(error):
+                raise
+            return self._with_held(compute, args, kwargs)
 
     def cache_info(self) -> CacheInfo:
         """Calls, traces, programs, compiled kernels, kernels from disk, fallbacks, dropped kinds of arguments."""

@@ -58,6 +58,7 @@ def eject(path: str | os.PathLike[str], function: Callable[..., Any], name: str,
     stem, extension = os.path.splitext(file)
     if extension != ".py" or not stem.isidentifier():
         raise ArgumentError(f"eject({path!r}): the path names a Python module, such as 'kernels.py'")
+    _check_tensors_outside(name, traced, call)
     interface = _Interface(function, name, traced, call)
     spec = interface.spec()
     plan = plan_of(traced.graph, interface.updates_in_place())
@@ -72,6 +73,16 @@ def eject(path: str | os.PathLike[str], function: Callable[..., Any], name: str,
         with open(where, "w", encoding="utf-8") as out:
             out.write(content)
     return ejected
+
+
+def _check_tensors_outside(name: str, traced: TraceResult, call: Call) -> None:
+    """A module has no place for tensors that the function keeps outside itself from call to call."""
+    places = [*map(str, call.held_names), *(str(store.path) for store in traced.stores)]
+    if places:
+        raise EjectError(
+            f"eject: {name!r} keeps tensors in {', '.join(dict.fromkeys(places))}, which a module does not have; "
+            "pass them as arguments and return them"
+        )
 
 
 class _Interface:
@@ -103,7 +114,7 @@ class _Interface:
             named = list(inspect.signature(self.function).parameters.values())
         except (TypeError, ValueError):
             named = []
-        args, kwargs = optree.tree_unflatten(self.call.treedef, list(range(len(self.call.leaves))))
+        args, kwargs, _ = optree.tree_unflatten(self.call.treedef, list(range(len(self.call.leaves))))
         positional = [p.name for p in named if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         rest = next((p.name for p in named if p.kind is p.VAR_POSITIONAL), "argument")
         extra = [f"{rest}_{k}" for k in range(len(args))]
@@ -125,7 +136,7 @@ class _Interface:
             value = x.value if isinstance(x, Static) else x
             text = by_leaf.get(k) or by_leaf.get(same) or literal_text(value)
             texts.append(text if text is not None else "None")
-        args, kwargs = optree.tree_unflatten(self.call.treedef, [_Text(t) for t in texts])
+        args, kwargs, _ = optree.tree_unflatten(self.call.treedef, [_Text(t) for t in texts])
         parts = [container_text(*_flat(x), self.classes) for x in (*args, *kwargs.values())]
         return [*parts[: len(args)], *(f"{k}={p}" for k, p in zip(kwargs, parts[len(args) :], strict=True))]
 

@@ -166,6 +166,24 @@ def test_what_needs_a_class_of_the_user_is_refused(tmp_path: Path) -> None:
         jg.jit(lambda x: cube(x) + 1.0).eject(tmp_path / "cube.py", tensor(3))
 
 
+def test_tensors_that_a_function_keeps_outside_are_refused(tmp_path: Path) -> None:
+    losses: list[Any] = []
+    state = {"h": jg.zeros((3,))}
+
+    def storing(x: Any) -> Any:
+        losses.append(x.sum())
+        return x * 2.0
+
+    def recurrent(x: Any) -> Any:
+        state["h"] = jg.tanh(state["h"] + x)
+        return state["h"].sum()
+
+    for function, place in ((storing, "closure cell `losses`"), (recurrent, r"closure cell `state\['h'\]`")):
+        with pytest.raises(EjectError, match=f"keeps tensors in {place}, which a module does not have"):
+            jg.jit(function).eject(tmp_path / "kept.py", tensor(3))
+    assert losses == []
+
+
 def test_an_opaque_op_is_written_out(eject: Eject) -> None:
     offset = 2.5
     moved = jg.custom_op(lambda x: np.sort(x) + offset, vjp=jg.no_gradient)

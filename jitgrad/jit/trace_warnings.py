@@ -1,0 +1,27 @@
+"""Warnings about traces: what happens only in them, and too many of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+from jitgrad.core.errors import EffectWarning, RetraceWarning
+
+_USERS_CALL = 6  # frames between the warning and the line that calls the @jit function
+
+
+def warn_of_effects(name: str, effects: Sequence[str]) -> None:
+    """The function changes what lies outside it, which compiled calls do not repeat."""
+    warnings.warn(
+        f"@jit function {name!r} changes what lies outside it, only when it is traced and not on later calls: "
+        f"{', '.join(effects)}. Return what later calls should give, and print or keep it outside.",
+        EffectWarning,
+        stacklevel=_USERS_CALL,
+    )
+
+
+def warn_of_retraces(name: str, what: str, reasons: Sequence[str]) -> None:
+    """The function is traced again and again; ``reasons`` say why, the newest last."""
+    reason = reasons[-1] if reasons else "what it reads changed"
+    remedy = "Pass what changes as a tensor or a float argument."
+    warnings.warn(f"@jit function {name!r} {what} because {reason}. {remedy}", RetraceWarning, stacklevel=_USERS_CALL)
