@@ -10,8 +10,10 @@ from types import ModuleType as _ModuleType
 import numpy as _np
 
 from jitgrad.eager import interpreter as _interpreter  # noqa: F401 - installs what ops do outside of a trace
+from jitgrad.backends.cuda_target import eager as _on_device  # noqa: F401 - and on a device
 from jitgrad import nn as nn, optim as optim
 from jitgrad.core import errors as errors
+from jitgrad.device import cuda as cuda
 from jitgrad.autograd import (
     Tape as Tape, checkpoint as checkpoint, detect_anomaly as detect_anomaly, enable_grad as enable_grad,
     gradcheck as gradcheck, gradgradcheck as gradgradcheck, hessian as hessian, hvp as hvp,

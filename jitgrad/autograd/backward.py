@@ -13,6 +13,7 @@ import numpy as np
 from jitgrad.autograd.local_gradients import check_finite, fit, vjp_of
 from jitgrad.autograd.masks import Cotangent, settle, total
 from jitgrad.core.context import adjoint_observer, anomaly_detection, current_interpreter, grad_enabled
+from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import AutogradError, ShapeError
 from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.origin import Origin, at_origin
@@ -75,7 +76,7 @@ def seed_gradient(loss: Tensor, grad: Any) -> Tensor:
             )
         if current_interpreter.get().tracing:
             return ones_like(loss)
-        return Tensor(np.ones(loss.shape, loss.dtype))
+        return ones_like(loss) if loss.device != "cpu" else Tensor(np.ones(loss.shape, loss.dtype))
     given = grad if isinstance(grad, Tensor) else current_interpreter.get().constant(np.array(grad, loss.dtype))
     if given.shape != loss.shape:
         raise ShapeError(f"backward: grad is {given.aval}, the tensor is {loss.aval}; their shapes must be equal")
@@ -319,7 +320,9 @@ def own(g: Tensor) -> Tensor:
     it is copied.
     """
     data = current_interpreter.get().current(g)
-    if isinstance(data, np.ndarray):
+    if isinstance(data, DeviceArray):
+        data = data.copy()
+    elif isinstance(data, np.ndarray):
         # references: the caller's variable, the parameter and the call; g._data, `data` and the
         # call
         alone = sys.getrefcount(g) <= 3 and sys.getrefcount(data) <= 3

@@ -18,8 +18,9 @@ from jitgrad.autograd.modes import enable_grad
 from jitgrad.core.context import Interpreter, current_interpreter, grad_enabled, open_tapes
 from jitgrad.core.errors import AutogradError, InPlaceError
 from jitgrad.core.op import Kind, OpDef, define
+from jitgrad.core.storage import Storage
 from jitgrad.core.tape_node import Node, edge_of, next_sequence, record
-from jitgrad.core.tensor import Storage, Tensor
+from jitgrad.core.tensor import Tensor
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 

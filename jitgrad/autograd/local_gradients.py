@@ -18,7 +18,8 @@ from jitgrad.autograd.masks import (
     stays_applied,
     unmasked,
 )
-from jitgrad.core.context import current_interpreter
+from jitgrad.core.context import creating_on, current_interpreter
+from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import AnomalyError, AutogradError, ShapeError
 from jitgrad.core.op import Kind, missing_vjp
 from jitgrad.core.tape_node import Edge, Node
@@ -32,6 +33,17 @@ def vjp_of(
     node: Node, edges: Sequence[Edge], arrived: dict[int, Cotangent], operands: list[Any], out: Any
 ) -> Sequence[Any]:
     """The gradients of ``node``'s operands with an edge, before broadcasting is undone."""
+    for g in arrived.values():
+        data = (g.raw if isinstance(g, MaskedGradient) else g)._data
+        if type(data) is DeviceArray:
+            with creating_on(data.device):
+                return _vjp_of(node, edges, arrived, operands, out)
+    return _vjp_of(node, edges, arrived, operands, out)
+
+
+def _vjp_of(
+    node: Node, edges: Sequence[Edge], arrived: dict[int, Cotangent], operands: list[Any], out: Any
+) -> Sequence[Any]:
     op = node.op
     assert op.vjp is not None
     if op.vjp is missing_vjp:

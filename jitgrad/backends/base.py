@@ -74,6 +74,9 @@ class Runner(Protocol):
     def tiled_products(self) -> frozenset[Any]:
         """The matrix products that this package's own kernels compute, not BLAS."""
 
+    def computed_by(self, call: Any) -> str:
+        """What computes the library call ``call``, in words; "" for NumPy or a compiled library op."""
+
     def frame(self) -> Frame:
         """Memory for one more call at a time."""
 
@@ -82,8 +85,11 @@ class Target(Protocol):
     """Something that programs are compiled for. `jitgrad.backends.targets` lists all of them."""
 
     name: str
-    tuning: Tuning
     passes: Sequence[Pass]
+
+    @property
+    def tuning(self) -> Tuning:
+        """Thresholds of its passes and schedules."""
 
     def warm_up(self) -> None:
         """Start compiling code that every program needs, while the function is traced."""
@@ -102,6 +108,9 @@ class Target(Protocol):
 
     def allocate(self, shape: tuple[int, ...], dtype: Dtype) -> Any:
         """Memory for a result."""
+
+    def constant(self, array: Any) -> Any:
+        """A new array with the elements of the ndarray ``array``: a result that is known beforehand."""
 
     def library_call(self, step: OpStep, slots: Mapping[Buffer, int], plan: Plan) -> Any:
         """A step without kernel; ``slots`` number the inputs and results of the program."""

@@ -20,6 +20,7 @@ from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import Graph
 from jitgrad.eager.float16 import compute_dtype
 from jitgrad.runtime.frame import HostFrame
+from jitgrad.runtime.library_call import LibraryCall
 from jitgrad.runtime.program import Launch, Program
 from jitgrad.vecmath import numpy_namespace
 
@@ -143,6 +144,9 @@ class PythonRunner:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+
+    def computed_by(self, call: LibraryCall) -> str:
+        return call.multiplied_by(self.tiled_products)
 
     def frame(self) -> PythonFrame:
         return PythonFrame(self.program)

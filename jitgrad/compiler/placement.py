@@ -17,7 +17,7 @@ from jitgrad.compiler.memory.donation import Lifetimes, find_overwrites
 from jitgrad.compiler.passes.copy_kernels import copying, zeros_node
 from jitgrad.compiler.passes.slices import uncovered
 from jitgrad.compiler.plan import KernelCall, OpStep, Place, Placement
-from jitgrad.core.aval import Aval
+from jitgrad.core.aval import Aval, Shape
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.ops.indexing import PUT_SLICE
@@ -25,14 +25,20 @@ from jitgrad.ops.movement import SLICE
 
 
 def place_values(
-    graph: Graph, donated: Mapping[Atom, Value], free: Sequence[Value], structures: GroupStructures
+    graph: Graph,
+    donated: Mapping[Atom, Value],
+    free: Sequence[Value],
+    structures: GroupStructures,
+    strides: Sequence[Shape | None] | None = None,
 ) -> Placement:
     """Give every value of ``graph`` a place.
+
+    ``strides`` are those of the inputs in elements, None for inputs in row-major order.
 
     ``donated`` maps outputs to the inputs whose memory they should take, where that is safe; an
     output that is not in it, or cannot have what it wants, may take one of the inputs ``free``.
     """
-    return _Placer(graph, donated, free, structures).run()
+    return _Placer(graph, donated, free, structures).run(strides or [None] * len(graph.inputs))
 
 
 class _Placer:
@@ -48,10 +54,10 @@ class _Placer:
         self.listed: set[Atom] = set()  # outputs that were listed before
         self.parts = self._find_parts()
 
-    def run(self) -> Placement:
+    def run(self, strides: Sequence[Shape | None]) -> Placement:
         inputs = [Buffer(BufferRole.INPUT, v.aval.nbytes, f"input {k}") for k, v in enumerate(self.graph.inputs)]
-        for value, buffer in zip(self.graph.inputs, inputs, strict=True):
-            self.locations[value] = Location(buffer, 0, row_major(value.aval.shape))
+        for value, buffer, given in zip(self.graph.inputs, inputs, strides, strict=True):
+            self.locations[value] = Location(buffer, 0, row_major(value.aval.shape) if given is None else given)
         for node in self.graph.nodes:
             self._place_node(node)
         outputs = tuple([self._output(atom) for atom in self.graph.outputs])

@@ -18,7 +18,8 @@ from jitgrad.core.errors import TraceError
 from jitgrad.core.ir import TraceNode, Value
 from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin
-from jitgrad.core.tensor import Storage, Tensor
+from jitgrad.core.storage import Storage
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.movement import BROADCAST_TO, PERMUTE_DIMS, RESHAPE
 

@@ -14,6 +14,7 @@ from jitgrad.compiler.reshape_views import ReshapeViews, View
 from jitgrad.compiler.runtime_number import INT_AVAL, RuntimeNumber, argument_number, check_operands
 from jitgrad.core.aval import Aval, Count
 from jitgrad.core.context import grad_enabled
+from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import LeakedTracerError, TracedValueError, TraceError
 from jitgrad.core.ir import Atom, Graph, Literal, Names, TraceNode, Value, format_node
@@ -57,8 +58,10 @@ class Trace:
 
     tracing = True
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, device: str = "cpu") -> None:
         self.name = name
+        self.generator_states: list[Tensor] = []  # may be on the host, whatever the device
+        self.device = device  # "cuda" once a tensor on that device was seen
         self.nodes: list[TraceNode] = []
         self.inputs: list[Value] = []
         self.sources: list[InputSource] = []
@@ -110,6 +113,8 @@ class Trace:
                 if type(x._data) is Donated:
                     raise x._data.error(f"@jit function {self.name!r}", x.aval)
                 value = self.add_input(x.aval, InputSource(kind, x), x._requires_grad)
+                if type(x._data) is DeviceArray:
+                    self.device = x.device
             else:
                 value = self.add_input(Aval(x.shape, x.dtype), InputSource(kind, x))
             known = self.lifted[id(x)] = (x, self.sources[-1], value)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from typing import Any, Protocol
 
+from jitgrad.core.device_array import Device
 from jitgrad.core.op import OpDef
 
 
@@ -13,6 +15,8 @@ class Interpreter(Protocol):
     """Evaluates ops: eager execution, or the recording of a trace."""
 
     tracing: bool
+    device: str  # of what a trace computes
+    generator_states: Any  # of generators that a trace draws from
 
     def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         """The result Tensor(s) of ``op``; operands are Tensors, arrays and Python numbers."""
@@ -58,6 +62,18 @@ class CurrentInterpreter:
 current_interpreter = CurrentInterpreter()
 grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
 open_tapes: ContextVar[tuple[Any, ...]] = ContextVar("open_tapes", default=())
+# Where ops without operands put their results: the host if None.
+creation_device: ContextVar[Device | None] = ContextVar("creation_device", default=None)
 anomaly_detection: ContextVar[bool] = ContextVar("anomaly_detection", default=False)
 # Told of every whole adjoint in a backward pass: (node, which result, adjoint), or (leaf, -1, adjoint).
 adjoint_observer: ContextVar[Callable[[Any, int, Any], None] | None] = ContextVar("adjoint_observer", default=None)
+
+
+@contextmanager
+def creating_on(device: Device | None) -> Iterator[None]:
+    """Within it, ops without operands put their results on ``device``."""
+    token = creation_device.set(device)
+    try:
+        yield
+    finally:
+        creation_device.reset(token)

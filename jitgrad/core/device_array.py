@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from jitgrad.core.aval import Dtype, Shape
+from jitgrad.core.aval import Aval, Dtype, Shape
 from jitgrad.core.errors import DeviceError
+from jitgrad.core.op import OpDef
 
 
 class Device(Protocol):
     """A device other than the host: its memory, and how ops run on arrays in it."""
 
     name: str
+    dlpack_device: tuple[int, int]
 
     def empty(self, shape: Shape, dtype: Dtype) -> DeviceArray:
         """A new C-contiguous array with any contents."""
@@ -35,8 +37,17 @@ class Device(Protocol):
     def copy_into(self, target: DeviceArray, source: DeviceArray | np.ndarray[Any, Any]) -> None:
         """Copy ``source``, of the same shape and dtype, to the elements of ``target``."""
 
+    def apply(self, op: OpDef, operands: Sequence[Any], avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Any:
+        """The result(s) of ``op``; operands are DeviceArrays, ndarrays and numbers."""
+
     def synchronize(self) -> None:
         """Wait until the device has done all work."""
+
+    def to_dlpack(self, array: DeviceArray, stream: int | None) -> Any:
+        """A DLPack capsule over the memory of ``array``."""
+
+    def interface_of(self, array: DeviceArray) -> dict[str, Any]:
+        """The ``__cuda_array_interface__`` of ``array``."""
 
 
 def contiguous_strides(shape: Shape, itemsize: int) -> tuple[int, ...]:
@@ -47,6 +58,14 @@ def contiguous_strides(shape: Shape, itemsize: int) -> tuple[int, ...]:
         strides[k] = step
         step *= shape[k]
     return tuple(strides)
+
+
+class Flags(NamedTuple):
+    """What an ndarray has under the same names."""
+
+    c_contiguous: bool
+    aligned: bool = True
+    writeable: bool = True
 
 
 class DeviceArray:
@@ -92,6 +111,10 @@ class DeviceArray:
                     return False
                 step *= n
         return True
+
+    @property
+    def flags(self) -> Flags:
+        return Flags(self.is_contiguous)
 
     def copy(self) -> DeviceArray:
         """A C-contiguous copy."""
@@ -150,9 +173,29 @@ class DeviceArray:
         return self.view(tuple([self.shape[k] for k in kept]), [self.strides[k] for k in kept])
 
     def reshape(self, shape: Shape) -> DeviceArray:
-        """The elements in row-major order in another shape: a view if they lie in that order."""
-        array = self if self.is_contiguous else self.copy()
-        return array.view(shape, contiguous_strides(shape, self.dtype.itemsize))
+        """The elements in row-major order in another shape: a view where NumPy makes one."""
+        if self.is_contiguous:
+            return self.view(shape, contiguous_strides(shape, self.dtype.itemsize))
+        # NumPy works out the strides, and reads no element of this memory, which is too small
+        layout = np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides)
+        try:
+            return self.view(shape, layout.reshape(shape, copy=False).strides)
+        except ValueError:
+            return self.copy().reshape(shape)
+
+
+def copy_elements(target: Any, source: Any) -> None:
+    """Write ``source`` to the elements of ``target``, of the same shape and dtype; each is on the host or a
+    device."""
+    if isinstance(target, DeviceArray):
+        target.device.copy_into(target, source)
+    else:
+        np.copyto(target, to_host(source))
+
+
+def to_host(array: Any) -> Any:
+    """``array`` as an ndarray: itself, or a copy if it is on a device."""
+    return array.device.to_host(array) if isinstance(array, DeviceArray) else array
 
 
 VIEWS: Mapping[str, Any] = {

@@ -61,6 +61,7 @@ class OpDef:
     views: bool = False  # eager may return a view of its first operand
     renames: bool = False  # movement that only renames, adds or repeats axes: free inside a kernel
     keeps_order: bool = False  # movement to other axes that leaves the elements in their order
+    moves: bool = False  # to another device; eager takes arrays of any place
     contraction: bool = False  # a matrix product, which BLAS computes
     partial_vjp: bool = False  # the vjp gets None for results without a gradient, where others get zeros
     per_line: bool = False  # computes each line along attr ``axis`` by itself

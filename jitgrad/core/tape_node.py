@@ -12,7 +12,8 @@ from jitgrad.core.context import anomaly_detection, current_interpreter, grad_en
 from jitgrad.core.errors import GraphFreedError, InPlaceError
 from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin, stack_text
-from jitgrad.core.tensor import Storage, Tensor
+from jitgrad.core.storage import Storage
+from jitgrad.core.tensor import Tensor
 
 # define() examines this many operands of a variadic op. A vjp that reads the last of them reads all
 # further ones.

@@ -2,71 +2,19 @@
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, Shape, is_differentiable
 from jitgrad.core.context import current_interpreter
-from jitgrad.core.errors import ArgumentError, AutogradError, DonatedError, DtypeError
+from jitgrad.core.device_array import DeviceArray, to_host
+from jitgrad.core.errors import ArgumentError, AutogradError, DeviceError, DonatedError, DtypeError
 from jitgrad.core.ir import Value
-from jitgrad.core.op import OpDef
-from jitgrad.core.origin import Origin
-
-_NONE: Mapping[str, Any] = MappingProxyType({})
+from jitgrad.core.storage import Lineage, Storage
 
 SUPPORTED = "?bhilqBHILQefd"
-
-
-class Lineage(NamedTuple):
-    """The tensor that owns the memory of a view, and the view ops from it to the view.
-
-    ``kept`` keeps the owner alive if all steps are ops. An in-place change of one view must reach
-    the history of the other views through the owner, even if the owner was a temporary.
-    """
-
-    root: weakref.ref[Tensor]
-    steps: tuple[tuple[OpDef | None, Mapping[str, Any]], ...]
-    kept: Tensor | None
-
-
-class Storage:
-    """The memory of a tensor and its views: its number of changes, and the line of the last one."""
-
-    __slots__ = ("version", "changed_at", "_sharers")
-
-    def __init__(self) -> None:
-        self.version = 0
-        self.changed_at = Origin()
-        # empty while one tensor alone uses this memory
-        self._sharers: list[weakref.ref[Tensor]] = []
-
-    def bump(self, origin: Origin | None = None) -> None:
-        """Count a change made at ``origin`` (None: the user's current line)."""
-        self.version += 1
-        self.changed_at = Origin.capture() if origin is None else origin
-
-    def share(self, parent: Tensor, view: Tensor, op: OpDef | None = None, attrs: Mapping[str, Any] = _NONE) -> None:
-        """Record ``view`` as another user of this memory, made from ``parent`` by ``op`` (None: not
-        by an op)."""
-        lineage = parent._view
-        if lineage is None or lineage.steps[-1][0] is None:  # a detached tensor has a history of its own
-            lineage = Lineage(weakref.ref(parent), (), parent)
-        root, steps, kept = lineage
-        view._view = Lineage(root, (*steps, (op, attrs)), None if op is None else kept)
-        # at 2**k - 1 entries: drop the dead ones
-        if len(self._sharers) & (len(self._sharers) + 1) == 0:
-            self._sharers = list({id(t): ref for ref in self._sharers if (t := ref()) is not None}.values())
-        latest = [ref() for ref in self._sharers[-2:]]
-        self._sharers.extend(weakref.ref(t) for t in (parent, view) if not any(t is other for other in latest))
-
-    def others(self, *tensors: Tensor | None) -> list[Tensor]:
-        """The live tensors over this memory, without ``tensors``."""
-        alive = {id(t): t for ref in self._sharers if (t := ref()) is not None and t._storage is self}
-        return [t for t in alive.values() if all(t is not tensor for tensor in tensors)]
 
 
 class Donated:
@@ -136,11 +84,11 @@ class Tensor:
     _address: int  # of the data, if kernels can use it without a copy (0: unknown)
 
     def __init__(self, data: Any, aval: Aval | None = None, storage: Storage | None = None) -> None:
-        """Wrap ``data`` (an ndarray, not copied, or a Value). Users call ``jg.tensor`` or
-        ``jg.asarray`` instead."""
+        """Wrap ``data`` (an ndarray or a DeviceArray, not copied, or a Value). Users call ``jg.tensor``
+        or ``jg.asarray`` instead."""
         if type(data) is Value:
             aval = data.aval
-        elif type(data) is not np.ndarray:
+        elif type(data) is not np.ndarray and type(data) is not DeviceArray:
             raise ArgumentError(f"Tensor() wraps an ndarray; got {type(data).__name__}. Use jitgrad.tensor(data).")
         self._data = data
         self._aval = aval
@@ -207,7 +155,11 @@ class Tensor:
 
     @property
     def device(self) -> str:
-        return "cpu"
+        """Where the data is: "cpu" or "cuda"."""
+        data = self._data
+        if type(data) is DeviceArray:
+            return data.device.name
+        return current_interpreter.get().device if type(data) is Value else "cpu"
 
     @property
     def is_leaf(self) -> bool:
@@ -245,7 +197,7 @@ class Tensor:
     # --- data -------------------------------------------------------------------------------------
 
     def concrete(self, what: str) -> np.ndarray[Any, Any]:
-        """The array, for the Python operation ``what``.
+        """The array, for the Python operation ``what``: a copy if the data is on a device.
 
         Raises:
             TracedValueError: while only tracing.
@@ -257,15 +209,22 @@ class Tensor:
         data = interpreter.current(self)
         if type(data) is Value:
             raise interpreter.explain_missing_value(self, what)
-        return data  # type: ignore[no-any-return]
+        return to_host(data)  # type: ignore[no-any-return]
+
+    def shared(self, what: str) -> np.ndarray[Any, Any]:
+        """The array, whose memory NumPy shares from now on. Raises DeviceError if it is on a device."""
+        if type(self._data) is DeviceArray:
+            raise DeviceError(f"{what} of a tensor {self.aval} on {self.device}: copy it to the host first, with .cpu()")
+        return self.concrete(what)
 
     def numpy(self) -> np.ndarray[Any, Any]:
-        """The data, not copied. Raises AutogradError if this tensor requires grad."""
+        """The data, not copied. Raises AutogradError if this tensor requires grad, DeviceError if it is on a
+        device."""
         if self._requires_grad:
             raise AutogradError(
                 "numpy() on a tensor that requires grad would cut it from its gradient: call .detach() first"
             )
-        return self.concrete("numpy()")
+        return self.shared("numpy()")
 
     def item(self) -> Any:
         """The only element as a Python number."""
@@ -305,18 +264,28 @@ class Tensor:
             raise AutogradError(
                 "np.asarray() of a tensor that requires grad would cut its gradient: call .detach() first"
             )
-        data = self.concrete("np.asarray()")
+        data = self.shared("np.asarray()")
         if dtype is not None and np.dtype(dtype) != data.dtype:
             if copy is False:
                 raise ValueError(f"cannot view {self.aval} as {np.dtype(dtype)} without a copy")
             return data.astype(dtype)
         return data.copy() if copy else data
 
-    def __dlpack__(self, **keywords: Any) -> Any:
-        return self.numpy().__dlpack__(**keywords)
+    def __dlpack__(self, *, stream: Any = None, **keywords: Any) -> Any:
+        if type(self._data) is DeviceArray:
+            return self._data.device.to_dlpack(self._data, stream)
+        return self.numpy().__dlpack__(stream=stream, **keywords)
 
     def __dlpack_device__(self) -> Any:
+        if type(self._data) is DeviceArray:
+            return self._data.device.dlpack_device
         return self.concrete("__dlpack_device__").__dlpack_device__()
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if type(self._data) is not DeviceArray:
+            raise AttributeError("this tensor is not on a CUDA device: it has no __cuda_array_interface__")
+        return self._data.device.interface_of(self._data)
 
     # --- hooks ------------------------------------------------------------------------------------
 
@@ -347,8 +316,9 @@ class Tensor:
             grad = ", requires_grad=True"
         if type(data) is Value:
             return f"tensor(<traced {self.aval}>{grad})"
-        text = np.array2string(data, separator=", ", prefix="tensor(")
-        return f"tensor({text}, dtype={data.dtype}{grad})"
+        text = np.array2string(to_host(data), separator=", ", prefix="tensor(")
+        place = f", device='{self.device}'" if type(data) is DeviceArray else ""
+        return f"tensor({text}, dtype={data.dtype}{place}{grad})"
 
     def __format__(self, spec: str) -> str:
         """A tensor of one element formats as its number; others only without a format."""

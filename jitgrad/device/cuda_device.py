@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from jitgrad.core.aval import Dtype, Shape
+from jitgrad.core.aval import Aval, Dtype, Shape
 from jitgrad.core.device_array import DeviceArray
+from jitgrad.core.op import OpDef
+from jitgrad.device import exchange
 from jitgrad.device.driver import Driver
 from jitgrad.device.pool import DevicePool
 from jitgrad.eager.buffer_pool import address_of
 
-CopyStrided = Callable[[DeviceArray, DeviceArray], None]
-"""Copies the elements of its second argument to its first, in device memory, by a kernel."""
+
+class DeviceKernels(Protocol):
+    """What needs compiled kernels."""
+
+    def apply(
+        self, device: CudaDevice, op: OpDef, operands: Sequence[Any], avals: Sequence[Aval], attrs: Mapping[str, Any]
+    ) -> Any:
+        """The result(s) of ``op``; operands are DeviceArrays, ndarrays and numbers."""
+
+    def copy_strided(self, target: DeviceArray, source: DeviceArray) -> None:
+        """Copy between arrays of the same shape that do not overlap, of which one is not contiguous."""
 
 
 class CudaDevice:
     """Memory of the device that ``driver`` runs.
 
     Attributes:
-        copy_strided: copies between arrays of which one is not contiguous; the cuda target sets it.
+        kernels: of this class; the cuda target sets it, which is on a higher level.
     """
 
-    name = "cuda"
+    kernels: DeviceKernels
 
-    def __init__(self, driver: Driver, copy_strided: CopyStrided | None = None) -> None:
+    name = "cuda"
+    dlpack_device = (exchange.CUDA_DEVICE, 0)
+
+    def __init__(self, driver: Driver) -> None:
         self.driver = driver
         self.pool = DevicePool(driver)
-        self.copy_strided: CopyStrided = copy_strided or self._copy_by_host
 
     def empty(self, shape: Shape, dtype: Dtype) -> DeviceArray:
         block = self.pool.take(shape, dtype)
@@ -87,21 +100,18 @@ class CudaDevice:
         if target.is_contiguous and source.is_contiguous:
             self.driver.copy_on_device(target.address, source.address, target.nbytes)
         else:
-            self.copy_strided(target, source)
+            self.kernels.copy_strided(target, source)
+
+    def apply(self, op: OpDef, operands: Sequence[Any], avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Any:
+        return self.kernels.apply(self, op, operands, avals, attrs)
 
     def synchronize(self) -> None:
         self.driver.synchronize()
 
-    def _copy_by_host(self, target: DeviceArray, source: DeviceArray) -> None:
-        """A strided copy without kernels: the memory around both arrays travels."""
-        host = self._span_to_host(source)[1].copy()
-        memory, view = self._span_to_host(target)
-        view[...] = host
-        self.driver.copy_to_device(target.bounds()[0], address_of(memory), len(memory))
+    # --- other libraries --------------------------------------------------------------------------
 
-    def _span_to_host(self, array: DeviceArray) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-        """The bytes from the first to the last element, and the array in them."""
-        low, high = array.bounds()
-        memory = np.empty(high - low, np.uint8)
-        self.driver.copy_to_host(address_of(memory), low, len(memory))
-        return memory, np.ndarray(array.shape, array.dtype, memory, array.address - low, array.strides)
+    def to_dlpack(self, array: DeviceArray, stream: int | None) -> Any:
+        return exchange.to_dlpack(array, self.driver, stream)
+
+    def interface_of(self, array: DeviceArray) -> dict[str, Any]:
+        return exchange.interface_of(array)

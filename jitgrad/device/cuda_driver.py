@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.errors import CudaError, OutOfMemoryError
-from jitgrad.device.driver import LoadableCode, MemoryInfo
+from jitgrad.core.fork import cached_property
+from jitgrad.device.cublas import Cublas
+from jitgrad.device.driver import LoadableCode, MemoryInfo, Product
 
 INSTALL = (
     "A CUDA device needs an NVIDIA GPU and its driver (libcuda.so.1; nvcuda.dll on Windows), version 525 or newer, and "
@@ -120,15 +122,18 @@ class CudaDriver:
 
     def _run(self, function: str, *args: Any) -> None:
         """`_call` with the context current in this thread."""
+        self._bind()
+        self._call(function, *args)
+
+    def _bind(self) -> None:
         if os.getpid() != self._process:
             raise CudaError(
-                f"{function} in a forked process: CUDA was used before the fork, and a child cannot go on using it. Start "
+                "CUDA was used before this process was forked, and a child cannot go on using it. Start "
                 "processes with multiprocessing.get_context('spawn'), or use CUDA only in the children"
             )
         if not getattr(self._threads, "bound", False):
             self._call("cuCtxSetCurrent", self._context)
             self._threads.bound = True
-        self._call(function, *args)
 
     # --- memory -----------------------------------------------------------------------------------
 
@@ -184,12 +189,20 @@ class CudaDriver:
         self._run("cuModuleGetFunction", byref(function), module, code.entry.encode())
         return function.value or 0
 
-    def launch(self, function: int, blocks: int, threads: int, shared_bytes: int, args: Sequence[int]) -> None:
+    def launch(self, function: int, blocks: int, threads: int, args: Sequence[int]) -> None:
         words = np.array(args or [0], np.int64)
         size = c_size_t(8 * len(args))
         address = words.ctypes.data
         extra = (c_void_p * 5)(_PARAMETERS, address, _PARAMETERS_SIZE, ctypes.addressof(size), _END)
-        self._run("cuLaunchKernel", function, blocks, 1, 1, threads, 1, 1, shared_bytes, None, None, extra)
+        self._run("cuLaunchKernel", function, blocks, 1, 1, threads, 1, 1, 0, None, None, extra)
+
+    @cached_property
+    def _cublas(self) -> Cublas:
+        return Cublas()
+
+    def multiply(self, product: Product) -> None:
+        self._bind()
+        self._cublas.multiply(product)
 
     def synchronize(self) -> None:
         self._run("cuCtxSynchronize")

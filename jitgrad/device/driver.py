@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from jitgrad.core.aval import Dtype
+
 DEFAULT_STREAM = 1  # as __cuda_array_interface__ and DLPack number the stream that orders all work
 
 
@@ -16,6 +18,30 @@ class LoadableCode(Protocol):
 
     @property
     def entry(self) -> str: ...
+
+
+class Matrix(NamedTuple):
+    """Where the matrices of a batch lie.
+
+    ``leading`` is the number of elements from one row to the next, or from one column if
+    ``transposed``; ``step`` that from one matrix to the next.
+    """
+
+    address: int
+    transposed: bool
+    leading: int
+    step: int
+
+
+class Product(NamedTuple):
+    """``batch`` products ``out = left @ right`` of ``m x k`` and ``k x n`` matrices (``sizes``: m, k, n)."""
+
+    dtype: Dtype
+    sizes: tuple[int, int, int]
+    left: Matrix
+    right: Matrix
+    out: Matrix
+    batch: int
 
 
 class MemoryInfo(NamedTuple):
@@ -64,8 +90,11 @@ class Driver(Protocol):
     def load(self, code: LoadableCode) -> int:
         """A handle of the function ``code.entry``."""
 
-    def launch(self, function: int, blocks: int, threads: int, shared_bytes: int, args: Sequence[int]) -> None:
+    def launch(self, function: int, blocks: int, threads: int, args: Sequence[int]) -> None:
         """Start a kernel; ``args`` are its 64-bit words."""
+
+    def multiply(self, product: Product) -> None:
+        """Start a product of matrices of float32 or float64."""
 
     def synchronize(self) -> None:
         """Wait until all work is done; errors of kernels come to light here."""

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Dtype
-from jitgrad.core.device_array import DeviceArray
+from jitgrad.core.device_array import Device, DeviceArray
 from jitgrad.core.errors import DtypeError, OperandError
-from jitgrad.device.cuda_device import CudaDevice
-from jitgrad.device.driver import DEFAULT_STREAM
+from jitgrad.device.driver import DEFAULT_STREAM, Driver
 
 # of dlpack.h
 CUDA_DEVICE = 2
@@ -69,14 +68,12 @@ def _drop_capsule(capsule: int) -> None:
         _exported.pop(_capsule_at_address(capsule, _NAME), None)
 
 
-def to_dlpack(array: DeviceArray, stream: int | None = None) -> Any:
+def to_dlpack(array: DeviceArray, driver: Driver, stream: int | None = None) -> Any:
     """A DLPack capsule over the memory of ``array``; work in ``stream`` waits for what computes it."""
-    device = array.device
-    assert isinstance(device, CudaDevice)
     if stream is not None and stream not in (-1, 0, DEFAULT_STREAM):
-        event = device.driver.record_event()
-        device.driver.wait_in_stream(stream, event)
-        device.driver.destroy_event(event)
+        event = driver.record_event()
+        driver.wait_in_stream(stream, event)
+        driver.destroy_event(event)
     shape = (c_int64 * max(array.ndim, 1))(*array.shape)
     strides = (c_int64 * max(array.ndim, 1))(*[s // array.dtype.itemsize for s in array.strides])
     managed = _Managed(deleter=_delete)
@@ -100,7 +97,7 @@ class _Imported:
             self._managed.contents.deleter(self._managed)
 
 
-def array_from_dlpack(device: CudaDevice, x: Any) -> DeviceArray:
+def array_from_dlpack(device: Device, x: Any) -> DeviceArray:
     """An array over the memory of ``x``, an object on the device with ``__dlpack__``.
 
     Raises:
@@ -139,7 +136,7 @@ def interface_of(array: DeviceArray) -> dict[str, Any]:
     }
 
 
-def array_from_interface(device: CudaDevice, x: Any) -> DeviceArray:
+def array_from_interface(device: Device, x: Any) -> DeviceArray:
     """An array over the memory of ``x``, which has ``__cuda_array_interface__``.
 
     Work of another stream that is still to write it is waited for.

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, Shape, broadcast_shapes
-from jitgrad.core.context import current_interpreter
+from jitgrad.core.context import creation_device, current_interpreter
+from jitgrad.core.device_array import Device, DeviceArray, to_host
 from jitgrad.core.dispatch import aval_of
-from jitgrad.core.errors import InPlaceError, LeakedTracerError, ShapeError
+from jitgrad.core.errors import DeviceError, InPlaceError, LeakedTracerError, ShapeError
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.eager import buffer_pool
@@ -39,6 +40,8 @@ def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[
     expected = op.abstract(avals, attrs)
     with np.errstate(all="ignore"):
         result = op.eager(*arrays, **attrs)
+    if op.moves:
+        return result
     if op.multiple:
         assert isinstance(expected, tuple)
         return tuple(checked_result(op, r, a) for r, a in zip(result, expected, strict=True))
@@ -84,18 +87,61 @@ def checked_result(op: OpDef, result: Any, expected: Aval) -> np.ndarray[Any, An
     return array
 
 
+def _device_for(op: OpDef, operands: tuple[Any, ...], arrays: list[Any]) -> Device | None:
+    """Where ``op`` runs: where its tensors are. NumPy arrays, and tensors of one number, are copied there.
+
+    Raises:
+        DeviceError: if tensors are in different places.
+    """
+    if op.moves:
+        return None
+    for k, array in enumerate(arrays):
+        if type(array) is DeviceArray:
+            for x, other in zip(operands, arrays, strict=True):
+                if isinstance(x, Tensor) and type(other) is np.ndarray and other.ndim:
+                    name = array.device.name
+                    raise DeviceError(
+                        f"{op.name}: a tensor {operands[k].aval} is on {name}, and another {x.aval} is on the host. Move one "
+                        f'of them, with .to("{name}") or .cpu()'
+                    )
+            return array.device
+    device = creation_device.get()
+    return None if device is None or any(isinstance(x, Tensor) for x in operands) else device
+
+
+def _is_view(result: Any, array: Any) -> bool:
+    """Whether a result on a device is a view of ``array``."""
+    return type(result) is DeviceArray and type(array) is DeviceArray and result.owner is array.owner
+
+
 class EagerInterpreter:
-    """Runs ops at once, on NumPy."""
+    """Runs ops at once: on NumPy, or on the device of their operands."""
 
     tracing = False
+    device = "cpu"
+    generator_states: tuple[Any, ...] = ()
 
     def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         avals = [x.aval if type(x) is Tensor else aval_of(op, x) for x in operands]
-        arrays = [self._array(x, op.name) for x in operands]
-        result = run_eagerly(op, arrays, avals, attrs)
+        arrays: list[Any] = []
+        device = creation_device.get()
+        for x in operands:
+            if isinstance(x, Tensor):
+                data = x._data
+                if type(data) is not np.ndarray:
+                    device = self._array(x, op.name).device
+                arrays.append(data)
+            else:
+                arrays.append(x)
+        if device is not None:
+            device = _device_for(op, operands, arrays)
+        result = (run_eagerly if device is None else device.apply)(op, arrays, avals, attrs)
         if op.multiple:
             return tuple(Tensor(r) for r in result)
-        if op.views and isinstance(operands[0], Tensor) and np.may_share_memory(result, arrays[0]):
+        if op.moves:
+            return Tensor(result, avals[0])
+        shares = np.may_share_memory if device is None else _is_view
+        if op.views and isinstance(operands[0], Tensor) and shares(result, arrays[0]):
             view = Tensor(result, storage=operands[0]._storage)
             view._storage.share(operands[0], view, op, attrs)
             return view
@@ -107,7 +153,7 @@ class EagerInterpreter:
         if not isinstance(x, Tensor):
             return x
         data = x._data
-        if type(data) is not np.ndarray:
+        if type(data) is not np.ndarray and type(data) is not DeviceArray:
             raise self.explain_missing_value(x, what)
         return data
 
@@ -116,13 +162,18 @@ class EagerInterpreter:
 
     def write(self, target: Tensor, value: Any) -> None:
         data = self._array(target, "in-place change")
-        if not data.flags.writeable:
+        new = self._array(value, "in-place change")
+        if type(data) is DeviceArray:
+            data.device.copy_into(data, np.asarray(new, data.dtype) if not isinstance(new, DeviceArray) else new)
+        elif not data.flags.writeable:
             raise InPlaceError(f"in-place change of a tensor {target.aval} over read-only memory: .clone() it first")
-        np.copyto(data, self._array(value, "in-place change"))
+        else:
+            np.copyto(data, to_host(new))
         target._storage.bump()
 
     def constant(self, array: np.ndarray[Any, Any]) -> Tensor:
-        return Tensor(array)
+        device = creation_device.get()
+        return Tensor(array if device is None else device.from_host(array))
 
     def read_grad(self, tensor: Tensor) -> Tensor | None:
         return tensor._grad

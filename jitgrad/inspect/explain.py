@@ -233,9 +233,8 @@ def explain(compiled: Executable) -> Explanation:
 def explain_program(name: str, program: Program, before: Graph, op_count: int) -> Explanation:
     """The explanation of one ``program``, compiled from the graph ``before``."""
     plan = program.plan
-    tiled = program.runner.tiled_products
     calls = [call for call in program.steps if isinstance(call, LibraryCall)]
-    by: dict[Step | TraceNode, str] = {call.step: call.multiplied_by(tiled) for call in calls}
+    by: dict[Step | TraceNode, str] = {call.step: program.runner.computed_by(call) for call in calls}
     steps = tuple(_step(k, s, by.get(s, "")) for k, s in enumerate(_steps_and_views(plan.graph, plan.steps)))
     written = {p.location.buffer for s in plan.steps for p in s.writes if p.location is not None}
     in_place = sum(buffer.role is BufferRole.INPUT for buffer in written)

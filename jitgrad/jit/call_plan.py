@@ -13,6 +13,7 @@ from jitgrad.jit.fast_call import FastCall, FastCallWriter, NotSupportedError
 from jitgrad.jit.input_steps import (
     CallState,
     CheckContiguous,
+    CheckDevices,
     CheckGradients,
     CheckGuard,
     CheckOverlap,
@@ -99,7 +100,7 @@ def plan_call(
     history = (AttachHistory(op),) if op is not None else ()
     effects = (WriteData(traced, program, origin), SetGradients(traced))
     return CallPlan(
-        checks=(CheckArguments(), CheckGuard(traced.guard), CheckShared(traced), CheckGradients(traced)),
+        checks=(CheckArguments(), CheckGuard(traced.guard), CheckShared(traced), CheckDevices(traced), CheckGradients(traced)),
         reads=(ReadInputs(traced, program.read), CheckOverlap(traced, origin), CheckContiguous(traced, origin)),
         execution=(prepare, RunProgram(program)),
         completion=(*history, *effects, WrapResults(traced), invalidation, BuildResult(traced)),

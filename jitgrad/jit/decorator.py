@@ -20,6 +20,7 @@ from jitgrad.core.errors import ArgumentError, FallbackWarning, TraceError
 from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.origin import Origin
 from jitgrad.jit.anomaly_check import check_call
+from jitgrad.jit.devices import device_of_arguments
 from jitgrad.jit.ejection import Ejected, eject
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.fast_call import MISS, FastCall
@@ -270,8 +271,7 @@ class JitFunction:
             return executable
 
     def _compile(self, call: Call) -> Executable:
-        target = find_target(self.backend)
-        target.warm_up()
+        find_target(self.backend, device_of_arguments(call)).warm_up()
         donated = self._signature.positions(call, self.donate)
         traced = self._traced.pop(call.key, None) or self._trace(call)
         write_log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
@@ -280,6 +280,7 @@ class JitFunction:
             warn_of_effects(self.name, traced.python_effects)
         folder = config.read("JITGRAD_DUMP")
         watch = dump_to(folder, f"{self.name}.{self._info.traces}") if folder else ignore
+        target = find_target(self.backend, traced.place.device)
         executable = Executable(self.eager, traced, target, self._count, watch, donated)
         write_log("kernels", f"{self.name}: {', '.join(k.name for k in executable.program.kernels) or 'none'}")
         return executable
@@ -386,7 +387,8 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         fallback: "error" raises if the function cannot be traced; "eager" warns once and runs it.
         check: "first" also runs the first call of each executable eagerly and compares; "always"
             every call; "off" none.
-        backend: the target: "cpu" (LLVM), "numba" or "python". By default JITGRAD_BACKEND names it.
+        backend: the target: "cpu" (LLVM), "numba", "python" or "cuda". By default that of the tensors'
+            device; for the host, JITGRAD_BACKEND names it.
 
     Raises:
         ArgumentError: an option names no parameter, or no backend; or gradients flow from the

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.tensor import Tensor
+from jitgrad.jit.device_check import check_on_host
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.isolate import find_wrong_kernels
 from jitgrad.jit.mismatch_report import warn_of_mismatch
@@ -26,6 +27,8 @@ def check_first_call(
 
     None instead of numbers: the program must not be used. Only the eager run changes outside state.
     """
+    if executable.target.name == "cuda":
+        return check_on_host(executable, lambda: eager(*args, **kwargs), leaves)
     operands = executable.operands_before(leaves)
     if executable.traced.effects:  # a program that fails must do so before eager changes the state
         fused = executable.outputs(operands)

@@ -10,13 +10,14 @@ import numpy as np
 
 from jitgrad.compiler.tracer import InputSource, SourceKind
 from jitgrad.core.aval import Aval
+from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import GuardError, UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.eager.buffer_pool import POOL, address_of
 from jitgrad.guards.guard import Guard
 from jitgrad.jit.fast_call import FEW, FastCallWriter, listed
-from jitgrad.jit.memory_overlap import WrittenRanges, overlapping
+from jitgrad.jit.memory_overlap import WrittenRanges, overlapping, share_element
 from jitgrad.jit.trace_call import TraceResult
 from jitgrad.runtime.ownership import is_unique_owner
 from jitgrad.runtime.program import Program
@@ -102,6 +103,22 @@ class CheckShared:
             if tensors:
                 ids = listed([f"id({w.leaves[k]})" for k in tensors])
                 w.miss_if(f"not {w.constant('O', outside)}.isdisjoint(({ids},))")
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class CheckDevices:
+    """The outside tensors are where they were in the trace; the signature tells where arguments are."""
+
+    traced: TraceResult
+
+    def run(self, call: CallState) -> str | None:
+        for source, device in self.traced.place.outside:
+            if (now := source.resolve(call.leaves).device) != device:
+                return f"{self.traced.describe(source)} was on {device} and is on {now}"
+        return None
+
+    def write(self, w: FastCallWriter) -> None:
+        """Only tensors on the host have an address that a fast call can use."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -193,7 +210,7 @@ class CheckOverlap:
             return
         for k in written:
             for j, other in enumerate(arrays):
-                if j != k and np.may_share_memory(arrays[k], other) and np.shares_memory(arrays[k], other):
+                if j != k and share_element(arrays[k], other):
                     one, two = (self.traced.describe(self.traced.sources[n]) for n in (k, j))
                     raise UnguardableError(
                         f"@jit function {self.traced.graph.name!r} at {self.origin.full()} changes {one} "
@@ -260,9 +277,7 @@ class PrepareArrays:
             copied = self.overwritten
         call.interruptible = len(copied) == len(self.overwritten)
         for k in copied:
-            copy = POOL.empty(arrays[k].shape, arrays[k].dtype)
-            np.copyto(copy, arrays[k])
-            arrays[k] = copy
+            arrays[k] = _copy_of(arrays[k])
         call.arrays = arrays
 
     def _copies_are_cheap(self, arrays: Sequence[np.ndarray]) -> bool:
@@ -281,7 +296,15 @@ def _aval_of(x: Any) -> Aval:
     return x.aval if isinstance(x, Tensor) else Aval(x.shape, x.dtype)
 
 
-def _array(x: Any) -> np.ndarray:
+def _copy_of(array: Any) -> Any:
+    if isinstance(array, DeviceArray):
+        return array.copy()
+    copy = POOL.empty(array.shape, array.dtype)
+    np.copyto(copy, array)
+    return copy
+
+
+def _array(x: Any) -> Any:
     if isinstance(x, Tensor):
-        return x._data  # type: ignore[no-any-return]
+        return x._data
     return x if isinstance(x, np.ndarray) else np.asarray(x)

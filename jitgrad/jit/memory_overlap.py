@@ -4,17 +4,31 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from jitgrad.core.device_array import DeviceArray
 
-def overlapping(arrays: Sequence[np.ndarray], written: Sequence[int]) -> bool:
+
+def overlapping(arrays: Sequence[Any], written: Sequence[int]) -> bool:
     """Whether an array at one of the positions ``written`` overlaps any other array."""
     others = (k for k in range(len(arrays)) if k not in written)
-    bounds = [byte_bounds(arrays[k]) for k in (*written, *others)]
+    bounds = [_bounds(arrays[k]) for k in (*written, *others)]
     starts, sizes, count = [first for first, _ in bounds], [end - first for first, end in bounds], len(written)
     return WrittenRanges(sizes[:count], sizes[count:]).overlap(starts[:count], starts[count:])
+
+
+def _bounds(array: Any) -> tuple[int, int]:
+    return array.bounds() if isinstance(array, DeviceArray) else byte_bounds(array)
+
+
+def share_element(one: Any, other: Any) -> bool:
+    """Whether two arrays share an element; on a device, whether they may."""
+    if isinstance(one, DeviceArray) or isinstance(other, DeviceArray):
+        return type(one) is type(other) and bool(one.may_share_memory(other))
+    return np.may_share_memory(one, other) and np.shares_memory(one, other)
 
 
 class WrittenRanges:

@@ -11,6 +11,7 @@ import numpy as np
 from jitgrad.compiler.tracer import InputSource, SourceKind, Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import grad_enabled
+from jitgrad.core.device_array import VIEWS, DeviceArray
 from jitgrad.core.op import OpDef
 from jitgrad.core.tape_node import record
 from jitgrad.core.tensor import Tensor
@@ -45,9 +46,14 @@ class ResultView:
 
 def _view(x: Tensor, op: OpDef, attrs: Mapping[str, Any], aval: Aval) -> Tensor:
     """``op`` of ``x`` without a history; the trace has checked shapes and dtypes."""
-    array = op.eager(x._data, **attrs)
+    if isinstance(x._data, DeviceArray):
+        array = VIEWS[op.name](x._data, **attrs)
+        shared = array.owner is x._data.owner
+    else:
+        array = op.eager(x._data, **attrs)
+        shared = np.may_share_memory(array, x._data)
     out = Tensor.of_result(array, aval)
-    if np.may_share_memory(array, x._data):  # a reshape of an array that is not contiguous is a copy
+    if shared:  # a reshape of an array that is not contiguous is a copy
         storage = out._memory = x._storage
         storage.share(x, out, op, attrs)
     return out

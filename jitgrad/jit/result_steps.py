@@ -14,6 +14,7 @@ import optree
 from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.compiler.tracer import SourceKind
 from jitgrad.core.aval import Aval
+from jitgrad.core.device_array import copy_elements
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.eager.buffer_pool import POOL, SMALL
@@ -133,7 +134,7 @@ class WriteData:
             target, new = effect.target.resolve(call.leaves), call.outputs[effect.output]
             data = target._data if isinstance(target, Tensor) else target
             if new is not data:
-                np.copyto(data, new)
+                copy_elements(data, new)
             if isinstance(target, Tensor):
                 target._storage.bump(self.origin)
 

@@ -14,6 +14,7 @@ from jitgrad.compiler.runtime_number import LARGEST_INT
 from jitgrad.core import config
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import grad_enabled
+from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import ArgumentError, UnguardableError
 from jitgrad.core.fork import cached_property
 from jitgrad.core.origin import Origin
@@ -74,6 +75,8 @@ def leaf_key(x: Any) -> Any:
     if kind is Tensor or isinstance(x, Tensor):
         aval = x.aval
         grad = x._requires_grad and ("leaf" if x.grad_fn is None else "computed")
+        if type(x._data) is DeviceArray:
+            return (aval.shape, aval.dtype, aval.weak, grad, x.device)
         return (aval.shape, aval.dtype, aval.weak, grad)
     if kind is float:
         return float

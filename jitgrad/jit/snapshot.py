@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.core.device_array import copy_elements
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.writes import undo
@@ -19,10 +20,10 @@ class _Saved:
     """A tensor with its saved data, gradient and version."""
 
     tensor: Tensor
-    data: np.ndarray[Any, Any]
-    copy: np.ndarray[Any, Any]
+    data: Any
+    copy: Any
     grad: Tensor | None
-    grad_copy: np.ndarray[Any, Any] | None
+    grad_copy: Any
     version: int
     changed_at: Origin
     history: tuple[Any, int, bool]
@@ -48,10 +49,10 @@ class Snapshot:
         for array, copy in self._arrays:
             np.copyto(array, copy)
         for s in self._tensors:
-            np.copyto(s.data, s.copy)
+            copy_elements(s.data, s.copy)
             s.tensor._grad = s.grad
             if s.grad is not None and s.grad_copy is not None:
-                np.copyto(s.grad._data, s.grad_copy)
+                copy_elements(s.grad._data, s.grad_copy)
             s.tensor.grad_fn, s.tensor._out_index, s.tensor._requires_grad = s.history
             s.tensor._storage.version, s.tensor._storage.changed_at = s.version, s.changed_at
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.guards.environment import Environment
 from jitgrad.guards.guard import Guard
 from jitgrad.guards.writes import StoredTensors, TensorPlace
+from jitgrad.jit.devices import TracePlace, device_of_arguments, place_of
 from jitgrad.jit.held_places import ReplacedTensorsError
 from jitgrad.jit.output_views import ResultView, find_view
 from jitgrad.jit.records import NAMESPACE, is_record
@@ -76,6 +78,7 @@ class TraceResult:
         stores: the changes of Python state that a compiled call makes.
         changes_python: running the function changes Python state in other ways.
         python_effects: the places of these changes that the function does not read.
+        place: the device that it runs on.
         argument_names: the flat arguments of the call, for messages.
     """
 
@@ -95,6 +98,7 @@ class TraceResult:
     stores: tuple[StoredTensors, ...]
     changes_python: bool
     python_effects: tuple[str, ...]
+    place: TracePlace
     argument_names: tuple[str, ...] = ()
     shared: tuple[tuple[int, Tensor], ...] = ()
 
@@ -108,11 +112,7 @@ class TraceResult:
 
     def describe(self, source: InputSource) -> str:
         """The object at ``source`` in words, for messages."""
-        if source.kind is SourceKind.GRADIENT:
-            return f"the gradient of {self.describe(source.key)}"
-        if source.kind is SourceKind.ARGUMENT:
-            return str(self.argument_names[source.key])
-        return self.names.get(id(source.key), "a captured array")
+        return describe_source(self.names, self.argument_names.__getitem__, source)
 
     def positions_of(self, arguments: Collection[int]) -> list[int]:
         """Positions of the inputs that are these flat arguments."""
@@ -136,6 +136,15 @@ class TraceResult:
         return [e for e in self.effects if e.kind is kind]
 
 
+def describe_source(names: Mapping[int, str], argument_name: Callable[[int], str], source: InputSource) -> str:
+    """The object at ``source`` in words; ``names`` are those of outside tensors, by id."""
+    if source.kind is SourceKind.GRADIENT:
+        return f"the gradient of {describe_source(names, argument_name, source.key)}"
+    if source.kind is SourceKind.ARGUMENT:
+        return argument_name(source.key)
+    return names.get(id(source.key), "a captured array")
+
+
 @gc_paused()
 def trace_call(
     function: Callable[..., Any],
@@ -152,7 +161,7 @@ def trace_call(
         TracedValueError, UnguardableError, LeakedTracerError: it cannot be traced; says why.
     """
     environment = Environment(function, call.static)
-    trace = Trace(name)
+    trace = Trace(name, device_of_arguments(call))
     originals: list[tuple[TensorPlace, Any]] = []
     token = current_interpreter.set(trace)
     try:
@@ -253,7 +262,6 @@ def _finish(
     results = _results(trace, leaves, outputs, differentiable, copied)
     effects = _effects(trace, tensors, outputs)
     _check_leaves(effects, call, name)
-    arrays = [s.key for s in trace.sources if s.kind is SourceKind.ARRAY]
     changed = {e.target for e in effects if e.kind is EffectKind.DATA}
     _check_reachable(trace, environment, name)
     return TraceResult(
@@ -266,13 +274,14 @@ def _finish(
         wants_grad=tuple(k for k, v in enumerate(trace.inputs) if v in trace.tainted),
         written=tuple(k for k, source in enumerate(trace.sources) if source in changed),
         contiguous=tuple(k for k, v in enumerate(trace.inputs) if v in trace.reshapes.contiguous),
-        guard=environment.guard(arrays),
+        guard=environment.guard([s.key for s in trace.sources if s.kind is SourceKind.ARRAY]),
         grads_present=tuple((trace.lifted[key][1], present) for key, (_, present) in trace.grads_read.items()),
         alive=tuple(trace.alive),
-        names={id(t): path for path, t in environment.tensors().items()},
+        names=(names := {id(t): path for path, t in environment.tensors().items()}),
         stores=tuple(store.without_value() for store in stores),
         changes_python=len(environment.writes()) > len(stores),
         python_effects=tuple(environment.effects()),
+        place=place_of(trace, call.leaves, partial(describe_source, names, call.name)),
     )
 
 

@@ -8,6 +8,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Module, Parameter
 from jitgrad.ops import activations as act
 from jitgrad.ops.creation import full
+from jitgrad.ops.placement import placing
 from jitgrad.ops.reduce import log_softmax, softmax
 from jitgrad.ops.transcendental import sigmoid
 from jitgrad.ops.trigonometric import tanh
@@ -55,6 +56,7 @@ class PReLU(Module):
 
     weight: Tensor
 
+    @placing
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         self.weight = Parameter(full((num_parameters,), init, dtype=dtype))
 

@@ -9,10 +9,10 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.nn.init import normal_parameter, uniform_parameter
 from jitgrad.nn.module import Module
 from jitgrad.ops.convolution import avg_pool2d, conv2d, max_pool2d
-from jitgrad.ops.creation import check_device
 from jitgrad.ops.linalg import linear
 from jitgrad.ops.movement import reshape
 from jitgrad.ops.neural import dropout, embedding
+from jitgrad.ops.placement import placing
 from jitgrad.ops.random import Generator
 
 
@@ -23,10 +23,10 @@ class Linear(Module):
     weight: Tensor
     bias: Tensor | None
 
+    @placing
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
-        check_device("a layer", device)
         self.in_features, self.out_features = in_features, out_features
         self.weight = uniform_parameter((out_features, in_features), in_features, dtype)
         self.register_parameter("bias", uniform_parameter((out_features,), in_features, dtype) if bias else None)
@@ -43,8 +43,8 @@ class Embedding(Module):
 
     weight: Tensor
 
+    @placing
     def __init__(self, num_embeddings: int, embedding_dim: int, device: Any = None, dtype: Any = None) -> None:
-        check_device("a layer", device)
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.weight = normal_parameter((num_embeddings, embedding_dim), dtype)
 
@@ -62,6 +62,7 @@ class Conv2d(Module):
     weight: Tensor
     bias: Tensor | None
 
+    @placing
     def __init__(
         self,
         in_channels: int,
@@ -75,7 +76,6 @@ class Conv2d(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        check_device("a layer", device)
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise ArgumentError(f"Conv2d: {in_channels} and {out_channels} channels do not divide into {groups} groups")
         kernel = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)

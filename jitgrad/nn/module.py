@@ -10,9 +10,10 @@ import numpy as np
 from jitgrad.autograd.modes import no_grad
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, CheckpointError, TraceError
-from jitgrad.core.tensor import Storage, Tensor, check_supported
+from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.ops.creation import asarray, detached
 from jitgrad.ops.inplace import assign
+from jitgrad.ops.placement import replace_data
 
 Self = TypeVar("Self", bound="Module")
 
@@ -213,22 +214,27 @@ class Module:
                 assign(own[name], value)
         return result
 
-    def to(self: Self, dtype: Any) -> Self:
-        """Convert floating parameters, buffers and gradients in place; "cpu" changes nothing.
+    def to(self: Self, *where: Any, dtype: Any = None, device: Any = None) -> Self:
+        """Convert floating parameters, buffers and gradients in place, or move all of them:
+        ``to(jg.float64)``, ``to("cuda")``, ``to("cuda", jg.float16)``.
 
         Raises:
-            ArgumentError: ``dtype`` is no floating dtype.
+            ArgumentError: the dtype is no floating one, or there is no such device.
+            CudaError: this machine has no CUDA device.
             TraceError: called inside a @jit function.
         """
-        if dtype == "cpu":
-            return self
-        target = check_supported("Module.to", dtype)
-        if target.kind != "f":
+        for given in where:
+            if isinstance(given, str) and given.split(":")[0] in ("cpu", "cuda", "mps"):
+                device = given
+            else:
+                dtype = given
+        target = None if dtype is None else check_supported("Module.to", dtype)
+        if target is not None and target.kind != "f":
             raise ArgumentError(f"Module.to: expected a floating dtype, got {target}")
         if current_interpreter.get().tracing:
             raise TraceError("Module.to inside a @jit function: convert the module before the call")
         for tensor in (*self.parameters(), *self.buffers()):
-            _convert(tensor, target)
+            replace_data(tensor, target, device)
         return self
 
     def float(self: Self) -> Self:
@@ -238,6 +244,14 @@ class Module:
     def double(self: Self) -> Self:
         """``to(float64)``."""
         return self.to(np.float64)
+
+    def cuda(self: Self) -> Self:
+        """``to("cuda")``."""
+        return self.to("cuda")
+
+    def cpu(self: Self) -> Self:
+        """``to("cpu")``."""
+        return self.to("cpu")
 
     # --- printing ---------------------------------------------------------------------------------
 
@@ -251,14 +265,3 @@ class Module:
         if not parts:
             return f"{type(self).__name__}({extra})"
         return "\n  ".join([f"{type(self).__name__}({extra}", *parts]) + "\n)"
-
-
-def _convert(tensor: Tensor, dtype: np.dtype[Any]) -> None:
-    """Give ``tensor`` data of ``dtype``; optimisers keep their references to it."""
-    if tensor.dtype.kind == "f" and tensor.dtype != dtype:
-        tensor._data = tensor.concrete("Module.to").astype(dtype)
-        tensor._aval, tensor._address = None, 0
-        tensor._storage = Storage()
-    grad = tensor.grad
-    if grad is not None and grad.dtype != dtype:
-        tensor.grad = Tensor(grad.concrete("Module.to").astype(dtype))

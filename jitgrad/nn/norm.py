@@ -10,9 +10,10 @@ from jitgrad.core.aval import normalize_shape
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Module, Parameter
 from jitgrad.ops.arithmetic import add
-from jitgrad.ops.creation import check_device, ones, zeros
+from jitgrad.ops.creation import ones, zeros
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.neural import batch_norm, group_norm, layer_norm, rms_norm
+from jitgrad.ops.placement import placing
 
 
 class LayerNorm(Module):
@@ -21,6 +22,7 @@ class LayerNorm(Module):
     weight: Tensor | None
     bias: Tensor | None
 
+    @placing
     def __init__(
         self,
         normalized_shape: Any,
@@ -30,7 +32,6 @@ class LayerNorm(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        check_device("a layer", device)
         self.normalized_shape = normalize_shape("LayerNorm", normalized_shape)
         self.eps = eps
         shape = self.normalized_shape
@@ -50,6 +51,7 @@ class RMSNorm(Module):
 
     weight: Tensor | None
 
+    @placing
     def __init__(
         self,
         normalized_shape: Any,
@@ -58,7 +60,6 @@ class RMSNorm(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        check_device("a layer", device)
         self.normalized_shape = normalize_shape("RMSNorm", normalized_shape)
         self.eps = eps
         given = Parameter(ones(self.normalized_shape, dtype=dtype)) if elementwise_affine else None
@@ -77,6 +78,7 @@ class GroupNorm(Module):
     weight: Tensor | None
     bias: Tensor | None
 
+    @placing
     def __init__(
         self,
         num_groups: int,
@@ -86,7 +88,6 @@ class GroupNorm(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        check_device("a layer", device)
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
         self.register_parameter("weight", Parameter(ones((num_channels,), dtype=dtype)) if affine else None)
         self.register_parameter("bias", Parameter(zeros((num_channels,), dtype=dtype)) if affine else None)
@@ -108,6 +109,7 @@ class BatchNorm2d(Module):
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
 
+    @placing
     def __init__(
         self,
         num_features: int,
@@ -118,7 +120,6 @@ class BatchNorm2d(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        check_device("a layer", device)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         shape = (num_features,)
         self.register_parameter("weight", Parameter(ones(shape, dtype=dtype)) if affine else None)

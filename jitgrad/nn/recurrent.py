@@ -8,9 +8,10 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.nn.init import uniform_parameter
 from jitgrad.nn.module import Module
 from jitgrad.ops.arithmetic import add, multiply, subtract
-from jitgrad.ops.creation import asarray, check_device, zeros
+from jitgrad.ops.creation import asarray, zeros
 from jitgrad.ops.linalg import linear
 from jitgrad.ops.movement import cut
+from jitgrad.ops.placement import placing
 from jitgrad.ops.transcendental import sigmoid
 from jitgrad.ops.trigonometric import tanh
 
@@ -24,10 +25,10 @@ class _Cell(Module):
     bias_hh: Tensor | None
     gates: int
 
+    @placing
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
-        check_device("a layer", device)
         self.input_size, self.hidden_size = input_size, hidden_size
         rows = self.gates * hidden_size
         self.weight_ih = uniform_parameter((rows, input_size), hidden_size, dtype)

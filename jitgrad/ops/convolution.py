@@ -182,6 +182,6 @@ def avg_pool2d(
     if count_include_pad:
         out = divide(total, kernel[0] * kernel[1])
     else:
-        inside = _padded(full(x.shape[2:], 1.0, dtype=x.dtype), border)
+        inside = _padded(full(x.shape[2:], 1.0, dtype=x.dtype, device=x.device), border)
         out = divide(total, sum_(apply_op(UNFOLD, inside, **attrs), axis=(0, 1)))
     return reshape(out, out.shape[1:]) if alone else out

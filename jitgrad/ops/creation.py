@@ -16,11 +16,14 @@ from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, OperandError, ShapeError, shown
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.device.cuda import cuda_device
+from jitgrad.device.exchange import CUDA_DEVICE, array_from_dlpack, array_from_interface
 from jitgrad.ops.arithmetic import add, astype, multiply
 from jitgrad.ops.comparison import equal, greater_equal, less_equal, where
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.movement import SUM, broadcast_to, expand_dims, reshape
 from jitgrad.ops.operand import Operand, apply
+from jitgrad.ops.placement import beside, move, placing
 from jitgrad.ops.rounding import floor
 
 
@@ -72,12 +75,6 @@ COPY = define(
 # --- from data ---------------------------------------------------------------------------------------------------
 
 
-def check_device(what: str, device: Any) -> None:
-    """Raise ArgumentError unless ``device`` is None or the CPU."""
-    if device is not None and str(device) != "cpu":
-        raise ArgumentError(f"{what}: device {device!r} is not available; tensors live on 'cpu'")
-
-
 def _holds_numpy(data: Any) -> bool:
     """Whether nested sequences hold anything that has a dtype of its own."""
     if isinstance(data, (list, tuple)):
@@ -106,6 +103,7 @@ def _finish(out: Tensor, dtype: Any, what: str, requires_grad: bool) -> Tensor:
     return out.requires_grad_() if requires_grad else out
 
 
+@placing
 def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """A new tensor with a copy of ``data``: nested sequences, numbers, an ndarray, a Tensor.
 
@@ -116,7 +114,6 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         DtypeError: complex, string or object data, or ``requires_grad`` of a dtype that is not floating.
         OperandError: ragged data.
     """
-    check_device("tensor", device)
     if isinstance(data, (Tensor, np.ndarray)):
         if not isinstance(data, Tensor):
             check_supported("tensor", data.dtype)
@@ -126,7 +123,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
         if dtype is not None:
             array = np.asarray(data, check_supported("tensor", dtype))  # from the data: float32 first would round
         out = current_interpreter.get().constant(np.array(array, copy=True))
-    return _finish(out, dtype, "tensor", requires_grad)
+    return _finish(out if device is None else detached(move(out, device)), dtype, "tensor", requires_grad)
 
 
 def asarray(data: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None) -> Tensor:
@@ -134,13 +131,15 @@ def asarray(data: Any, *, dtype: Any = None, device: Any = None, copy: bool | No
 
     ``copy=True`` always copies, ``copy=False`` raises ArgumentError where a copy would be needed.
     """
-    check_device("asarray", device)
+    if not isinstance(data, Tensor) and hasattr(data, "__cuda_array_interface__"):
+        data = Tensor(array_from_interface(cuda_device(), data))
     shared = isinstance(data, Tensor) or (isinstance(data, np.ndarray) and not current_interpreter.get().tracing)
     if copy is False and (not shared or (dtype is not None and np.dtype(dtype) != data.dtype)):
         raise ArgumentError(f"asarray: {type(data).__name__} cannot become a tensor without a copy (copy=False)")
     if copy or not shared:
-        return tensor(data, dtype=dtype)
+        return tensor(data, dtype=dtype, device=device)
     out = data if isinstance(data, Tensor) else Tensor(array_from("asarray", data))
+    out = out if device is None else move(out, device)
     return _finish(out, dtype, "asarray", requires_grad=False)
 
 
@@ -152,9 +151,10 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
 
 
 def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor that shares memory with ``x``, any object with ``__dlpack__`` on the CPU."""
-    check_device("from_dlpack", device)
-    return asarray(np.from_dlpack(x), copy=copy)
+    """A tensor that shares memory with ``x``, any object with ``__dlpack__`` on the CPU or the CUDA device."""
+    if int(x.__dlpack_device__()[0]) == CUDA_DEVICE:
+        return asarray(Tensor(array_from_dlpack(cuda_device(), x)), device=device, copy=copy)
+    return asarray(np.from_dlpack(x), device=device, copy=copy)
 
 
 def clone(x: Operand) -> Tensor:
@@ -181,6 +181,7 @@ def _dtype_of_number(value: Any) -> Dtype:
     return aval_of(FULL, value).dtype
 
 
+@placing
 def full(
     shape: Any, fill_value: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -188,7 +189,6 @@ def full(
 
     Without ``dtype`` a Python float gets the default dtype, an int int64, a tensor keeps its own.
     """
-    check_device("full", device)
     lengths = normalize_shape("full", shape)
     if any(n < 0 for n in lengths):
         raise ShapeError(f"a shape must not have negative lengths, got {lengths}")
@@ -220,7 +220,8 @@ def full_like(
 ) -> Tensor:
     """``fill_value`` in the shape and dtype of ``x``."""
     aval = aval_of(FULL, x)
-    return full(aval.shape, fill_value, dtype=dtype or aval.dtype, device=device, requires_grad=requires_grad)
+    place = x.device if device is None and isinstance(x, Tensor) else device
+    return full(aval.shape, fill_value, dtype=dtype or aval.dtype, device=place, requires_grad=requires_grad)
 
 
 def zeros_like(x: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -258,6 +259,7 @@ def _number(what: str, x: Any) -> int | float:
     return value
 
 
+@placing
 def arange(
     start: Any,
     stop: Any = None,
@@ -271,7 +273,6 @@ def arange(
 
     Element k is ``start + k * step``, rounded once from float64 (int64 for ints).
     """
-    check_device("arange", device)
     first, last, by = (_number("arange", v) for v in ((0, start, step) if stop is None else (start, stop, step)))
     if by == 0 or not math.isfinite((last - first) / by):
         raise ArgumentError(f"arange({first}, {last}, {by}) would never end")
@@ -286,6 +287,7 @@ def arange(
     return _finish(values, wanted, "arange", requires_grad)
 
 
+@placing
 def linspace(
     start: Any,
     stop: Any,
@@ -300,7 +302,6 @@ def linspace(
 
     Computed in float64 and rounded once; an integer dtype rounds down, as in NumPy.
     """
-    check_device("linspace", device)
     first, last, count = (
         float(_number("linspace", start)),
         float(_number("linspace", stop)),
@@ -317,6 +318,7 @@ def linspace(
     return _finish(floor(values) if wanted.kind in "iu" else values, wanted, "linspace", requires_grad)
 
 
+@placing
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -327,7 +329,6 @@ def eye(
     requires_grad: bool = False,
 ) -> Tensor:
     """A matrix with ones on the ``k``-th diagonal and zeros elsewhere."""
-    check_device("eye", device)
     shape = normalize_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
     on_diagonal = equal(add(iota(shape, 0), k), iota(shape, 1))
     return _finish(on_diagonal, dtype or get_default_dtype(), "eye", requires_grad)
@@ -338,7 +339,8 @@ def _triangle(what: str, x: Operand, k: int, lower: bool) -> Tensor:
     if aval.ndim < 2:
         raise ShapeError(f"{what} needs at least two axes, got {aval}")
     shape = aval.shape[-2:]
-    rows, columns = add(iota(shape, 0), operator.index(k)), iota(shape, 1)
+    with beside(x):
+        rows, columns = add(iota(shape, 0), operator.index(k)), iota(shape, 1)
     keep = less_equal(columns, rows) if lower else greater_equal(columns, rows)
     return where(keep, x, False if aval.dtype.kind == "b" else 0)
 

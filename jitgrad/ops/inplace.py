@@ -12,13 +12,15 @@ from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import DtypeError, IndexingError, InPlaceError, ShapeError
 from jitgrad.core.op import OpDef
-from jitgrad.core.tensor import Lineage, Tensor
+from jitgrad.core.storage import Lineage
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, astype, divide, multiply, subtract
 from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import array_from, clone
 from jitgrad.ops.indexing import INDEX_PUT, PUT_SLICE, as_constant
 from jitgrad.ops.movement import SLICE, broadcast_to, expand_dims, reshape, shape_with_ones, slice, squeeze
 from jitgrad.ops.operand import Operand, apply, is_number
+from jitgrad.ops.placement import beside
 from jitgrad.ops.subscript import Subscript, basic_part, check_mask, entries_of, is_array, is_mask, is_whole, parse
 from jitgrad.ops.views import WRITERS
 
@@ -154,9 +156,22 @@ def set_item(target: Tensor, index: Any, value: Any) -> None:
     if _is_part(target, index, value):
         return
     if current_interpreter.get().tracing or tracked:
-        assign(target, with_item(target, index, value))
+        with beside(target):
+            assign(target, with_item(target, index, value))
+    elif target.device != "cpu":
+        with beside(target):
+            _assign_item(target, index, value)
     else:
         _write_item(target, index, value)
+
+
+def _assign_item(target: Tensor, index: Any, value: Any) -> None:
+    """The eager form on a device: a slice is written where it is."""
+    if any(is_array(entry) or is_mask(entry) for entry in entries_of(index)):
+        assign(target, with_item(target, index, value))
+    else:
+        part = basic_part(target, parse(target.shape, index))
+        assign(part, _fitted(_value_as(value, target.dtype), part.shape))
 
 
 def _is_part(target: Tensor, index: Any, value: Any) -> bool:

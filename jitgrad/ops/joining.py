@@ -214,7 +214,7 @@ def pad(x: Operand, pad_width: Any, mode: str = "constant", *, constant_values: 
     out = reshape(x, aval.shape)
     for k, (before, after) in enumerate(widths):
         around = [
-            full((*out.shape[:k], n, *out.shape[k + 1 :]), value, dtype=aval.dtype)
+            full((*out.shape[:k], n, *out.shape[k + 1 :]), value, dtype=aval.dtype, device=out.device)
             for n, value in zip((before, after), fill[k], strict=True)
         ]
         out = concat([around[0], out, around[1]], k)

@@ -18,6 +18,7 @@ from jitgrad.ops.comparison import equal, greater_equal, less, less_equal, logic
 from jitgrad.ops.creation import asarray, iota
 from jitgrad.ops.movement import expand_dims
 from jitgrad.ops.operand import is_number
+from jitgrad.ops.placement import beside
 from jitgrad.ops.reduce import logsumexp, mean
 from jitgrad.ops.reduce import sum as sum_
 from jitgrad.ops.transcendental import exp, log, log1p, logaddexp
@@ -189,7 +190,8 @@ class _Labels:
         # compared as integers as wide as the scores, one to a vector lane; -1 is no class
         position = np.dtype(np.int32 if scores.dtype.itemsize <= 4 and self.classes < 2**31 else np.int64)
         place = astype(where(self.inside, astype(target, np.int64), -1), position)
-        self.hot = equal(expand_dims(place, self.axis), iota(scores.shape, self.axis, position))
+        with beside(place):
+            self.hot = equal(expand_dims(place, self.axis), iota(scores.shape, self.axis, position))
 
     def _check(self, labels: Any) -> None:
         wrong = ((labels < 0) | (labels >= self.classes)) & (labels != self.ignore_index)

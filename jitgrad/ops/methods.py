@@ -23,9 +23,10 @@ from jitgrad.ops import (
     sorting,
     transcendental,
 )
-from jitgrad.ops.creation import check_device, clone, detached
+from jitgrad.ops.creation import clone, detached
 from jitgrad.ops.inplace import assign, copy_, fill_, set_item, update, zero_
 from jitgrad.ops.linalg import matmul
+from jitgrad.ops.placement import move
 from jitgrad.ops.subscript import get_item
 from jitgrad.ops.tables import ELEMENTWISE
 
@@ -132,12 +133,12 @@ def _to(self: Tensor, *where: Any, dtype: Any = None, device: Any = None, copy: 
     """Convert device or dtype: ``t.to("cpu")``, ``t.to(jg.float64)``, ``t.to(other)``."""
     for given in where:
         if isinstance(given, Tensor):
-            dtype = given.dtype
+            dtype, device = given.dtype, given.device
         elif isinstance(given, str) and given.split(":")[0] in ("cpu", "cuda", "mps"):
             device = given
         else:
             dtype = given
-    check_device("to", device)
+    self = self if device is None else move(self, device)
     out = self if dtype is None or np.dtype(dtype) == self.dtype else arithmetic.astype(self, dtype)
     return clone(out) if copy and out is self else out
 
@@ -188,7 +189,8 @@ METHOD_NAMES: Mapping[Any, str] = {
 OTHER_METHODS: Mapping[str, Any] = {
     "detach": detached,
     "to": _to,
-    "cpu": lambda self: self,
+    "cpu": lambda self: move(self, "cpu"),
+    "cuda": lambda self: move(self, "cuda"),
     "zero_grad": _zero_grad,
     "copy": clone,
     "cumsum": reduce.cumulative_sum,

@@ -21,6 +21,7 @@ from jitgrad.ops.indexing import take
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.movement import expand_dims, reshape
 from jitgrad.ops.operand import apply
+from jitgrad.ops.placement import beside
 from jitgrad.ops.random import Generator, rand
 from jitgrad.ops.reduce import mean
 
@@ -97,7 +98,8 @@ def dropout(x: Any, p: Any = 0.5, training: bool = True, *, generator: Generator
         return given
     else:
         scale = where(less(p, 1.0), reciprocal(subtract(1.0, where(less(p, 1.0), p, 0.0))), 0.0)
-    keep = greater_equal(rand(given.shape, dtype=np.float32, generator=generator), p)
+    with beside(given):
+        keep = greater_equal(rand(given.shape, dtype=np.float32, generator=generator), p)
     return apply(DROP, multiply(given, scale), keep)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from jitgrad.core.aval import Array, Dtype, Shape, broadcast_shapes, normalize_shape
 from jitgrad.core.config import get_default_dtype
-from jitgrad.core.context import current_interpreter
+from jitgrad.core.context import creating_on, current_interpreter
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, DtypeError, shown
 from jitgrad.core.op import define_elementwise
@@ -65,8 +65,12 @@ class Generator:
     def bits(self, shape: Shape, per_element: int = 1) -> tuple[Tensor, ...]:
         """``per_element`` uint64 tensors of ``shape`` with random bits; advances the state."""
         blocks = (prod(shape) + 1) // 2
+        interpreter = current_interpreter.get()
+        if interpreter.tracing:
+            interpreter.generator_states.append(self.state)
         drawn = tuple(self._words(shape, k * blocks) for k in range(per_element))
-        advance = multiply(iota((2,), None, UINT64), per_element * blocks)  # [0, blocks used]
+        with creating_on(None):  # the state stays on the host, wherever the numbers are
+            advance = multiply(iota((2,), None, UINT64), per_element * blocks)  # [0, blocks used]
         assign(self.state, add(self.state, advance))
         return drawn
 

@@ -15,6 +15,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add
 from jitgrad.ops.creation import asarray, zeros_like
 from jitgrad.ops.inplace import assign
+from jitgrad.ops.placement import replace_data
 
 FLOAT64 = np.dtype(np.float64)
 
@@ -77,12 +78,33 @@ class Optimizer:
 
     def step(self) -> None:
         """Change every parameter whose ``.grad`` is not None."""
+        self._follow_parameters()
         with no_grad():
             common = self.prepare()
             for k, p in enumerate(self.params):
                 g = p.grad
                 if g is not None:
                     self.update(k, p, g, *common)
+
+    def _follow_parameters(self) -> None:
+        """Move state to where the parameters are: they may have been moved since it was made.
+
+        That is no part of a step, so a trace does not record it.
+        """
+        first = self.params[0].device
+        pairs = [(self._lr, first)]
+        for value in self._state.values():
+            if isinstance(value, Tensor):
+                pairs.append((value, first))
+            else:
+                pairs += [(tensor, p.device) for tensor, p in zip(value, self.params, strict=True)]
+        token = current_interpreter.set(current_interpreter.eager)
+        try:
+            for tensor, device in pairs:
+                if tensor.device != device:
+                    replace_data(tensor, None, device)
+        finally:
+            current_interpreter.reset(token)
 
     def prepare(self) -> tuple[Tensor, ...]:
         """Common work of a step, before its parameters; each ``update`` gets the results."""

@@ -54,6 +54,9 @@ class NativeRunner:
     def tiled_products(self) -> frozenset[Gemm]:
         return frozenset().union(*(part.tiled for part in self.parts if isinstance(part, InstructionTable)))
 
+    def computed_by(self, call: LibraryCall) -> str:
+        return call.multiplied_by(self.tiled_products)
+
     def _base(self, slot: tuple[Buffer, int]) -> tuple[int, int]:
         """(region, offset) of an argument: inputs and results are regions by their slots, the arena
         is the last."""

@@ -32,6 +32,8 @@ def is_unique_owner(tensor: Tensor) -> bool:
     between. Memory that does not belong to an array has other owners.
     """
     data = tensor._data
+    if type(data) is not np.ndarray:
+        return False  # views of device memory are not counted
     if getrefcount(data) != _OF_DATA or not data.flags.writeable:
         return False
     base = data.base

@@ -16,6 +16,7 @@ from jitgrad.compiler.lowering.layout import ArgSlot, Buffer, BufferRole
 from jitgrad.compiler.lowering.lower import Lowered
 from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
 from jitgrad.core.aval import Dtype
+from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.fork import cached_property, fork_safe_lock
 from jitgrad.runtime.library_call import LibraryCall
 
@@ -100,7 +101,7 @@ class Program:
         """How to make an output from (input arrays, result arrays)."""
         if place.location is None:
             value = np.asarray(place.number, place.aval.dtype)
-            return lambda inputs, results: value.copy()
+            return lambda inputs, results: self.target.constant(value)
         buffer, shape = place.location.buffer, place.aval.shape
         number = self.slots[buffer]
         if buffer.role is BufferRole.INPUT:
@@ -112,14 +113,14 @@ class Program:
                 return lambda inputs, results: results[number]
             return lambda inputs, results: results[number].reshape(shape)
         strides, dtype = tuple(s * place.aval.dtype.itemsize for s in place.location.strides), place.aval.dtype
-        return lambda inputs, results: np.ndarray(shape, dtype, results[number], 0, strides)
+        return lambda inputs, results: _strided(results[number], shape, dtype, strides)
 
     @property
     def long(self) -> bool:
         """Whether a run takes so long that Ctrl-C should stop it, or its time is not known yet."""
         return self.seconds > LONG_SECONDS
 
-    def run(self, inputs: Sequence[np.ndarray[Any, Any]], interruptible: bool = True) -> list[np.ndarray[Any, Any]]:
+    def run(self, inputs: Sequence[Any], interruptible: bool = True) -> list[Any]:
         """The results for C-contiguous ``inputs`` of exactly the planned shapes and dtypes. Donated
         inputs change.
 
@@ -141,3 +142,10 @@ class Program:
             with self._lock:
                 self._frames.append(frame)
         return [view(inputs, results) for view in self.output_views]
+
+
+def _strided(array: Any, shape: tuple[int, ...], dtype: Dtype, strides: tuple[int, ...]) -> Any:
+    """Elements in the memory of ``array``, from its start on."""
+    if isinstance(array, DeviceArray):
+        return array.view(shape, strides)
+    return np.ndarray(shape, dtype, array, 0, strides)

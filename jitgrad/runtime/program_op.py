@@ -17,8 +17,9 @@ from jitgrad.compiler.lowering.kernel_reuse import GroupStructures, lower_groups
 from jitgrad.compiler.pipeline import Watcher, ignore, run_passes
 from jitgrad.compiler.placement import place_values
 from jitgrad.compiler.plan import make_plan
-from jitgrad.core.aval import Aval
+from jitgrad.core.aval import Aval, Dtype, Shape
 from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled, open_tapes
+from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import AnomalyError, InPlaceError
 from jitgrad.core.fork import cached_property
@@ -39,18 +40,19 @@ def compile_graph(
     free: Sequence[Value] = (),
     watch: Watcher = ignore,
     unfused: Collection[int] = (),
+    strides: Sequence[Shape | None] | None = None,
 ) -> Program:
     """Run the passes over ``graph``, place its values, lower its groups, plan its memory and compile its kernels.
 
     ``donated`` maps positions of outputs to inputs whose memory they should take; others may take
     inputs ``free``. The kernels with numbers ``unfused``, in the order of the program, are not compiled:
-    their ops run one by one.
+    their ops run one by one. ``strides`` are those of the inputs, where they are not in row-major order.
     """
     target.expect(graph)
     fused = _without_kernels(run_passes(graph, target.passes, watch, target.tuning), unfused)
     wanted = {fused.outputs[k]: value for k, value in (donated or {}).items()}
     structures = GroupStructures()
-    placement = place_values(fused, wanted, free, structures)
+    placement = place_values(fused, wanted, free, structures, strides)
     lowered = lower_groups(placement.groups, structures, target.schedule)
     return Program(make_plan(placement, lowered), target)
 
@@ -65,9 +67,15 @@ def _without_kernels(graph: Graph, unfused: Collection[int]) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
-def contiguous(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def contiguous(array: Any) -> Any:
     """``array`` as kernels read it: C-contiguous, native byte order; copied only if it is not."""
+    if isinstance(array, DeviceArray):
+        return array if array.is_contiguous else array.copy()
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def _as_array(x: Any, dtype: Dtype) -> Any:
+    return x if isinstance(x, DeviceArray) else np.asarray(x, dtype)
 
 
 class ProgramOp:
@@ -180,7 +188,7 @@ class ProgramOp:
 
     def run(self, arrays: Sequence[Any], residuals: list[Any]) -> list[np.ndarray[Any, Any]]:
         """The outputs; what backward needs is put into ``residuals``."""
-        inputs = [contiguous(np.asarray(x, v.aval.dtype)) for x, v in zip(arrays, self.graph.inputs, strict=True)]
+        inputs = [contiguous(_as_array(x, v.aval.dtype)) for x, v in zip(arrays, self.graph.inputs, strict=True)]
         outs = self.forward.run(inputs)
         saved = self.split.saved
         residuals[:] = outs[len(outs) - saved :] if saved else []
@@ -239,7 +247,7 @@ class ProgramOp:
             arrays = [x._data if isinstance(x, Tensor) else x for x in parts]
             arrays += [*residuals, *(s._data for s in seeds)]
             values = part.program.plan.graph.inputs
-            inputs = [contiguous(np.asarray(x, v.aval.dtype)) for x, v in zip(arrays, values, strict=True)]
+            inputs = [contiguous(_as_array(x, v.aval.dtype)) for x, v in zip(arrays, values, strict=True)]
             results = part.program.run(inputs)
             if anomaly_detection.get():
                 self._check_finite(part.graph, [*operands, *seeds], results)

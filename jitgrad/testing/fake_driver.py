@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.errors import CudaError, OutOfMemoryError
-from jitgrad.device.driver import LoadableCode, MemoryInfo
+from jitgrad.device.driver import LoadableCode, Matrix, MemoryInfo, Product
 
 FIRST_ADDRESS = 1 << 56  # no host pointer is so large, so one that reaches the device is found
 _ALIGNMENT = 256
@@ -31,6 +31,7 @@ class Counts:
     fills: int = 0
     loads: int = 0
     launches: int = 0
+    products: int = 0
     synchronizations: int = 0
 
 
@@ -41,20 +42,21 @@ class FakeMemory:
     starts: list[int] = field(default_factory=list)
     arrays: list[np.ndarray[Any, Any]] = field(default_factory=list)
 
-    def __call__(self, address: int) -> np.ndarray[Any, Any]:
-        """The bytes from ``address`` to the end of its allocation. Raises CudaError if there is none."""
+    def allocation(self, address: int) -> tuple[np.ndarray[Any, Any], int]:
+        """The bytes of the allocation that ``address`` lies in, and its offset. Raises CudaError if
+        there is none."""
         k = bisect_right(self.starts, address) - 1
         if k < 0 or address - self.starts[k] > len(self.arrays[k]):
             where = "a host address" if address < FIRST_ADDRESS else "not allocated"
             raise CudaError(f"CUDA_ERROR_ILLEGAL_ADDRESS: {address:#x} is {where}")
-        return self.arrays[k][address - self.starts[k] :]
+        return self.arrays[k], address - self.starts[k]
 
     def span(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
         """Exactly ``nbytes`` bytes from ``address`` on."""
-        memory = self(address)
-        if nbytes > len(memory):
-            raise CudaError(f"CUDA_ERROR_ILLEGAL_ADDRESS: {nbytes} bytes at {address:#x}, of which {len(memory)} exist")
-        return memory[:nbytes]
+        memory, start = self.allocation(address)
+        if start + nbytes > len(memory):
+            raise CudaError(f"CUDA_ERROR_ILLEGAL_ADDRESS: {nbytes} bytes at {address:#x}, {len(memory) - start} exist")
+        return memory[start : start + nbytes]
 
 
 Emulate = Callable[[Any, int, int, Sequence[int], FakeMemory], None]
@@ -134,11 +136,27 @@ class FakeDriver:
         self._functions.append(code)
         return len(self._functions)
 
-    def launch(self, function: int, blocks: int, threads: int, shared_bytes: int, args: Sequence[int]) -> None:
-        if not (0 < blocks < 1 << 31 and 0 < threads <= 1024 and shared_bytes <= 49152):
+    def launch(self, function: int, blocks: int, threads: int, args: Sequence[int]) -> None:
+        if not (0 < blocks < 1 << 31 and 0 < threads <= 1024):
             raise CudaError(f"cuLaunchKernel failed: CUDA_ERROR_INVALID_VALUE (1): {blocks} blocks of {threads} threads")
         self.counts.launches += 1
         self._emulate(self._functions[function - 1], blocks, threads, args, self.memory)
+
+    def multiply(self, product: Product) -> None:
+        self.counts.products += 1
+        m, k, n = product.sizes
+        left, right = self._matrices(product, product.left, m, k), self._matrices(product, product.right, k, n)
+        with np.errstate(all="ignore"):
+            np.matmul(left, right, out=self._matrices(product, product.out, m, n))
+
+    def _matrices(self, product: Product, matrix: Matrix, rows: int, columns: int) -> np.ndarray[Any, Any]:
+        """The matrices of one operand of ``product`` as an array over device memory."""
+        size = product.dtype.itemsize
+        strides = (1, matrix.leading) if matrix.transposed else (matrix.leading, 1)
+        shape, steps = (product.batch, rows, columns), (matrix.step, *strides)
+        last = sum((length - 1) * step for length, step in zip(shape, steps, strict=True))
+        memory = self.memory.span(matrix.address, (last + 1) * size)
+        return np.ndarray(shape, product.dtype, memory.data, 0, [size * s for s in steps])
 
     def synchronize(self) -> None:
         self.counts.synchronizations += 1

@@ -112,7 +112,7 @@ def test_a_launch_passes_words_in_one_buffer() -> None:
 
     library = Launching()
     driver = CudaDriver(library)
-    driver.launch(driver.load(Code()), 3, 256, 0, [1 << 60, -5, 7])
+    driver.launch(driver.load(Code()), 3, 256, [1 << 60, -5, 7])
 
     assert words == [1 << 60, -5, 7]
     assert library.named("cuLaunchKernel")[0][1:8] == (77, 3, 1, 1, 256, 1, 1)
@@ -136,7 +136,7 @@ def test_a_forked_child_cannot_use_the_driver() -> None:
         message = pipe.read()
     os.waitpid(child, 0)
 
-    assert "before the fork" in message
+    assert "was used before this process was forked" in message
     assert "spawn" in message
 
 

@@ -144,7 +144,7 @@ def test_clone_and_detach():
         (lambda: jg.tensor("text"), DtypeError, "not supported"),
         (lambda: jg.tensor([[1], [1, 2]]), OperandError, "list"),
         (lambda: jg.tensor([1, 2], requires_grad=True), DtypeError, "floating"),
-        (lambda: jg.tensor(1.0, device="cuda"), ArgumentError, "cuda"),
+        (lambda: jg.tensor(1.0, device="tpu"), ArgumentError, "expected 'cpu' or 'cuda'"),
         (lambda: jg.asarray([1.0], copy=False), ArgumentError, "copy"),
         (lambda: jg.from_numpy([1.0]), OperandError, "list"),
         (lambda: jg.zeros((2, -1)), ShapeError, "negative"),

@@ -44,6 +44,7 @@ ROOMS = (
     "jitgrad.runtime.library",
     "jitgrad.runtime",
     "jitgrad.backends.cpu",
+    "jitgrad.backends.cuda_target",  # programs over the memory of a device
     "jitgrad.backends",  # targets: they bind kernels and runtime
     "jitgrad.eject",
     "jitgrad.jit",

@@ -52,6 +52,9 @@ class HostTarget(ABC):
     def allocate(self, shape: tuple[int, ...], dtype: Dtype) -> Any:
         return POOL.empty(shape, dtype)
 
+    def constant(self, array: Any) -> Any:
+        return array.copy()
+
     def library_call(self, step: OpStep, slots: Mapping[Buffer, int], plan: Plan) -> LibraryCall:
         return LibraryCall(step, slots, len(plan.inputs), plan.external, native=False)
 

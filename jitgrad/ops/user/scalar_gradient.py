@@ -30,6 +30,8 @@ class SymbolicInterpreter:
     """Runs no ops: each result is a symbol of the scalar expression that computes it."""
 
     tracing = True
+    device = "cpu"
+    generator_states: tuple[Any, ...] = ()
 
     def __init__(self, what: str) -> None:
         self.what = what

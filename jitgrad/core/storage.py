@@ -1,0 +1,61 @@
+"""What tensors over the same memory share: the number of changes, and how views were made."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from jitgrad.core.op import OpDef
+from jitgrad.core.origin import Origin
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+class Lineage(NamedTuple):
+    """The tensor that owns the memory of a view, and the view ops from it to the view.
+
+    ``kept`` keeps the owner alive if all steps are ops. An in-place change of one view must reach
+    the history of the other views through the owner, even if the owner was a temporary.
+    """
+
+    root: weakref.ref[Any]
+    steps: tuple[tuple[OpDef | None, Mapping[str, Any]], ...]
+    kept: Any
+
+
+class Storage:
+    """The memory of a tensor and its views: its number of changes, and the line of the last one."""
+
+    __slots__ = ("version", "changed_at", "_sharers")
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.changed_at = Origin()
+        # empty while one tensor alone uses this memory
+        self._sharers: list[weakref.ref[Any]] = []
+
+    def bump(self, origin: Origin | None = None) -> None:
+        """Count a change made at ``origin`` (None: the user's current line)."""
+        self.version += 1
+        self.changed_at = Origin.capture() if origin is None else origin
+
+    def share(self, parent: Any, view: Any, op: OpDef | None = None, attrs: Mapping[str, Any] = _NONE) -> None:
+        """Record ``view`` as another user of this memory, made from ``parent`` by ``op`` (None: not
+        by an op)."""
+        lineage = parent._view
+        if lineage is None or lineage.steps[-1][0] is None:  # a detached tensor has a history of its own
+            lineage = Lineage(weakref.ref(parent), (), parent)
+        root, steps, kept = lineage
+        view._view = Lineage(root, (*steps, (op, attrs)), None if op is None else kept)
+        # at 2**k - 1 entries: drop the dead ones
+        if len(self._sharers) & (len(self._sharers) + 1) == 0:
+            self._sharers = list({id(t): ref for ref in self._sharers if (t := ref()) is not None}.values())
+        latest = [ref() for ref in self._sharers[-2:]]
+        self._sharers.extend(weakref.ref(t) for t in (parent, view) if not any(t is other for other in latest))
+
+    def others(self, *tensors: Any) -> list[Any]:
+        """The live tensors over this memory, without ``tensors``."""
+        alive = {id(t): t for ref in self._sharers if (t := ref()) is not None and t._storage is self}
+        return [t for t in alive.values() if all(t is not tensor for tensor in tensors)]

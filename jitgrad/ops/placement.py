@@ -1,0 +1,127 @@
+"""Where tensors are: moves between the host and a device, and the place of new tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from jitgrad.core.aval import Aval
+from jitgrad.core.context import creating_on, current_interpreter
+from jitgrad.core.device_array import DeviceArray, to_host
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import DeviceError
+from jitgrad.core.op import Kind, define
+from jitgrad.core.storage import Storage
+from jitgrad.core.tensor import Tensor
+from jitgrad.device.cuda import find_device
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _moved(x: Any, *, device: str, back: str) -> Any:
+    """``x`` as an array in another place; ``back`` is where it is now."""
+    target = find_device(device)
+    host = to_host(x)
+    return np.array(host) if target is None else target.from_host(host)
+
+
+MOVE = define(
+    "move(x, *, device, back)",
+    kind=Kind.OPAQUE,
+    eager=_moved,
+    abstract=lambda avals, _attrs: Aval(avals[0].shape, avals[0].dtype, avals[0].weak),
+    vjp=(lambda g, _out, _x, *, device, back: move(g, back),),
+    moves=True,
+    register=False,
+)
+
+
+def move(x: Tensor, device: Any) -> Tensor:
+    """``x`` on ``device``: itself if it is there. Gradients flow back to where it was.
+
+    Raises:
+        ArgumentError, CudaError: there is no such device.
+        DeviceError: a @jit function runs on another one.
+    """
+    name = _name_of(device)
+    if current_interpreter.get().tracing:
+        _check_traced_place(name)
+        return x
+    return x if x.device == name else apply_op(MOVE, x, device=name, back=x.device)
+
+
+def _name_of(device: Any) -> str:
+    place = find_device(device)
+    return "cpu" if place is None else place.name
+
+
+def _check_traced_place(name: str) -> None:
+    """A @jit function runs in one place: that of its tensors, else that of the first tensor it makes."""
+    interpreter = current_interpreter.get()
+    if interpreter.device == "cpu" != name:
+        interpreter.device = name  # that it has tensors on the host as well is found after the trace
+    elif interpreter.device != name:
+        raise DeviceError(
+            f"a @jit function of tensors on {interpreter.device} makes a tensor on {name}, or moves one there: a compiled "
+            "function runs on one device. Move tensors outside of it"
+        )
+
+
+@contextmanager
+def placed_on(device: Any) -> Iterator[None]:
+    """Within it, new tensors are on ``device``. Raises as `move` does."""
+    if current_interpreter.get().tracing:
+        _check_traced_place(_name_of(device))
+        yield
+        return
+    with creating_on(find_device(device)):
+        yield
+
+
+def placing(function: Callable[P, R]) -> Callable[P, R]:
+    """``function``, which makes tensors, with the meaning of its parameter ``device``."""
+    position = list(signature(function).parameters).index("device")
+
+    @wraps(function)
+    def placed(*args: P.args, **kwargs: P.kwargs) -> R:
+        device = args[position] if len(args) > position else kwargs.get("device")
+        if device is None:
+            return function(*args, **kwargs)
+        with placed_on(device):
+            return function(*args, **kwargs)
+
+    return placed
+
+
+@contextmanager
+def beside(*tensors: Any) -> Iterator[None]:
+    """Within it, new tensors are where the first of ``tensors`` on a device is, else where they are without it."""
+    for x in tensors:
+        if isinstance(x, Tensor) and type(x._data) is DeviceArray:
+            with creating_on(x._data.device):
+                yield
+            return
+    yield
+
+
+def replace_data(tensor: Tensor, dtype: Any, device: Any) -> None:
+    """Give ``tensor`` and its gradient data of ``dtype`` (if it is floating) on ``device``; None changes nothing.
+
+    Those who hold the tensor, such as optimisers, keep it.
+    """
+    new = tensor.detach()
+    if dtype is not None and tensor.dtype.kind == "f" and tensor.dtype != dtype:
+        new = new.astype(dtype)
+    if device is not None:
+        new = move(new, device)
+    if new._data is not tensor._data:
+        tensor._data, tensor._aval, tensor._address = new._data, new._aval, 0
+        tensor._storage = Storage()
+    if (grad := tensor.grad) is not None:
+        replace_data(grad, dtype, device)

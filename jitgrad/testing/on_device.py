@@ -1,0 +1,93 @@
+"""Compares ops on a device with NumPy: results and gradients, eager and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.op import REGISTRY, OpDef
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import multiply
+from jitgrad.ops.creation import tensor
+from jitgrad.ops.placement import move
+from jitgrad.ops.reduce import sum as sum_of
+from jitgrad.testing.samples import DOMAINS, sample_operands
+
+Compile = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+ULP = 4.0  # of the functions of kernels on a GPU, against NumPy
+_SUMMED = 64.0  # ULP of the largest element, for gradients and reductions: their sums have another order
+
+
+def ops_to_check() -> list[OpDef]:
+    """The ops of the registry whose operands can be drawn."""
+    return [op for op in REGISTRY.values() if op.domain and set(op.domain) <= set(DOMAINS)]
+
+
+def compare_on_device(op: OpDef, compile_: Compile, dtype: Any = np.float32, device: str = "cuda") -> None:
+    """Raise AssertionError unless ``op`` gives on ``device`` what it gives on the host.
+
+    Eager, and as a function that ``compile_`` compiles; with the gradients of a weighted sum of its
+    results, where there are any.
+    """
+    rng = np.random.default_rng(7)
+    arrays = sample_operands(op, rng, dtype=dtype)
+    attrs = dict(op.sample_attrs)
+    expected = _outcome(op, arrays, attrs, "cpu", lambda f: f)
+    for name, compiled in (("eager", _same), ("compiled", compile_)):
+        found = _outcome(op, arrays, attrs, device, compiled)
+        assert len(found) == len(expected)
+        for k, (x, y) in enumerate(zip(found, expected, strict=True)):
+            _check_close(f"{op}, {name}, array {k}", x, y)
+
+
+def _same(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+def _outcome(op: OpDef, arrays: Sequence[Any], attrs: dict[str, Any], device: str, compile_: Compile) -> list[Any]:
+    """Results of ``op``, and the gradients of floating operands, as ndarrays."""
+    floating = [k for k, x in enumerate(arrays) if x.dtype.kind == "f"]
+    inputs = [tensor(x, device=device) for x in arrays]
+
+    def results(*xs: Any) -> tuple[Any, ...]:
+        out = apply_op(op, *xs, **attrs)
+        return tuple(out) if op.multiple else (out,)
+
+    outs = compile_(results)(*inputs)
+    found = [move(out, "cpu").numpy() for out in outs]
+    differentiable = [k for k, out in enumerate(outs) if out.dtype.kind == "f"]
+    if op.vjp is None or not floating or not differentiable:
+        return found
+    weights = [tensor(np.linspace(0.5, 1.5, max(outs[k].size, 1), dtype=outs[k].dtype)[: outs[k].size]) for k in differentiable]
+    weights = [move(w.reshape(outs[k].shape), device) for w, k in zip(weights, differentiable, strict=True)]
+
+    def gradients(weights: list[Tensor], *xs: Any) -> list[Any]:
+        leaves = [x.detach().requires_grad_() if k in floating else x for k, x in enumerate(xs)]
+        outs = results(*leaves)
+        total: Any = None
+        for w, k in zip(weights, differentiable, strict=True):
+            part = sum_of(multiply(outs[k], w))
+            total = part if total is None else total + part
+        if not total.requires_grad:
+            return []
+        total.backward()
+        return [leaves[k].grad for k in floating if leaves[k].grad is not None]
+
+    grads = compile_(gradients)(weights, *inputs)
+    return [*found, *[move(g, "cpu").numpy() for g in grads if isinstance(g, Tensor)]]
+
+
+def _check_close(what: str, found: Any, expected: Any) -> None:
+    assert (found.shape, found.dtype) == (expected.shape, expected.dtype), f"{what}: {found.dtype}{found.shape}"
+    if expected.dtype.kind != "f":
+        np.testing.assert_array_equal(found, expected, err_msg=what)
+        return
+    with np.errstate(all="ignore"):
+        scale = np.max(np.abs(expected), initial=0.0, where=np.isfinite(expected))
+        limit = np.maximum(ULP * np.abs(np.spacing(expected)), _SUMMED * np.spacing(np.asarray(scale, expected.dtype)))
+        good = (found == expected) | (np.isnan(found) & np.isnan(expected)) | (np.abs(found - expected) <= limit)
+    assert good.all(), f"{what}: {found[~good][:4]} is not {expected[~good][:4]}"
