@@ -1,37 +1,67 @@
-"""Runs every op of the registry on the CUDA device, eager and compiled, with gradients, against NumPy.
+"""Runs every op of the registry, and random programs, on the CUDA device against NumPy and the cpu target.
 
     python tools/check_cuda_ops.py            # on the emulated device
     python tools/check_cuda_ops.py --hardware # on the GPU
+
+Ops run eager and compiled, in float32 and float64, with gradients; programs compiled, and every eighth eager as well.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 import jitgrad as jg
 from jitgrad.backends.cuda_target.emulated_device import emulated_device
-from jitgrad.testing.on_device import compare_on_device, ops_to_check
+from jitgrad.core.errors import RetraceWarning
+from jitgrad.testing.on_device import compare_on_device, compare_program_on_device, ops_to_check
 
 
-def main(arguments: list[str]) -> int:
-    """The number of ops that differ."""
-    wrong = 0
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    return jg.jit(function, check="off")
+
+
+def checks(programs: int) -> Iterator[tuple[str, Callable[[], None]]]:
+    """All checks with their names."""
+    for op in ops_to_check():
+        for dtype in (np.float32, np.float64):
+            yield f"op {op} {np.dtype(dtype)}", lambda op=op, dtype=dtype: compare_on_device(op, compiled, dtype)
+    for seed in range(programs):
+        yield f"random program {seed}", lambda seed=seed: compare_program_on_device(seed, compiled)
+
+
+def main() -> int:
+    """The number of checks that fail."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hardware", action="store_true", help="use the GPU of this machine")
+    parser.add_argument("--programs", type=int, default=300, help="random programs")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore", RetraceWarning)
+    done = wrong = 0
     start = time.perf_counter()
-    with nullcontext() if "--hardware" in arguments else emulated_device():
-        for op in ops_to_check():
-            for dtype in (np.float32, np.float64):
-                try:
-                    compare_on_device(op, lambda f: jg.jit(f, check="off"), dtype)
-                except Exception as error:
-                    wrong += 1
-                    print(f"{op} {np.dtype(dtype)}: {type(error).__name__}: {str(error)[:300]}")
-    print(f"{len(ops_to_check())} ops, float32 and float64: {wrong} differ; {time.perf_counter() - start:.0f} s")
+    with nullcontext() if options.hardware else emulated_device():
+        for name, check in checks(options.programs):
+            done += 1
+            try:
+                check()
+            except Exception as error:
+                wrong += 1
+                print(f"{name}: {type(error).__name__}: {str(error)[:300]}", flush=True)
+    ops = len(ops_to_check())
+    print(f"{ops} ops in float32 and float64, {options.programs} random programs: {wrong} of {done} checks fail; "
+          f"{time.perf_counter() - start:.0f} s")  # fmt: skip
     return wrong
 
 
 if __name__ == "__main__":
-    sys.exit(min(main(sys.argv[1:]), 1))
+    sys.exit(min(main(), 1))

@@ -14,12 +14,14 @@ from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.creation import tensor
 from jitgrad.ops.placement import move
 from jitgrad.ops.reduce import sum as sum_of
+from jitgrad.testing.programs import random_program
 from jitgrad.testing.samples import DOMAINS, sample_operands
 
 Compile = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 ULP = 4.0  # of the functions of kernels on a GPU, against NumPy
 _SUMMED = 64.0  # ULP of the largest element, for gradients and reductions: their sums have another order
+_CHAINED = 1024.0  # the same for programs, whose ops follow each other
 
 
 def ops_to_check() -> list[OpDef]:
@@ -42,6 +44,32 @@ def compare_on_device(op: OpDef, compile_: Compile, dtype: Any = np.float32, dev
         assert len(found) == len(expected)
         for k, (x, y) in enumerate(zip(found, expected, strict=True)):
             _check_close(f"{op}, {name}, array {k}", x, y)
+
+
+def compare_program_on_device(seed: int, compile_: Compile, device: str = "cuda") -> None:
+    """Raise AssertionError unless the random program ``seed`` and its gradients, compiled by ``compile_``, are on
+    ``device`` what they are on the host. Every eighth one also runs op by op."""
+    program = random_program(seed)
+    arrays = program.operands(np.dtype(("f4", "f8")[seed % 2]))
+
+    def gradients(*xs: Tensor) -> list[Any]:
+        leaves = [x.detach().requires_grad_() for x in xs]
+        results = program(*leaves)
+        total: Any = None
+        for part in [sum_of(multiply(y, y)) for y in results]:
+            total = part if total is None else total + part
+        total.backward()
+        return [*results, *[leaf.grad for leaf in leaves if leaf.grad is not None]]
+
+    def run(wrap: Compile, place: str) -> list[Any]:
+        outcome = wrap(gradients)(*[tensor(x, device=place) for x in arrays])
+        return [move(x.detach(), "cpu").numpy() for x in outcome]
+
+    expected = run(compile_, "cpu")
+    ways = [("compiled", compile_), ("eager", _same)] if seed % 8 == 0 else [("compiled", compile_)]
+    for name, wrap in ways:
+        for k, (x, y) in enumerate(zip(run(wrap, device), expected, strict=True)):
+            _check_close(f"random program {seed}, {name}, array {k}", x, y, _CHAINED)
 
 
 def _same(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,13 +109,13 @@ def _outcome(op: OpDef, arrays: Sequence[Any], attrs: dict[str, Any], device: st
     return [*found, *[move(g, "cpu").numpy() for g in grads if isinstance(g, Tensor)]]
 
 
-def _check_close(what: str, found: Any, expected: Any) -> None:
+def _check_close(what: str, found: Any, expected: Any, summed: float = _SUMMED) -> None:
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype), f"{what}: {found.dtype}{found.shape}"
     if expected.dtype.kind != "f":
         np.testing.assert_array_equal(found, expected, err_msg=what)
         return
     with np.errstate(all="ignore"):
         scale = np.max(np.abs(expected), initial=0.0, where=np.isfinite(expected))
-        limit = np.maximum(ULP * np.abs(np.spacing(expected)), _SUMMED * np.spacing(np.asarray(scale, expected.dtype)))
+        limit = np.maximum(ULP * np.abs(np.spacing(expected)), summed * np.spacing(np.asarray(scale, expected.dtype)))
         good = (found == expected) | (np.isnan(found) & np.isnan(expected)) | (np.abs(found - expected) <= limit)
     assert good.all(), f"{what}: {found[~good][:4]} is not {expected[~good][:4]}"
