@@ -6,7 +6,7 @@ import functools
 import os
 from collections.abc import Callable
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 from weakref import WeakSet
 
 T = TypeVar("T")
@@ -37,6 +37,40 @@ class cached_property(functools.cached_property[T]):
             _locks.add(lock)
 
 
+class _Pauses:
+    """What other threads do that must not be under way in a fork."""
+
+    registered: ClassVar[list[tuple[Callable[[], None], Callable[[], None]]]] = []
+    running: ClassVar[list[tuple[Callable[[], None], Callable[[], None]]]] = []
+
+    @classmethod
+    def begin(cls) -> None:
+        while True:
+            for entry in cls.registered[len(cls.running) :]:
+                entry[0]()  # without the lock, which what it waits for may need
+                cls.running.append(entry)
+            importing.acquire()
+            if len(cls.running) == len(cls.registered):
+                return
+            importing.release()  # a module that was being imported registered a pause
+
+    @classmethod
+    def end(cls) -> None:
+        importing.release()
+        for _, resume in reversed(cls.running):
+            resume()
+        cls.running = []
+
+
+def pause_at_fork(pause: Callable[[], None], resume: Callable[[], None]) -> None:
+    """Call ``pause`` before a fork, and ``resume`` after it in parent and child.
+
+    Modules that are imported at their first use call this: hooks of `os` that are registered while a
+    fork waits for the import would run after it alone.
+    """
+    _Pauses.registered.append((pause, resume))
+
+
 def _renew_in_child() -> None:
     """Free the locks of threads that the child does not have; those of this thread stay held."""
     for lock in tuple(_locks):
@@ -45,7 +79,5 @@ def _renew_in_child() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=importing.acquire, after_in_parent=importing.release, after_in_child=importing.release
-    )
+    os.register_at_fork(before=_Pauses.begin, after_in_parent=_Pauses.end, after_in_child=_Pauses.end)
     os.register_at_fork(after_in_child=_renew_in_child)

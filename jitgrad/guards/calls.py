@@ -20,22 +20,17 @@ import numpy as np
 
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, guard_class_attribute
-from jitgrad.guards.containers import contains, mutate, read_item, write_attribute, write_item
+from jitgrad.guards.container_methods import container_method
+from jitgrad.guards.containers import MUTATORS, mutate, read_item, write_attribute, write_item
 from jitgrad.guards.denylist import is_consumed_by_reading, remedy_for
 from jitgrad.guards.object_state import MISSING, instance_dict, lookup
 from jitgrad.guards.observed_files import is_observed
+from jitgrad.guards.part_of import PartOf, Parts, join, parts_of
 from jitgrad.guards.reads import PLAIN, is_container
-from jitgrad.guards.shadow import Parts, ShadowFrame, Unrepeatable
+from jitgrad.guards.shadow import ShadowFrame, Unrepeatable
 
 Args = list[Any]
 
-_MUTATORS = frozenset(
-    [
-        "append", "extend", "insert", "pop", "popitem", "remove", "clear", "update", "setdefault", "add", "discard",
-        "sort", "reverse", "appendleft", "extendleft", "popleft", "rotate", "move_to_end", "__setitem__", "__delitem__",
-        "difference_update", "intersection_update", "symmetric_difference_update", "__iadd__", "__ior__",
-    ]
-)  # fmt: skip
 _WRITING = frozenset(["write", "writelines", "flush", "close", "fileno", "isatty", "__exit__", "__enter__"])
 _WITHOUT_READING = (  # ask only for the type, the identity or whether an object can be called
     isinstance, issubclass, type, id, callable, print, repr, super, hash,
@@ -45,6 +40,8 @@ _EACH_ITEM = (
     itertools.chain, itertools.islice, itertools.product, itertools.accumulate, math.prod, functools.reduce,
 )  # fmt: skip
 _GIVE_AN_ITEM = (min, max, functools.reduce, sum)  # the result may be an item, whose items are read then
+_GIVE_TUPLES = (zip, enumerate, itertools.product)
+_JUDGE_ITEMS = (any, all, filter)  # read whether items are empty
 _GETTERS = (operator.attrgetter, operator.itemgetter, operator.methodcaller)
 _SLEEP = (time.sleep,)
 _PASSES_ON = (round, abs, float, int, min, max, divmod, sum)  # unrepeatable numbers give unrepeatable numbers
@@ -54,6 +51,8 @@ def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence
     """The result of a call as far as it is known; reads and writes of C code are recorded."""
     if isinstance(callee, Unrepeatable):
         return callee
+    if isinstance(callee, PartOf):
+        callee = UNKNOWN
     if isinstance(callee, BoundFunction):
         return observe_call(frame, callee.function, [callee.receiver, *args], keywords)
     if isinstance(callee, functools.partial):
@@ -104,8 +103,8 @@ def _pass_to_library(frame: ShadowFrame, value: Any, *, operands: bool) -> None:
     """jitgrad and NumPy read containers and objects as a whole."""
     if value is UNKNOWN or value is NULL or isinstance(value, Unrepeatable | BoundFunction):
         return
-    if isinstance(value, Parts):
-        for part in value.values:
+    if isinstance(value, Parts | PartOf):
+        for part in value.values if isinstance(value, Parts) else frame.candidates(value):
             _pass_to_library(frame, part, operands=operands)
     elif not isinstance(value, Tensor):
         frame.contents.everything(value, frame.origin(), attributes=True, operands=operands)
@@ -120,8 +119,8 @@ def _call_class(frame: ShadowFrame, cls: type, args: Args) -> Any:
     if cls is type and len(args) == 1:
         return type(args[0]) if reads.path_of(args[0]) is not None else UNKNOWN
     if cls in _EACH_ITEM:
-        _each_item(frame, cls, args)
-    elif cls in _GETTERS and all(isinstance(arg, str | int) for arg in args):
+        return _each_item(frame, cls, args)
+    if cls in _GETTERS and all(isinstance(arg, str | int) for arg in args):
         return cls(*args)
     elif cls in (float, int) and args and isinstance(args[0], Unrepeatable):
         return args[0]
@@ -171,10 +170,9 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
     if args and is_container(args[0]) and hasattr(callee, "__objclass__") or (
         args and is_container(args[0]) and args[0] is receiver
     ):
-        return _container_method(frame, name, args)
+        return container_method(frame, name, args)
     if callee in _EACH_ITEM:
-        _each_item(frame, callee, args)
-        return UNKNOWN
+        return _each_item(frame, callee, args)
     if name in ("__reduce_ex__", "__reduce__", "__getstate__"):
         frame.contents.everything(args[0], frame.origin(), attributes=True)
         return UNKNOWN
@@ -192,20 +190,35 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
     return UNKNOWN
 
 
-def _each_item(frame: ShadowFrame, callee: Any, args: Args) -> None:
+def _each_item(frame: ShadowFrame, callee: Any, args: Args) -> Any:
     """A loop of C code over its arguments, which may call another argument for each item."""
+    items: list[PartOf] = []
     for arg in args:
-        if callee in _GIVE_AN_ITEM:
+        if callee in _GIVE_AN_ITEM or (callee is sorted and len(args) == 1):
             frame.used(arg)
-        frame.iterate(arg)
+        item = _value_of_pairs(frame, arg) if callee is dict else frame.iterate(arg)
+        if isinstance(item, PartOf):
+            items.append(item)
+        if callee in _JUDGE_ITEMS:
+            frame.truth(item)
     for function in args:
         owner = getattr(function, "__self__", None)
         if isinstance(function, BuiltinFunctionType) and is_container(owner):
             frame.used(owner)
         if isinstance(function, _GETTERS):
-            for items in filter(is_container, args):
-                for item in items:
+            for held in filter(is_container, args):
+                for item in held:
                     _apply_getter(frame, function, [item])
+    result = join(items)
+    return UNKNOWN if result is None else result.around(2 if callee in _GIVE_TUPLES else 1)
+
+
+def _value_of_pairs(frame: ShadowFrame, pairs: Any) -> Any:
+    """A value of the dict that is made of ``pairs``, or of another dict."""
+    item = frame.iterate(pairs)
+    if isinstance(pairs, dict):
+        return PartOf((pairs,), 1)
+    return frame.iterate(item) if isinstance(item, PartOf) else item
 
 
 def _follow_reference(frame: ShadowFrame, callee: Any, args: Args) -> Any:
@@ -229,61 +242,28 @@ def _hashable(value: Any) -> bool:
     return isinstance(value, BuiltinFunctionType | type | functools._lru_cache_wrapper) or hasattr(value, "__objclass__")
 
 
-def _container_method(frame: ShadowFrame, name: str, args: Args) -> Any:
-    reads, origin, holder = frame.reads, frame.origin(), args[0]
-    if name in ("get", "__getitem__", "pop", "setdefault") and isinstance(holder, dict) and len(args) > 1:
-        present = _has(holder, args[1]) or args[1] is UNKNOWN
-        value = read_item(reads, frame.contents, holder, args[1], origin) if present else UNKNOWN
-        if not present:
-            contains(reads, frame.contents, holder, args[1], origin)
-        if name == "setdefault" or name == "pop":
-            write_item(reads, holder, args[1], origin)
-        return value
-    if name == "__contains__":
-        contains(reads, frame.contents, holder, args[1] if len(args) > 1 else UNKNOWN, origin)
-    elif name in _MUTATORS:
-        if name in ("pop", "popitem", "popleft"):
-            frame.iterate(holder)
-        if name == "__setitem__":
-            write_item(reads, holder, args[1], origin)
-        else:
-            mutate(reads, holder, origin, name)
-        for arg in args[1:]:
-            frame.iterate(arg) if is_container(arg) else None
-    elif name == "__len__":
-        frame.contents.length(holder, origin)
-    elif name not in ("__init__", "__new__", "__class_getitem__"):
-        frame.contents.items(holder, origin)
-        for arg in args[1:]:
-            frame.used(arg)
-    return UNKNOWN
-
-
-def _has(holder: dict[Any, Any], key: Any) -> bool:
-    try:
-        return key is not UNKNOWN and key in holder
-    except TypeError:
-        return False
-
-
 def _apply_getter(frame: ShadowFrame, getter: Any, args: Args) -> Any:
     """operator.attrgetter and its like, whose parts ``__reduce__`` shows."""
     names = getter.__reduce__()[1]
-    for target in args[:1]:
-        for name in names if not isinstance(getter, operator.methodcaller) else names[:1]:
-            value = target
-            if isinstance(getter, operator.itemgetter):
-                read_item(frame.reads, frame.contents, value, name, frame.origin())
-                continue
-            for part in str(name).split("."):
-                value = frame.attribute(value, part)
-    return UNKNOWN
+    values: list[Any] = []
+    for name in names if not isinstance(getter, operator.methodcaller) else names[:1]:
+        value = args[0] if args else UNKNOWN
+        if isinstance(getter, operator.itemgetter):
+            values.append(frame.item(value, name))
+            continue
+        for part in str(name).split("."):
+            value = frame.attribute(value, part)
+        values.append(value)
+    if isinstance(getter, operator.methodcaller):
+        return UNKNOWN
+    return values[0] if len(values) == 1 else Parts(tuple(values))
 
 
 def _getattr(frame: ShadowFrame, args: Args, *, plain: bool = False) -> Any:
-    target, name = (*args, UNKNOWN, UNKNOWN)[:2]
+    target, name, default = (*args, UNKNOWN, UNKNOWN, UNKNOWN)[:3]
     if isinstance(name, str):
-        return frame.attribute(target, name, plain=plain)
+        value = frame.attribute(target, name, plain=plain)
+        return PartOf((default,), 0) if value is UNKNOWN and is_container(default) else value
     if target is not UNKNOWN:
         frame.contents.everything(target, frame.origin(), attributes=True)
     return UNKNOWN
@@ -314,7 +294,7 @@ def _vars(frame: ShadowFrame, args: Args) -> Any:
 def _next(frame: ShadowFrame, args: Args) -> Any:
     path = frame.reads.path_of(args[0]) if args else None
     if path is None or not is_consumed_by_reading(args[0]):
-        return UNKNOWN
+        return frame.iterate(args[0]) if args and parts_of(args[0]) is not None else UNKNOWN
     return Unrepeatable(
         f"{path} is {type(args[0]).__name__}, which reading uses up: @jit would take from it only while tracing; it",
         "take from it outside and pass the item as an argument",
@@ -357,7 +337,7 @@ def _unrepeatable(frame: ShadowFrame, callee: Any, remedy: str) -> Any:
 def _pass_unrepeatable(frame: ShadowFrame, callee: Any, value: Unrepeatable, args: Args) -> Any:
     """Printing, formatting and keeping a clock's reading is harmless; computing with it gives another."""
     name = getattr(callee, "__name__", "")
-    if name in _MUTATORS and args and frame.reads.path_of(args[0]) is not None:
+    if name in MUTATORS and args and frame.reads.path_of(args[0]) is not None:
         mutate(frame.reads, args[0], frame.origin())
         frame.observer.tainted[id(args[0])] = value
         return UNKNOWN

@@ -16,6 +16,13 @@ from jitgrad.guards.guard import IMMUTABLE, Path
 from jitgrad.guards.object_state import MISSING, instance_dict, lookup, slots_of, title
 from jitgrad.guards.reads import Reads, copy_of, is_container
 
+MUTATORS = frozenset(
+    [
+        "append", "extend", "insert", "pop", "popitem", "remove", "clear", "update", "setdefault", "add", "discard",
+        "sort", "reverse", "appendleft", "extendleft", "popleft", "rotate", "move_to_end", "__setitem__", "__delitem__",
+        "difference_update", "intersection_update", "symmetric_difference_update", "__iadd__", "__ior__",
+    ]
+)  # fmt: skip
 _SIMPLE = (bool, int, str, bytes, float, type(None), tuple, slice)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import array
 import enum
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from types import FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
@@ -17,6 +17,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.guards.denylist import is_consumed_by_reading, is_jitgrad_class, is_native
 from jitgrad.guards.guard import Path
 from jitgrad.guards.object_state import MISSING, instance_dict, reads_everything, slots_of
+from jitgrad.guards.part_of import PartOf, Parts
 from jitgrad.guards.reads import PLAIN, Reads, is_container
 
 MAX_ITEMS = 20_000  # a check reads every item on every call: about 25 ns each
@@ -29,6 +30,7 @@ class Contents:
     def __init__(self, reads: Reads) -> None:
         self.reads = reads
         self._shallow: dict[int, Any] = {}
+        self._levels: dict[tuple[int, ...], tuple[tuple[Any, ...], tuple[int, ...], list[Any]]] = {}
         self._deep: dict[tuple[int, bool, bool], Any] = {}
 
     def items(self, value: Any, origin: Origin) -> None:
@@ -64,6 +66,31 @@ class Contents:
                 if self.reads.path_of(value) is not None:
                     self.reads.external(part, path, origin)
                 pending.append(part)
+
+    def levels(self, sources: tuple[Any, ...], depth: int, origin: Callable[[], Origin]) -> list[Any]:
+        """The values ``depth`` containers deep in ``sources``; the containers are read, arrays as well."""
+        lengths = tuple([len(source) if is_container(source) else 0 for source in sources])
+        known = self._levels.get((*map(id, sources), depth))
+        if known is not None and known[1] == lengths:
+            return known[2]
+        values, line = list(sources), origin()
+        for _ in range(depth):
+            values = [part for value in values for part in self._level(value, line)]
+        self._levels[(*map(id, sources), depth)] = sources, lengths, values
+        return values
+
+    def _level(self, value: Any, origin: Origin) -> Iterator[Any]:
+        """The items of one value, read."""
+        if isinstance(value, Parts):
+            for part in value.values:
+                yield from self.levels(part.sources, part.depth, lambda: origin) if isinstance(part, PartOf) else (part,)
+        elif is_container(value):
+            self.items(value, origin)
+            if isinstance(value, dict):
+                yield from value.values()
+            yield from (part for part in value if not isinstance(part, PLAIN))
+        elif isinstance(value, np.ndarray):
+            self.items(value, origin)
 
     def length(self, value: Any, origin: Origin) -> None:
         """The number of items, or whether there are any."""

@@ -100,6 +100,8 @@ class Observer:
         if not shadow.frame.f_code.co_flags & CO_GENERATOR:
             self._shadows.pop(shadow.frame, None)
         caller = self._shadows.get(shadow.frame.f_back) if shadow.frame.f_back is not None else None
+        if caller is not None and shadow.frame.f_code.co_flags & CO_GENERATOR:
+            caller.yielded = value
         if caller is not None and caller.callee is shadow.frame:
             caller.callee = None
             caller.returned(shadow.result if shadow.result is not UNKNOWN else value)

@@ -14,10 +14,11 @@ import numpy as np
 
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, read_attribute
-from jitgrad.guards.containers import contains, mutate, read_item, write_attribute, write_item
+from jitgrad.guards.containers import contains, mutate, write_attribute, write_item
 from jitgrad.guards.guard import Path, cell_contents
 from jitgrad.guards.object_state import MISSING, instance_dict
-from jitgrad.guards.shadow import Handler, Parts, ShadowFrame, Unrepeatable
+from jitgrad.guards.part_of import PartOf
+from jitgrad.guards.shadow import Handler, ShadowFrame, Unrepeatable, whole_key
 
 HANDLERS: dict[str, Handler] = {}
 
@@ -164,7 +165,7 @@ def _load_super_attr(frame: ShadowFrame, i: dis.Instruction, after: int) -> None
 def _store_attr(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     holder = frame.pop()
     value = frame.pop() if i.opname == "STORE_ATTR" else UNKNOWN
-    if holder is UNKNOWN:
+    if holder is UNKNOWN or isinstance(holder, PartOf):
         return
     write_attribute(frame.reads, holder, i.argval, frame.origin())
     key: Any = (id(holder), i.argval)
@@ -186,28 +187,25 @@ def _subscript(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     frame.expected = getter  # of a class in Python code, whose frame returns the item
     frame.arguments = [holder, key]
     in_python = hasattr(getter, "__code__") and not isinstance(holder, Tensor)
-    frame.push(UNKNOWN if in_python else read_item(frame.reads, frame.contents, holder, _whole_key(key), frame.origin()))
-
-
-def _whole_key(key: Any) -> Any:
-    return UNKNOWN if isinstance(key, (Parts, Unrepeatable, BoundFunction)) or key is NULL else key
+    frame.push(UNKNOWN if in_python else frame.item(holder, key))
 
 
 @on_opcodes("BINARY_SLICE")
 def _binary_slice(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     stop, start, holder = frame.pop(), frame.pop(), frame.pop()
-    known = start is not UNKNOWN and stop is not UNKNOWN
-    key: Any = slice(start, stop) if known else UNKNOWN
-    frame.push(read_item(frame.reads, frame.contents, holder, key, frame.origin()))
+    known = whole_key(start) is not UNKNOWN and whole_key(stop) is not UNKNOWN
+    frame.push(frame.item(holder, slice(start, stop) if known else UNKNOWN))
 
 
 @on_opcodes("STORE_SUBSCR", "DELETE_SUBSCR")
 def _store_subscript(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     key, holder = frame.pop(), frame.pop()
     value = frame.pop() if i.opname == "STORE_SUBSCR" else UNKNOWN
-    if holder is not UNKNOWN:
+    if isinstance(holder, PartOf):
+        frame.refuse_change(frame.candidates(holder))
+    elif holder is not UNKNOWN:
         operation = "[]=" if i.opname == "STORE_SUBSCR" else "del"
-        write_item(frame.reads, holder, _whole_key(key), frame.origin(), operation)
+        write_item(frame.reads, holder, whole_key(key), frame.origin(), operation)
         if isinstance(value, Unrepeatable):
             frame.observer.tainted[id(holder)] = value
             frame.reads.forget_single_read(holder, key)
@@ -216,7 +214,9 @@ def _store_subscript(frame: ShadowFrame, i: dis.Instruction, after: int) -> None
 @on_opcodes("STORE_SLICE")
 def _store_slice(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     _stop, _start, holder, _values = frame.pop(), frame.pop(), frame.pop(), frame.pop()
-    if holder is not UNKNOWN:
+    if isinstance(holder, PartOf):
+        frame.refuse_change(frame.candidates(holder))
+    elif holder is not UNKNOWN:
         write_item(frame.reads, holder, UNKNOWN, frame.origin())
 
 
@@ -263,7 +263,9 @@ def _compare(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     right, left = frame.pop(), frame.pop()
     frame.push(UNKNOWN)
     if i.opname == "CONTAINS_OP":
-        contains(frame.reads, frame.contents, right, _whole_key(left), frame.origin())
+        if isinstance(right, PartOf):
+            frame.used(right)
+        contains(frame.reads, frame.contents, right, whole_key(left), frame.origin())
     elif i.opname == "IS_OP" and all(frame.reads.path_of(value) is not None for value in (left, right)):
         frame.reads.identical.update((id(left), id(right)))
     elif i.opname == "COMPARE_OP":

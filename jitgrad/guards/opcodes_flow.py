@@ -6,14 +6,13 @@ import dis
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from jitgrad.guards.attributes import NULL, UNKNOWN, read_attribute
 from jitgrad.guards.calls import observe_call
 from jitgrad.guards.object_state import MISSING
 from jitgrad.guards.opcodes import HANDLERS, SELF_AFTER, VERSION, on_opcodes
+from jitgrad.guards.part_of import PartOf, Parts
 from jitgrad.guards.reads import is_container
-from jitgrad.guards.shadow import Handler, Parts, ShadowFrame, Unrepeatable
+from jitgrad.guards.shadow import Handler, ShadowFrame, Unrepeatable
 
 # --- branches and loops -------------------------------------------------------------------------------------
 
@@ -33,15 +32,20 @@ def _jump_or_pop(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
 
 @on_opcodes("GET_ITER", "GET_YIELD_FROM_ITER")
 def _get_iter(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
-    frame.iterate(frame.pop())
-    frame.push(UNKNOWN)
+    frame.push(frame.iterate(frame.pop()))
 
 
 @on_opcodes("FOR_ITER")
 def _for_iter(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    item = frame.peek()
+    if item is not UNKNOWN and not isinstance(item, PartOf):  # the iterator of a comprehension
+        item = frame.iterate(item)
+        frame.replace(1, item)
+    frame.yielded = item
+
     def arrive(offset: int) -> None:
         if offset == after:
-            frame.push(UNKNOWN)
+            frame.push(frame.yielded)
         elif VERSION < (3, 14):
             frame.pop()
 
@@ -65,15 +69,12 @@ def _get_len(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
 def _unpack(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     value, arg = frame.pop(), i.arg or 0
     count = arg if i.opname == "UNPACK_SEQUENCE" else (arg & 0xFF) + (arg >> 8) + 1
-    if is_container(value) or isinstance(value, np.ndarray):
-        frame.iterate(value)
-    parts = value.values if isinstance(value, Parts) else value if isinstance(value, tuple) else ()
-    if len(parts) == count and i.opname == "UNPACK_SEQUENCE":
-        for part in reversed(parts):
-            frame.push(part)
-        return
-    for _ in range(count):
-        frame.push(UNKNOWN)
+    item = frame.iterate(value) if value is not UNKNOWN and not isinstance(value, Parts) else UNKNOWN
+    parts = value.values if isinstance(value, Parts) else value if isinstance(value, tuple | list) else ()
+    if len(parts) != count or i.opname == "UNPACK_EX":
+        parts = (frame.iterate(value) if isinstance(value, Parts) else item,) * count
+    for part in reversed(parts):
+        frame.push(part)
 
 
 @on_opcodes("MATCH_SEQUENCE", "MATCH_MAPPING")
@@ -92,9 +93,10 @@ def _match_class(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
 
 @on_opcodes("MATCH_KEYS")
 def _match_keys(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
-    if is_container(frame.peek(2)):
-        frame.iterate(frame.peek(2))
-    frame.push(UNKNOWN)
+    subject = frame.peek(2)
+    if is_container(subject):
+        frame.iterate(subject)
+    frame.push(PartOf((subject,), 0) if isinstance(subject, dict) else UNKNOWN)
 
 
 # --- building -----------------------------------------------------------------------------------------------
@@ -123,10 +125,12 @@ def _build_map(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
 @on_opcodes("LIST_EXTEND", "SET_UPDATE", "DICT_UPDATE", "DICT_MERGE", "LIST_APPEND", "SET_ADD")
 def _extend(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     value = frame.pop()
-    if not i.opname.endswith(("APPEND", "ADD")) and (is_container(value) or isinstance(value, np.ndarray)):
-        frame.iterate(value)
+    given: tuple[Any, ...] = (value,)
+    if not i.opname.endswith(("APPEND", "ADD")) and value is not UNKNOWN:
+        item = frame.iterate(value)
+        given = tuple(value.values()) if isinstance(value, dict) else tuple(value) if isinstance(value, list | tuple) else (item,)
     if isinstance(target := frame.peek(i.arg or 1), Parts):
-        frame.replace(i.arg or 1, Parts((*target.values, value)))
+        frame.replace(i.arg or 1, Parts((*target.values, *given)))
 
 
 @on_opcodes("MAP_ADD")
@@ -209,6 +213,8 @@ def _call_ex(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
         elif isinstance(value, dict | list | tuple):
             frame.iterate(value)
             args.extend(value.values() if isinstance(value, dict) else value)
+        elif isinstance(value, PartOf):
+            args.append(frame.iterate(value))
     result = observe_call(frame, callee, args)
     frame.push(UNKNOWN if result is None or result is MISSING else result)
 

@@ -189,7 +189,7 @@ class Reads:
         """Guard a read, unless the trace wrote this place before."""
         part = key if isinstance(key, str | int | tuple) else None if key is None else id(key)
         identity = (kind, id(holder), repr(part) if isinstance(part, tuple) else part)
-        if self.written(holder, key):
+        if kind != "class" and self.written(holder, key):
             return
         self._counts[identity] = self._counts.get(identity, 0) + 1
         if self._counts[identity] > 1:

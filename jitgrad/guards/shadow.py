@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import dis
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FrameType, FunctionType
@@ -20,19 +20,14 @@ import numpy as np
 
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.attributes import UNKNOWN, BoundFunction, Getter, read_attribute
+from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, Getter, read_attribute
+from jitgrad.guards.containers import MUTATORS, read_item
 from jitgrad.guards.contents import Contents
 from jitgrad.guards.denylist import ENVIRONMENT, is_consumed_by_reading
 from jitgrad.guards.guard import Path, cell_contents
 from jitgrad.guards.object_state import MISSING
+from jitgrad.guards.part_of import PartOf, Parts, parts_of
 from jitgrad.guards.reads import Reads, is_container
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """A container that the instructions just made of these values."""
-
-    values: tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +36,11 @@ class Unrepeatable:
 
     source: str
     remedy: str
+
+
+def whole_key(key: Any) -> Any:
+    """``key`` if all of it is known."""
+    return UNKNOWN if isinstance(key, (Parts, PartOf, Unrepeatable, BoundFunction)) or key is NULL else key
 
 
 @lru_cache(maxsize=4096)
@@ -83,6 +83,8 @@ class ShadowFrame:
         self._stack: list[Any] = []
         self._pending: Callable[[int], None] | None = None  # to do when the next offset is known
         self._tainted: dict[str, Unrepeatable] = {}  # names bound to unrepeatable values
+        self._iterators: dict[str, PartOf] = {}  # names bound to iterators of C code, or to what these gave
+        self.yielded: Any = UNKNOWN  # what the generator gave that the running instruction resumed
         self._code = _instructions(frame.f_code)
 
     # --- events -----------------------------------------------------------------------------------
@@ -124,10 +126,9 @@ class ShadowFrame:
             self._stack[-1] = value
 
     def take_arguments(self, arguments: list[Any]) -> None:
-        """Parameters that are bound to unrepeatable values."""
+        """Parameters that are bound to unrepeatable values, and to iterators."""
         for name, value in zip(self.frame.f_code.co_varnames, arguments, strict=False):
-            if isinstance(value, Unrepeatable):
-                self._tainted[name] = value
+            self.bind(name, value)
 
     def origin(self) -> Origin:
         return self.observer.origin(self.frame)
@@ -167,13 +168,17 @@ class ShadowFrame:
         if name in self._tainted:
             return self._tainted[name]
         value = self.frame.f_locals.get(name, UNKNOWN)
+        if name in self._iterators and is_consumed_by_reading(value) and parts_of(value) is None:
+            return self._iterators[name]
         return self.observer.tainted.get(id(value), value)
 
     def bind(self, name: str, value: Any) -> None:
+        self._tainted.pop(name, None)
+        self._iterators.pop(name, None)
         if isinstance(value, Unrepeatable):
             self._tainted[name] = value
-        else:
-            self._tainted.pop(name, None)
+        elif isinstance(value, PartOf):
+            self._iterators[name] = value
 
     def load_global(self, name: str) -> Any:
         scope = self.frame.f_globals
@@ -217,6 +222,9 @@ class ShadowFrame:
         """Read an attribute; a getter's result comes when its frame returns."""
         if isinstance(value, Unrepeatable):
             return value
+        if isinstance(value, PartOf):
+            self._read_method(value, name)
+            value = UNKNOWN
         if value is UNKNOWN:
             for candidate in self.reads.objects_with(name):
                 read_attribute(self.reads, candidate, name, self.origin())
@@ -230,10 +238,36 @@ class ShadowFrame:
             return UNKNOWN
         return UNKNOWN if found is MISSING else found
 
+    def _read_method(self, part: PartOf, name: str) -> None:
+        """A method of a container to which no name is bound may read all of it, and must not change it."""
+        containers = [v for v in self.candidates(part) if is_container(v) and hasattr(v, name)]
+        if containers:
+            self.iterate(part)
+        if name in MUTATORS:
+            self.refuse_change(containers)
+
+    def refuse_change(self, values: Iterable[Any]) -> None:
+        """No one could undo a change of one of these values, or repeat it."""
+        for value in values:
+            path = self.reads.path_of(value)
+            if path is not None and is_container(value) and not isinstance(value, tuple | frozenset):
+                message = f"@jit cannot tell whether this changes {path}: bind what is changed to a name first"
+                self.reads.error(self.origin(), message)
+                return
+
+    def item(self, holder: Any, key: Any) -> Any:
+        """Read ``holder[key]``."""
+        if not isinstance(holder, PartOf | Parts):
+            return read_item(self.reads, self.contents, holder, whole_key(key), self.origin())
+        item = self.iterate(holder)
+        return item.around() if isinstance(key, slice) and isinstance(item, PartOf) else item
+
     def truth(self, value: Any) -> None:
         """A branch depends on ``value``."""
         if isinstance(value, Unrepeatable):
             self.refuse(value)
+        elif isinstance(value, PartOf):
+            self.iterate(value)
         elif is_container(value) or isinstance(value, np.ndarray):
             self.contents.length(value, self.origin())
 
@@ -247,7 +281,7 @@ class ShadowFrame:
     def used(self, *values: Any) -> None:
         """C code computes with these values."""
         with_tensor = any(isinstance(v, Tensor) or v is UNKNOWN for v in values)
-        for value in values:
+        for value in self._candidates_of(values):
             if isinstance(value, np.ndarray):
                 self.contents.operand(value) if with_tensor else self.contents.items(value, self.origin())
             elif isinstance(value, Parts):
@@ -255,11 +289,29 @@ class ShadowFrame:
             elif not isinstance(value, (Unrepeatable, BoundFunction)) and value is not UNKNOWN:
                 self.contents.everything(value, self.origin())
 
-    def iterate(self, value: Any) -> None:
+    def iterate(self, value: Any) -> Any:
+        """Read the items of ``value``, as a loop does; one of them."""
         if isinstance(value, Unrepeatable):
             self.refuse(value)
-        elif is_consumed_by_reading(value) or is_container(value) or isinstance(value, np.ndarray):
-            self.contents.items(value, self.origin())
-        else:
-            self.used(value)
+            return UNKNOWN
+        part = parts_of(value)
+        if not isinstance(value, PartOf):
+            if is_consumed_by_reading(value) or is_container(value) or isinstance(value, np.ndarray):
+                self.contents.items(value, self.origin())
+            elif part is None:
+                self.used(value)
+        if part is None:
+            return UNKNOWN
+        if part.depth >= 0:
+            self.contents.levels(part.sources, part.depth + 1, self.origin)
+        return part.item()
+
+    def candidates(self, part: PartOf) -> list[Any]:
+        """The values that ``part`` may be, or that it holds if it is a new container."""
+        return self.contents.levels(part.sources, max(part.depth, 0), self.origin)
+
+    def _candidates_of(self, values: Iterable[Any]) -> Iterator[Any]:
+        for value in values:
+            part = None if is_container(value) or isinstance(value, Parts) else parts_of(value)
+            yield from (value,) if part is None else self.candidates(part)
 

@@ -18,6 +18,8 @@ from tests.guards.changes import (
     containers,
     functions,
     libraries,
+    nested,
+    nested_calls,
     objects,
     ordinary_code,
     ordinary_libraries,
@@ -25,7 +27,7 @@ from tests.guards.changes import (
 )
 
 X = np.array([1.0, 2.0, 3.0])
-TABLES = (arrays, classes, containers, functions, libraries, objects)
+TABLES = (arrays, classes, containers, functions, libraries, nested, nested_calls, objects)
 CHANGES = {f"{table.__name__.rpartition('.')[2]} {name}": make for table in TABLES for name, make in table.CASES.items()}
 ORDINARY = {**ordinary_code.CASES, **ordinary_state.CASES, **ordinary_libraries.CASES}
 

@@ -21,6 +21,7 @@ from llvmlite import binding
 
 from jitgrad.backends.llvm import nontemporal
 from jitgrad.core.errors import BackendError
+from jitgrad.core.fork import pause_at_fork
 
 LLVM_LOCK = RLock()  # LLVM's global context, which llvmlite uses for every module, is not thread safe
 _INLINE_EVERYTHING = 100_000  # a call left in a loop costs its vectorisation
@@ -63,22 +64,28 @@ class _CompileThread:
 
     @classmethod
     def finish(cls) -> None:
-        """Finish pending work and end the thread; holds the lock until `resume`."""
+        """Finish pending work and end the thread; holds the locks until `resume`."""
         cls.lock.acquire()
         if cls.executor is not None:
             cls.executor.shutdown()
             cls.executor = None
         LLVM_LOCK.acquire()
+        _llvmlite_lock().__enter__()
 
     @classmethod
     def resume(cls) -> None:
+        _llvmlite_lock().__exit__(None, None, None)
         LLVM_LOCK.release()
         cls.lock.release()
 
 
-if hasattr(os, "register_at_fork"):  # a child has one thread, and must not inherit locks that others hold
-    resume = _CompileThread.resume
-    os.register_at_fork(before=_CompileThread.finish, after_in_parent=resume, after_in_child=resume)
+def _llvmlite_lock() -> Any:
+    """The lock of every call into LLVM; finalizers of modules take it at any time."""
+    return getattr(binding.ffi.lib, "_lock", contextlib.nullcontext())
+
+
+# A child has one thread, and must not inherit locks that others hold.
+pause_at_fork(_CompileThread.finish, _CompileThread.resume)
 
 
 @cache
