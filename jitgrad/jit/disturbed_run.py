@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -22,11 +23,12 @@ from jitgrad.core.op import Kind, OpDef, parsed_scalar
 from jitgrad.eager.buffer_pool import empty_buffer
 from jitgrad.eager.float16 import HALF, is_exact
 from jitgrad.eager.interpreter import run_eagerly
-from jitgrad.eager.scalar_eval import evaluate_with, scalar_functions
+from jitgrad.eager.scalar_eval import blockwise, evaluate_with, scalar_functions
 from jitgrad.vecmath import FUNCTIONS
 
 AMPLITUDE = 8.0  # disturbances in units of half an ULP: enough to cross ties that roundings may cross
 FUNCTION_FACTOR = 2.0  # vectorised functions are within two ULP, not one half
+_WORD = (1 << 64) - 1
 _BLOCK = 1 << 14  # elements moved at a time
 _STRIDE = 61  # of the elements that a partial disturbance looks at, to know what the others are
 _EXACT_FUNCTIONS = frozenset("abs sign minimum maximum floor ceil trunc rint copysign isnan isinf isfinite signbit".split())
@@ -44,18 +46,38 @@ def _factors(dtype: np.dtype[Any], roundings: float) -> np.ndarray[Any, Any]:
     return np.asarray(1 + _noise(dtype) * dtype.type(roundings * np.finfo(dtype).eps / 2), dtype)
 
 
+def _mixed(state: int) -> int:
+    """The random number, and state, after ``state``: many times faster than NumPy's for single ones.
+
+    Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
+    """
+    z = (state + 0x9E37_79B9_7F4A_7C15) & _WORD
+    z = ((z ^ (z >> 30)) * 0xBF58_476D_1CE4_E5B9) & _WORD
+    z = ((z ^ (z >> 27)) * 0x94D0_49BB_1331_11EB) & _WORD
+    return z ^ (z >> 31)
+
+
 class Disturbance:
     """Random relative changes of float results, of up to ``amplitude`` half ULP.
 
     ``measure_drift``: sums are also changed by what the order of NumPy's additions costs, which
     needs a second sum in a wider dtype.
+    ``systematic``: an op is disturbed alike wherever it stands. Functions err alike at like operands,
+    so that in an iteration near its limit errors add up which independent ones would cancel.
     ``fast``: small numbers and exact ones are looked for in some elements only.
     """
 
     def __init__(
-        self, seed: int, *, measure_drift: bool = False, amplitude: float = AMPLITUDE, fast: bool = False
+        self,
+        seed: int,
+        *,
+        measure_drift: bool = False,
+        amplitude: float = AMPLITUDE,
+        fast: bool = False,
+        systematic: bool = False,
     ) -> None:
-        self._offsets = np.random.default_rng(seed)
+        self._seed, self._state = seed, _mixed(seed)
+        self._systematic = systematic
         self.measure_drift = measure_drift
         self.amplitude = amplitude
         self.fast = fast
@@ -64,11 +86,21 @@ class Disturbance:
         """The result of ``node`` on ``arrays``, rounded at random."""
         return run_disturbed(node, arrays, attrs, self)
 
+    def start(self, op: OpDef) -> None:
+        """Draw for ``op`` from now on."""
+        if self._systematic:
+            self._state = _mixed(self._seed + crc32(op.name.encode()))
+
+    def _offset(self, end: int) -> int:
+        """A random number below ``end``."""
+        self._state = _mixed(self._state)
+        return (self._state >> 32) % end
+
     def draw(self, size: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """``size`` random numbers between -1 and 1."""
         noise = _noise(dtype)
         if size <= _BLOCK:
-            start = int(self._offsets.integers(noise.size - size))
+            start = self._offset(noise.size - size)
             return noise[start : start + size]
         return np.concatenate([self.draw(min(_BLOCK, size - k), dtype) for k in range(0, size, _BLOCK)])
 
@@ -96,7 +128,7 @@ class Disturbance:
         exact_if_short = exact_if_short and bool(_is_short(x[::_STRIDE]).any())
         for k in range(0, x.size, 2 * _BLOCK):
             block, moved = x[k : k + 2 * _BLOCK], out[k : k + 2 * _BLOCK]
-            start = int(self._offsets.integers(factors.size - block.size))
+            start = self._offset(factors.size - block.size)
             np.multiply(block, factors[start : start + block.size], out=moved)
             if exact_if_short:
                 np.copyto(moved, block, where=_is_short(block))
@@ -131,30 +163,46 @@ def _is_short(flat: np.ndarray[Any, Any]) -> Any:
     return (whole & whole.dtype.type(low)) == 0
 
 
+def is_large(node: TraceNode) -> bool:
+    """Whether ``node`` takes longer to run than to start."""
+    return any(atom.aval.size > _BLOCK for atom in (*node.outs, *node.ins))
+
+
 class PartialDisturbance:
     """Disturbances at little more than the cost of eager execution.
 
     Small results are disturbed whole. Of the large ones, a random ``share`` is, and the more strongly
     the smaller that is, so that the root mean square of what it does is the same; elementwise ones
     are in any case at the ``positions`` for their size: where the elements are that are examined.
+    Of large arrays' reductions, ``share_of_sums`` is disturbed.
     """
 
-    def __init__(self, seed: int, share: float, positions: Mapping[int, np.ndarray[Any, Any]]) -> None:
-        self._share, self._positions = share, positions
+    def __init__(
+        self,
+        seed: int,
+        share: float,
+        positions: Mapping[int, np.ndarray[Any, Any]],
+        *,
+        share_of_sums: float = 1.0,
+        systematic: bool = False,
+    ) -> None:
+        self._share, self._share_of_sums, self._positions = share, share_of_sums, positions
         self._random = np.random.default_rng(seed)
-        self._whole = Disturbance(seed)
-        self._weak, self._strong = (
-            Disturbance(seed, amplitude=amplitude, fast=True) for amplitude in (AMPLITUDE, AMPLITUDE / math.sqrt(share))
+        self._whole = Disturbance(seed, systematic=systematic)
+        self._of_sums, self._strong = (
+            Disturbance(seed, amplitude=AMPLITUDE / math.sqrt(x), fast=True, systematic=systematic)
+            for x in (share_of_sums, share)
         )
 
     def run(self, node: TraceNode, arrays: list[Any], attrs: Mapping[str, Any]) -> Any:
         """The result of ``node`` on ``arrays``, perhaps or partly rounded at random."""
-        if max(atom.aval.size for atom in (*node.ins, *node.outs)) <= _BLOCK:
+        if not is_large(node):
             return run_disturbed(node, arrays, attrs, self._whole)
-        if self._random.random() < self._share:
-            return run_disturbed(node, arrays, attrs, self._strong)
+        chosen = self._random.random()
         if node.op.kind is Kind.REDUCE:
-            return run_disturbed(node, arrays, attrs, self._weak)
+            return run_disturbed(node, arrays, attrs, self._of_sums if chosen < self._share_of_sums else None)
+        if chosen < self._share:
+            return run_disturbed(node, arrays, attrs, self._strong)
         result = run_disturbed(node, arrays, attrs, None)
         if node.op.kind is Kind.ELEMENTWISE and node.op.function is None and result.dtype.kind == "f":
             self._move_at(node, arrays, attrs, result)
@@ -167,6 +215,7 @@ class PartialDisturbance:
         index = np.unravel_index(positions, result.shape)
         some = [np.broadcast_to(x, result.shape)[index] if np.ndim(x) else x for x in arrays]
         avals = [replace(atom.aval, shape=np.shape(x)) for atom, x in zip(node.ins, some, strict=True)]
+        self._whole.start(node.op)
         with np.errstate(all="ignore"):
             result[index] = _elementwise(node.op, some, avals, attrs, self._whole)
 
@@ -203,7 +252,12 @@ def _elementwise(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping
     if not _is_one_function(op.scalar) and not any(a.weak for a in avals):
         dtypes, out = op.dtypes(avals, **attrs)
         if out.kind == "f" and HALF not in dtypes:
-            result = evaluate_with(_disturbed_functions(d), op, arrays, attrs)
+            functions = _disturbed_functions(d)
+            if set(dtypes) == {out}:
+                evaluate = blockwise(lambda *xs: evaluate_with(functions, op, xs, attrs))
+                result = evaluate(*[np.asarray(x, out) for x in arrays])
+            else:
+                result = evaluate_with(functions, op, arrays, attrs)
     if result is None:
         result = run_eagerly(op, arrays, avals, attrs)
     return d.moved(result, FUNCTION_FACTOR)
@@ -284,6 +338,8 @@ def _squares(x: np.ndarray[Any, Any], axis: int, dtype: Any) -> np.ndarray[Any, 
 def run_disturbed(node: TraceNode, arrays: list[Any], attrs: Mapping[str, Any], d: Disturbance | None) -> Any:
     """The result of ``node`` on ``arrays``, rounded at random."""
     op, avals = node.op, [atom.aval for atom in node.ins]
+    if d is not None:
+        d.start(op)
     with np.errstate(all="ignore"):
         if d is not None and op.kind is Kind.ELEMENTWISE:
             return _elementwise(op, arrays, avals, attrs, d)

@@ -11,7 +11,8 @@ import numpy as np
 
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.core.ir import Graph
-from jitgrad.jit.disturbed_run import AMPLITUDE, Disturbance, GraphRun, PartialDisturbance
+from jitgrad.core.op import Kind
+from jitgrad.jit.disturbed_run import AMPLITUDE, Disturbance, GraphRun, PartialDisturbance, is_large
 from jitgrad.jit.sampled_graph import Sample, sample, sorted_set
 
 # Results this close to eager's, in ULP of the element itself, are right. Arithmetic is the same bit
@@ -22,11 +23,16 @@ FEWEST_SUSPECTS = 8  # of one result, where each depends on much
 # The elements that a run for some suspects may compute, as a share of those of an eager run; small
 # runs are free. Otherwise, and if operations take longer to start than to run, everything runs.
 AFFORDABLE, FREE_ELEMENTS, SMALL_OPERATION = 0.004, 1 << 18, 1 << 12
-TOLERATED = 2.0  # disturbances are `AMPLITUDE` roundings, and so is their root mean square, nearly
+# Disturbances are `AMPLITUDE` roundings, and so is their root mean square, nearly; twice as much is
+# tolerated after a single costly run, which shows little of how far an element may move.
+TOLERATED = 2.0
 # The first runs of everything disturb a share of the ops, for speed. An element that happens to move
 # little in one run or two has at least part of what those beside it move, but so many times its own.
-PARTIAL, PARTIAL_RUNS = 0.125, 2
+PARTIAL_RUNS = 2
+ENOUGH, PARTIAL = 48, (1 / 32, 1 / 8)  # ops of a kind, and the least and the largest share of elementwise ones
+# Results are rounded: where a run comes out at the very same number, it may have been a little off.
 LENIENCE, TYPICAL = (64.0, 8.0), 2.0
+UNSEEN = 0.125  # ULP
 # Runs decide for what is fused, and runs decide for what is eager, if they come so near to both.
 SAME_SIDE = 0.25
 _BESIDE = 64  # elements of one result that tell how far others move
@@ -104,10 +110,9 @@ def _cheapest_look(
     graph: Graph, pairs: Mapping[int, FusedAndEager], unlike: Mapping[int, np.ndarray[Any, Any]]
 ) -> tuple[dict[int, Doubt], Sample | None]:
     """The elements ``unlike`` eager's to examine, and the graph that computes these; None: all of it."""
-    everything = sum(out.aval.size for node in graph.nodes for out in node.outs)
-    most = max(FREE_ELEMENTS, int(AFFORDABLE * everything))
+    most = max(FREE_ELEMENTS, int(AFFORDABLE * _elements(graph)))
     many, few = [max(FEWEST_SUSPECTS, n // len(unlike)) for n in (SUSPECTS, SUSPECTS // 32)]
-    small = everything <= SMALL_OPERATION * len(graph.nodes)
+    small = _has_small_operations(graph)
     suspects = {k: choose_suspects(found, *pairs[k][1:], many) for k, found in unlike.items()}
     if not small:
         part = sample(graph, suspects, estimate=True, most=most)
@@ -115,6 +120,15 @@ def _cheapest_look(
             suspects = {k: choose_suspects(found, *pairs[k][1:], few) for k, found in suspects.items()}
             part = sample(graph, suspects, estimate=True, most=most)
     return {k: Doubt(positions) for k, positions in suspects.items()}, None if small else part
+
+
+def _elements(graph: Graph) -> int:
+    return sum(out.aval.size for node in graph.nodes for out in node.outs)
+
+
+def _has_small_operations(graph: Graph) -> bool:
+    """Whether operations take longer to start than to run."""
+    return _elements(graph) <= SMALL_OPERATION * len(graph.nodes)
 
 
 def choose_suspects(
@@ -200,7 +214,7 @@ def _examine_part(
     run, looks = GraphRun(part.graph, inputs), {k: _Look(pairs[k], d.positions) for k, d in doubts.items()}
     base = run(None)
     for seed in range(ESTIMATING_RUNS if part.estimated else MOST_RUNS):
-        moved = run(Disturbance(seed, measure_drift=not part.estimated))
+        moved = run(Disturbance(seed, measure_drift=not part.estimated, systematic=bool(seed % 2)))
         for look, x, at_rest in zip(looks.values(), moved, base, strict=True):
             look.add(x.reshape(-1), at_rest.reshape(-1))
         if _is_over(looks.values()):
@@ -216,20 +230,31 @@ def _examine_all(
     An undisturbed run would cost as much as another eager run, so there is none to compare with.
     """
     needed = eliminate_dead(replace(graph, outputs=tuple([graph.outputs[k] for k in doubts])))
-    run, looks = GraphRun(needed, inputs), {}
+    run, looks, costly = GraphRun(needed, inputs), {}, not _has_small_operations(needed)
     places: dict[int, np.ndarray[Any, Any]] = {}
     for k, d in doubts.items():
         size = pairs[k][2].size
-        looks[k] = _Look(pairs[k], d.positions, np.random.default_rng(k).integers(size, size=_BESIDE))
+        looks[k] = _Look(pairs[k], d.positions, np.random.default_rng(k).integers(size, size=_BESIDE), costly=costly)
         places[size] = sorted_set(np.concatenate([places.get(size, looks[k].everything), looks[k].everything]))
     for seed in range(MOST_RUNS):
-        partial = seed < PARTIAL_RUNS
-        disturbance = PartialDisturbance(seed, PARTIAL, places) if partial else Disturbance(seed, measure_drift=True)
-        for look, x in zip(looks.values(), run(disturbance), strict=True):
+        for look, x in zip(looks.values(), run(_disturbance(seed, needed, places)), strict=True):
             look.add(x.reshape(-1)[look.everything])
         if _is_over(looks.values()):
             break
     return {k: look.doubt for k, look in looks.items() if look.doubt.positions.size}
+
+
+def _disturbance(
+    seed: int, graph: Graph, places: Mapping[int, np.ndarray[Any, Any]]
+) -> Disturbance | PartialDisturbance:
+    """What disturbs the run of number ``seed``: every other one alike wherever an op stands."""
+    systematic = bool(seed % 2)
+    if seed >= PARTIAL_RUNS:
+        return Disturbance(seed, measure_drift=True, systematic=systematic)
+    large = [node.op.kind for node in graph.nodes if is_large(node)]
+    share = ENOUGH / max(1, large.count(Kind.ELEMENTWISE))
+    sums = min(1.0, ENOUGH / max(1, large.count(Kind.REDUCE)))
+    return PartialDisturbance(seed, min(max(share, PARTIAL[0]), PARTIAL[1]), places, share_of_sums=sums, systematic=systematic)
 
 
 def _is_over(looks: Collection[_Look]) -> bool:
@@ -248,17 +273,22 @@ class _Look:
     """
 
     def __init__(
-        self, pair: FusedAndEager, positions: np.ndarray[Any, Any], beside: np.ndarray[Any, Any] | None = None
+        self,
+        pair: FusedAndEager,
+        positions: np.ndarray[Any, Any],
+        beside: np.ndarray[Any, Any] | None = None,
+        *,
+        costly: bool = False,
     ) -> None:
         self.everything = positions if beside is None else np.concatenate([positions, beside])
         self.ours, self.eager = pair[1].reshape(-1)[self.everything], pair[2].reshape(-1)[self.everything]
-        self._lenient = beside is not None
+        self._lenient, self._costly = beside is not None, costly
         self.suspects, self.runs = positions.size, 0
         self._open = np.arange(positions.size)
         self._apart = distance(self.ours, self.eager)
         self._least = last_rounding(self.eager)
-        self._squares = np.zeros(self.everything.size)
-        self._budgets = self._squares
+        self._moved = np.zeros(self.everything.size)  # root of the sum of squares, which may under- or overflow
+        self._budgets = self._moved
         self._seen = [np.zeros(self.everything.size, np.bool_) for _ in range(2)]
         self._recorded: np.ndarray[Any, Any] | None = None
 
@@ -281,8 +311,9 @@ class _Look:
                 seen |= distance(values, x) < SAME_SIDE * self._apart
         self.runs += 1
         with np.errstate(all="ignore"):
-            self._squares = self._squares + moves * moves
-        self._budgets = TOLERATED * self._typical(np.sqrt(self._squares / self.runs)) + self._least
+            self._moved = np.hypot(self._moved, moves)
+        tolerated = TOLERATED * (1 + 1 / self.runs) if self._costly else TOLERATED
+        self._budgets = tolerated * self._typical(self._moved / np.sqrt(self.runs)) + self._least
         explained = (self._apart <= self._budgets) | (self._seen[0] & self._seen[1])
         self._open = self._open[~explained[self._open]]
 
@@ -290,11 +321,12 @@ class _Look:
         """``moves``, of elements beside others that moved further nearer to what those did."""
         if not self._lenient or self.runs > len(LENIENCE) or self.eager.dtype.kind != "f":
             return moves
-        size = np.abs(self.eager.astype(np.float64))
+        size = np.abs(np.nan_to_num(self.eager.astype(np.float64), posinf=0.0, neginf=0.0))
         with np.errstate(all="ignore"):
             relative = np.median(np.where(size > 0, moves / size, 0.0)) * size
             typical = TYPICAL * np.maximum(np.median(moves), relative)
-            return np.asarray(np.clip(typical, moves, LENIENCE[self.runs - 1] * moves))
+            seen = np.maximum(moves, UNSEEN * float(np.finfo(self.eager.dtype).eps) * size)
+            return np.asarray(np.clip(typical, moves, np.maximum(moves, LENIENCE[self.runs - 1] * seen)))
 
     @property
     def remaining(self) -> int:

@@ -148,6 +148,14 @@ def test_where_everything_depends_on_everything_a_wrong_element_is_found(
     assert mismatch.element == (200, 300) and not mismatch.recorded_wrong
 
 
+@pytest.mark.parametrize("size", [1e-250, 1e250])
+def test_numbers_whose_squares_are_not_finite_are_judged_as_others_are(size: float) -> None:
+    x = np.linspace(1.0, 2.0, 50) * size
+
+    assert not judged(lambda x: jg.exp(jg.log(x)), lambda y: y * (1 + 1e-13), x)
+    assert judged(lambda x: jg.exp(jg.log(x)), lambda y: y * (1 + 1e-10), x)
+
+
 @pytest.mark.parametrize("wrong", [np.nan, np.inf, 2.0])
 def test_a_wrong_nan_or_infinity_is_found(wrong: float) -> None:
     x = np.linspace(1.0, 2.0, 50, dtype=np.float32)

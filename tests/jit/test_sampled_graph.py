@@ -116,6 +116,21 @@ def test_a_partial_disturbance_moves_as_far_as_a_whole_one_on_average() -> None:
     assert 0.5 < part / whole < 2.0
 
 
+def test_systematic_disturbances_add_up_where_others_cancel() -> None:
+    """As the errors of an iteration that has come to its limit."""
+    x = np.random.default_rng(0).uniform(0.7, 3.0, 500)
+
+    def f(x: Any) -> Any:
+        for _ in range(400):
+            x = x * 1.01
+        return x
+
+    run = GraphRun(traced(f, x), [x])
+    base = run(None)[0]
+    cancelling, adding_up = [np.std(run(Disturbance(3, systematic=s))[0] / base) for s in (False, True)]
+    assert 10 < adding_up / cancelling < 40
+
+
 def test_numpy_sums_in_pairs_along_the_last_axes_only() -> None:
     x = np.zeros((3, 5, 7))
 
