@@ -85,6 +85,7 @@ class Target(Protocol):
     """Something that programs are compiled for. `jitgrad.backends.targets` lists all of them."""
 
     name: str
+    device: str  # "cpu" or "cuda"
     passes: Sequence[Pass]
 
     @property

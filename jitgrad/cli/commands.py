@@ -79,6 +79,8 @@ def _run_texts(run: TrainingRun) -> tuple[str, str, str, str]:
 def _print_kernel(console: Console, kernel: KernelView) -> None:
     traffic = f"reads {readable_bytes(kernel.bytes_read)}, writes {readable_bytes(kernel.bytes_written)}"
     console.print(f"[bold]{escape(kernel.name)}[/]  {kernel.part}, {traffic}")
+    for resources in kernel.resources:
+        console.print(f"  {resources}", markup=False, highlight=False)
     console.print(Syntax(kernel.source, "python", background_color="default", word_wrap=False))
 
 

@@ -63,6 +63,10 @@ class Driver(Protocol):
     name: str
     capability: tuple[int, int]
 
+    @property
+    def version(self) -> tuple[int, int]:
+        """The newest CUDA version that the driver supports."""
+
     def allocate(self, nbytes: int) -> int:
         """The address of new device memory, aligned to 256 bytes."""
 

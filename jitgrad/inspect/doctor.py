@@ -1,8 +1,7 @@
-"""Examines this installation: versions, CPU, BLAS, threads, cache, and one real kernel."""
+"""Examines this installation: versions, CPU, BLAS, threads, cache, one real kernel, and CUDA."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import platform
 import time
@@ -12,9 +11,13 @@ from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
 
+from jitgrad.backends.cuda.ptxas import find_ptxas
 from jitgrad.backends.llvm import disk_cache
 from jitgrad.core import config
+from jitgrad.core.errors import CudaError
 from jitgrad.core.tensor import Tensor
+from jitgrad.device.cublas import find_cublas
+from jitgrad.device.cuda import cuda_device
 from jitgrad.inspect.traffic import readable_bytes
 from jitgrad.jit.decorator import JitFunction
 from jitgrad.ops.arithmetic import multiply
@@ -49,7 +52,7 @@ def examine() -> Iterator[Finding]:
     yield from _libraries()
     yield _cache()
     yield _kernel()
-    yield _gpu()
+    yield from _cuda()
 
 
 def _version(name: str) -> str:
@@ -104,14 +107,20 @@ def _kernel() -> Finding:
     return Finding(f"a kernel ({backend})", f"{verdict} ({seconds:.2f} s)", right)
 
 
-def _gpu() -> Finding:
-    if importlib.util.find_spec("cupy") is None:
-        return Finding("GPU", "none is used: CuPy is not installed")
-    import cupy
-
-    runtime = cupy.cuda.runtime
+def _cuda() -> Iterator[Finding]:
+    """What a CUDA device needs: the driver with a GPU, and cuBLAS; ptxas only says more about kernels."""
     try:
-        names = [runtime.getDeviceProperties(k)["name"].decode() for k in range(runtime.getDeviceCount())]
-    except runtime.CUDARuntimeError as error:
-        return Finding("GPU", f"none: {error}")
-    return Finding("GPU", ", ".join(names) or "none")
+        driver = cuda_device().driver
+    except CudaError as error:
+        yield Finding("GPU", f"none: {error}")
+    else:
+        capability, memory = ".".join(map(str, driver.capability)), driver.memory_info()
+        free = f"{readable_bytes(memory.free)} of {readable_bytes(memory.total)} free"
+        yield Finding("GPU", f"{driver.name}, compute capability {capability}, {free}", True)
+        yield Finding("CUDA", f"{'.'.join(map(str, driver.version))} is the newest that the driver supports")
+    try:
+        yield Finding("cuBLAS", find_cublas()._name)
+    except CudaError as error:
+        yield Finding("cuBLAS", f"not installed (only for CUDA): {error}")
+    assembler = find_ptxas()
+    yield Finding("ptxas", str(assembler) if assembler else "not installed (optional: says what registers CUDA kernels need)")

@@ -38,7 +38,8 @@ class StepReport:
         bytes_read, bytes_written: every distinct array once.
         seconds: median time of this step alone, if it was measured.
         by: the implementation of a matrix product: "BLAS", "tiles" (jitgrad's machine code for few rows, columns or
-            terms), "small matrices" (its machine code for batches of them) or "NumPy".
+            terms), "small matrices" (its machine code for batches of them) or "NumPy"; on a device, "cuBLAS", and
+            "the host" for every op without a kernel.
     """
 
     index: int
@@ -116,6 +117,7 @@ class Explanation:
         in_place: the number of results written over an input (parameters, optimiser state).
         kept: values that backward needs, saved or recomputed.
         backward: the explanation of the backward program; None where no gradients flow.
+        device: where it runs, "cpu" or "cuda".
     """
 
     name: str
@@ -126,6 +128,7 @@ class Explanation:
     in_place: int
     kept: tuple[Kept, ...] = ()
     backward: Explanation | None = None
+    device: str = "cpu"
 
     @property
     def fused(self) -> int:
@@ -171,7 +174,8 @@ class Explanation:
 
     def _lines(self) -> Iterable[str]:
         calls = len(self.unfused_ops)
-        yield f"{self.name}: {self.op_count} ops -> {self.launches} steps, {self.fused} fused, {calls} unfused"
+        place = "" if self.device == "cpu" else f", on {self.device}"
+        yield f"{self.name}: {self.op_count} ops -> {self.launches} steps, {self.fused} fused, {calls} unfused{place}"
         yield from map(str, self.steps)
         memory = f"reads {readable_bytes(self.bytes_read)}, writes {readable_bytes(self.bytes_written)}"
         memory += f"; temporaries {readable_bytes(self.arena_bytes)}"
@@ -238,7 +242,8 @@ def explain_program(name: str, program: Program, before: Graph, op_count: int) -
     steps = tuple(_step(k, s, by.get(s, "")) for k, s in enumerate(_steps_and_views(plan.graph, plan.steps)))
     written = {p.location.buffer for s in plan.steps for p in s.writes if p.location is not None}
     in_place = sum(buffer.role is BufferRole.INPUT for buffer in written)
-    return Explanation(name, op_count, steps, _apart(before, program.target), plan.arena_bytes, in_place)
+    apart, device = _apart(before, program.target), program.target.device
+    return Explanation(name, op_count, steps, apart, plan.arena_bytes, in_place, device=device)
 
 
 def _steps_and_views(graph: Graph, steps: Sequence[Step]) -> list[Step | TraceNode]:

@@ -42,13 +42,22 @@ class KernelView:
 
     @property
     def asm(self) -> str:
-        """Assembly text. Raises BackendError if the kernel is not machine code."""
+        """Assembly text; PTX on a CUDA device. Raises BackendError if the kernel is not machine code."""
         return "\n".join(code.asm for code in self._machine_code())
 
     @property
     def ptx(self) -> str | None:
-        """CUDA assembly: None, because this kernel runs on the CPU."""
-        return None
+        """CUDA assembly; None if this kernel runs on the CPU."""
+        return "\n".join(code.ptx for code in self._codes) if self._on_device else None
+
+    @property
+    def resources(self) -> tuple[Any, ...]:
+        """Threads, registers and shared memory of the kernel and of its epilogue; empty if it runs on the CPU."""
+        return tuple(code.resources for code in self._codes) if self._on_device else ()
+
+    @property
+    def _on_device(self) -> bool:
+        return all(hasattr(code, "ptx") for code in self._codes)
 
     def _machine_code(self) -> tuple[Any, ...]:
         if not all(hasattr(code, "llvm") for code in self._codes):

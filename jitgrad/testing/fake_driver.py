@@ -72,6 +72,8 @@ class FakeDriver:
 
     name = "emulated device"
 
+    version = 12, 8
+
     def __init__(self, emulate: Emulate, total: int = 1 << 32, capability: tuple[int, int] = (8, 0)) -> None:
         self.capability = capability
         self.counts = Counts()

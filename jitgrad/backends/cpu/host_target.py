@@ -30,6 +30,7 @@ from jitgrad.runtime.program import Program
 class HostTarget(ABC):
     """A target whose kernels read and write NumPy arrays."""
 
+    device = "cpu"
     tuning: Tuning = cpu_tuning()
     passes: Sequence[Pass] = PASSES
 

@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from jitgrad.backends.base import user_functions
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cuda.capability import Capability
 from jitgrad.backends.cuda.compile import CudaCode, compile_source
+from jitgrad.backends.cuda.ptxas import Usage, assemble
 from jitgrad.compiler.lowering.kernel_ir import Kernel
+from jitgrad.core.errors import BackendError
 from jitgrad.core.fork import cached_property
 from jitgrad.device.driver import Driver
+
+
+class KernelResources(NamedTuple):
+    """What one function of a kernel needs of a multiprocessor.
+
+    Attributes:
+        threads: of a block.
+        shared_bytes: of memory that a block shares.
+        registers: of a thread; None if ptxas, which says it, is not installed.
+        local_bytes: of memory of its own that each thread has because registers did not do; or None.
+    """
+
+    entry: str
+    threads: int
+    shared_bytes: int
+    registers: int | None
+    local_bytes: int | None
+
+    def __str__(self) -> str:
+        text = f"{self.entry}: {self.threads} threads a block, {self.shared_bytes} bytes shared"
+        if self.registers is None:
+            return text
+        return f"{text}, {self.registers} registers a thread" + (f", {self.local_bytes} bytes local" if self.local_bytes else "")
 
 
 class DeviceCode:
@@ -37,6 +64,26 @@ class DeviceCode:
     def ptx(self) -> str:
         """PTX text."""
         return self.code.ptx
+
+    @property
+    def asm(self) -> str:
+        """PTX text, which is the assembly language of CUDA."""
+        return self.code.ptx
+
+    @property
+    def llvm(self) -> str:
+        """Optimised LLVM IR."""
+        return self.code.llvm
+
+    @cached_property
+    def resources(self) -> KernelResources:
+        """What the function needs; ptxas says it for the device's own architecture, where it is installed."""
+        code = self.code
+        usage: Usage | None = None
+        with suppress(BackendError):  # ptxas is not installed, or older than the device
+            (usage,) = assemble([code], str(self._capability))
+        registers, local = (None, None) if usage is None else (usage.registers, usage.local)
+        return KernelResources(self.entry, code.threads, code.shared_bytes, registers, local)
 
     def function(self, driver: Driver) -> int:
         """What ``driver`` launches."""

@@ -32,7 +32,7 @@ class CudaTarget:
     may be on the host or on the device in any case.
     """
 
-    name = "cuda"
+    name = device = "cuda"
     passes: Sequence[Pass] = PASSES
 
     def __init__(self, results_on_host: bool = False) -> None:
