@@ -31,6 +31,16 @@ def _chosen(patterns: Sequence[str], slow: bool) -> list[Any]:
     return [w for w in chosen if slow or not w.slow or w.name in patterns]
 
 
+def _list(patterns: Sequence[str], console: Console) -> None:
+    for workload in _chosen(patterns, slow=True):
+        console.print(f"{workload.name:24}{workload.title}", markup=False)
+
+
+def _print_failures(outcome: Any, console: Console) -> None:
+    for row in (r for r in outcome.rows if r.failure):
+        console.print(f"{outcome.workload}: {row.peer}: {row.failure}", markup=False)
+
+
 def run(
     patterns: Sequence[str],
     names: Sequence[str],
@@ -40,12 +50,13 @@ def run(
     slow: bool,
     seconds: float,
     save_to: Path | None = None,
+    device: str = "cpu",
 ) -> Record:
     """Measure with progress on the terminal; saves after each workload."""
     from benchmarks.measure import measure
 
     console = Console(stderr=True)
-    loaded = libraries.load_all(names, threads, console.print)
+    loaded = libraries.load_all(names, threads, console.print, device)
     workloads = _chosen(patterns, slow)
     record = Record(datetime.date.today().isoformat(), system.machine(threads), quick, [])
     columns = (SpinnerColumn(), *Progress.get_default_columns()[:2], TimeElapsedColumn())
@@ -65,8 +76,7 @@ def run(
                 bar.console.print(f"{workload.name}: not enough memory")
                 continue
             record.outcomes.append(outcome)
-            for row in (r for r in outcome.rows if r.failure):
-                bar.console.print(f"{workload.name}: {row.peer}: {row.failure}", markup=False)
+            _print_failures(outcome, bar.console)
             if save_to is not None:
                 save_record(record, save_to)
             bar.advance(task)
@@ -87,6 +97,7 @@ def _write(record: Record, plot: Path | None, markdown: Path | None, beside: Pat
 @click.option("--peers", default=",".join(libraries.DEFAULT), help="Comma-separated.")
 @click.option("--threads", type=int, default=default_threads, help="For every library; default: all cores.")
 @click.option("--seconds", default=4.0, help="Timing per workload, after compiling.")
+@click.option("--device", default="cpu", type=click.Choice(["cpu", "cuda"]), help="For jitgrad and torch.")
 @click.option("--quick", is_flag=True, help="Tiny sizes: does everything run, and is it right?")
 @click.option("--slow", is_flag=True, help="Also what takes minutes to compile, and 1e8 elements.")
 @click.option("--compile-times/--no-compile-times", default=False, help="Compile time by number of operations.")
@@ -102,6 +113,7 @@ def main(
     peers: str,
     threads: int,
     seconds: float,
+    device: str,
     quick: bool,
     slow: bool,
     compile_times: bool,
@@ -115,18 +127,17 @@ def main(
 ) -> None:
     console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
     if only_list:
-        for workload in _chosen(names, slow=True):
-            console.print(f"{workload.name:24}{workload.title}", markup=False)
-        return
+        return _list(names, console)
     before = load_record(compare_path) if compare_path is not None else None  # it may be the file to be written
     record = load_record(load_path) if load_path is not None else None
     if record is None or names:
-        libraries.prepare_threads(threads)
+        libraries.prepare_threads(threads, device)
         warnings.filterwarnings("ignore", module="torch")
         chosen = [p.strip() for p in peers.split(",") if p.strip()]
         limit = 0.2 if quick else seconds
         with libraries.only_cpus(threads):
-            measured = run(names, chosen, threads=threads, quick=quick, slow=slow, seconds=limit, save_to=json_path)
+            options = {"threads": threads, "quick": quick, "slow": slow, "device": device}
+            measured = run(names, chosen, seconds=limit, save_to=json_path, **options)
         record = measured if record is None else record.updated(measured)
         if compile_times or (markdown_path is not None and not names):
             record.compiling = compile_time.measure(chosen, threads, quick=quick, slow=slow)

@@ -14,6 +14,20 @@ import numpy as np
 Function = Callable[..., Any]
 
 
+def _as_it_is(out: Any) -> Any:
+    return out
+
+
+def _waiting(synchronize: Callable[[], None]) -> Callable[[Any], Any]:
+    """A function that returns its argument when the device has done all work."""
+
+    def wait(out: Any) -> Any:
+        synchronize()
+        return out
+
+    return wait
+
+
 @dataclass(frozen=True, slots=True)
 class Peer:
     """One library in one mode.
@@ -30,7 +44,7 @@ class Peer:
     compile: Callable[[Function], Function]
     value_and_grad: Callable[..., Function] | None = None
     grad: Callable[..., Function] | None = None
-    wait: Callable[[Any], Any] = lambda out: out
+    wait: Callable[[Any], Any] = _as_it_is
     donating: Callable[[Function], Function] | None = None
 
     def arrays(self, tree: Any) -> list[np.ndarray[Any, Any]]:
@@ -66,7 +80,7 @@ def _numpy(threads: int) -> Peer:
     return Peer("numpy", numpy_namespace(), lambda x: x, np.asarray, lambda f: f)
 
 
-def _jitgrad(mode: str, threads: int) -> Peer:
+def _jitgrad(mode: str, threads: int, device: str) -> Peer:
     import jitgrad as jg
     from benchmarks.namespaces import jitgrad_namespace
     from jitgrad.jit.decorator import jit
@@ -76,16 +90,17 @@ def _jitgrad(mode: str, threads: int) -> Peer:
     return Peer(
         mode,
         jitgrad_namespace(),
-        jg.tensor,
-        lambda x: x.numpy() if isinstance(x, jg.Tensor) else np.asarray(x),
+        lambda x: jg.tensor(x, device=device),
+        lambda x: x.cpu().numpy() if isinstance(x, jg.Tensor) else np.asarray(x),
         jit if mode == "jitgrad" else lambda f: f,
         lambda f, argnums=0: jg.value_and_grad(f, argnums=argnums),
         lambda f, argnum=0: jg.grad(f, argnums=argnum),
+        wait=_waiting(jg.cuda.synchronize) if device == "cuda" else _as_it_is,
         donating=(lambda f: jit(f, donate=0)) if mode == "jitgrad" else None,
     )
 
 
-def _torch(mode: str, threads: int) -> Peer:
+def _torch(mode: str, threads: int, device: str) -> Peer:
     import torch
 
     from benchmarks.namespaces import torch_namespace
@@ -106,12 +121,13 @@ def _torch(mode: str, threads: int) -> Peer:
     return Peer(
         mode,
         torch_namespace(),
-        lambda x: torch.from_numpy(np.array(x)),
-        lambda x: x.detach().numpy() if isinstance(x, torch.Tensor) else np.asarray(x),
+        lambda x: torch.from_numpy(np.array(x)).to(device),
+        lambda x: x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x),
         # code for each shape, as in the others; by default a second size is compiled to slower, general code
         (lambda f: torch.compile(f, dynamic=False)) if mode == "torch.compile" else lambda f: f,
         value_and_grad,
         lambda f, argnum=0: torch.func.grad(f, argnums=argnum),
+        _waiting(torch.cuda.synchronize) if device == "cuda" else _as_it_is,
     )
 
 
@@ -140,12 +156,12 @@ DEFAULT = ("jitgrad", "jitgrad.eager", "numpy", "torch", "torch.compile", "jax")
 REFERENCES = ("torch", "jax", "jitgrad.eager")  # of these, the first that is installed computes the float64 reference
 
 
-def prepare_threads(threads: int) -> None:
+def prepare_threads(threads: int, device: str = "cpu") -> None:
     """Set the environment variables that JAX and PyTorch read when they are loaded."""
     single = "false" if threads == 1 else "true"
     flags = f"--xla_cpu_multi_thread_eigen={single} intra_op_parallelism_threads={threads}"
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {flags}".strip()
-    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    os.environ.setdefault("JAX_PLATFORMS", "cuda,cpu" if device == "cuda" else "cpu")
     for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[name] = str(threads)
 
@@ -164,8 +180,8 @@ def only_cpus(count: int) -> Iterator[None]:
         os.sched_setaffinity(0, before)
 
 
-def load(name: str, threads: int) -> Peer:
-    """The peer ``name``.
+def load(name: str, threads: int, device: str = "cpu") -> Peer:
+    """The peer ``name``; jitgrad and torch compute on ``device``, NumPy on the host, JAX where its platform is.
 
     Raises:
         PeerMissing: if its library is not installed.
@@ -176,18 +192,18 @@ def load(name: str, threads: int) -> Peer:
     if importlib.util.find_spec(library) is None:
         raise PeerMissing(f"{library} is not installed")
     if library == "jitgrad":
-        return _jitgrad(name, threads)
+        return _jitgrad(name, threads, device)
     if library == "torch":
-        return _torch(name, threads)
+        return _torch(name, threads, device)
     return _jax(threads) if library == "jax" else _numpy(threads)
 
 
-def load_all(names: Sequence[str], threads: int, say: Callable[[str], None]) -> list[Peer]:
+def load_all(names: Sequence[str], threads: int, say: Callable[[str], None], device: str = "cpu") -> list[Peer]:
     """The peers of ``names`` that are installed; ``say`` gets a message for each of the others."""
     peers = []
     for name in names:
         try:
-            peers.append(load(name, threads))
+            peers.append(load(name, threads, device))
         except PeerMissing as error:
             say(f"skipped: {error}")
     return peers

@@ -1,6 +1,6 @@
 """A custom loss: Black-Scholes prices over a grid with their first and second derivatives, in one pass.
 
-    python examples/black_box_loss.py
+    python examples/black_box_loss.py [--device cuda]
 
 No library has this loss. It uses ordinary ops and two custom ops, which ``elementwise`` makes from scalar Python
 functions and differentiates. Under ``jit`` the price, delta, vega and gamma of every spot and strike are
@@ -12,6 +12,7 @@ F. Black, M. Scholes, "The Pricing of Options and Corporate Liabilities", Journa
 
 from __future__ import annotations
 
+import argparse
 import math
 from typing import Any
 
@@ -83,7 +84,7 @@ def mispricing(volatility: Any, spot: Any, strike: Any, market: Any) -> Any:
 
 def calibrate(spot: Any, strike: Any, market: Any, steps: int) -> float:
     """The one volatility that explains ``market``, by gradient descent from 0.4."""
-    volatility = jg.tensor(0.4, dtype=jg.float64, requires_grad=True)
+    volatility = jg.tensor(0.4, dtype=jg.float64, device=spot.device, requires_grad=True)
     optimizer = jg.optim.Adam([volatility], lr=0.02)
     for _ in range(steps):
         optimizer.zero_grad()
@@ -92,23 +93,25 @@ def calibrate(spot: Any, strike: Any, market: Any, steps: int) -> float:
     return float(volatility.item())
 
 
-def main(spots: int = 300, strikes: int = 200, steps: int = 200) -> dict[str, float]:
+def main(spots: int = 300, strikes: int = 200, steps: int = 200, device: str = "cpu") -> dict[str, float]:
     """Check all four grids against the closed forms; the largest error of each, and the calibrated volatility."""
     strike = np.linspace(80.0, 120.0, strikes)
     spot = np.repeat(np.linspace(60.0, 140.0, spots)[:, None], strikes, axis=1)
     volatility = np.full_like(spot, VOLATILITY)
-    grid = [jg.tensor(a) for a in (spot, strike, volatility)]
+    grid = [jg.tensor(a, device=device) for a in (spot, strike, volatility)]
     computed, expected = greeks(*grid), closed_forms(spot, strike, volatility)
     for kernel in greeks.kernels(*grid):
         print(kernel.source)
-    errors = {name: float(np.abs(computed[name].numpy() - expected[name]).max()) for name in expected}
+    errors = {name: float(np.abs(computed[name].cpu().numpy() - expected[name]).max()) for name in expected}
     for name, error in errors.items():
         print(f"{name:6s} {spots} x {strikes}   largest error {error:.1e}")
         assert error < 1e-10, f"{name} is off by {error}"
-    errors["volatility"] = calibrate(*grid[:2], jg.tensor(expected["price"]), steps)
+    errors["volatility"] = calibrate(*grid[:2], jg.tensor(expected["price"], device=device), steps)
     print(f"volatility recovered from the prices: {errors['volatility']:.6f}, it was {VOLATILITY}")
     return errors
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    main(device=parser.parse_args().device)

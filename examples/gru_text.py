@@ -1,6 +1,6 @@
 """A character GRU that learns to write Python: forty unrolled steps, backward and Adam in one function.
 
-    python examples/gru_text.py
+    python examples/gru_text.py [--device cuda]
 
 The text is the source of a module of the standard library. One call of ``step`` is a whole training
 step on a batch of windows of the text. All time steps have the same shapes, so they share their kernels: twice as
@@ -9,6 +9,7 @@ many steps take longer to trace, but compile almost no new kernels.
 
 from __future__ import annotations
 
+import argparse
 import textwrap
 import time
 from dataclasses import dataclass
@@ -70,12 +71,14 @@ class Writer(nn.Module):
         return "".join(text.alphabet[c] for c in codes)
 
 
-def main(steps: int = 400, unroll: int = 40, batch: int = 32, hidden: int = 128, every: int = 100) -> list[float]:
+def main(
+    steps: int = 400, unroll: int = 40, batch: int = 32, hidden: int = 128, every: int = 100, device: str = "cpu"
+) -> list[float]:
     """Train, print a sample and the compile counters; returns the loss of every step."""
     text = read_text(textwrap.__file__)
     generator = np.random.default_rng(0)
     jg.manual_seed(0)
-    model = Writer(len(text.alphabet), hidden)
+    model = Writer(len(text.alphabet), hidden).to(device)
     optimizer = optim.Adam(model.parameters(), lr=4e-3)
 
     @jg.jit
@@ -91,16 +94,19 @@ def main(steps: int = 400, unroll: int = 40, batch: int = 32, hidden: int = 128,
     losses: list[float] = []
     start = time.perf_counter()
     for k in range(steps):
-        losses.append(step(text.windows(unroll, batch, generator)).item())
+        losses.append(step(text.windows(unroll, batch, generator).to(device)).item())
         if k == 0:
             first, start = time.perf_counter() - start, time.perf_counter()
             print(f"first step, with tracing, compiling and an eager check: {first:.1f} s; {step.cache_info()}")
         if k % every == 0 or k == steps - 1:
             print(f"step {k:4d}   loss {losses[-1]:.3f}")
     print(f"later steps: {(time.perf_counter() - start) / max(steps - 1, 1) * 1e3:.1f} ms each")
+    model.to("cpu")  # single characters are faster there
     print(model.write(text, "def ", 300, generator))
     return losses
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    main(device=parser.parse_args().device)

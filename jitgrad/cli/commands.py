@@ -49,10 +49,11 @@ def main() -> None:
 @main.command()
 @click.option("--epochs", default=20, show_default=True, type=click.IntRange(1), help="Passes over the training set.")
 @click.option("--seconds", default=2.0, show_default=True, help="How long to time one step.")
-def demo(epochs: int, seconds: float) -> None:
+@click.option("--device", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]), help="Where to train.")
+def demo(epochs: int, seconds: float, device: str) -> None:
     """Train a small network on handwritten digits, eagerly and fused, and compare."""
     console = _console()
-    result = demonstrate(epochs, seconds)
+    result = demonstrate(epochs, seconds, device)
     console.print(f"Data: {result.dataset.source}", markup=False)
     console.print(f"Network: 64-256-128-10, cross entropy, Adam; {len(result.eager.losses)} steps of 64 images\n")
     table = Table("", "eager", "fused")

@@ -82,11 +82,11 @@ def generated_dataset() -> Dataset:
 class Trainer:
     """A 64-256-128-10 network with Adam and a fixed initialisation; ``step`` is one whole training step."""
 
-    def __init__(self, dataset: Dataset, wrap: Callable[[Any], Any]) -> None:
+    def __init__(self, dataset: Dataset, wrap: Callable[[Any], Any], device: str = "cpu") -> None:
         manual_seed(0)
         self.dataset = dataset
         layers = (nn.Linear(PIXELS, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, CLASSES))
-        model = nn.Sequential(*layers)
+        model = nn.Sequential(*layers).to(device)
         optimizer = optim.Adam(model.parameters(), lr=1e-3)
 
         def training_step(images: Tensor, labels: Tensor) -> Tensor:
@@ -97,10 +97,12 @@ class Trainer:
             return loss
 
         self.model = model
+        self.device = device
         self.step = wrap(training_step)
 
     def batch(self, rows: Any) -> tuple[Tensor, Tensor]:
-        return tensor(self.dataset.images[rows]), tensor(self.dataset.labels[rows])
+        arrays = self.dataset.images[rows], self.dataset.labels[rows]
+        return tensor(arrays[0], device=self.device), tensor(arrays[1], device=self.device)
 
     def train(self, epochs: int) -> TrainingRun:
         """Train on all but the last 360 images, in the same order in every run."""
@@ -114,15 +116,15 @@ class Trainer:
                 losses.append(self.step(*self.batch(order[k : k + BATCH])).item())
         seconds = time.perf_counter() - start
         images, labels = self.batch(slice(count, None))
-        right = self.model(images).detach().numpy().argmax(axis=1) == labels.numpy()
+        right = self.model(images).detach().cpu().numpy().argmax(axis=1) == labels.cpu().numpy()
         return TrainingRun(np.array(losses), float(right.mean()), seconds)
 
 
-def demonstrate(epochs: int = 20, seconds: float = 2.0) -> Demonstration:
-    """Train eagerly and fused, then compare and time one step for about ``seconds``."""
+def demonstrate(epochs: int = 20, seconds: float = 2.0, device: str = "cpu") -> Demonstration:
+    """Train eagerly and fused on ``device``, then compare and time one step for about ``seconds``."""
     dataset = load_dataset()
-    eager = Trainer(dataset, lambda step: step).train(epochs)
-    trainer = Trainer(dataset, jit)
+    eager = Trainer(dataset, lambda step: step, device).train(epochs)
+    trainer = Trainer(dataset, jit, device)
     fused = trainer.train(epochs)
     batch = trainer.batch(slice(0, BATCH))
     comparison = compare(trainer.step, *batch, seconds=seconds)

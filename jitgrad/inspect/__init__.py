@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from jitgrad.core.errors import DeviceError
 from jitgrad.core.ir import Graph
 from jitgrad.inspect.compare import Comparison, compare
 from jitgrad.inspect.explain import Explanation, explain
@@ -27,6 +28,11 @@ def _explain(self: JitFunction, *args: Any, measure: bool = False, **kwargs: Any
     explanation = explain(compiled)
     if not measure:
         return explanation
+    if explanation.device != "cpu":
+        raise DeviceError(
+            f"explain(measure=True) of @jit function {self.name!r}: it runs on {explanation.device}, and single steps are "
+            "timed on the host only. jg.compare times the whole function"
+        )
     inputs = program_inputs(compiled, call.leaves)
     of_backward = backward_inputs(compiled, inputs) if explanation.backward is not None else []
     explanation = explanation.timed(step_seconds(compiled.program, inputs))

@@ -11,9 +11,11 @@ import numpy as np
 
 from jitgrad.autograd.backward import gradients
 from jitgrad.core import config
+from jitgrad.core.device_array import to_host
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.ir import Graph
 from jitgrad.core.tensor import Tensor
+from jitgrad.device.cuda import synchronize
 from jitgrad.inspect.explain import Explanation, explain
 from jitgrad.inspect.stages import has_backward
 from jitgrad.inspect.timing import Timing, program_inputs, readable_seconds, time_in_turn
@@ -24,6 +26,7 @@ from jitgrad.jit.first_call_check import named_outputs
 from jitgrad.jit.rounding_judge import find_mismatches
 from jitgrad.jit.signature import Call
 from jitgrad.jit.snapshot import Snapshot
+from jitgrad.ops.placement import move
 
 Named = dict[Any, tuple[str, np.ndarray[Any, Any]]]
 
@@ -190,7 +193,7 @@ class _Run:
             eager = self.observe(self.run_eager())
             differences = self.differences(fused, eager)
             self.snapshot.restore()
-            timings = time_in_turn([self.run_eager, self.run_fused], seconds)
+            timings = time_in_turn([self.waiting(self.run_eager), self.waiting(self.run_fused)], seconds)
         finally:
             self.snapshot.restore()
         graph = self.compiled.op.joint.graph if self.backward else self.compiled.traced.graph
@@ -226,7 +229,19 @@ class _Run:
             if spec.output is not None:
                 outputs.setdefault(spec.output, x)
         outs = [outputs[k] for k in traced.differentiable]
-        return result, gradients(outs, [Tensor(s.copy()) for s in self.seeds], self.leaves)
+        seeds = [move(Tensor(s.copy()), x.device) for s, x in zip(self.seeds, outs, strict=True)]
+        return result, gradients(outs, seeds, self.leaves)
+
+    def waiting(self, run: Callable[[], Any]) -> Callable[[], Any]:
+        """``run``, which ends when a device has done the work."""
+        if self.compiled.program.target.device == "cpu":
+            return run
+
+        def run_and_wait() -> None:
+            run()
+            synchronize()
+
+        return run_and_wait
 
     # --- checking ------------------------------------------------------------------------------------------------
 
@@ -238,7 +253,7 @@ class _Run:
             if g is not None:
                 name = f"gradient to {self.compiled.traced.describe(self.compiled.traced.sources[k])}"
                 observed["gradient", k] = (name, g._data)
-        return {key: (name, np.array(x)) for key, (name, x) in observed.items()}
+        return {key: (name, np.array(to_host(x))) for key, (name, x) in observed.items()}
 
     def reference(self) -> tuple[Graph, list[np.ndarray[Any, Any]], list[Any]]:
         """(the recorded program, its inputs, the keys of its outputs in `observe`)."""

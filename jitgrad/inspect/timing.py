@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.core.device_array import to_host
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.buffer_pool import POOL
 from jitgrad.jit.executable import Executable
@@ -72,10 +73,10 @@ def _timing(samples: Sequence[float]) -> Timing:
 
 
 def program_inputs(compiled: Executable, leaves: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
-    """Copies of the inputs of ``compiled`` in this call."""
+    """Copies of the inputs of ``compiled`` in this call, on the host."""
     inputs = []
     for x, value in zip(compiled.operands(leaves), compiled.traced.graph.inputs, strict=True):
-        array = np.asarray(x._data if isinstance(x, Tensor) else x, value.aval.dtype)
+        array = np.asarray(to_host(x._data) if isinstance(x, Tensor) else x, value.aval.dtype)
         inputs.append(contiguous(array).copy())
     return inputs
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.core.device_array import to_host
 from jitgrad.core.tensor import Tensor
 from jitgrad.jit.device_check import check_on_host
 from jitgrad.jit.executable import Executable
@@ -58,7 +59,7 @@ def check_first_call(
 
 
 def _data(x: Any) -> Any:
-    return x._data if isinstance(x, Tensor) else x
+    return to_host(x._data) if isinstance(x, Tensor) else x
 
 
 def named_outputs(executable: Executable, result: Any, leaves: Sequence[Any]) -> dict[int, tuple[str, np.ndarray]]:

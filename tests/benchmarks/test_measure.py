@@ -155,7 +155,7 @@ def test_the_plot_needs_nothing_from_elsewhere():
 
 
 def test_a_run_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(libraries, "prepare_threads", lambda threads: None)  # the environment is that of all tests
+    monkeypatch.setattr(libraries, "prepare_threads", lambda *_: None)  # the environment is that of all tests
     arguments = ["size_1e1", "--quick", "--peers", "numpy,jitgrad.eager"]
     names = {"json": "r.json", "plot": "p.html", "markdown": "p.md"}
     files = [f"--{form}={tmp_path / name}" for form, name in names.items()]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from examples import digits
+from examples import black_box_loss, digits, gru_text
 from jitgrad import nn, optim
 
 pytestmark = pytest.mark.usefixtures("cuda")
@@ -155,3 +155,10 @@ def test_digits() -> None:
     expected = digits.train("float32", 1, 512, jg.jit)
     np.testing.assert_allclose(found.losses, expected.losses, rtol=1e-3)
     assert found.accuracy == pytest.approx(expected.accuracy, abs=0.01)
+
+
+def test_the_other_examples() -> None:
+    errors = black_box_loss.main(12, 9, 2, device="cuda")
+    assert max(errors[name] for name in ("price", "delta", "gamma", "vega")) < 1e-10
+    found = gru_text.main(2, 2, 4, 8, device="cuda")
+    np.testing.assert_allclose(found, gru_text.main(2, 2, 4, 8), rtol=1e-4)

@@ -14,9 +14,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from jitgrad.backends.cuda.compile import CudaCode
 from jitgrad.core.errors import BackendError
 
 _HEADER = re.compile(r"^(?:\.version|\.target|\.address_size).*$", re.MULTILINE)
@@ -26,6 +25,16 @@ _USAGE = re.compile(
     r".*?Used (\d+) registers",
     re.DOTALL,
 )
+
+
+class PtxText(Protocol):
+    """A kernel to assemble."""
+
+    @property
+    def ptx(self) -> str: ...
+
+    @property
+    def entry(self) -> str: ...
 
 
 class Usage(NamedTuple):
@@ -49,7 +58,7 @@ def find_ptxas() -> Path | None:
     return None if found is None else Path(found)
 
 
-def assemble(codes: Sequence[CudaCode], architecture: str) -> list[Usage]:
+def assemble(codes: Sequence[PtxText], architecture: str) -> list[Usage]:
     """What the kernels need on GPUs of ``architecture``, such as "sm_90"; they are assembled
     together.
 
@@ -74,7 +83,7 @@ def _name(number: int) -> str:
     return f"entry{number}"
 
 
-def _joined(codes: Sequence[CudaCode]) -> Iterator[str]:
+def _joined(codes: Sequence[PtxText]) -> Iterator[str]:
     """One text of all kernels, each with names of its own."""
     yield from _HEADER.findall(codes[0].ptx)
     for k, code in enumerate(codes):

@@ -1,2 +1,2 @@
-"""Runs programs and single ops on a CUDA device; imports core, eager, device, ops, testing, compiler, runtime,
-backends.base, backends.codegen, backends.cuda."""
+"""Runs programs and single ops on a CUDA device; imports core, eager, vecmath, device, ops, testing, compiler, runtime,
+backends.base, backends.codegen, backends.llvm, backends.cuda."""

@@ -11,6 +11,7 @@ from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cuda.capability import Capability
 from jitgrad.backends.cuda.compile import CudaCode, compile_source
 from jitgrad.backends.cuda.ptxas import Usage, assemble
+from jitgrad.backends.cuda_target.ptx_cache import KernelPtx, find_ptx
 from jitgrad.compiler.lowering.kernel_ir import Kernel
 from jitgrad.core.errors import BackendError
 from jitgrad.core.fork import cached_property
@@ -41,7 +42,8 @@ class KernelResources(NamedTuple):
 
 
 class DeviceCode:
-    """One function of a kernel, compiled when it is first asked for, and loaded once by each driver.
+    """One function of a kernel, compiled or read from disk when it is first asked for, and loaded
+    once by each driver.
 
     Attributes:
         source: what a driver that emulates a device runs.
@@ -56,29 +58,29 @@ class DeviceCode:
         self._handles: WeakKeyDictionary[Driver, int] = WeakKeyDictionary()
 
     @cached_property
-    def code(self) -> CudaCode:
-        """The PTX, and how many threads a block of it has."""
-        return compile_source(self.source, self.entry, self._capability, self.functions)
+    def _found(self) -> tuple[KernelPtx, CudaCode | None]:
+        return find_ptx(self.source, self.entry, self._capability, self.functions)
 
     @property
     def ptx(self) -> str:
         """PTX text."""
-        return self.code.ptx
+        return self._found[0].ptx
 
     @property
     def asm(self) -> str:
         """PTX text, which is the assembly language of CUDA."""
-        return self.code.ptx
+        return self.ptx
 
-    @property
+    @cached_property
     def llvm(self) -> str:
-        """Optimised LLVM IR."""
-        return self.code.llvm
+        """Optimised LLVM IR; compiled anew if the PTX came from disk."""
+        code = self._found[1] or compile_source(self.source, self.entry, self._capability, self.functions)
+        return code.llvm
 
     @cached_property
     def resources(self) -> KernelResources:
         """What the function needs; ptxas says it for the device's own architecture, where it is installed."""
-        code = self.code
+        code = self._found[0]
         usage: Usage | None = None
         with suppress(BackendError):  # ptxas is not installed, or older than the device
             (usage,) = assemble([code], str(self._capability))
