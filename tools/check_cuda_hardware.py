@@ -1,0 +1,301 @@
+"""Checks and measures jitgrad on the GPU of this machine in one unattended run of less than ten minutes.
+
+    python tools/check_cuda_hardware.py [--limit 570] [--only tests,ops,bandwidth] [--json FILE]
+
+Each part runs in a process of its own with a limit of its own, so a crash or a hang of one costs nothing but its row:
+the doctor, the tests marked "cuda", every op of the registry and random programs against NumPy, single-pass kernels
+against the bandwidth of the driver's copy in the same process, the host's cost of a small training step, memory over
+many steps, and compute-sanitizer where it is installed. The last lines are a small table. It needs no network, and of
+packages what jitgrad and its tests need, and cuBLAS. With ``--emulated`` it tries itself out without a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+CALLS = 20  # of a kernel, queued while the device is busy with copies
+PLUG_BYTES = 256 << 20
+GOAL = 0.9  # of the bandwidth of a copy
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table; ``ok`` None is information."""
+
+    part: str
+    what: str
+    found: str
+    ok: bool | None = None
+
+
+# --- parts that measure: each runs in a process of its own -----------------------------------------
+
+
+def seconds_on_device(run: Callable[[], Any], busy: Callable[[], Any], calls: int) -> float:
+    """Seconds of the device for one ``run``.
+
+    The calls wait in the stream behind copies (``busy``), which take longer than the host needs to queue them: so the
+    device runs them one after the other, and the host's time does not count.
+    """
+    from jitgrad.device.cuda import cuda_device
+
+    driver = cuda_device().driver
+    run()
+    driver.synchronize()
+    start = time.perf_counter()
+    for _ in range(calls):
+        run()
+    queueing = time.perf_counter() - start
+    driver.synchronize()
+    start = time.perf_counter()
+    busy()
+    driver.synchronize()
+    plugs = min(int(2 * queueing / max(time.perf_counter() - start, 1e-6)) + 2, 500)
+    for _ in range(plugs):
+        busy()
+    first = driver.record_event()
+    for _ in range(calls):
+        run()
+    last = driver.record_event()
+    elapsed = driver.milliseconds_between(first, last)
+    for event in (first, last):
+        driver.destroy_event(event)
+    return elapsed / 1e3 / calls
+
+
+def single_pass_functions() -> dict[str, tuple[Callable[..., Any], int]]:
+    """Functions that are one kernel over their largest argument, with the number of arguments of its shape."""
+    import jitgrad as jg
+
+    return {
+        "x * y + 0.5": (lambda x, y: x * y + 0.5, 2),
+        "tanh gelu": (lambda x: jg.gelu(x, approximate="tanh"), 1),
+        "softmax of rows": (lambda x: jg.softmax(x, axis=1), 1),
+        "layer norm": (lambda x: jg.layer_norm(x, (x.shape[1],)), 1),
+        "sum of all": (lambda x: (x * x).sum(), 1),
+        "sums of columns": (lambda x: (x * x).sum(axis=0), 1),
+        "transposed": (lambda x, y: x.T * 2.0 + y, 2),
+    }
+
+
+def measure_bandwidth(sizes: tuple[int, ...], plug_bytes: int, calls: int, goal: float) -> Iterator[Row]:
+    """Single-pass kernels against a copy of as many bytes; ``sizes`` in bytes of one array."""
+    import numpy as np
+
+    import jitgrad as jg
+    from jitgrad.device.cuda import cuda_device
+
+    device = cuda_device()
+    plug = device.empty((plug_bytes,), np.dtype(np.uint8)), device.empty((plug_bytes,), np.dtype(np.uint8))
+
+    def busy() -> None:
+        device.driver.copy_on_device(plug[0].address, plug[1].address, plug_bytes)
+
+    rng = np.random.default_rng(0)
+    for size in sizes:
+        columns = 1024 if size >= 1 << 22 else 64
+        rows = size // 4 // columns
+        arrays = [jg.tensor(rng.standard_normal((rows, columns), np.float32), device="cuda") for _ in range(2)]
+        one, other = (x._data.address for x in arrays)
+        seconds = seconds_on_device(lambda a=one, b=other, n=size: device.driver.copy_on_device(a, b, n), busy, calls)
+        arrays[0] = jg.tensor(rng.standard_normal((rows, columns), np.float32), device="cuda")
+        copy = 2 * size / seconds
+        yield Row("bandwidth", f"copy of {size / 1e6:.0f} MB", f"{copy / 1e9:.0f} GB/s")
+        for name, (function, count) in single_pass_functions().items():
+            given = arrays[:count]
+            if name == "transposed":
+                given[1] = given[1].reshape((columns, rows))
+            try:
+                rate, row = measured(f"{name}, {size / 1e6:.0f} MB", function, given, busy, calls, copy)
+                yield replace(row, ok=rate >= goal * copy)
+            except Exception as error:
+                yield Row("bandwidth", name, f"{type(error).__name__}: {str(error)[:150]}", False)
+
+
+def measured(
+    name: str, function: Callable[..., Any], given: list[Any], busy: Callable[[], Any], calls: int, copy: float
+) -> tuple[float, Row]:
+    """Bytes per second of one kernel, and its row, after a comparison of its results with those of the host."""
+    import numpy as np
+
+    import jitgrad as jg
+
+    f = jg.jit(function, check="off")
+    found, expected = f(*given), jg.jit(function, check="off")(*[x.cpu() for x in given])
+    scale = float(abs(expected.numpy()).max())
+    np.testing.assert_allclose(found.cpu().numpy(), expected.numpy(), rtol=1e-4, atol=1e-5 * scale)
+    kernels = f.kernels(*given)
+    moved = sum(k.bytes_read + k.bytes_written for k in kernels)
+    rate = moved / seconds_on_device(lambda: f(*given), busy, calls)
+    registers = "/".join(str(r.registers) for k in kernels for r in k.resources)
+    text = f"{rate / 1e9:.0f} GB/s, {rate / copy:.0%} of the copy; {len(kernels)} kernel, registers {registers}"
+    return rate, Row("bandwidth", name, text)
+
+
+def small_step(width: int = 64) -> Callable[[], Any]:
+    """A training step of a small network with Adam on the device."""
+    import jitgrad as jg
+    from jitgrad import nn, optim
+
+    jg.manual_seed(0)
+    model = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, 1)).to("cuda")
+    optimizer = optim.Adam(model.parameters(), lr=1e-3)
+    x, t = jg.randn(32, width).to("cuda"), jg.randn(32, 1).to("cuda")
+
+    @jg.jit
+    def step(x: Any, t: Any) -> Any:
+        optimizer.zero_grad()
+        loss = jg.mse_loss(model(x), t)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return lambda: step(x, t)
+
+
+def measure_host(calls: int) -> Iterator[Row]:
+    """The host's time for a step, and the time with the device's."""
+    from jitgrad.device.cuda import synchronize
+
+    step = small_step()
+    for _ in range(3):
+        step()
+    synchronize()
+    start = time.perf_counter()
+    for _ in range(calls):
+        step()
+    queued = time.perf_counter() - start
+    synchronize()
+    total = time.perf_counter() - start
+    yield Row("host", "small training step", f"{queued / calls * 1e6:.0f} us to queue, {total / calls * 1e6:.0f} us in all")
+
+
+def measure_memory(steps: int) -> Iterator[Row]:
+    """Whether a training loop holds as much memory at its end as after its first steps."""
+    import jitgrad as jg
+
+    step = small_step(16)
+    for _ in range(5):
+        step()
+    before = jg.cuda.memory_stats()
+    for _ in range(steps):
+        step()
+    after = jg.cuda.memory_stats()
+    flat = after.bytes_held == before.bytes_held
+    yield Row("memory", f"after {steps} steps", f"{after.bytes_held:,} bytes held, {before.bytes_held:,} before", flat)
+
+
+def measure(part: str, emulated: bool) -> Iterator[Row]:
+    """The rows of a part that measures."""
+    from jitgrad.backends.cuda_target.emulated_device import emulated_device
+
+    with emulated_device() if emulated else nullcontext():
+        if part == "bandwidth":
+            if emulated:
+                yield from measure_bandwidth((1 << 14,), plug_bytes=1 << 12, calls=1, goal=0.0)
+            else:
+                yield from measure_bandwidth((16 << 20, 64 << 20, 256 << 20), PLUG_BYTES, CALLS, GOAL)
+        elif part == "host":
+            yield from measure_host(2 if emulated else 500)
+        else:
+            yield from measure_memory(3 if emulated else 1000)
+
+
+# --- the run ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A command, and the most seconds that it may take."""
+
+    name: str
+    command: list[str]
+    seconds: float
+
+
+def parts(emulated: bool) -> list[Part]:
+    """All parts, in order: what is most worth knowing comes first."""
+    me, python = str(Path(__file__)), sys.executable
+    flag = ["--emulated"] if emulated else []
+    check = [python, str(ROOT / "tools" / "check_cuda_ops.py"), *([] if emulated else ["--hardware"]), "--programs"]
+    marked = "not slow" if emulated else "cuda"
+    result = [
+        Part("doctor", [python, "-m", "jitgrad", "doctor"], 60),
+        Part("bandwidth", [python, me, "--part", "bandwidth", *flag], 120),
+        Part("tests", [python, "-m", "pytest", "-q", "-rf", "-m", marked, str(ROOT / "tests" / "device")], 200),
+        Part("ops", [*check, "2" if emulated else "60"], 200),
+        Part("host", [python, me, "--part", "host", *flag], 60),
+        Part("memory", [python, me, "--part", "memory", *flag], 60),
+    ]
+    sanitizer = shutil.which("compute-sanitizer")
+    for tool in ("memcheck", "racecheck") if sanitizer else ():
+        command = [str(sanitizer), "--tool", tool, "--error-exitcode", "3", python, me, "--part", "host"]
+        result.append(Part(tool, command, 120))
+    return result
+
+
+def run_part(part: Part, seconds: float) -> list[Row]:
+    """Run one part and read its rows from the lines that are JSON; else its exit status and last line make one."""
+    start = time.perf_counter()
+    print(f"\n--- {part.name}: at most {seconds:.0f} s", flush=True)
+    try:
+        done = subprocess.run(part.command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=seconds)
+        output, status = done.stdout + done.stderr, done.returncode
+    except subprocess.TimeoutExpired as error:
+        raw = error.stdout or b""
+        output, status = raw.decode(errors="replace") if isinstance(raw, bytes) else raw, -1
+    except OSError as error:
+        output, status = f"{type(error).__name__}: {error}", -2
+    print(output[-6000:], flush=True)
+    rows = [Row(**json.loads(line)) for line in output.splitlines() if line.startswith('{"part"')]
+    took = f"{time.perf_counter() - start:.0f} s"
+    if status == 0 and rows:
+        return rows
+    lines = output.strip().splitlines()
+    found = "took too long" if status == -1 else (lines[-1][:110] if lines else "no output")
+    return [*rows, Row(part.name, f"exit status {status}, {took}", found, status == 0)]
+
+
+def main() -> int:
+    """1 if a part failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--limit", type=float, default=570, help="seconds for all parts")
+    parser.add_argument("--only", default="", help="parts, comma-separated")
+    parser.add_argument("--json", type=Path, help="also write the rows to this file")
+    parser.add_argument("--emulated", action="store_true", help="try the script out, on an emulated device")
+    parser.add_argument("--part", choices=("bandwidth", "host", "memory"), help="measure this in the same process")
+    options = parser.parse_args()
+    if options.part:
+        for row in measure(options.part, options.emulated):
+            print(json.dumps(asdict(row)), flush=True)
+        return 0
+    chosen = [p for p in parts(options.emulated) if not options.only or p.name in options.only.split(",")]
+    end = time.monotonic() + options.limit
+    rows: list[Row] = []
+    for part in chosen:
+        left = min(part.seconds, end - time.monotonic())
+        rows += run_part(part, left) if left > 5 else [Row(part.name, "not run", "no time was left")]
+        if options.json:
+            options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
+    print(f"\n{'':4} {'part':<10} {'what':<32} found")
+    for row in rows:
+        mark = {True: "ok", False: "FAIL", None: ""}[row.ok]
+        print(f"{mark:<4} {row.part:<10} {row.what:<32} {row.found}")
+    return int(any(row.ok is False for row in rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
