@@ -12,6 +12,7 @@ import numpy as np
 
 from jitgrad.compiler.reshape_views import ReshapeViews, View
 from jitgrad.compiler.runtime_number import INT_AVAL, RuntimeNumber, argument_number, check_operands
+from jitgrad.core import traced_constants
 from jitgrad.core.aval import Aval, Count
 from jitgrad.core.context import grad_enabled
 from jitgrad.core.device_array import DeviceArray
@@ -117,6 +118,7 @@ class Trace:
                     self.device = x.device
             else:
                 value = self.add_input(Aval(x.shape, x.dtype), InputSource(kind, x))
+                traced_constants.add_array(value, x)
             known = self.lifted[id(x)] = (x, self.sources[-1], value)
         return known[2]
 
@@ -162,6 +164,7 @@ class Trace:
         avals = expected if isinstance(expected, tuple) else (expected,)
         outs = tuple([Value(aval) for aval in avals])
         self.owned.update(outs)
+        traced_constants.add_results(op, atoms, attrs, outs)
         listed = tuple(sorted(attrs.items())) if attrs else ()
         self.nodes.append(TraceNode(op, atoms, outs, listed, Origin.capture()))
         if op is not STOP_GRADIENT and not self.tainted.isdisjoint(atoms):
@@ -190,12 +193,13 @@ class Trace:
     def current(self, tensor: Tensor) -> Any:
         data = tensor._data
         if type(data) is Value:
-            if data not in self.owned:
+            if data not in self.owned and not traced_constants.fill_constant(tensor):
                 raise LeakedTracerError(
                     f"a tensor {tensor.aval} that was made while tracing another @jit call is used while tracing "
                     f"{self.name!r}. It escaped through a global, an attribute or a list; return it instead."
                 )
-            return data
+            if data in self.owned:
+                return data
         written = self.written.get(id(tensor))
         if written is not None:
             return written[1]

@@ -13,7 +13,7 @@ from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
 class Value:
     """A result of a node or an input of a graph; it is its own identity and is named only when printed."""
 

@@ -16,6 +16,7 @@ from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import DeviceError, InPlaceError, LeakedTracerError, ShapeError
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Donated, Tensor
+from jitgrad.core.traced_constants import fill_constant
 from jitgrad.eager import buffer_pool
 from jitgrad.eager.float16 import eager_function
 
@@ -129,7 +130,8 @@ class EagerInterpreter:
             if isinstance(x, Tensor):
                 data = x._data
                 if type(data) is not np.ndarray:
-                    device = self._array(x, op.name).device
+                    data = self._array(x, op.name)
+                    device = data.device if type(data) is DeviceArray else device
                 arrays.append(data)
             else:
                 arrays.append(x)
@@ -154,7 +156,9 @@ class EagerInterpreter:
             return x
         data = x._data
         if type(data) is not np.ndarray and type(data) is not DeviceArray:
-            raise self.explain_missing_value(x, what)
+            if not fill_constant(x):
+                raise self.explain_missing_value(x, what)
+            data = x._data
         return data
 
     def current(self, tensor: Tensor) -> Any:

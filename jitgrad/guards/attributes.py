@@ -51,7 +51,9 @@ def read_attribute(reads: Reads, value: Any, name: str, origin: Origin, *, plain
 
     ``plain``: without the class's own ``__getattribute__``.
     """
-    if isinstance(value, Tensor) or value is UNKNOWN or value is NULL:
+    if isinstance(value, Tensor):
+        return getattr(value, name) if name in ("shape", "dtype", "ndim") else UNKNOWN
+    if value is UNKNOWN or value is NULL:
         return UNKNOWN
     if isinstance(value, ModuleType):
         return _module_attribute(reads, value, name, origin)
@@ -138,10 +140,12 @@ def _object_attribute(reads: Reads, value: Any, name: str, origin: Origin, plain
         if path is not None and name not in getattr(cls, "_unguarded", ()):
             _guard_stored(reads, value, storage, name, path, origin)
         return storage[name]
-    private = isinstance(raw, cached_property) or isinstance(value, threading.local)
-    if path is not None and storage is not None and not private:
-        kind = "absent" if raw is MISSING or raw is None else "hides"
+    filled = isinstance(raw, cached_property)
+    if path is not None and storage is not None and not isinstance(value, threading.local):
+        kind = "absent" if raw is MISSING or raw is None or filled else "hides"
         reads.check(kind, storage, name, MISSING, path.attr(name), origin)
+        if filled:  # by its own code, which is not followed
+            reads.write("item", storage, name, MISSING, path.attr(name), origin, "[]=")
     if raw is MISSING:
         fallback = lookup(cls, "__getattr__")
         return Getter(fallback, value) if isinstance(fallback, FunctionType) else MISSING

@@ -23,6 +23,7 @@ from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, guard_class_
 from jitgrad.guards.container_methods import container_method
 from jitgrad.guards.containers import MUTATORS, mutate, read_item, write_attribute, write_item
 from jitgrad.guards.denylist import is_consumed_by_reading, remedy_for
+from jitgrad.guards.guard import Path
 from jitgrad.guards.object_state import MISSING, instance_dict, lookup
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.part_of import PartOf, Parts, join, parts_of
@@ -68,12 +69,35 @@ def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence
         return _call_function(frame, callee, args)
     if isinstance(callee, type):
         return _call_class(frame, callee, args)
+    if isinstance(callee, functools._lru_cache_wrapper):
+        _call_cached(frame, callee, args, keywords)
+        return UNKNOWN
     own_call = lookup(type(callee), "__call__")
     if isinstance(own_call, FunctionType) and not isinstance(callee, Tensor):
         guard_class_attribute(frame.reads, type(callee), "__call__", frame.origin())
         _wrapped(frame, callee)
         return _call_function(frame, own_call, [callee, *args])
     return _call_native(frame, callee, args)
+
+
+def _call_cached(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence[str]) -> None:
+    """A function with functools.lru_cache: the guard compares what the cache holds, as eager code gets it."""
+    _wrapped(frame, callee)
+    path = frame.reads.path_of(callee)
+    known = not any(isinstance(arg, Tensor | Parts | PartOf | Unrepeatable | BoundFunction) or arg is UNKNOWN for arg in args)
+    if path is None or not known or callee.cache_parameters()["maxsize"] == 0:
+        return
+    count = len(args) - len(keywords)
+    positional, named = tuple(args[:count]), dict(zip(keywords, args[count:], strict=True))
+    listed = ", ".join([*map(repr, positional), *(f"{name}={value!r}" for name, value in named.items())])
+    called = Path(path.label, f"{path.text}({listed})")
+
+    def arrive(offset: int) -> None:
+        result = callee(*positional, **named)  # from the cache
+        frame.reads.read("cached", callee, (positional, named), result, called, frame.origin())
+        frame.returned(result)
+
+    frame.later(arrive)
 
 
 def _wrapped(frame: ShadowFrame, callee: Any) -> None:

@@ -89,6 +89,7 @@ KINDS: dict[str, CheckKind] = {
     "contains": CheckKind("({k} in {h}) is not {e}", lambda h, k: k in h),
     "bytes": CheckKind("bytes({h}) != {e}", lambda h, k: bytes(h)),
     "context": CheckKind("{h}.get(MISSING) is not {e}", lambda h, k: h.get(MISSING)),
+    "cached": CheckKind("{h}(*{k}[0], **{k}[1]) is not {e}", lambda h, k: h(*k[0], **k[1])),
     "referent": CheckKind("{h}() is not {e}", lambda h, k: h()),
 }
 
@@ -324,7 +325,7 @@ def _suspect(check: Check, holder: str, expected: str, namespace: dict[str, Any]
     kind = KINDS[check.kind]
     count = len(check.expected) if check.kind in ("items", "values") else 0
     key = repr(check.key)
-    if check.kind in ("item", "absent", "contains", "part") and type(check.key) not in (str, int):
+    if check.kind in ("item", "absent", "contains", "part", "cached") and type(check.key) not in (str, int):
         key = f"K{expected[1:]}"
         namespace[key] = check.key
     if check.kind == "attribute" and (not check.key.isidentifier() or iskeyword(check.key)):

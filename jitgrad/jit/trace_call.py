@@ -184,6 +184,7 @@ def trace_call(
         for place, original in originals:
             place.fill(original)
         current_interpreter.reset(token)
+        environment.fill_cached()
 
 
 def _check_containers(
