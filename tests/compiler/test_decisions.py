@@ -79,6 +79,20 @@ def test_cross_entropy_of_a_batch_is_two_kernels_at_most() -> None:
     assert words(program) in (["kernel"], ["kernel", "kernel"])
 
 
+def test_what_follows_a_sum_over_rows_is_in_its_kernel() -> None:
+    assert words(program_of(lambda x, y: x.sum(axis=0) * y + y, tensor(30, 50), tensor(50))) == ["kernel"]
+
+
+def test_a_row_that_all_rows_share_is_computed_once() -> None:
+    assert words(program_of(lambda x, y: x * jg.exp(y), tensor(30, 50), tensor(50))) == ["kernel", "kernel"]
+
+
+def test_the_truth_of_float16_is_reduced_in_a_kernel() -> None:
+    x = np.ones((30, 50), np.float16)
+
+    assert words(program_of(lambda x: (jg.any(x * 2.0, axis=1), jg.all(x, axis=1)), x)) == ["kernel"]
+
+
 @pytest.mark.parametrize("odd", ["custom", "sort", "cumulative_sum"])
 def test_an_op_without_scalar_form_unfuses_nobody(odd: str) -> None:
     """The chain before it and the chain after it are a kernel each; what stands beside it joins one of them."""

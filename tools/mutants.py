@@ -1,0 +1,323 @@
+"""Puts single mistakes into passes, lowering and code generation, and counts how many are noticed.
+
+    python tools/mutants.py [--mutants 200] [--seed 0] [--rooms compiler/passes ...] [--line FILE:LINE]
+
+Each mutant is a copy of the package with one change of one line. It is killed if a program of
+`mutant_programs.py` fails or is found wrong by the first-call check, or if one of the tests nearest
+to the changed module fails, or if either does not end in time. Survivors are printed with the line.
+Some of those only cost speed, or repeat what another line ensures: `EQUIVALENT` lists them, by the
+text of the line and of the change, with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SECONDS = 100.0  # of the programs, or of the tests, of one mutant
+NEAR_ALL = ("compiler/test_decisions.py", "compiler/test_golden.py")
+TESTS = {  # by room: the nearest tests that take seconds
+    "compiler/passes": ("compiler/passes", *NEAR_ALL, "compiler/test_fused_reductions.py"),
+    "compiler/fusion": ("compiler/fusion", *NEAR_ALL, "compiler/passes/test_insert_copies.py"),
+    "compiler/lowering": ("compiler/lowering", *NEAR_ALL, "compiler/test_updates.py"),
+    "compiler": (*NEAR_ALL, "compiler/test_isomorphic.py", "jit/test_int_arguments.py", "jit/test_state.py"),
+    "backends/codegen": ("backends/test_python.py", "backends/test_literals.py", "compiler/test_golden.py", "backends/cpu"),
+    "backends/cpu": ("backends/cpu", "compiler/test_golden.py"),
+    "backends/llvm": ("backends/llvm", "backends/cpu"),
+}
+COMPILED = ("backends/codegen", "backends/cpu", "backends/llvm")  # what the python backend does not use
+
+# (part of the module's path, part of the line, part of the change): why no result can differ
+EQUIVALENT: dict[tuple[str, str, str], str] = {
+    ("compiler/tuning.py", "", ""): "thresholds decide between programs with the same results",
+    ("", " = Load | Compute | Store", ""): "a type alias",
+    ("", "strict=True", "True becomes False"): "the lengths are equal",
+    ("", "tuning.max_", " becomes "): "one more or less at a threshold",
+    ("", "tuning.max_", "dropped"): "a larger kernel or program with the same results",
+    ("", 'name=names[:60].rstrip("_")', ""): "the name of a kernel",
+    ("compiler/gc_paused.py", "", ""): "when garbage is collected",
+    ("fusion/axis_maps.py", "not node.op.renames", "never holds"): "`resolve` gives the same for a value that is not renamed",
+    ("fusion/group.py", "op.monoid is not None", "condition 0"): "every reduction has a monoid",
+    ("fusion/merge.py", "if not across or not _same_axes", "always holds"): "the general merge finds the same, in more time",
+    ("fusion/merge.py", "len(computed_2) == 1 or all(", ""): "a merge at the wrong place is refused again by the schedule",
+    ("fusion/merge.py", "return False", "becomes True"): "a merge at the wrong place is refused again by the schedule",
+    ("fusion/merge.py", "if key in external_1:", ""): "which axes are paired first: the order of loops",
+    ("fusion/merge.py", "plain = node.op.kind", "condition 0"): "the other kinds have no permuted reads",
+    ("fusion/merge.py", "return found[:1]", ""): "which of two orders of loops is tried",
+    ("fusion/merge.py", "found if across or innermost", ""): "which of two orders of loops is tried",
+    ("fusion/schedule.py", "set(range(self.rank + 1))", "1 becomes 2"): "no value asks for a split beyond the last axis",
+    ("fusion/schedule.py", "axes == self.everything or not axes", ""): "a split that is fixed earlier than needed: fewer merges",
+    ("lowering/kernel_reuse.py", "sorted([outs[k]", "order reversed"): "any order will do, if it is always the same",
+    ("lowering/lower.py", "if key in self.row_loads", "never holds"): "an element is loaded twice",
+    ("lowering/lower.py", "nbytes = self.schedule.blocks", "1 becomes 2"): "more scratch memory than needed",
+    ("passes/batch_products.py", "rows[0].base for b in rows", "0 becomes 1"): "which of the rows the others are compared with",
+    ("passes/canonicalize_reductions.py", "elif node.op.kind is Kind.ELEMENTWISE", "always"): "a guess about strides, for speed",
+    ("passes/fuse.py", "if root.aval.size > 1", "GtE"): "kernels that share a single number may also be merged",
+    ("passes/fuse.py", "new.merged_into is not None", "never holds"): "a merged cluster stays in a table, for nobody",
+    ("passes/hoist_small_reductions.py", "if not any(node.op.kind", "always holds"): "a second pass over large values",
+    ("passes/insert_copies.py", "order == tuple(range(", "condition 0"): "permutes by the order that is already there",
+    ("passes/simplify.py", "isinstance(x, Literal) or out.dtype.kind", "never"): "small powers of integers are products too",
+    ("passes/slices.py", "places[0].out.aval.size", "0 becomes 1"): "all have the same shape",
+    ("codegen/statements.py", "return s.result if s.where", "condition 0"): "elsewhere both dtypes are the same",
+}
+
+OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+}
+UNREAD = (ast.Raise, ast.Assert, ast.Import, ast.ImportFrom)  # statements without a result
+UNREAD_FUNCTIONS = ("__repr__", "__str__", "__post_init__", "verify")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one module: its number in there, the line, what is changed, and the line's text."""
+
+    module: str
+    number: int
+    line: int
+    change: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line}: {self.change}: {self.text}"
+
+    @property
+    def reason(self) -> str | None:
+        """Why the change makes no difference, if that is known."""
+        found = (
+            reason
+            for (module, line, change), reason in EQUIVALENT.items()
+            if module in self.module and line in self.text and change in self.change
+        )
+        return next(found, None)
+
+    @property
+    def room(self) -> str:
+        return max((room for room in TESTS if self.module.startswith(room + "/")), key=len)
+
+
+# --- making mutants ----------------------------------------------------------------------------------
+
+Change = tuple[int, str, Callable[[], None]]
+
+
+def mutants(module: str) -> list[Mutant]:
+    """All mutants of a module."""
+    source = _source(module)
+    lines = source.splitlines()
+    found = enumerate(_changes(ast.parse(source)))
+    return [Mutant(module, k, line, change, lines[line - 1].strip()) for k, (line, change, _) in found]
+
+
+def changed_source(mutant: Mutant) -> str:
+    tree = ast.parse(_source(mutant.module))
+    *_, apply = list(_changes(tree))[mutant.number]
+    apply()
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def _source(module: str) -> str:
+    return (ROOT / "jitgrad" / module).read_text(encoding="utf-8")
+
+
+def _changes(tree: ast.AST) -> Iterator[Change]:
+    for node in _executed(tree):
+        yield from _of_expression(node)
+        yield from _of_condition(node)
+        yield from _of_body(node)
+
+
+def _executed(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that decide results: no annotations, decorators, error messages or texts for people."""
+    yield node
+    for name, value in ast.iter_fields(node):
+        if name in ("annotation", "returns", "decorator_list", "type_params", "bases"):
+            continue
+        for child in value if isinstance(value, list) else [value]:
+            if not isinstance(child, ast.AST) or isinstance(child, UNREAD):
+                continue
+            if isinstance(child, ast.FunctionDef) and child.name in UNREAD_FUNCTIONS:
+                continue
+            yield from _executed(child)
+
+
+def _of_expression(node: ast.AST) -> Iterator[Change]:
+    if isinstance(node, ast.BinOp):
+        if (other := OPERATORS.get(type(node.op))) is not None:
+            yield node.lineno, f"{type(node.op).__name__} becomes {other.__name__}", lambda: setattr(node, "op", other())
+        if isinstance(node.op, (ast.Sub, ast.FloorDiv, ast.Mod)):
+            yield node.lineno, "operands swapped", lambda: _swap(node, "left", "right")
+        if isinstance(node.op, (ast.Add, ast.Sub, ast.BitOr)):
+            yield node.lineno, "a term dropped", lambda: _become(node, node.left)
+    elif isinstance(node, ast.Constant) and type(node.value) in (int, bool):
+        other_value = (not node.value) if type(node.value) is bool else node.value + 1
+        yield node.lineno, f"{node.value} becomes {other_value}", lambda: setattr(node, "value", other_value)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        if node.func.id in ("reversed", "sorted"):
+            yield node.lineno, f"without {node.func.id}", lambda: setattr(node, "func", ast.Name("list", ast.Load()))
+            yield node.lineno, "order reversed", lambda: _become(node, ast.Call(ast.Name("reversed"), [_list_of(node)], []))
+        if node.func.id in ("all", "any", "max", "min"):
+            other_name = {"all": "any", "any": "all", "max": "min", "min": "max"}[node.func.id]
+            yield node.lineno, f"{node.func.id} becomes {other_name}", lambda: setattr(node, "func", ast.Name(other_name))
+
+
+def _of_condition(node: ast.AST) -> Iterator[Change]:
+    if isinstance(node, ast.Compare) and (other := OPERATORS.get(type(node.ops[0]))) is not None:
+        yield node.lineno, f"{type(node.ops[0]).__name__} becomes {other.__name__}", lambda: node.ops.__setitem__(0, other())
+    elif isinstance(node, ast.BoolOp):
+        yield node.lineno, "and, or exchanged", lambda: setattr(node, "op", OPERATORS[type(node.op)]())
+        for k in range(len(node.values)):
+            yield node.lineno, f"condition {k} dropped", lambda k=k: node.values.pop(k)
+    elif isinstance(node, ast.IfExp):
+        yield node.lineno, "choices exchanged", lambda: _swap(node, "body", "orelse")
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield node.lineno, "not dropped", lambda: _become(node, node.operand)
+
+
+def _of_body(node: ast.AST) -> Iterator[Change]:
+    if isinstance(node, ast.If) and not isinstance(node.body[0], UNREAD):
+        yield node.lineno, "condition never holds", lambda: setattr(node, "test", ast.Constant(False))
+        if not node.orelse:
+            yield node.lineno, "condition always holds", lambda: setattr(node, "test", ast.Constant(True))
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        yield node.lineno, "statement dropped", lambda: _become(node, ast.Expr(ast.Constant(None)))
+
+
+def _swap(node: ast.AST, a: str, b: str) -> None:
+    x, y = getattr(node, a), getattr(node, b)
+    setattr(node, a, y)
+    setattr(node, b, x)
+
+
+def _list_of(node: ast.Call) -> ast.expr:
+    whole = ast.Call(copy.deepcopy(node.func), [*node.args], [*node.keywords])
+    return ast.Call(ast.Name("list", ast.Load()), [whole], [])
+
+
+def _become(node: ast.AST, other: ast.AST) -> None:
+    fields = {name: value for name, value in ast.iter_fields(other)}
+    node.__class__ = other.__class__  # type: ignore[assignment]
+    node.__dict__ = {**fields, "lineno": node.lineno, "col_offset": 0, "end_lineno": node.lineno, "end_col_offset": 0}
+
+
+# --- killing them ------------------------------------------------------------------------------------
+
+
+class Scratch:
+    """A copy of the package and its tests, in which one module at a time is wrong."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        for name in ("jitgrad", "tests", "tools"):
+            shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "pyproject.toml", folder)
+
+    def killer(self, mutant: Mutant) -> str:
+        """What notices ``mutant``: "check" or "tests"; "": nothing."""
+        path = self.folder / "jitgrad" / mutant.module
+        right = path.read_text(encoding="utf-8")
+        path.write_text(changed_source(mutant), encoding="utf-8")
+        try:
+            return self.what_fails(mutant.room)
+        finally:
+            path.write_text(right, encoding="utf-8")
+
+    def what_fails(self, room: str) -> str:
+        for backend in ("python", "cpu")[: 1 + (room in COMPILED)]:
+            if not self._passes("tools/mutant_programs.py", backend):
+                return "check"
+        tests = [f"tests/{name}" for name in TESTS[room]]
+        return "" if self._passes("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests) else "tests"
+
+    def _passes(self, *command: str) -> bool:
+        with tempfile.TemporaryDirectory() as cache:
+            environment = {
+                **os.environ,
+                "PYTHONPATH": str(self.folder),
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "JITGRAD_CACHE_DIR": cache,
+                "JITGRAD_VERIFY": "2",
+                "TMPDIR": cache,
+            }
+            try:
+                done = subprocess.run(
+                    [sys.executable, *command],
+                    check=False,
+                    env=environment,
+                    cwd=self.folder,
+                    capture_output=True,
+                    timeout=SECONDS,
+                )
+            except subprocess.TimeoutExpired:
+                return False
+        return done.returncode == 0
+
+
+def _chosen(options: argparse.Namespace) -> list[Mutant]:
+    """The mutants to try: about as many of each room."""
+    chosen: list[Mutant] = []
+    for number, room in enumerate(options.rooms):
+        modules = sorted(path.relative_to(ROOT / "jitgrad") for path in (ROOT / "jitgrad" / room).glob("*.py"))
+        found = [mutant for module in modules for mutant in mutants(str(module))]
+        if options.line:
+            chosen += [m for m in found if f"{m.module}:{m.line}" == options.line]
+            continue
+        share = options.mutants * (number + 1) // len(options.rooms) - options.mutants * number // len(options.rooms)
+        chosen += random.Random(options.seed).sample(found, min(share, len(found)))
+    return chosen
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mutants", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rooms", nargs="+", default=list(TESTS), choices=list(TESTS))
+    parser.add_argument("--line", help="all mutants of one line, as compiler/fusion/merge.py:120")
+    options = parser.parse_args()
+    counts = {"check": 0, "tests": 0, "equivalent": 0, "": 0}
+    with tempfile.TemporaryDirectory() as folder:
+        scratch = Scratch(Path(folder))
+        for room in options.rooms:
+            if failing := scratch.what_fails(room):
+                raise SystemExit(f"the {failing} of {room} fail without any mistake")
+        for mutant in _chosen(options):
+            by = scratch.killer(mutant) or ("equivalent" if mutant.reason else "")
+            counts[by] += 1
+            if by in ("", "equivalent"):
+                print(f"{by or 'survived'}: {mutant}", flush=True)
+    killed, wrong = counts["check"] + counts["tests"], sum(counts.values()) - counts["equivalent"]
+    print(
+        f"{killed} of {wrong} killed ({100 * killed / wrong:.1f} %): {counts['check']} by the check, "
+        f"{counts['tests']} by tests; {counts['equivalent']} more change no result"
+    )
+
+
+if __name__ == "__main__":
+    main()
