@@ -2,14 +2,19 @@
 
     python tools/cuda_kernels.py [--programs 300] [--quick]
 
-Programs are every op of the registry in every dtype, the workloads of the benchmarks, the golden programs of the tests,
-and random ones with their gradients. Their kernels are assembled for three architectures with ptxas, which says what
-spills; the random programs run in the emulator besides, and are compared with the cpu target. The last lines are a table.
+Programs are every op of the registry in every dtype, the workloads of the benchmarks, the examples, and random ones with
+their gradients. Their kernels are assembled for three architectures with ptxas, which says what spills, and their text is
+checked for vector accesses and for contracted arithmetic. The examples and the random programs run in the emulator
+besides, and the latter are compared with the cpu target. The last lines are a table.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
+import io
+import re
 import sys
 import time
 import warnings
@@ -29,7 +34,9 @@ from jitgrad.backends.base import user_functions
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cuda.capability import Capability
 from jitgrad.backends.cuda.compile import CudaCode, compile_source
+from jitgrad.backends.cuda.emulator_functions import DTYPE_BY_NAME
 from jitgrad.backends.cuda.ptxas import assemble
+from jitgrad.backends.cuda.schedule import VECTOR_BYTES
 from jitgrad.backends.emulated import EmulatedTarget
 from jitgrad.backends.targets import TARGETS
 from jitgrad.compiler.lowering.kernel_ir import Kernel
@@ -43,6 +50,8 @@ from jitgrad.testing.samples import DOMAINS
 ARCHITECTURES = {"sm_80": Capability(8, 0), "sm_90": Capability(9, 0), "sm_100": Capability(9, 0)}
 BATCH = 64  # kernels that ptxas gets at once
 BOUND = {"f4": 4e-6, "f8": 2e-13}
+MAX_REGISTERS = 128  # two blocks of 256 threads on each processor
+JIT = jg.jit
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +105,26 @@ def workload_programs(quick: bool) -> Iterator[tuple[str, Callable[[], None]]]:
         yield f"workload {name}", build
 
 
+def example_programs() -> Iterator[tuple[str, Callable[[], None]]]:
+    """The programs of examples/, at their sizes, for a step or a few."""
+
+    def call(module: str, name: str = "main", **sizes: Any) -> Any:
+        return getattr(importlib.import_module(f"examples.{module}"), name)(**sizes)
+
+    def ejected() -> None:
+        call("eject_step", "make_step", width=16)(jg.rand(256, 2), jg.rand(256, 1))
+
+    yield "example black_box_loss", lambda: call("black_box_loss", steps=2)
+    yield "example digits", lambda: call("digits", epochs=1, batch=1024)
+    yield "example gru_text", lambda: call("gru_text", steps=1)
+    yield "example eject_step", ejected
+
+
+def emulated_jit(function: Any, **options: Any) -> Any:
+    """``jit`` for the examples, which name no target."""
+    return JIT(function, **{**options, "backend": "emulated", "check": "off"})
+
+
 def random_programs(count: int) -> Iterator[tuple[str, Callable[[], None]]]:
     for seed in range(count):
         yield f"random program {seed}", lambda seed=seed: run_random(seed)
@@ -126,7 +155,8 @@ def collect(programs: Iterator[tuple[str, Callable[[], None]]], target: Collecto
     for name, build in programs:
         target.origin = name
         try:
-            build()
+            with contextlib.redirect_stdout(io.StringIO()):  # examples print
+                build()
         except JitgradError as error:
             if name.startswith("op ") and "dtype" in type(error).__name__.lower():
                 continue  # the op does not take this dtype
@@ -142,8 +172,26 @@ def distinct(kernels: list[Collected]) -> list[Collected]:
     return list({(k.source.identity, k.source.params, k.entry): k for k in kernels}.values())
 
 
-def assembled(kernels: list[Collected]) -> None:
-    """Compile and assemble all kernels, and print what they need."""
+def faults_of_text(code: CudaCode) -> Iterator[str]:
+    """What is wrong with the PTX of a kernel: vectors of 16 bytes that are no single accesses, or arithmetic of the user
+    that became fused multiply-adds, which round once instead of twice. This package's mathematics asks for those it has;
+    remainders are left to LLVM, which has some of its own."""
+    text = code.source.identity
+    sizes = {name: np.dtype(DTYPE_BY_NAME[kind]).itemsize for name, kind in re.findall(r"(\w+u) = scratch_(\w+)\(", text)}
+    loaded = re.findall(r"copy_vector\((?:at\()?(\w+u)\b[^\n]* (\d+)\)$", text, re.MULTILINE)
+    stored = re.findall(r"copy_vector\(at\(\w+, [^\n]*\), (?:at\()?(\w+u)\b[^\n]* (\d+)\)$", text, re.MULTILINE)
+    for access, vectors in (("ld", loaded), ("st", stored)):
+        whole = any(sizes.get(name, 0) * int(count) == VECTOR_BYTES for name, count in vectors)
+        if whole and not re.search(rf"\b{access}\.global[.\w]*\.v[248]\.", code.ptx):
+            yield f"no vector {access}"
+    asked, found = len(re.findall(r"call [^@]*@llvm\.fma\.", code.llvm)), len(re.findall(r"\bfma\.\w+\.", code.ptx))
+    if found > asked and "frem" not in code.llvm:
+        yield f"{found} fused multiply-adds, {asked} of them asked for"
+
+
+def assembled(kernels: list[Collected]) -> int:
+    """Compile and assemble all kernels, and print what they need; gives how many have faults."""
+    faults = 0
     seconds: dict[str, list[float]] = {}
     for architecture, capability in ARCHITECTURES.items():
         codes: list[CudaCode] = []
@@ -153,14 +201,21 @@ def assembled(kernels: list[Collected]) -> None:
             seconds.setdefault(architecture, []).append(time.perf_counter() - start)
         usage = [u for k in range(0, len(codes), BATCH) for u in assemble(codes[k : k + BATCH], architecture)]
         for kernel, used in zip(kernels, usage, strict=True):
-            if used.spilled or used.local:
-                print(f"  {architecture} {kernel.origin} {kernel.entry}: {used.local} bytes local, {used.spilled} spilled")
+            if used.spilled or used.local or used.registers > MAX_REGISTERS:
+                print(f"  {architecture} {kernel.origin} {kernel.entry}: {used}")
+        for kernel, code in zip(kernels, codes, strict=True):
+            for fault in faults_of_text(code):
+                faults += 1
+                print(f"  {architecture} {kernel.origin} {kernel.entry}: {fault}")
+        wide = sum(".v4" in code.ptx or ".v2" in code.ptx for code in codes)
         most = max(usage, key=lambda u: u.registers).registers
         times = 1e3 * np.array(seconds[architecture])
+        spills, local = sum(u.spilled > 0 for u in usage), sum(u.local > 0 for u in usage)
         print(
-            f"{architecture}: {len(usage)} kernels, {sum(u.spilled > 0 for u in usage)} spill, {sum(u.local > 0 for u in usage)} "
-            f"use local memory, at most {most} registers; compile {np.median(times):.0f} ms median, {times.max():.0f} ms longest"
+            f"{architecture}: {len(usage)} kernels, {wide} with vectors, {spills} spill, {local} use local memory, at most "
+            f"{most} registers; compile {np.median(times):.0f} ms median, {times.max():.0f} ms longest"
         )
+    return faults
 
 
 def main() -> int:
@@ -175,17 +230,19 @@ def main() -> int:
     groups = {
         "op and dtype": op_programs(),
         "workload": workload_programs(options.quick),
+        "example": example_programs(),
         "random program": random_programs(options.programs),
     }
+    jg.jit = emulated_jit  # before the examples are imported
     counts = {}
     for name, programs in groups.items():
         counts[name], failed = collect(programs, target)
         failures += failed
     for failure in failures:
         print("FAILED", failure)
-    assembled(distinct(target.kernels))
-    print(", ".join(f"{count} {name}s" for name, count in counts.items()), f"and {len(failures)} failures")
-    return int(bool(failures))
+    faults = assembled(distinct(target.kernels))
+    print(", ".join(f"{count} {name}s" for name, count in counts.items()), f"and {len(failures) + faults} failures")
+    return int(bool(failures or faults))
 
 
 if __name__ == "__main__":

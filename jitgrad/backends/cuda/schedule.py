@@ -16,6 +16,7 @@ BLOCK_THREADS = 256
 VECTOR_BYTES = 16  # the most that one instruction reads or writes
 MAX_VECTOR = 8  # elements of cheap work: more take too many registers
 MAX_COSTLY_VECTOR = 4
+MAX_VECTOR_BYTES = 128  # of the vectors that a thread holds: a quarter of its registers
 WARP_ROW = 1024  # elements of the longest row that one warp runs
 TILE = 32  # rows and columns of a transposed tile
 MAX_TILES = 8  # transposed operands whose tiles lie in shared memory
@@ -168,6 +169,8 @@ def _vector(nest: LoopNest) -> int:
     size = max(a.value.aval.dtype.itemsize for a in along)
     costly = any(expensive(node.op) for node in nest.group.nodes)
     vector = min(MAX_COSTLY_VECTOR if costly else MAX_VECTOR, VECTOR_BYTES // size)
+    while vector > 1 and vector * sum(a.value.aval.dtype.itemsize for a in along) > MAX_VECTOR_BYTES:
+        vector //= 2
     steps = [a.strides[k] for a in along for k in nest.outer_axes]
     if nest.outer_sizes:
         steps += nest.inner_sizes

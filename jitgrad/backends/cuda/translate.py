@@ -23,6 +23,10 @@ from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.core.errors import BackendError
 
 TRIPLE = "nvptx64-nvidia-cuda"
+# Registers do for two blocks of 256 threads at once; left to itself, ptxas spills some kernels for a third block. Kernels
+# of very many arrays, whose addresses alone take half of these registers, have a processor for each block.
+BLOCKS_PER_PROCESSOR = 2
+MANY_ARRAYS = 24
 _WORD = ir.IntType(32)
 _LOOP = re.compile(r'^(!\d+) = !\{ !"loop \d+", (.*) \}$', re.MULTILINE)
 
@@ -106,7 +110,10 @@ def _kernel(module: SimtModule, entry: SourceFunction, params: Sequence[str]) ->
     Translation(builder, _Unrolled(module).hint).function(entry, arguments)
     builder.ret_void()
     if module.block_threads is not None:
-        module.add_named_metadata("nvvm.annotations", [function, "maxntidx", ir.Constant(_WORD, module.block_threads)])
+        arrays = sum(isinstance(t, PointerType) for t in types)
+        blocks = 1 if arrays > MANY_ARRAYS else BLOCKS_PER_PROCESSOR
+        for limit, count in {"maxntidx": module.block_threads, "minctasm": blocks}.items():
+            module.add_named_metadata("nvvm.annotations", [function, limit, ir.Constant(_WORD, count)])
 
 
 class _Unrolled:

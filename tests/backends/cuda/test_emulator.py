@@ -101,30 +101,58 @@ def total(x: Any) -> Any:
     return x.sum()
 
 
-# A mistake in a kernel that this package writes: what is replaced, and by what.
-PLANTED: dict[str, tuple[Callable[..., Any], tuple[int, ...], str, str]] = {
+def columns(x: Any) -> Any:
+    return jg.exp(x).sum(axis=0)
+
+
+def with_transposed(x: Any) -> Any:
+    return x.T * 2.0 + x
+
+
+READ, WRITTEN, BOUNDS, RESULT = "just read of", "just written|nothing has written", "which has", ""
+SHARED = "just written of shared memory|nothing has written"
+# A mistake in a kernel that this package writes: what is replaced, by what, and what the emulator says of it, or that the
+# result differs.
+PLANTED: dict[str, tuple[Callable[..., Any], tuple[int, ...], str, str, str]] = {
     "dropped first barrier": (
-        sum_of_shares, (600, 300), "        barrier()\n        if thread() % 32 == 0:", "        if thread() % 32 == 0:",
+        sum_of_shares, (600, 300), "        barrier()\n        if thread() % 32 == 0:", "        if thread() % 32 == 0:", READ,
     ),
-    "dropped second barrier": (total, (3000,), "    barrier()\n    r2 = ", "    r2 = "),
-    "wrong stride": (jg.tanh, (60, 4), "(block() * 256 + thread()) * 4", "(block() * 256 + thread()) * 8"),
-    "tail one too long": (jg.tanh, (1001,), "if j + u < iterations:", "if j + u <= iterations:"),
-    "overlapping rows": (softmax, (40, 50), "r = start + thread() // 32", "r = start + thread() // 64"),
-    "all threads store": (total, (3000,), "if thread() == 0:", "if thread() <= 1:"),
+    "dropped second barrier": (total, (3000,), "    barrier()\n    r2 = ", "    r2 = ", WRITTEN),
+    "dropped barrier of a tile": (with_transposed, (80, 80), "    barrier()\n", "", WRITTEN),
+    "dropped barrier of column sums": (
+        columns, (1000, 10), "        barrier()\n        if thread() < 16", "        if thread() < 16", WRITTEN,
+    ),
+    "barrier that some threads miss": (
+        columns, (1000, 10),
+        "        barrier()\n        if thread()", "        if j < n:\n            barrier()\n        if thread()",
+        "not all threads of a block reach a barrier",
+    ),
+    "wrong stride": (jg.tanh, (60, 4), "(block() * 256 + thread()) * 4", "(block() * 256 + thread()) * 8", RESULT),
+    "wrong stride of a tile": (with_transposed, (80, 80), "thread() % 32 * 33 + k", "thread() % 32 * 32 + k", SHARED),
+    "tail one too long": (jg.tanh, (1001,), "if j + u < iterations:", "if j + u <= iterations:", BOUNDS),
+    "tail of rows one too long": (
+        with_transposed, (80, 80), "if r < iterations and j < n:", "if r < iterations and j <= n:", SHARED,
+    ),
+    "missing mask of the last vector": (jg.tanh, (1001,), "if whole and j + 4 <= iterations:", "if whole:", BOUNDS),
+    "missing mask of a sum": (total, (3001,), "select(j + u < stop, a1, to_f32(0.0))", "a1", RESULT),
+    "missing mask of a row": (softmax, (37, 200), "size = select(r < stop, n, 0)", "size = n", BOUNDS),
+    "overlapping rows": (softmax, (40, 50), "r = start + thread() // 32", "r = start + thread() // 64", "another thread"),
+    "race of blocks": (jg.tanh, (3000,), "(block() * 256 + thread())", "(block() * 255 + thread())", "another thread"),
+    "all threads store": (total, (3000,), "if thread() == 0:", "if thread() <= 1:", "another thread write one element"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_mistakes_in_kernels_are_found(name: str, emulated: RecordingTarget) -> None:
-    function, shape, old, new = PLANTED[name]
+    function, shape, old, new, message = PLANTED[name]
     x = normal(*shape)
     expected = jg.jit(function, check="off", backend="emulated")(x).numpy()
     emulated.replaced.append((old, new))
     emulated._kernels = type(emulated._kernels)(emulated.load)
-    try:
+    if message:
+        with pytest.raises(KernelFault, match=message):
+            jg.jit(function, check="off", backend="emulated")(x)
+    else:
         found = jg.jit(function, check="off", backend="emulated")(x).numpy()
-    except KernelFault:
-        found = np.full_like(expected, np.nan)
-
+        assert not np.array_equal(found, expected)
     assert emulated.found == {old}, "\n".join(emulated.texts)
-    assert not np.array_equal(found, expected)

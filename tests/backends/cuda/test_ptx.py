@@ -28,6 +28,7 @@ from tests.ops.test_registry import SCALAR, accepts
 
 AMPERE, HOPPER = Capability(8, 0), Capability(9, 0)
 needs_ptxas = pytest.mark.skipif(find_ptxas() is None, reason="ptxas is not installed: pip install nvidia-cuda-nvcc-cu12")
+ARCHITECTURES = {"sm_80": AMPERE, "sm_90": HOPPER, "sm_100": HOPPER}
 MAX_REGISTERS = 128  # two blocks of 256 threads on each processor
 
 
@@ -135,8 +136,8 @@ def test_functions_of_users_are_emulated(emulated: RecordingTarget) -> None:
 
 
 @needs_ptxas
-@pytest.mark.parametrize("capability, architecture", [(AMPERE, "sm_80"), (HOPPER, "sm_90"), (HOPPER, "sm_100")])
-def test_kernels_of_all_forms_assemble_without_spills(capability: Capability, architecture: str, compile_for: Any) -> None:
+@pytest.mark.parametrize("architecture, capability", ARCHITECTURES.items())
+def test_kernels_of_all_forms_assemble_without_spills(architecture: str, capability: Capability, compile_for: Any) -> None:
     codes = []
     for name, (function, shapes, _) in FORMS.items():
         if name != "user function":
@@ -156,10 +157,33 @@ def test_scalar_ops_assemble_without_spills(dtype: str, compile_for: Any) -> Non
     assert_fits(codes, "sm_90")
 
 
+@needs_ptxas
+@pytest.mark.parametrize("architecture, capability", ARCHITECTURES.items())
+@pytest.mark.parametrize("count", [13, 28])
+def test_kernels_of_many_operands_fit(count: int, architecture: str, capability: Capability, compile_for: Any) -> None:
+    def added(*xs: Any) -> Any:
+        total = sum(xs)
+        return total, (total * total).sum()
+
+    assert_fits(compile_for(capability, added, *[normal(384, 128) for _ in range(count)]), architecture)
+
+
+@needs_ptxas
+@pytest.mark.parametrize("architecture, capability", ARCHITECTURES.items())
+def test_costly_mathematics_in_float64_fits(architecture: str, capability: Capability, compile_for: Any) -> None:
+    def distance(spot: Any, strike: Any, volatility: Any, market: Any) -> Any:
+        d = jg.log(spot / strike) / volatility + volatility
+        return jg.abs(spot * jg.erf(d) - strike * jg.erf(d - volatility) - market).mean()
+
+    args = [normal(*shape, dtype="f8") for shape in ((300, 200), (200,), (), (300, 200))]
+    assert_fits(compile_for(capability, distance, *args), architecture)
+
+
 def assert_fits(codes: list[CudaCode], architecture: str) -> None:
     """The kernels keep everything in registers, and not in many."""
     for code, usage in zip(codes, assemble(codes, architecture), strict=True):
-        assert not usage.spilled and not usage.local and usage.registers <= MAX_REGISTERS, f"{usage}\n{code.source.text}"
+        most = MAX_REGISTERS if ".minnctapersm 2" in code.ptx else 2 * MAX_REGISTERS
+        assert not usage.spilled and not usage.local and usage.registers <= most, f"{usage}\n{code.source.text}"
 
 
 @pytest.mark.numba
