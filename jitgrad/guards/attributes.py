@@ -129,6 +129,8 @@ def _object_attribute(reads: Reads, value: Any, name: str, origin: Origin, plain
         return Getter(raw.fget, value)
     if isinstance(raw, MemberDescriptorType) and raw.__objclass__ in cls.__mro__:
         return _slot(reads, value, raw, name, path, origin)
+    if isinstance(value, tuple) and name in getattr(cls, "_fields", ()):
+        return _field(reads, value, name, path, origin)
     if hasattr(type(raw), "__set__"):  # another data descriptor: its code runs, or C code
         guard_class_attribute(reads, cls, name, origin)
         if is_native(cls) and isinstance(raw, GetSetDescriptorType):
@@ -151,6 +153,15 @@ def _object_attribute(reads: Reads, value: Any, name: str, origin: Origin, plain
         return Getter(fallback, value) if isinstance(fallback, FunctionType) else MISSING
     guard_class_attribute(reads, cls, name, origin)
     return _class_value(reads, raw, value, cls)
+
+
+def _field(reads: Reads, value: Any, name: str, path: Path | None, origin: Origin) -> Any:
+    """A field of a named tuple."""
+    guard_class_attribute(reads, type(value), name, origin)
+    item = value[type(value)._fields.index(name)]
+    if path is not None:
+        reads.external(item, path.attr(name), origin)
+    return item
 
 
 def _guard_class(reads: Reads, value: Any, path: Path, origin: Origin) -> None:
@@ -213,8 +224,8 @@ def _class_value(reads: Reads, raw: Any, receiver: Any, cls: type) -> Any:
     if isinstance(raw, cached_property):
         return UNKNOWN
     getter = lookup(type(raw), "__get__")
-    if isinstance(getter, FunctionType):  # the code of the user's descriptors is observed
-        return UNKNOWN
+    if isinstance(getter, FunctionType):
+        return Getter(getter, raw)
     try:
         return raw if getter is MISSING else raw.__get__(receiver, cls)
     except AttributeError:  # such as type.__abstractmethods__ of a class that has none

@@ -26,7 +26,7 @@ from jitgrad.guards.denylist import is_consumed_by_reading, remedy_for
 from jitgrad.guards.guard import Path
 from jitgrad.guards.object_state import MISSING, instance_dict, lookup
 from jitgrad.guards.observed_files import is_observed
-from jitgrad.guards.part_of import PartOf, Parts, join, parts_of
+from jitgrad.guards.part_of import MadeFunction, PartOf, Parts, join, parts_of
 from jitgrad.guards.reads import PLAIN, is_container
 from jitgrad.guards.shadow import ShadowFrame, Unrepeatable
 
@@ -52,8 +52,13 @@ def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence
     """The result of a call as far as it is known; reads and writes of C code are recorded."""
     if isinstance(callee, Unrepeatable):
         return callee
+    if isinstance(callee, MadeFunction):
+        frame.expected, frame.arguments = callee, args
+        return UNKNOWN
     if isinstance(callee, PartOf):
-        callee = UNKNOWN
+        _call_native(frame, UNKNOWN, args)
+        receivers = tuple(getattr(method, "__self__", None) for method in frame.candidates(callee))
+        return PartOf((receivers,), 2)  # items of them, or what holds these
     if isinstance(callee, BoundFunction):
         return observe_call(frame, callee.function, [callee.receiver, *args], keywords)
     if isinstance(callee, functools.partial):
@@ -234,7 +239,9 @@ def _each_item(frame: ShadowFrame, callee: Any, args: Args) -> Any:
                 for item in held:
                     _apply_getter(frame, function, [item])
     result = join(items)
-    return UNKNOWN if result is None else result.around(2 if callee in _GIVE_TUPLES else 1)
+    if result is None or callee is map or callee in _GIVE_AN_ITEM:  # the function of map may take items apart
+        return UNKNOWN if result is None else result
+    return result.around(2 if callee in _GIVE_TUPLES else 1)
 
 
 def _value_of_pairs(frame: ShadowFrame, pairs: Any) -> Any:
@@ -311,8 +318,11 @@ def _len(frame: ShadowFrame, args: Args) -> Any:
 def _vars(frame: ShadowFrame, args: Args) -> Any:
     if not args or args[0] is UNKNOWN:
         return UNKNOWN
-    frame.contents.everything(args[0], frame.origin(), attributes=True)
-    return instance_dict(args[0])
+    objects = frame.candidates(args[0]) if isinstance(args[0], PartOf) else args[:1]
+    for value in objects:
+        frame.contents.everything(value, frame.origin(), attributes=True)
+    storages = tuple([instance_dict(value) for value in objects])
+    return PartOf((storages,), 1) if isinstance(args[0], PartOf) else storages[0]
 
 
 def _next(frame: ShadowFrame, args: Args) -> Any:

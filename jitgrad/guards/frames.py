@@ -20,6 +20,7 @@ from jitgrad.guards.guard import Path, cell_contents
 from jitgrad.guards.object_state import lookup
 from jitgrad.guards.observed_files import is_observed, is_standard_library
 from jitgrad.guards.opcodes_flow import handlers
+from jitgrad.guards.part_of import MadeFunction
 from jitgrad.guards.reads import Reads
 from jitgrad.guards.shadow import ShadowFrame
 
@@ -88,7 +89,7 @@ class Observer:
         frame = shadow.frame
         caller = self._shadows.get(frame.f_back) if frame.f_back is not None else None
         expected = caller.expected if caller is not None else None
-        if caller is not None and isinstance(expected, FunctionType) and expected.__code__ is frame.f_code:
+        if caller is not None and isinstance(expected, FunctionType | MadeFunction) and expected.__code__ is frame.f_code:
             caller.callee = frame
             shadow.take_arguments(caller.arguments)
         shadow.functions = self._functions_of(frame, expected)
@@ -105,7 +106,10 @@ class Observer:
         if caller is not None and caller.callee is shadow.frame:
             caller.callee = None
             caller.returned(shadow.result if shadow.result is not UNKNOWN else value)
-        elif shadow.result is not UNKNOWN:
+            return
+        if caller is not None:
+            caller.called_back(value)
+        if shadow.result is not UNKNOWN:
             escape(shadow, shadow.result)
 
     def _functions_of(self, frame: FrameType, expected: Any) -> list[FunctionType]:

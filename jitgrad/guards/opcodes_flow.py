@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Mapping
+from types import CodeType
 from typing import Any
 
 from jitgrad.guards.attributes import NULL, UNKNOWN, read_attribute
 from jitgrad.guards.calls import observe_call
 from jitgrad.guards.object_state import MISSING
 from jitgrad.guards.opcodes import HANDLERS, SELF_AFTER, VERSION, on_opcodes
-from jitgrad.guards.part_of import PartOf, Parts
+from jitgrad.guards.part_of import MadeFunction, PartOf, Parts, parts_of
 from jitgrad.guards.reads import is_container
 from jitgrad.guards.shadow import Handler, ShadowFrame, Unrepeatable
 
@@ -32,16 +33,20 @@ def _jump_or_pop(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
 
 @on_opcodes("GET_ITER", "GET_YIELD_FROM_ITER")
 def _get_iter(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
-    frame.push(frame.iterate(frame.pop()))
+    value = frame.pop()
+    frame.push(frame.iterate(value))
+    frame.expect_method(value, "__iter__")
 
 
 @on_opcodes("FOR_ITER")
 def _for_iter(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     item = frame.peek()
-    if item is not UNKNOWN and not isinstance(item, PartOf):  # the iterator of a comprehension
+    if parts_of(item) is not None and not isinstance(item, PartOf):  # the iterator of a comprehension
         item = frame.iterate(item)
         frame.replace(1, item)
-    frame.yielded = item
+    frame.yielded = item if isinstance(item, PartOf) else UNKNOWN
+    frame.iterating = True
+    frame.expect_method(item, "__next__")
 
     def arrive(offset: int) -> None:
         if offset == after:
@@ -73,6 +78,7 @@ def _unpack(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     parts = value.values if isinstance(value, Parts) else value if isinstance(value, tuple | list) else ()
     if len(parts) != count or i.opname == "UNPACK_EX":
         parts = (frame.iterate(value) if isinstance(value, Parts) else item,) * count
+    frame.pushed = count
     for part in reversed(parts):
         frame.push(part)
 
@@ -94,9 +100,10 @@ def _match_class(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
 @on_opcodes("MATCH_KEYS")
 def _match_keys(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     subject = frame.peek(2)
-    if is_container(subject):
+    if is_container(subject) or isinstance(subject, PartOf):
         frame.iterate(subject)
-    frame.push(PartOf((subject,), 0) if isinstance(subject, dict) else UNKNOWN)
+    values = PartOf((subject,), 0) if isinstance(subject, dict) else subject
+    frame.push(values if isinstance(values, PartOf) else UNKNOWN)
 
 
 # --- building -----------------------------------------------------------------------------------------------
@@ -154,12 +161,12 @@ def _format(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
 
 @on_opcodes("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE")
 def _make_function(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
-    frame.pop()
+    made = frame.pop()  # its code, or the function itself
     if i.opname == "SET_FUNCTION_ATTRIBUTE":
         frame.pop()
     elif VERSION < (3, 13):
         frame.popn((i.arg or 0).bit_count())
-    frame.push(UNKNOWN)
+    frame.push(MadeFunction(made) if isinstance(made, CodeType) else made)
 
 
 @on_opcodes("COPY")
@@ -213,7 +220,7 @@ def _call_ex(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
         elif isinstance(value, dict | list | tuple):
             frame.iterate(value)
             args.extend(value.values() if isinstance(value, dict) else value)
-        elif isinstance(value, PartOf):
+        elif value is not UNKNOWN and value is not NULL:
             args.append(frame.iterate(value))
     result = observe_call(frame, callee, args)
     frame.push(UNKNOWN if result is None or result is MISSING else result)
@@ -232,6 +239,7 @@ def _before_with(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     frame.push(UNKNOWN)
     if manager is not UNKNOWN and frame.reads.path_of(manager) is not None:
         read_attribute(frame.reads, type(manager), "__enter__", frame.origin())
+        frame.expect_method(manager, "__enter__")
 
 
 def handlers() -> Mapping[str, Handler]:

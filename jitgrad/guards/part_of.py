@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 from collections.abc import ItemsView, KeysView
 from dataclasses import dataclass
+from types import CodeType
 from typing import Any
 
 from jitgrad.guards.reads import is_container
@@ -27,6 +28,13 @@ class Parts:
     """A container that the instructions just made of these values."""
 
     values: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MadeFunction:
+    """A function that the instructions just made."""
+
+    __code__: CodeType
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +70,8 @@ def parts_of(value: Any) -> PartOf | None:
         return None
     found = [part for argument in value.__reduce__()[1] if (part := parts_of(argument)) is not None]
     joined = join(found)
+    if joined is not None and type(value) is map:  # its function may take items apart
+        return joined.item()
     return joined.around() if joined is not None and type(value) in _FRESH else joined
 
 

@@ -25,7 +25,7 @@ from jitgrad.core.errors import UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.guard import IMMUTABLE, NOWHERE, Check, Path, cell_contents, describe
-from jitgrad.guards.object_state import MISSING, instance_dict
+from jitgrad.guards.object_state import MISSING, instance_dict, lookup
 from jitgrad.guards.observed_files import is_observed
 
 MAX_CHECKS = 100_000
@@ -123,7 +123,7 @@ class Reads:
         """
         values = [*self._externals.values()][self._listed.get(name, 0) :]
         self._listed[name] = len(self._externals)
-        return [v for v, _ in values if name in (instance_dict(v) or ()) and not isinstance(v, type | ModuleType)]
+        return [v for v, _ in values if stores(v, name) and not isinstance(v, type | ModuleType)]
 
     def foreign(self, value: Any, origin: Origin) -> None:
         """Refuse a read of an object of C code, which no guard can compare."""
@@ -238,6 +238,14 @@ class Reads:
         name = key if isinstance(key, str | int) or key is MISSING else repr(key)
         write = self.writes.setdefault((id(holder), name), Write(holder, key, old, path, origin, kind))
         write.operations.add(operation)
+
+
+def stores(value: Any, name: str) -> bool:
+    """Whether the object itself has an attribute ``name``, in its dict or in a slot."""
+    cls = type(value)
+    if isinstance(value, tuple) and name in getattr(cls, "_fields", ()):
+        return True
+    return isinstance(lookup(cls, name), MemberDescriptorType) or name in (instance_dict(value) or ())
 
 
 def _static_attribute(value: Any, name: str) -> Any:

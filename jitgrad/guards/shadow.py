@@ -12,7 +12,7 @@ import dis
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import CodeType, FrameType, FunctionType
 from typing import Any, Protocol
 
@@ -25,9 +25,9 @@ from jitgrad.guards.containers import MUTATORS, read_item
 from jitgrad.guards.contents import Contents
 from jitgrad.guards.denylist import ENVIRONMENT, is_consumed_by_reading
 from jitgrad.guards.guard import Path, cell_contents
-from jitgrad.guards.object_state import MISSING
+from jitgrad.guards.object_state import MISSING, instance_dict, lookup
 from jitgrad.guards.part_of import PartOf, Parts, parts_of
-from jitgrad.guards.reads import Reads, is_container
+from jitgrad.guards.reads import PLAIN, Reads, is_container, stores
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,7 @@ class FrameObserver(Protocol):
     def finished(self, shadow: ShadowFrame, value: Any) -> None: ...
 
 
+_SHAPES = ("shape", "dtype", "ndim", "size", "nbytes", "strides")  # of arrays; other attributes read the elements
 Handler = Callable[["ShadowFrame", dis.Instruction, int], None]
 
 
@@ -85,6 +86,9 @@ class ShadowFrame:
         self._tainted: dict[str, Unrepeatable] = {}  # names bound to unrepeatable values
         self._iterators: dict[str, PartOf] = {}  # names bound to iterators of C code, or to what these gave
         self.yielded: Any = UNKNOWN  # what the generator gave that the running instruction resumed
+        self._given: list[Any] = []  # what callbacks of the running instruction returned
+        self.pushed = 1  # how many values the running instruction pushes
+        self.iterating = False  # whether that instruction takes a step of an iterator
         self._code = _instructions(frame.f_code)
 
     # --- events -----------------------------------------------------------------------------------
@@ -95,7 +99,9 @@ class ShadowFrame:
             if self._pending is not None:
                 pending, self._pending = self._pending, None
                 pending(frame.f_lasti)
-            self.expected = None
+            if self._given:
+                self._take_given()
+            self.expected, self.pushed, self.iterating = None, 1, False
             if entry is not None:
                 handler = self._handlers.get(entry[0].opname)
                 if handler is None:
@@ -106,6 +112,8 @@ class ShadowFrame:
             self.observer.finished(self, arg)
         elif event == "exception":
             self._stack.clear()
+            self._given.clear()
+            self.iterating = False
             self._pending = None
         return self.trace
 
@@ -122,8 +130,34 @@ class ShadowFrame:
 
     def returned(self, value: Any) -> None:
         """The function that the running instruction called returned ``value``."""
-        if self._stack:
+        if self.iterating:
+            self.yielded = value
+        elif self._stack:
             self._stack[-1] = value
+
+    def called_back(self, value: Any) -> None:
+        """C code, which the running instruction called, called a Python function, which returned ``value``."""
+        if not isinstance(value, (*PLAIN, Tensor)):
+            part = None if is_container(value) else parts_of(value)
+            self._given.extend((value,) if part is None else part.sources)
+
+    def _take_given(self) -> None:
+        """The values that the last instruction pushed may be what its callbacks returned, or items of that."""
+        given = PartOf((tuple(self._given),), 2 if self.iterating else 1)
+        self._given.clear()
+        for depth in range(1, self.pushed + 1 + self.iterating):  # an item, and its iterator
+            top = self.peek(depth)
+            if isinstance(top, Parts):
+                self.replace(depth, Parts((*top.values, given.item())))
+            elif top is UNKNOWN or isinstance(top, PartOf):
+                earlier = top if isinstance(top, PartOf) else PartOf((), 1)
+                self.replace(depth, PartOf((*earlier.sources, *given.sources), max(earlier.depth, given.depth)))
+
+    def expect_method(self, value: Any, name: str) -> None:
+        """The running instruction calls a method of ``value`` and pushes its result."""
+        method = lookup(type(value), name)
+        if isinstance(method, FunctionType):
+            self.expected, self.arguments = method, [value]
 
     def take_arguments(self, arguments: list[Any]) -> None:
         """Parameters that are bound to unrepeatable values, and to iterators."""
@@ -222,26 +256,36 @@ class ShadowFrame:
         """Read an attribute; a getter's result comes when its frame returns."""
         if isinstance(value, Unrepeatable):
             return value
-        if isinstance(value, PartOf):
-            self._read_method(value, name)
-            value = UNKNOWN
-        if value is UNKNOWN:
-            for candidate in self.reads.objects_with(name):
-                read_attribute(self.reads, candidate, name, self.origin())
-            return UNKNOWN
+        if value is UNKNOWN or isinstance(value, PartOf):
+            return self._attribute_of_one(value, name)
         tainted = self.observer.tainted.get((id(value), name))
         if tainted is not None:
             return tainted
         found = read_attribute(self.reads, value, name, self.origin(), plain=plain)
+        if found is UNKNOWN and isinstance(lookup(type(value), name), cached_property):
+            self.later(lambda offset: self.returned((instance_dict(value) or {}).get(name, UNKNOWN)))
         if isinstance(found, Getter):
             self.expected = found.function  # its frame returns the value
             return UNKNOWN
         return UNKNOWN if found is MISSING else found
 
+    def _attribute_of_one(self, part: Any, name: str) -> Any:
+        """The attribute of one of several objects: of those in ``part``, or of any external one."""
+        objects = self.reads.objects_with(name)
+        if isinstance(part, PartOf):
+            self._read_method(part, name)
+            objects = [v for v in self.candidates(part) if hasattr(type(v), name) or stores(v, name)] or objects
+        found = [read_attribute(self.reads, v, name, self.origin()) for v in objects]
+        found = [v for v in found if v is not UNKNOWN and v is not MISSING]
+        held = tuple(v for v in found if not isinstance(v, (*PLAIN, Getter, BoundFunction)))
+        return PartOf((held,), 1) if held else UNKNOWN
+
     def _read_method(self, part: PartOf, name: str) -> None:
         """A method of a container to which no name is bound may read all of it, and must not change it."""
-        containers = [v for v in self.candidates(part) if is_container(v) and hasattr(v, name)]
-        if containers:
+        candidates = self.candidates(part)
+        containers = [v for v in candidates if is_container(v) and hasattr(v, name)]
+        arrays = name not in _SHAPES and any(isinstance(v, np.ndarray) for v in candidates)
+        if containers or arrays:
             self.iterate(part)
         if name in MUTATORS:
             self.refuse_change(containers)

@@ -20,6 +20,7 @@ from tests.guards.changes import (
     libraries,
     nested,
     nested_calls,
+    nested_classes,
     objects,
     ordinary_code,
     ordinary_libraries,
@@ -27,7 +28,9 @@ from tests.guards.changes import (
 )
 
 X = np.array([1.0, 2.0, 3.0])
-TABLES = (arrays, classes, containers, functions, libraries, nested, nested_calls, objects)
+TABLES = (
+    arrays, classes, containers, functions, libraries, nested, nested_calls, nested_classes, objects,
+)  # fmt: skip
 CHANGES = {f"{table.__name__.rpartition('.')[2]} {name}": make for table in TABLES for name, make in table.CASES.items()}
 ORDINARY = {**ordinary_code.CASES, **ordinary_state.CASES, **ordinary_libraries.CASES}
 
