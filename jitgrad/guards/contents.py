@@ -25,19 +25,20 @@ _UNROLLED = 8  # below this many items, one comparison each is faster than map()
 
 
 class Contents:
-    """Reads whole values, each once."""
+    """Reads whole values, each once, and once more if it turned out later to exist outside the trace."""
 
     def __init__(self, reads: Reads) -> None:
         self.reads = reads
-        self._shallow: dict[int, Any] = {}
+        self._shallow: dict[int, tuple[Any, bool]] = {}  # and whether it was known to be external
         self._levels: dict[tuple[int, ...], tuple[tuple[Any, ...], tuple[int, ...], list[Any]]] = {}
-        self._deep: dict[tuple[int, bool, bool], Any] = {}
+        self._deep: dict[tuple[int, bool, bool], tuple[Any, bool]] = {}
 
     def items(self, value: Any, origin: Origin) -> None:
         """All items of a container, as a loop over it reads them; the elements of an array."""
-        if id(value) in self._shallow:
+        known = self.reads.path_of(value) is not None
+        if self._shallow.get(id(value), (None, not known))[1] == known:
             return
-        self._shallow[id(value)] = value
+        self._shallow[id(value)] = value, known
         for part, path in self._items(value, origin):
             if self.reads.path_of(value) is not None:
                 self.reads.external(part, path, origin)
@@ -53,9 +54,11 @@ class Contents:
         pending = [value]
         while pending:
             value = pending.pop()
-            if isinstance(value, PLAIN) or (id(value), attributes, operands) in self._deep:
+            known = self.reads.path_of(value) is not None
+            key = (id(value), attributes, operands)
+            if isinstance(value, PLAIN) or self._deep.get(key, (None, not known))[1] == known:
                 continue
-            self._deep[id(value), attributes, operands] = value
+            self._deep[key] = value, known
             if operands and isinstance(value, np.ndarray):
                 self.operand(value)
                 continue
@@ -69,14 +72,14 @@ class Contents:
 
     def levels(self, sources: tuple[Any, ...], depth: int, origin: Callable[[], Origin]) -> list[Any]:
         """The values ``depth`` containers deep in ``sources``; the containers are read, arrays as well."""
-        lengths = tuple([len(source) if is_container(source) else 0 for source in sources])
+        state = self.reads.external_count(), *[len(source) if is_container(source) else 0 for source in sources]
         known = self._levels.get((*map(id, sources), depth))
-        if known is not None and known[1] == lengths:
+        if known is not None and known[1] == state:
             return known[2]
         values, line = list(sources), origin()
         for _ in range(depth):
             values = [part for value in values for part in self._level(value, line)]
-        self._levels[(*map(id, sources), depth)] = sources, lengths, values
+        self._levels[(*map(id, sources), depth)] = sources, state, values
         return values
 
     def _level(self, value: Any, origin: Origin) -> Iterator[Any]:

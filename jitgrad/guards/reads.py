@@ -101,6 +101,10 @@ class Reads:
         entry = self._externals.get(id(value))
         return entry[1] if entry is not None else None
 
+    def external_count(self) -> int:
+        """How many external values are known so far."""
+        return len(self._externals)
+
     def external(self, value: Any, path: Path, origin: Origin = NOWHERE) -> None:
         """Remember that ``value`` existed before the call, as ``path``."""
         pending = [(value, path)]
