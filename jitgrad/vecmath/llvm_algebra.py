@@ -14,6 +14,7 @@ import numpy as np
 from llvmlite import ir
 
 from jitgrad.vecmath.algebra import Algebra, MathValue, exact_multiply_add
+from jitgrad.vecmath.llvm_fmod import exact_fmod
 
 _FLOATS = {32: ir.FloatType(), 64: ir.DoubleType()}
 _INTS = {32: ir.IntType(32), 64: ir.IntType(64)}
@@ -118,7 +119,7 @@ class LlvmAlgebra:
     """Operations emitted at the position of ``builder``; ``fused``: the target has fma.
 
     ``separate``: `mad` rounds the product and the sum, with or without fma.
-    ``vectors``: functions that are called get vector forms, for loops that LLVM vectorises.
+    ``vectors``: functions that are called get vector forms, for loops that LLVM vectorises; not on a GPU.
     """
 
     builder: Any
@@ -203,7 +204,10 @@ class LlvmAlgebra:
         return self._call("llvm.maximum", x, y)
 
     def fmod(self, x: MathValue, y: MathValue) -> MathValue:
-        return self._wrap(self.builder.frem(self._float(x), self._float(y)))
+        operands = self._float(x), self._float(y)
+        if self.vectors:
+            return self._wrap(self.builder.frem(*operands))
+        return self._wrap(self.builder.call(exact_fmod(self.builder.module, _FLOATS[self.width]), operands))
 
     def select(self, condition: MathValue, yes: MathValue, no: MathValue) -> MathValue:
         typed = yes if isinstance(yes, LlvmValue) else no

@@ -64,6 +64,14 @@ NAMED: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
 }
 
 
+@pytest.mark.parametrize("op", ["fmod", "remainder", "floor_divide"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_remainders_are_exact(op: str, dtype: Any, compile_for: Any) -> None:
+    x = jg.tensor(np.ones(512, dtype))
+    [code] = compile_for(AMPERE, getattr(jg, op), x, x)
+    assert not instructions(code, "fma") and "frem" not in code.llvm
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_source(name: str, compile_for: Any, golden: Any) -> None:
     function, shape = NAMED[name]
