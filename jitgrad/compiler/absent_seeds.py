@@ -12,14 +12,22 @@ from jitgrad.ops.arithmetic import ADD
 from jitgrad.ops.movement import BROADCAST_TO
 
 
-def without_seeds(graph: Graph, absent: Sequence[Value], present: Sequence[Value]) -> tuple[Graph, tuple[bool, ...]]:
+def depends_on(graph: Graph, seeds: Sequence[Value]) -> list[bool]:
+    """For each output of ``graph``, whether it is computed from any of ``seeds``."""
+    reached: set[Atom] = set(seeds)
+    for node in graph.nodes:
+        if not reached.isdisjoint(node.ins):
+            reached.update(node.outs)
+    return [a in reached for a in graph.outputs]
+
+
+def without_seeds(graph: Graph, absent: Sequence[Value], present: Sequence[Value], left: Sequence[bool]) -> Graph:
     """``graph``, from seeds to gradients, without what comes from the seeds ``absent`` alone.
 
     Zeros in their place would be wrong: zero times an infinite derivative is NaN.
 
-    Returns:
-        The graph, with all its inputs and the outputs that are left, and for each output whether
-        it is left. The others have no gradient.
+    The result has all its inputs, and the outputs that are ``left``. What comes to one of these was
+    simplified away if it is 0.
     """
     reached: set[Atom] = set(present)
     nothing: set[Atom] = set(absent)
@@ -31,16 +39,16 @@ def without_seeds(graph: Graph, absent: Sequence[Value], present: Sequence[Value
             continue
         if gone or not reached.isdisjoint(node.ins):
             reached.update(node.outs)
-        left = [a for a in node.ins if a not in gone]
-        if gone and node.op is ADD and left[0].aval == node.out.aval:
-            r.replace(node.out, left[0])
-            reached.add(left[0])
+        others = [a for a in node.ins if a not in gone]
+        if gone and node.op is ADD and others[0].aval == node.out.aval:
+            r.replace(node.out, others[0])
+            reached.add(others[0])
         else:
             r.keep(replace(node, ins=tuple([_zeros(r, a, gone) for a in node.ins])) if gone else node)
-    left_over = tuple(a not in nothing for a in graph.outputs)
+    zeros = {a: _zeros(r, a, nothing) for a, is_left in zip(graph.outputs, left, strict=True) if is_left and a in nothing}
     rest = r.graph()
-    outputs = tuple(a for a, is_left in zip(rest.outputs, left_over, strict=True) if is_left)
-    return eliminate_dead(replace(rest, outputs=outputs)), left_over
+    given = zip(graph.outputs, rest.outputs, left, strict=True)
+    return eliminate_dead(replace(rest, outputs=tuple(zeros.get(a, new) for a, new, is_left in given if is_left)))
 
 
 def _zeros(r: Rewriter, atom: Atom, gone: Collection[Atom]) -> Atom:

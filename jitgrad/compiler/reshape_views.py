@@ -60,7 +60,7 @@ class ReshapeViews:
         for step in (*earlier, view):
             if step.op is not STOP_GRADIENT:
                 shown = step.op.eager(shown, **step.attrs)
-        return bool(np.may_share_memory(array, shown)) or not array.size
+        return bool(np.may_share_memory(array, shown))
 
     def before_change(self, target: Tensor, root: Value, nodes: Sequence[TraceNode]) -> None:
         """An in-place change of ``target``; the tensor that has its memory holds ``root``.

@@ -21,7 +21,7 @@ from jitgrad.core.errors import LeakedTracerError, TracedValueError, TraceError
 from jitgrad.core.ir import Atom, Graph, Literal, Names, TraceNode, Value, format_node
 from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin
-from jitgrad.core.tape_node import record
+from jitgrad.core.tape_node import Edge, edge_of, next_sequence, record
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.ops.arithmetic import ASTYPE
 from jitgrad.ops.identity import STOP_GRADIENT, UPDATED
@@ -54,6 +54,9 @@ class InputSource:
         return self.key.resolve(leaves)._grad if self.kind is SourceKind.GRADIENT else self.key
 
 
+History = tuple[Any, int, bool]  # of a tensor: its grad_fn, which result of that it is, whether it requires grad
+
+
 class Trace:
     """Records every op applied under it. Touched outside Tensors become inputs; their changes are kept here."""
 
@@ -61,6 +64,7 @@ class Trace:
 
     def __init__(self, name: str, device: str = "cpu") -> None:
         self.name = name
+        self.since = next_sequence()  # the nodes of its tensors have higher numbers
         self.generator_states: list[Tensor] = []  # may be on the host, whatever the device
         self.device = device  # "cuda" once a tensor on that device was seen
         self.nodes: list[TraceNode] = []
@@ -74,6 +78,8 @@ class Trace:
         self.grads_read: dict[int, tuple[Tensor, bool]] = {}
         self.views: dict[int, list[View]] = {}  # by the id of the root tensor's storage
         self.reshapes = ReshapeViews()
+        self.histories: dict[int, tuple[Tensor, History]] = {}  # before the function, of what it changes in place
+        self.moved: dict[int, Edge] = {}  # where gradients of those go that have another one, by their ids
         self.has_numbers = False  # whether an argument is a RuntimeNumber
         self.values_needed: frozenset[int] = frozenset()  # positions of those whose value the function asked for
         self.alive: list[Any] = []  # keeps objects alive whose id is a key above
@@ -148,7 +154,7 @@ class Trace:
             check_operands(op, operands, avals, attrs)
         atoms = tuple([self._operand(op, x) for x in operands])
         outs = tuple([Tensor(value) for value in self.emit(op, atoms, expected, attrs)])
-        if op.views and isinstance(operands[0], Tensor):
+        if op.views and isinstance(operands[0], Tensor) and outs[0].size:  # without elements there is nothing to share
             self._remember_view(View(weakref.ref(outs[0]), operands[0], op, attrs))
         return outs if op.multiple else outs[0]
 
@@ -213,9 +219,23 @@ class Trace:
             raise TraceError("in-place change to a number: pass a tensor")
         above = self.views_above(target)
         self.reshapes.before_change(target, self.current(above[0].parent if above else target), self.nodes)
+        self._keep_histories(target)
         self._rebind(target, atom)
         target._storage.bump()
         self._propagate(target, isinstance(value, Tensor) and value._requires_grad)
+
+    def _keep_histories(self, target: Tensor) -> None:
+        """Before a write to ``target``: the histories of it and its views, if they are from outside the trace."""
+        for t in (target, *target._storage.others(target)):
+            if type(t._data) is not Value or id(t) in self.lifted:
+                self.histories.setdefault(id(t), (t, (t.grad_fn, t._out_index, t._requires_grad)))
+
+    def restore_histories(self) -> None:
+        """Give tensors from outside the trace the histories that they had before it; ``moved`` has the others."""
+        for key, (t, history) in self.histories.items():
+            if (t.grad_fn, t._out_index, t._requires_grad) != history:
+                self.moved[key] = edge_of(t)
+                t.grad_fn, t._out_index, t._requires_grad = history
 
     def _rebind(self, target: Tensor, value: Value) -> None:
         if type(target._data) is Value:

@@ -9,7 +9,7 @@ from typing import Any
 
 from jitgrad.core.aval import Aval, is_differentiable
 from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled, open_tapes
-from jitgrad.core.errors import GraphFreedError, InPlaceError
+from jitgrad.core.errors import AutogradError, GraphFreedError, InPlaceError
 from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin, stack_text
 from jitgrad.core.storage import Storage
@@ -50,14 +50,20 @@ class SavedTensor:
         self.version = storage.version
         self.edge = edge
 
+    def failure(self, node: Node) -> InPlaceError | None:
+        """The error of `unpack`, if its memory has changed since."""
+        if self.storage.version == self.version:
+            return None
+        return InPlaceError(
+            f"backward of {node.op} at {node.origin.full()} needs a tensor {self.aval} that was changed in place "
+            f"at {self.storage.changed_at.full()}. Use an out-of-place operation there (x = x + y, not x += y), "
+            "or .clone() the tensor first."
+        )
+
     def unpack(self, node: Node, edge: Edge) -> Tensor:
         """The saved tensor. Raises InPlaceError if its memory has changed since."""
-        if self.storage.version != self.version:
-            raise InPlaceError(
-                f"backward of {node.op} at {node.origin.full()} needs a tensor {self.aval} that was changed in place "
-                f"at {self.storage.changed_at.full()}. Use an out-of-place operation there (x = x + y, not x += y), "
-                "or .clone() the tensor first."
-            )
+        if (failure := self.failure(node)) is not None:
+            raise failure
         if isinstance(edge, Tensor) and edge._storage is self.storage:
             return edge
         tensor = Tensor(self.data, self.aval, self.storage)
@@ -147,15 +153,26 @@ class Node:
     def unpack(self) -> tuple[list[Any], Any]:
         """(operands, out) for the vjp, with an Aval for each that it does not read."""
         if self.edges is None:
-            raise GraphFreedError(
-                f"backward through {self.op} at {self.origin.full()} a second time: the first one freed the graph. "
-                "Pass retain_graph=True to the first one."
-            )
+            raise self.freed()
         operands = [s.unpack(self, s.edge) if isinstance(s, SavedTensor) else s for s in self.saved]
         outs = tuple(
             s.unpack(self, (self, k)) if isinstance(s, SavedTensor) else s for k, s in enumerate(self.saved_outs)
         )
         return operands, outs if self.op.multiple else outs[0]
+
+    def freed(self) -> GraphFreedError:
+        """The error of a second backward through this node."""
+        return GraphFreedError(
+            f"backward through {self.op} at {self.origin.full()} a second time: the first one freed the graph. "
+            "Pass retain_graph=True to the first one."
+        )
+
+    def failure(self) -> AutogradError | None:
+        """The error of `unpack`."""
+        if self.edges is None:
+            return self.freed()
+        failures = [s.failure(self) for s in (*self.saved, *self.saved_outs) if isinstance(s, SavedTensor)]
+        return next((failure for failure in failures if failure is not None), None)
 
     def release(self) -> None:
         """Free the saved tensors; a second backward through this node raises GraphFreedError."""

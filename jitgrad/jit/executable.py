@@ -60,7 +60,16 @@ class Executable:
         self.target = target
         self.without_fast_call = False
         self.donated = self._donated(donated)
-        self.op = ProgramOp(traced.graph, traced.wants_grad, traced.differentiable, target, count, traced.written, unfused)
+        self.op = ProgramOp(
+            traced.graph,
+            traced.wants_grad,
+            traced.differentiable,
+            target,
+            count,
+            traced.written,
+            unfused,
+            traced.broken,
+        )
         self.program = self.op.forward if traced.differentiable else self._compile(count, watch, unfused)
         plan = self.program.plan
         written = {p.location.buffer for p in plan.outputs if p.location is not None}

@@ -76,7 +76,8 @@ def find_view(trace: Trace, x: Tensor, copied: Collection[int]) -> tuple[InputSo
 
     The program computes copies, views of arrays that are not Tensors, and views of the arguments at
     the positions ``copied``. It also computes views with a history that a call could not give them:
-    those of a tensor that the function changes, and those made in another grad mode.
+    those of a tensor that the function changes without moving its history, and those made in another
+    grad mode.
     """
     views = trace.views_above(x)
     while (copy := trace.copy_of(views[0].parent if views else x)) is not None:
@@ -88,7 +89,7 @@ def find_view(trace: Trace, x: Tensor, copied: Collection[int]) -> tuple[InputSo
     if outside is None:
         return None
     source, changed = outside
-    if x._requires_grad and (changed or not grad_enabled.get()):
+    if x._requires_grad and ((changed and trace.moved.get(id(tensor)) is None) or not grad_enabled.get()):
         return None
     if _copies_in_eager(tensor, steps):
         return None

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from jitgrad.autograd.modes import enable_grad
 from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.compiler.tracer import SourceKind
 from jitgrad.core.aval import Aval
@@ -21,6 +22,7 @@ from jitgrad.eager.buffer_pool import POOL, SMALL
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed, tuple_text
 from jitgrad.jit.input_steps import CallState
 from jitgrad.jit.trace_call import EffectKind, TraceResult
+from jitgrad.ops.inplace import assign
 from jitgrad.runtime.executor import thread_pool
 from jitgrad.runtime.executor.fastcall import data_address
 from jitgrad.runtime.native_runner import NativeFrame
@@ -121,6 +123,8 @@ class AttachHistory:
 class WriteData:
     """Tensors and arrays changed in place get their new data, unless the program wrote it there.
 
+    Where their histories change, so do those of their views, as in eager execution.
+
     ``origin`` is the function, for errors about tensors whose old data is needed later.
     """
 
@@ -132,6 +136,10 @@ class WriteData:
         for effect in self.traced.effects_of(EffectKind.DATA):
             assert effect.output is not None
             target, new = effect.target.resolve(call.leaves), call.outputs[effect.output]
+            if effect.history:
+                with enable_grad():
+                    assign(target, call.tensors.get(effect.output, Tensor(new)))
+                continue
             data = target._data if isinstance(target, Tensor) else target
             if new is not data:
                 copy_elements(data, new)
@@ -141,7 +149,8 @@ class WriteData:
     def write(self, w: FastCallWriter) -> None:
         tensors, others = [], []
         for effect in self.traced.effects_of(EffectKind.DATA):
-            assert effect.output is not None
+            if effect.output is None or effect.history:
+                raise NotSupportedError
             place = self.program.plan.outputs[effect.output]
             if place.location is None or place.location.buffer.role is not BufferRole.INPUT:
                 w.names["copyto"] = np.copyto

@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 import optree
 
+from jitgrad.autograd.broken_history import broken_histories
 from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.runtime_number import RuntimeNumber, ValueNeededError
 from jitgrad.compiler.tracer import InputSource, SourceKind, Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
-from jitgrad.core.errors import UnguardableError
+from jitgrad.core.errors import AutogradError, UnguardableError
 from jitgrad.core.ir import Atom, Graph, Value
 from jitgrad.core.origin import Origin
+from jitgrad.core.tape_node import Edge, edge_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.environment import Environment
 from jitgrad.guards.guard import Guard
@@ -40,11 +42,15 @@ class EffectKind(Enum):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Effect:
-    """A change of outside state: ``target``'s data or gradient becomes ``output`` (or None)."""
+    """A change of outside state: ``target``'s data or gradient becomes ``output`` (or None).
+
+    ``history``: the target takes over the history of the output, or loses its own if that has none.
+    """
 
     kind: EffectKind
     target: InputSource
     output: int | None
+    history: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -67,6 +73,8 @@ class TraceResult:
         results, treedef: of the function's result; with ``stores`` of the pair of it and of a list
             of their values.
         differentiable: positions of the outputs through which gradients flow to the inputs.
+        broken: errors that backward from these outputs raises: the function changed in place what
+            that reads, or freed its graph.
         wants_grad: positions of the inputs that require grad.
         written: positions of the inputs whose data the function changes in place.
         contiguous: positions of the inputs whose data must be C-contiguous: an in-place change in the
@@ -88,6 +96,7 @@ class TraceResult:
     treedef: Any
     effects: tuple[Effect, ...]
     differentiable: tuple[int, ...]
+    broken: Mapping[int, AutogradError]
     wants_grad: tuple[int, ...]
     written: tuple[int, ...]
     contiguous: tuple[int, ...]
@@ -176,11 +185,12 @@ def trace_call(
         if trace.values_needed:  # the function has caught the error
             raise ValueNeededError(trace.values_needed, f"@jit function {name!r}")
         _check_containers(function, name, call, leaves, (args, kwargs, held))
-        traced = _finish(trace, environment, call, tensors, result, name, donated)
+        traced = _finish(trace, environment, call, tensors, result, donated)
         names = tuple(map(call.name, range(len(call.leaves))))
         return replace(traced, argument_names=names, shared=tuple([(k, call.leaves[k]) for k in sorted(shared)]))
     finally:
         environment.restore()
+        trace.restore_histories()
         for place, original in originals:
             place.fill(original)
         current_interpreter.reset(token)
@@ -250,28 +260,28 @@ def _finish(
     call: Call,
     tensors: dict[int, Tensor],
     result: Any,
-    name: str,
     donated: Sequence[int],
 ) -> TraceResult:
-    _check_changes(environment, name)
+    trace.restore_histories()
+    _check_changes(environment, trace.name)
     stores = tuple(environment.stores())
     with_stored = (result, [store.value for store in stores]) if stores else result
     leaves, treedef = optree.tree_flatten(with_stored, none_is_leaf=True)
-    outputs: list[Atom] = []
-    differentiable: list[int] = []
+    outputs, starts = list[Atom](), dict[int, Edge]()
     copied = {*donated, *(k for k, x in enumerate(call.leaves) if not isinstance(x, Tensor))}
-    results = _results(trace, leaves, outputs, differentiable, copied)
-    effects = _effects(trace, tensors, outputs)
-    _check_leaves(effects, call, name)
+    results = _results(trace, leaves, outputs, starts, copied)
+    effects = _effects(trace, tensors, outputs, starts)
+    _check_leaves(effects, call, trace.name)
     changed = {e.target for e in effects if e.kind is EffectKind.DATA}
-    _check_reachable(trace, environment, name)
+    _check_reachable(trace, environment)
     return TraceResult(
         graph=trace.graph(tuple(outputs)),
         sources=tuple(trace.sources),
         results=results,
         treedef=treedef,
         effects=effects,
-        differentiable=tuple(differentiable),
+        differentiable=tuple(starts),
+        broken=broken_histories(starts, trace.since),
         wants_grad=tuple(k for k, v in enumerate(trace.inputs) if v in trace.tainted),
         written=tuple(k for k, source in enumerate(trace.sources) if source in changed),
         contiguous=tuple(k for k, v in enumerate(trace.inputs) if v in trace.reshapes.contiguous),
@@ -287,9 +297,12 @@ def _finish(
 
 
 def _results(
-    trace: Trace, leaves: Sequence[Any], outputs: list[Atom], differentiable: list[int], copied: Collection[int]
+    trace: Trace, leaves: Sequence[Any], outputs: list[Atom], starts: dict[int, Edge], copied: Collection[int]
 ) -> tuple[Result, ...]:
-    """One for each of ``leaves``; new tensors, and views of ``copied`` arguments, are outputs."""
+    """One for each of ``leaves``; new tensors, and views of ``copied`` arguments, are outputs.
+
+    Where the gradients of outputs go is added to ``starts``.
+    """
     positions: dict[tuple[Atom, bool], int] = {}  # outputs by their atom and whether gradients flow to them
     results = []
     for x in leaves:
@@ -316,23 +329,34 @@ def _results(
             output = positions.setdefault((atom, flows), len(outputs))
             if output == len(outputs):
                 outputs.append(atom)
-                differentiable += [output] if flows else []
+                starts.update({output: edge_of(x)} if flows else {})
             results.append(Result(output=output, weak=x.aval.weak))
     return tuple(results)
 
 
-def _effects(trace: Trace, tensors: dict[int, Tensor], outputs: list[Atom]) -> tuple[Effect, ...]:
-    """In-place changes and gradients; a call makes these changes after its program succeeded."""
+def _effects(
+    trace: Trace, tensors: dict[int, Tensor], outputs: list[Atom], starts: dict[int, Edge]
+) -> tuple[Effect, ...]:
+    """In-place changes and gradients; a call makes these changes after its program succeeded.
+
+    Where the gradients go of outputs that tensors with other histories get is added to ``starts``.
+    """
 
     def output(value: Value) -> int:
         outputs.append(value)  # listed again even if a result is the same value: the memory must not be shared
         return len(outputs) - 1
 
-    effects = [Effect(EffectKind.DATA, trace.source_of(t), output(value)) for t, value in trace.written.values()]
+    def write(tensor: Tensor, source: InputSource, value: Value) -> Effect:
+        edge, k = trace.moved.get(id(tensor)), output(value)
+        if edge is not None:
+            starts[k] = edge
+        return Effect(EffectKind.DATA, source, k, id(tensor) in trace.moved)
+
+    effects = [write(t, trace.source_of(t), value) for t, value in trace.written.values()]
     for tensor in tensors.values():
         _, source, value = trace.lifted[id(tensor)]
         if tensor._data is not value:
-            effects.append(Effect(EffectKind.DATA, source, output(tensor._data)))
+            effects.append(write(tensor, source, tensor._data))
     pairs = zip(trace.sources, trace.inputs, strict=True)
     before = {source.key: value for source, value in pairs if source.kind is SourceKind.GRADIENT}
     for tensor, grad in trace.grads.values():
@@ -358,7 +382,7 @@ def _check_leaves(effects: tuple[Effect, ...], call: Call, name: str) -> None:
             )
 
 
-def _check_reachable(trace: Trace, environment: Environment, name: str) -> None:
+def _check_reachable(trace: Trace, environment: Environment) -> None:
     """A guard must notice when an outside tensor that the function uses is replaced."""
     guarded = {id(t) for t in environment.tensors().values()}
     for source in trace.sources:
@@ -366,7 +390,7 @@ def _check_reachable(trace: Trace, environment: Environment, name: str) -> None:
         permanent = source.key is default_generator.state
         if source.kind is SourceKind.TENSOR and id(source.key) not in guarded and not permanent:
             raise UnguardableError(
-                f"@jit function {name!r} at {Origin.capture().full()} uses a tensor {source.key.aval} that no global, "
+                f"@jit function {trace.name!r} at {Origin.capture().full()} uses a tensor {source.key.aval} that no global, "
                 "closure cell, default or attribute leads to, so a later replacement could not be noticed. Pass it as an "
                 "argument."
             )

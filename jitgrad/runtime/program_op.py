@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from jitgrad.core.aval import Aval, Dtype, Shape
 from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled, open_tapes
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.dispatch import apply_op
-from jitgrad.core.errors import AnomalyError, InPlaceError
+from jitgrad.core.errors import AnomalyError, AutogradError, InPlaceError
 from jitgrad.core.fork import cached_property
 from jitgrad.core.ir import Graph, Value, evaluate
 from jitgrad.core.op import Kind, OpDef
@@ -74,6 +75,9 @@ def contiguous(array: Any) -> Any:
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
 
 
+NOTHING_BROKEN: Mapping[int, AutogradError] = MappingProxyType({})
+
+
 def _as_array(x: Any, dtype: Dtype) -> Any:
     return x if isinstance(x, DeviceArray) else np.asarray(x, dtype)
 
@@ -87,6 +91,7 @@ class ProgramOp:
         changed: positions of the inputs that the caller overwrites after the call, such as the
             state of a generator: backward gets copies of their old data.
         unfused: numbers of the kernels of the forward program whose ops run one by one.
+        broken: what backward from these outputs raises.
     """
 
     def __init__(
@@ -98,8 +103,10 @@ class ProgramOp:
         count: Callable[[Program], None],
         changed: Sequence[int] = (),
         unfused: Collection[int] = (),
+        broken: Mapping[int, AutogradError] = NOTHING_BROKEN,
     ) -> None:
         self.graph = graph
+        self.broken = broken
         self.unfused = unfused
         self.changed = tuple(changed)
         self.wrt = tuple(wrt)
@@ -231,6 +238,9 @@ class ProgramOp:
     ) -> list[Any]:
         """Gradients of the inputs: by the backward program, or by a differentiable one if the tape
         is watching."""
+        for output, error in self.broken.items():
+            if g[output] is not None:
+                raise type(error)(*error.args)
         arrived = [(k, gx) for k, output in enumerate(self.seeded) if (gx := g[output]) is not None]
         present, seeds = tuple([k for k, _ in arrived]), [gx for _, gx in arrived]
         part = self.gradients_from(present)

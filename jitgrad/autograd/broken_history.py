@@ -1,0 +1,40 @@
+"""Finds in advance which backward would fail: through a graph that was freed, or with data that has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from jitgrad.core.errors import AutogradError
+from jitgrad.core.tape_node import Edge, Node
+
+Failure = tuple[int, AutogradError]  # of the node with this sequence number
+
+
+def broken_histories(starts: Mapping[int, Edge], since: int) -> dict[int, AutogradError]:
+    """The errors that backward from those of ``starts`` would raise, at nodes from ``since`` on, that would fail.
+
+    Of several errors it is that of the latest node, which backward reaches first.
+    """
+    roots = {k: edge[0] for k, edge in starts.items() if isinstance(edge, tuple)}
+    failures: dict[Node, Failure | None] = {}
+    for node in sorted(_reached(roots.values(), since), key=lambda node: node.sequence):
+        own = node.failure()
+        if own is not None:
+            failures[node] = node.sequence, own
+            continue
+        below = [failures.get(edge[0]) for edge in node.edges or () if isinstance(edge, tuple)]
+        failures[node] = max((f for f in below if f is not None), key=lambda f: f[0], default=None)
+    found = {k: failures.get(root) for k, root in roots.items()}
+    return {k: failure[1] for k, failure in found.items() if failure is not None}
+
+
+def _reached(roots: Iterable[Node], since: int) -> set[Node]:
+    """The nodes from ``since`` on that ``roots`` depend on."""
+    reached: set[Node] = set()
+    stack = [*roots]
+    while stack:
+        node = stack.pop()
+        if node not in reached and node.sequence >= since:
+            reached.add(node)
+            stack.extend(edge[0] for edge in node.edges or () if isinstance(edge, tuple))
+    return reached
