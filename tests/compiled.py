@@ -12,7 +12,8 @@ import pytest
 from jitgrad.backends.targets import TARGETS
 from jitgrad.core.tensor import Tensor
 from jitgrad.jit.decorator import JitFunction, jit
-from jitgrad.runtime.program import Launch, Program
+from jitgrad.runtime.executor.launch import Launch
+from jitgrad.runtime.program import Program
 
 Compare = Callable[..., JitFunction]
 

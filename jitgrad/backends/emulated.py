@@ -15,11 +15,12 @@ from jitgrad.backends.cuda import emulator
 from jitgrad.backends.cuda.emit import emit_kernel
 from jitgrad.backends.cuda.launch import LaunchShape, epilogue_launch, kernel_launch
 from jitgrad.backends.cuda.schedule import CudaSchedule, cuda_tuning, schedule
-from jitgrad.backends.python import PythonFrame, PythonRunner, PythonTarget
+from jitgrad.backends.python import Arrays, PythonFrame, PythonRunner, PythonTarget
 from jitgrad.compiler.lowering.kernel_ir import Kernel, Schedule
 from jitgrad.compiler.lowering.layout import ArgSlot
 from jitgrad.compiler.lowering.loop_nest import LoopNest
-from jitgrad.runtime.program import Launch, Program
+from jitgrad.runtime.executor.launch import Launch
+from jitgrad.runtime.program import Program
 
 CAPABILITY = (9, 0)
 
@@ -62,23 +63,19 @@ class EmulatedRunner(PythonRunner):
 class EmulatedFrame(PythonFrame):
     """Launches kernels in the emulator; addresses are those of NumPy's memory."""
 
-    def launch(self, step: Launch, inputs: Sequence[Any], results: list[Any]) -> None:
-        lowered, compiled = step.step.lowered, step.kernel
-        assert isinstance(lowered.schedule, CudaSchedule)
-        shape = kernel_launch(lowered.kernel, lowered.schedule)
-        self.start(compiled.main_code, shape, step.args, inputs, results)
-        if compiled.epilogue is not None:
-            shape = epilogue_launch(lowered.kernel, lowered.schedule)
-            self.start(compiled.epilogue_code, shape, step.epilogue_args, inputs, results)
+    def launch(self, step: Launch, arrays: Arrays) -> None:
+        schedule = step.step.lowered.schedule
+        assert isinstance(schedule, CudaSchedule)
+        self.start(step.kernel.main_code, kernel_launch(step.step.lowered.kernel, schedule), step.args, arrays)
 
-    def start(
-        self,
-        code: EmulatedCode,
-        shape: LaunchShape,
-        slots: Sequence[ArgSlot],
-        inputs: Sequence[Any],
-        results: Sequence[Any],
-    ) -> None:
+    def finish(self, step: Launch, arrays: Arrays) -> None:
+        if step.kernel.epilogue is not None:
+            schedule = step.step.lowered.schedule
+            assert isinstance(schedule, CudaSchedule)
+            shape = epilogue_launch(step.step.lowered.kernel, schedule)
+            self.start(step.kernel.epilogue_code, shape, step.epilogue_args, arrays)
+
+    def start(self, code: EmulatedCode, shape: LaunchShape, slots: Sequence[ArgSlot], arrays: Arrays) -> None:
         """Run one function of a kernel."""
         allocations: dict[int, tuple[np.ndarray[Any, Any], int]] = {}
         words = []
@@ -87,7 +84,7 @@ class EmulatedFrame(PythonFrame):
                 words.append(slot)
                 continue
             buffer, offset = slot
-            memory = self.bytes_of(buffer, inputs, results)
+            memory = self.bytes_of(buffer, *arrays)
             words.append(memory.__array_interface__["data"][0] + offset)
             allocations[words[-1]] = memory, offset
         words.append(shape.iterations)

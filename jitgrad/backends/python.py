@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -15,15 +16,18 @@ from jitgrad.backends.cpu.host_target import HostTarget
 from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
 from jitgrad.backends.llvm.tile_sizes import LANES
 from jitgrad.compiler.lowering.kernel_ir import Kernel
-from jitgrad.compiler.lowering.layout import ArgSlot
+from jitgrad.compiler.lowering.layout import ArgSlot, BufferOffset
+from jitgrad.compiler.plan import BlockRun
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.ir import Graph
 from jitgrad.eager.float16 import compute_dtype
+from jitgrad.runtime.executor.launch import Launch
 from jitgrad.runtime.frame import HostFrame
 from jitgrad.runtime.library_call import LibraryCall
-from jitgrad.runtime.program import Launch, Program
+from jitgrad.runtime.program import Program
 from jitgrad.vecmath import numpy_namespace
 
+Arrays = tuple[Sequence[Any], Sequence[Any]]  # inputs, results
 DTYPES = {dtype_name(np.dtype(c)): np.dtype(c) for c in "?bhilBHILefd"}
 
 
@@ -156,26 +160,58 @@ class PythonFrame(HostFrame):
     """Runs kernels as Python functions, block by block as the instruction loop does."""
 
     def run(self, inputs: Sequence[Any], results: list[Any], interruptible: bool = False) -> None:
+        arrays = inputs, results
+        runs = {run.first: run for run in self.program.plan.block_runs}
+        steps = iter(enumerate(self.program.steps))
         with np.errstate(all="ignore"):
-            for step in self.program.steps:
-                if isinstance(step, Launch):
-                    self.launch(step, inputs, results)
+            for k, step in steps:
+                if k in runs:
+                    others = [following for _, following in itertools.islice(steps, runs[k].stop - k - 1)]
+                    self.run_blocks(runs[k], [s for s in (step, *others) if isinstance(s, Launch)], arrays)
+                elif isinstance(step, Launch):
+                    self.launch(step, arrays)
+                    self.finish(step, arrays)
                 else:
                     step.run(self, inputs, results)
 
-    def launch(self, step: Launch, inputs: Sequence[Any], results: list[Any]) -> None:
-        lowered, kernel = step.step.lowered, step.kernel
-        args = [self.argument(a, p, inputs, results) for a, p in zip(step.args, kernel.main.params, strict=True)]
-        iterations, block_size = lowered.schedule.iterations, lowered.schedule.block_size
-        for start in range(0, iterations, block_size):
-            kernel.main_code(*args, start, min(start + block_size, iterations))
-        if kernel.epilogue is not None:
-            pairs = zip(step.epilogue_args, kernel.epilogue.params, strict=True)
-            kernel.epilogue_code(*[self.argument(a, p, inputs, results) for a, p in pairs], 0, 1)
+    def launch(self, step: Launch, arrays: Arrays) -> None:
+        kernel, schedule = step.kernel, step.step.lowered.schedule
+        args = [self.argument(a, p, arrays) for a, p in zip(step.args, kernel.main.params, strict=True)]
+        for start in range(0, schedule.iterations, schedule.block_size):
+            kernel.main_code(*args, start, min(start + schedule.block_size, schedule.iterations))
 
-    def argument(self, slot: ArgSlot, kind: str, inputs: Sequence[Any], results: Sequence[Any]) -> Any:
+    def run_blocks(self, run: BlockRun, launches: Sequence[Launch], arrays: Arrays) -> None:
+        """All of ``launches`` for one block of rows, then for the next; their epilogues last."""
+        memory = {b: np.empty(local.nbytes, np.uint8) for b, local in run.local.items()}
+        for block, start in enumerate(range(0, run.rows, run.block_rows)):
+            stop = min(start + run.block_rows, run.rows)
+            for step in launches:
+                pairs = zip(step.args, step.kernel.main.params, strict=True)
+                args = [
+                    self.block_pointer(a, p, memory[a[0]], block)
+                    if not isinstance(a, int) and a[0] in memory
+                    else self.argument(a, p, arrays)
+                    for a, p in pairs
+                ]
+                per_row = step.step.lowered.schedule.iterations // run.rows
+                step.kernel.main_code(*args, start * per_row, stop * per_row)
+        for step in launches:
+            self.finish(step, arrays)
+
+    def finish(self, step: Launch, arrays: Arrays) -> None:
+        """The epilogue of a kernel."""
+        if step.kernel.epilogue is not None:
+            pairs = zip(step.epilogue_args, step.kernel.epilogue.params, strict=True)
+            step.kernel.epilogue_code(*[self.argument(a, p, arrays) for a, p in pairs], 0, 1)
+
+    def argument(self, slot: ArgSlot, kind: str, arrays: Arrays) -> Any:
         if isinstance(slot, int):
             return passed(slot, kind)
         buffer, offset = slot
         dtype = DTYPES[kind.rstrip("*")]
-        return Pointer(self.bytes_of(buffer, inputs, results).view(dtype), offset // dtype.itemsize)
+        return Pointer(self.bytes_of(buffer, *arrays).view(dtype), offset // dtype.itemsize)
+
+    def block_pointer(self, slot: BufferOffset, kind: str, memory: np.ndarray[Any, Any], block: int) -> Pointer:
+        """A pointer into the whole buffer, of which ``memory`` has one block."""
+        dtype = DTYPES[kind.rstrip("*")]
+        return Pointer(memory.view(dtype), (slot[1] - block * memory.nbytes) // dtype.itemsize)

@@ -1,5 +1,4 @@
-"""From placed values and lowered groups to the steps of a program, with one arena for all
-temporaries."""
+"""The steps of a program, the places of its values, and the memory of its temporaries."""
 
 from __future__ import annotations
 
@@ -8,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from jitgrad.compiler.lowering.footprint import Footprint
-from jitgrad.compiler.lowering.layout import ArgSlot, Buffer, BufferOffset, BufferRole, Location
-from jitgrad.compiler.lowering.loop_nest import KernelArg, Slot
+from jitgrad.compiler.lowering.layout import ArgSlot, Buffer, BufferOffset, Location
 from jitgrad.compiler.lowering.lower import Lowered, PlacedGroup
-from jitgrad.compiler.memory.arena import arena
 from jitgrad.core.aval import Aval
 from jitgrad.core.ir import Graph, TraceNode
 from jitgrad.core.op import OpDef
@@ -45,8 +42,7 @@ class KernelStep:
     Attributes:
         args, epilogue_args: of the kernel's two functions.
         scratch: the memory that the kernel asked for.
-        footprints: the memory that each iteration touches, where the iterations are independent;
-            else None.
+        footprints: the memory that each iteration touches, as `Lowered` has it.
     """
 
     node: TraceNode
@@ -66,7 +62,7 @@ class KernelStep:
 
     @property
     def buffers(self) -> list[Buffer]:
-        return [*_buffers(self.reads), *_buffers(self.writes), *self.scratch]
+        return [*buffers_of(self.reads), *buffers_of(self.writes), *self.scratch]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -81,7 +77,7 @@ class OpStep:
 
     @property
     def buffers(self) -> list[Buffer]:
-        return [*_buffers(self.reads), *_buffers(self.writes)]
+        return [*buffers_of(self.reads), *buffers_of(self.writes)]
 
 
 Step = KernelStep | OpStep
@@ -107,6 +103,33 @@ class Placement:
         return [step.group for step in self.steps if isinstance(step, KernelCall)]
 
 
+class BlockMemory(NamedTuple):
+    """Where a block of a buffer lies in the memory of a thread, and how many bytes it has."""
+
+    offset: int
+    nbytes: int
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class BlockRun:
+    """Kernel steps ``first`` to ``stop`` (exclusive), which run block by block.
+
+    All of them run for the first ``block_rows`` of ``rows`` rows, then all for the next rows, and so
+    on; their epilogues run after the last block.
+
+    Attributes:
+        local: the buffers of which only one block exists at a time, in ``local_bytes`` bytes of the
+            thread that runs the block.
+    """
+
+    first: int
+    stop: int
+    rows: int
+    block_rows: int
+    local: Mapping[Buffer, BlockMemory]
+    local_bytes: int
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Plan:
     """The steps of a program over its buffers.
@@ -115,6 +138,7 @@ class Plan:
         results: the buffers that results occupy; callers may keep them.
         offsets: the place of each other temporary in one arena of ``arena_bytes``.
         external: the buffers that library calls allocate: the arrays that they return.
+        block_runs: the steps that run block by block, in order.
     """
 
     graph: Graph
@@ -125,42 +149,8 @@ class Plan:
     offsets: Mapping[Buffer, int]
     arena_bytes: int
     external: tuple[Buffer, ...] = ()
+    block_runs: tuple[BlockRun, ...] = ()
 
 
-def make_plan(placement: Placement, lowered: Sequence[Lowered]) -> Plan:
-    """Plan the memory of a program whose groups are ``lowered``, in the order of
-    ``placement.groups``."""
-    kernels = iter(lowered)
-    steps = tuple([_bind(s, next(kernels)) if isinstance(s, KernelCall) else s for s in placement.steps])
-    results = tuple(dict.fromkeys(b for b in _buffers(placement.outputs) if b.role is BufferRole.TEMPORARY))
-    touched = [step.buffers for step in steps]
-    temporaries = {b for buffers in touched for b in buffers if b.role is BufferRole.TEMPORARY}
-    offsets, size = arena(touched, temporaries.difference(results))
-    graph, inputs, outputs = placement.graph, placement.inputs, placement.outputs
-    return Plan(graph, inputs, outputs, results, steps, offsets, size, placement.external)
-
-
-def _bind(call: KernelCall, lowered: Lowered) -> KernelStep:
-    """The step of ``call``: every slot of its kernel's arguments gets an address."""
-    locations = [place.location for place in (*call.reads, *call.writes) if place.location is not None]
-    scratch = tuple([Buffer(BufferRole.TEMPORARY, s.nbytes, s.label) for s in lowered.scratch])
-
-    def address(slot: Slot) -> BufferOffset:
-        if slot.scratch:
-            return scratch[slot.number], 0
-        return locations[slot.number].buffer, locations[slot.number].offset
-
-    def bound(args: Sequence[KernelArg]) -> tuple[ArgSlot, ...]:
-        return tuple([arg if isinstance(arg, int) else address(arg) for arg in args])
-
-    footprints = None
-    if lowered.footprints is not None:
-        footprints = tuple([f.at(address(f.base)) for f in lowered.footprints])
-    args, epilogue_args = bound(lowered.args), bound(lowered.epilogue_args)
-    return KernelStep(
-        call.group.node, lowered, call.reads, call.writes, call.of, args, epilogue_args, scratch, footprints
-    )
-
-
-def _buffers(places: Sequence[Place]) -> list[Buffer]:
+def buffers_of(places: Sequence[Place]) -> list[Buffer]:
     return [place.location.buffer for place in places if place.location is not None]

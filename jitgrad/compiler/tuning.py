@@ -27,6 +27,13 @@ class Tuning:
     # enough for all CPUs take up to 1.2 of the time. The target lowers it to what its CPUs need.
     max_column_blocks: int = 64
 
+    # Kernels over the same elements run block by block if that keeps so many bytes out of memory. A
+    # block touches at most so many bytes, a part of the second-level cache, and a flat loop has at
+    # least so many elements in it, for which starting it costs little. 0 bytes: no kernels do.
+    block_bytes: int = 1 << 18
+    min_local_bytes: int = 1 << 20
+    min_block_elements: int = 256
+
     # --- forms of kernels -----------------------------------------------------------------------------------------
 
     # Rows become vector lanes up to twice this length, for at most this many operands: their tiles
@@ -57,7 +64,7 @@ class Tuning:
     min_isomorphic_parts: int = 32
     # Limits beyond which one kernel compiles slowly or spills registers; a larger group is split.
     max_kernel_nodes: int = 160
-    max_kernel_operands: int = 28
+    max_kernel_operands: int = 48
 
     # --- reductions ------------------------------------------------------------------------------------------------
 

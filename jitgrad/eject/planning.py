@@ -12,7 +12,8 @@ from jitgrad.compiler.lowering.kernel_reuse import GroupStructures, lower_groups
 from jitgrad.compiler.lowering.loop_nest import LoopNest
 from jitgrad.compiler.pipeline import run_passes
 from jitgrad.compiler.placement import place_values
-from jitgrad.compiler.plan import Plan, make_plan
+from jitgrad.compiler.plan import Plan
+from jitgrad.compiler.planner import make_plan
 from jitgrad.core.ir import Graph, Value
 
 

@@ -9,12 +9,12 @@ from jitgrad.backends.base import Target
 from jitgrad.compiler.isomorphic import outline
 from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.compiler.passes.fuse import Fuser
-from jitgrad.compiler.plan import KernelStep, OpStep, Step
+from jitgrad.compiler.plan import BlockRun, KernelStep, OpStep, Step
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.core.origin import Origin
 from jitgrad.inspect.stages import has_backward, program_graph
-from jitgrad.inspect.traffic import readable_bytes, step_traffic
+from jitgrad.inspect.traffic import plan_traffic, readable_bytes
 from jitgrad.jit.executable import Executable
 from jitgrad.runtime.library_call import LibraryCall
 from jitgrad.runtime.program import Program
@@ -76,6 +76,40 @@ class StepReport:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockRunReport:
+    """Kernels that run block by block: all of them for some rows or elements, then for the next.
+
+    Attributes:
+        first, last: the indices of its first and last kernel.
+        rows, block_rows: the rows (or elements) in all, and of a block.
+        temporaries: the number of values of which only one block exists at a time.
+        saved_bytes: the memory that these would need as a whole.
+        block_bytes: the memory of a block.
+    """
+
+    first: int
+    last: int
+    rows: int
+    block_rows: int
+    temporaries: int
+    saved_bytes: int
+    block_bytes: int
+
+    @staticmethod
+    def of(run: BlockRun, first: int) -> BlockRunReport:
+        """The report of ``run``, whose first kernel has the index ``first``."""
+        last, saved = first + run.stop - run.first - 1, sum(b.nbytes for b in run.local)
+        return BlockRunReport(first, last, run.rows, run.block_rows, len(run.local), saved, run.local_bytes)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.first:4} to {self.last} run block by block, {self.block_rows} of {self.rows} rows at a time: "
+            f"{self.temporaries} temporaries take {readable_bytes(self.block_bytes)}, "
+            f"not {readable_bytes(self.saved_bytes)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Apart:
     """Two neighbouring ops in different kernels, and the reason."""
 
@@ -118,6 +152,7 @@ class Explanation:
         kept: values that backward needs, saved or recomputed.
         backward: the explanation of the backward program; None where no gradients flow.
         device: where it runs, "cpu" or "cuda".
+        block_runs: kernels that run block by block.
     """
 
     name: str
@@ -129,6 +164,7 @@ class Explanation:
     kept: tuple[Kept, ...] = ()
     backward: Explanation | None = None
     device: str = "cpu"
+    block_runs: tuple[BlockRunReport, ...] = ()
 
     @property
     def fused(self) -> int:
@@ -177,6 +213,7 @@ class Explanation:
         place = "" if self.device == "cpu" else f", on {self.device}"
         yield f"{self.name}: {self.op_count} ops -> {self.launches} steps, {self.fused} fused, {calls} unfused{place}"
         yield from map(str, self.steps)
+        yield from map(str, self.block_runs)
         memory = f"reads {readable_bytes(self.bytes_read)}, writes {readable_bytes(self.bytes_written)}"
         memory += f"; temporaries {readable_bytes(self.arena_bytes)}"
         yield memory + (f"; {self.in_place} results written over inputs" if self.in_place else "")
@@ -239,27 +276,37 @@ def explain_program(name: str, program: Program, before: Graph, op_count: int) -
     plan = program.plan
     calls = [call for call in program.steps if isinstance(call, LibraryCall)]
     by: dict[Step | TraceNode, str] = {call.step: program.runner.computed_by(call) for call in calls}
-    steps = tuple(_step(k, s, by.get(s, "")) for k, s in enumerate(_steps_and_views(plan.graph, plan.steps)))
+    traffic = dict[Step | TraceNode, tuple[int, int]](plan_traffic(plan).items())
+    listed = _steps_and_views(plan.graph, plan.steps)
+    steps = tuple(_step(k, s, *traffic.get(s, (0, 0)), by.get(s, "")) for k, s in enumerate(listed))
+    runs = tuple(BlockRunReport.of(run, listed.index(plan.steps[run.first])) for run in plan.block_runs)
     written = {p.location.buffer for s in plan.steps for p in s.writes if p.location is not None}
     in_place = sum(buffer.role is BufferRole.INPUT for buffer in written)
     apart, device = _apart(before, program.target), program.target.device
-    return Explanation(name, op_count, steps, apart, plan.arena_bytes, in_place, device=device)
+    return Explanation(
+        name, op_count, steps, apart, plan.arena_bytes, in_place, device=device, block_runs=runs
+    )
 
 
 def _steps_and_views(graph: Graph, steps: Sequence[Step]) -> list[Step | TraceNode]:
-    """The plan's steps with the views between them, in the order of the fused graph; copies of results come last."""
-    by_node: dict[TraceNode, list[Step | TraceNode]] = {}
-    for step in steps:
-        by_node.setdefault(step.of if isinstance(step, KernelStep) else step.node, []).append(step)
-    in_order = [by_node.pop(node, [node]) for node in graph.nodes]
-    return [step for listed in (*in_order, *by_node.values()) for step in listed]
+    """The steps in the order in which they run, and each view before the first step of a later node."""
+    of = [step.of if isinstance(step, KernelStep) else step.node for step in steps]
+    position, has_step = {node: k for k, node in enumerate(graph.nodes)}, set(of)
+    views = [node for node in graph.nodes if node not in has_step]
+    listed: list[Step | TraceNode] = []
+    first = 0  # of the views that are not listed
+    for step, node in zip(steps, of, strict=True):
+        while first < len(views) and position[views[first]] < position.get(node, len(position)):
+            listed.append(views[first])
+            first += 1
+        listed.append(step)
+    return [*listed, *views[first:]]
 
 
-def _step(index: int, step: Step | TraceNode, by: str) -> StepReport:
+def _step(index: int, step: Step | TraceNode, read: int, written: int, by: str) -> StepReport:
     if isinstance(step, TraceNode):
         names, results = (step.op.name,), tuple(str(v.aval) for v in step.outs)
         return StepReport(index, "view", step.op.name, names, results, 1, 1, (step.origin,), 0, 0)
-    read, written = step_traffic(step)
     results = tuple(str(p.aval) for p in step.writes)
     inputs, outputs = len({a for a in step.node.ins if isinstance(a, Value)}), len(step.writes)
     if isinstance(step, OpStep):

@@ -9,9 +9,10 @@ from jitgrad.backends.base import Target
 from jitgrad.core.errors import BackendError
 from jitgrad.core.origin import Origin
 from jitgrad.inspect.stages import has_backward
-from jitgrad.inspect.traffic import step_traffic
+from jitgrad.inspect.traffic import plan_traffic
 from jitgrad.jit.executable import Executable
-from jitgrad.runtime.program import Launch, Program
+from jitgrad.runtime.executor.launch import Launch
+from jitgrad.runtime.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +83,17 @@ def kernel_views(compiled: Executable) -> list[KernelView]:
 
 
 def _views(program: Program, part: str) -> list[KernelView]:
-    return [_view(step, part, program.target) for step in program.steps if isinstance(step, Launch)]
+    traffic = plan_traffic(program.plan)
+    launches = [step for step in program.steps if isinstance(step, Launch)]
+    return [_view(launch, part, program.target, *traffic[launch.step]) for launch in launches]
 
 
-def _view(launch: Launch, part: str, target: Target) -> KernelView:
+def _view(launch: Launch, part: str, target: Target, read: int, written: int) -> KernelView:
     # launches of equal structure share code; ops and lines are those of this launch
     kernel = launch.step.lowered.kernel
     main, epilogue = target.emit(kernel, launch.step.lowered.schedule)
     if launch.kernel.general:
         main, epilogue = main.generalised, epilogue and epilogue.generalised
-    read, written = step_traffic(launch.step)
     codes = tuple(code for code in (launch.kernel.main_code, launch.kernel.epilogue_code) if code is not None)
     return KernelView(
         name=kernel.name,

@@ -107,7 +107,9 @@ def step_seconds(program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> li
             if buffer not in memory:
                 memory[buffer] = POOL.empty((buffer.nbytes,), np.dtype(np.uint8))  # kernels rely on its alignment
                 memory[buffer].fill(0)
-        alone = replace(plan, inputs=buffers, outputs=(), results=(), steps=(step,), offsets={}, arena_bytes=0, external=())
+        alone = replace(
+            plan, inputs=buffers, outputs=(), results=(), steps=(step,), offsets={}, arena_bytes=0, external=(), block_runs=()
+        )
         single = Program(alone, program.target)
         arrays = [memory[buffer] for buffer in buffers]
         samples = []

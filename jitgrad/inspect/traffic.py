@@ -4,26 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
-from typing import Any
 
-from jitgrad.compiler.plan import Place, Step
+from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.compiler.plan import BlockRun, Place, Plan, Step
 from jitgrad.core.ir import Graph, TraceNode, Value
 from jitgrad.core.op import Kind
 
-
-def step_traffic(step: Step) -> tuple[int, int]:
-    """(bytes read, bytes written) by one step; an operand that is broadcast counts its own elements once."""
-    return _distinct(step.reads), _distinct(step.writes)
+_Array = tuple[Buffer, int, tuple[tuple[int, int], ...]]  # offset, and length and stride of the axes that move
 
 
-def _distinct(places: Iterable[Place]) -> int:
-    sizes: dict[Any, int] = {}
+def plan_traffic(plan: Plan) -> dict[Step, tuple[int, int]]:
+    """(bytes read, bytes written) by each step; an operand that is broadcast counts its own elements once.
+
+    In a run of kernels that goes block by block, an array counts for the first kernel that reads or writes it: the
+    others find it in cache. Temporaries of one block do not count.
+    """
+    run_of = {k: run for run in plan.block_runs for k in range(run.first, run.stop)}
+    in_cache: dict[BlockRun, set[_Array]] = {}
+    traffic = {}
+    for k, step in enumerate(plan.steps):
+        run = run_of.get(k)
+        reads, writes = _arrays(step.reads), _arrays(step.writes)
+        if run is not None:
+            cached = in_cache.setdefault(run, set())
+            new = {a for a in (*reads, *writes) if a not in cached and a[0] not in run.local}
+            reads, writes = ({a: n for a, n in arrays.items() if a in new} for arrays in (reads, writes))
+            cached |= new
+        traffic[step] = sum(reads.values()), sum(writes.values())
+    return traffic
+
+
+def _arrays(places: Iterable[Place]) -> dict[_Array, int]:
+    """The distinct arrays among ``places``, and their bytes."""
+    sizes: dict[_Array, int] = {}
     for place in places:
         if place.location is not None:
             axes = [(n, s) for n, s in zip(place.aval.shape, place.location.strides, strict=True) if s != 0]
             key = (place.location.buffer, place.location.offset, tuple(axes))
             sizes[key] = prod(n for n, _ in axes) * place.aval.dtype.itemsize
-    return sum(sizes.values())
+    return sizes
 
 
 def eager_traffic(graph: Graph) -> int:

@@ -3,6 +3,7 @@ each call."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,13 +12,14 @@ import numpy as np
 
 from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.core.fork import cached_property
-from jitgrad.eager.buffer_pool import address_of
+from jitgrad.eager.buffer_pool import ALIGNMENT, address_of
 from jitgrad.runtime.executor import instruction_loop, thread_pool
 from jitgrad.runtime.executor.gemm import Gemm
-from jitgrad.runtime.executor.instructions import InstructionTable
+from jitgrad.runtime.executor.instructions import BlockTable, InstructionTable
+from jitgrad.runtime.executor.launch import Launch
 from jitgrad.runtime.frame import HostFrame
 from jitgrad.runtime.library_call import LibraryCall
-from jitgrad.runtime.program import Launch, Program
+from jitgrad.runtime.program import Program
 
 
 class NativeRunner:
@@ -34,15 +36,20 @@ class NativeRunner:
         """Tables of the steps that run without Python, and the steps between them."""
         parts: list[InstructionTable | LibraryCall] = []
         table: InstructionTable | None = None
-        for step in self.program.steps:
+        runs = {run.first: run for run in self.program.plan.block_runs}
+        steps = enumerate(self.program.steps)
+        for k, step in steps:
             if isinstance(step, LibraryCall) and step.small is None and step.products is None:
                 parts.append(step)
                 table = None
                 continue
             if table is None:
                 parts.append(table := InstructionTable(self._base))
-            if isinstance(step, Launch):
-                table.kernel(step.step, step.kernel, step.args, step.epilogue_args)
+            if k in runs:
+                others = [following for _, following in itertools.islice(steps, runs[k].stop - k - 1)]
+                table.blocks(runs[k], [s for s in (step, *others) if isinstance(s, Launch)])
+            elif isinstance(step, Launch):
+                table.kernel(step)
             elif step.small is not None:
                 table.add(step.small)
             else:
@@ -80,6 +87,24 @@ class _Segment:
         return address_of(self.table)
 
 
+def _block_words(blocks: BlockTable, args: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+    """The table of a LOCAL_BLOCKS instruction whose kernels have their arguments in ``args``, and what it points to.
+
+    There is a workspace for each thread: a line that says whether it is in use, a copy of the arguments, and the
+    memory of a block.
+    """
+    lines = -(-8 * blocks.arg_count // ALIGNMENT) + -(-blocks.local_bytes // ALIGNMENT) + 1
+    count = thread_pool.get_num_threads()
+    memory = np.empty((count * lines + 1) * ALIGNMENT, np.uint8)
+    start = -address_of(memory) % ALIGNMENT
+    spaces = memory[start : start + count * lines * ALIGNMENT].reshape(count, -1)
+    spaces[:, :ALIGNMENT] = 0  # not in use
+    where, offset, step = blocks.moved
+    words = [address_of(args) + 8 * blocks.first_arg, blocks.arg_count, *map(address_of, blocks.moved), len(where)]
+    words += [address_of(memory) + start, lines * ALIGNMENT, count]
+    return [np.array(words, np.int64), memory, where, offset, step]
+
+
 class NativeFrame(HostFrame):
     """Instruction tables of one call at a time, which writes its buffers' addresses into them."""
 
@@ -106,7 +131,12 @@ class NativeFrame(HostFrame):
         first = np.zeros((1, instruction_loop.INSTRUCTION_WORDS), np.int64)
         first[0, :4] = instruction_loop.RELOCATE, 0, address_of(relocation), len(where)
         rows = np.concatenate([first, table.rows(address_of(args))])
-        return _Segment(rows, len(rows), [*arrays, relocation])
+        keep: list[Any] = [*arrays, relocation]
+        for blocks in table.block_tables:
+            described = _block_words(blocks, args)
+            rows[1 + blocks.row, 2] = address_of(described[0])
+            keep += described
+        return _Segment(rows, len(rows), keep)
 
     def keep(self, slot: int, array: np.ndarray[Any, Any], inputs: Sequence[Any], results: list[Any]) -> None:
         results[slot - len(inputs)] = array

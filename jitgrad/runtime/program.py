@@ -5,37 +5,22 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from jitgrad.backends.base import CompiledKernel, CompiledLaunch, Frame, Runner, Target
+from jitgrad.backends.base import CompiledLaunch, Frame, Runner, Target
 from jitgrad.compiler.gc_paused import gc_paused
-from jitgrad.compiler.lowering.layout import ArgSlot, Buffer, BufferRole
+from jitgrad.compiler.lowering.layout import Buffer, BufferRole
 from jitgrad.compiler.lowering.lower import Lowered
 from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
 from jitgrad.core.aval import Dtype
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.fork import cached_property, fork_safe_lock
+from jitgrad.runtime.executor.launch import Launch
 from jitgrad.runtime.library_call import LibraryCall
 
 LONG_SECONDS = 0.2  # a longer run of a program waits for the kernels where Ctrl-C is heard
-
-
-@dataclass(eq=False, slots=True)
-class Launch:
-    """A kernel step with its compiled kernel, and the arguments of its two functions."""
-
-    step: KernelStep
-    kernel: CompiledKernel
-    args: tuple[ArgSlot, ...]
-    epilogue_args: tuple[ArgSlot, ...]
-
-    @staticmethod
-    def of(step: KernelStep, compiled: CompiledLaunch) -> Launch:
-        args, epilogue_args = (*step.args, *compiled.args), (*step.epilogue_args, *compiled.epilogue_args)
-        return Launch(step, compiled.kernel, args, epilogue_args)
 
 
 class Program:

@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.base import Target
+from jitgrad.compiler.block_runs import BlockRunFinder
 from jitgrad.compiler.compiler_ops import FUSED, UNFUSED
 from jitgrad.compiler.differentiate import Joint, Split, differentiate, split_joint
 from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.lowering.kernel_reuse import GroupStructures, lower_groups
 from jitgrad.compiler.pipeline import Watcher, ignore, run_passes
 from jitgrad.compiler.placement import place_values
-from jitgrad.compiler.plan import make_plan
+from jitgrad.compiler.planner import make_plan
 from jitgrad.core.aval import Aval, Dtype, Shape
 from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled, open_tapes
 from jitgrad.core.device_array import DeviceArray
@@ -55,7 +56,8 @@ def compile_graph(
     structures = GroupStructures()
     placement = place_values(fused, wanted, free, structures, strides)
     lowered = lower_groups(placement.groups, structures, target.schedule)
-    return Program(make_plan(placement, lowered), target)
+    plan = make_plan(placement, lowered, BlockRunFinder(target.schedule, target.tuning))
+    return Program(plan, target)
 
 
 def _without_kernels(graph: Graph, unfused: Collection[int]) -> Graph:

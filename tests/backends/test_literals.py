@@ -17,7 +17,7 @@ from jitgrad.backends.targets import TARGETS
 from jitgrad.compiler.lowering.kernel_ir import KernelParameter
 from jitgrad.core.errors import CodegenError, RetraceWarning
 from jitgrad.jit.decorator import JitFunction, jit
-from jitgrad.runtime.program import Launch
+from jitgrad.runtime.executor.launch import Launch
 
 SPECIAL = (0.1, 0.25, 0.0, -0.0, np.inf, -np.inf, np.nan, 1e300, 5e-324, -1e-45, 0.1 + 1e-16)
 

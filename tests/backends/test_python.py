@@ -12,7 +12,7 @@ import pytest
 import jitgrad as jg
 from jitgrad.backends.python import Pointer, passed
 from jitgrad.jit.decorator import jit
-from jitgrad.runtime.program import Launch
+from jitgrad.runtime.executor.launch import Launch
 
 
 @pytest.fixture(autouse=True)

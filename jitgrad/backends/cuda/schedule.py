@@ -77,6 +77,8 @@ def cuda_tuning(capability: tuple[int, int]) -> Tuning:
         max_transposed_operands=MAX_TILES // 2,
         min_row_lanes=WARP,
         min_transposed_length=TILE // 2,
+        block_bytes=0,
+        max_kernel_operands=28,
     )
 
 

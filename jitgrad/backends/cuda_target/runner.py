@@ -19,8 +19,9 @@ from jitgrad.device.cuda_device import CudaDevice
 from jitgrad.device.driver import Matrix, Product
 from jitgrad.eager.interpreter import checked_result, run_eagerly
 from jitgrad.runtime.executor.gemm import Gemm, gemms_of
+from jitgrad.runtime.executor.launch import Launch
 from jitgrad.runtime.library_call import LibraryCall
-from jitgrad.runtime.program import Launch, Program
+from jitgrad.runtime.program import Program
 
 BYTES = np.dtype(np.uint8)
 _ALIGNMENT = 16  # of numbers that are copied to the device together

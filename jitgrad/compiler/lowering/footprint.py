@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Generic, NamedTuple, TypeVar
 
+from jitgrad.compiler.fusion.axis_maps import AxisMap
+from jitgrad.compiler.lowering.kernel_ir import Scope
 from jitgrad.compiler.lowering.loop_nest import LoopNest, Slot
+from jitgrad.core.ir import TraceNode, Value
 
 _Base = TypeVar("_Base")
 _OtherBase = TypeVar("_OtherBase")
@@ -38,16 +41,16 @@ def footprints(nest: LoopNest) -> tuple[Footprint[Slot], ...] | None:
     """The footprints of a kernel's iterations (rows, or elements of a flat loop); None if they run
     along several axes.
 
-    They say nothing about a kernel whose iterations depend on each other: one with an epilogue or
-    scratch memory.
+    They leave out scratch memory, and what the epilogue alone reads or writes.
     """
     if len(nest.outer_sizes) > 1 or len(nest.inner_sizes) > 1 and not nest.outer_sizes:
         return None
     iterated, inner = (nest.outer_axes, nest.inner_axes) if nest.outer_sizes else (nest.inner_axes, [])
     sizes = dict(zip(nest.inner_axes, nest.inner_sizes, strict=True))
     footprints: dict[Footprint[Slot], None] = {}  # in order
-    for operand in nest.operands.values():
-        if operand.layout is None:
+    epilogue = _only_in_epilogue(nest)
+    for key, operand in nest.operands.items():
+        if operand.layout is None or key in epilogue:
             continue
         item = operand.value.aval.dtype.itemsize
         ends = [operand.strides[axis] * (sizes[axis] - 1) * item for axis in inner]
@@ -55,3 +58,15 @@ def footprints(nest: LoopNest) -> tuple[Footprint[Slot], ...] | None:
         step = operand.strides[iterated[0]] * item if iterated else 0
         footprints[Footprint(Slot(operand.layout.slot), low, step, high - low + item, operand.written)] = None
     return tuple(footprints)
+
+
+def _only_in_epilogue(nest: LoopNest) -> set[tuple[Value | TraceNode, AxisMap]]:
+    """The operands that only the epilogue reads or writes."""
+    later = nest.group.schedule.epilogue
+    if not later and not nest.group.schedule.merged:
+        return set()
+    reads = {True: set[tuple[Value | TraceNode, AxisMap]](), False: set[tuple[Value | TraceNode, AxisMap]]()}
+    for node in nest.group.nodes:
+        reads[id(node) in later] |= {(read.root, axes) for read, axes in nest.reads(node) if isinstance(read.root, Value)}
+    written = {key for key, a in nest.operands.items() if a.written and nest.scope[a.value] is Scope.EPILOGUE}
+    return written | (reads[True] - reads[False])

@@ -67,8 +67,8 @@ class Lowered:
     Attributes:
         scratch: the memory that the kernel asks for: partial results, and rows that sweeps store
             for each other.
-        footprints: the memory that each iteration touches, where the iterations are independent;
-            else None.
+        footprints: the memory that each iteration touches, but for scratch and what the epilogue
+            touches; None if the iterations run along several axes.
     """
 
     kernel: Kernel
@@ -77,6 +77,11 @@ class Lowered:
     epilogue_args: tuple[KernelArg, ...]
     scratch: tuple[Scratch, ...]
     footprints: tuple[Footprint[Slot], ...] | None
+
+    @property
+    def is_independent(self) -> bool:
+        """Whether any cut of the iterations gives the same results: nothing is kept per block."""
+        return self.kernel.epilogue is None and not self.scratch
 
 
 def lower(group: PlacedGroup, scheduler: Scheduler) -> Lowered:
@@ -206,9 +211,7 @@ class _Builder:
             epilogue=epilogue,
             ops=tuple(node.op.name for node in self.nodes),
         )
-        scratch = tuple(self.plan.scratch)
-        independent = epilogue is None and not scratch
-        return Lowered(kernel, schedule, args, epilogue_args, scratch, footprints(nest) if independent else None)
+        return Lowered(kernel, schedule, args, epilogue_args, tuple(self.plan.scratch), footprints(nest))
 
     def place_number(self, node: TraceNode) -> None:
         self.row_locals[node.out] = local = self.compute(node, self.prologue, None, {})

@@ -17,6 +17,12 @@ kind  meaning
       the next. A kernel's sixth word is the number of its iterations for a row
 5     relocates ``n`` arguments: ``args`` is a table of five addresses, of arrays arguments,
       bases, where, buffer and offset; ``arguments[where[k]] = bases[buffer[k]] + offset[k]``
+6     like 4, for kernels some of whose memory exists for one block at a time. ``args`` is a table
+      of nine words: the address and number of their arguments, the addresses of the arrays where,
+      offset and step and their length, the address of the workspaces, the bytes of one, and how
+      many there are. A thread takes a workspace (a word that says so, a line of 64 bytes, a copy
+      of the arguments, the memory); in the copy, for block ``b``,
+      ``arguments[where[k]] = memory + offset[k] - b * step[k]``
 ====  =======================================================================================
 
 How the pool shares a kernel: one word, the ticket, holds the number of the job (high half) and the next block (low
@@ -43,7 +49,8 @@ from functools import cache
 from jitgrad.backends.llvm.code_object import CodeObject, compile_control_code
 from jitgrad.compiler.lowering.layout import ArgSlot
 
-KERNEL, SGEMM, DGEMM, CALL, ROW_BLOCKS, RELOCATE = range(6)
+KERNEL, SGEMM, DGEMM, CALL, ROW_BLOCKS, RELOCATE, LOCAL_BLOCKS = range(7)
+BLOCK_WORDS = 9  # of the table of LOCAL_BLOCKS
 INSTRUCTION_WORDS = 8
 GEMM_ARGS = 17
 WORKER = -1  # in place of a number of instructions
@@ -118,6 +125,32 @@ def row_block(count, table, start, stop):
             rows(t[0], t[1], t[2], start, stop)
 
 
+def local_block(count, table, start, stop, b):
+    d = table[2]
+    given = d[0]
+    space = d[6]
+    k = 0
+    while not atomic_replace(space, 0, 0, 1):
+        k += 1
+        space += d[7]
+        if k % d[8] == 0:
+            space = d[6]
+            pause()
+    args = space + 64
+    for k in range(d[1]):
+        args[k] = given[k]
+    memory = args + (d[1] * 8 + 63) // 64 * 64
+    where = d[2]
+    offset = d[3]
+    step = d[4]
+    for k in range(d[5]):
+        args[where[k]] = memory + offset[k] - b * step[k]
+    for k in range(count):
+        t = table + (k + 1) * 64
+        call_kernel(t[1], args + (t[2] - given), start * t[5], stop * t[5])
+    atomic_store(space, 0, 0)
+
+
 def run_block(kind, fn, args, n, block_size, k):
     stop = (k + 1) * block_size
     if stop > n:
@@ -126,6 +159,8 @@ def run_block(kind, fn, args, n, block_size, k):
         call_kernel(fn, args, k * block_size, stop)
     elif kind == {ROW_BLOCKS}:
         row_block(fn, args, k * block_size, stop)
+    elif kind == {LOCAL_BLOCKS}:
+        local_block(fn, args, k * block_size, stop, k)
     else:
         gemm_block(kind, fn, args, k * block_size, stop)
 
@@ -283,6 +318,9 @@ def run(c, table, count):
             launch(c, table, owned, {ROW_BLOCKS}, t[1], table + k * 64, t[3], t[4])
             leave_blas(c)
             k += t[1]
+        elif t[0] == {LOCAL_BLOCKS}:
+            launch(c, table, owned, {LOCAL_BLOCKS}, t[1], t, t[3], t[4])
+            k += t[1]
         elif t[0] == {RELOCATE}:
             p = t[2]
             relocate(p[0], p[1], p[2], p[3], p[4], t[3])
@@ -317,13 +355,17 @@ def loop(c, table, count):
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """A row of the table before its arguments have addresses: ``code`` over ``iterations``, in blocks of ``block_size``."""
+    """A row of the table before its arguments have addresses: ``code`` over ``iterations``, in blocks of ``block_size``.
+
+    ``per_row``: for kernels that run block by block with others, the iterations of a row.
+    """
 
     kind: int
     code: int | CodeObject
     args: Sequence[ArgSlot]
     iterations: int = 1
     block_size: int = 1
+    per_row: int = 0
 
 
 def loop_source() -> str:

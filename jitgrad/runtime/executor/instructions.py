@@ -5,24 +5,43 @@ A table is the same for all frames of a program and made once; a frame adds the 
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitgrad.backends.base import CompiledKernel
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
-from jitgrad.compiler.plan import KernelStep
+from jitgrad.compiler.plan import BlockRun
 from jitgrad.core.fork import cached_property
 from jitgrad.runtime.executor import instruction_loop
 from jitgrad.runtime.executor.blas import find_blas
 from jitgrad.runtime.executor.gemm import Gemm, blas_instruction
 from jitgrad.runtime.executor.instruction_loop import Instruction
+from jitgrad.runtime.executor.launch import Launch
 from jitgrad.runtime.executor.row_blocking import MAX_BLOCKS, MAX_WORK, Candidate, Run, row_block_size, row_blocked_runs
 from jitgrad.runtime.executor.tiled_products import tiled_instruction, tiles_pay
 
 Base = Callable[[tuple[Buffer, int]], tuple[int, int]]
 _REGION = 1 << 48  # keeps apart what shares no memory: the arena, each result, each input
+
+
+class BlockTable(NamedTuple):
+    """A run of kernels that goes block by block.
+
+    Attributes:
+        row: its row in the table.
+        first_arg, arg_count: the arguments of its kernels.
+        moved: of the arguments that are addresses in the memory of a block: their numbers, offsets,
+            and the bytes by which each block is further on in the whole buffer.
+        local_bytes: the memory of a block.
+    """
+
+    row: int
+    first_arg: int
+    arg_count: int
+    moved: tuple[np.ndarray[Any, Any], ...]
+    local_bytes: int
 
 
 class InstructionTable:
@@ -35,17 +54,30 @@ class InstructionTable:
         self._base = base
         self._entries: list[Instruction | Gemm] = []
         self._candidates: list[Candidate] = []
+        self._block_runs: dict[int, BlockRun] = {}  # by the number of the first entry
 
-    def kernel(
-        self, step: KernelStep, kernel: CompiledKernel, args: Sequence[ArgSlot], epilogue_args: Sequence[ArgSlot]
-    ) -> None:
+    def kernel(self, launch: Launch) -> None:
         """Launch a kernel, then its epilogue."""
-        iterations, block_size = step.lowered.schedule.iterations, step.lowered.schedule.block_size
-        launch = Instruction(instruction_loop.KERNEL, kernel.main_code, args, iterations, block_size)
-        small = iterations <= MAX_BLOCKS * block_size
-        self._add(launch, Candidate(iterations, step.footprints if small else None))
-        if kernel.epilogue is not None:
-            self.add(Instruction(instruction_loop.CALL, kernel.epilogue_code, epilogue_args))
+        lowered, code = launch.step.lowered, launch.kernel.main_code
+        iterations, block_size = lowered.schedule.iterations, lowered.schedule.block_size
+        by_rows = iterations <= MAX_BLOCKS * block_size and lowered.is_independent
+        candidate = Candidate(iterations, launch.step.footprints if by_rows else None)
+        self._add(Instruction(instruction_loop.KERNEL, code, launch.args, iterations, block_size), candidate)
+        self._epilogue(launch)
+
+    def blocks(self, run: BlockRun, launches: Sequence[Launch]) -> None:
+        """Launch the kernels of ``run`` block by block, then their epilogues."""
+        self._block_runs[len(self._entries)] = run
+        self.add(Instruction(instruction_loop.LOCAL_BLOCKS, len(launches), (), run.rows, run.block_rows))
+        for launch in launches:
+            per_row = launch.step.lowered.schedule.iterations // run.rows
+            self.add(Instruction(instruction_loop.KERNEL, launch.kernel.main_code, launch.args, per_row=per_row))
+        for launch in launches:
+            self._epilogue(launch)
+
+    def _epilogue(self, launch: Launch) -> None:
+        if launch.kernel.epilogue is not None:
+            self.add(Instruction(instruction_loop.CALL, launch.kernel.epilogue_code, launch.epilogue_args))
 
     def multiply(self, gemm: Gemm) -> None:
         """Multiply matrices: by tiles where that is faster than BLAS."""
@@ -85,9 +117,34 @@ class InstructionTable:
 
     @cached_property
     def relocations(self) -> tuple[np.ndarray[Any, Any], ...]:
-        """Of the arguments that are addresses: their numbers, regions, and offsets in the region."""
-        moved = [(k, *self._base(arg)) for k, arg in enumerate(self.args) if not isinstance(arg, int)]
-        return tuple(np.array([m[k] for m in moved], np.int64) for k in range(3))
+        """Of the arguments that are addresses: their numbers, regions, and offsets in the region.
+
+        Those of memory that exists for one block at a time are in `block_tables`.
+        """
+        local = {b for run in self._block_runs.values() for b in run.local}
+        addresses = [(k, arg) for k, arg in enumerate(self.args) if not isinstance(arg, int) and arg[0] not in local]
+        return _columns([(k, *self._base(arg)) for k, arg in addresses])
+
+    @cached_property
+    def block_tables(self) -> list[BlockTable]:
+        """What the native loop needs to know of each run of kernels that goes block by block."""
+        tables = []
+        firsts = list(itertools.accumulate((len(i.args) for i in self.instructions), initial=0))
+        for entry, run in self._block_runs.items():
+            first, stop = firsts[entry], firsts[entry + 1 + run.stop - run.first]
+            moved = []
+            for k, arg in enumerate(self.args[first:stop]):
+                if not isinstance(arg, int) and arg[0] in run.local:
+                    offset, nbytes = run.local[arg[0]]
+                    moved.append((k, offset + arg[1], nbytes))
+            tables.append(BlockTable(self._row_numbers[entry], first, stop - first, _columns(moved), run.local_bytes))
+        return tables
+
+    @cached_property
+    def _row_numbers(self) -> list[int]:
+        """The row of each entry: a run of products has a row before its first."""
+        before = {run.first for run in self.runs}
+        return [k + sum(first <= k for first in before) for k in range(len(self._entries))]
 
     @cached_property
     def _rows(self) -> np.ndarray[Any, Any]:
@@ -103,7 +160,7 @@ class InstructionTable:
             if k in runs:
                 run = runs[k]
                 rows.append((instruction_loop.ROW_BLOCKS, run.stop - k, 0, run.rows, row_block_size(run.rows), 0))
-            per_row = i.iterations // run.rows if k < run.stop and i.kind == instruction_loop.KERNEL else 0
+            per_row = i.iterations // run.rows if k < run.stop and i.kind == instruction_loop.KERNEL else i.per_row
             code = i.code if isinstance(i.code, int) else i.code.address
             rows.append((i.kind, code, first_arg, i.iterations, i.block_size, per_row))
             first_arg += len(i.args)
@@ -114,7 +171,7 @@ class InstructionTable:
     def rows(self, address: int) -> np.ndarray[Any, Any]:
         """The table for arguments at ``address``."""
         table = self._rows.copy()
-        table[:, 2] = address + 8 * table[:, 2]  # row blocks have none, and theirs is not read
+        table[:, 2] = address + 8 * table[:, 2]  # that of row blocks is not read, and that of local blocks is replaced
         return table
 
     def _addresses(self) -> Mapping[Buffer, int]:
@@ -127,6 +184,10 @@ class InstructionTable:
                     region, offset = self._base((buffer, 0))
                     addresses[buffer] = region * _REGION + offset
         return addresses
+
+
+def _columns(rows: Sequence[tuple[int, int, int]]) -> tuple[np.ndarray[Any, Any], ...]:
+    return tuple(np.array([row[k] for row in rows], np.int64) for k in range(3))
 
 
 def _pays(gemms: Sequence[Gemm]) -> bool:

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
 from jitgrad.compiler.lowering.footprint import Footprint
 from jitgrad.compiler.lowering.layout import Buffer, BufferOffset
+from jitgrad.compiler.memory.row_accesses import RowAccesses
 
 MIN_BLOCK_ROWS = 32  # products of fewer than 16 rows are slow
 MAX_WORK = 1 << 21  # multiplications: a larger product shares its work better by itself
@@ -39,15 +38,6 @@ class Run(NamedTuple):
     first: int
     stop: int
     rows: int
-
-
-class _Access(NamedTuple):
-    """Row ``r`` touches ``extent`` bytes from ``start + r * step`` on."""
-
-    start: int
-    step: int
-    extent: int
-    written: bool
 
 
 def row_blocked_runs(candidates: Sequence[Candidate], addresses: Mapping[Buffer, int]) -> list[Run]:
@@ -79,65 +69,31 @@ class _GrowingRun:
         self.addresses = addresses
         self.rows = 0  # unknown before the first product
         self.kernels_before: list[Candidate] = []  # before the first product
-        self.accesses: list[_Access] = []
-        self.unique: set[_Access] = set()
-        self.starts, self.stops = np.empty(64, np.int64), np.empty(64, np.int64)
+        self.accesses: RowAccesses | None = None
 
     def add(self, candidate: Candidate) -> bool:
         """Add ``candidate``, if then no row depends on the result of another."""
         if candidate.footprints is None:
             return False
-        if not self.rows and not candidate.is_product:
+        if self.accesses is None and not candidate.is_product:
             self.kernels_before.append(candidate)
             return True
         rows = self.rows or candidate.iterations
         if rows < MIN_BLOCK_ROWS:
             return False
-        rows_before, self.rows = self.rows, rows
+        accesses = self.accesses or RowAccesses(rows, self._address)
         pending, self.kernels_before = [*self.kernels_before, candidate], []
-        fits = all(self._add(c) for c in pending)
-        self.rows = rows if fits else rows_before
-        return fits
+        if not all(self._add(c, accesses) for c in pending):
+            return False
+        self.rows, self.accesses = rows, accesses
+        return True
 
-    def _add(self, candidate: Candidate) -> bool:
-        per_row, rest = divmod(candidate.iterations, self.rows)
+    def _add(self, candidate: Candidate, accesses: RowAccesses) -> bool:
+        per_row, rest = divmod(candidate.iterations, accesses.rows)
         if rest or candidate.is_product and per_row != 1:
             return False
-        new = []
-        for footprint in candidate.footprints or ():
-            by_row = footprint.of_rows(per_row)
-            buffer, offset = footprint.base
-            start = self.addresses[buffer] + offset + by_row.low
-            access = _Access(start, by_row.step, by_row.extent, by_row.written)
-            if by_row.written and by_row.extent > abs(by_row.step):
-                return False
-            if access not in self.unique:
-                new.append(access)
-        return all(self._fits(access) for access in new)
+        return accesses.add(candidate.footprints or (), per_row)
 
-    def _fits(self, access: _Access) -> bool:
-        """Add ``access``, if all earlier ones allow it."""
-        across = (self.rows - 1) * access.step
-        start, stop = access.start + min(0, across), access.start + max(0, across) + access.extent
-        count = len(self.accesses)
-        for k in np.flatnonzero((self.starts[:count] < stop) & (self.stops[:count] > start)):
-            other = self.accesses[k]
-            if (access.written or other.written) and _rows_meet(access, other, self.rows):
-                return False
-        if count == len(self.starts):
-            self.starts, self.stops = np.resize(self.starts, 2 * count), np.resize(self.stops, 2 * count)
-        self.starts[count], self.stops[count] = start, stop
-        self.accesses.append(access)
-        self.unique.add(access)
-        return True
-
-
-def _rows_meet(a: _Access, b: _Access, rows: int) -> bool:
-    """Whether two different rows of ``a`` and ``b``, which overlap as a whole, may have memory in common."""
-    if a.step != b.step or a.step <= 0:
-        return True
-    # row r of a and row r + k of b share bytes where  -(distance + b.extent) < k * step < a.extent - distance
-    distance = b.start - a.start
-    low = max(-(distance + b.extent) // a.step + 1, 1 - rows)
-    high = min(-((distance - a.extent) // a.step) - 1, rows - 1)
-    return low <= high and not low == high == 0
+    def _address(self, place: BufferOffset) -> int:
+        buffer, offset = place
+        return self.addresses[buffer] + offset

@@ -11,7 +11,7 @@ import jitgrad as jg
 from jitgrad.backends.llvm.tile_sizes import LANES, SHORT_ROW
 from jitgrad.compiler.lowering.kernel_ir import KernelForm
 from jitgrad.jit.decorator import JitFunction, jit
-from jitgrad.runtime.program import Launch
+from jitgrad.runtime.executor.launch import Launch
 from tests.machine_code import CPUS, needs_x86, program_assembly
 
 RNG = np.random.default_rng(0)

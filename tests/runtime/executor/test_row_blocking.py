@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 import jitgrad as jg
 from jitgrad.compiler.lowering.footprint import Footprint
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole
+from jitgrad.compiler.memory.row_accesses import _Access, _rows_meet
 from jitgrad.jit.decorator import jit
 from jitgrad.runtime.executor import instruction_loop, row_blocking, tiled_products
-from jitgrad.runtime.executor.row_blocking import Candidate, _Access, _rows_meet, row_block_size
+from jitgrad.runtime.executor.row_blocking import Candidate, row_block_size
 
 RNG = np.random.default_rng(0)
 ROWS = 64
