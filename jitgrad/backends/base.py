@@ -182,9 +182,5 @@ def _identity(main: Source, epilogue: Source | None) -> tuple[Any, ...]:
 
 def user_functions(kernel: Kernel) -> dict[str, Any]:
     """The user's scalar functions in ``kernel``, by the names that they have in its source."""
-    statements = [s for sweep in kernel.sweeps for s in (*sweep.before, *sweep.body)]
-    statements += kernel.prologue
-    if kernel.epilogue is not None:
-        statements += [*kernel.epilogue.scalars, *kernel.epilogue.columns]
-    ops = {s.node.op for s in statements if isinstance(s, Compute) and s.node.op.function is not None}
+    ops = {s.node.op for s in kernel.statements if isinstance(s, Compute) and s.node.op.function is not None}
     return {function_name(op): op.function for op in ops}

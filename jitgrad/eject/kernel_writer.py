@@ -29,7 +29,9 @@ from jitgrad.compiler.lowering.kernel_ir import (
     Compute,
     Epilogue,
     KernelParameter,
+    Load,
     Statement,
+    Store,
     Sweep,
 )
 from jitgrad.compiler.lowering.loop_nest import KernelArg, Slot
@@ -111,6 +113,8 @@ class KernelWriter:
 
     def _walks_backwards(self, name: str, arg: KernelArg) -> bool:
         steps = [s for p, s in self.args.items() if p.startswith((f"{name}_o", f"{name}_i")) and isinstance(s, int)]
+        accesses = [s.access for s in self.kernel.statements if isinstance(s, (Load, Store))]
+        steps += [-1 for a in accesses if a.name == name and any(step[0] == "-" for step in a.inner)]
         return isinstance(arg, Slot) and any(step < 0 for step in steps)
 
     def write(self) -> KernelText:

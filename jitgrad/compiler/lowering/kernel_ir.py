@@ -162,6 +162,12 @@ class Kernel:
     epilogue: Epilogue | None
     ops: tuple[str, ...] = ()
 
+    @property
+    def statements(self) -> list[Statement]:
+        """Those of all scopes."""
+        statements = [*self.prologue, *(s for sweep in self.sweeps for s in (*sweep.before, *sweep.body))]
+        return statements if self.epilogue is None else [*statements, *self.epilogue.scalars, *self.epilogue.columns]
+
 
 class KernelForm(Enum):
     """How a kernel's loops run over its rows; without rows there is one loop over elements."""
