@@ -289,7 +289,8 @@ def _reduction(op: OpDef, x: Any, attrs: Mapping[str, Any], result: Any, d: Dist
     if _is_short(np.ravel(result)).all() and _is_short(np.ravel(x)).all():
         return result
     axes = attrs["axis"]
-    rounding = d.amplitude * float(np.finfo(result.dtype).eps) / 2 * max(1.0, math.sqrt(_in_sequence(x, axes)) / 4)
+    in_sequence = _in_sequence(attrs.get("shape", x.shape), axes)
+    rounding = d.amplitude * float(np.finfo(result.dtype).eps) / 2 * max(1.0, math.sqrt(in_sequence) / 4)
     sizes = rounding * np.asarray(_absolute_sums(op, x, attrs, d.fast), np.float64)
     moved = d.moved_by(result, sizes)
     if d.measure_drift:
@@ -299,13 +300,13 @@ def _reduction(op: OpDef, x: Any, attrs: Mapping[str, Any], result: Any, d: Dist
     return moved
 
 
-def _in_sequence(x: np.ndarray[Any, Any], axes: tuple[int, ...]) -> int:
-    """How many terms, or sums of terms, NumPy adds one after the other: it sums in pairs only along
-    the last axes."""
+def _in_sequence(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
+    """How many terms, or sums of terms, of an array of ``shape`` NumPy adds one after the other: it
+    sums in pairs only along the last axes."""
     count, pairwise = 1, True
-    for k in reversed(range(x.ndim)):
+    for k in reversed(range(len(shape))):
         pairwise = pairwise and k in axes
-        count *= x.shape[k] if k in axes and not pairwise else 1
+        count *= shape[k] if k in axes and not pairwise else 1
     return count
 
 

@@ -14,6 +14,7 @@ from jitgrad.core.ir import Graph
 from jitgrad.core.op import Kind
 from jitgrad.jit.disturbed_run import AMPLITUDE, Disturbance, GraphRun, PartialDisturbance, is_large
 from jitgrad.jit.sampled_graph import Sample, sample, sorted_set
+from jitgrad.jit.thin_graph import thinned
 
 # Results this close to eager's, in ULP of the element itself, are right. Arithmetic is the same bit
 # for bit; functions and sums are within two ULP of the exact result on both sides.
@@ -33,6 +34,9 @@ ENOUGH, PARTIAL = 48, (1 / 32, 1 / 8)  # ops of a kind, and the least and the la
 # Results are rounded: where a run comes out at the very same number, it may have been a little off.
 LENIENCE, TYPICAL = (64.0, 8.0), 2.0
 UNSEEN = 0.125  # ULP
+# Where others stand for the elements in doubt, it is not known which of these move far: they are as far
+# off as those that do, if as many do.
+THIN_LENIENCE = 1024.0
 # Runs decide for what is fused, and runs decide for what is eager, if they come so near to both.
 SAME_SIDE = 0.25
 _BESIDE = 64  # elements of one result that tell how far others move
@@ -47,9 +51,13 @@ FusedAndEager = tuple[str, np.ndarray[Any, Any], np.ndarray[Any, Any]]  # a resu
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """Elements of one result that rounding does not explain: positions, how far rounding takes
-    each, and the values of the recorded program, run op by op."""
+    each, and the values of the recorded program, run op by op.
+
+    ``share``: of the elements of the result, those that are not close.
+    """
 
     positions: np.ndarray[Any, Any]
+    share: float = 1.0
     budgets: np.ndarray[Any, Any] | None = None
     recorded: np.ndarray[Any, Any] | None = None
 
@@ -118,8 +126,9 @@ def _cheapest_look(
         part = sample(graph, suspects, estimate=True, most=most)
         if part is None:
             suspects = {k: choose_suspects(found, *pairs[k][1:], few) for k, found in suspects.items()}
-            part = sample(graph, suspects, estimate=True, most=most)
-    return {k: Doubt(positions) for k, positions in suspects.items()}, None if small else part
+            part = sample(graph, suspects, estimate=True, most=most) or thinned(graph, suspects)
+    shares = {k: found.size / pairs[k][2].size for k, found in unlike.items()}
+    return {k: Doubt(positions, shares[k]) for k, positions in suspects.items()}, None if small else part
 
 
 def _elements(graph: Graph) -> int:
@@ -211,7 +220,9 @@ def _examine_part(
     part: Sample, inputs: Sequence[Any], pairs: Mapping[int, FusedAndEager], doubts: dict[int, Doubt]
 ) -> dict[int, Doubt]:
     """What remains of ``doubts`` after runs of the graph that computes these elements."""
-    run, looks = GraphRun(part.graph, inputs), {k: _Look(pairs[k], d.positions) for k, d in doubts.items()}
+    run = GraphRun(part.graph, inputs)
+    thin = bool(part.beside)
+    looks = {k: _Look(pairs[k], d.positions, part.beside.get(k), thin=d.share if thin else None) for k, d in doubts.items()}
     base = run(None)
     for seed in range(ESTIMATING_RUNS if part.estimated else MOST_RUNS):
         moved = run(Disturbance(seed, measure_drift=not part.estimated, systematic=bool(seed % 2)))
@@ -279,10 +290,11 @@ class _Look:
         beside: np.ndarray[Any, Any] | None = None,
         *,
         costly: bool = False,
+        thin: float | None = None,
     ) -> None:
         self.everything = positions if beside is None else np.concatenate([positions, beside])
         self.ours, self.eager = pair[1].reshape(-1)[self.everything], pair[2].reshape(-1)[self.everything]
-        self._lenient, self._costly = beside is not None, costly
+        self._lenient, self._costly, self._thin = beside is not None, costly, thin
         self.suspects, self.runs = positions.size, 0
         self._open = np.arange(positions.size)
         self._apart = distance(self.ours, self.eager)
@@ -319,14 +331,19 @@ class _Look:
 
     def _typical(self, moves: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """``moves``, of elements beside others that moved further nearer to what those did."""
-        if not self._lenient or self.runs > len(LENIENCE) or self.eager.dtype.kind != "f":
+        lenience = (THIN_LENIENCE,) * ESTIMATING_RUNS if self._thin is not None else LENIENCE
+        if not self._lenient or self.runs > len(lenience) or self.eager.dtype.kind != "f":
             return moves
         size = np.abs(np.nan_to_num(self.eager.astype(np.float64), posinf=0.0, neginf=0.0))
         with np.errstate(all="ignore"):
-            relative = np.median(np.where(size > 0, moves / size, 0.0)) * size
-            typical = TYPICAL * np.maximum(np.median(moves), relative)
+            relative = self._usual(np.where(size > 0, moves / size, 0.0)) * size
+            typical = TYPICAL * np.maximum(self._usual(moves), relative)
             seen = np.maximum(moves, UNSEEN * float(np.finfo(self.eager.dtype).eps) * size)
-            return np.asarray(np.clip(typical, moves, np.maximum(moves, LENIENCE[self.runs - 1] * seen)))
+            return np.asarray(np.clip(typical, moves, np.maximum(moves, lenience[self.runs - 1] * seen)))
+
+    def _usual(self, moves: np.ndarray[Any, Any]) -> Any:
+        """How far elements like those that are examined move."""
+        return np.median(moves) if self._thin is None else np.quantile(moves, max(0.5, 1.0 - self._thin))
 
     @property
     def remaining(self) -> int:
@@ -343,7 +360,7 @@ class _Look:
         if left.size > _KEPT:
             left = np.sort(left[np.argsort((self._budgets - self._apart)[left])[:_KEPT]])
         assert self._recorded is not None
-        return Doubt(self.everything[left], self._budgets[left], self._recorded[left])
+        return Doubt(self.everything[left], 1.0, self._budgets[left], self._recorded[left])
 
 
 def last_rounding(eager: np.ndarray[Any, Any]) -> Any:

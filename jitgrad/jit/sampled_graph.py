@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -39,10 +39,14 @@ PICK: OpDef = define(
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A graph whose outputs are some elements of another's, and whether it estimates sums."""
+    """A graph whose outputs are some elements of another's, and whether it estimates sums.
+
+    ``beside``: where further elements of an output are from, which follow those that were wanted.
+    """
 
     graph: Graph
     estimated: bool
+    beside: Mapping[int, np.ndarray[Any, Any]] = field(default_factory=dict)
 
 
 def sample(

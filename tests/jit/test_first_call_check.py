@@ -115,13 +115,35 @@ def indexed(x: Any) -> Any:
     return jg.cumulative_sum(x, axis=1)
 
 
+def elements(graph: Any) -> int:
+    return sum(out.aval.size for node in graph.nodes for out in node.outs)
+
+
 @pytest.mark.parametrize("f", [normalised, indexed])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_where_everything_depends_on_everything_a_run_or_two_explain_rounding(
+def test_where_everything_depends_on_everything_some_rows_explain_rounding(
+    f: Callable[..., Any], dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounding_judge, "FREE_ELEMENTS", 1000)
+    x = np.random.default_rng(0).standard_normal((400, 400)).astype(dtype)
+    with_other_roundings = jit(f, check="off")(x).numpy()
+    computed: list[int] = []
+    run = GraphRun.__call__
+    monkeypatch.setattr(GraphRun, "__call__", lambda self, d: computed.append(elements(self.graph)) or run(self, d))
+    monkeypatch.setattr(rounding_judge, "_examine_all", None)
+
+    assert not judged(f, lambda y: with_other_roundings, x)
+    assert sum(computed) < 0.5 * elements(jit(f, check="off").graph(x, stage="trace"))
+
+
+@pytest.mark.parametrize("f", [normalised, indexed])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_where_all_rows_are_needed_a_run_or_two_explain_rounding(
     f: Callable[..., Any], dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each run costs about as much as an eager one: that of the check itself cannot be far from two."""
     monkeypatch.setattr(rounding_judge, "FREE_ELEMENTS", 1000)
+    monkeypatch.setattr(rounding_judge, "thinned", lambda *_: None)
     x = np.random.default_rng(0).standard_normal((400, 400)).astype(dtype)
     with_other_roundings = jit(f, check="off")(x).numpy()
     runs: list[Any] = []
@@ -146,6 +168,43 @@ def test_where_everything_depends_on_everything_a_wrong_element_is_found(
 
     (mismatch,) = judged(f, wrong, x)
     assert mismatch.element == (200, 300) and not mismatch.recorded_wrong
+
+
+def steps(x: Any, at: int = -1, eps: float = 0.1, factor: float = 0.1, axis: int = 0, *, swapped: bool = False) -> Any:
+    """`normalised`, with a mistake in step ``at``."""
+    for k in range(6):
+        e, c, a, turned = (eps, factor, axis, swapped) if k == at else (0.1, 0.1, 0, False)
+        x = (x - x.mean(axis=1, keepdims=True)) / jg.sqrt((x * x).mean(axis=1, keepdims=True) + e)
+        means = x.mean(axis=a, keepdims=True) * c
+        x = means - jg.gelu(x) if turned else jg.gelu(x) - means
+    return x
+
+
+@pytest.mark.parametrize("at", [0, 2, 5])
+@pytest.mark.parametrize("mistake", [{"eps": 0.102}, {"factor": 0.0}, {"factor": 0.102}, {"axis": 1}, {"swapped": True}])
+def test_where_everything_depends_on_everything_mistakes_are_found(
+    mistake: dict[str, Any], at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rounding_judge, "FREE_ELEMENTS", 1000)
+    x = np.random.default_rng(0).standard_normal((400, 400)).astype("f4")
+
+    assert judged(steps, lambda y: steps(jg.tensor(x), at, **mistake).numpy(), x)
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0])
+def test_where_everything_depends_on_everything_small_relative_errors_are_found(size: float, monkeypatch: Any) -> None:
+    """Of all elements, of one block, and large ones of single small elements."""
+    monkeypatch.setattr(rounding_judge, "FREE_ELEMENTS", 1000)
+    x = np.random.default_rng(0).standard_normal((400, 400)).astype("f4")
+    at = np.arange(x.size).reshape(x.shape)
+
+    def f(x: Any) -> Any:
+        x = normalised(x) * size
+        return jg.concat([x[:, :1] * 1e6, x[:, 1:]], axis=1)
+
+    assert judged(f, lambda y: y * np.float32(1 + 1e-4), x)
+    assert judged(f, lambda y: np.where((at // 4096 == 3) & (at % 400 > 0), y * np.float32(1 + 1e-3), y), x)
+    assert judged(f, lambda y: np.where(at == 60_003, y * np.float32(1.5), y), x)
 
 
 @pytest.mark.parametrize("size", [1e-250, 1e250])
