@@ -46,6 +46,13 @@ def _factors(dtype: np.dtype[Any], roundings: float) -> np.ndarray[Any, Any]:
     return np.asarray(1 + _noise(dtype) * dtype.type(roundings * np.finfo(dtype).eps / 2), dtype)
 
 
+@cache
+def _limits(dtype: np.dtype[Any]) -> tuple[float, float, Any]:
+    """Half of the distance from 1 to the next number, the least normal number, and the least of all."""
+    info = np.finfo(dtype)
+    return float(info.eps) / 2, float(info.tiny), info.smallest_subnormal
+
+
 def _mixed(state: int) -> int:
     """The random number, and state, after ``state``: many times faster than NumPy's for single ones.
 
@@ -112,6 +119,8 @@ class Disturbance:
         x = np.asarray(x)
         if x.dtype.kind != "f" or not x.size:
             return x
+        if x.size <= _BLOCK and not self.fast:
+            return self._moved_block(x.reshape(-1), factor * self.amplitude, exact_if_short).reshape(x.shape)
         flat = np.ascontiguousarray(x).reshape(-1)
         out = empty_buffer(flat.shape, flat.dtype)
         with np.errstate(all="ignore"):
@@ -119,7 +128,7 @@ class Disturbance:
                 self._move_fast(flat, out, factor * self.amplitude, exact_if_short)
                 return out.reshape(x.shape)
             for k in range(0, flat.size, _BLOCK):  # whose temporaries stay in the cache
-                self._move(flat[k : k + _BLOCK], out[k : k + _BLOCK], factor * self.amplitude, exact_if_short)
+                out[k : k + _BLOCK] = self._moved_block(flat[k : k + _BLOCK], factor * self.amplitude, exact_if_short)
         return out.reshape(x.shape)
 
     def _move_fast(self, x: np.ndarray[Any, Any], out: np.ndarray[Any, Any], roundings: float, exact_if_short: bool) -> None:
@@ -133,16 +142,19 @@ class Disturbance:
             if exact_if_short:
                 np.copyto(moved, block, where=_is_short(block))
 
-    def _move(self, x: np.ndarray[Any, Any], out: np.ndarray[Any, Any], roundings: float, exact_if_short: bool) -> None:
-        info, share = np.finfo(x.dtype), self.draw(x.size, x.dtype)
-        np.multiply(share, x.dtype.type(roundings * info.eps / 2), out=out)
-        if exact_if_short:
-            out *= ~_is_short(x)
+    def _moved_block(self, x: np.ndarray[Any, Any], roundings: float, exact_if_short: bool) -> np.ndarray[Any, Any]:
+        half_ulp, least, subnormal = _limits(x.dtype)
+        share = self.draw(x.size, x.dtype)
+        out: np.ndarray[Any, Any] = share * x.dtype.type(roundings * half_ulp)
         out *= x
         out += x
-        if np.abs(x).min() < info.tiny:
-            tiny = (np.abs(x) < info.tiny) & (x != 0)
-            out[tiny] += (share[tiny] * roundings) * info.smallest_subnormal
+        size = np.abs(x)
+        if size.min() < least:
+            tiny = (size < least) & (x != 0)
+            out[tiny] += (share[tiny] * roundings) * subnormal
+        if exact_if_short:
+            np.copyto(out, x, where=_is_short(x))
+        return out
 
     def moved_by(self, x: Any, sizes: Any) -> Any:
         """``x`` with each element moved by up to ``sizes``."""
