@@ -12,7 +12,8 @@ import numpy as np
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.core.ir import Graph
 from jitgrad.core.op import Kind
-from jitgrad.jit.disturbed_run import AMPLITUDE, Disturbance, GraphRun, PartialDisturbance, is_large
+from jitgrad.jit.disturbed_run import AMPLITUDE, Disturbance, PartialDisturbance, is_large
+from jitgrad.jit.graph_run import GraphRun
 from jitgrad.jit.sampled_graph import Sample, sample, sorted_set
 from jitgrad.jit.thin_graph import thinned
 

@@ -11,8 +11,9 @@ import pytest
 import jitgrad as jg
 from jitgrad.jit import rounding_judge
 from jitgrad.jit.decorator import jit
-from jitgrad.jit.disturbed_run import GraphRun, PartialDisturbance
+from jitgrad.jit.disturbed_run import PartialDisturbance
 from jitgrad.jit.executable import Executable
+from jitgrad.jit.graph_run import GraphRun
 from jitgrad.jit.rounding_judge import PARTIAL_RUNS, choose_suspects, find_mismatches, find_unlike
 
 

@@ -10,7 +10,8 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.core.ir import Graph
-from jitgrad.jit.disturbed_run import Disturbance, GraphRun, PartialDisturbance, _in_sequence
+from jitgrad.jit.disturbed_run import Disturbance, PartialDisturbance, _in_sequence
+from jitgrad.jit.graph_run import GraphRun
 from jitgrad.jit.sampled_graph import sample
 from jitgrad.testing import random_program
 

@@ -11,7 +11,7 @@ import pytest
 import jitgrad as jg
 from jitgrad.core.ir import Graph
 from jitgrad.jit.axis_classes import AxisClasses
-from jitgrad.jit.disturbed_run import GraphRun
+from jitgrad.jit.graph_run import GraphRun
 from jitgrad.jit.thin_graph import SUM_OF_PART, thinned
 
 ROWS, COLUMNS = 4000, 12
