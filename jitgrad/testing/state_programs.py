@@ -1,0 +1,258 @@
+"""Random functions over views of views, in-place changes, buffers, generators, dicts and inner functions.
+
+Each is called several times, eagerly and compiled, with state of its own: its results, all state and
+all gradients, asked for inside and from outside, must be equal, and so must errors.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable
+from math import prod
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import Shape
+from jitgrad.core.errors import AutogradError, TraceError
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops.creation import asarray, tensor, zeros
+from jitgrad.ops.random import Generator
+
+SHAPES: tuple[Shape, ...] = ((4, 6), (4, 6), (1, 6), (4, 1), (3, 3), (0, 5), (3, 0))
+CALLS = 4
+RTOL, ATOL = 2e-4, 2e-5
+
+
+class Writer:
+    """Writes a function line by line; ``owned`` are the names that it may change in place."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+        self.shape = SHAPES[int(self.rng.integers(len(SHAPES)))]
+        self.lines: list[str] = []
+        self.values: list[tuple[str, Shape]] = [("x", self.shape), ("y", self.shape)]
+        self.owned: list[tuple[str, Shape]] = []
+
+    def one_of(self, *choices: Any) -> Any:
+        return choices[int(self.rng.integers(len(choices)))]
+
+    def recent(self, values: list[tuple[str, Shape]]) -> tuple[str, Shape]:
+        return values[-min(len(values), int(self.rng.geometric(0.3)))]
+
+    def fitting(self, shape: Shape) -> str:
+        """A value that broadcasts to ``shape``."""
+        found = []
+        for name, own in self.values:
+            if len(own) <= len(shape) and all(a in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False)):
+                found.append(name)
+        return str(self.one_of(*found)) if found else "0.7"
+
+    def new(self, text: str, shape: Shape, owned: bool = True) -> None:
+        name = f"t{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        self.values.append((name, shape))
+        self.owned += [(name, shape)] if owned else []
+
+    def elementwise(self) -> None:
+        name, shape = self.recent(self.values)
+        template = self.one_of(
+            "jg.tanh({a}) * {b}", "{a} + {b}", "{a} * {b}", "jg.where({a} > 0, {a}, {b})", "jg.maximum({a}, {b})",
+            "jg.sin({a}) - {b}", "jg.exp(-jg.abs({a}))", "{a} * 0.5", "inner({a}, {b})", "{a}.clone()",
+            "{a} * S.w" if shape == self.shape else "{a} - {b}",
+            f"{{a}} + S.gen.{self.one_of('randn', 'rand')}({list(shape)}) * 0.1",
+        )  # fmt: skip
+        self.new(template.format(a=name, b=self.fitting(shape)), shape)
+
+    def view(self) -> None:
+        name, shape = self.recent(self.values)
+        if not shape:
+            return
+        axis = int(self.rng.integers(len(shape)))
+        start = int(self.rng.integers(0, shape[axis] + 1))
+        stop = int(self.rng.integers(start, shape[axis] + 1))
+        step = self.one_of(1, 1, 2)
+        colons, size, turned = ":, " * axis, prod(shape), len(shape) > 1
+        part = (*shape[:axis], len(range(start, stop, step)), *shape[axis + 1 :])
+        text, new = self.one_of(
+            (f"{name}[{colons}{start}:{stop}:{step}]", part),
+            (f"{name}[{colons}::-1]", shape),
+            (f"jg.expand_dims({name}, {axis})", (*shape[:axis], 1, *shape[axis:])),
+            (f"{name}[..., None]", (*shape, 1)),
+            (f"{name}.reshape({size})", (size,)),
+            (f"{name}[0]", shape[1:]) if shape[0] else (f"{name}[:]", shape),
+            (f"{name}.mT" if turned else name, (*shape[:-2], *shape[:-3:-1]) if turned else shape),
+        )
+        self.new(text, new, owned=any(name == own for own, _ in self.owned))
+
+    def indexed(self) -> None:
+        name, shape = self.recent(self.values)
+        if shape and shape[0]:
+            places = sorted(int(k) for k in self.rng.integers(shape[0], size=3))
+            self.new(f"jg.take({name}, jg.tensor({places}), axis=0)", (3, *shape[1:]))
+
+    def change(self) -> None:
+        if not self.owned:
+            return
+        name, shape = self.recent(self.owned)
+        other = self.fitting(shape)
+        row = self.fitting(shape[1:]) if shape and shape[0] else ""
+        self.lines.append(self.one_of(
+            f"{name} += {other}", f"{name}[...] = {other}", f"{name} *= 0.5", f"{name} -= {other}", f"{name} /= 2.0",
+            f"{name}.copy_(jg.broadcast_to(jg.asarray({other}, dtype=jg.float32), {shape}))",
+            f"{name}[0] += {row}" if row else f"{name} -= 0.5", f"{name}[0] = {row}" if row else f"{name} *= 2.0",
+        ))  # fmt: skip
+
+    def state(self) -> None:
+        n, m = self.shape
+        other, row = self.fitting(self.shape), self.fitting((m,))
+        self.lines.append(self.one_of(
+            f"S.buf[...] = S.buf * 0.9 + {other}", "S.buf[1:3] *= 0.5", f"S.buf += {other}", "S.count += 1",
+            f"S.buf[0] += {row}" if n else "S.buf *= 0.5", "S.w.grad = None", "(S.w * y).sum().backward()",
+            f"((S.w * S.w).sum() * {other}.sum() * 0.01).backward()" if other != "0.7" else "S.w.sum().backward()",
+            "if S.w.grad is not None:\n        with jg.no_grad():\n            S.w -= 0.01 * S.w.grad",
+        ))  # fmt: skip
+        if self.rng.random() < 0.4:
+            self.new("S.buf", self.shape, owned=False)
+
+    def store(self) -> None:
+        name, _ = self.recent(self.values)
+        self.lines.append(self.one_of(
+            f"S.log.append({name})", f"S.kept['a'] = {name}", f"S.last = ({name}, {name})", f"S.log += [{name}.detach()]",
+        ))  # fmt: skip
+
+    def reduction(self) -> None:
+        name, shape = self.recent(self.values)
+        if shape:
+            axis, kept = int(self.rng.integers(len(shape))), bool(self.rng.random() < 0.6)
+            rest = (*shape[:axis], *((1,) if kept else ()), *shape[axis + 1 :])
+            self.new(f"jg.sum({name}, axis={axis}, keepdims={kept}) * 0.3", rest)
+
+    def entries(self) -> None:
+        self.new("y * 0.0", self.shape)
+        name = self.values[-1][0]
+        self.lines.append(f"for key, value in d.items():\n        {name} = {name} * 0.5 + value * len(key)")
+
+    def source(self) -> str:
+        steps = [self.elementwise] * 8 + [self.view] * 5 + [self.change] * 5 + [self.reduction, self.reduction]
+        steps += [self.state, self.state, self.state, self.store, self.store, self.entries, self.indexed]
+        for _ in range(int(self.rng.integers(4, 14))):
+            self.one_of(*steps)()
+        names = [name for name, _ in self.values]
+        chosen = [names[int(k)] for k in self.rng.permutation(len(names))[:3]]
+        result = ", ".join(f"'k{9 - k}': {name}" for k, name in enumerate(chosen))
+        return "def program(x, y, d):\n    " + "\n    ".join([*self.lines, f"return {{{result}}}", ""])
+
+
+def _state(shape: Shape) -> SimpleNamespace:
+    """What the functions change besides their arguments."""
+    numbers = np.linspace(-1, 1, prod(shape), dtype="f4").reshape(shape)
+    w = tensor(numbers, requires_grad=True)
+    return SimpleNamespace(
+        buf=tensor(numbers + 1), count=zeros(()), w=w, gen=Generator(5), log=[], kept={}, last=None
+    )  # fmt: skip
+
+
+def _laid_out(rng: np.random.Generator, shape: Shape) -> Tensor:
+    """Random numbers in a random layout."""
+    array = rng.uniform(-1, 1, shape).astype("f4")
+    layout = int(rng.integers(8))
+    if layout == 0:
+        return asarray(np.asfortranarray(array))
+    if layout == 1:
+        return asarray(np.ascontiguousarray(array[:, ::-1])[:, ::-1])
+    if layout == 2:
+        wide = np.zeros((2 * shape[0], shape[1] + 2), "f4")
+        wide[::2, 1:-1] = array
+        return asarray(wide[::2, 1:-1])
+    return tensor(array.T.copy()).mT if layout == 3 else tensor(array)
+
+
+class StateProgram:
+    """The random function of a seed, eager and compiled by ``jit``, each with state of its own.
+
+    Attributes:
+        source: its text.
+        outside: whether arguments require grad and ``backward()`` is called on the results.
+    """
+
+    def __init__(self, seed: int, jit: Callable[..., Callable[..., Any]], names: dict[str, Any]) -> None:
+        """``names``: jitgrad itself, as "jg"."""
+        writer = Writer(seed)
+        self.seed, self.source, self.shape = seed, writer.source(), writer.shape
+        self.outside = bool(writer.rng.random() < 0.5)
+        self._states = _state(self.shape), _state(self.shape)
+        jg = names["jg"]
+
+        def inner(a: Any, b: Any) -> Any:
+            return jg.tanh(a) + b * 0.5
+
+        self._eager = self._function({**names, "S": self._states[0], "inner": inner})
+        self._compiled = jit(self._function({**names, "S": self._states[1], "inner": jit(inner)}))
+
+    def _function(self, names: dict[str, Any]) -> Callable[..., Any]:
+        file = f"<random state program {self.seed}>"
+        linecache.cache[file] = (len(self.source), None, self.source.splitlines(keepends=True), file)
+        exec(compile(self.source, file, "exec"), names)
+        function: Callable[..., Any] = names["program"]
+        return function
+
+    def difference(self) -> str:
+        """What differs in some of the calls: nothing, "" or the start of a message that says why not.
+
+        "refused": the compiler refuses the function. "error": both raise an error of autograd.
+        """
+        for call in range(CALLS):
+            expected, found = (self._tried(k, call) for k in range(2))
+            if isinstance(found, TraceError):
+                return f"refused: {found}"
+            if isinstance(expected, AutogradError):
+                return f"error: {expected}" if self._fails_alike(expected, found) else f"call {call}: no {expected!r}"
+            if isinstance(found, BaseException) or isinstance(expected, BaseException):
+                return f"call {call}: {found!r} instead of {expected!r}"
+            for name, value in expected.items():
+                if not _close(found[name], value):
+                    return f"call {call}: {name} is {found[name]}, not {value}"
+        return ""
+
+    def _fails_alike(self, expected: AutogradError, found: Any) -> bool:
+        """A result whose whole graph was freed inside has no history, so that backward leaves it out."""
+        return isinstance(found, AutogradError) or (self.outside and "freed the graph" in str(expected))
+
+    def _tried(self, which: int, call: int) -> Any:
+        try:
+            return self._observed(which, self.seed + call)
+        except Exception as error:
+            return error
+
+    def _observed(self, which: int, seed: int) -> dict[str, Any]:
+        """One call: its results, the gradients, and the state after it."""
+        rng, state = np.random.default_rng(seed), self._states[which]
+        x, y, a, b = (_laid_out(rng, self.shape) for _ in range(4))
+        x.requires_grad_(self.outside)
+        results = (self._eager, self._compiled)[which](x, y, {"b": a, "aa": b} if seed % 2 else {"aa": b, "b": a})
+        seen: dict[str, Any] = {name: _copied(value) for name, value in results.items()}
+        flowing = [value for value in results.values() if value.requires_grad and value.grad_fn is not None]
+        if self.outside and flowing:
+            total: Any = sum((value * (k + 1.5)).sum() for k, value in enumerate(flowing))
+            total.backward()
+        seen |= {name: _copied(getattr(state, name)) for name in ("buf", "count", "w")}
+        seen |= {"x": _copied(x), "y": _copied(y), "x.grad": _copied(x.grad), "w.grad": _copied(state.w.grad)}
+        seen |= {"gen": _copied(state.gen.state), "kept": [_copied(t) for _, t in sorted(state.kept.items())]}
+        seen |= {"log": [*map(_copied, state.log)], "last": [*map(_copied, state.last or ())]}
+        seen["requires grad"] = [t.requires_grad for t in (x, y, state.buf, state.count)]
+        return seen
+
+
+def _copied(t: Tensor | None) -> Any:
+    return None if t is None else t.detach().numpy().copy()
+
+
+def _close(found: Any, expected: Any) -> bool:
+    if isinstance(expected, list):
+        return len(found) == len(expected) and all(map(_close, found, expected))
+    if not isinstance(expected, np.ndarray):
+        return type(found) is type(expected) and found == expected
+    like = isinstance(found, np.ndarray) and found.shape == expected.shape and found.dtype == expected.dtype
+    return like and np.allclose(found, expected, RTOL, ATOL, equal_nan=True)
