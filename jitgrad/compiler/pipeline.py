@@ -20,6 +20,7 @@ from jitgrad.compiler.passes.materialize_transposes import materialize_transpose
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.passes.sink_transposes import sink_transposes
 from jitgrad.compiler.passes.slices import insert_slices, merge_pads, push_slices_up
+from jitgrad.compiler.passes.split_at_joints import split_at_joints
 from jitgrad.compiler.passes.unroll_axes import unroll_axes
 from jitgrad.compiler.passes.unroll_reductions import unroll_reductions
 from jitgrad.compiler.passes.upcast_fp16 import upcast_fp16_reductions
@@ -61,6 +62,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(push_slices_up, "before the parts of a whole get their places: it gives each part a kernel of its own"),
     Pass(merge_pads, "before insert_slices, which replaces every `place`"),
     Pass(insert_slices, "before products are batched: a value can be written to one place only"),
+    Pass(split_at_joints, "after insert_slices, which makes one whole of all parts"),
     Pass(batch_products, "after insert_slices, whose results are rows that products can share"),
     Pass(materialize_transposes, "after batching: it counts the products that stay small"),
     Pass(hoist_small_reductions, "after all passes that change what leads to a reduction"),

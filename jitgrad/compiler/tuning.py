@@ -117,6 +117,10 @@ class Tuning:
 
     # Slices move up through at most this many elementwise ops.
     max_slice_steps: int = 8
+    # Elementwise results whose operands are joined from parts are computed in at most so many boxes
+    # (the interior and the edges in three dimensions), from so many elements on.
+    max_boxes: int = 27
+    min_split_elements: int = 1 << 13
     # One value at several places is put into zeros once, if that takes at most this part more
     # memory than one place.
     max_pad_growth: float = 0.25

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 from jitgrad.backends.base import Target
 from jitgrad.compiler.isomorphic import outline
@@ -21,6 +22,7 @@ from jitgrad.runtime.program import Program
 
 SHOWN_OPS = 16  # of a step, in its line; `StepReport.ops` has all
 SHOWN_REASONS = 40
+SHOWN_VIEWS = 4  # one after the other
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +214,12 @@ class Explanation:
         calls = len(self.unfused_ops)
         place = "" if self.device == "cpu" else f", on {self.device}"
         yield f"{self.name}: {self.op_count} ops -> {self.launches} steps, {self.fused} fused, {calls} unfused{place}"
-        yield from map(str, self.steps)
+        for is_view, group in groupby(self.steps, lambda step: step.kind == "view"):
+            steps = list(group)
+            shown = steps[:SHOWN_VIEWS] if is_view else steps
+            yield from map(str, shown)
+            if len(shown) < len(steps):
+                yield f"      and {len(steps) - len(shown)} more views"
         yield from map(str, self.block_runs)
         memory = f"reads {readable_bytes(self.bytes_read)}, writes {readable_bytes(self.bytes_written)}"
         memory += f"; temporaries {readable_bytes(self.arena_bytes)}"

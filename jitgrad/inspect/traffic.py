@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from math import prod
 
 from jitgrad.compiler.lowering.layout import Buffer
@@ -30,8 +30,16 @@ def plan_traffic(plan: Plan) -> dict[Step, tuple[int, int]]:
             new = {a for a in (*reads, *writes) if a not in cached and a[0] not in run.local}
             reads, writes = ({a: n for a, n in arrays.items() if a in new} for arrays in (reads, writes))
             cached |= new
-        traffic[step] = sum(reads.values()), sum(writes.values())
+        traffic[step] = _total(reads), _total(writes)
     return traffic
+
+
+def _total(arrays: Mapping[_Array, int]) -> int:
+    """The bytes of ``arrays``; those that overlap, as in a stencil, count at most once for each byte of their buffer."""
+    sizes: dict[Buffer, int] = {}
+    for (buffer, _, _), nbytes in arrays.items():
+        sizes[buffer] = min(buffer.nbytes, sizes.get(buffer, 0) + nbytes)
+    return sum(sizes.values())
 
 
 def _arrays(places: Iterable[Place]) -> dict[_Array, int]:
