@@ -72,3 +72,14 @@ def test_gradients_are_those_of_eager(op: OpDef, shape: tuple[int, ...]) -> None
     for k, gradient in zip(positions, expected, strict=True):
         found = leaves[k].grad
         assert_equal(jg.zeros_like(leaves[k].detach()) if found is None else found, gradient)
+
+
+def test_a_library_call_reads_a_turned_array_without_elements() -> None:
+    """Its strides and the length of the other axis do not fit into memory of no bytes."""
+    w = jg.zeros((0, 5)).requires_grad_(True)
+
+    def f(x: Any) -> Any:
+        ((w * w).sum() * x[:, ::-1].sum()).backward()
+        return x[:, ::-1] * x
+
+    assert_equal(jg.jit(f)(jg.zeros((0, 5))), f(jg.zeros((0, 5))))
