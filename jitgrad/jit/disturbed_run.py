@@ -63,7 +63,7 @@ class Disturbance:
     """Random relative changes of float results, of up to ``amplitude`` half ULP.
 
     ``measure_drift``: sums are also changed by what the order of NumPy's additions costs, which
-    needs a second sum in a wider dtype.
+    needs a second sum in a wider dtype and one term by term.
     ``systematic``: an op is disturbed alike wherever it stands. Functions err alike at like operands,
     so that in an iteration near its limit errors add up which independent ones would cancel.
     ``fast``: small numbers and exact ones are looked for in some elements only.
@@ -302,9 +302,19 @@ def _reduction(op: OpDef, x: Any, attrs: Mapping[str, Any], result: Any, d: Dist
     moved = d.moved_by(result, sizes)
     if d.measure_drift:
         wide = np.longdouble if result.dtype.itemsize == 8 else np.float64
-        drift = np.abs(result - np.add.reduce(x, axis=axes, dtype=wide))
+        exact = np.add.reduce(x, axis=axes, dtype=wide)
+        drift = np.maximum(np.abs(result - exact), np.abs(_in_one_row(x, axes) - exact))
         moved = np.asarray(moved + np.sign(moved - result) * 2 * drift.astype(np.float64), result.dtype)
     return moved
+
+
+def _in_one_row(x: np.ndarray[Any, Any], axes: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """The sums of ``x`` along ``axes``, added one term after the other."""
+    if not x.size:
+        return np.add.reduce(x, axis=axes)
+    kept = [n for k, n in enumerate(x.shape) if k not in axes]
+    terms = np.moveaxis(x, axes, range(-len(axes), 0)).reshape(*kept, -1)
+    return np.asarray(np.add.accumulate(terms, axis=-1, dtype=x.dtype)[..., -1])
 
 
 def _in_sequence(shape: tuple[int, ...], axes: tuple[int, ...]) -> int:
