@@ -6,6 +6,7 @@ Elementwise ops combine elements at equal positions, so axes that meet in one be
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 from typing import Any
 
@@ -85,6 +86,7 @@ class AxisClasses:
         return [(c, n, max(FEWEST_OF_AXIS, int(n * share))) for c, n in long]
 
 
+@lru_cache(maxsize=64)
 def _random_positions(length: int, count: int) -> np.ndarray[Any, Any]:
     """About ``count`` of ``range(length)`` in pairs: neighbours are often read together. Axes of like
     lengths keep like positions."""

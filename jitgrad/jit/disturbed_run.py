@@ -311,7 +311,7 @@ def _reduction(op: OpDef, x: Any, attrs: Mapping[str, Any], result: Any, d: Dist
 def _in_one_row(x: np.ndarray[Any, Any], axes: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """The sums of ``x`` along ``axes``, added one term after the other."""
     if not x.size:
-        return np.add.reduce(x, axis=axes)
+        return np.asarray(np.add.reduce(x, axis=axes))
     kept = [n for k, n in enumerate(x.shape) if k not in axes]
     terms = np.moveaxis(x, axes, range(-len(axes), 0)).reshape(*kept, -1)
     return np.asarray(np.add.accumulate(terms, axis=-1, dtype=x.dtype)[..., -1])

@@ -225,11 +225,13 @@ def _examine_part(
     thin = bool(part.beside)
     looks = {k: _Look(pairs[k], d.positions, part.beside.get(k), thin=d.share if thin else None) for k, d in doubts.items()}
     base = run(None)
+    left = -1
     for seed in range(ESTIMATING_RUNS if part.estimated else MOST_RUNS):
         moved = run(Disturbance(seed, measure_drift=not part.estimated, systematic=bool(seed % 2)))
         for look, x, at_rest in zip(looks.values(), moved, base, strict=True):
             look.add(x.reshape(-1), at_rest.reshape(-1))
-        if _is_over(looks.values()):
+        before, left = left, sum(look.remaining for look in looks.values())
+        if _is_over(looks.values()) or (thin and left == before):
             break
     return {k: look.doubt for k, look in looks.items() if look.doubt.positions.size}
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.core.aval import Aval, Shape
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind, OpDef, define
@@ -81,6 +83,7 @@ class _NotThinError(Exception):
     """An op whose result cannot be cut down."""
 
 
+@gc_paused()
 def thinned(graph: Graph, wanted: Mapping[int, np.ndarray[Any, Any]]) -> Sample | None:
     """A graph whose outputs stand for the elements at ``wanted[k]`` of output ``k``, in order, and
     others beside them.
@@ -153,6 +156,10 @@ class _Thinner:
         """Where what is kept of axis ``k`` has what is nearest to each of ``positions``."""
         kept = self.kept.get(self.classes.of(atom)[k])
         return positions if kept is None else _nearest(kept, positions)
+
+    def same(self, atom: Atom, *axes: int) -> tuple[int, ...]:
+        """What two ``atom``s have in common of which ``axes`` the same positions are kept."""
+        return tuple([id(self.kept.get(self.classes.of(atom)[k])) for k in axes])
 
     def scale(self, atom: Atom, axes: Sequence[int]) -> float:
         """By how many times fewer terms sums along ``axes`` have."""
@@ -258,7 +265,7 @@ def _reshape(t: _Thinner, node: TraceNode, ins: list[Atom], attrs: dict[str, Any
 
     if shape == given and t.axes(x) == t.axes(out):
         return ins[0]
-    key = "reshape", shape, given, t.classes.of(x), t.classes.of(out)
+    key = "reshape", shape, given, t.same(x, *range(len(given))), t.same(out, *range(len(shape)))
     return t.emit(PICK, ins, out.aval, {"positions": t.once(key, places)})
 
 
@@ -271,7 +278,7 @@ def _slice(t: _Thinner, node: TraceNode, ins: list[Atom], attrs: dict[str, Any])
 
 def _sliced(t: _Thinner, x: Atom, out: Value, k: int, start: int, step: int) -> np.ndarray[Any, Any]:
     """Where what is kept of axis ``k`` of ``x`` has what is kept of a slice of it."""
-    key = "slice", t.classes.of(x)[k], t.classes.of(out)[k], x.aval.shape[k], out.aval.shape[k], start, step
+    key = "slice", t.same(x, k), t.same(out, k), x.aval.shape[k], out.aval.shape[k], start, step
     return t.once(key, lambda: t.nearest(x, k, start + step * t.positions(out, k)))
 
 
@@ -304,7 +311,8 @@ def _concat(t: _Thinner, node: TraceNode, ins: list[Atom], attrs: dict[str, Any]
         n = atom.aval.shape[axis]
         inside = kept[(kept >= start) & (kept < start + n)] - start
         axes: list[Any] = [None] * len(out.shape)
-        axes[axis] = t.nearest(atom, axis, inside)
+        key = "concat", t.same(atom, axis), t.same(node.out, axis), n, start
+        axes[axis] = t.once(key, partial(t.nearest, atom, axis, inside))
         parts.append(t.rows(small, atom.aval, tuple(axes)))
         start += n
     return t.emit(node.op, parts, out, attrs)
@@ -315,7 +323,7 @@ def _looked_up(t: _Thinner, index: Atom, small: Atom, x: Atom, axis: int) -> Ato
     if t.is_whole(x):
         return small
     n = x.aval.shape[axis]
-    table = t.once(("table", t.classes.of(x)[axis], n), lambda: t.nearest(x, axis, np.arange(n)))
+    table = t.once(("table", t.same(x, axis), n), lambda: t.nearest(x, axis, np.arange(n)))
     return t.emit(LOOK_UP, [small], index.aval, {"table": table})
 
 
