@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-_SAME = ("exp", "log", "tanh", "sqrt", "sin", "square", "maximum", "where", "matmul", "stack", "reshape")
+_SAME = ("exp", "log", "tanh", "sqrt", "sin", "square", "abs", "maximum", "minimum", "where", "matmul", "stack", "reshape")
+_SAME += ("concat", "roll")  # called with positional arguments
 
 
 def _compositions(xp: Any) -> dict[str, Any]:
@@ -50,6 +51,7 @@ def numpy_namespace() -> SimpleNamespace:
     xp = SimpleNamespace(**{name: getattr(np, name) for name in (*_SAME, "sum", "mean", "max", "take_along_axis")})
     xp.__dict__.update(_compositions(np))
     xp.permute_dims = np.transpose
+    xp.erf = lambda x: erf(x).astype(x.dtype)
     xp.rsqrt = lambda x: 1 / np.sqrt(x)
     xp.gelu = lambda x: 0.5 * x * (1 + erf(x / math.sqrt(2)).astype(x.dtype))
     return xp
@@ -59,7 +61,7 @@ def jitgrad_namespace() -> SimpleNamespace:
     """jitgrad."""
     import jitgrad as jg
 
-    own = ("sum", "mean", "max", "sigmoid", "relu", "silu", "softmax", "cross_entropy", "permute_dims", "rsqrt", "gelu")
+    own = ("sum", "mean", "max", "sigmoid", "relu", "silu", "softmax", "cross_entropy", "permute_dims", "rsqrt", "gelu", "erf")
     xp = SimpleNamespace(**{name: getattr(jg, name) for name in (*_SAME, *own)})
     xp.layer_norm = lambda x, weight, bias: jg.layer_norm(x, x.shape[-1:], weight, bias)
     return xp
@@ -70,7 +72,7 @@ def torch_namespace() -> SimpleNamespace:
     import torch
     import torch.nn.functional as F
 
-    own = ("sigmoid", "relu", "rsqrt", "softmax")
+    own = ("sigmoid", "relu", "rsqrt", "softmax", "erf")
     xp = SimpleNamespace(**{name: getattr(torch, name) for name in (*_SAME, *own)})
     xp.stack = lambda xs, axis=0: torch.stack(list(xs), dim=axis)
     xp.sum = lambda x, axis=None, keepdims=False: torch.sum(x) if axis is None else torch.sum(x, axis, keepdims)
@@ -93,6 +95,8 @@ def jax_namespace() -> SimpleNamespace:
     for name in ("sigmoid", "relu", "silu", "softmax"):
         setattr(xp, name, getattr(jax.nn, name))
     xp.permute_dims = jnp.permute_dims
+    xp.concat = lambda xs, axis=0: jnp.concatenate(xs, axis)
     xp.rsqrt = jax.lax.rsqrt
+    xp.erf = jax.scipy.special.erf
     xp.gelu = lambda x: jax.nn.gelu(x, approximate=False)
     return xp

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from benchmarks.programs import PROGRAMS
 from benchmarks.workload import Workload
 from benchmarks.workloads import chains, networks, normalisation, optimisers, steps
 
@@ -15,6 +16,7 @@ ALL: dict[str, Workload] = {
         optimisers.WORKLOADS,
         chains.OVERHEAD,
         chains.SIZES,
+        PROGRAMS,
     )
     for w in group
 }

@@ -24,6 +24,7 @@ from jitgrad.compiler.tuning import Tuning
 
 _REGION = 1 << 48  # bytes between the addresses that buffers are given for comparison: more than any has
 _ROWS_OF_OTHER_FORMS = 32  # forms other than `ROWS` take so many rows together
+_MORE = 2  # times the memory of a block, if it would otherwise have too few elements
 _MAX_OTHERS = 64  # steps that a run may overtake
 _SAMPLE_ROWS = 4096  # rows for which the memory of a block is estimated
 
@@ -110,11 +111,13 @@ class BlockRunFinder:
             return None
         _, sampled = _packed(run.steps, {b: b.nbytes // run.rows * _SAMPLE_ROWS for b in local})
         row_bytes = sampled // _SAMPLE_ROWS + run.bytes_outside(local)
-        wanted = min(self.tuning.block_bytes // max(1, row_bytes), run.rows // self.tuning.enough_blocks)
-        block_rows = 1 << max(0, wanted.bit_length() - 1)
-        if wanted < 1 or not all(_suits(step, run.rows, block_rows, self.tuning) for step in run.steps):
-            return None
-        return FoundRun(first, first + len(run.steps), run.rows, block_rows, local)
+        for block_bytes in (self.tuning.block_bytes, _MORE * self.tuning.block_bytes):
+            wanted = min(block_bytes // max(1, row_bytes), run.rows // self.tuning.enough_blocks)
+            block_rows = 1 << max(0, wanted.bit_length() - 1)
+            suits = all(_suits(step, run.rows, block_rows, self.tuning) for step in run.steps)
+            if wanted and suits and run.elements * block_rows // run.rows >= self.tuning.min_block_elements:
+                return FoundRun(first, first + len(run.steps), run.rows, block_rows, local)
+        return None
 
 
 class _GrowingRun:
@@ -169,7 +172,7 @@ class _GrowingRun:
         return True
 
     def in_rows(self, buffer: Buffer) -> bool:
-        """Whether every row of ``buffer`` is a row of all steps that touch it, and no epilogue does."""
+        """Whether every row of ``buffer`` belongs to one row of all steps that touch it, and no epilogue does."""
         if buffer in self._late or buffer.nbytes % self.rows:
             return False
         nbytes = buffer.nbytes // self.rows
@@ -177,9 +180,16 @@ class _GrowingRun:
             for f in step.footprints or ():
                 if f.base[0] is buffer:
                     by_row = f.of_rows(step.lowered.schedule.iterations // self.rows)
-                    if f.base[1] + by_row.low or by_row.step != nbytes or by_row.extent != nbytes:
+                    first = f.base[1] + by_row.low
+                    if by_row.step != nbytes or first < 0 or first + by_row.extent > nbytes:
                         return False
         return True
+
+    @property
+    def elements(self) -> int:
+        """The elements of the largest operand or result of a kernel, on average over all elements."""
+        sizes = [max(p.aval.size for p in (*step.reads, *step.writes)) for step in self.steps]
+        return sum(n * n for n in sizes) // max(1, sum(sizes))
 
     def bytes_outside(self, local: Collection[Buffer]) -> int:
         """The bytes of a row in all buffers but ``local``."""
@@ -228,8 +238,6 @@ def _suits(step: KernelStep, rows: int, block_rows: int, tuning: Tuning) -> bool
     lowered = step.lowered
     iterations = lowered.schedule.iterations // rows * block_rows
     if lowered.schedule.form is not KernelForm.ROWS and iterations < _ROWS_OF_OTHER_FORMS:
-        return False
-    if not lowered.kernel.outer and iterations < tuning.min_block_elements:
         return False
     epilogue = lowered.kernel.epilogue
     columns = epilogue is not None and any(m.where is AccumulatorScope.COLUMN for m in epilogue.merges)

@@ -28,11 +28,11 @@ class Tuning:
     max_column_blocks: int = 64
 
     # Kernels over the same elements run block by block if that keeps so many bytes out of memory. A
-    # block touches at most so many bytes, a part of the second-level cache, and a flat loop has at
-    # least so many elements in it, for which starting it costs little. 0 bytes: no kernels do.
-    block_bytes: int = 1 << 18
+    # block touches at most so many bytes, a part of the second-level cache, and its kernels compute
+    # at least so many elements on average, for which starting one costs little. 0 bytes: none do.
+    block_bytes: int = 1 << 19
     min_local_bytes: int = 1 << 20
-    min_block_elements: int = 256
+    min_block_elements: int = 1024
 
     # --- forms of kernels -----------------------------------------------------------------------------------------
 
