@@ -104,7 +104,6 @@ class _Placer:
 
     def _insert_slices(self, node: TraceNode) -> None:
         """Copy the parts that are not written in place."""
-        self._whole(node)
         for atom, index in zip(node.ins, node.attr("indices"), strict=True):
             whole, written = self.parts.get(atom, (None, None)) if isinstance(atom, Value) else (None, None)
             if whole is not node or written is not index:

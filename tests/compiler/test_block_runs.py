@@ -117,6 +117,16 @@ def test_bias_gradients(small: None, same: Any) -> None:
     same(jg.value_and_grad(loss, argnums=(0, 1)), x, b, rtol=1e-11, atol=1e-11)
 
 
+def test_an_epilogue_reads_all_of_what_the_run_computes(small: None, same: Any) -> None:
+    """Columns and rows are as many, so that an element of the factor is a row of the run."""
+
+    def f(x: Any, b: Any) -> Any:
+        return (x * x).sum(0) * chain(b, 4)
+
+    x, b = jg.tensor(RNG.normal(size=(40, 40))), jg.tensor(RNG.normal(size=40))
+    same(f, x, b, rtol=1e-11, atol=1e-11)
+
+
 def test_updates_in_place(small: None) -> None:
     def step(p: Any, m: Any, g: Any) -> Any:
         m *= 0.9

@@ -176,3 +176,12 @@ def test_a_whole_step_counts_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
     np.testing.assert_allclose(fused, w.detach().numpy(), rtol=1e-5)
     assert compiled.cache_info().traces == 2
+
+
+def test_powers_of_zero_are_pythons() -> None:
+    f = jit(lambda x, k: x * 0.0**k, check="off")
+
+    np.testing.assert_array_equal(f(jg.ones(2), 1).numpy(), [0.0, 0.0])
+    np.testing.assert_array_equal(f(jg.ones(2), 0).numpy(), [1.0, 1.0])
+    with pytest.raises(ZeroDivisionError):
+        f(jg.ones(2), -1)

@@ -368,3 +368,22 @@ def test_evaluation_mode_is_noticed() -> None:
     model.eval()
     np.testing.assert_allclose(f(X).detach().numpy(), model(X).detach().numpy(), rtol=1e-6)
     assert f.cache_info().traces == 2
+
+
+def test_a_gradient_ends_at_a_leaf_that_the_call_updated() -> None:
+    """Not at its contents before, of which the new ones were made without history."""
+
+    def f(w: Any, x: Any) -> Any:
+        with jg.no_grad():
+            w *= 2
+        return (w * x).sum()
+
+    x = jg.tensor([5.0, 6.0])
+    for function in (f, jit(f, check="off")):
+        w = jg.tensor([1.0, 2.0], requires_grad=True)
+        for call in range(3):
+            w.grad = None
+            function(w, x).backward()
+            assert w.grad is not None
+            np.testing.assert_array_equal(w.grad.numpy(), x.numpy())
+            np.testing.assert_array_equal(w.detach().numpy(), np.array([1.0, 2.0]) * 2.0 ** (call + 1))
