@@ -38,8 +38,8 @@ def interrupted(call):
     timer.cancel()
     return None
 
-def check(calls, *delays):
-    print(count[0].item() == count[-1].item() == calls, *[d is not None and d < 0.5 for d in delays])
+def check(calls, *delays):  # on a busy machine everything takes longer, so the limit is half of a call then
+    print(count[0].item() == count[-1].item() == calls, *[d is not None and d < max(0.5, seconds / 2) for d in delays])
 
 g(x)
 start = time.perf_counter()
