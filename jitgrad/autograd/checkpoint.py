@@ -260,6 +260,7 @@ def _has_history_since(x: Any, since: int) -> bool:
 def _leaf_like(x: Tensor) -> Tensor:
     leaf = same_memory(x)
     leaf._requires_grad = True
+    current_interpreter.get().take_over(leaf, x)
     return leaf
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 from jitgrad.autograd.backward import gradients
 from jitgrad.compiler.cost import expensive
+from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
 from jitgrad.compiler.passes.simplify import simplify
-from jitgrad.compiler.tracer import InputSource, SourceKind, Trace
+from jitgrad.compiler.tracer import Trace
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value, evaluate
 from jitgrad.core.op import Kind, OpDef

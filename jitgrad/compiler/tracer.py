@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.reshape_views import ReshapeViews, View
 from jitgrad.compiler.runtime_number import INT_AVAL, RuntimeNumber, argument_number, check_operands
 from jitgrad.core import traced_constants
@@ -21,38 +20,12 @@ from jitgrad.core.errors import LeakedTracerError, TracedValueError, TraceError
 from jitgrad.core.ir import Atom, Graph, Literal, Names, TraceNode, Value, format_node
 from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin
-from jitgrad.core.tape_node import Edge, edge_of, next_sequence, record
+from jitgrad.core.tape_node import Edge, Node, edge_of, next_sequence, record
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.ops.arithmetic import ASTYPE
 from jitgrad.ops.identity import STOP_GRADIENT, UPDATED
 from jitgrad.ops.movement import RESHAPE
 from jitgrad.ops.views import WRITERS
-
-
-class SourceKind(Enum):
-    """What the key of an `InputSource` is."""
-
-    ARGUMENT = "the position among the flat arguments"
-    TENSOR = "a tensor that was reached through a closure, a global or an attribute"
-    ARRAY = "an array that was reached in the same way"
-    CONSTANT = "an array that the trace made"
-    GRADIENT = "the InputSource of the tensor whose .grad is read"
-    SEED = "the position of the output that a gradient comes from"
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class InputSource:
-    """Where a program input comes from at call time."""
-
-    kind: SourceKind
-    key: Any
-
-    def resolve(self, leaves: Sequence[Any]) -> Any:
-        """The object in a call with the flat arguments ``leaves``."""
-        if self.kind is SourceKind.ARGUMENT:
-            return leaves[self.key]
-        return self.key.resolve(leaves)._grad if self.kind is SourceKind.GRADIENT else self.key
-
 
 History = tuple[Any, int, bool]  # of a tensor: its grad_fn, which result of that it is, whether it requires grad
 
@@ -80,6 +53,8 @@ class Trace:
         self.reshapes = ReshapeViews()
         self.histories: dict[int, tuple[Tensor, History]] = {}  # before the function, of what it changes in place
         self.moved: dict[int, Edge] = {}  # where gradients of those go that have another one, by their ids
+        self.leaves: dict[int, Atom] = {}  # values with the histories of what leaves stand for, by their ids
+        self.before: dict[Edge, Atom] = {}  # results of nodes before they were changed in place, by node
         self.has_numbers = False  # whether an argument is a RuntimeNumber
         self.values_needed: frozenset[int] = frozenset()  # positions of those whose value the function asked for
         self.alive: list[Any] = []  # keeps objects alive whose id is a key above
@@ -94,13 +69,30 @@ class Trace:
             self.tainted.add(value)
         return value
 
-    def argument(self, position: int, aval: Aval, requires_grad: bool, grad: Tensor | None = None) -> Tensor:
-        """A leaf Tensor that stands for the flat argument number ``position``, whose gradient so far is ``grad``."""
+    def argument(self, position: int, aval: Aval, requires_grad: bool = False) -> Tensor:
+        """A leaf Tensor that stands for the flat argument number ``position``."""
         source = InputSource(SourceKind.ARGUMENT, position)
-        tensor = Tensor(self.add_input(aval, source, requires_grad))
+        return self._argument_tensor(self.add_input(aval, source, requires_grad), source, requires_grad)
+
+    def argument_like(self, position: int, outside: Tensor) -> Tensor:
+        """A Tensor that stands for ``outside``, the flat argument number ``position``.
+
+        If that has a history, so has the result, which may therefore be changed in place: one that
+        leads to a leaf of the trace.
+        """
+        leaf = self.argument(position, outside.aval, outside._requires_grad)
+        leaf._grad = outside._grad
+        if outside.grad_fn is None or not outside._requires_grad:
+            return leaf
+        _, source, value = self.lifted[id(leaf)]
+        computed = self._argument_tensor(value, source, True)
+        computed._grad, computed.grad_fn = outside._grad, Node(UPDATED, (leaf, leaf), {}, (computed,), (leaf, None))
+        return computed
+
+    def _argument_tensor(self, value: Value, source: InputSource, requires_grad: bool) -> Tensor:
+        tensor = Tensor(value)
         tensor._requires_grad = requires_grad
-        tensor._grad = grad
-        self.lifted[id(tensor)] = (tensor, source, tensor._data)
+        self.lifted[id(tensor)] = (tensor, source, value)
         return tensor
 
     def int_argument(self, position: int) -> RuntimeNumber:
@@ -178,23 +170,34 @@ class Trace:
         return outs
 
     def _operand(self, op: OpDef, x: Any) -> Atom:
-        """The atom of ``x``, cut from its history in the graph as well if it was detached or made under no_grad."""
+        """The atom of ``x``, from which gradients flow through the graph to where they flow through the tape."""
         own = type(x) is Tensor and type(x._data) is Value and x._data in self.owned
         atom = x._data if own else self.atom(op, x)
-        if not isinstance(x, Tensor) or atom not in self.tainted or not grad_enabled.get():
-            return atom
-        if x._requires_grad:
-            return atom if x.grad_fn is not None else self._as_leaf(x, atom)
-        return self.emit(STOP_GRADIENT, (atom,), atom.aval, {})[0]
+        return self.with_history(atom, x) if isinstance(x, Tensor) and grad_enabled.get() else atom
 
-    def _as_leaf(self, leaf: Tensor, atom: Atom) -> Atom:
-        """``atom``, the contents of ``leaf``; gradients end at the leaf, also after it was updated without history."""
-        known = self.lifted.get(id(leaf))
-        if known is None or known[2] is atom:
+    def with_history(self, atom: Atom, x: Tensor) -> Atom:
+        """``atom``, the contents of ``x``, with the history of ``x`` in the graph.
+
+        They differ if ``x`` was detached or made under no_grad, or has been changed without
+        history: then it has the new numbers, and the gradient of what it was before.
+        """
+        return self.flowing(atom, edge_of(x)) if x._requires_grad else self._cut(atom)
+
+    def flowing(self, atom: Atom, edge: Edge) -> Atom:
+        """``atom`` if gradients flow from it to ``edge`` in the graph; else made so."""
+        if isinstance(edge, Tensor):
+            known = self.lifted.get(id(edge))
+            before = self.leaves.get(id(edge)) if known is None else known[2]
+            if before is None:
+                return self._cut(atom)
+        else:
+            before = self.before.get(edge, atom)
+        if before is atom:
             return atom
-        assert isinstance(atom, Value)
-        new = self.emit(STOP_GRADIENT, (atom,), atom.aval, {})[0]
-        return self.emit(UPDATED, (known[2], new), atom.aval, {})[0]
+        return self.emit(UPDATED, (before, self._cut(atom)), atom.aval, {})[0]
+
+    def _cut(self, atom: Atom) -> Atom:
+        return self.emit(STOP_GRADIENT, (atom,), atom.aval, {})[0] if atom in self.tainted else atom
 
     def current(self, tensor: Tensor) -> Any:
         data = tensor._data
@@ -222,13 +225,23 @@ class Trace:
         self._keep_histories(target)
         self._rebind(target, atom)
         target._storage.bump()
-        self._propagate(target, isinstance(value, Tensor) and value._requires_grad)
+        self._propagate(target)
 
     def _keep_histories(self, target: Tensor) -> None:
-        """Before a write to ``target``: the histories of it and its views, if they are from outside the trace."""
+        """Before a write to ``target``: the histories of it and its views, and what has them in the graph."""
         for t in (target, *target._storage.others(target)):
             if type(t._data) is not Value or id(t) in self.lifted:
                 self.histories.setdefault(id(t), (t, (t.grad_fn, t._out_index, t._requires_grad)))
+            if t.grad_fn is not None:
+                self.before.setdefault((t.grad_fn, t._out_index), self.current(t))
+
+    def take_over(self, target: Tensor, source: Tensor) -> None:
+        """``target``, which has the contents of ``source``, gets its history as well; a leaf stands for it."""
+        value = self.current(source)
+        self._rebind(target, value)
+        if target._requires_grad and target.grad_fn is None:
+            self.alive.append(target)
+            self.leaves[id(target)] = self.with_history(value, source)
 
     def restore_histories(self) -> None:
         """Give tensors from outside the trace the histories that they had before it; ``moved`` has the others."""
@@ -310,15 +323,15 @@ class Trace:
         self.alive.append(view.parent)
         self.views.setdefault(id(view.parent._storage), []).append(view)
 
-    def _propagate(self, changed: Tensor, flows: bool) -> None:
+    def _propagate(self, changed: Tensor) -> None:
         """After a write to ``changed``: write through to what it is a view of, then refresh the other live views.
 
-        ``flows``: gradients flow to the new value. The old parts keep theirs.
+        The caller moves their histories.
         """
         family = self.views.get(id(changed._storage))
         if not family:
             return
-        child, value = changed, self._cut_unless(flows, self.current(changed))
+        child, value = changed, self.current(changed)
         while (view := self.view_of(child)) is not None:
             writer = WRITERS.get(view.op.name, _same if view.op is STOP_GRADIENT else None)
             if writer is None:
@@ -326,10 +339,9 @@ class Trace:
                     f"in-place change at {Origin.capture().full()} of a tensor {child.aval} that is a view made by "
                     f"{view.op}: @jit cannot write through it. Change the base tensor with base[...] = value."
                 )
-            base = self._cut_unless(view.parent._requires_grad, self.current(view.parent))
-            token = grad_enabled.set(False)  # the caller moves the histories
+            token = grad_enabled.set(False)
             try:
-                value = self.current(writer(Tensor(base), Tensor(value), view.attrs))
+                value = self.current(writer(Tensor(self.current(view.parent)), Tensor(value), view.attrs))
             finally:
                 grad_enabled.reset(token)
             self._rebind(view.parent, value)
@@ -339,11 +351,6 @@ class Trace:
             if tensor is not None and tensor is not changed:
                 parent = self.current(view.parent)
                 tensor._data = self.emit(view.op, (parent,), tensor.aval, view.attrs)[0]
-
-    def _cut_unless(self, flows: bool, value: Value) -> Value:
-        if flows or value not in self.tainted:
-            return value
-        return self.emit(STOP_GRADIENT, (value,), value.aval, {})[0]
 
     def view_of(self, tensor: Tensor) -> View | None:
         """What ``tensor`` was made a view of by an op of this trace."""

@@ -52,7 +52,7 @@ class SavedTensor:
 
     def failure(self, node: Node) -> InPlaceError | None:
         """The error of `unpack`, if its memory has changed since."""
-        if self.storage.version == self.version:
+        if self.storage.version == self.version or 0 in self.aval.shape:
             return None
         return InPlaceError(
             f"backward of {node.op} at {node.origin.full()} needs a tensor {self.aval} that was changed in place "

@@ -175,6 +175,9 @@ class EagerInterpreter:
             np.copyto(data, to_host(new))
         target._storage.bump()
 
+    def take_over(self, target: Tensor, source: Tensor) -> None:
+        """Nothing to do: the tape has the history."""
+
     def constant(self, array: np.ndarray[Any, Any]) -> Tensor:
         device = creation_device.get()
         return Tensor(array if device is None else device.from_host(array))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from jitgrad.compiler.tracer import InputSource, SourceKind, Trace
+from jitgrad.compiler.input_source import InputSource, SourceKind
+from jitgrad.compiler.tracer import Trace
 from jitgrad.core.errors import DeviceError
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.jit.signature import Call

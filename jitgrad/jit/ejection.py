@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import optree
 
-from jitgrad.compiler.tracer import InputSource, SourceKind
+from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.core.errors import ArgumentError, EjectError
 from jitgrad.core.ir import Value
 from jitgrad.core.origin import Origin

@@ -11,8 +11,8 @@ import numpy as np
 
 from jitgrad.backends.base import Target
 from jitgrad.compiler.gc_paused import gc_paused
+from jitgrad.compiler.input_source import SourceKind
 from jitgrad.compiler.pipeline import Watcher, ignore
-from jitgrad.compiler.tracer import SourceKind
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.ir import Value
 from jitgrad.core.origin import Origin

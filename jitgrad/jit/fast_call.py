@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.lowering.layout import BufferRole
-from jitgrad.compiler.tracer import InputSource, SourceKind
 from jitgrad.core.aval import Aval
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.buffer_pool import address_of

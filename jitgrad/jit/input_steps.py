@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.compiler.tracer import InputSource, SourceKind
+from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.core.aval import Aval
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import GuardError, UnguardableError

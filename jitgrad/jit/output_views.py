@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.compiler.tracer import InputSource, SourceKind, Trace
+from jitgrad.compiler.input_source import InputSource, SourceKind
+from jitgrad.compiler.tracer import Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import grad_enabled
 from jitgrad.core.device_array import VIEWS, DeviceArray

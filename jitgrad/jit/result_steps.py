@@ -12,8 +12,8 @@ import numpy as np
 import optree
 
 from jitgrad.autograd.modes import enable_grad
+from jitgrad.compiler.input_source import SourceKind
 from jitgrad.compiler.lowering.layout import BufferRole
-from jitgrad.compiler.tracer import SourceKind
 from jitgrad.core.aval import Aval
 from jitgrad.core.device_array import copy_elements
 from jitgrad.core.origin import Origin

@@ -13,8 +13,9 @@ import optree
 
 from jitgrad.autograd.broken_history import broken_histories
 from jitgrad.compiler.gc_paused import gc_paused
+from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.runtime_number import RuntimeNumber, ValueNeededError
-from jitgrad.compiler.tracer import InputSource, SourceKind, Trace
+from jitgrad.compiler.tracer import Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import AutogradError, UnguardableError
@@ -233,11 +234,11 @@ def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[li
             leaves[k] = by_id[id(x)]
             continue
         if isinstance(x, Tensor):
-            tensor = trace.argument(k, x.aval, x._requires_grad, x._grad)
+            tensor = trace.argument_like(k, x)
         elif type(x) is float:
-            tensor = trace.argument(k, FLOAT_AVAL, False)
+            tensor = trace.argument(k, FLOAT_AVAL)
         else:
-            tensor = trace.argument(k, Aval(x.shape, x.dtype), False)
+            tensor = trace.argument(k, Aval(x.shape, x.dtype))
         by_id[id(x)] = tensors[k] = leaves[k] = tensor
     return leaves, tensors
 
@@ -326,6 +327,8 @@ def _results(
             atom = trace.current(x)
             # a history that was freed inside the function leads nowhere
             flows = x._requires_grad and x.grad_fn is not None and x.grad_fn.edges is not None
+            if flows:
+                atom = trace.with_history(atom, x)
             output = positions.setdefault((atom, flows), len(outputs))
             if output == len(outputs):
                 outputs.append(atom)
@@ -342,12 +345,13 @@ def _effects(
     Where the gradients go of outputs that tensors with other histories get is added to ``starts``.
     """
 
-    def output(value: Value) -> int:
+    def output(value: Atom) -> int:
         outputs.append(value)  # listed again even if a result is the same value: the memory must not be shared
         return len(outputs) - 1
 
     def write(tensor: Tensor, source: InputSource, value: Value) -> Effect:
-        edge, k = trace.moved.get(id(tensor)), output(value)
+        edge = trace.moved.get(id(tensor))
+        k = output(value if edge is None else trace.flowing(value, edge))
         if edge is not None:
             starts[k] = edge
         return Effect(EffectKind.DATA, source, k, id(tensor) in trace.moved)

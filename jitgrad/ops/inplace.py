@@ -74,7 +74,7 @@ def _write_with_history(target: Tensor, value: Tensor) -> None:
 
 def _base_of(target: Tensor) -> tuple[Tensor, Steps]:
     """The base of the view ``target``, if it is alive, and the view ops that lead from it."""
-    lineage = target._view
+    lineage = target._view if target.size else None
     base = None if lineage is None else lineage.root()
     if lineage is None or base is None or base._storage is not target._storage:
         return target, ()
@@ -93,6 +93,8 @@ def _views_to_refresh(target: Tensor, base: Tensor) -> list[Tensor]:
             f"in-place change of a leaf {target.aval} that requires grad, or of a view of one: its gradient would be "
             "lost. Do it within no_grad(), or out of place"
         )
+    if not target.size:  # without elements there is nothing to share
+        return []
     views = []
     for t in target._storage.others(target, base):
         made_by_ops = t._view is not None and all(op is not None and op.name in WRITERS for op, _ in t._view.steps)
@@ -127,6 +129,7 @@ def _through(base: Tensor, steps: Steps, value: Tensor) -> Tensor:
 
 
 def _move_history(target: Tensor, source: Tensor) -> None:
+    current_interpreter.get().take_over(target, source)
     target.grad_fn, target._out_index = source.grad_fn, source._out_index
     target._requires_grad = source._requires_grad
 

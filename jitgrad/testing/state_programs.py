@@ -33,7 +33,10 @@ class Writer:
         self.shape = SHAPES[int(self.rng.integers(len(SHAPES)))]
         self.lines: list[str] = []
         self.values: list[tuple[str, Shape]] = [("x", self.shape), ("y", self.shape)]
-        self.owned: list[tuple[str, Shape]] = []
+        self.outside = bool(self.rng.random() < 0.5)
+        self.computed = bool(self.rng.random() < 0.5)
+        # a leaf that requires grad may not be changed
+        self.owned = [("x", self.shape), ("y", self.shape)] if self.computed or not self.outside else []
 
     def one_of(self, *choices: Any) -> Any:
         return choices[int(self.rng.integers(len(choices)))]
@@ -51,9 +54,13 @@ class Writer:
 
     def new(self, text: str, shape: Shape, owned: bool = True) -> None:
         name = f"t{len(self.lines)}"
-        self.lines.append(f"{name} = {text}")
+        self.write(f"{name} = {text}", 0.05)
         self.values.append((name, shape))
         self.owned += [(name, shape)] if owned else []
+
+    def write(self, line: str, untracked: float) -> None:
+        """The line, with the probability ``untracked`` under no_grad."""
+        self.lines.append(f"with jg.no_grad():\n        {line}" if self.rng.random() < untracked else line)
 
     def elementwise(self) -> None:
         name, shape = self.recent(self.values)
@@ -80,6 +87,7 @@ class Writer:
             (f"{name}[{colons}::-1]", shape),
             (f"jg.expand_dims({name}, {axis})", (*shape[:axis], 1, *shape[axis:])),
             (f"{name}[..., None]", (*shape, 1)),
+            (f"{name}.detach()", shape),
             (f"{name}.reshape({size})", (size,)),
             (f"{name}[0]", shape[1:]) if shape[0] else (f"{name}[:]", shape),
             (f"{name}.mT" if turned else name, (*shape[:-2], *shape[:-3:-1]) if turned else shape),
@@ -98,11 +106,12 @@ class Writer:
         name, shape = self.recent(self.owned)
         other = self.fitting(shape)
         row = self.fitting(shape[1:]) if shape and shape[0] else ""
-        self.lines.append(self.one_of(
+        line = self.one_of(
             f"{name} += {other}", f"{name}[...] = {other}", f"{name} *= 0.5", f"{name} -= {other}", f"{name} /= 2.0",
             f"{name}.copy_(jg.broadcast_to(jg.asarray({other}, dtype=jg.float32), {shape}))",
             f"{name}[0] += {row}" if row else f"{name} -= 0.5", f"{name}[0] = {row}" if row else f"{name} *= 2.0",
-        ))  # fmt: skip
+        )  # fmt: skip
+        self.write(line, 0.3)
 
     def state(self) -> None:
         n, m = self.shape
@@ -175,13 +184,14 @@ class StateProgram:
     Attributes:
         source: its text.
         outside: whether arguments require grad and ``backward()`` is called on the results.
+        computed: whether the arguments are results of other ops, and may be changed in place.
     """
 
     def __init__(self, seed: int, jit: Callable[..., Callable[..., Any]], names: dict[str, Any]) -> None:
         """``names``: jitgrad itself, as "jg"."""
         writer = Writer(seed)
         self.seed, self.source, self.shape = seed, writer.source(), writer.shape
-        self.outside = bool(writer.rng.random() < 0.5)
+        self.outside, self.computed = writer.outside, writer.computed
         self._states = _state(self.shape), _state(self.shape)
         jg = names["jg"]
 
@@ -229,8 +239,10 @@ class StateProgram:
     def _observed(self, which: int, seed: int) -> dict[str, Any]:
         """One call: its results, the gradients, and the state after it."""
         rng, state = np.random.default_rng(seed), self._states[which]
-        x, y, a, b = (_laid_out(rng, self.shape) for _ in range(4))
+        x, y, a, b = leaves = [_laid_out(rng, self.shape) for _ in range(4)]
         x.requires_grad_(self.outside)
+        if self.computed:
+            x, y = x * 1.5, (y * 0.5).mT.mT
         results = (self._eager, self._compiled)[which](x, y, {"b": a, "aa": b} if seed % 2 else {"aa": b, "b": a})
         seen: dict[str, Any] = {name: _copied(value) for name, value in results.items()}
         flowing = [value for value in results.values() if value.requires_grad and value.grad_fn is not None]
@@ -238,7 +250,7 @@ class StateProgram:
             total: Any = sum((value * (k + 1.5)).sum() for k, value in enumerate(flowing))
             total.backward()
         seen |= {name: _copied(getattr(state, name)) for name in ("buf", "count", "w")}
-        seen |= {"x": _copied(x), "y": _copied(y), "x.grad": _copied(x.grad), "w.grad": _copied(state.w.grad)}
+        seen |= {"x": _copied(x), "y": _copied(y), "x.grad": _copied(leaves[0].grad), "w.grad": _copied(state.w.grad)}
         seen |= {"gen": _copied(state.gen.state), "kept": [_copied(t) for _, t in sorted(state.kept.items())]}
         seen |= {"log": [*map(_copied, state.log)], "last": [*map(_copied, state.last or ())]}
         seen["requires grad"] = [t.requires_grad for t in (x, y, state.buf, state.count)]

@@ -53,3 +53,16 @@ def test_extrema_of_bools(rows: int, axis: int) -> None:
 
     for f, g in ((jg.max, np.max), (jg.min, np.min)):
         np.testing.assert_array_equal(jg.jit(lambda x, f=f: f(x, axis=axis))(jg.tensor(a)).numpy(), g(a, axis=axis))
+
+def test_a_value_without_elements_shares_no_kernel_with_one_that_has_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loop of the former never runs, and the latter would be what its memory held before."""
+    monkeypatch.setenv("JITGRAD_BACKEND", "python")
+
+    def f(x: Any) -> Any:
+        row = x[0]
+        total = jg.sum(row, axis=0, keepdims=True) * 0.3
+        return total, (row * total).clone()
+
+    compiled = jg.jit(f, check="off")
+    for _ in range(3):
+        assert compiled(jg.zeros((3, 0)))[0].tolist() == [0.0]

@@ -44,6 +44,8 @@ def merge(first: Group, second: Group, definitions: Definitions, tuning: Tuning)
     """One group for the nodes of both, in program order, or why that cannot be one loop nest."""
     if len(first.nodes) + len(second.nodes) > tuning.max_kernel_nodes:
         return f"the kernel would have more than {tuning.max_kernel_nodes} operations"
+    if (0 in first.sizes) != (0 in second.sizes):  # the loops of the one never run
+        return f"only one of them has elements: {list(first.sizes)} and {list(second.sizes)}"
     if (plain := _plain(first, second, definitions, tuning)) is not None:
         return plain
     if isinstance(pairs := _pair_axes(first, second), str):

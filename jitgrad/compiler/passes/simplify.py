@@ -17,7 +17,7 @@ from jitgrad.eager.interpreter import run_eagerly
 from jitgrad.ops.arithmetic import ADD, ASTYPE, DIVIDE, MULTIPLY, NEGATIVE, POSITIVE, SUBTRACT
 from jitgrad.ops.comparison import LOGICAL_NOT, WHERE
 from jitgrad.ops.creation import COPY, FULL
-from jitgrad.ops.identity import STOP_GRADIENT
+from jitgrad.ops.identity import STOP_GRADIENT, UPDATED
 from jitgrad.ops.indexing import PUT_SLICE
 from jitgrad.ops.movement import BROADCAST_TO, EXPAND_DIMS, PERMUTE_DIMS, RESHAPE, SLICE, SQUEEZE
 from jitgrad.ops.transcendental import POW
@@ -298,6 +298,7 @@ RULES: Mapping[OpDef, Rule] = {
     WHERE: _where,
     ASTYPE: _astype,
     STOP_GRADIENT: _identity,
+    UPDATED: lambda _r, ins, _attrs, _out: ins[1],
     COPY: _identity,
     POSITIVE: _identity,
     FULL: _full,

@@ -77,6 +77,8 @@ class SymbolicInterpreter:
     def write(self, target: Any, value: Any) -> None:
         raise OpDefinitionError(f"{self.what}: its derivative changes a tensor in place; pass vjp=")
 
+    take_over = write
+
     def read_grad(self, tensor: Tensor) -> Tensor | None:
         return tensor._grad
 
