@@ -23,6 +23,7 @@ from jitgrad.autograd import (
 )
 from jitgrad.autograd.functional import grad as grad
 from jitgrad.core.config import get_default_dtype as get_default_dtype, set_default_dtype as set_default_dtype
+from jitgrad.core.device_array import DeviceName as _DeviceName
 from jitgrad.core.dispatch import apply_op as apply_op
 from jitgrad.core.tensor import Tensor as Tensor
 from jitgrad.eager.buffer_pool import POOL as _POOL
@@ -88,7 +89,8 @@ from jitgrad.ops.neural import (
 )
 from jitgrad.ops.random import (
     Generator as Generator, bernoulli as bernoulli, manual_seed as manual_seed, normal as normal, rand as rand,
-    randint as randint, randn as randn, randperm as randperm, uniform as uniform,
+    rand_like as rand_like, randint as randint, randint_like as randint_like, randn as randn,
+    randn_like as randn_like, randperm as randperm, uniform as uniform,
 )
 from jitgrad.ops.reduce import (
     all as all, any as any, argmax as argmax, argmin as argmin, cumulative_sum as cumulative_sum,
@@ -104,6 +106,15 @@ from jitgrad.ops.sorting import (
     unique as unique,
 )
 from jitgrad.ops.special import erf as erf, erfc as erfc
+from jitgrad.ops.torch_names import (
+    addcdiv as addcdiv, addcmul as addcmul, addmm as addmm, addmv as addmv, amax as amax, amin as amin,
+    baddbmm as baddbmm, bmm as bmm, chunk as chunk, clamp_max as clamp_max, clamp_min as clamp_min,
+    cummax as cummax, cummin as cummin, index_copy as index_copy, index_fill as index_fill,
+    index_select as index_select, is_floating_point as is_floating_point, is_tensor as is_tensor,
+    kthvalue as kthvalue, masked_fill as masked_fill, masked_select as masked_select, mm as mm, mv as mv,
+    narrow as narrow, numel as numel, permute as permute, scatter as scatter, select as select,
+    std_mean as std_mean, t as t, var_mean as var_mean,
+)
 from jitgrad.ops.transcendental import (
     exp as exp, exp2 as exp2, expm1 as expm1, log as log, log10 as log10, log1p as log1p, log2 as log2,
     logaddexp as logaddexp, pow as pow, power as power, sigmoid as sigmoid,
@@ -122,11 +133,16 @@ memory_stats = _POOL.stats
 # the same functions under the names that users of NumPy and torch reach for
 concatenate = cat = concat
 cumsum = cumulative_sum
+unsqueeze, movedim, swapdims, unbind = expand_dims, moveaxis, swapaxes, unstack
+repeat_interleave, take_along_dim, as_tensor = repeat, take_along_axis, asarray
 
 float16, float32, float64 = map(_np.dtype, ("float16", "float32", "float64"))
 int8, int16, int32, int64 = map(_np.dtype, ("int8", "int16", "int32", "int64"))
 uint8, uint16, uint32, uint64 = map(_np.dtype, ("uint8", "uint16", "uint32", "uint64"))
 bool = _np.dtype("bool")
+half, float, double = float16, float32, float64
+short, int, long = int16, int32, int64
+device = _DeviceName  # hides the folder of that name, which holds nothing public but jitgrad.cuda
 e, inf, nan, newaxis, pi = _np.e, _np.inf, _np.nan, None, _np.pi
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -95,6 +96,23 @@ def broadcast_shapes(what: str, avals: Sequence[Aval]) -> Shape:
             if n != 1:
                 out[k] = n
     return tuple(out)
+
+
+class ElementCount(int):
+    """``x.size``: the number of elements, as in NumPy. Called, as in torch, it gives the shape or one length of it."""
+
+    shape: Shape
+
+    def __call__(self, dim: int | None = None) -> Any:
+        return self.shape if dim is None else self.shape[normalize_axis("size", dim, len(self.shape))]
+
+
+@lru_cache(maxsize=4096)
+def element_count(shape: Shape) -> ElementCount:
+    """The number of elements of an array of ``shape``."""
+    count = ElementCount(math.prod(shape))
+    count.shape = shape
+    return count
 
 
 def normalize_axis(what: str, axis: Any, ndim: int) -> int:

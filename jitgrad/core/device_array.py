@@ -9,8 +9,35 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, Shape
-from jitgrad.core.errors import DeviceError
+from jitgrad.core.errors import ArgumentError, DeviceError
 from jitgrad.core.op import OpDef
+
+
+class DeviceName(str):
+    """The name of a device, "cpu" or "cuda", with the attributes of torch's ``device``: ``type`` and ``index``.
+
+    Raises:
+        ArgumentError: there is no such kind of device.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, type: str, index: int | None = None) -> DeviceName:
+        name = type if index is None else f"{type}:{index}"
+        if name.split(":")[0] not in ("cpu", "cuda"):
+            raise ArgumentError(f"device {name!r}: expected 'cpu' or 'cuda'")
+        return str.__new__(cls, name)
+
+    @property
+    def type(self) -> str:
+        """ "cpu" or "cuda"."""
+        return self.split(":")[0]
+
+    @property
+    def index(self) -> int | None:  # type: ignore[override]
+        """The number after the colon, if there is one."""
+        parts = self.split(":")
+        return int(parts[1]) if len(parts) > 1 else None
 
 
 class Device(Protocol):

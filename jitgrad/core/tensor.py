@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Dtype, Shape, is_differentiable
+from jitgrad.core.aval import Aval, Dtype, ElementCount, Shape, element_count, is_differentiable
 from jitgrad.core.context import current_interpreter
-from jitgrad.core.device_array import DeviceArray, to_host
+from jitgrad.core.device_array import DeviceArray, DeviceName, to_host
 from jitgrad.core.errors import ArgumentError, AutogradError, DeviceError, DonatedError, DtypeError
 from jitgrad.core.ir import Value
 from jitgrad.core.storage import Lineage, Storage
 
 SUPPORTED = "?bhilqBHILQefd"
+_HOST, _CUDA = DeviceName("cpu"), DeviceName("cuda")
 
 
 class Donated:
@@ -146,20 +147,22 @@ class Tensor:
         return len(self.aval.shape)
 
     @property
-    def size(self) -> int:
-        return self.aval.size
+    def size(self) -> ElementCount:
+        """The number of elements; ``size()`` is the shape, and ``size(k)`` a length of it, as in torch."""
+        return element_count(self.aval.shape)
 
     @property
     def dtype(self) -> Dtype:
         return self.aval.dtype
 
     @property
-    def device(self) -> str:
+    def device(self) -> DeviceName:
         """Where the data is: "cpu" or "cuda"."""
         data = self._data
-        if type(data) is DeviceArray:
-            return data.device.name
-        return current_interpreter.get().device if type(data) is Value else "cpu"
+        if type(data) is np.ndarray:
+            return _HOST
+        name = data.device.name if type(data) is DeviceArray else current_interpreter.get().device
+        return _HOST if name == "cpu" else _CUDA
 
     @property
     def is_leaf(self) -> bool:

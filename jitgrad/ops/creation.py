@@ -21,6 +21,7 @@ from jitgrad.device.exchange import CUDA_DEVICE, array_from_dlpack, array_from_i
 from jitgrad.ops.arithmetic import add, astype, multiply
 from jitgrad.ops.comparison import equal, greater_equal, less_equal, where
 from jitgrad.ops.identity import STOP_GRADIENT
+from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import SUM, broadcast_to, expand_dims, reshape
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.placement import beside, move, placing
@@ -181,6 +182,7 @@ def _dtype_of_number(value: Any) -> Dtype:
     return aval_of(FULL, value).dtype
 
 
+@takes_dim(size="shape")
 @placing
 def full(
     shape: Any, fill_value: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
@@ -200,19 +202,33 @@ def full(
     return out.requires_grad_() if requires_grad else out
 
 
-def zeros(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Zeros of ``shape``, in the default float dtype unless ``dtype`` is given."""
-    return full(shape, 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+def _lengths(shape: Any, more: tuple[int, ...]) -> Any:
+    """The shape given as one argument, or each length as an argument of its own."""
+    return (shape, *more) if more else shape
 
 
-def ones(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Ones of ``shape``, in the default float dtype unless ``dtype`` is given."""
-    return full(shape, 1, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+@takes_dim(size="shape")
+def zeros(
+    shape: Any, *more: int, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Zeros of ``shape`` (``zeros((2, 3))`` or ``zeros(2, 3)``), in the default float dtype unless one is given."""
+    return full(_lengths(shape, more), 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
 
 
-def empty(shape: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+@takes_dim(size="shape")
+def ones(
+    shape: Any, *more: int, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Ones of ``shape``, which may be given as in :func:`zeros`, in the default float dtype unless one is given."""
+    return full(_lengths(shape, more), 1, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+
+
+@takes_dim(size="shape")
+def empty(
+    shape: Any, *more: int, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
     """Zeros: uninitialised memory would differ between eager and compiled runs."""
-    return zeros(shape, dtype=dtype, device=device, requires_grad=requires_grad)
+    return zeros(_lengths(shape, more), dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def full_like(
@@ -259,6 +275,7 @@ def _number(what: str, x: Any) -> int | float:
     return value
 
 
+@takes_dim(end="stop")
 @placing
 def arange(
     start: Any,
@@ -287,6 +304,7 @@ def arange(
     return _finish(values, wanted, "arange", requires_grad)
 
 
+@takes_dim(end="stop", steps="num")
 @placing
 def linspace(
     start: Any,
@@ -318,6 +336,7 @@ def linspace(
     return _finish(floor(values) if wanted.kind in "iu" else values, wanted, "linspace", requires_grad)
 
 
+@takes_dim(n="n_rows", m="n_cols")
 @placing
 def eye(
     n_rows: int,
@@ -345,11 +364,13 @@ def _triangle(what: str, x: Operand, k: int, lower: bool) -> Tensor:
     return where(keep, x, False if aval.dtype.kind == "b" else 0)
 
 
+@takes_dim(diagonal="k")
 def tril(x: Operand, k: int = 0) -> Tensor:
     """The lower triangle over the last two axes: zeros above the ``k``-th diagonal."""
     return _triangle("tril", x, k, lower=True)
 
 
+@takes_dim(diagonal="k")
 def triu(x: Operand, k: int = 0) -> Tensor:
     """The upper triangle over the last two axes: zeros below the ``k``-th diagonal."""
     return _triangle("triu", x, k, lower=False)

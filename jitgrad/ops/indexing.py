@@ -16,6 +16,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.creation import full, iota, zeros
+from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import SliceIndex, as_slices, broadcast_to, cut, flatten, reshape, slice
 from jitgrad.ops.operand import Operand, apply
 
@@ -306,6 +307,7 @@ def _in_dtype_of(what: str, x: Operand, src: Operand) -> Operand:
     return astype(src, target)
 
 
+@takes_dim()
 def take(x: Operand, indices: Operand | Sequence[int], axis: int | None = None) -> Tensor:
     """The slices of ``x`` along ``axis`` at ``indices``, whose axes take the place of ``axis`` (None: flattened).
 
@@ -316,11 +318,13 @@ def take(x: Operand, indices: Operand | Sequence[int], axis: int | None = None) 
     return apply(TAKE, x, _as_indices(indices), axis=normalize_axis("take", axis, aval_of(TAKE, x).ndim))
 
 
+@takes_dim()
 def gather(x: Operand, axis: int, index: Operand | Sequence[Any]) -> Tensor:
     """``out[i][j] = x[index[i][j]][j]`` for axis 0, and so on, as torch's gather."""
     return apply(GATHER, x, _as_indices(index), axis=normalize_axis("gather", axis, aval_of(GATHER, x).ndim))
 
 
+@takes_dim()
 def take_along_axis(x: Operand, indices: Operand | Sequence[Any], axis: int = -1) -> Tensor:
     """:func:`gather` with the other axes broadcast, as NumPy's take_along_axis."""
     positions = _as_indices(indices)
@@ -335,6 +339,7 @@ def take_along_axis(x: Operand, indices: Operand | Sequence[Any], axis: int = -1
     return apply(GATHER, x, positions if b.shape == wanted[1] else broadcast_to(positions, wanted[1]), axis=k)
 
 
+@takes_dim()
 def scatter_add(x: Operand, axis: int, index: Operand | Sequence[Any], src: Operand) -> Tensor:
     """``x`` with ``src`` added where :func:`gather` with the same ``axis`` and ``index`` would read; a new tensor.
 
@@ -353,6 +358,7 @@ def scatter_add(x: Operand, axis: int, index: Operand | Sequence[Any], src: Oper
     return apply(SCATTER_ADD, x, positions, values, axis=k)
 
 
+@takes_dim(source="src")
 def index_add(x: Operand, axis: int, index: Operand | Sequence[int], src: Operand) -> Tensor:
     """``x`` with slice i of ``src`` along ``axis`` added to slice ``index[i]``; a new tensor.
 

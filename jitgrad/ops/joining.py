@@ -15,6 +15,7 @@ from jitgrad.core.errors import ArgumentError, AxisError, OperandError, ShapeErr
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import full
+from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import (
     AxisArgument,
     broadcast_to,
@@ -68,6 +69,7 @@ def _sequence(what: str, xs: Any) -> tuple[Any, ...]:
     return tensors
 
 
+@takes_dim(tensors="xs")
 def concat(xs: Sequence[Operand] | Tensor, axis: int | None = 0) -> Tensor:
     """The tensors ``xs`` one after the other along an axis that exists (``axis=None``: flattened first).
 
@@ -83,6 +85,7 @@ def concat(xs: Sequence[Operand] | Tensor, axis: int | None = 0) -> Tensor:
     return apply(CONCAT, *parts, axis=normalize_axis("concat", axis, aval.ndim))
 
 
+@takes_dim(tensors="xs")
 def stack(xs: Sequence[Operand] | Tensor, axis: int = 0) -> Tensor:
     """The tensors ``xs``, all of one shape, along a new axis at position ``axis``."""
     parts = _sequence("stack", xs)
@@ -93,8 +96,36 @@ def stack(xs: Sequence[Operand] | Tensor, axis: int = 0) -> Tensor:
     return concat([expand_dims(x, k) for x in parts], k)
 
 
+def chunked(x: Operand, sizes: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
+    """``x`` cut along ``axis`` into pieces of one size, of which the last may be shorter, or of these sizes; views.
+
+    Raises:
+        ArgumentError: the sizes do not add up to the axis.
+    """
+    shape = aval_of(CONCAT, x).shape
+    k = normalize_axis("split", axis, len(shape))
+    n = shape[k] if shape else 0
+    if isinstance(sizes, Iterable):
+        bounds = list(accumulate(map(operator.index, sizes), initial=0))
+        if bounds[-1] != n or min(sizes, default=0) < 0:
+            raise ArgumentError(f"split: sizes {shown(sizes)} do not add up to axis {k}, of length {n}")
+    else:
+        size = operator.index(sizes)
+        if size < 0 or (size == 0 and n):
+            raise ArgumentError(f"split: pieces of size {size} do not cut axis {k} of length {n}")
+        bounds = [*range(0, n, size), n] if n else [0, 0]
+    return tuple(cut(x, k, start, stop) for start, stop in pairwise(bounds))
+
+
+@takes_dim(
+    lambda x, indices_or_sections, axis=0: chunked(x, indices_or_sections, axis),
+    split_size_or_sections="indices_or_sections",
+    split_size="indices_or_sections",
+)
 def split(x: Operand, indices_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
     """``x`` cut along ``axis`` into so many equal parts, or before the given positions (NumPy's split); views.
+
+    ``split(x, size, dim=k)`` is torch's, into pieces of that size, or of the sizes in a list.
 
     Raises:
         ArgumentError: the axis cannot be cut into equal parts.
@@ -112,6 +143,7 @@ def split(x: Operand, indices_or_sections: int | Sequence[int], axis: int = 0) -
     return tuple(cut(x, k, start, max(start, stop)) for start, stop in pairwise(bounds))
 
 
+@takes_dim()
 def unstack(x: Operand, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices of ``x`` along ``axis``, without that axis; views."""
     shape = aval_of(CONCAT, x).shape
@@ -121,6 +153,7 @@ def unstack(x: Operand, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(squeeze(cut(x, k, i, i + 1), (k,)) for i in range(shape[k]))
 
 
+@takes_dim(shifts="shift")
 def roll(x: Operand, shift: int | Sequence[int], axis: AxisArgument = None) -> Tensor:
     """``x`` shifted along ``axis``, cyclically (``axis=None``: flattened)."""
     aval = aval_of(CONCAT, x)
@@ -141,6 +174,7 @@ def roll(x: Operand, shift: int | Sequence[int], axis: AxisArgument = None) -> T
     return out
 
 
+@takes_dim()
 def repeat(x: Operand, repeats: int | Sequence[int] | Tensor, axis: int | None = None) -> Tensor:
     """Each element of ``x`` repeated along ``axis`` (None: of the flattened array), as often as ``repeats`` says.
 
@@ -163,9 +197,10 @@ def repeat(x: Operand, repeats: int | Sequence[int] | Tensor, axis: int | None =
     return concat(parts, k)
 
 
-def tile(x: Operand, repetitions: int | Sequence[int]) -> Tensor:
-    """``x`` as a whole repeated along each axis (NumPy's tile)."""
-    times = tuple(repetitions) if isinstance(repetitions, Iterable) else (repetitions,)
+@takes_dim(dims="repetitions")
+def tile(x: Operand, repetitions: int | Sequence[int], *more: int) -> Tensor:
+    """``x`` as a whole repeated along each axis (NumPy's tile, and what torch calls repeat)."""
+    times = tuple(repetitions) if isinstance(repetitions, Iterable) else (repetitions, *more)
     aval = aval_of(CONCAT, x)
     ndim = max(aval.ndim, len(times))
     shape = (1,) * (ndim - aval.ndim) + aval.shape
@@ -258,6 +293,7 @@ def _run(x: Tensor, axis: int, start: int, step: int, length: int) -> Tensor:
 # --- diagonals ---------------------------------------------------------------------------------------------------
 
 
+@takes_dim(dim1="axis1", dim2="axis2")
 def diagonal(x: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """The elements of ``x`` whose index along ``axis2`` is that along ``axis1`` plus ``offset``, on a new last axis.
 

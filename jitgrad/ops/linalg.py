@@ -16,6 +16,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.eager.float16 import HALF, SINGLE
 from jitgrad.ops.arithmetic import add, astype, multiply
 from jitgrad.ops.creation import asarray
+from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import expand_dims, moveaxis, permute_dims, reshape, squeeze
 from jitgrad.ops.reduce import sum as sum_
 
@@ -111,6 +112,7 @@ def dot(x: Any, y: Any) -> Tensor:
     return tensordot(x, y, ([x.ndim - 1], [max(y.ndim - 2, 0)]))
 
 
+@takes_dim()
 def vecdot(x: Any, y: Any, *, axis: int = -1) -> Tensor:
     """The sum of ``x * y`` over ``axis``; the other axes broadcast (array API ``vecdot``).
 
@@ -135,6 +137,7 @@ def outer(x: Any, y: Any) -> Tensor:
     return multiply(reshape(x, (-1, 1)), reshape(y, (1, -1)))
 
 
+@takes_dim()
 def tensordot(x: Any, y: Any, axes: int | Sequence[Any] = 2) -> Tensor:
     """The sum of products over ``axes``, as ``np.tensordot``.
 

@@ -21,10 +21,12 @@ from jitgrad.ops import (
     reduce,
     rounding,
     sorting,
+    torch_methods,
+    torch_names,
     transcendental,
 )
 from jitgrad.ops.creation import clone, detached
-from jitgrad.ops.inplace import assign, copy_, fill_, set_item, update, zero_
+from jitgrad.ops.inplace import copy_, fill_, set_item, update, zero_
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.placement import move
 from jitgrad.ops.subscript import get_item
@@ -129,8 +131,13 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
 # --- methods -----------------------------------------------------------------------------------------------------
 
 
-def _to(self: Tensor, *where: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Tensor:
-    """Convert device or dtype: ``t.to("cpu")``, ``t.to(jg.float64)``, ``t.to(other)``."""
+def _to(
+    self: Tensor, *where: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False
+) -> Tensor:
+    """Convert device or dtype: ``t.to("cpu")``, ``t.to(jg.float64)``, ``t.to(other)``.
+
+    ``non_blocking`` changes nothing here.
+    """
     for given in where:
         if isinstance(given, Tensor):
             dtype, device = given.dtype, given.device
@@ -149,30 +156,8 @@ def _zero_grad(self: Tensor, set_to_none: bool = True) -> None:
     self.grad = None if set_to_none or grad is None else creation.zeros_like(grad)
 
 
-def _expand(self: Tensor, *sizes: Any) -> Tensor:
-    """:func:`jitgrad.broadcast_to` as torch spells it: -1 keeps a length."""
-    shape = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes
-    missing = len(shape) - self.ndim
-    if missing < 0 or -1 in shape[:missing]:
-        raise ArgumentError(f"expand: sizes {shape} do not fit a tensor {self.aval}")
-    return movement.broadcast_to(self, tuple(self.shape[k - missing] if n == -1 else n for k, n in enumerate(shape)))
-
-
-def _permute(self: Tensor, *axes: Any) -> Tensor:
-    """:func:`jitgrad.permute_dims` with the axes as arguments, too."""
-    return movement.permute_dims(self, axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes)
-
-
 def _cast(dtype: Any) -> Callable[[Tensor], Tensor]:
     return lambda self: _to(self, dtype=dtype)
-
-
-def _assigning(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    return lambda self, *args, **kwargs: assign(self, function(self, *args, **kwargs))
-
-
-def _updating(function: Binary) -> Callable[[Tensor, Any], Tensor]:
-    return lambda self, other: update(function, self, other)
 
 
 # module -> the names of its functions that are methods as well, with the tensor as first argument
@@ -185,6 +170,9 @@ METHOD_NAMES: Mapping[Any, str] = {
     sorting: "sort argsort topk nonzero unique searchsorted",
     creation: "clone tril triu",
     linalg: "matmul dot vecdot outer tensordot",
+    torch_names: "mm mv bmm addmm addmv baddbmm addcmul addcdiv masked_fill masked_select index_select index_fill "
+    "index_copy scatter narrow select chunk permute expand t amax amin kthvalue cummax cummin clamp_min clamp_max "
+    "is_floating_point numel",
 }
 OTHER_METHODS: Mapping[str, Any] = {
     "detach": detached,
@@ -196,19 +184,19 @@ OTHER_METHODS: Mapping[str, Any] = {
     "cumsum": reduce.cumulative_sum,
     "ravel": movement.flatten,
     "view": movement.reshape,
-    "permute": _permute,
-    "expand": _expand,
     "unsqueeze": movement.expand_dims,
+    "movedim": movement.moveaxis,
+    "swapdims": movement.swapaxes,
     "unbind": joining.unstack,
-    "numel": lambda self: self.size,
+    "repeat_interleave": joining.repeat,
+    "take_along_dim": indexing.take_along_axis,
     "dim": lambda self: self.ndim,
-    "t": movement.transpose,
-    "mm": matmul,
     "where": lambda self, condition, other: comparison.where(condition, self, other),
-    "masked_fill": lambda self, mask, value: comparison.where(mask, value, self),
     "float": _cast(np.float32),
     "double": _cast(np.float64),
     "half": _cast(np.float16),
+    "byte": _cast(np.uint8),
+    "short": _cast(np.int16),
     "int": _cast(np.int32),
     "long": _cast(np.int64),
     "bool": _cast(np.bool_),
@@ -217,12 +205,6 @@ OTHER_METHODS: Mapping[str, Any] = {
     "fill_": fill_,
     "fill": fill_,
     "copy_": copy_,
-    "add_": _updating(arithmetic.add),
-    "sub_": _updating(arithmetic.subtract),
-    "mul_": _updating(arithmetic.multiply),
-    "div_": _updating(arithmetic.divide),
-    "clip_": _assigning(arithmetic.clip),
-    "clamp_": _assigning(arithmetic.clip),
     "T": property(movement.transpose, doc="The tensor with its axes reversed; a view."),
     "mT": property(movement.matrix_transpose, doc="The tensor with its last two axes exchanged; a view."),
 }
@@ -230,7 +212,7 @@ OTHER_METHODS: Mapping[str, Any] = {
 
 def _methods() -> dict[str, Any]:
     table = {name: getattr(module, name) for module, names in METHOD_NAMES.items() for name in names.split()}
-    return {**ELEMENTWISE, **table, **OTHER_METHODS}
+    return {**ELEMENTWISE, **table, **OTHER_METHODS, **torch_methods.ONLY_IN_TORCH, **torch_methods.IN_PLACE}
 
 
 def install(table: Mapping[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import math
 import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -13,8 +14,9 @@ from jitgrad.core import monoid
 from jitgrad.core.aval import Aval, Shape, normalize_axes, normalize_axis, normalize_shape
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, AxisError, ShapeError
-from jitgrad.core.op import Kind, define, define_reduction
+from jitgrad.core.op import Kind, OpDef, define, define_reduction
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.operand import Operand, apply
 
 AxisArgument = int | Iterable[int] | None
@@ -110,7 +112,7 @@ def _place(x: Any, *, shape: Shape, index: SliceIndex) -> np.ndarray[Any, Any]:
 # --- sum: the transpose of broadcast_to -------------------------------------------------------------------------
 
 
-SUM = define_reduction(monoid.SUM_MONOID, lambda g, _out, _x, *, axis: broadcast_to(expand_dims(g, axis), _x.shape))
+SUM = define_reduction(monoid.SUM_MONOID, lambda g, _out, _x, *, axis: broadcast_to(apply(EXPAND_DIMS, g, axis=axis), _x.shape))
 
 # --- movement ----------------------------------------------------------------------------------------------------
 
@@ -136,37 +138,37 @@ RESHAPE = define(
     domain=("real",),
     sample_attrs={"shape": (4, 3)},
 )
-PERMUTE_DIMS = define(
+PERMUTE_DIMS: OpDef = define(
     "permute_dims(x, *, axes)",
     kind=Kind.MOVEMENT,
     renames=True,
     eager=lambda x, *, axes: np.transpose(x, axes),
     abstract=_permute_aval,
-    vjp=(lambda g, _out, _x, *, axes: permute_dims(g, tuple(map(int, np.argsort(axes)))),),
+    vjp=(lambda g, _out, _x, *, axes: apply(PERMUTE_DIMS, g, axes=tuple(map(int, np.argsort(axes)))),),
     views=True,
     domain=("real",),
     sample_attrs={"axes": (1, 0)},
 )
-EXPAND_DIMS = define(
+EXPAND_DIMS: OpDef = define(
     "expand_dims(x, *, axis)",
     kind=Kind.MOVEMENT,
     renames=True,
     keeps_order=True,
     eager=lambda x, *, axis: np.expand_dims(x, axis),
     abstract=_expand_aval,
-    vjp=(lambda g, _out, _x, *, axis: squeeze(g, axis),),
+    vjp=(lambda g, _out, _x, *, axis: apply(SQUEEZE, g, axis=axis),),
     views=True,
     domain=("real",),
     sample_attrs={"axis": (1,)},
 )
-SQUEEZE = define(
+SQUEEZE: OpDef = define(
     "squeeze(x, *, axis)",
     kind=Kind.MOVEMENT,
     renames=True,
     keeps_order=True,
     eager=lambda x, *, axis: np.squeeze(x, axis),
     abstract=_squeeze_aval,
-    vjp=(lambda g, _out, _x, *, axis: expand_dims(g, axis),),
+    vjp=(lambda g, _out, _x, *, axis: apply(EXPAND_DIMS, g, axis=axis),),
     views=True,
     domain=("real",),
     sample_attrs={"axis": ()},
@@ -218,6 +220,7 @@ def reshape(x: Operand, shape: Any, *more: int) -> Tensor:
     return apply(RESHAPE, x, shape=wanted)
 
 
+@takes_dim()
 def permute_dims(x: Operand, axes: Sequence[int]) -> Tensor:
     """``x`` with axis ``axes[k]`` as axis k. Raises AxisError unless ``axes`` is a permutation."""
     ndim = aval_of(PERMUTE_DIMS, x).ndim
@@ -227,6 +230,7 @@ def permute_dims(x: Operand, axes: Sequence[int]) -> Tensor:
     return apply(PERMUTE_DIMS, x, axes=order)
 
 
+@takes_dim()
 def expand_dims(x: Operand, axis: int | Sequence[int] = 0) -> Tensor:
     """``x`` with axes of length 1 at the positions ``axis`` of the result."""
     count = 1 if isinstance(axis, int) else len(tuple(axis))
@@ -234,8 +238,18 @@ def expand_dims(x: Operand, axis: int | Sequence[int] = 0) -> Tensor:
     return apply(EXPAND_DIMS, x, axis=axes)
 
 
+def _squeeze_where_possible(x: Operand, axis: AxisArgument) -> Tensor:
+    """torch's squeeze: an axis that is longer than 1 stays."""
+    shape = aval_of(SQUEEZE, x).shape
+    return squeeze(x, [k for k in normalize_axes("squeeze", axis, len(shape)) if shape[k] == 1])
+
+
+@takes_dim(_squeeze_where_possible)
 def squeeze(x: Operand, axis: AxisArgument = None) -> Tensor:
-    """``x`` without the axes ``axis`` of length 1 (None: all). Raises ShapeError if one is longer."""
+    """``x`` without the axes ``axis`` of length 1 (None: all). Raises ShapeError if one is longer.
+
+    ``squeeze(x, dim=k)`` is torch's, which keeps an axis that is longer.
+    """
     aval = aval_of(SQUEEZE, x)
     axes = tuple(k for k, n in enumerate(aval.shape) if n == 1) if axis is None else axis
     return apply(SQUEEZE, x, axis=normalize_axes("squeeze", axes, aval.ndim))
@@ -270,15 +284,27 @@ def sum_to(x: Tensor, shape: Shape) -> Tensor:
 # --- other names and orders of axes ------------------------------------------------------------------------------
 
 
+def _exchange(x: Operand, axis1: int, axis2: int) -> Tensor:
+    return swapaxes(x, axis1, axis2)
+
+
+@takes_dim(_exchange, dim0="axis1", dim1="axis2")
 def transpose(x: Operand, axes: Sequence[int] | int | None = None, *more: int) -> Tensor:
-    """``x`` with its axes reversed, or in the order ``axes`` (NumPy's transpose)."""
+    """``x`` with its axes reversed, or in the order ``axes`` (NumPy's transpose).
+
+    ``transpose(x, i, j)`` exchanges two axes, as in torch. (NumPy takes two ints for the order of a matrix's axes,
+    which differs for ``(0, 1)`` alone, where it does nothing.)
+    """
     if axes is None:
         order: Sequence[int] = range(aval_of(PERMUTE_DIMS, x).ndim)[::-1]
+    elif isinstance(axes, int) and len(more) == 1:
+        return swapaxes(x, axes, *more)
     else:
         order = (axes, *more) if isinstance(axes, int) else axes
     return permute_dims(x, tuple(order))
 
 
+@takes_dim(axis0="axis1", dim0="axis1", dim1="axis2")
 def swapaxes(x: Operand, axis1: int, axis2: int) -> Tensor:
     """``x`` with two axes exchanged."""
     ndim = aval_of(PERMUTE_DIMS, x).ndim
@@ -296,6 +322,7 @@ def matrix_transpose(x: Operand) -> Tensor:
     return swapaxes(x, -1, -2)
 
 
+@takes_dim()
 def moveaxis(x: Operand, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """``x`` with the axes ``source`` at positions ``destination``; the others keep their order."""
     ndim = aval_of(PERMUTE_DIMS, x).ndim
@@ -311,6 +338,7 @@ def moveaxis(x: Operand, source: int | Sequence[int], destination: int | Sequenc
     return permute_dims(x, order)
 
 
+@takes_dim()
 def flip(x: Operand, axis: AxisArgument = None) -> Tensor:
     """``x`` backwards along ``axis`` (None: all axes); a view."""
     shape = aval_of(SLICE, x).shape
@@ -318,9 +346,14 @@ def flip(x: Operand, axis: AxisArgument = None) -> Tensor:
     return slice(x, tuple((n - 1, -1, n) if k in axes and n else (0, 1, n) for k, n in enumerate(shape)))
 
 
-def flatten(x: Operand) -> Tensor:
-    """All elements of ``x`` in row-major order on one axis."""
-    return reshape(x, (-1,)) if aval_of(RESHAPE, x).size else reshape(x, (0,))
+@takes_dim(start_dim="start_axis", end_dim="end_axis")
+def flatten(x: Operand, start_axis: int = 0, end_axis: int = -1) -> Tensor:
+    """The axes of ``x`` from ``start_axis`` to ``end_axis`` (included) as one, in row-major order; by default all."""
+    shape = aval_of(RESHAPE, x).shape or (1,)
+    first, last = (normalize_axis("flatten", k, len(shape)) for k in (start_axis, end_axis))
+    if first > last:
+        raise AxisError(f"flatten: axis {start_axis} comes after axis {end_axis} of shape {shape}")
+    return reshape(x, (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
 
 
 def cut(x: Operand, axis: int, start: int, stop: int) -> Tensor:

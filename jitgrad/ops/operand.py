@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,14 @@ from jitgrad.core.dispatch import apply_op
 from jitgrad.core.tensor import Tensor
 
 Operand: TypeAlias = "Tensor | np.ndarray[Any, Any] | np.generic | bool | int | float"
+
+
+class ValuesAndIndices(NamedTuple):
+    """Elements along an axis, and their positions on it."""
+
+    values: Tensor
+    indices: Tensor
+
 
 # apply_op as the functions with one result see it: the same object, typed
 apply: Callable[..., Tensor] = apply_op

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -86,7 +87,9 @@ def placed_on(device: Any) -> Iterator[None]:
 
 def placing(function: Callable[P, R]) -> Callable[P, R]:
     """``function``, which makes tensors, with the meaning of its parameter ``device``."""
-    position = list(signature(function).parameters).index("device")
+    parameters = signature(function).parameters
+    only_keyword = parameters["device"].kind is Parameter.KEYWORD_ONLY
+    position = sys.maxsize if only_keyword else list(parameters).index("device")
 
     @wraps(function)
     def placed(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -23,6 +23,7 @@ from jitgrad.ops.creation import asarray, iota
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.movement import slice, squeeze
 from jitgrad.ops.philox import PHILOX_BITS
+from jitgrad.ops.placement import beside, placing
 from jitgrad.ops.rounding import remainder
 from jitgrad.ops.sorting import argsort
 
@@ -135,7 +136,14 @@ def manual_seed(seed: int) -> Generator:
 # --- distributions -----------------------------------------------------------------------------------------------
 
 
-def rand(*shape: Any, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+@placing
+def rand(
+    *shape: Any,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
     """Uniform numbers in [0, 1), evenly spaced 2**-24 (float32) or 2**-53 (float64) apart.
 
     Args:
@@ -144,7 +152,8 @@ def rand(*shape: Any, dtype: Any = None, generator: Generator | None = None) -> 
     """
     out_dtype = _float_dtype("rand", dtype)
     (bits,) = (generator or default_generator).bits(_shape("rand", shape))
-    return _unit(bits, out_dtype)
+    out = _unit(bits, out_dtype)
+    return out.requires_grad_() if requires_grad else out
 
 
 def _unit(bits: Tensor, dtype: Dtype) -> Tensor:
@@ -158,7 +167,14 @@ def _unit(bits: Tensor, dtype: Dtype) -> Tensor:
     return multiply(astype(top, dtype), 2.0**-kept)
 
 
-def randn(*shape: Any, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+@placing
+def randn(
+    *shape: Any,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    generator: Generator | None = None,
+) -> Tensor:
     """Numbers from the normal distribution with mean 0 and standard deviation 1.
 
     G. E. P. Box, M. E. Muller, "A note on the generation of random normal deviates", 1958: sqrt(-2 log u) cos(2 pi v).
@@ -176,7 +192,8 @@ def randn(*shape: Any, dtype: Any = None, generator: Generator | None = None) ->
         u = subtract(1.0, _unit(first, out_dtype))
         v = _unit(second, out_dtype)
     z = apply_op(BOX_MULLER, u, v)
-    return z if z.dtype == out_dtype else astype(z, out_dtype)
+    out = z if z.dtype == out_dtype else astype(z, out_dtype)
+    return out.requires_grad_() if requires_grad else out
 
 
 def uniform(
@@ -212,8 +229,15 @@ def bernoulli(p: Any, size: Any = None, *, dtype: Any = None, generator: Generat
     return astype(less(u, p), out_dtype)
 
 
+@placing
 def randint(
-    low: int, high: Any = None, size: Any = None, *, dtype: Any = None, generator: Generator | None = None
+    low: int,
+    high: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Integers in [low, high), of dtype int64 unless ``dtype`` says otherwise.
 
@@ -241,7 +265,10 @@ def randint(
     return astype(add(bits, start % 2**64), out_dtype)
 
 
-def randperm(n: int, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
+@placing
+def randperm(
+    n: int, *, dtype: Any = None, device: Any = None, generator: Generator | None = None
+) -> Tensor:
     """The integers 0 .. n - 1 in random order: the order of n random 64-bit keys."""
     if n < 0:
         raise ArgumentError(f"randperm: n must not be negative, got {n}")
@@ -249,6 +276,36 @@ def randperm(n: int, *, dtype: Any = None, generator: Generator | None = None) -
     (bits,) = (generator or default_generator).bits((n,))
     order = argsort(bits)
     return order if order.dtype == out_dtype else astype(order, out_dtype)
+
+
+# --- in the shape of another tensor ------------------------------------------------------------------------------
+
+
+def rand_like(x: Any, *, dtype: Any = None, requires_grad: bool = False, generator: Generator | None = None) -> Tensor:
+    """:func:`rand` in the shape of ``x``, in its dtype unless one is given, and where it is."""
+    like = asarray(x)
+    with beside(like):
+        return rand(like.shape, dtype=dtype or like.dtype, requires_grad=requires_grad, generator=generator)
+
+
+def randn_like(x: Any, *, dtype: Any = None, requires_grad: bool = False, generator: Generator | None = None) -> Tensor:
+    """:func:`randn` in the shape of ``x``, in its dtype unless one is given, and where it is."""
+    like = asarray(x)
+    with beside(like):
+        return randn(like.shape, dtype=dtype or like.dtype, requires_grad=requires_grad, generator=generator)
+
+
+def randint_like(
+    x: Any, low: int, high: int | None = None, *, dtype: Any = None, generator: Generator | None = None
+) -> Tensor:
+    """Integers in [low, high), or [0, low), in the shape and dtype of ``x``, and where it is."""
+    like = asarray(x)
+    start, stop = (0, low) if high is None else (low, high)
+    wanted = like.dtype if dtype is None else check_supported("randint_like", dtype)
+    drawn = wanted if wanted.kind in "iu" else np.dtype(np.int64)
+    with beside(like):
+        out = randint(start, stop, like.shape, dtype=drawn, generator=generator)
+    return out if drawn == wanted else astype(out, wanted)
 
 
 # --- arguments ---------------------------------------------------------------------------------------------------

@@ -20,14 +20,17 @@ from jitgrad.ops import arithmetic, transcendental
 from jitgrad.ops.arithmetic import add, astype, divide, multiply, sqrt, subtract
 from jitgrad.ops.comparison import Selected, equal, greater, isfinite, less, not_equal, where
 from jitgrad.ops.identity import STOP_GRADIENT
+from jitgrad.ops.indexing import take_along_axis
+from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import (
     SUM,
     AxisArgument,
     expand_dims,
     place,
     reshape,
+    squeeze,
 )
-from jitgrad.ops.operand import Operand, apply
+from jitgrad.ops.operand import Operand, ValuesAndIndices, apply
 from jitgrad.ops.product import product_gradient
 from jitgrad.ops.transcendental import exp, log
 
@@ -125,6 +128,7 @@ def _in_dtype(what: str, x: Operand, dtype: Any, reduce: Callable[[Operand], Ten
 # --- the primitives ----------------------------------------------------------------------------------------------
 
 
+@takes_dim()
 def sum(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum over ``axis`` (None: all); bools and ints in 64 bits, floats in their own dtype.
 
@@ -134,13 +138,36 @@ def sum(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, dtype:
     return _in_dtype("sum", x, dtype, lambda x: _apply(SUM, x, axis, keepdims))
 
 
+@takes_dim()
 def prod(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """The product over ``axis`` (None: all), dtypes as in :func:`sum`; its gradient is exact at zeros."""
     return _in_dtype("prod", x, dtype, lambda x: _apply(PROD, x, axis, keepdims))
 
 
+def _with_position(
+    position: Callable[..., Tensor], x: Operand, axis: int, keepdims: bool = False
+) -> ValuesAndIndices:
+    """The elements at ``position``, to which the gradient flows, and where they are."""
+    if not aval_of(MAX, x).ndim:
+        return ValuesAndIndices(reshape(x, ()), position(x))
+    indices = position(x, axis, keepdims=True)
+    values = take_along_axis(x, indices, axis)
+    return ValuesAndIndices(values, indices) if keepdims else ValuesAndIndices(squeeze(values, axis), squeeze(indices, axis))
+
+
+def _largest(x: Operand, axis: int, keepdims: bool = False) -> ValuesAndIndices:
+    return _with_position(argmax, x, axis, keepdims)
+
+
+def _smallest(x: Operand, axis: int, keepdims: bool = False) -> ValuesAndIndices:
+    return _with_position(argmin, x, axis, keepdims)
+
+
+@takes_dim(_largest)
 def max(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """The largest element over ``axis``; NaN if any is. Equal largest elements share the gradient.
+
+    ``max(x, dim=k)`` is torch's: a named tuple of the values and the positions of the first of them.
 
     Raises:
         ShapeError: an axis is empty.
@@ -148,8 +175,11 @@ def max(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor
     return _apply(MAX, x, axis, keepdims)
 
 
+@takes_dim(_smallest)
 def min(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """The smallest element over ``axis``; NaN if any is. Equal smallest elements share the gradient.
+
+    ``min(x, dim=k)`` is torch's: a named tuple of the values and the positions of the first of them.
 
     Raises:
         ShapeError: an axis is empty.
@@ -157,21 +187,25 @@ def min(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor
     return _apply(MIN, x, axis, keepdims)
 
 
+@takes_dim()
 def any(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """Whether any element over ``axis`` is not zero (NaN is not zero)."""
     return _apply(ANY, x, axis, keepdims)
 
 
+@takes_dim()
 def all(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """Whether all elements over ``axis`` are not zero (NaN is not zero)."""
     return _apply(ALL, x, axis, keepdims)
 
 
+@takes_dim()
 def argmax(x: Operand, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The int64 position of the first largest element or NaN; without ``axis`` in row-major order."""
     return _position(ARGMAX, x, axis, keepdims)
 
 
+@takes_dim()
 def argmin(x: Operand, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The int64 position of the first smallest element or NaN; without ``axis`` in row-major order."""
     return _position(ARGMIN, x, axis, keepdims)
@@ -184,6 +218,7 @@ def _position(op: OpDef, x: Operand, axis: int | None, keepdims: bool) -> Tensor
     return expand_dims(out, range(ndim) if k is None else (k,)) if keepdims and ndim else out
 
 
+@takes_dim()
 def cumulative_sum(x: Operand, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False) -> Tensor:
     """The running sum along ``axis``, by default the only one; dtypes as in :func:`sum`.
 
@@ -225,15 +260,31 @@ def _count(x: Operand, axis: AxisArgument, what: str) -> Count:
     return Count(math.prod(shape[k] for k in normalize_axes(what, axis, len(shape))))
 
 
+@takes_dim()
 def mean(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """The mean over ``axis``: float64 for ints and bools, else in ``x``'s dtype; NaN of no elements."""
     return _back(divide(sum(_float("mean", x), axis, keepdims), _count(x, axis, "mean")), x)
 
 
+def _unbiased_var(
+    x: Operand, axis: AxisArgument = None, keepdims: bool = False, unbiased: bool = True, correction: float | None = None
+) -> Tensor:
+    return var(x, axis, keepdims, correction=int(unbiased) if correction is None else correction)
+
+
+def _unbiased_std(
+    x: Operand, axis: AxisArgument = None, keepdims: bool = False, unbiased: bool = True, correction: float | None = None
+) -> Tensor:
+    return std(x, axis, keepdims, correction=int(unbiased) if correction is None else correction)
+
+
+@takes_dim(_unbiased_var, unbiased="unbiased")
 def var(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
     """The mean squared distance from the mean over ``axis``, divided by ``max(count - correction, 0)``.
 
     Computed in two passes, as NumPy does: the one-pass form loses all digits where the mean is large.
+
+    ``var(x, dim=k)`` and ``var(x, unbiased=flag)`` are torch's, whose ``correction`` is 1 unless it is given.
     """
     values = _float("var", x)
     distance = subtract(values, mean(values, axis, keepdims=True))
@@ -248,8 +299,9 @@ def _root(square: Tensor) -> Tensor:
     return where(zero, 0.0, sqrt(where(zero, 1.0, square)))
 
 
+@takes_dim(_unbiased_std, unbiased="unbiased")
 def std(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
-    """The square root of :func:`var`; its gradient is 0 where all elements are equal."""
+    """The square root of :func:`var`, with its arguments; its gradient is 0 where all elements are equal."""
     return _back(_root(var(_float("std", x), axis, keepdims, correction=correction)), x)
 
 
@@ -266,6 +318,7 @@ def _empty(x: Operand, axes: Sequence[int]) -> bool:
     return builtins.any(aval_of(SUM, x).shape[k] == 0 for k in axes)
 
 
+@takes_dim()
 def logsumexp(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over ``axis``, without overflow; -inf for no elements."""
     values = _float("logsumexp", x)
@@ -277,6 +330,7 @@ def logsumexp(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> 
     return _back(total if keepdims else reshape(total, reduced_shape(total.shape, axes)), x)
 
 
+@takes_dim()
 def softmax(x: Operand, axis: AxisArgument = -1) -> Tensor:
     """exp(x) / sum(exp(x)) over ``axis``, without overflow."""
     values = _float("softmax", x)
@@ -287,6 +341,7 @@ def softmax(x: Operand, axis: AxisArgument = -1) -> Tensor:
     return _back(divide(power, sum(power, axes, keepdims=True)), x)
 
 
+@takes_dim()
 def log_softmax(x: Operand, axis: AxisArgument = -1) -> Tensor:
     """log(softmax(x)) over ``axis``, without overflow or underflow."""
     values = _float("log_softmax", x)
@@ -297,6 +352,13 @@ def log_softmax(x: Operand, axis: AxisArgument = -1) -> Tensor:
     return _back(subtract(shifted, log(sum(exp(shifted), axes, keepdims=True))), x)
 
 
+def _norm_of_elements(
+    x: Operand, ord: float | str = 2.0, axis: AxisArgument = None, keepdims: bool = False
+) -> Tensor:
+    return norm(x, None if ord == 2 else ord, axis, keepdims)
+
+
+@takes_dim(_norm_of_elements, p="ord")
 def norm(x: Operand, ord: float | str | None = None, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """The vector norm of order ``ord`` (None and "fro": 2) over ``axis`` (None: of all elements).
 

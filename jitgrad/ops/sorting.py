@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,18 +14,12 @@ from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.indexing import as_constant, take, take_along_axis
-from jitgrad.ops.movement import flatten
-from jitgrad.ops.operand import Operand, apply
+from jitgrad.ops.keywords import takes_dim
+from jitgrad.ops.movement import cut, flatten
+from jitgrad.ops.operand import Operand, ValuesAndIndices, apply
 
 _FEW = 1 << 12  # elements: fewer are sorted faster than partitioned
 _MANY = 16  # from this part of a row on, sorting all of it is as fast
-
-
-class TopK(NamedTuple):
-    """The largest elements and their positions."""
-
-    values: Tensor
-    indices: Tensor
 
 
 def _argsort(x: Array, *, axis: int, descending: bool, stable: bool) -> Array:
@@ -92,6 +86,7 @@ SEARCHSORTED = define(
 )
 
 
+@takes_dim()
 def argsort(x: Operand, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
     """The int64 positions that sort ``x`` along ``axis`` (None: flattened); NaN counts as largest."""
     if axis is None:
@@ -103,15 +98,29 @@ def argsort(x: Operand, axis: int | None = -1, *, descending: bool = False, stab
     return apply(ARGSORT, x, axis=k, descending=bool(descending), stable=bool(stable))
 
 
+def _sorted_with_order(x: Operand, axis: int = -1, **how: bool) -> ValuesAndIndices:
+    if not aval_of(ARGSORT, x).ndim:
+        raise ShapeError("sort of a 0-d array: there is no axis to sort along")
+    order = argsort(x, axis, **how)
+    return ValuesAndIndices(take_along_axis(x, order, axis), order)
+
+
+@takes_dim(_sorted_with_order)
 def sort(x: Operand, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
-    """``x`` sorted along ``axis`` (None: flattened); NaN counts as largest. Gradients follow the values."""
+    """``x`` sorted along ``axis`` (None: flattened); NaN counts as largest. Gradients follow the values.
+
+    ``sort(x, dim=k)`` is torch's: a named tuple of the values and their positions.
+    """
     if axis is None:
         x, axis = flatten(x), 0
     return take_along_axis(x, argsort(x, axis, descending=descending, stable=stable), axis)
 
 
-def topk(x: Operand, k: int, axis: int = -1) -> TopK:
+@takes_dim()
+def topk(x: Operand, k: int, axis: int = -1, largest: bool = True, sorted: bool = True) -> ValuesAndIndices:
     """The ``k`` largest elements along ``axis``, largest first, and their positions; of equals the first ones.
+
+    With ``largest=False`` the smallest ones, smallest first. They are always ``sorted``.
 
     Raises:
         ArgumentError: the axis has fewer than ``k`` elements.
@@ -121,8 +130,8 @@ def topk(x: Operand, k: int, axis: int = -1) -> TopK:
     length = aval.shape[a] if aval.ndim else 0
     if not 0 <= count <= length:
         raise ArgumentError(f"topk: k={count} of axis {axis} of {aval}; it must be between 0 and {length}")
-    indices = apply(ARGTOPK, x, axis=a, count=count)
-    return TopK(take_along_axis(x, indices, a), indices)
+    indices = apply(ARGTOPK, x, axis=a, count=count) if largest else cut(argsort(x, a), a, 0, count)
+    return ValuesAndIndices(take_along_axis(x, indices, a), indices)
 
 
 def searchsorted(ordered: Operand, values: Operand, side: str = "left", *, sorter: Operand | None = None) -> Tensor:
@@ -143,17 +152,22 @@ def array_of(what: str, x: Any) -> Array:
     return x.concrete(what) if isinstance(x, Tensor) else np.asarray(x)
 
 
-def nonzero(x: Operand) -> tuple[Tensor, ...]:
+def nonzero(x: Operand, as_tuple: bool = True) -> Any:
     """The positions of the elements that are not zero: one int64 tensor per axis.
+
+    With ``as_tuple=False`` one tensor [count, axes] with a position in each row, as torch gives them by default.
 
     The shape depends on the values: a @jit function raises TracedValueError (use ``where``).
     """
     array = array_of("nonzero", x)
     if not array.ndim:
         raise ShapeError("nonzero of a 0-d array: there is no axis to give positions along")
+    if not as_tuple:
+        return Tensor(np.argwhere(array))
     return tuple(Tensor(np.ascontiguousarray(k)) for k in np.nonzero(array))
 
 
+@takes_dim()
 def unique(
     x: Operand,
     return_index: bool = False,

@@ -16,8 +16,9 @@ FAMILIES = (
     ("__init__.py", "device"),  # of the host, and of the device in the namespace jg.cuda
     ("backends/cpu", "backends/cuda"),  # what each of the two machines has of its own
 )
-# A name with two meanings: that of learning rates is public, that of kernels is the field's word.
-SHARED = {"Schedule"}
+# Names with two meanings, one of which is public: a schedule of learning rates and the field's word for kernels,
+# a slice along an axis and an instruction of kernels.
+SHARED = {"Schedule", "select"}
 
 
 def definitions(path: Path) -> Iterator[str]:

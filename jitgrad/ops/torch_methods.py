@@ -1,0 +1,150 @@
+"""Methods of Tensor that only torch has: in-place forms of functions, new tensors of one's dtype, conversions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+
+from jitgrad.core.context import grad_enabled
+from jitgrad.core.errors import AutogradError
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops import arithmetic, creation, indexing, movement, random, torch_names
+from jitgrad.ops.arithmetic import multiply
+from jitgrad.ops.creation import clone
+from jitgrad.ops.inplace import assign, update
+from jitgrad.ops.operand import Operand
+from jitgrad.ops.placement import beside
+from jitgrad.ops.random import Generator
+from jitgrad.ops.tables import ELEMENTWISE
+
+# --- in place ----------------------------------------------------------------------------------------------------
+
+
+def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """``x = function(x, ...)`` in place; where backward may read the old ``x``, the function gets a copy."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        tracked = grad_enabled.get() and self._requires_grad
+        return assign(self, function(clone(self) if tracked else self, *args, **kwargs))
+
+    method.__doc__ = f"``{function.__name__}`` in place."
+    return method
+
+
+def _updating(function: Callable[[Any, Any], Tensor]) -> Callable[..., Tensor]:
+    """``x = function(x, other)`` in place, with ``alpha * other`` if that is given."""
+
+    def method(self: Tensor, other: Operand, *, alpha: Any = None) -> Tensor:
+        return update(function, self, other if alpha is None else multiply(other, alpha))
+
+    method.__doc__ = f"``{function.__name__}`` in place."
+    return method
+
+
+def _normal(self: Tensor, mean: Any = 0.0, std: Any = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with normal numbers."""
+    with beside(self):
+        return assign(self, random.normal(mean, std, self.shape, dtype=self.dtype, generator=generator))
+
+
+def _uniform(self: Tensor, low: Any = 0.0, high: Any = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with uniform numbers in [low, high)."""
+    with beside(self):
+        return assign(self, random.uniform(low, high, self.shape, dtype=self.dtype, generator=generator))
+
+
+def _bernoulli(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None) -> Tensor:
+    """Fill with ones of probability ``p``, else zeros."""
+    with beside(self):
+        return assign(self, random.bernoulli(p, self.shape, dtype=self.dtype, generator=generator))
+
+
+# Elementwise functions with an in-place method (add_, sub_, mul_ and div_ take alpha, and are below).
+_ELEMENTWISE = (
+    "abs neg negative reciprocal square sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh "
+    "cosh tanh asinh acosh atanh sigmoid erf erfc floor ceil round trunc sign relu relu6 leaky_relu elu selu celu silu "
+    "hardtanh pow remainder fmod floor_divide lerp clip clamp copysign hypot atan2 bitwise_and bitwise_or bitwise_xor "
+    "logical_and logical_or logical_xor logical_not"
+)
+# module -> other functions with an in-place method
+_OTHERS: Mapping[Any, str] = {
+    torch_names: "clamp_min clamp_max masked_fill addmm addmv baddbmm addcmul addcdiv index_fill index_copy scatter",
+    indexing: "scatter_add index_add",
+    creation: "tril triu",
+}
+IN_PLACE: Mapping[str, Any] = {
+    **{f"{name}_": _in_place(ELEMENTWISE[name]) for name in _ELEMENTWISE.split()},
+    **{f"{name}_": _in_place(getattr(module, name)) for module, names in _OTHERS.items() for name in names.split()},
+    "add_": _updating(arithmetic.add),
+    "sub_": _updating(arithmetic.subtract),
+    "mul_": _updating(arithmetic.multiply),
+    "div_": _updating(arithmetic.divide),
+    "normal_": _normal,
+    "uniform_": _uniform,
+    "bernoulli_": _bernoulli,
+}
+
+# --- new tensors of the same dtype, in the same place ----------------------------------------------------------
+
+
+def _new(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    def method(self: Tensor, *size: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+        with beside(self):
+            return function(*size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+    method.__doc__ = f"``{function.__name__}`` in the dtype of this tensor, and where it is."
+    return method
+
+
+# --- conversions and questions -----------------------------------------------------------------------------------
+
+
+def _type(self: Tensor, dtype: Any = None) -> Any:
+    """This tensor in ``dtype``; without one, the dtype's name."""
+    if dtype is None:
+        return str(self.dtype)
+    wanted = np.dtype(dtype)
+    return self if wanted == self.dtype else arithmetic.astype(self, wanted)
+
+
+def _contiguous(self: Tensor, **_layout: Any) -> Tensor:
+    """This tensor; a copy if it is a view of another one in another order, or of a part of it."""
+    steps = () if self._view is None else self._view.steps
+    return self if all(op is None or op.keeps_order for op, _ in steps) else clone(self)
+
+
+def _as_shape_of(function: Callable[..., Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+    return lambda self, other: function(self, other.shape)
+
+
+def _data(self: Tensor) -> NoReturn:
+    """Refused: what is changed through it is hidden from backward and from compiled functions."""
+    raise AutogradError(
+        "tensor.data: changes through it would be hidden from backward. Use tensor.detach() to read; to change the "
+        "tensor, call an in-place method or tensor.copy_(new) within jitgrad.no_grad()"
+    )
+
+
+def _set_data(self: Tensor, _new: Any) -> NoReturn:
+    _data(self)
+
+
+ONLY_IN_TORCH: Mapping[str, Any] = {
+    "new_zeros": _new(creation.zeros),
+    "new_ones": _new(creation.ones),
+    "new_empty": _new(creation.empty),
+    "new_full": _new(creation.full),
+    "new_tensor": _new(creation.tensor),
+    "type": _type,
+    "contiguous": _contiguous,
+    "view_as": _as_shape_of(movement.reshape),
+    "reshape_as": _as_shape_of(movement.reshape),
+    "expand_as": _as_shape_of(movement.broadcast_to),
+    "data": property(_data, _set_data, doc=_data.__doc__),
+    "ndimension": lambda self: self.ndim,
+    "nelement": lambda self: int(self.size),
+    "element_size": lambda self: self.dtype.itemsize,
+    "is_cuda": property(lambda self: self.device != "cpu", doc="Whether the data is on a CUDA device."),
+}

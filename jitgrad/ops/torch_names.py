@@ -1,0 +1,333 @@
+"""Functions under the names that torch has for them, composed of the others."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import Aval, normalize_axis
+from jitgrad.core.dispatch import aval_of
+from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import add, divide, maximum, minimum, multiply
+from jitgrad.ops.comparison import greater_equal, isnan, less_equal, logical_or, where
+from jitgrad.ops.creation import asarray, detached, full_like, iota
+from jitgrad.ops.indexing import as_constant, take, take_along_axis
+from jitgrad.ops.inplace import with_item
+from jitgrad.ops.joining import chunked, concat
+from jitgrad.ops.keywords import takes_dim
+from jitgrad.ops.linalg import matmul
+from jitgrad.ops.movement import (
+    RESHAPE,
+    SLICE,
+    AxisArgument,
+    broadcast_to,
+    cut,
+    expand_dims,
+    permute_dims,
+    squeeze,
+    transpose,
+)
+from jitgrad.ops.operand import Operand, ValuesAndIndices
+from jitgrad.ops.placement import beside
+from jitgrad.ops.reduce import max as max_
+from jitgrad.ops.reduce import mean, std, var
+from jitgrad.ops.reduce import min as min_
+from jitgrad.ops.sorting import argsort
+from jitgrad.ops.subscript import get_item
+
+# --- products ----------------------------------------------------------------------------------------------------
+
+
+def _product(what: str, x: Operand, y: Operand, axes: tuple[int, int]) -> Tensor:
+    a, b = aval_of(RESHAPE, x), aval_of(RESHAPE, y)
+    if (a.ndim, b.ndim) != axes or (axes == (3, 3) and a.shape[0] != b.shape[0]):
+        same = ", with equally many matrices in both" if axes == (3, 3) else ""
+        raise ShapeError(f"{what}: {a} and {b}: expected {axes[0]} and {axes[1]} axes{same}; matmul broadcasts")
+    return matmul(x, y)
+
+
+def mm(x: Operand, y: Operand) -> Tensor:
+    """The product of two matrices. Raises ShapeError for other operands."""
+    return _product("mm", x, y, (2, 2))
+
+
+def mv(x: Operand, y: Operand) -> Tensor:
+    """The product of a matrix and a vector. Raises ShapeError for other operands."""
+    return _product("mv", x, y, (2, 1))
+
+
+def bmm(x: Operand, y: Operand) -> Tensor:
+    """The products of the matrices in [n, rows, inner] and [n, inner, columns]. Raises ShapeError for other operands."""
+    return _product("bmm", x, y, (3, 3))
+
+
+def _plus(x: Operand, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    """``beta * x + alpha * product``; ``x`` does not count at all if ``beta`` is 0, as in torch."""
+    scaled = product if isinstance(alpha, (int, float)) and alpha == 1 else multiply(product, alpha)
+    if isinstance(beta, (int, float)) and beta in (0, 1):
+        return add(x, scaled) if beta else scaled
+    return add(multiply(x, beta), scaled)
+
+
+def addmm(x: Operand, mat1: Operand, mat2: Operand, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * x + alpha * (mat1 @ mat2)`` for matrices."""
+    return _plus(x, mm(mat1, mat2), beta, alpha)
+
+
+def addmv(x: Operand, mat: Operand, vec: Operand, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * x + alpha * (mat @ vec)`` for a matrix and a vector."""
+    return _plus(x, mv(mat, vec), beta, alpha)
+
+
+def baddbmm(x: Operand, batch1: Operand, batch2: Operand, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * x + alpha * bmm(batch1, batch2)``."""
+    return _plus(x, bmm(batch1, batch2), beta, alpha)
+
+
+def addcmul(x: Operand, tensor1: Operand, tensor2: Operand, *, value: Any = 1) -> Tensor:
+    """``x + value * tensor1 * tensor2``."""
+    return _plus(x, multiply(tensor1, tensor2), 1, value)
+
+
+def addcdiv(x: Operand, tensor1: Operand, tensor2: Operand, *, value: Any = 1) -> Tensor:
+    """``x + value * tensor1 / tensor2``."""
+    return _plus(x, divide(tensor1, tensor2), 1, value)
+
+
+# --- selections --------------------------------------------------------------------------------------------------
+
+
+def masked_fill(x: Operand, mask: Operand, value: Operand) -> Tensor:
+    """``x`` with ``value`` where ``mask``, which is of bools, is true."""
+    if aval_of(RESHAPE, mask).dtype != np.bool_:
+        raise DtypeError(f"masked_fill: the mask must be of bools, got {aval_of(RESHAPE, mask)}; compare it with 0")
+    dtype = aval_of(RESHAPE, x).dtype
+    # in the dtype of x, whatever that of a 0-d value is
+    given = np.asarray(value, dtype) if isinstance(value, (bool, int, float)) else asarray(value).astype(dtype)
+    return where(mask, as_constant(given) if isinstance(given, np.ndarray) else given, x)
+
+
+def masked_select(x: Operand, mask: Operand) -> Tensor:
+    """The elements of ``x`` where ``mask`` is true, on one axis; the two broadcast.
+
+    The shape depends on the values: a @jit function raises TracedValueError (use ``where``).
+    """
+    shape = np.broadcast_shapes(aval_of(RESHAPE, x).shape, aval_of(RESHAPE, mask).shape)
+    return get_item(broadcast_to(x, shape), broadcast_to(mask, shape))
+
+
+@takes_dim()
+def index_select(x: Operand, axis: int, index: Operand | Sequence[int]) -> Tensor:
+    """The slices of ``x`` along ``axis`` at the 1-D ``index``."""
+    positions = asarray(index)
+    if positions.ndim > 1:
+        raise ShapeError(f"index_select: the index must be 1-D, got {positions.aval}; take() accepts more axes")
+    return take(x, positions if positions.ndim else expand_dims(positions, 0), axis)
+
+
+@takes_dim()
+def index_fill(x: Operand, axis: int, index: Operand | Sequence[int], value: Operand) -> Tensor:
+    """``x`` with ``value`` in the slices along ``axis`` at the 1-D ``index``; a new tensor."""
+    return _with_slices("index_fill", x, axis, index, value)
+
+
+@takes_dim(source="src")
+def index_copy(x: Operand, axis: int, index: Operand | Sequence[int], src: Operand) -> Tensor:
+    """``x`` with the slices of ``src`` along ``axis`` in place of those at the 1-D ``index``; a new tensor."""
+    return _with_slices("index_copy", x, axis, index, src)
+
+
+def _with_slices(what: str, x: Operand, axis: int, index: Any, new: Operand) -> Tensor:
+    target = asarray(x)
+    k = normalize_axis(what, axis, target.ndim)
+    return with_item(target, (*[slice(None)] * k, asarray(index)), new)
+
+
+@takes_dim()
+def scatter(x: Operand, axis: int, index: Operand | Sequence[Any], src: Operand) -> Tensor:
+    """``x`` with ``src`` where :func:`jitgrad.gather` with the same ``axis`` and ``index`` would read; a new tensor.
+
+    ``src`` may be longer than ``index`` (then its start is used) or a number; of several values for one position the
+    last one stays.
+    """
+    target, positions = asarray(x), asarray(index)
+    k = normalize_axis("scatter", axis, target.ndim)
+    values = src if not aval_of(SLICE, src).ndim else get_item(asarray(src), tuple(map(slice, positions.shape)))
+    with beside(target):
+        places = [positions if j == k else iota(positions.shape, j) for j in range(target.ndim)]
+    return with_item(target, tuple(places), values)
+
+
+@takes_dim()
+def narrow(x: Operand, axis: int, start: Any, length: int) -> Tensor:
+    """``x[start : start + length]`` along one axis; a view. Raises IndexError if that leaves the axis."""
+    aval = aval_of(SLICE, x)
+    k = normalize_axis("narrow", axis, aval.ndim)
+    first, count, n = operator.index(start), operator.index(length), aval.shape[k]
+    first += n if first < 0 else 0
+    if not 0 <= first <= first + count <= n:
+        raise IndexingError(f"narrow: start={start} and length={length} leave axis {axis} of {aval}")
+    return cut(x, k, first, first + count)
+
+
+@takes_dim()
+def select(x: Operand, axis: int, index: int) -> Tensor:
+    """``x[index]`` along one axis, without that axis; a view. Raises IndexError if it is out of bounds."""
+    aval = aval_of(SLICE, x)
+    k = normalize_axis("select", axis, aval.ndim)
+    i, n = operator.index(index), aval.shape[k]
+    if not -n <= i < n:
+        raise IndexingError(f"select: index {i} is out of bounds for axis {axis} of {aval}")
+    return squeeze(cut(x, k, i % n, i % n + 1), k)
+
+
+@takes_dim()
+def chunk(x: Operand, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
+    """``x`` cut along ``axis`` into ``chunks`` pieces of one size, of which the last is shorter; fewer if they suffice."""
+    count = operator.index(chunks)
+    if count < 1:
+        raise ArgumentError(f"chunk: the number of chunks must be positive, got {chunks}")
+    shape = aval_of(SLICE, x).shape
+    n = shape[normalize_axis("chunk", axis, len(shape))] if shape else 0
+    return chunked(x, -(-n // count) if n else [0] * count, axis)
+
+
+# --- shapes ------------------------------------------------------------------------------------------------------
+
+
+def _one_sequence(given: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Several ints, or one sequence of them."""
+    return tuple(given[0]) if len(given) == 1 and isinstance(given[0], Iterable) else given
+
+
+def permute(x: Operand, *axes: Any, dims: Sequence[int] | None = None) -> Tensor:
+    """:func:`jitgrad.permute_dims`, to which each axis may be an argument of its own."""
+    return permute_dims(x, _one_sequence(axes) if dims is None else dims)
+
+
+def expand(x: Operand, *sizes: Any) -> Tensor:
+    """:func:`jitgrad.broadcast_to`, to which each length may be an argument of its own; -1 keeps a length."""
+    aval, shape = aval_of(RESHAPE, x), _one_sequence(sizes)
+    missing = len(shape) - aval.ndim
+    if missing < 0 or -1 in shape[:missing]:
+        raise ArgumentError(f"expand: sizes {shape} do not fit a tensor {aval}")
+    return broadcast_to(x, tuple(aval.shape[k - missing] if n == -1 else n for k, n in enumerate(shape)))
+
+
+def t(x: Operand) -> Tensor:
+    """The transpose of a matrix; anything with fewer axes as it is. Raises ShapeError for more axes."""
+    aval = aval_of(RESHAPE, x)
+    if aval.ndim > 2:
+        raise ShapeError(f"t: expected at most two axes, got {aval}; use .mT, or transpose(x, i, j)")
+    return transpose(x)
+
+
+# --- reductions --------------------------------------------------------------------------------------------------
+
+
+@takes_dim()
+def amax(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
+    """The largest element over ``axis``, without its position. Equal largest elements share the gradient."""
+    return max_(x, axis, keepdims)
+
+
+@takes_dim()
+def amin(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
+    """The smallest element over ``axis``, without its position. Equal smallest elements share the gradient."""
+    return min_(x, axis, keepdims)
+
+
+@takes_dim()
+def var_mean(
+    x: Operand, axis: AxisArgument = None, keepdims: bool = False, correction: float = 1
+) -> tuple[Tensor, Tensor]:
+    """The variance and the mean over ``axis``; unbiased by default, as in torch."""
+    return var(x, axis, keepdims, correction=correction), mean(x, axis, keepdims)
+
+
+@takes_dim()
+def std_mean(
+    x: Operand, axis: AxisArgument = None, keepdims: bool = False, correction: float = 1
+) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean over ``axis``; unbiased by default, as in torch."""
+    return std(x, axis, keepdims, correction=correction), mean(x, axis, keepdims)
+
+
+@takes_dim()
+def kthvalue(x: Operand, k: int, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices:
+    """The ``k``-th smallest element along ``axis``, counted from 1, and its position."""
+    aval = aval_of(SLICE, x)
+    a = normalize_axis("kthvalue", axis, aval.ndim)
+    if not aval.ndim or not 1 <= operator.index(k) <= aval.shape[a]:
+        raise ArgumentError(f"kthvalue: k={k} of axis {axis} of {aval}; it must be between 1 and the axis's length")
+    indices = cut(argsort(x, a), a, k - 1, k)
+    values = take_along_axis(x, indices, a)
+    return ValuesAndIndices(values, indices) if keepdims else ValuesAndIndices(squeeze(values, a), squeeze(indices, a))
+
+
+@takes_dim()
+def cummax(x: Operand, axis: int) -> ValuesAndIndices:
+    """The largest element so far along ``axis``, and its position: the last of equals; NaN stays."""
+    return _running_extremum("cummax", x, axis, largest=True)
+
+
+@takes_dim()
+def cummin(x: Operand, axis: int) -> ValuesAndIndices:
+    """The smallest element so far along ``axis``, and its position: the last of equals; NaN stays."""
+    return _running_extremum("cummin", x, axis, largest=False)
+
+
+def _running_extremum(what: str, x: Operand, axis: int, largest: bool) -> ValuesAndIndices:
+    """A scan by doubling (W. D. Hillis, G. L. Steele, "Data parallel algorithms", 1986) for the positions."""
+    given = asarray(x)
+    k = normalize_axis(what, axis, given.ndim)
+    n = given.shape[k] if given.ndim else 1
+    values = detached(given)
+    with beside(given):
+        indices = iota(given.shape, k) if given.ndim else full_like(given, 0, dtype=np.int64)
+    step = 1
+    while step < n:
+        late, early = cut(values, k, step, n), cut(values, k, 0, n - step)
+        keeps = greater_equal(late, early) if largest else less_equal(late, early)
+        keeps = logical_or(keeps, isnan(late)) if given.dtype.kind == "f" else keeps
+        best = where(keeps, cut(indices, k, step, n), cut(indices, k, 0, n - step))
+        values = concat([cut(values, k, 0, step), where(keeps, late, early)], k)
+        indices = concat([cut(indices, k, 0, step), best], k)
+        step *= 2
+    return ValuesAndIndices(take_along_axis(given, indices, k) if given.ndim else given, indices)
+
+
+# --- limits ------------------------------------------------------------------------------------------------------
+
+
+def clamp_min(x: Operand, min: Operand) -> Tensor:
+    """``max(x, min)`` per element."""
+    return maximum(x, min)
+
+
+def clamp_max(x: Operand, max: Operand) -> Tensor:
+    """``min(x, max)`` per element."""
+    return minimum(x, max)
+
+
+# --- questions ---------------------------------------------------------------------------------------------------
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether ``x`` is a Tensor."""
+    return isinstance(x, Tensor)
+
+
+def is_floating_point(x: Operand) -> bool:
+    """Whether ``x`` has a floating dtype."""
+    return aval_of(RESHAPE, x).dtype.kind == "f"
+
+
+def numel(x: Operand) -> int:
+    """The number of elements."""
+    aval: Aval = aval_of(RESHAPE, x)
+    return aval.size
