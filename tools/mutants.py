@@ -1,10 +1,11 @@
 """Puts single mistakes into passes, lowering and code generation, and counts how many are noticed.
 
-    python tools/mutants.py [--mutants 200] [--seed 0] [--rooms compiler/passes ...] [--line FILE:LINE]
+    python tools/mutants.py [--mutants 200] [--seed 0] [--rooms compiler/passes ...] [--line FILE:LINE] [--wide]
 
 Each mutant is a copy of the package with one change of one line. It is killed if a program of
 `mutant_programs.py` fails or is found wrong by the first-call check, or if one of the tests nearest
-to the changed module fails, or if either does not end in time. Survivors are printed with the line.
+to the changed module fails, or if either does not end in time. With --wide, survivors are also given
+to all tests of the compiler or the backends, which takes minutes. Survivors are printed with the line.
 Some of those only cost speed, or repeat what another line ensures: `EQUIVALENT` lists them, by the
 text of the line and of the change, with the reason.
 """
@@ -21,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +40,7 @@ TESTS = {  # by room: the nearest tests that take seconds
     "backends/cpu": ("backends/cpu", "compiler/test_golden.py"),
     "backends/llvm": ("backends/llvm", "backends/cpu"),
 }
+WIDE = {"compiler": ("compiler", "jit", "autograd"), "backends": ("backends", "compiler", "ops")}
 COMPILED = ("backends/codegen", "backends/cpu", "backends/llvm")  # what the python backend does not use
 
 # (part of the module's path, part of the line, part of the change): why no result can differ
@@ -238,8 +240,9 @@ def _become(node: ast.AST, other: ast.AST) -> None:
 class Scratch:
     """A copy of the package and its tests, in which one module at a time is wrong."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, wide: bool) -> None:
         self.folder = folder
+        self.wide = wide
         self.limits: dict[tuple[str, ...], float] = {}  # seconds of each command
         for name in ("jitgrad", "tests", "tools"):
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -259,8 +262,12 @@ class Scratch:
         for backend in ("python", "cpu")[: 1 + (room in COMPILED)]:
             if not self._passes("tools/mutant_programs.py", backend):
                 return "check"
-        tests = [f"tests/{name}" for name in TESTS[room]]
-        return "" if self._passes("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests) else "tests"
+        near, wide = TESTS[room], WIDE[room.split("/", maxsplit=1)[0]] if self.wide else ()
+        return "" if self._tests_pass(near) and (not wide or self._tests_pass(wide, "-n", "2")) else "tests"
+
+    def _tests_pass(self, names: Sequence[str], *options: str) -> bool:
+        tests = [f"tests/{name}" for name in names]
+        return self._passes("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *options, *tests)
 
     def _passes(self, *command: str) -> bool:
         with tempfile.TemporaryDirectory() as cache:
@@ -308,10 +315,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rooms", nargs="+", default=list(TESTS), choices=list(TESTS))
     parser.add_argument("--line", help="all mutants of one line, as compiler/fusion/merge.py:120")
+    parser.add_argument("--wide", action="store_true", help="give survivors to many more tests")
     options = parser.parse_args()
     counts = {"check": 0, "tests": 0, "equivalent": 0, "": 0}
     with tempfile.TemporaryDirectory() as folder:
-        scratch = Scratch(Path(folder))
+        scratch = Scratch(Path(folder), options.wide)
         for room in options.rooms:
             if failing := scratch.what_fails(room):
                 raise SystemExit(f"the {failing} of {room} fail without any mistake")
