@@ -8,7 +8,8 @@ one block.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import gcd
@@ -84,8 +85,7 @@ class BlockRunFinder:
 
     def _may_gain(self, steps: Sequence[Step]) -> bool:
         """Whether there is enough memory to save, a quick test for most programs."""
-        written = {b: b.nbytes for step in steps for b in buffers_of(step.writes)}
-        return self.tuning.block_bytes > 0 and sum(written.values()) >= self.tuning.min_local_bytes
+        return self.tuning.block_bytes > 0 and _touched_again(steps) >= self.tuning.min_local_bytes
 
     def in_blocks(self, group: PlacedGroup, step: KernelStep, run: FoundRun) -> Lowered:
         """The kernel of ``step`` with the blocks of ``run``: it matters to what it keeps per block."""
@@ -107,7 +107,7 @@ class BlockRunFinder:
         """``run``, if it gains from going block by block; its steps get the numbers from ``first`` on."""
         inside = set(run.members)
         local = frozenset(b for b in run.written - set(results) if users[b] <= inside and run.in_rows(b))
-        if len(run.steps) < 2 or sum(b.nbytes for b in local) < self.tuning.min_local_bytes:
+        if len(run.steps) < 2 or _touched_again(run.steps, run.in_rows) < self.tuning.min_local_bytes:
             return None
         _, sampled = _packed(run.steps, {b: b.nbytes // run.rows * _SAMPLE_ROWS for b in local})
         row_bytes = sampled // _SAMPLE_ROWS + run.bytes_outside(local)
@@ -253,6 +253,12 @@ def _spills(step: KernelStep) -> list[Buffer]:
     """The scratch memory that one block alone uses."""
     partial = {arg[0] for arg in step.epilogue_args if not isinstance(arg, int)}
     return [b for b in step.scratch if b not in partial]
+
+
+def _touched_again(steps: Sequence[Step], counts: Callable[[Buffer], bool] = lambda _: True) -> int:
+    """The bytes of memory that ``steps`` touch after an earlier one did, of the buffers that ``counts`` names."""
+    touched = Counter(b for step in steps for b in {*buffers_of(step.writes), *step.buffers})
+    return sum((times - 1) * b.nbytes for b, times in touched.items() if times > 1 and counts(b))
 
 
 def _users(steps: Sequence[Step]) -> dict[Buffer, set[int]]:

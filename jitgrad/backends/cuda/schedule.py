@@ -78,6 +78,7 @@ def cuda_tuning(capability: tuple[int, int]) -> Tuning:
         min_row_lanes=WARP,
         min_transposed_length=TILE // 2,
         block_bytes=0,
+        row_bytes_per_function=0,
         max_kernel_operands=28,
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions, compose, identity
 from jitgrad.compiler.fusion.group import Group, SweepOrder, accesses
+from jitgrad.compiler.fusion.row_costs import costs_much_per_row
 from jitgrad.compiler.fusion.schedule import scheduled
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.ir import TraceNode, Value
@@ -64,6 +65,8 @@ def merge(first: Group, second: Group, definitions: Definitions, tuning: Tuning)
         found = scheduled(sizes, nodes, frames, definitions)
         if isinstance(found, Group):
             break
+    if isinstance(found, Group) and costs_much_per_row(found, tuning):
+        return "each row is short for what would be computed once for it, without vectors"
     return found
 
 
