@@ -126,7 +126,9 @@ from jitgrad.ops.trigonometric import (
     tanh as tanh,
 )
 from jitgrad.ops.user import custom_op as custom_op, elementwise as elementwise, no_gradient as no_gradient
-from jitgrad.runtime.executor.thread_pool import get_num_threads as get_num_threads, set_num_threads as set_num_threads
+from jitgrad.runtime.executor.thread_pool import (
+    get_num_threads as get_num_threads, set_flush_denormal as set_flush_denormal, set_num_threads as set_num_threads,
+)
 
 memory_stats = _POOL.stats
 

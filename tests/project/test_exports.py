@@ -39,7 +39,7 @@ kl_div hinge_loss cosine_embedding_loss triplet_margin_loss
 manual_seed Generator rand randn randint normal uniform bernoulli randperm
 Tape no_grad enable_grad inference_mode set_grad_enabled is_grad_enabled grad value_and_grad vjp jvp hvp jacobian
 hessian checkpoint apply_op custom_op elementwise gradcheck gradgradcheck detect_anomaly print_graph
-jit compare disable_jit set_num_threads get_num_threads memory_stats nn optim save load
+jit compare disable_jit set_num_threads get_num_threads set_flush_denormal memory_stats nn optim save load
 """
 
 LAYERS = """

@@ -15,7 +15,7 @@ from threading import Lock, Thread, current_thread, get_native_id, main_thread
 
 from jitgrad.core import config
 from jitgrad.core.errors import ArgumentError, shown
-from jitgrad.runtime.executor import blas, fastcall, instruction_loop
+from jitgrad.runtime.executor import blas, denormals, fastcall, instruction_loop
 
 _JOIN_SECONDS = 1.0  # a worker stops within microseconds unless a kernel of another thread is still running
 _WORD_BYTES, _WORD_BITS = 8, 64
@@ -90,6 +90,7 @@ class ThreadPool:
 
     def _work(self, k: int) -> None:
         """A worker's thread."""
+        denormals.follow()
         if k <= instruction_loop.MAX_PLACED:
             self._words[instruction_loop.THREADS + k - 1] = get_native_id()
             self._words[instruction_loop.CALLER_CPU] = -1  # the next caller sets the CPUs of this worker too
@@ -220,10 +221,36 @@ def set_num_threads(count: int) -> None:
         raise ArgumentError(f"set_num_threads: expected a positive integer, got {shown(count)}")
     with _Current.lock:
         _Current.threads = count
-        pool, _Current.pool = _Current.pool, None
         blas.set_blas_threads(count)
+    _restart()
+
+
+def _restart() -> None:
+    """Stop the workers; the next call starts new ones."""
+    with _Current.lock:
+        pool, _Current.pool = _Current.pool, None
     if pool is not None:
         pool.stop()
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Let arithmetic take denormal numbers for 0, or, with False, compute with them (the default).
+
+    These are smaller than 1.2e-38 (float32) or 2.2e-308 (float64), and CPUs take up to a hundred times as long for them,
+    in products above all. Holds for kernels, for NumPy in the calling thread and in threads that it starts later. Eager
+    and compiled execution have the same zeros then, which differ from NumPy's results elsewhere.
+
+    Returns:
+        Whether the processor can; only x86-64 ones do.
+
+    Raises:
+        ArgumentError: if ``mode`` is not a bool.
+    """
+    if not isinstance(mode, bool):
+        raise ArgumentError(f"set_flush_denormal: expected True or False, got {shown(mode)}")
+    supported = denormals.flush(mode)
+    _restart()
+    return supported
 
 
 def _stop_at_exit() -> None:
