@@ -52,7 +52,8 @@ from jitgrad.ops.comparison import (
     logical_and as logical_and, logical_not as logical_not, logical_or as logical_or, logical_xor as logical_xor,
     lt as lt, ne as ne, not_equal as not_equal, right_shift as right_shift, signbit as signbit, where as where,
 )
-from jitgrad.ops.convolution import avg_pool2d as avg_pool2d, conv2d as conv2d, max_pool2d as max_pool2d
+from jitgrad.ops.convolution import conv2d as conv2d
+from jitgrad.ops.pooling import avg_pool2d as avg_pool2d, max_pool2d as max_pool2d
 from jitgrad.ops.creation import (
     arange as arange, asarray as asarray, clone as clone, empty as empty, empty_like as empty_like, eye as eye,
     from_dlpack as from_dlpack, from_numpy as from_numpy, full as full, full_like as full_like,

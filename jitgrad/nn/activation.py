@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from jitgrad.core.tensor import Tensor
+from jitgrad.nn import functional
 from jitgrad.nn.module import Module, Parameter
 from jitgrad.ops import activations as act
 from jitgrad.ops.creation import full
@@ -24,28 +25,35 @@ class Identity(Module):
         return x
 
 
-class ReLU(Module):
+class _InPlace(Module):
+    """Base class of functions without parameters, which may change their argument ``inplace``."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        self.inplace = inplace
+
+
+class ReLU(_InPlace):
     """``max(x, 0)``."""
 
     def forward(self, x: Any) -> Tensor:
-        return act.relu(x)
+        return functional.relu(x, self.inplace)
 
 
-class ReLU6(Module):
+class ReLU6(_InPlace):
     """``min(max(x, 0), 6)``."""
 
     def forward(self, x: Any) -> Tensor:
-        return act.relu6(x)
+        return functional.relu6(x, self.inplace)
 
 
 class LeakyReLU(Module):
     """``x`` where positive, else ``negative_slope * x``."""
 
-    def __init__(self, negative_slope: float = 0.01) -> None:
-        self.negative_slope = negative_slope
+    def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
+        self.negative_slope, self.inplace = negative_slope, inplace
 
     def forward(self, x: Any) -> Tensor:
-        return act.leaky_relu(x, self.negative_slope)
+        return functional.leaky_relu(x, self.negative_slope, self.inplace)
 
     def extra_repr(self) -> str:
         return f"negative_slope={self.negative_slope}"
@@ -67,11 +75,11 @@ class PReLU(Module):
 class ELU(Module):
     """``x`` where positive, else ``alpha * (exp(x) - 1)``."""
 
-    def __init__(self, alpha: float = 1.0) -> None:
-        self.alpha = alpha
+    def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
+        self.alpha, self.inplace = alpha, inplace
 
     def forward(self, x: Any) -> Tensor:
-        return act.elu(x, self.alpha)
+        return functional.elu(x, self.alpha, self.inplace)
 
     def extra_repr(self) -> str:
         return f"alpha={self.alpha}"
@@ -81,28 +89,28 @@ class CELU(ELU):
     """``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))``."""
 
     def forward(self, x: Any) -> Tensor:
-        return act.celu(x, self.alpha)
+        return functional.celu(x, self.alpha, self.inplace)
 
 
-class SELU(Module):
+class SELU(_InPlace):
     """The self-normalising ELU."""
 
     def forward(self, x: Any) -> Tensor:
-        return act.selu(x)
+        return functional.selu(x, self.inplace)
 
 
-class SiLU(Module):
+class SiLU(_InPlace):
     """``x * sigmoid(x)``."""
 
     def forward(self, x: Any) -> Tensor:
-        return act.silu(x)
+        return functional.silu(x, self.inplace)
 
 
-class Mish(Module):
+class Mish(_InPlace):
     """``x * tanh(softplus(x))``."""
 
     def forward(self, x: Any) -> Tensor:
-        return act.mish(x)
+        return functional.mish(x, self.inplace)
 
 
 class GELU(Module):
@@ -141,28 +149,28 @@ class Softsign(Module):
 class Hardtanh(Module):
     """``x`` cut to [min_val, max_val]."""
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0) -> None:
-        self.min_val, self.max_val = min_val, max_val
+    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+        self.min_val, self.max_val, self.inplace = min_val, max_val, inplace
 
     def forward(self, x: Any) -> Tensor:
-        return act.hardtanh(x, self.min_val, self.max_val)
+        return functional.hardtanh(x, self.min_val, self.max_val, self.inplace)
 
     def extra_repr(self) -> str:
         return f"min_val={self.min_val}, max_val={self.max_val}"
 
 
-class Hardsigmoid(Module):
+class Hardsigmoid(_InPlace):
     """``relu6(x + 3) / 6``."""
 
     def forward(self, x: Any) -> Tensor:
-        return act.hardsigmoid(x)
+        return functional.hardsigmoid(x, self.inplace)
 
 
-class Hardswish(Module):
+class Hardswish(_InPlace):
     """``x * relu6(x + 3) / 6``."""
 
     def forward(self, x: Any) -> Tensor:
-        return act.hardswish(x)
+        return functional.hardswish(x, self.inplace)
 
 
 class Sigmoid(Module):
@@ -204,3 +212,61 @@ class LogSoftmax(Softmax):
 
     def forward(self, x: Any) -> Tensor:
         return log_softmax(x, axis=self.dim)
+
+
+class Softmin(Softmax):
+    """The softmax of ``-x`` over the axis ``dim``."""
+
+    def forward(self, x: Any) -> Tensor:
+        return functional.softmin(x, self.dim)
+
+
+class Softmax2d(Module):
+    """The softmax over the channels of images [..., channels, h, w]."""
+
+    def forward(self, x: Any) -> Tensor:
+        return softmax(x, axis=-3)
+
+
+class GLU(Module):
+    """The first half along ``dim``, times the sigmoid of the second."""
+
+    def __init__(self, dim: int = -1) -> None:
+        self.dim = dim
+
+    def forward(self, x: Any) -> Tensor:
+        return functional.glu(x, self.dim)
+
+
+class Threshold(Module):
+    """``x`` where it is above ``threshold``, else ``value``."""
+
+    def __init__(self, threshold: float, value: float) -> None:
+        self.threshold, self.value = threshold, value
+
+    def forward(self, x: Any) -> Tensor:
+        return functional.threshold(x, self.threshold, self.value)
+
+
+class Hardshrink(Module):
+    """``x`` where its size is above ``lambd``, else 0."""
+
+    def __init__(self, lambd: float = 0.5) -> None:
+        self.lambd = lambd
+
+    def forward(self, x: Any) -> Tensor:
+        return functional.hardshrink(x, self.lambd)
+
+
+class Softshrink(Hardshrink):
+    """``x`` moved towards 0 by ``lambd``, at most to 0."""
+
+    def forward(self, x: Any) -> Tensor:
+        return functional.softshrink(x, self.lambd)
+
+
+class Tanhshrink(Module):
+    """``x - tanh(x)``."""
+
+    def forward(self, x: Any) -> Tensor:
+        return functional.tanhshrink(x)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from jitgrad.core.errors import ArgumentError
-from jitgrad.nn.module import Module
+from jitgrad.core.tensor import Tensor
+from jitgrad.nn.module import Module, Parameter
 
 
 class ModuleList(Module):
@@ -22,6 +23,16 @@ class ModuleList(Module):
             raise ArgumentError(f"{type(self).__name__}: expected a Module, got {type(module).__name__}")
         setattr(self, str(len(self)), module)
         return self
+
+    def extend(self, modules: Iterable[Module]) -> ModuleList:
+        """Put ``modules`` at the end."""
+        for module in modules:
+            self.append(module)
+        return self
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        names = [name for name, _ in self.named_children()]
+        setattr(self, names[index], module)
 
     def __len__(self) -> int:
         return sum(1 for _ in self.children())
@@ -54,3 +65,82 @@ class Sequential(ModuleList):
 
     def _of(self, modules: list[Module]) -> ModuleList:
         return Sequential(*modules)
+
+
+class ModuleDict(Module):
+    """Modules by names, which are their names in the state."""
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()) -> None:
+        self._order: list[str] = []
+        self.update(modules)
+
+    def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
+        """Take ``modules`` in, by name. Raises ArgumentError for anything but Modules."""
+        for name, module in dict(modules).items():
+            self[name] = module
+
+    def __setitem__(self, name: str, module: Module) -> None:
+        if not isinstance(module, Module):
+            raise ArgumentError(f"ModuleDict: expected a Module for {name!r}, got {type(module).__name__}")
+        if name in dir(type(self)) or name == "_order":
+            raise ArgumentError(f"ModuleDict: the name {name!r} is that of a method; choose another one")
+        if name not in self._order:
+            self._order = [*self._order, name]
+        setattr(self, name, module)
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._order:
+            raise KeyError(name)
+        return getattr(self, name)
+
+    def __delitem__(self, name: str) -> None:
+        self._order = [kept for kept in self._order if kept != name]
+        delattr(self, name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._order
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._order)
+
+    def keys(self) -> list[str]:
+        """The names, in order."""
+        return list(self._order)
+
+    def values(self) -> list[Module]:
+        """The modules, in order."""
+        return [self[name] for name in self._order]
+
+    def items(self) -> list[tuple[str, Module]]:
+        """Names and modules, in order."""
+        return [(name, self[name]) for name in self._order]
+
+
+class ParameterList(Module):
+    """Parameters in a list, named 0, 1, ... in the state."""
+
+    def __init__(self, values: Iterable[Any] = ()) -> None:
+        for value in values:
+            self.append(value)
+
+    def append(self, value: Any) -> ParameterList:
+        """Put a parameter at the end; other tensors become parameters."""
+        self.register_parameter(str(len(self)), value if _is_parameter(value) else Parameter(value))
+        return self
+
+    def __len__(self) -> int:
+        return len(self._parameter_names)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return iter([self.__dict__[name] for name in self._parameter_names])
+
+    def __getitem__(self, index: Any) -> Any:
+        listed = list(self)
+        return ParameterList(listed[index]) if isinstance(index, slice) else listed[index]
+
+
+def _is_parameter(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_leaf and value.requires_grad

@@ -1,17 +1,22 @@
-"""Linear maps, embeddings, convolutions, pooling and dropout."""
+"""Linear maps, embeddings, dropout, and changes of shape."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
+from jitgrad.autograd.modes import no_grad
+from jitgrad.core.aval import normalize_axis
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.tensor import Tensor
+from jitgrad.nn import functional
 from jitgrad.nn.init import normal_parameter, uniform_parameter
-from jitgrad.nn.module import Module
-from jitgrad.ops.convolution import avg_pool2d, conv2d, max_pool2d
+from jitgrad.nn.module import Module, Parameter
+from jitgrad.ops.creation import asarray
+from jitgrad.ops.distances import cosine_similarity, pairwise_distance
 from jitgrad.ops.linalg import linear
-from jitgrad.ops.movement import reshape
-from jitgrad.ops.neural import dropout, embedding
+from jitgrad.ops.movement import flatten, reshape
+from jitgrad.ops.neural import embedding
 from jitgrad.ops.placement import placing
 from jitgrad.ops.random import Generator
 
@@ -39,110 +44,121 @@ class Linear(Module):
 
 
 class Embedding(Module):
-    """The rows of ``weight`` [num_embeddings, embedding_dim] at integer indices."""
+    """The rows of ``weight`` [num_embeddings, embedding_dim] at integer indices.
+
+    Row ``padding_idx`` starts as zeros and gets no gradient.
+    """
 
     weight: Tensor
 
     @placing
-    def __init__(self, num_embeddings: int, embedding_dim: int, device: Any = None, dtype: Any = None) -> None:
-        self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
         self.weight = normal_parameter((num_embeddings, embedding_dim), dtype)
+        if padding_idx is not None:
+            with no_grad():
+                self.weight[padding_idx] = 0.0
+
+    @classmethod
+    def from_pretrained(cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
+        """A layer with ``embeddings`` [num_embeddings, embedding_dim] as its weight, which is trained unless frozen."""
+        layer = cls(*asarray(embeddings).shape)
+        layer.padding_idx = padding_idx
+        layer.register_parameter("weight", Parameter(embeddings, requires_grad=not freeze))
+        return layer
 
     def forward(self, x: Any) -> Tensor:
-        return embedding(x, self.weight)
+        return embedding(x, self.weight, self.padding_idx)
 
     def extra_repr(self) -> str:
         return f"{self.num_embeddings}, {self.embedding_dim}"
 
 
-class Conv2d(Module):
-    """Cross-correlation of images [n, in_channels, h, w] with weight [out_channels, in_channels /
-    groups, kh, kw]."""
-
-    weight: Tensor
-    bias: Tensor | None
-
-    @placing
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        kernel_size: int | tuple[int, int],
-        stride: int | tuple[int, int] = 1,
-        padding: int | tuple[int, int] | str = 0,
-        dilation: int | tuple[int, int] = 1,
-        groups: int = 1,
-        bias: bool = True,
-        device: Any = None,
-        dtype: Any = None,
-    ) -> None:
-        if groups < 1 or in_channels % groups or out_channels % groups:
-            raise ArgumentError(f"Conv2d: {in_channels} and {out_channels} channels do not divide into {groups} groups")
-        kernel = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)
-        self.in_channels, self.out_channels, self.kernel_size = in_channels, out_channels, kernel
-        self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
-        shape = (out_channels, in_channels // groups, *kernel)
-        fan_in = shape[1] * kernel[0] * kernel[1]
-        self.weight = uniform_parameter(shape, fan_in, dtype)
-        self.register_parameter("bias", uniform_parameter((out_channels,), fan_in, dtype) if bias else None)
-
-    def forward(self, x: Any) -> Tensor:
-        return conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
-
-    def extra_repr(self) -> str:
-        return f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-
-
-class MaxPool2d(Module):
-    """The largest element of each window."""
-
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> None:
-        self.kernel_size, self.stride, self.padding, self.dilation = kernel_size, stride, padding, dilation
-
-    def forward(self, x: Any) -> Tensor:
-        return max_pool2d(x, self.kernel_size, self.stride, self.padding, self.dilation)
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
-class AvgPool2d(Module):
-    """The mean of each window."""
-
-    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
-        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
-
-    def forward(self, x: Any) -> Tensor:
-        return avg_pool2d(x, self.kernel_size, self.stride, self.padding)
-
-    def extra_repr(self) -> str:
-        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
-
-
 class Dropout(Module):
     """Drops elements with probability ``p`` in training, and scales others by ``1 / (1 - p)``."""
 
-    def __init__(self, p: float = 0.5, generator: Generator | None = None) -> None:
+    drop = staticmethod(functional.dropout)
+
+    def __init__(self, p: float = 0.5, inplace: bool = False, *, generator: Generator | None = None) -> None:
         if not 0 <= p <= 1:
-            raise ArgumentError(f"Dropout: a probability is between 0 and 1, got {p}")
-        self.p, self.generator = p, generator
+            raise ArgumentError(f"{type(self).__name__}: a probability is between 0 and 1, got {p}")
+        self.p, self.inplace, self.generator = p, inplace, generator
 
     def forward(self, x: Any) -> Tensor:
-        return dropout(x, self.p, self.training, generator=self.generator)
+        return self.drop(x, self.p, self.training, self.inplace, generator=self.generator)
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
 
 
-class Flatten(Module):
-    """All axes from ``start_dim`` on as one."""
+class Dropout1d(Dropout):
+    """Drops whole channels of [n, channels, length]."""
 
-    def __init__(self, start_dim: int = 1) -> None:
-        self.start_dim = start_dim
+    drop = staticmethod(functional.dropout1d)
+
+
+class Dropout2d(Dropout):
+    """Drops whole channels of [n, channels, h, w]."""
+
+    drop = staticmethod(functional.dropout2d)
+
+
+class Flatten(Module):
+    """The axes from ``start_dim`` to ``end_dim`` as one."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        self.start_dim, self.end_dim = start_dim, end_dim
 
     def forward(self, x: Any) -> Tensor:
-        shape = x.shape[: self.start_dim]
-        rest = 1
-        for n in x.shape[self.start_dim :]:
-            rest *= n
-        return reshape(x, (*shape, rest))
+        return flatten(x, self.start_dim, self.end_dim)
+
+
+class Unflatten(Module):
+    """The axis ``dim`` as several, of the lengths ``unflattened_size``, one of which may be -1."""
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+
+    def forward(self, x: Any) -> Tensor:
+        x = asarray(x)
+        k = normalize_axis("Unflatten", self.dim, x.ndim)
+        known = prod(n for n in self.unflattened_size if n != -1)
+        sizes = [x.shape[k] // known if n == -1 and known else n for n in self.unflattened_size]
+        return reshape(x, (*x.shape[:k], *sizes, *x.shape[k + 1 :]))
+
+
+class PixelShuffle(Module):
+    """[..., c * r * r, h, w] rearranged to [..., c, h * r, w * r]."""
+
+    def __init__(self, upscale_factor: int) -> None:
+        self.upscale_factor = upscale_factor
+
+    def forward(self, x: Any) -> Tensor:
+        return functional.pixel_shuffle(x, self.upscale_factor)
+
+
+class CosineSimilarity(Module):
+    """The cosine of the angle between vectors along ``dim``."""
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        self.dim, self.eps = dim, eps
+
+    def forward(self, x: Any, y: Any) -> Tensor:
+        return cosine_similarity(x, y, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """The norm of order ``p`` of differences along the last axis."""
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
+        self.p, self.eps, self.keepdim = p, eps, keepdim
+
+    def forward(self, x: Any, y: Any) -> Tensor:
+        return pairwise_distance(x, y, self.p, self.eps, self.keepdim)

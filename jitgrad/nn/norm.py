@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import normalize_shape
+from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Module, Parameter
 from jitgrad.ops.arithmetic import add
-from jitgrad.ops.creation import ones, zeros
+from jitgrad.ops.creation import asarray, ones, zeros
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.neural import batch_norm, group_norm, layer_norm, rms_norm
 from jitgrad.ops.placement import placing
@@ -99,8 +100,8 @@ class GroupNorm(Module):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}"
 
 
-class BatchNorm2d(Module):
-    """Standardises [n, num_features, h, w] per channel: by the batch in training, by running
+class _BatchNorm(Module):
+    """Standardises [n, num_features, ...] per channel: by the batch in training, by running
     statistics otherwise."""
 
     weight: Tensor | None
@@ -108,6 +109,7 @@ class BatchNorm2d(Module):
     running_mean: Tensor | None
     running_var: Tensor | None
     num_batches_tracked: Tensor | None
+    ndims: tuple[int, ...]  # numbers of axes of the input
 
     @placing
     def __init__(
@@ -129,6 +131,9 @@ class BatchNorm2d(Module):
         self.register_buffer("num_batches_tracked", zeros((), dtype=np.int64) if track_running_stats else None)
 
     def forward(self, x: Any) -> Tensor:
+        if asarray(x).ndim not in self.ndims:
+            allowed = " or ".join(map(str, self.ndims))
+            raise ShapeError(f"{type(self).__name__}: expected {allowed} axes, got {asarray(x).aval}")
         learns = self.training or self.running_mean is None
         if self.training and self.num_batches_tracked is not None:
             assign(self.num_batches_tracked, add(self.num_batches_tracked, 1))
@@ -138,3 +143,58 @@ class BatchNorm2d(Module):
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.weight is not None}"
+
+
+class BatchNorm1d(_BatchNorm):
+    """Standardises [n, num_features] or [n, num_features, length] per channel: by the batch in
+    training, by running statistics otherwise."""
+
+    ndims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Standardises [n, num_features, h, w] per channel: by the batch in training, by running
+    statistics otherwise."""
+
+    ndims = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Standardises [n, num_features, d, h, w] per channel: by the batch in training, by running
+    statistics otherwise."""
+
+    ndims = (5,)
+
+
+class InstanceNorm2d(Module):
+    """Standardises each channel of each image; scales and shifts channels if ``affine``."""
+
+    weight: Tensor | None
+    bias: Tensor | None
+
+    @placing
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        if track_running_stats:
+            raise ArgumentError(f"{type(self).__name__}: track_running_stats=True is not supported")
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.register_parameter("weight", Parameter(ones((num_features,), dtype=dtype)) if affine else None)
+        self.register_parameter("bias", Parameter(zeros((num_features,), dtype=dtype)) if affine else None)
+
+    def forward(self, x: Any) -> Tensor:
+        return group_norm(x, self.num_features, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_features}, eps={self.eps}, affine={self.weight is not None}"
+
+
+class InstanceNorm1d(InstanceNorm2d):
+    """Standardises each channel of each sequence; scales and shifts channels if ``affine``."""

@@ -1,4 +1,4 @@
-"""Convolution and pooling: windows of an image as an op, and products and reductions over them."""
+"""Convolution: windows of an image as an op, and products over them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import add, divide
+from jitgrad.ops.arithmetic import add
 from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import asarray, full
-from jitgrad.ops.linalg import matmul
-from jitgrad.ops.movement import expand_dims, place, reshape
-from jitgrad.ops.reduce import max as max_
-from jitgrad.ops.reduce import sum as sum_
+from jitgrad.ops.linalg import matmul, matrix_transpose_of
+from jitgrad.ops.movement import cut, expand_dims, place, reshape, squeeze
 
 Pair = tuple[int, int]
+Border = tuple[Pair, Pair]  # (top, bottom), (left, right)
 
 
 def _counts(shape: Sequence[int], kernel: Pair, stride: Pair, dilation: Pair) -> Pair:
@@ -81,19 +80,20 @@ FOLD: OpDef = define(
 )
 
 
-def _pair(what: str, name: str, value: Any, least: int) -> Pair:
+def int_pair(what: str, name: str, value: Any, least: int) -> Pair:
     pair = (value, value) if isinstance(value, (int, np.integer)) else tuple(value)
     if len(pair) != 2 or min(pair) < least:
         raise ArgumentError(f"{what}: {name} must be an int or two ints of at least {least}, got {shown(value)}")
     return int(pair[0]), int(pair[1])
 
 
-def _padded(x: Tensor, padding: Pair, value: float = 0.0) -> Tensor:
-    """``x`` [..., h, w] with a border of ``value``."""
-    if padding == (0, 0):
+def padded(x: Tensor, border: Border, value: float = 0.0) -> Tensor:
+    """``x`` [..., h, w] with (top, bottom) and (left, right) rows and columns of ``value`` around it."""
+    if border == ((0, 0), (0, 0)):
         return x
-    (top, left), (h, w) = padding, x.shape[-2:]
-    shape = (*x.shape[:-2], h + 2 * top, w + 2 * left)
+    (top, bottom), (left, right) = border
+    h, w = x.shape[-2:]
+    shape = (*x.shape[:-2], h + top + bottom, w + left + right)
     index = (*((0, 1, n) for n in x.shape[:-2]), (top, 1, h), (left, 1, w))
     out = place(x, shape, index)
     if value == 0.0:
@@ -102,7 +102,7 @@ def _padded(x: Tensor, padding: Pair, value: float = 0.0) -> Tensor:
     return where(inside, out, value)
 
 
-def _image(what: str, x: Any) -> tuple[Tensor, bool]:
+def as_images(what: str, x: Any) -> tuple[Tensor, bool]:
     """``x`` as [n, channels, h, w], and whether the batch axis was put there."""
     x = asarray(x)
     if x.ndim not in (3, 4):
@@ -121,14 +121,14 @@ def conv2d(
     Raises:
         ShapeError: channels, groups and weight do not fit, or the image is smaller than the window.
     """
-    x, alone = _image("conv2d", x)
+    x, alone = as_images("conv2d", x)
     weight = asarray(weight)
     if weight.ndim != 4 or groups < 1 or x.shape[1] != weight.shape[1] * groups or weight.shape[0] % groups:
         raise ShapeError(f"conv2d: image {x.aval}, weight {weight.aval} and groups={groups} do not fit together")
-    steps, spread = _pair("conv2d", "stride", stride, 1), _pair("conv2d", "dilation", dilation, 1)
+    steps, spread = int_pair("conv2d", "stride", stride, 1), int_pair("conv2d", "dilation", dilation, 1)
     kernel = weight.shape[2:]
     border = _border(padding, kernel, steps, spread)
-    windows = apply_op(UNFOLD, _padded(x, border), kernel=kernel, stride=steps, dilation=spread)
+    windows = apply_op(UNFOLD, padded(x, border), kernel=kernel, stride=steps, dilation=spread)
     rows, columns = windows.shape[-2:]
     inner = weight.shape[1] * kernel[0] * kernel[1]
     outs = weight.shape[0]
@@ -140,48 +140,107 @@ def conv2d(
     return reshape(out, out.shape[1:]) if alone else out
 
 
-def _border(padding: Any, kernel: Sequence[int], stride: Pair, dilation: Pair) -> Pair:
+def _even(padding: Pair) -> Border:
+    """The same padding on both sides."""
+    return (padding[0], padding[0]), (padding[1], padding[1])
+
+
+def _border(padding: Any, kernel: Sequence[int], stride: Pair, dilation: Pair) -> Border:
     if padding == "valid":
-        return 0, 0
+        return (0, 0), (0, 0)
     if padding != "same":
-        return _pair("conv2d", "padding", padding, 0)
-    total = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
-    if stride != (1, 1) or total[0] % 2 or total[1] % 2:
-        raise ArgumentError("conv2d: padding='same' needs stride 1 and windows of odd size")
-    return total[0] // 2, total[1] // 2
+        return _even(int_pair("conv2d", "padding", padding, 0))
+    if stride != (1, 1):
+        raise ArgumentError(f"conv2d: padding='same' needs stride 1, got {stride}")
+    rows, columns = (d * (k - 1) for k, d in zip(kernel, dilation, strict=True))
+    # of an odd total the larger part comes after the image, as in torch
+    return (rows // 2, rows - rows // 2), (columns // 2, columns - columns // 2)
 
 
-def max_pool2d(x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1) -> Tensor:
-    """The largest element of each window of ``x`` [n, c, h, w]; padding counts as -inf. Equal largest elements share
-    the gradient."""
-    x, alone = _image("max_pool2d", x)
-    kernel = _pair("max_pool2d", "kernel_size", kernel_size, 1)
-    border = _pair("max_pool2d", "padding", padding, 0)
-    least = -np.inf if x.dtype.kind == "f" else int(np.iinfo(x.dtype).min)
-    windows = apply_op(
-        UNFOLD,
-        _padded(x, border, least),
-        kernel=kernel,
-        stride=kernel if stride is None else _pair("max_pool2d", "stride", stride, 1),
-        dilation=_pair("max_pool2d", "dilation", dilation, 1),
-    )
-    out = max_(windows, axis=(2, 3))
-    return reshape(out, out.shape[1:]) if alone else out
-
-
-def avg_pool2d(
-    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, *, count_include_pad: bool = True
+def conv_transpose2d(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
 ) -> Tensor:
-    """The mean of each window of ``x`` [n, c, h, w]; padding counts as zeros, or not at all."""
-    x, alone = _image("avg_pool2d", x)
-    kernel = _pair("avg_pool2d", "kernel_size", kernel_size, 1)
-    steps = kernel if stride is None else _pair("avg_pool2d", "stride", stride, 1)
-    border = _pair("avg_pool2d", "padding", padding, 0)
-    attrs: dict[str, Any] = {"kernel": kernel, "stride": steps, "dilation": (1, 1)}
-    total = sum_(apply_op(UNFOLD, _padded(x, border), **attrs), axis=(2, 3))
-    if count_include_pad:
-        out = divide(total, kernel[0] * kernel[1])
-    else:
-        inside = _padded(full(x.shape[2:], 1.0, dtype=x.dtype, device=x.device), border)
-        out = divide(total, sum_(apply_op(UNFOLD, inside, **attrs), axis=(0, 1)))
+    """The transpose of :func:`conv2d`, for ``x`` [n, c, h, w] and ``weight`` [c, out / groups, kh, kw], as in torch.
+
+    Raises:
+        ShapeError: channels, groups and weight do not fit.
+        ArgumentError: the padding leaves no image.
+    """
+    what = "conv_transpose2d"
+    x, alone = as_images(what, x)
+    weight = asarray(weight)
+    if weight.ndim != 4 or groups < 1 or x.shape[1] != weight.shape[0] or x.shape[1] % groups:
+        raise ShapeError(f"{what}: image {x.aval}, weight {weight.aval} and groups={groups} do not fit together")
+    steps, spread = int_pair(what, "stride", stride, 1), int_pair(what, "dilation", dilation, 1)
+    margin, extra = int_pair(what, "padding", padding, 0), int_pair(what, "output_padding", output_padding, 0)
+    (n, ins, h, w), (_, outs, *kernel) = x.shape, weight.shape
+    left = reshape(weight, (groups, ins // groups, outs * kernel[0] * kernel[1]))
+    right = reshape(x, (n, groups, ins // groups, h * w))
+    columns = reshape(matmul(matrix_transpose_of(left), right), (n, groups * outs, *kernel, h, w))
+    whole = [(m - 1) * s + d * (k - 1) + 1 for m, s, d, k in zip((h, w), steps, spread, kernel, strict=True)]
+    attrs: dict[str, Any] = {"kernel": tuple(kernel), "stride": steps, "dilation": spread}
+    out: Tensor = padded(apply_op(FOLD, columns, shape=tuple(whole), **attrs), ((0, extra[0]), (0, extra[1])))
+    for axis, m in zip((2, 3), margin, strict=True):
+        if out.shape[axis] <= 2 * m:
+            raise ArgumentError(f"{what}: padding={margin} leaves nothing of an image of {out.shape[2:]}")
+        out = cut(out, axis, m, out.shape[axis] - m) if m else out
+    out = out if bias is None else add(out, expand_dims(asarray(bias), (1, 2)))
     return reshape(out, out.shape[1:]) if alone else out
+
+
+# --- sequences: images of one row --------------------------------------------------------------------------------
+
+
+def only_int(what: str, name: str, value: Any) -> int:
+    """An argument for sequences: an int, or a sequence of one."""
+    listed = (value,) if isinstance(value, (int, np.integer)) else tuple(value)
+    if len(listed) != 1:
+        raise ArgumentError(f"{what}: {name} must be an int or a sequence of one, got {shown(value)}")
+    return int(listed[0])
+
+
+def _row(what: str, name: str, value: Any) -> Pair:
+    """An argument for images of one row, from that for a sequence."""
+    return (0 if "padding" in name else 1), only_int(what, name, value)
+
+
+def as_row(what: str, x: Any) -> Tensor:
+    x = asarray(x)
+    if x.ndim not in (2, 3):
+        raise ShapeError(f"{what}: expected [n, channels, length] or [channels, length], got {x.aval}")
+    return expand_dims(x, -2)
+
+
+def conv1d(
+    x: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> Tensor:
+    """:func:`conv2d` of ``x`` [n, c, length] with ``weight`` [out, c / groups, k]."""
+    steps, spread = _row("conv1d", "stride", stride), _row("conv1d", "dilation", dilation)
+    border = padding if isinstance(padding, str) else _row("conv1d", "padding", padding)
+    rows, kernel = as_row("conv1d", x), as_row("conv1d", weight)
+    return squeeze(conv2d(rows, kernel, bias, steps, border, spread, groups), -2)
+
+
+def conv_transpose1d(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Tensor:
+    """:func:`conv_transpose2d` of ``x`` [n, c, length] with ``weight`` [c, out / groups, k]."""
+    what = "conv_transpose1d"
+    steps, spread = _row(what, "stride", stride), _row(what, "dilation", dilation)
+    margin, extra = _row(what, "padding", padding), _row(what, "output_padding", output_padding)
+    rows, kernel = as_row(what, x), as_row(what, weight)
+    return squeeze(conv_transpose2d(rows, kernel, bias, steps, margin, extra, groups, spread), -2)

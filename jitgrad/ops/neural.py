@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Dtype, Shape, normalize_shape
+from jitgrad.core.aval import Aval, Dtype, Shape, normalize_axis, normalize_shape
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
 from jitgrad.core.op import define_elementwise
@@ -17,6 +17,7 @@ from jitgrad.ops import arithmetic
 from jitgrad.ops.arithmetic import add, astype, multiply, reciprocal, rsqrt, subtract
 from jitgrad.ops.comparison import Selected, equal, greater_equal, less, where
 from jitgrad.ops.creation import asarray, detached, iota
+from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.indexing import take
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.movement import expand_dims, reshape
@@ -26,14 +27,20 @@ from jitgrad.ops.random import Generator, rand
 from jitgrad.ops.reduce import mean
 
 
-def one_hot(x: Any, num_classes: int, *, dtype: Any = None) -> Tensor:
+def one_hot(x: Any, num_classes: int = -1, *, dtype: Any = None) -> Tensor:
     """[..., num_classes] from integers [...]: 1 at the class, else 0; int64 unless ``dtype`` is given.
+
+    ``num_classes=-1`` stands for one more than the largest class, on which the shape then depends: a @jit function
+    raises TracedValueError.
 
     Raises:
         DtypeError: ``x`` is not of integers.
         ArgumentError: a class is not in [0, num_classes) (in compiled code its row is all zeros).
     """
     x = asarray(x)
+    if num_classes == -1:
+        values = x.concrete("one_hot without num_classes")
+        num_classes = int(values.max()) + 1 if values.size else 0
     _check_integers("one_hot", x, num_classes)
     out_dtype = np.dtype(np.int64) if dtype is None else check_supported("one_hot", dtype)
     classes = iota((*x.shape, num_classes), x.ndim, np.int64)
@@ -51,8 +58,10 @@ def _check_integers(what: str, x: Tensor, count: int) -> None:
             raise ArgumentError(f"{what}: index {low if low < 0 else high} is not in [0, {count})")
 
 
-def embedding(x: Any, weight: Any) -> Tensor:
+def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Tensor:
     """The rows [..., dim] of ``weight`` [count, dim] at the integers ``x`` [...].
+
+    Row ``padding_idx`` (negative: from the end) gets no gradient.
 
     Raises:
         ArgumentError: an index is not in [0, count) (compiled code treats it as :func:`jitgrad.take` does).
@@ -61,7 +70,11 @@ def embedding(x: Any, weight: Any) -> Tensor:
     if weight.ndim != 2:
         raise ShapeError(f"embedding: weight must be a matrix [count, dim], got {weight.aval}")
     _check_integers("embedding", x, weight.shape[0])
-    return take(weight, x, axis=0)
+    rows = take(weight, x, axis=0)
+    if padding_idx is None:
+        return rows
+    padding = normalize_axis("embedding (padding_idx)", padding_idx, weight.shape[0])
+    return where(expand_dims(equal(x, padding), -1), apply(STOP_GRADIENT, rows), rows)
 
 
 def _drop_dtypes(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...], Dtype]:

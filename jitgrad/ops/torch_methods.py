@@ -65,8 +65,8 @@ def _bernoulli(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
 _ELEMENTWISE = (
     "abs neg negative reciprocal square sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh "
     "cosh tanh asinh acosh atanh sigmoid erf erfc floor ceil round trunc sign relu relu6 leaky_relu elu selu celu silu "
-    "hardtanh pow remainder fmod floor_divide lerp clip clamp copysign hypot atan2 bitwise_and bitwise_or bitwise_xor "
-    "logical_and logical_or logical_xor logical_not"
+    "mish hardtanh hardsigmoid hardswish pow remainder fmod floor_divide lerp clip clamp copysign hypot atan2 "
+    "bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor logical_not"
 )
 # module -> other functions with an in-place method
 _OTHERS: Mapping[Any, str] = {

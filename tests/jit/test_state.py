@@ -325,7 +325,7 @@ OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
 
 def trained(optimizer_name: str, compiled: bool, check: str = "first", steps: int = 6) -> list[np.ndarray[Any, Any]]:
     generator = jg.Generator(5)
-    model = jg.nn.Sequential(jg.nn.Linear(4, 5), jg.nn.Tanh(), jg.nn.Dropout(0.3, generator), jg.nn.Linear(5, 3))
+    model = jg.nn.Sequential(jg.nn.Linear(4, 5), jg.nn.Tanh(), jg.nn.Dropout(0.3, generator=generator), jg.nn.Linear(5, 3))
     values = np.random.default_rng(1)
     for p in model.parameters():
         p.detach().numpy()[...] = values.normal(size=p.shape)

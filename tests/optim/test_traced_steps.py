@@ -58,7 +58,7 @@ class Recorded:
 def make(name: str) -> tuple[nn.Module, Optimizer, Generator]:
     generator = Generator(3)
     model = nn.Sequential(
-        nn.Conv2d(2, 3, 2), nn.BatchNorm2d(3), nn.GELU(), nn.Flatten(), nn.Dropout(0.2, generator), nn.Linear(12, 4)
+        nn.Conv2d(2, 3, 2), nn.BatchNorm2d(3), nn.GELU(), nn.Flatten(), nn.Dropout(0.2, generator=generator), nn.Linear(12, 4)
     )
     state = {k: np.random.default_rng(1).normal(size=t.shape) for k, t in model.state_dict().items() if t.shape}
     model.load_state_dict({k: abs(v) for k, v in state.items()}, strict=False)

@@ -1,0 +1,289 @@
+"""torch.nn.functional: the functions of layers and losses, with torch's names, order and defaults of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from jitgrad.core.errors import ArgumentError, shown
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops import activations, losses, neural
+from jitgrad.ops.activations import gelu, logsigmoid, prelu, softplus, softsign
+from jitgrad.ops.attention import scaled_dot_product_attention
+from jitgrad.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
+from jitgrad.ops.creation import asarray
+from jitgrad.ops.distances import cosine_similarity, normalize, pairwise_distance
+from jitgrad.ops.gates import glu, gumbel_softmax, hardshrink, softmin, softshrink, tanhshrink, threshold
+from jitgrad.ops.inplace import assign
+from jitgrad.ops.joining import pad as pad_axes
+from jitgrad.ops.linalg import linear
+from jitgrad.ops.losses import cosine_embedding_loss, triplet_margin_loss
+from jitgrad.ops.margin_losses import (
+    gaussian_nll_loss,
+    hinge_embedding_loss,
+    margin_ranking_loss,
+    multi_margin_loss,
+    multilabel_soft_margin_loss,
+    poisson_nll_loss,
+    soft_margin_loss,
+)
+from jitgrad.ops.neural import batch_norm, embedding, group_norm, layer_norm, one_hot, rms_norm
+from jitgrad.ops.placement import beside
+from jitgrad.ops.pooling import (
+    adaptive_avg_pool2d,
+    adaptive_max_pool2d,
+    avg_pool1d,
+    avg_pool2d,
+    interpolate,
+    max_pool1d,
+    max_pool2d,
+)
+from jitgrad.ops.random import Generator
+from jitgrad.ops.reduce import log_softmax as log_softmax_along
+from jitgrad.ops.reduce import softmax as softmax_along
+from jitgrad.ops.transcendental import sigmoid
+from jitgrad.ops.trigonometric import tanh
+
+# fmt: off
+__all__ = [
+    "adaptive_avg_pool2d", "adaptive_max_pool2d", "avg_pool1d", "avg_pool2d", "batch_norm", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "celu", "conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d",
+    "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "dropout1d", "dropout2d", "elu",
+    "embedding", "gaussian_nll_loss", "gelu", "glu", "group_norm", "gumbel_softmax", "hardshrink", "hardsigmoid",
+    "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm", "interpolate", "kl_div",
+    "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid", "margin_ranking_loss",
+    "max_pool1d", "max_pool2d", "mish", "mse_loss", "multi_margin_loss", "multilabel_soft_margin_loss", "nll_loss",
+    "normalize", "one_hot", "pad", "pairwise_distance", "pixel_shuffle", "poisson_nll_loss", "prelu", "relu",
+    "relu6", "rms_norm", "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss",
+    "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
+    "threshold", "triplet_margin_loss",
+]
+# fmt: on
+
+# --- activations -------------------------------------------------------------------------------------------------
+
+
+def _activation(function: Callable[..., Tensor], x: Any, inplace: bool, *parameters: Any) -> Tensor:
+    if inplace:
+        changed: Tensor = getattr(x, f"{function.__name__}_")(*parameters)
+        return changed
+    return function(x, *parameters)
+
+
+def relu(input: Any, inplace: bool = False) -> Tensor:
+    """``max(input, 0)``."""
+    return _activation(activations.relu, input, inplace)
+
+
+def relu6(input: Any, inplace: bool = False) -> Tensor:
+    """``min(max(input, 0), 6)``."""
+    return _activation(activations.relu6, input, inplace)
+
+
+def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """``input`` where positive, else ``negative_slope * input``."""
+    return _activation(activations.leaky_relu, input, inplace, negative_slope)
+
+
+def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` where positive, else ``alpha * (exp(input) - 1)``."""
+    return _activation(activations.elu, input, inplace, alpha)
+
+
+def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """``max(0, input) + min(0, alpha * (exp(input / alpha) - 1))``."""
+    return _activation(activations.celu, input, inplace, alpha)
+
+
+def selu(input: Any, inplace: bool = False) -> Tensor:
+    """The self-normalising ELU."""
+    return _activation(activations.selu, input, inplace)
+
+
+def silu(input: Any, inplace: bool = False) -> Tensor:
+    """``input * sigmoid(input)``."""
+    return _activation(activations.silu, input, inplace)
+
+
+def mish(input: Any, inplace: bool = False) -> Tensor:
+    """``input * tanh(softplus(input))``."""
+    return _activation(activations.mish, input, inplace)
+
+
+def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """``input`` cut to [min_val, max_val]."""
+    return _activation(activations.hardtanh, input, inplace, min_val, max_val)
+
+
+def hardsigmoid(input: Any, inplace: bool = False) -> Tensor:
+    """``relu6(input + 3) / 6``."""
+    return _activation(activations.hardsigmoid, input, inplace)
+
+
+def hardswish(input: Any, inplace: bool = False) -> Tensor:
+    """``input * relu6(input + 3) / 6``."""
+    return _activation(activations.hardswish, input, inplace)
+
+
+def _axis_of(what: str, dim: int | None) -> int:
+    if dim is None:
+        raise ArgumentError(f"{what}: pass dim=, the axis to normalise (torch's default depends on the number of axes)")
+    return dim
+
+
+def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """``exp(input) / sum(exp(input))`` over the axis ``dim``, computed in ``dtype`` if one is given."""
+    x = asarray(input)
+    return softmax_along(x if dtype is None else x.to(dtype), _axis_of("softmax", dim))
+
+
+def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
+    """``log(softmax(input))`` over the axis ``dim``, computed in ``dtype`` if one is given."""
+    x = asarray(input)
+    return log_softmax_along(x if dtype is None else x.to(dtype), _axis_of("log_softmax", dim))
+
+
+# --- dropout -----------------------------------------------------------------------------------------------------
+
+
+def dropout(
+    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """In training, each element zero with probability ``p``, else scaled by ``1 / (1 - p)``."""
+    out = neural.dropout(input, p, training, generator=generator)
+    return assign(input, out) if inplace else out
+
+
+def dropout2d(
+    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """:func:`dropout` of whole channels of [n, channels, ...]."""
+    x = asarray(input)
+    with beside(x):
+        kept = neural.dropout(x.new_ones((*x.shape[:2], *(1 for _ in x.shape[2:]))), p, training, generator=generator)
+    return assign(input, x * kept) if inplace else x * kept
+
+
+def dropout1d(
+    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """:func:`dropout` of whole channels of [n, channels, length]."""
+    return dropout2d(input, p, training, inplace, generator=generator)
+
+
+# --- shapes ------------------------------------------------------------------------------------------------------
+
+
+_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
+    """``input`` with ``pad`` elements added: (before, after) for the last axis, then for the one before it, and so on.
+
+    ``mode`` is "constant" (``value``), "reflect", "replicate" or "circular"; negative numbers cut elements off.
+    """
+    x, widths = asarray(input), [int(n) for n in pad]
+    if len(widths) % 2 or len(widths) > 2 * x.ndim or mode not in _MODES:
+        raise ArgumentError(f"pad: {shown(pad)} with mode {shown(mode)} does not fit a tensor {x.aval}")
+    pairs = [(0, 0)] * (x.ndim - len(widths) // 2) + list(zip(widths[::2], widths[1::2]))[::-1]
+    kept = tuple(slice(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(x.shape, pairs, strict=True))
+    part = x[kept] if min(widths, default=0) < 0 else x
+    grown = [(max(0, a), max(0, b)) for a, b in pairs]
+    if mode == "constant":
+        return pad_axes(part, grown, constant_values=value or 0)
+    return pad_axes(part, grown, _MODES[mode])
+
+
+def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
+    """[..., c * r * r, h, w] rearranged to [..., c, h * r, w * r] (W. Shi et al., CVPR 2016)."""
+    x, r = asarray(input), upscale_factor
+    *rest, channels, h, w = x.shape
+    if r < 1 or channels % (r * r):
+        raise ArgumentError(f"pixel_shuffle: {channels} channels do not divide by {r} squared")
+    parts = x.reshape((*rest, channels // (r * r), r, r, h, w))
+    n = len(rest)
+    moved = parts.permute_dims((*range(n + 1), n + 3, n + 1, n + 4, n + 2))
+    out: Tensor = moved.reshape((*rest, channels // (r * r), h * r, w * r))
+    return out
+
+
+def instance_norm(
+    input: Any,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel of each sample of [n, channels, ...] standardised; then scaled and shifted per channel.
+
+    Raises:
+        ArgumentError: running statistics are given, which are not supported.
+    """
+    if running_mean is not None or running_var is not None or not use_input_stats:
+        raise ArgumentError("instance_norm: running statistics are not supported; leave them out")
+    x = asarray(input)
+    return neural.group_norm(x, x.shape[1] if x.ndim > 1 else 1, weight, bias, eps)
+
+
+# --- losses ------------------------------------------------------------------------------------------------------
+
+
+def mse_loss(input: Any, target: Any, *, reduction: str = "mean") -> Tensor:
+    """The squared distance per element."""
+    return losses.mse_loss(input, target, reduction)
+
+
+def l1_loss(input: Any, target: Any, *, reduction: str = "mean") -> Tensor:
+    """The distance per element."""
+    return losses.l1_loss(input, target, reduction)
+
+
+def smooth_l1_loss(input: Any, target: Any, *, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """Quadratic below ``beta``, linear above."""
+    return losses.smooth_l1_loss(input, target, reduction, beta)
+
+
+def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+    """Quadratic below ``delta``, linear above, with slope ``delta``."""
+    return losses.huber_loss(input, target, reduction, delta)
+
+
+def cross_entropy(
+    input: Any,
+    target: Any,
+    weight: Any = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """The cross entropy of ``softmax(input)`` over axis 1 with labels, or with probabilities."""
+    return losses.cross_entropy(input, target, label_smoothing, ignore_index, reduction, weight=weight)
+
+
+def nll_loss(
+    input: Any, target: Any, weight: Any = None, *, ignore_index: int = -100, reduction: str = "mean"
+) -> Tensor:
+    """Minus the log-probability, over axis 1, of each label."""
+    return losses.nll_loss(input, target, weight, ignore_index, reduction)
+
+
+def binary_cross_entropy(input: Any, target: Any, weight: Any = None, *, reduction: str = "mean") -> Tensor:
+    """Binary cross entropy of probabilities."""
+    return losses.binary_cross_entropy(input, target, weight, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Any, target: Any, weight: Any = None, *, reduction: str = "mean", pos_weight: Any = None
+) -> Tensor:
+    """Binary cross entropy of ``sigmoid(input)``."""
+    return losses.binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight)
+
+
+def kl_div(input: Any, target: Any, *, reduction: str = "mean", log_target: bool = False) -> Tensor:
+    """The Kullback-Leibler divergence per element, for log-probabilities ``input``."""
+    return losses.kl_div(input, target, reduction, log_target)
+

@@ -1,0 +1,36 @@
+"""Lengths, angles and distances of vectors along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import add, divide, maximum, multiply, sqrt, subtract
+from jitgrad.ops.creation import asarray
+from jitgrad.ops.keywords import takes_dim
+from jitgrad.ops.operand import Operand
+from jitgrad.ops.reduce import norm
+from jitgrad.ops.reduce import sum as sum_
+
+
+@takes_dim(p="ord")
+def normalize(x: Operand, ord: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor:
+    """``x`` divided by its norm of order ``ord`` along ``axis``, or by ``eps`` where that is larger."""
+    length = norm(x, None if ord == 2 else ord, axis, keepdims=True)
+    return divide(x, maximum(length, eps))
+
+
+@takes_dim()
+def cosine_similarity(x: Operand, y: Operand, axis: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors along ``axis``; their lengths count as ``eps`` at least."""
+    left, right = asarray(x), asarray(y)
+    product = sum_(multiply(left, right), axis)
+    lengths = (sum_(multiply(v, v), axis) for v in (left, right))
+    a, b = (sqrt(maximum(square, eps * eps)) for square in lengths)
+    return divide(product, multiply(a, b))
+
+
+@takes_dim(p="ord", keepdim="keepdims")
+def pairwise_distance(x: Any, y: Any, ord: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> Tensor:
+    """The norm of ``x - y + eps`` along the last axis."""
+    return norm(add(subtract(x, y), eps), None if ord == 2 else ord, -1, keepdims)

@@ -1,0 +1,200 @@
+"""Layers against torch's with the same parameters: names in the state, values and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgrad as jg
+from jitgrad import nn
+from jitgrad.core.errors import ArgumentError, ShapeError
+from tests.agreement import leaves
+
+RNG = np.random.default_rng(2)
+X, Y = RNG.normal(size=(5, 4)), RNG.normal(size=(5, 4))
+SEQ, IMG = RNG.normal(size=(2, 4, 9)), RNG.normal(size=(2, 4, 7, 6))
+IDS, LABELS, BITS = np.array([[0, 2, 1], [1, 1, 3]]), np.array([0, 3, 1, 2, 3]), (X > 0).astype(np.float64)
+SIGNS = np.where(BITS > 0, 1.0, -1.0)
+
+LAYERS: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
+    "Linear": (lambda m: m.Linear(4, 3), (X,)),
+    "Embedding": (lambda m: m.Embedding(4, 3, padding_idx=1), (IDS,)),
+    "Conv1d": (lambda m: m.Conv1d(4, 6, 3, stride=2, padding=1, groups=2), (SEQ,)),
+    "Conv1d_circular": (lambda m: m.Conv1d(4, 2, 3, padding=2, padding_mode="circular", bias=False), (SEQ,)),
+    "Conv2d": (lambda m: m.Conv2d(4, 6, (3, 2), padding=(1, 0), dilation=(1, 2)), (IMG,)),
+    "Conv2d_same": (lambda m: m.Conv2d(4, 2, (2, 4), padding="same", padding_mode="reflect"), (IMG,)),
+    "ConvTranspose1d": (lambda m: m.ConvTranspose1d(4, 6, 3, 2, 1, 1, groups=2), (SEQ,)),
+    "ConvTranspose2d": (lambda m: m.ConvTranspose2d(4, 3, (3, 2), (2, 3), 1, (1, 2)), (IMG,)),
+    "BatchNorm1d": (lambda m: m.BatchNorm1d(4), (X,)),
+    "BatchNorm1d_sequences": (lambda m: m.BatchNorm1d(4, momentum=0.3), (SEQ,)),
+    "BatchNorm2d": (lambda m: m.BatchNorm2d(4, affine=False), (IMG,)),
+    "BatchNorm3d": (lambda m: m.BatchNorm3d(4), (IMG[..., None],)),
+    "InstanceNorm1d": (lambda m: m.InstanceNorm1d(4), (SEQ,)),
+    "InstanceNorm2d": (lambda m: m.InstanceNorm2d(4, affine=True), (IMG,)),
+    "GroupNorm": (lambda m: m.GroupNorm(2, 4), (IMG,)),
+    "LayerNorm": (lambda m: m.LayerNorm([7, 6]), (IMG,)),
+    "pools": (lambda m: m.Sequential(m.MaxPool2d(2, 1, 1, ceil_mode=True), m.AvgPool2d(3, 2, 1, True, False)), (IMG,)),
+    "pools1d": (lambda m: m.Sequential(m.MaxPool1d(2, 1), m.AvgPool1d(2)), (SEQ,)),
+    "adaptive": (lambda m: m.Sequential(m.AdaptiveMaxPool2d((4, 5)), m.AdaptiveAvgPool2d(3)), (IMG,)),
+    "resizing": (lambda m: m.Sequential(m.PixelShuffle(2), m.Upsample(scale_factor=2, mode="bilinear")), (IMG,)),
+    "shapes": (lambda m: m.Sequential(m.Flatten(1, 2), m.Unflatten(1, (2, -1)), m.Flatten()), (IMG,)),
+    "dropout": (lambda m: m.Sequential(m.Conv1d(4, 4, 1), m.Dropout(0.0), m.Dropout1d(0.0, inplace=True)), (SEQ,)),
+    "dropout2d": (lambda m: m.Sequential(m.Conv2d(4, 4, 1), m.Dropout2d(0.0, True), m.SiLU(True)), (IMG,)),
+    "in place": (
+        lambda m: m.Sequential(m.Linear(4, 4), m.ReLU(True), m.Linear(4, 3), m.LeakyReLU(0.2, inplace=True)),
+        (X,),
+    ),
+    "activations": (
+        lambda m: m.Sequential(m.Hardshrink(0.1), m.Softshrink(0.05), m.Tanhshrink(), m.Threshold(-0.1, 0.2), m.Mish()),
+        (X,),
+    ),
+    "gates": (lambda m: m.Sequential(m.GLU(), m.Softmin(dim=1), m.Hardtanh(0.1, 0.8), m.PReLU()), (X,)),
+    "Softmax2d": (lambda m: m.Softmax2d(), (IMG,)),
+    "similarity": (lambda m: m.CosineSimilarity(dim=0), (X, Y)),
+    "distance": (lambda m: m.PairwiseDistance(1.0, keepdim=True), (X, Y)),
+    "MSELoss": (lambda m: m.MSELoss(), (X, Y)),
+    "L1Loss": (lambda m: m.L1Loss(reduction="sum"), (X, Y)),
+    "SmoothL1Loss": (lambda m: m.SmoothL1Loss(beta=0.3), (X, Y)),
+    "HuberLoss": (lambda m: m.HuberLoss(delta=0.3), (X, Y)),
+    "CrossEntropyLoss": (lambda m: m.CrossEntropyLoss(ignore_index=2, label_smoothing=0.1), (X, LABELS)),
+    "NLLLoss": (lambda m: m.NLLLoss(reduction="none"), (X, LABELS)),
+    "BCELoss": (lambda m: m.BCELoss(), (1 / (1 + np.exp(-X)), BITS)),
+    "BCEWithLogitsLoss": (lambda m: m.BCEWithLogitsLoss(), (X, BITS)),
+    "KLDivLoss": (lambda m: m.KLDivLoss(reduction="batchmean"), (X, BITS * 0.3 + 0.1)),
+    "CosineEmbeddingLoss": (lambda m: m.CosineEmbeddingLoss(0.1), (X, Y, SIGNS[:, 0])),
+    "TripletMarginLoss": (lambda m: m.TripletMarginLoss(2.0, 1.0), (X, Y, X * Y)),
+    "MarginRankingLoss": (lambda m: m.MarginRankingLoss(0.2), (X, Y, SIGNS)),
+    "HingeEmbeddingLoss": (lambda m: m.HingeEmbeddingLoss(0.4), (X, np.where(BITS > 0, 1, -1))),
+    "SoftMarginLoss": (lambda m: m.SoftMarginLoss(), (X, np.where(BITS > 0, 1, -1))),
+    "MultiMarginLoss": (lambda m: m.MultiMarginLoss(p=2, margin=0.7), (X, LABELS)),
+    "MultiLabelSoftMarginLoss": (lambda m: m.MultiLabelSoftMarginLoss(), (X, BITS)),
+    "PoissonNLLLoss": (lambda m: m.PoissonNLLLoss(full=True), (X, np.abs(Y) * 3)),
+    "GaussianNLLLoss": (lambda m: m.GaussianNLLLoss(), (X, Y, np.abs(X * Y) + 0.1)),
+}
+
+
+def results(module: Any, layer: Any, arrays: tuple[Any, ...]) -> list[Any]:
+    """Results, gradients of floating inputs and parameters, and the state afterwards."""
+    xs = [module.tensor(a) for a in arrays]
+    learned = [x.requires_grad_() for x, a in zip(xs, arrays) if np.asarray(a).dtype.kind == "f"]
+    outs = leaves(layer(*xs))
+    total = sum((x * module.tensor(np.cos(np.arange(x.numel()).reshape(x.shape)))).sum() for x in outs)
+    total.backward()
+    grads = [x.grad for x in (*learned, *layer.parameters())]
+    values = [*outs, *(g for g in grads if g is not None), *layer.state_dict().values()]
+    return [x.detach().numpy() for x in values]
+
+
+def same_layers(build: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """A layer of ours and of torch's, in float64 and with the parameters of the latter."""
+    torch: Any = pytest.importorskip("torch")
+
+    torch.manual_seed(0)
+    theirs, ours = build(torch.nn).double(), build(nn).double()
+    state = theirs.state_dict()
+    assert list(ours.state_dict()) == list(state)
+    assert [tuple(x.shape) for x in ours.state_dict().values()] == [tuple(x.shape) for x in state.values()]
+    ours.load_state_dict({name: x.numpy().copy() for name, x in state.items()})
+    return ours, theirs
+
+
+@pytest.mark.peers
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", LAYERS)
+def test_same_as_torch(name: str):
+    torch: Any = pytest.importorskip("torch")
+    build, arrays = LAYERS[name]
+    ours, theirs = same_layers(build)
+
+    for mode in ("train", "eval"):
+        getattr(ours, mode)(), getattr(theirs, mode)()
+        for x, y in zip(results(jg, ours, arrays), results(torch, theirs, arrays), strict=True):
+            assert x.shape == y.shape
+            np.testing.assert_allclose(x, y, rtol=3e-8, atol=1e-10)
+
+
+# --- without torch -----------------------------------------------------------------------------------------------
+
+
+def test_module_dict():
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.parts = nn.ModuleDict({"a": nn.Linear(2, 3), "b": nn.Linear(3, 1)})
+            self.parts["c"] = nn.ReLU()
+
+        def forward(self, x):
+            for name in self.parts:
+                x = self.parts[name](x)
+            return x
+
+    model = Model()
+
+    assert list(model.state_dict()) == ["parts.a.weight", "parts.a.bias", "parts.b.weight", "parts.b.bias"]
+    assert (len(model.parts), list(model.parts.keys())) == (3, ["a", "b", "c"])
+    assert ("b" in model.parts, "d" in model.parts) == (True, False)
+    assert [name for name, _ in model.parts.items()] == list(model.parts)
+    assert jg.jit(model)(jg.ones(4, 2)).shape == (4, 1)
+    del model.parts["c"]
+    assert len(list(model.parameters())) == 4
+    assert len(model.parts.values()) == 2
+    with pytest.raises(ArgumentError, match="method"):
+        model.parts["forward"] = nn.ReLU()
+    with pytest.raises(ArgumentError, match="expected a Module"):
+        model.parts["d"] = jg.relu
+    with pytest.raises(KeyError):
+        model.parts["d"]
+
+
+def test_lists_of_modules_and_parameters():
+    modules = nn.ModuleList([nn.Linear(2, 2)]).extend([nn.ReLU(), nn.Linear(2, 1)])
+    modules[1] = nn.Tanh()
+    weights = nn.ParameterList([jg.ones(2), nn.Parameter(jg.zeros(3))]).append(jg.ones(1))
+
+    assert [type(m).__name__ for m in modules] == ["Linear", "Tanh", "Linear"]
+    assert (len(weights), list(weights.state_dict()), weights[-1].shape) == (3, ["0", "1", "2"], (1,))
+    assert [w.requires_grad for w in weights[:2]] == [True, True]
+
+
+def test_embedding_from_pretrained():
+    table = jg.tensor(RNG.normal(size=(4, 3)))
+
+    frozen, learned = nn.Embedding.from_pretrained(table), nn.Embedding.from_pretrained(table, freeze=False)
+
+    assert not frozen.weight.requires_grad
+    assert learned.weight.requires_grad
+    assert frozen(jg.tensor([1])).tolist() == table[1:2].tolist()
+
+
+def test_padding_row_of_an_embedding_is_not_trained():
+    layer = nn.Embedding(4, 2, padding_idx=0)
+    layer(jg.tensor([0, 1, 0])).sum().backward()
+
+    assert layer.weight[0].tolist() == [0.0, 0.0]
+    assert layer.weight.grad.sum(dim=1).tolist() == [0.0, 2.0, 0.0, 0.0]
+
+
+def test_weights_of_losses_move_and_are_not_saved():
+    loss = nn.CrossEntropyLoss(weight=jg.tensor([1.0, 2.0])).double()
+
+    assert loss.weight.dtype == jg.float64
+    assert loss.state_dict() == {}
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: nn.MSELoss(reduction="avg"), ArgumentError, "mean, sum, none"),
+        (lambda: nn.Conv1d(3, 4, 2, groups=2), ArgumentError, "Conv1d: 3 and 4 channels"),
+        (lambda: nn.Conv1d(3, 4, 2, padding_mode="odd"), ArgumentError, "padding_mode"),
+        (lambda: nn.BatchNorm1d(4)(jg.ones(2, 4, 3, 3)), ShapeError, "expected 2 or 3 axes"),
+        (lambda: nn.InstanceNorm2d(4, track_running_stats=True), ArgumentError, "not supported"),
+        (lambda: nn.Dropout2d(1.5), ArgumentError, "Dropout2d: a probability"),
+    ],
+)
+def test_errors(call: Any, error: type[Exception], words: str):
+    with pytest.raises(error, match=words):
+        call()
