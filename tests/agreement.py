@@ -15,7 +15,7 @@ def leaves(result: Any) -> list[Any]:
     """The tensors of a result, which may be a tuple or a list of tensors."""
     if isinstance(result, (tuple, list)):
         return [x for part in result for x in leaves(part)]
-    return [result]
+    return [] if result is None else [result]
 
 
 def run(module: Any, call: Callable[..., Any], arrays: tuple[Any, ...]) -> list[Any]:

@@ -7,7 +7,7 @@ A name is public once it is imported here ``as`` itself.
 # fmt: off
 from types import ModuleType as _ModuleType
 
-from jitgrad.nn import functional as functional, init as init
+from jitgrad.nn import functional as functional, init as init, utils as utils
 from jitgrad.nn.activation import (
     CELU as CELU, ELU as ELU, GELU as GELU, GLU as GLU, SELU as SELU, Hardshrink as Hardshrink,
     Hardsigmoid as Hardsigmoid, Hardswish as Hardswish, Hardtanh as Hardtanh, Identity as Identity,
@@ -16,6 +16,7 @@ from jitgrad.nn.activation import (
     as Softmax2d, Softmin as Softmin, Softplus as Softplus, Softshrink as Softshrink, Softsign as
     Softsign, Tanh as Tanh, Tanhshrink as Tanhshrink, Threshold as Threshold,
 )
+from jitgrad.nn.attention import MultiheadAttention as MultiheadAttention
 from jitgrad.nn.checkpoint import load as load, save as save
 from jitgrad.nn.container import (
     ModuleDict as ModuleDict, ModuleList as ModuleList, ParameterList as ParameterList, Sequential as
@@ -50,7 +51,13 @@ from jitgrad.nn.pooling import (
     AvgPool1d, AvgPool2d as AvgPool2d, MaxPool1d as MaxPool1d, MaxPool2d as MaxPool2d, Upsample as
     Upsample,
 )
-from jitgrad.nn.recurrent import GRUCell as GRUCell, LSTMCell as LSTMCell
+from jitgrad.nn.recurrent import GRUCell as GRUCell, LSTMCell as LSTMCell, RNNCell as RNNCell
+from jitgrad.nn.sequences import GRU as GRU, LSTM as LSTM, RNN as RNN
+from jitgrad.nn.transformer import (
+    Transformer as Transformer, TransformerDecoder as TransformerDecoder,
+    TransformerDecoderLayer as TransformerDecoderLayer, TransformerEncoder as TransformerEncoder,
+    TransformerEncoderLayer as TransformerEncoderLayer,
+)
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
 globals()["__all__"] = sorted(

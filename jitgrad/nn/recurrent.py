@@ -1,12 +1,15 @@
-"""Recurrent cells: one step of a GRU or LSTM."""
+"""Recurrent networks: the steps of RNN, GRU and LSTM, as cells and over whole sequences."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.init import uniform_parameter
 from jitgrad.nn.module import Module
+from jitgrad.ops.activations import relu
 from jitgrad.ops.arithmetic import add, multiply, subtract
 from jitgrad.ops.creation import asarray, zeros
 from jitgrad.ops.linalg import linear
@@ -14,6 +17,56 @@ from jitgrad.ops.movement import cut
 from jitgrad.ops.placement import placing
 from jitgrad.ops.transcendental import sigmoid
 from jitgrad.ops.trigonometric import tanh
+
+State = tuple[Tensor, ...]  # h, or h and c
+
+
+def _blocks(x: Tensor, count: int) -> list[Tensor]:
+    """``x`` cut into ``count`` blocks of hidden units along the last axis."""
+    n = x.shape[-1] // count
+    return [cut(x, x.ndim - 1, k * n, (k + 1) * n) for k in range(count)]
+
+
+# --- one step, from the linear maps of input and state -----------------------------------------------------------
+
+
+def rnn_tanh_step(from_x: Tensor, from_h: Tensor, _state: State) -> State:
+    """J. L. Elman, "Finding structure in time", 1990."""
+    return (tanh(add(from_x, from_h)),)
+
+
+def rnn_relu_step(from_x: Tensor, from_h: Tensor, _state: State) -> State:
+    """An Elman network with rectified units."""
+    return (relu(add(from_x, from_h)),)
+
+
+def gru_step(from_x: Tensor, from_h: Tensor, state: State) -> State:
+    """K. Cho et al., EMNLP 2014; gates r, z, n as in torch."""
+    of_x, of_h = _blocks(from_x, 3), _blocks(from_h, 3)
+    r = sigmoid(add(of_x[0], of_h[0]))
+    z = sigmoid(add(of_x[1], of_h[1]))
+    n = tanh(add(of_x[2], multiply(r, of_h[2])))
+    return (add(multiply(subtract(1.0, z), n), multiply(z, state[0])),)
+
+
+def lstm_step(from_x: Tensor, from_h: Tensor, state: State) -> State:
+    """S. Hochreiter, J. Schmidhuber, 1997; gates i, f, g, o as in torch."""
+    i, f, g, o = _blocks(add(from_x, from_h), 4)
+    c = add(multiply(sigmoid(f), state[1]), multiply(sigmoid(i), tanh(g)))
+    return multiply(sigmoid(o), tanh(c)), c
+
+
+STEPS: Mapping[str, Callable[[Tensor, Tensor, State], State]] = {"tanh": rnn_tanh_step, "relu": rnn_relu_step}
+
+
+def rnn_step(what: str, nonlinearity: str) -> Callable[[Tensor, Tensor, State], State]:
+    """The step with this nonlinearity. Raises ArgumentError if there is none."""
+    if nonlinearity not in STEPS:
+        raise ArgumentError(f"{what}: nonlinearity must be 'tanh' or 'relu', got {shown(nonlinearity)}")
+    return STEPS[nonlinearity]
+
+
+# --- cells -------------------------------------------------------------------------------------------------------
 
 
 class _Cell(Module):
@@ -39,13 +92,36 @@ class _Cell(Module):
     def _zeros(self, x: Tensor) -> Tensor:
         return zeros((*x.shape[:-1], self.hidden_size), dtype=x.dtype)
 
-    def _blocks(self, x: Tensor) -> list[Tensor]:
-        """The blocks of hidden units along the last axis."""
-        n = self.hidden_size
-        return [cut(x, x.ndim - 1, k * n, (k + 1) * n) for k in range(self.gates)]
+    def _projected(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+        """Both linear maps, [..., gates * hidden_size]."""
+        return linear(x, self.weight_ih, self.bias_ih), linear(h, self.weight_hh, self.bias_hh)
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}, bias={self.bias_ih is not None}"
+
+
+class RNNCell(_Cell):
+    """One step of an Elman network: ``h' = tanh(W_x x + b_x + W_h h + b_h)``, or relu."""
+
+    gates = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity, self._step = nonlinearity, rnn_step("RNNCell", nonlinearity)
+
+    def forward(self, x: Any, hx: Any = None) -> Tensor:
+        """The next state [..., hidden_size] from [..., input_size] and ``hx`` (None: zeros)."""
+        x = asarray(x)
+        h = self._zeros(x) if hx is None else asarray(hx)
+        return self._step(*self._projected(x, h), (h,))[0]
 
 
 class GRUCell(_Cell):
@@ -64,12 +140,7 @@ class GRUCell(_Cell):
         """The next state [..., hidden_size] from [..., input_size] and ``hx`` (None: zeros)."""
         x = asarray(x)
         h = self._zeros(x) if hx is None else asarray(hx)
-        from_x = self._blocks(linear(x, self.weight_ih, self.bias_ih))
-        from_h = self._blocks(linear(h, self.weight_hh, self.bias_hh))
-        r = sigmoid(add(from_x[0], from_h[0]))
-        z = sigmoid(add(from_x[1], from_h[1]))
-        n = tanh(add(from_x[2], multiply(r, from_h[2])))
-        return add(multiply(subtract(1.0, z), n), multiply(z, h))
+        return gru_step(*self._projected(x, h), (h,))[0]
 
 
 class LSTMCell(_Cell):
@@ -87,7 +158,5 @@ class LSTMCell(_Cell):
         """The next ``(h, c)`` from input [..., input_size] and ``(h, c)`` (None: zeros)."""
         x = asarray(x)
         h, c = (self._zeros(x), self._zeros(x)) if hx is None else map(asarray, hx)
-        total = add(linear(x, self.weight_ih, self.bias_ih), linear(h, self.weight_hh, self.bias_hh))
-        i, f, g, o = self._blocks(total)
-        c = add(multiply(sigmoid(f), c), multiply(sigmoid(i), tanh(g)))
-        return multiply(sigmoid(o), tanh(c)), c
+        new_h, new_c = lstm_step(*self._projected(x, h), (h, c))
+        return new_h, new_c

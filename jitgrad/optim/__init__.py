@@ -1,6 +1,6 @@
-"""Optimisers and learning-rate schedules, in ops only; imports core, ops, autograd."""
+"""Optimisers and learning-rate schedules, in ops only; imports core, ops, autograd, nn."""
 
-from jitgrad.optim.clipping import clip_grad_norm_, clip_grad_value_
+from jitgrad.nn.clipping import clip_grad_norm_, clip_grad_value_
 from jitgrad.optim.descent import SGD, Adagrad, Adam, AdamW, RMSprop
 from jitgrad.optim.lbfgs import LBFGS
 from jitgrad.optim.optimizer import Optimizer

@@ -19,6 +19,41 @@ SEQ, IMG = RNG.normal(size=(2, 4, 9)), RNG.normal(size=(2, 4, 7, 6))
 IDS, LABELS, BITS = np.array([[0, 2, 1], [1, 1, 3]]), np.array([0, 3, 1, 2, 3]), (X > 0).astype(np.float64)
 SIGNS = np.where(BITS > 0, 1.0, -1.0)
 
+TIME = RNG.normal(size=(6, 3, 4))
+H2, H4 = RNG.normal(size=(2, 3, 5)), RNG.normal(size=(4, 3, 5))
+NOT_ALLOWED = np.triu(np.ones((6, 6), bool), 1)
+PADDED = np.array([[False] * 6, [False] * 4 + [True] * 2, [False] * 5 + [True]])
+
+
+class _Calling:
+    """Calls a layer in a given way; everything else is the layer's."""
+
+    def __init__(self, layer: Any, call: Callable[..., Any]) -> None:
+        self.layer, self.call = layer, call
+
+    def __call__(self, *xs: Any) -> Any:
+        return self.call(self.layer, *xs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.layer, name)
+
+    def double(self) -> Any:
+        self.layer.double()
+        return self
+
+
+def masked(m: Any) -> Any:
+    """Attention with both masks."""
+    layer = m.MultiheadAttention(4, 2, batch_first=True)
+    return _Calling(layer, lambda f, x, pad, no: f(x, x, x, key_padding_mask=pad, attn_mask=no))
+
+
+def per_head(m: Any) -> Any:
+    """Attention of other widths, with a floating mask per head, and weights per head."""
+    layer = m.MultiheadAttention(4, 2, kdim=3, vdim=5, bias=False)
+    return _Calling(layer, lambda f, q, k, v, a: f(q, k, v, attn_mask=a, average_attn_weights=False))
+
+
 LAYERS: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
     "Linear": (lambda m: m.Linear(4, 3), (X,)),
     "Embedding": (lambda m: m.Embedding(4, 3, padding_idx=1), (IDS,)),
@@ -55,6 +90,27 @@ LAYERS: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
     "Softmax2d": (lambda m: m.Softmax2d(), (IMG,)),
     "similarity": (lambda m: m.CosineSimilarity(dim=0), (X, Y)),
     "distance": (lambda m: m.PairwiseDistance(1.0, keepdim=True), (X, Y)),
+    "RNNCell": (lambda m: m.RNNCell(4, 5, nonlinearity="relu"), (X,)),
+    "RNN": (lambda m: m.RNN(4, 5, 2, bidirectional=True), (TIME,)),
+    "RNN_relu": (lambda m: m.RNN(4, 5, nonlinearity="relu", batch_first=True, bias=False), (TIME,)),
+    "GRU": (lambda m: m.GRU(4, 5, num_layers=2, batch_first=True, bidirectional=True), (TIME,)),
+    "GRU_state": (lambda m: m.GRU(4, 5, 2), (TIME, H2)),
+    "LSTM": (lambda m: m.LSTM(4, 5, 2, batch_first=True), (TIME,)),
+    "LSTM_alone": (lambda m: m.LSTM(4, 5, bidirectional=True), (TIME[:, 0],)),
+    "LSTM_state": (lambda m: _Calling(m.LSTM(4, 5, 2, bidirectional=True), lambda f, x, h: f(x, (h, h * 2))), (TIME, H4)),
+    "attention": (lambda m: _Calling(m.MultiheadAttention(4, 2), lambda f, x, y: f(x, y, y)), (TIME, TIME[:4])),
+    "attention_alone": (lambda m: _Calling(m.MultiheadAttention(4, 1), lambda f, x: f(x, x, x)), (X,)),
+    "attention_masks": (masked, (TIME.swapaxes(0, 1).copy(), PADDED, NOT_ALLOWED)),
+    "attention_widths": (per_head, (TIME, TIME[..., :3], H2.repeat(3, 0), RNG.normal(size=(6, 6, 6)))),
+    "encoder layer": (lambda m: m.TransformerEncoderLayer(4, 2, 7, dropout=0.0), (TIME, NOT_ALLOWED)),
+    "encoder": (
+        lambda m: m.TransformerEncoder(
+            m.TransformerEncoderLayer(4, 2, 7, 0.0, "gelu", batch_first=True, norm_first=True), 2, m.LayerNorm(4)
+        ),
+        (TIME,),
+    ),
+    "decoder layer": (lambda m: m.TransformerDecoderLayer(4, 2, 7, 0.0), (TIME, TIME[:4], NOT_ALLOWED)),
+    "transformer": (lambda m: m.Transformer(4, 2, 1, 2, 7, 0.0), (TIME, TIME[:4])),
     "MSELoss": (lambda m: m.MSELoss(), (X, Y)),
     "L1Loss": (lambda m: m.L1Loss(reduction="sum"), (X, Y)),
     "SmoothL1Loss": (lambda m: m.SmoothL1Loss(beta=0.3), (X, Y)),
@@ -159,6 +215,47 @@ def test_lists_of_modules_and_parameters():
     assert [w.requires_grad for w in weights[:2]] == [True, True]
 
 
+@pytest.mark.parametrize("layer", [nn.RNN(3, 4, 2), nn.GRU(3, 4, bidirectional=True), nn.LSTM(3, 4, 2)], ids=repr)
+def test_sequences_are_steps_of_cells(layer: Any):
+    cell = {nn.RNN: nn.RNNCell, nn.GRU: nn.GRUCell, nn.LSTM: nn.LSTMCell}[type(layer)](3, 4)
+    cell.load_state_dict({name: layer.state_dict()[f"{name}_l0"] for name in cell.state_dict()})
+    one = type(layer)(3, 4)
+    one.load_state_dict({f"{name}_l0": x for name, x in cell.state_dict().items()})
+    x = jg.randn(5, 2, 3)
+    state = None
+    for t in range(5):
+        state = cell(x[t], state)
+
+    out, last = jg.jit(one)(x)
+
+    h = state[0] if isinstance(state, tuple) else state
+    np.testing.assert_allclose(out[-1].detach().numpy(), h.detach().numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(leaves(last)[0][0].detach().numpy(), h.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_dropout_between_layers_in_training_only():
+    layer = nn.LSTM(3, 4, 2, dropout=0.5)
+    x = jg.randn(5, 2, 3)
+
+    assert layer(x)[0].tolist() != layer(x)[0].tolist()
+    layer.eval()
+    assert layer(x)[0].tolist() == layer(x)[0].tolist()
+
+
+def test_causal_encoders_do_not_look_ahead():
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.0, batch_first=True)
+    mask = nn.Transformer.generate_square_subsequent_mask(5)
+    x = jg.randn(2, 5, 8)
+    changed = x.clone()
+    changed[:, 3:] = 0.0
+
+    same = [layer(y, mask)[:, :3].tolist() == layer(y, is_causal=True)[:, :3].tolist() for y in (x, changed)]
+
+    assert same == [True, True]
+    assert layer(x, mask)[:, :3].tolist() == layer(changed, mask)[:, :3].tolist()
+    assert layer(x, mask)[:, 3:].tolist() != layer(changed, mask)[:, 3:].tolist()
+
+
 def test_embedding_from_pretrained():
     table = jg.tensor(RNG.normal(size=(4, 3)))
 
@@ -192,6 +289,12 @@ def test_weights_of_losses_move_and_are_not_saved():
         (lambda: nn.Conv1d(3, 4, 2, padding_mode="odd"), ArgumentError, "padding_mode"),
         (lambda: nn.BatchNorm1d(4)(jg.ones(2, 4, 3, 3)), ShapeError, "expected 2 or 3 axes"),
         (lambda: nn.InstanceNorm2d(4, track_running_stats=True), ArgumentError, "not supported"),
+        (lambda: nn.RNN(3, 4, nonlinearity="sin"), ArgumentError, "nonlinearity"),
+        (lambda: nn.GRU(3, 4, 0), ArgumentError, "num_layers=0"),
+        (lambda: nn.GRU(3, 4)(jg.ones(5, 2, 4)), ShapeError, "the last of 3"),
+        (lambda: nn.GRU(3, 4)(jg.ones(5, 2, 3), jg.ones(1, 4)), ShapeError, "first state must have shape"),
+        (lambda: nn.MultiheadAttention(5, 2), ArgumentError, "does not divide into 2 heads"),
+        (lambda: nn.TransformerEncoderLayer(4, 2, activation="sin"), ArgumentError, "'relu', 'gelu'"),
         (lambda: nn.Dropout2d(1.5), ArgumentError, "Dropout2d: a probability"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import inf
+from math import inf, isfinite
 from typing import Any
 
 from jitgrad.autograd.modes import no_grad
@@ -21,13 +21,16 @@ def _with_grad(parameters: Iterable[Tensor] | Tensor) -> list[tuple[Tensor, Tens
     return [(p, g) for p in listed if (g := p.grad) is not None]
 
 
-def clip_grad_norm_(parameters: Iterable[Tensor] | Tensor, max_norm: Any, norm_type: float = 2.0) -> Tensor:
+def clip_grad_norm_(
+    parameters: Iterable[Tensor] | Tensor, max_norm: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
     """Scale all gradients by one factor so that their common norm is at most ``max_norm``. Returns
     the norm before.
 
     Each ``.grad`` is replaced, not changed in place, because another gradient may share its memory.
-    ``norm_type`` may be infinity. R. Pascanu, T. Mikolov, Y. Bengio, "On the difficulty of training
-    recurrent neural networks", ICML 2013.
+    ``error_if_nonfinite`` looks at the norm, which a @jit function cannot. ``norm_type`` may be
+    infinity. R. Pascanu, T. Mikolov, Y. Bengio, "On the difficulty of training recurrent neural
+    networks", ICML 2013.
     """
     if norm_type <= 0:
         raise ArgumentError(f"clip_grad_norm_: norm_type must be positive, got {norm_type}")
@@ -36,6 +39,8 @@ def clip_grad_norm_(parameters: Iterable[Tensor] | Tensor, max_norm: Any, norm_t
         if not pairs:
             return zeros(())
         total = _total_norm([g for _, g in pairs if g.size], norm_type)
+        if error_if_nonfinite and not isfinite(float(total.item())):
+            raise ArgumentError(f"clip_grad_norm_: the norm of the gradients is not finite: {total.item()}")
         # torch's small number, so that results agree
         factor = minimum(divide(max_norm, add(total, 1e-6)), 1.0)
         for p, g in pairs:

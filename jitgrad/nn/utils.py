@@ -1,0 +1,37 @@
+"""torch.nn.utils: limits on gradients, and parameters as one vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from jitgrad.autograd.modes import no_grad
+from jitgrad.core.errors import ShapeError
+from jitgrad.core.tensor import Tensor
+from jitgrad.nn.clipping import clip_grad_norm_, clip_grad_value_
+from jitgrad.ops.inplace import assign
+from jitgrad.ops.joining import concat
+from jitgrad.ops.movement import cut, flatten, reshape
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "vector_to_parameters"]
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All elements of ``parameters`` on one axis; gradients flow to them."""
+    return concat([flatten(p) for p in parameters])
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Change ``parameters`` in place to the elements of ``vec``, in the order of :func:`parameters_to_vector`.
+
+    Raises:
+        ShapeError: the vector has another number of elements.
+    """
+    listed = list(parameters)
+    total = sum(p.size for p in listed)
+    if vec.shape != (total,):
+        raise ShapeError(f"vector_to_parameters: the parameters have {total} elements, got {vec.aval}")
+    start = 0
+    with no_grad():
+        for p in listed:
+            assign(p, reshape(cut(vec, 0, start, start + p.size), p.shape))
+            start += p.size
