@@ -9,7 +9,8 @@ format one by one, lowest order first, and the others are fitted again after eac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -222,19 +223,20 @@ def fit(target: Target, width: int, degree: int) -> tuple[list[float], float]:
     return fixed, float(error)
 
 
-def main() -> None:
-    """Print the module of coefficients."""
+def print_tables(subject: str, chosen: Iterable[Target]) -> None:
+    """Print the module of the coefficients of ``chosen``."""
     mp.mp.prec = 160
-    print('"""Polynomial coefficients, lowest order first, by format width; ``tools/fit_vecmath.py`` made them and says how.')
-    print('\nThe comment behind each table is the weighted error of the rounded polynomial.\n"""')
+    print(f'"""Polynomial coefficients of the {subject}, by format width, lowest order first.')
+    print('\nThe comment at each table is the weighted error of the rounded polynomial.\n"""')
     tables: dict[str, list[str]] = {}
-    for target in targets():
+    for target in chosen:
         for width, degree in zip(target.widths, target.degrees, strict=True):
             values, error = fit(target, width, degree)
             lines = [f"    {width}: (  # error 2**{mp.nstr(mp.log(error, 2), 4)}"]
             rows = [values[k : k + 4] for k in range(0, len(values), 4)]
             lines += [f"        {', '.join(map(repr, row))}," for row in rows]
             tables.setdefault(target.name, []).append("\n".join([*lines, "    ),"]))
+            print(target.name, *lines[:1], file=sys.stderr, flush=True)
     for name, entries in tables.items():
         print(f"\n{name}_TERMS: dict[int, tuple[float, ...]] = {{")
         print("\n".join(entries))
@@ -242,4 +244,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    print_tables("vector mathematics, made by ``tools/fit_vecmath.py``", targets())

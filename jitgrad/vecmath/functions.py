@@ -6,7 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from jitgrad.vecmath import exponential, gaussian, inverse_trigonometric, logarithm, power, rounding, trigonometric
+from jitgrad.vecmath import (
+    bessel,
+    exponential,
+    gamma,
+    gaussian,
+    inverse_trigonometric,
+    logarithm,
+    power,
+    rounding,
+    trigonometric,
+)
 from jitgrad.vecmath.algebra import MathValue
 
 
@@ -36,6 +46,8 @@ _CODY_WAITE = "Cody and Waite, Software Manual for the Elementary Functions, 198
 _FDLIBM = "arrangement of K. C. Ng, fdlibm, Sun Microsystems 1993; own minimax polynomials (fit.py)"
 _PAYNE_HANEK = "Payne and Hanek, SIGNUM Newsletter 18, 1983, for large arguments; " + _CODY_WAITE
 _OWN_FIT = "own minimax polynomials (fit.py)"
+_HALF_LINE = "Shepherd and Laframboise, Math. Comp. 36, 1981; " + _OWN_FIT
+_STIRLING = "Stirling's formula with a fitted remainder; " + _OWN_FIT
 _DEKKER = "double-float arithmetic of Dekker, Numerische Mathematik 18, 1971; own minimax polynomials (fit.py)"
 _IEEE = "IEEE 754-2019"
 
@@ -60,8 +72,22 @@ _TABLE = (
     MathFunction("cos", 1, trigonometric.cos, _PAYNE_HANEK, 1.5, 1.5),
     MathFunction("tan", 1, trigonometric.tan, _PAYNE_HANEK, 2.0, 2.0),
     MathFunction("erf", 1, gaussian.erf, _CODY_WAITE, 1.5, 1.5),
-    MathFunction("erfc", 1, gaussian.erfc, "Shepherd and Laframboise, Math. Comp. 36, 1981; " + _OWN_FIT, 2.0, 2.0),
+    MathFunction("erfc", 1, gaussian.erfc, _HALF_LINE, 2.0, 2.0),
     MathFunction("erfinv", 1, gaussian.erfinv, "Giles, GPU Computing Gems Jade, 2011; " + _OWN_FIT, 2.0, 2.0),
+    MathFunction("erfcinv", 1, gaussian.erfcinv, "Giles, GPU Computing Gems Jade, 2011; " + _OWN_FIT, 2.0, 3.0),
+    MathFunction("erfcx", 1, gaussian.erfcx, _HALF_LINE, 1.0, 3.0),
+    MathFunction("ndtr", 1, gaussian.ndtr, _HALF_LINE, 1.0, 3.0),
+    MathFunction("ndtri", 1, gaussian.ndtri, "Giles, GPU Computing Gems Jade, 2011; " + _OWN_FIT, 2.0, 3.0),
+    MathFunction("log_ndtr", 1, gaussian.log_ndtr, _HALF_LINE, 1.0, 4.0),
+    MathFunction("gammaln", 1, gamma.gammaln, _STIRLING, 1.0, 3.0),
+    MathFunction("gamma", 1, gamma.gamma, _STIRLING, 1.0, 3.0),
+    MathFunction("digamma", 1, gamma.digamma, _STIRLING, 1.0, 3.0),
+    MathFunction("trigamma", 1, gamma.trigamma, _STIRLING, 1.0, 4.0),
+    MathFunction("zeta", 2, gamma.zeta, "Euler and Maclaurin's formula", 1.0, 5.0),
+    MathFunction("i0", 1, bessel.i0, _OWN_FIT, 1.0, 4.0),
+    MathFunction("i1", 1, bessel.i1, _OWN_FIT, 1.0, 4.0),
+    MathFunction("i0e", 1, bessel.i0e, _OWN_FIT, 1.0, 4.0),
+    MathFunction("i1e", 1, bessel.i1e, _OWN_FIT, 1.0, 4.0),
     MathFunction("normal_radius", 1, gaussian.normal_radius, "Box and Muller, Ann. Math. Stat. 29, 1958; " + _FDLIBM, 1.5, 1.5),
     MathFunction("cos_turns", 1, gaussian.cos_turns, "Box and Muller, Ann. Math. Stat. 29, 1958; " + _OWN_FIT, 2.0, 2.0),
     MathFunction("asin", 1, inverse_trigonometric.asin, _FDLIBM, 2.0, 2.0),

@@ -94,7 +94,7 @@ def log1p(m: Algebra, x: MathValue) -> MathValue:
     return m.select(x >= -1.0, result, m.const(float("nan")))
 
 
-def _log_pair(m: Algebra, x: MathValue) -> tuple[MathValue, MathValue, MathValue]:
+def log_pair(m: Algebra, x: MathValue) -> tuple[MathValue, MathValue, MathValue]:
     """``k`` and ``log(1 + f)`` as head and tail, some bits beyond the format."""
     k, u = split_any(m, x)
     f = u - 1.0
@@ -107,7 +107,7 @@ def _log_pair(m: Algebra, x: MathValue) -> tuple[MathValue, MathValue, MathValue
 
 def log2(m: Algebra, x: MathValue) -> MathValue:
     """Logarithm to base 2, exact for powers of two."""
-    k, head, tail = _log_pair(m, x)
+    k, head, tail = log_pair(m, x)
     high, low = _INVERSE_LOG2[m.width]
     product, lost = two_product(m, head, m.const(high))
     low_part = lost + m.mad(head, m.const(low), tail * high)
@@ -117,7 +117,7 @@ def log2(m: Algebra, x: MathValue) -> MathValue:
 
 def log10(m: Algebra, x: MathValue) -> MathValue:
     """Logarithm to base 10."""
-    k, head, tail = _log_pair(m, x)
+    k, head, tail = log_pair(m, x)
     high, low = _INVERSE_LOG10[m.width]
     product, lost = two_product(m, head, m.const(high))
     k_product, k_lost = two_product(m, k, m.const(_LOG10_2[m.width][0]))

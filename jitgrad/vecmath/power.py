@@ -32,7 +32,7 @@ _EXP2_SERIES = tuple(_LOG2_PAIR[0] ** i / factorial(i) for i in range(9))
 _INFINITY = float("inf")
 
 
-def _log_double(m: Algebra, x: MathValue) -> tuple[MathValue, MathValue]:
+def log_double(m: Algebra, x: MathValue) -> tuple[MathValue, MathValue]:
     """log(x) in float64 with a relative error near 2**-64, as head and tail.
 
     ``2s + 2/3 s**3`` of the series in ``s = f / (2 + f)`` is summed in pairs of floats (Dekker
@@ -59,9 +59,9 @@ def _log_double(m: Algebra, x: MathValue) -> tuple[MathValue, MathValue]:
     return quick_two_sum(total, rest + (base_low + low))
 
 
-def _magnitude64(m: Algebra, a: MathValue, y: MathValue) -> MathValue:
+def magnitude64(m: Algebra, a: MathValue, y: MathValue) -> MathValue:
     """``a ** y`` for finite ``a > 0``."""
-    head, tail = _log_double(m, a)
+    head, tail = log_double(m, a)
     # keeps products finite
     limited = m.select(m.abs(y) > 2.0**80, m.copysign(m.const(2.0**80), y), y)
     product, lost = two_product(m, limited, head)
@@ -87,7 +87,7 @@ def pow(m: Algebra, x: MathValue, y: MathValue) -> MathValue:
     """``x ** y`` with the special values of C99 annex F.9.4.4."""
     a = m.abs(x)
     ordinary = (a > 0.0) & (a < _INFINITY)
-    magnitude = (_magnitude32 if m.width == 32 else _magnitude64)(m, m.select(ordinary, a, m.const(1.0)), y)
+    magnitude = (_magnitude32 if m.width == 32 else magnitude64)(m, m.select(ordinary, a, m.const(1.0)), y)
     grows = (a > 1.0) & (y > 0.0) | ((a < 1.0) & (y < 0.0))
     limit = m.select(grows, m.const(_INFINITY), m.const(0.0))
     limit = m.select(a == 1.0, m.const(1.0), limit)

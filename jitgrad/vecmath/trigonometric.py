@@ -257,3 +257,14 @@ def cos_of_quarters(m: Algebra, quarters: MathValue) -> MathValue:
     cosine = m.select(quarters >= 1.5, -cosine, cosine)
     sine = _sine(m, rest * -_HALF_PI[m.width][0], m.const(0.0))
     return m.select((quarters > 0.5) & (quarters < 1.5), sine, cosine)
+
+
+def sin_cos_half_turns(m: Algebra, t: MathValue) -> tuple[MathValue, MathValue]:
+    """``sin(pi t)`` and ``cos(pi t)`` for ``0 <= t <= 1/2``, exact at both ends."""
+    beyond = t > 0.25
+    near = m.select(beyond, m.const(0.5) - t, t)
+    pi, pi_low = 2.0 * _HALF_PI[m.width][0], 2.0 * _HALF_PI[m.width][1]
+    r, low = two_product(m, near, m.const(pi))
+    low = m.mad(near, m.const(pi_low), low)
+    sine, cosine = _sine(m, r, low), _cosine(m, r)
+    return m.select(beyond, cosine, sine), m.select(beyond, sine, cosine)

@@ -26,6 +26,7 @@ ROOMS = (
     "jitgrad.autograd",
     "jitgrad.nn",
     "jitgrad.optim",
+    "jitgrad.scipy",
     "jitgrad.testing",
     "jitgrad.guards",
     "jitgrad.compiler.cost",  # one table of weights, for fusion, lowering and the passes

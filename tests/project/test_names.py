@@ -16,6 +16,8 @@ FAMILIES = (
     ("__init__.py", "device"),  # of the host, and of the device in the namespace jg.cuda
     ("backends/cpu", "backends/cuda"),  # what each of the two machines has of its own
 )
+# Namespaces with the names and signatures of another library, whose functions call those of the package.
+NAMESPACES = ("nn/functional.py", "scipy/")
 # Names with two meanings, one of which is public: a schedule of learning rates and the field's word for kernels,
 # a slice along an axis and an instruction of kernels.
 SHARED = {"Schedule", "select"}
@@ -37,8 +39,9 @@ def definitions(path: Path) -> Iterator[str]:
 def modules_by_name() -> dict[str, set[str]]:
     modules: dict[str, set[str]] = defaultdict(set)
     for path in sorted(PACKAGE.rglob("*.py")):
-        for name in definitions(path):
-            modules[name].add(str(path.relative_to(PACKAGE)))
+        place = path.relative_to(PACKAGE).as_posix()
+        for name in () if place.startswith(NAMESPACES) else definitions(path):
+            modules[name].add(place)
     return modules
 
 

@@ -1,0 +1,3 @@
+"""SciPy's names for differentiable functions, in ops only; imports core, ops. SciPy is not imported."""
+
+from jitgrad.scipy import special as special
