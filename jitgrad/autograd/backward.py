@@ -192,6 +192,7 @@ class _Sweep:
         self.tracing = current_interpreter.get().tracing
         self.anomaly = anomaly_detection.get() and not self.tracing  # a trace has no values to check
         self.observer = adjoint_observer.get()
+        self.watched = self.observer is not None or keys is not None
         self.origin = Origin()  # of the op that is differentiated now, in a trace
         self.heap: list[tuple[int, Node]] = []
         self.pending: dict[int, dict[int, Cotangent]] = {}
@@ -251,12 +252,13 @@ class _Sweep:
     def step(self, node: Node) -> None:
         """Run the vjp of ``node`` on the arrived gradients and send the results to its operands."""
         arrived = self.pending.pop(id(node))
-        self.observe(node, arrived)
+        if self.watched or node.hooks is not None or node.retained is not None:
+            self.observe(node, arrived)
         if self.toward is not None and id(node) not in self.toward:
             return
         operands, out = node.unpack()
         assert node.edges is not None
-        edges = [edge if self.flows(edge) else None for edge in node.edges]
+        edges = node.edges if self.keys is None else [edge if self.flows(edge) else None for edge in node.edges]
         for edge, x, gx in zip(edges, operands, vjp_of(node, edges, arrived, operands, out), strict=True):
             if gx is None or edge is None:
                 continue

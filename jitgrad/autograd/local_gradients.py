@@ -18,6 +18,7 @@ from jitgrad.autograd.masks import (
     stays_applied,
     unmasked,
 )
+from jitgrad.core.aval import Aval
 from jitgrad.core.context import creating_on, current_interpreter
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import AnomalyError, AutogradError, ShapeError
@@ -25,6 +26,7 @@ from jitgrad.core.op import Kind, missing_vjp
 from jitgrad.core.tape_node import Edge, Node
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import astype
+from jitgrad.ops.comparison import Selected
 from jitgrad.ops.creation import zeros
 from jitgrad.ops.movement import sum_to
 
@@ -63,7 +65,7 @@ def _vjp_of(
         return [masked(gx, mask) for gx, mask in zip(grads, masks, strict=True)]
     g = arrived[0]
     if type(g) is not MaskedGradient:
-        return [masked(gx, None) for gx in call_vjp(node, edges, g, operands, out)]
+        return [masked(gx, None) if type(gx) is Selected else gx for gx in call_vjp(node, edges, g, operands, out)]
     raw = unmasked(op, g)
     grads = call_vjp(node, edges, raw, operands, out)
     masks = carried(op, g.mask, operands, node.out_avals[0].shape, node.attrs)
@@ -90,6 +92,8 @@ def call_vjp(node: Node, edges: Sequence[Edge], g: Any, operands: list[Any], out
 
 def fit(node: Node, g: Any, x: Any) -> Cotangent:
     """``g`` in the shape and dtype of the operand ``x``; only this function undoes broadcasting."""
+    if type(g) is Tensor and g.aval is (x if type(x) is Aval else x.aval):
+        return g
     if type(g) is not MaskedGradient:
         return fit_tensor(node, g, x)
     out = node.out_avals[0].shape if node.op.kind is Kind.ELEMENTWISE else x.shape

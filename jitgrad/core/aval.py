@@ -52,6 +52,21 @@ class Aval:
         return f"{dtype_name(self.dtype)}{'*' if self.weak else ''}[{','.join(map(str, self.shape))}]"
 
 
+_ARRAYS: dict[tuple[Shape, Dtype], Aval] = {}
+_MAX_ARRAYS = 4096
+
+
+def aval_of_array(array: Any) -> Aval:
+    """The aval of ``array``; those of the same shape and dtype are mostly one object, which is found quickly."""
+    key = array.shape, array.dtype
+    aval = _ARRAYS.get(key)
+    if aval is None:
+        if len(_ARRAYS) >= _MAX_ARRAYS:
+            _ARRAYS.clear()
+        aval = _ARRAYS[key] = Aval(*key)
+    return aval
+
+
 PYTHON_SCALAR_DTYPES: dict[type, Dtype] = {
     bool: np.dtype(np.bool_),
     int: np.dtype(np.int64),

@@ -71,6 +71,9 @@ class OpDef:
     saves: tuple[frozenset[int], ...] = ()  # per vjp function: which operands it reads
     saves_out: tuple[bool, ...] = ()
     function: Callable[..., Any] | None = None  # a user-defined scalar function with control flow
+    # found at the first use: NumPy functions by the kinds of operands, what backward needs by the operands with gradients
+    direct: dict[Any, Callable[..., Any] | None] = field(init=False, default_factory=dict)
+    saved: dict[int, tuple[tuple[bool, ...], bool] | None] = field(init=False, default_factory=dict)
 
     def __str__(self) -> str:
         return self.name

@@ -68,7 +68,7 @@ class Origin:
             if not internal:
                 return _at(filename, frame.f_lineno)
             frame = frame.f_back  # type: ignore[assignment]
-        return _NOWHERE
+        return NO_ORIGIN
 
     @staticmethod
     def of_code(code: CodeType) -> Origin:
@@ -83,7 +83,7 @@ class Origin:
 
 
 _at = lru_cache(maxsize=4096)(Origin)  # the ops of a loop come from few lines
-_NOWHERE = Origin()
+NO_ORIGIN = Origin()
 _pinned: ContextVar[Origin | None] = ContextVar("pinned_origin", default=None)
 
 

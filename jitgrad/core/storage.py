@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jitgrad.core.op import OpDef
-from jitgrad.core.origin import Origin
+from jitgrad.core.origin import NO_ORIGIN, Origin
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -32,7 +32,7 @@ class Storage:
 
     def __init__(self) -> None:
         self.version = 0
-        self.changed_at = Origin()
+        self.changed_at = NO_ORIGIN
         # empty while one tensor alone uses this memory
         self._sharers: list[weakref.ref[Any]] = []
 
@@ -44,16 +44,25 @@ class Storage:
     def share(self, parent: Any, view: Any, op: OpDef | None = None, attrs: Mapping[str, Any] = _NONE) -> None:
         """Record ``view`` as another user of this memory, made from ``parent`` by ``op`` (None: not
         by an op)."""
+        self.share_through(parent, view, ((op, attrs),))
+
+    def share_through(
+        self, parent: Any, view: Any, through: tuple[tuple[OpDef | None, Mapping[str, Any]], ...]
+    ) -> None:
+        """`share`, made from ``parent`` by several ops, one after the other."""
         lineage = parent._view
         if lineage is None or lineage.steps[-1][0] is None:  # a detached tensor has a history of its own
-            lineage = Lineage(weakref.ref(parent), (), parent)
-        root, steps, kept = lineage
-        view._view = Lineage(root, (*steps, (op, attrs)), None if op is None else kept)
-        # at 2**k - 1 entries: drop the dead ones
-        if len(self._sharers) & (len(self._sharers) + 1) == 0:
-            self._sharers = list({id(t): ref for ref in self._sharers if (t := ref()) is not None}.values())
-        latest = [ref() for ref in self._sharers[-2:]]
-        self._sharers.extend(weakref.ref(t) for t in (parent, view) if not any(t is other for other in latest))
+            view._view = Lineage(weakref.ref(parent), through, None if through[-1][0] is None else parent)
+        else:
+            root, steps, kept = lineage
+            view._view = Lineage(root, steps + through, None if through[-1][0] is None else kept)
+        sharers = self._sharers
+        count = len(sharers)
+        if count & (count + 1) == 0 and count:  # at 2**k - 1 entries: drop the dead ones
+            sharers = self._sharers = list({id(t): ref for ref in sharers if (t := ref()) is not None}.values())
+        if not sharers or not any([ref() is parent for ref in sharers[-2:]]):
+            sharers.append(weakref.ref(parent))
+        sharers.append(weakref.ref(view))
 
     def others(self, *tensors: Any) -> list[Any]:
         """The live tensors over this memory, without ``tensors``."""

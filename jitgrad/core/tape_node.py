@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
-from jitgrad.core.aval import Aval, is_differentiable
+from jitgrad.core.aval import Aval
 from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled, open_tapes
 from jitgrad.core.errors import AutogradError, GraphFreedError, InPlaceError
 from jitgrad.core.op import OpDef
@@ -62,38 +62,28 @@ class SavedTensor:
 
     def unpack(self, node: Node, edge: Edge) -> Tensor:
         """The saved tensor. Raises InPlaceError if its memory has changed since."""
-        if (failure := self.failure(node)) is not None:
+        if self.storage.version != self.version and (failure := self.failure(node)) is not None:
             raise failure
         if isinstance(edge, Tensor) and edge._storage is self.storage:
             return edge
         tensor = Tensor(self.data, self.aval, self.storage)
-        if isinstance(edge, tuple):  # else a copy of a leaf that a compiled call has changed since
+        if type(edge) is tuple:  # else a copy of a leaf that a compiled call has changed since
             tensor.grad_fn, tensor._out_index = edge
             tensor._requires_grad = True
         return tensor
 
 
-def _needs(op: OpDef, edges: tuple[Edge, ...]) -> tuple[frozenset[int], bool]:
-    """The operands that the vjp functions to be run read, and whether these read the results."""
-    if not isinstance(op.vjp, tuple):
+def _saving(op: OpDef, edges: tuple[Edge, ...]) -> tuple[tuple[bool, ...], bool] | None:
+    """Which operands the vjp functions to be run read, and whether these read the results; None: there are none."""
+    vjp = op.vjp
+    if not isinstance(vjp, tuple):
         saves = op.saves[0]
         if op.variadic and LAST_COUNTED in saves:
             saves = saves.union(range(LAST_COUNTED, len(edges)))
-        return saves, op.saves_out[0]
-    needed: frozenset[int] = frozenset()
-    needs_out = False
-    for k, edge in enumerate(edges):
-        if edge is not None and op.vjp[k] is not None:
-            needed = needed | op.saves[k] if needed else op.saves[k]
-            needs_out = needs_out or op.saves_out[k]
-    return needed, needs_out
-
-
-def _keep(x: Any, edge: Edge, needed: bool) -> Any:
-    """Operand ``x`` if backward reads it, else its aval."""
-    if not isinstance(x, Tensor):
-        return x
-    return SavedTensor(current_interpreter.get().current(x), x.aval, x._storage, edge) if needed else x.aval
+        return tuple([k in saves for k in range(len(edges))]), op.saves_out[0]
+    used = [k for k, edge in enumerate(edges) if edge is not None and vjp[k] is not None]
+    needed = frozenset[int]().union(*[op.saves[k] for k in used])
+    return (tuple([k in needed for k in range(len(edges))]), any([op.saves_out[k] for k in used])) if used else None
 
 
 class Node:
@@ -121,7 +111,9 @@ class Node:
         attrs: Mapping[str, Any],
         outs: tuple[Tensor, ...],
         edges: tuple[Edge, ...],
+        saving: tuple[tuple[bool, ...], bool] | None = None,
     ) -> None:
+        """``saving``: which operands backward reads, and whether it reads the results, where that is known."""
         self.op = op
         self.attrs = attrs
         self.edges: tuple[Edge, ...] | None = edges
@@ -132,8 +124,15 @@ class Node:
         self.hooks: dict[int, list[Callable[[Tensor], Tensor | None]]] | None = None
         # results whose gradient goes into .grad
         self.retained: dict[int, weakref.ref[Tensor]] | None = None
-        needed, needs_out = _needs(op, edges)
-        self.saved = tuple([_keep(x, edges[k], k in needed) for k, x in enumerate(operands)])
+        needed, needs_out = saving or _saving(op, edges) or ((False,) * len(edges), False)
+        saved: list[Any] = []
+        current = current_interpreter.get().current
+        for k, x in enumerate(operands):
+            if isinstance(x, Tensor):
+                saved.append(SavedTensor(current(x), x.aval, x._storage, edges[k]) if needed[k] else x.aval)
+            else:
+                saved.append(x)
+        self.saved = tuple(saved)
         self.saved_outs: tuple[Any, ...] = self.out_avals
         if needs_out:
             self.saved_outs = tuple([SavedTensor(out._data, out.aval, out._storage, None) for out in outs])
@@ -186,22 +185,36 @@ class Node:
 
 def record(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], result: Any) -> None:
     """Give the results of ``op`` a node if any operand requires grad and grad mode is on."""
-    vjp = op.vjp
-    if vjp is None or not grad_enabled.get():
+    for x in operands:
+        if isinstance(x, Tensor) and x._requires_grad:
+            break
+    else:
         return
-    if not any([isinstance(x, Tensor) and x._requires_grad for x in operands]):
+    if op.vjp is None or not grad_enabled.get():
         return
-    edges = tuple([edge_of(x) for x in operands])
-    functions = vjp if isinstance(vjp, tuple) else (vjp,) * len(edges)
-    if not any([edge is not None and f is not None for edge, f in zip(edges, functions, strict=True)]):
+    found: list[Edge] = []
+    which = 1  # operands with an edge, in bits below the first
+    for x in operands:
+        if isinstance(x, Tensor) and x._requires_grad:  # as `edge_of`, which would be a call for every operand
+            found.append(x if x.grad_fn is None else (x.grad_fn, x._out_index))
+            which += which + 1
+        else:
+            found.append(None)
+            which += which
+    edges = tuple(found)
+    try:
+        saving = op.saved[which]
+    except KeyError:
+        saving = op.saved[which] = _saving(op, edges)
+    if saving is None:
         return
     outs: tuple[Tensor, ...] = tuple(result) if op.multiple else (result,)
-    differentiable = [k for k, out in enumerate(outs) if is_differentiable(out.dtype)]
-    if not differentiable:
+    node = None
+    for k, out in enumerate(outs):
+        if out.aval.dtype.kind == "f":  # as `is_differentiable`
+            node = node or Node(op, operands, attrs, outs, edges, saving)
+            out.grad_fn, out._out_index, out._requires_grad = node, k, True
+    if node is None:
         return
-    node = Node(op, operands, attrs, outs, edges)
-    for k in differentiable:
-        out = outs[k]
-        out.grad_fn, out._out_index, out._requires_grad = node, k, True
     for tape in open_tapes.get():
         tape.record(node, operands)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Dtype, ElementCount, Shape, element_count, is_differentiable
+from jitgrad.core.aval import Aval, Dtype, ElementCount, Shape, aval_of_array, element_count, is_differentiable
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.device_array import DeviceArray, DeviceName, to_host
 from jitgrad.core.errors import ArgumentError, AutogradError, DeviceError, DonatedError, DtypeError
@@ -134,8 +134,7 @@ class Tensor:
     def aval(self) -> Aval:
         aval = self._aval
         if aval is None:
-            data = self._data
-            aval = self._aval = Aval(data.shape, data.dtype)
+            aval = self._aval = aval_of_array(self._data)
         return aval
 
     @property

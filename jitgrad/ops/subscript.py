@@ -13,6 +13,7 @@ import numpy as np
 from jitgrad.core.aval import Shape
 from jitgrad.core.errors import IndexingError, shown
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.basic_index import ViewCall, basic_view
 from jitgrad.ops.indexing import INDEX_GET, TAKE, as_constant
 from jitgrad.ops.movement import EXPAND_DIMS, SLICE, SQUEEZE, SliceIndex
 from jitgrad.ops.operand import apply
@@ -174,13 +175,26 @@ def is_whole(slices: SliceIndex, shape: Shape) -> bool:
 
 def basic_part(x: Tensor, s: Subscript) -> Tensor:
     """``x`` sliced, and with the axes dropped and added that ``s`` says; a view."""
-    out = x if s.indices and is_whole(s.slices, x.shape) else apply(SLICE, x, index=s.slices)
-    out = apply(SQUEEZE, out, axis=s.dropped) if s.dropped else out
-    return apply(EXPAND_DIMS, out, axis=s.added) if s.added else out
+    for op, attrs in _view_steps(x.shape, s):
+        x = apply(op, x, **attrs)
+    return x
+
+
+def _view_steps(shape: Shape, s: Subscript) -> tuple[ViewCall, ...]:
+    steps: list[ViewCall] = [] if s.indices and is_whole(s.slices, shape) else [(SLICE, {"index": s.slices})]
+    steps += [(SQUEEZE, {"axis": s.dropped})] if s.dropped else []
+    return (*steps, (EXPAND_DIMS, {"axis": s.added})) if s.added else tuple(steps)
+
+
+def _basic_steps(shape: Shape, index: Any) -> tuple[ViewCall, ...]:
+    """The view ops of an index without arrays."""
+    return _view_steps(shape, parse(shape, index))
 
 
 def get_item(x: Tensor, index: Any) -> Tensor:
     """``x[index]`` as in NumPy: a view for ints, slices, None and '...', a copy for arrays."""
+    if (view := basic_view(x, index, _basic_steps)) is not None:
+        return view
     s = parse(x.shape, index)
     part = basic_part(x, s)
     if not s.indices:
