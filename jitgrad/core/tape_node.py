@@ -117,7 +117,7 @@ class Node:
         self.op = op
         self.attrs = attrs
         self.edges: tuple[Edge, ...] | None = edges
-        self.out_avals = tuple([out.aval for out in outs])
+        self.out_avals = (outs[0].aval,) if len(outs) == 1 else tuple([out.aval for out in outs])
         self.sequence = next(_sequence)
         self.origin = Origin.capture()
         self.stack = stack_text() if anomaly_detection.get() else ""
@@ -126,12 +126,13 @@ class Node:
         self.retained: dict[int, weakref.ref[Tensor]] | None = None
         needed, needs_out = saving or _saving(op, edges) or ((False,) * len(edges), False)
         saved: list[Any] = []
-        current = current_interpreter.get().current
-        for k, x in enumerate(operands):
-            if isinstance(x, Tensor):
-                saved.append(SavedTensor(current(x), x.aval, x._storage, edges[k]) if needed[k] else x.aval)
-            else:
+        for x, edge, need in zip(operands, edges, needed, strict=True):
+            if not isinstance(x, Tensor):
                 saved.append(x)
+            elif need:
+                saved.append(SavedTensor(current_interpreter.get().current(x), x.aval, x._storage, edge))
+            else:
+                saved.append(x._aval or x.aval)
         self.saved = tuple(saved)
         self.saved_outs: tuple[Any, ...] = self.out_avals
         if needs_out:
