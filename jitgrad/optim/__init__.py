@@ -1,10 +1,10 @@
 """Optimisers and learning-rate schedules, in ops only; imports core, ops, autograd, nn."""
 
 from jitgrad.nn.clipping import clip_grad_norm_, clip_grad_value_
-from jitgrad.optim.descent import SGD, Adagrad, Adam, AdamW, RMSprop
+from jitgrad.optim import lr_scheduler
+from jitgrad.optim.descent import SGD, Adadelta, Adagrad, RMSprop
 from jitgrad.optim.lbfgs import LBFGS
-from jitgrad.optim.optimizer import Optimizer
-from jitgrad.optim.schedules import (
+from jitgrad.optim.lr_scheduler import (
     CosineAnnealingLR,
     ExponentialLR,
     LambdaLR,
@@ -14,23 +14,30 @@ from jitgrad.optim.schedules import (
     Schedule,
     StepLR,
 )
+from jitgrad.optim.moments import Adam, Adamax, AdamW, NAdam, RAdam
+from jitgrad.optim.optimizer import Optimizer
 
 __all__ = [
     "LBFGS",
     "SGD",
+    "Adadelta",
     "Adagrad",
     "Adam",
     "AdamW",
+    "Adamax",
     "CosineAnnealingLR",
     "ExponentialLR",
     "LambdaLR",
     "LinearLR",
     "MultiStepLR",
+    "NAdam",
     "Optimizer",
+    "RAdam",
     "RMSprop",
     "ReduceLROnPlateau",
     "Schedule",
     "StepLR",
     "clip_grad_norm_",
     "clip_grad_value_",
+    "lr_scheduler",
 ]

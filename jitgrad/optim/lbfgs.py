@@ -12,7 +12,8 @@ from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, TraceError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.inplace import assign
-from jitgrad.optim.optimizer import Optimizer, check_at_least
+from jitgrad.optim.optimizer import Optimizer
+from jitgrad.optim.param_group import check_at_least
 
 Vector = np.ndarray[Any, Any]
 Point = tuple[float, Vector]  # a loss and its gradient
@@ -43,6 +44,8 @@ class LBFGS(Optimizer):
         line_search_fn: str | None = None,
     ) -> None:
         super().__init__(params, lr)
+        if len(self.param_groups) > 1:
+            raise ArgumentError("LBFGS: one group of parameters is all it takes, since it searches along one direction")
         check_at_least("LBFGS", 1, max_iter=max_iter, history_size=history_size)
         if line_search_fn not in (None, "strong_wolfe"):
             raise ArgumentError(f"LBFGS: line_search_fn must be None or 'strong_wolfe', got {shown(line_search_fn)}")
@@ -52,7 +55,7 @@ class LBFGS(Optimizer):
         # (change of position, change of gradient), oldest first
         self._pairs: list[tuple[Vector, Vector]] = []
 
-    def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor:  # type: ignore[override]
+    def step(self, closure: Callable[[], Tensor] | None = None) -> Tensor:
         """Minimise; returns the loss before the first iteration.
 
         Raises:

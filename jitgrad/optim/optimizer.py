@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from jitgrad.autograd.modes import no_grad
-from jitgrad.core.aval import Aval
+from jitgrad.autograd.modes import enable_grad, no_grad
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, CheckpointError, TraceError
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import add
+from jitgrad.ops.arithmetic import add, negative
 from jitgrad.ops.creation import asarray, zeros_like
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.placement import replace_data
+from jitgrad.optim.param_group import ParamGroup, check_at_least, checked_parameters, listed_groups, weak_scalar
 
-FLOAT64 = np.dtype(np.float64)
-
-
-def weak_scalar(value: float) -> Tensor:
-    """A 0-d tensor that promotes like a Python float."""
-    return Tensor(np.array(value, FLOAT64), Aval((), FLOAT64, weak=True))
-
-
-def check_at_least(what: str, least: float = 0.0, **values: float) -> None:
-    """Raise ArgumentError for a value that is below ``least`` or NaN."""
-    for name, value in values.items():
-        if not value >= least:
-            raise ArgumentError(f"{what}: {name} must be at least {least}, got {value}")
+# There is one implementation here, which @jit compiles.
+IMPLEMENTATIONS = {"foreach", "fused", "capturable", "differentiable"}
 
 
 class Optimizer:
@@ -38,30 +27,72 @@ class Optimizer:
     ``step`` changes only Tensors of the constructor, in place. All steps therefore run the same
     program, a new ``lr`` is new data and needs no new trace, and a compiled step writes all state
     back.
+
+    Args:
+        params: parameters, or dicts with ``params`` and options of their own for these.
+        lr: the learning rate of groups that have none.
+        implementation: keywords with which torch chooses between implementations; they change nothing.
+        options: the other options, with values for groups that have none.
+
+    Raises:
+        ArgumentError: the parameters or an option are no such thing. TraceError: made inside a @jit function.
     """
 
-    def __init__(self, params: Iterable[Tensor], lr: float) -> None:
+    def __init__(
+        self, params: Iterable[Any], lr: float, implementation: Mapping[str, Any] | None = None, **options: Any
+    ) -> None:
+        name = type(self).__name__
+        if unknown := sorted(set(implementation or ()) - IMPLEMENTATIONS):
+            raise ArgumentError(f"{name}: {', '.join(unknown)} is no option of it; lr, {', '.join(options)} are")
         if current_interpreter.get().tracing:
             raise TraceError(
-                f"{type(self).__name__} is made inside a @jit function, so its state would be lost after each call. "
+                f"{name} is made inside a @jit function, so its state would be lost after each call. "
                 "Make the optimizer outside and call its step() inside"
             )
-        self.params = _checked(type(self).__name__, params)
-        check_at_least(type(self).__name__, lr=lr)
-        self._lr = weak_scalar(lr)
+        self.defaults = {"lr": lr, **options}
+        self.param_groups: list[ParamGroup] = []
+        self.params: tuple[Tensor, ...] = ()
         self._state: dict[str, Tensor | list[Tensor]] = {}
+        self._first_values: dict[str, float] = {}
+        for group in listed_groups(name, params):
+            self._add(group)
+
+    def _add(self, given: dict[str, Any]) -> ParamGroup:
+        name = type(self).__name__
+        options = self.defaults | {key: v for key, v in given.items() if key != "params"}
+        if unknown := sorted(set(options) - set(self.defaults)):
+            raise ArgumentError(f"{name}: {', '.join(unknown)} is no option of it; {', '.join(self.defaults)} are")
+        params = checked_parameters(name, given["params"], self.params)
+        check_at_least(name, lr=options["lr"])
+        self.check_options(options)
+        group = ParamGroup(name, params, len(self.params), options.pop("lr"), options)
+        self.params += params
+        self.param_groups.append(group)
+        return group
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Train more parameters: a dict with ``params`` and, for these, options of their own."""
+        group = self._add(listed_groups(type(self).__name__, [param_group])[0])
+        for name, value in self._state.items():
+            if isinstance(value, list):
+                value += [add(zeros_like(p), self._first_values[name]) for p in group.params]
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Raise ArgumentError unless all ``options`` of a group have values that the update can take."""
+
+    @property
+    def _lr(self) -> Tensor:
+        return self.param_groups[0].lr
 
     @property
     def lr(self) -> float:
-        """The learning rate. Inside a compiled function it can be set, not read."""
+        """The learning rate of the first group. Inside a compiled function it can be set, not read."""
         return float(self._lr.item())
 
     @lr.setter
     def lr(self, value: float | Tensor) -> None:
-        if not isinstance(value, Tensor):
-            check_at_least(type(self).__name__, lr=value)
-        with no_grad():
-            assign(self._lr, value if isinstance(value, Tensor) else float(value))
+        for group in self.param_groups:
+            group["lr"] = value
 
     def per_parameter(self, name: str, value: float = 0.0) -> list[Tensor]:
         """A state tensor full of ``value`` per parameter, in ``state_dict`` as ``name.<index>``."""
@@ -69,6 +100,7 @@ class Optimizer:
         if value:
             tensors = [add(t, value) for t in tensors]
         self._state[name] = tensors
+        self._first_values[name] = value
         return tensors
 
     def step_count(self) -> Tensor:
@@ -76,15 +108,29 @@ class Optimizer:
         self._state["step"] = count = weak_scalar(0.0)
         return count
 
-    def step(self) -> None:
-        """Change every parameter whose ``.grad`` is not None."""
+    def any_group(self, option: str) -> bool:
+        """Whether ``option`` is other than 0, False and None in any group."""
+        return any(group.options[option] for group in self.param_groups)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change every parameter whose ``.grad`` is not None.
+
+        ``closure`` computes the gradients first, and its result is returned.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
         self._follow_parameters()
         with no_grad():
-            common = self.prepare()
-            for k, p in enumerate(self.params):
-                g = p.grad
-                if g is not None:
-                    self.update(k, p, g, *common)
+            self.advance()
+            for group in self.param_groups:
+                common, options = self.prepare(group), group.options
+                for k, p in enumerate(group.params, group.first):
+                    g = p.grad
+                    if g is not None:
+                        self.update(k, p, negative(g) if options.get("maximize") else g, options, *common)
+        return loss
 
     def _follow_parameters(self) -> None:
         """Move state to where the parameters are: they may have been moved since it was made.
@@ -92,7 +138,9 @@ class Optimizer:
         That is no part of a step, so a trace does not record it.
         """
         first = self.params[0].device
-        pairs = [(self._lr, first)]
+        scalars = [group.lr for group in self.param_groups]
+        scalars += [x for group in self.param_groups for x in group.options.values() if isinstance(x, Tensor)]
+        pairs = [(scalar, first) for scalar in scalars]
         for value in self._state.values():
             if isinstance(value, Tensor):
                 pairs.append((value, first))
@@ -106,23 +154,30 @@ class Optimizer:
         finally:
             current_interpreter.reset(token)
 
-    def prepare(self) -> tuple[Tensor, ...]:
-        """Common work of a step, before its parameters; each ``update`` gets the results."""
-        return (self._lr,)
+    def advance(self) -> None:
+        """Common work of a step, before all groups, such as counting."""
 
-    def update(self, k: int, p: Tensor, g: Tensor, *common: Tensor) -> None:
+    def prepare(self, group: ParamGroup) -> tuple[Tensor, ...]:
+        """Common work for a group, before its parameters; each ``update`` gets the results."""
+        return (group.lr,)
+
+    def update(self, k: int, p: Tensor, g: Tensor, options: Mapping[str, Any], *common: Tensor) -> None:
         """Change parameter ``p``, number ``k``, by its gradient ``g``."""
         raise NotImplementedError(f"{type(self).__name__} defines no update")
 
-    def zero_grad(self) -> None:
-        """Set ``.grad`` of all parameters to None."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Set ``.grad`` of all parameters to None, or those that are not None to zeros."""
         for p in self.params:
-            p.grad = None
+            if set_to_none:
+                p.grad = None
+            elif (g := p.grad) is not None:
+                p.grad = zeros_like(g)
 
     # --- state ------------------------------------------------------------------------------------
 
     def _named_state(self) -> Iterator[tuple[str, Tensor]]:
-        yield "lr", self._lr
+        for k, group in enumerate(self.param_groups):
+            yield f"lr.{k}" if k else "lr", group.lr
         for name, value in self._state.items():
             if isinstance(value, Tensor):
                 yield name, value
@@ -155,18 +210,3 @@ class Optimizer:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.params)} parameters, lr={self._lr!r})"
-
-
-def _checked(what: str, params: Iterable[Tensor]) -> tuple[Tensor, ...]:
-    if isinstance(params, Tensor):
-        raise ArgumentError(f"{what}: expected an iterable of parameters such as model.parameters(), got one tensor")
-    listed = tuple(params)
-    if not listed:
-        raise ArgumentError(f"{what}: no parameters were given; was the iterator already used up?")
-    for p in listed:
-        if not isinstance(p, Tensor) or not p.is_leaf or p.dtype.kind != "f":
-            given = p.aval if isinstance(p, Tensor) else type(p).__name__
-            raise ArgumentError(f"{what}: a parameter must be a floating leaf tensor, got {given}")
-    if len({id(p) for p in listed}) != len(listed):
-        raise ArgumentError(f"{what}: the same parameter was given twice")
-    return listed

@@ -113,7 +113,7 @@ def test_the_learning_rate_is_an_argument(eject: Eject) -> None:
     _, step, args = mlp_with_adam()
     files, ejected = eject(step, *args)
     before = files.state["model_0_weight"].detach().clone()
-    ejected(*args, **{**files.state, "optimizer_lr": jg.tensor(0.0, dtype="f8")})
+    ejected(*args, **{**files.state, "optimizer_param_groups_0_lr": jg.tensor(0.0, dtype="f8")})
     assert_same(files.state["model_0_weight"].detach(), before)
 
 
