@@ -90,11 +90,11 @@ def polygamma(n: int, x: Operand) -> Tensor:
     direct = multiply(factor, apply(HURWITZ_ZETA, where(negative, subtract(1.0, x), x), order=float(n)))
     rest = subtract(x, rint(x))
     regular = greater(abs(rest), 0.0)
-    reflected = subtract(_cotangent_term(n, _cotangent(where(regular, rest, 0.25))), multiply(parity, direct))
+    reflected = subtract(_cotangent_term(n, cotangent_of_half_turns(where(regular, rest, 0.25))), multiply(parity, direct))
     return where(negative, where(regular, reflected, parity * math.inf), direct)
 
 
-def _cotangent(t: Tensor) -> Tensor:
+def cotangent_of_half_turns(t: Operand) -> Tensor:
     """``cot(pi t)`` for ``0 < |t| <= 1/2``, with a relative error also near 1/2."""
     far = greater(abs(t), 0.25)
     tangent = tan(multiply(math.pi, where(far, subtract(0.5, abs(t)), abs(t))))

@@ -174,6 +174,13 @@ def test_fused_equals_eager():
             np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-4 if dtype == jg.float32 else 1e-12, atol=1e-7 * scale)
 
 
+@pytest.mark.parametrize("name", [*UNARY, *BINARY, "gammasgn", "comb", "poch"])
+def test_float32_stays(name):
+    x = jg.tensor([0.3, 0.6], dtype=jg.float32)
+
+    assert getattr(special, name)(*[x] * (1 if name in UNARY or name == "gammasgn" else 2)).dtype == jg.float32
+
+
 def test_logsumexp_with_weights():
     a, b = rng.normal(0, 300, (3, 4)), rng.uniform(0.1, 2, (3, 4))
     b[0, 1] = 0.0

@@ -6,7 +6,7 @@ import math
 
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, divide, multiply, negative, subtract
-from jitgrad.ops.comparison import equal, greater, greater_equal, less, logical_and, where
+from jitgrad.ops.comparison import equal, greater, greater_equal, isnan, less, logical_and, logical_or, where
 from jitgrad.ops.entropy import xlogy
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.transcendental import log
@@ -24,12 +24,12 @@ def rel_entr(x: Operand, y: Operand) -> Tensor:
     inside = logical_and(greater(x, 0.0), greater(y, 0.0))
     p, q = where(inside, x, 1.0), where(inside, y, 1.0)
     empty = logical_and(equal(x, 0.0), greater_equal(y, 0.0))
-    ordered = logical_and(equal(x, x), equal(y, y))
-    outside = where(empty, 0.0, where(ordered, math.inf, math.nan))
+    unknown = logical_or(isnan(x), isnan(y))
     ratio = divide(p, q)
     usual = logical_and(greater(ratio, 0.0), less(ratio, math.inf))
     value = where(usual, log(where(usual, ratio, 1.0)), subtract(log(p), log(q)))
-    return where(inside, multiply(p, value), outside)
+    value = where(inside, multiply(p, value), math.inf)
+    return where(unknown, math.nan, where(empty, 0.0, value))
 
 
 def kl_div(x: Operand, y: Operand) -> Tensor:

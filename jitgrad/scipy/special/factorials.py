@@ -7,7 +7,7 @@ import math
 from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, divide, multiply, subtract
-from jitgrad.ops.comparison import equal, greater, isnan, less, logical_and, logical_or, where
+from jitgrad.ops.comparison import equal, greater, less, logical_and, where
 from jitgrad.ops.gamma import gamma, gammaln
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.rounding import floor
@@ -29,10 +29,9 @@ def factorial(n: Operand, exact: bool = False) -> Tensor:
 def gammasgn(x: Operand) -> Tensor:
     """The sign of ``gamma(x)``; NaN at -1, -2, ..."""
     half = multiply(floor(x), 0.5)
-    below = where(equal(half, floor(half)), 1.0, -1.0)
+    below = subtract(1.0, multiply(4.0, subtract(half, floor(half))))
     pole = logical_and(less(x, 0.0), equal(x, floor(x)))
-    below = where(logical_or(pole, isnan(x)), math.nan, below)
-    return where(greater(x, 0.0), 1.0, below)
+    return where(greater(x, 0.0), 1.0, where(pole, math.nan, below))
 
 
 def rgamma(x: Operand) -> Tensor:

@@ -164,7 +164,7 @@ OUTSIDE = 3.0
     [
         (lambda: elementwise(lambda x: x * OUTSIDE), "uses 'OUTSIDE', which is neither a parameter"),
         (lambda: elementwise("f(x)", scalar="x +"), "invalid syntax"),
-        (lambda: elementwise("f(x)", scalar="gamma(x)"), r"'gamma\(x\)' is no scalar function"),
+        (lambda: elementwise("f(x)", scalar="airy(x)"), r"'airy\(x\)' is no scalar function"),
         (lambda: elementwise("f(x)", scalar="x.real"), "has no meaning in a scalar expression"),
         (lambda: elementwise("f(x)", scalar="[x]"), "has no meaning in a scalar expression"),
         (lambda: elementwise("f(x)", scalar="'a'"), "is no number"),

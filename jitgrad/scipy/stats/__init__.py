@@ -1,0 +1,29 @@
+"""scipy.stats: log densities and distribution functions, in ops only; imports core, ops, scipy.special.
+
+A name is public once it is imported here ``as`` itself.
+"""
+
+# ruff: noqa: I001
+# fmt: off
+from types import ModuleType as _ModuleType
+from typing import NoReturn as _NoReturn
+
+from jitgrad.core.errors import shown as _shown
+from jitgrad.scipy.stats.continuous import (
+    beta as beta, cauchy as cauchy, chi2 as chi2, expon as expon, gamma as gamma, laplace as laplace,
+    logistic as logistic, norm as norm, t as t, uniform as uniform,
+)
+from jitgrad.scipy.stats.discrete import (
+    bernoulli as bernoulli, binom as binom, dirichlet as dirichlet, geom as geom, poisson as poisson,
+)
+
+# Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
+globals()["__all__"] = sorted(
+    name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)
+)
+
+
+def __getattr__(name: str) -> _NoReturn:
+    raise AttributeError(
+        f"jitgrad.scipy.stats has no {_shown(name)}; write its log density with jitgrad.scipy.special", name=name
+    )

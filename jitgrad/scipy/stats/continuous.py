@@ -1,0 +1,174 @@
+"""Continuous distributions on the line."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops.activations import logsigmoid, softplus
+from jitgrad.ops.arithmetic import abs, add, clip, divide, maximum, minimum, multiply, negative, square, subtract
+from jitgrad.ops.comparison import greater, greater_equal, less, less_equal, logical_and, where
+from jitgrad.ops.entropy import logit, xlog1py, xlogy
+from jitgrad.ops.gamma import cotangent_of_half_turns, gammaln
+from jitgrad.ops.normal_distribution import log_ndtr, ndtr, ndtri
+from jitgrad.ops.transcendental import exp, expm1, log, log1p, sigmoid
+from jitgrad.ops.trigonometric import atan2
+from jitgrad.scipy.special.beta import betaln
+from jitgrad.scipy.stats.distribution import INFINITY, NAN, Distribution
+
+_LOG_2 = math.log(2.0)
+_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+
+
+def _positive(*shapes: Any) -> Any:
+    first, *rest = [greater(shape, 0.0) for shape in shapes]
+    return logical_and(first, rest[0]) if rest else first
+
+
+def _unit(z: Any, *_shapes: Any) -> Tensor:
+    return logical_and(greater_equal(z, 0.0), less_equal(z, 1.0))
+
+
+def _not_negative(z: Any, *_shapes: Any) -> Tensor:
+    return greater_equal(z, 0.0)
+
+
+def _in_range(q: Any, value: Tensor) -> Tensor:
+    """``value`` for probabilities ``q``, else NaN."""
+    return where(_unit(q), value, NAN)
+
+
+norm = Distribution(
+    "norm",
+    log_density=lambda z: subtract(multiply(-0.5, square(z)), _HALF_LOG_2PI),
+    distribution=ndtr,
+    log_distribution=log_ndtr,
+    survival=lambda z: ndtr(negative(z)),
+    log_survival=lambda z: log_ndtr(negative(z)),
+    quantile=ndtri,
+)
+
+
+def _t_log_density(z: Any, df: Any) -> Tensor:
+    half = multiply(0.5, df)
+    constant = add(multiply(0.5, log(df)), betaln(half, 0.5))
+    return subtract(multiply(negative(add(half, 0.5)), log1p(divide(square(z), df))), constant)
+
+
+t = Distribution("t", log_density=_t_log_density, shapes=("df",), valid=_positive)
+
+gamma = Distribution(
+    "gamma",
+    log_density=lambda z, a: subtract(subtract(xlogy(subtract(a, 1.0), z), z), gammaln(a)),
+    shapes=("a",),
+    inside=_not_negative,
+    valid=_positive,
+)
+
+chi2 = Distribution(
+    "chi2",
+    log_density=lambda z, df: subtract(
+        subtract(xlogy(subtract(multiply(0.5, df), 1.0), z), multiply(0.5, z)),
+        add(multiply(0.5 * _LOG_2, df), gammaln(multiply(0.5, df))),
+    ),
+    shapes=("df",),
+    inside=_not_negative,
+    valid=_positive,
+)
+
+beta = Distribution(
+    "beta",
+    log_density=lambda z, a, b: subtract(
+        add(xlogy(subtract(a, 1.0), z), xlog1py(subtract(b, 1.0), negative(z))), betaln(a, b)
+    ),
+    shapes=("a", "b"),
+    inside=_unit,
+    valid=_positive,
+)
+
+
+def _log_one_minus_exp(y: Any) -> Tensor:
+    """``log(1 - exp(-y))`` for ``y >= 0`` (Maechler, "Accurately Computing log(1 - exp(-|a|))", 2012)."""
+    near = less(y, _LOG_2)
+    return where(near, log(negative(expm1(negative(where(near, y, _LOG_2))))), log1p(negative(exp(negative(y)))))
+
+
+expon = Distribution(
+    "expon",
+    log_density=negative,
+    inside=_not_negative,
+    distribution=lambda z: negative(expm1(negative(maximum(z, 0.0)))),
+    log_distribution=lambda z: _log_one_minus_exp(maximum(z, 0.0)),
+    survival=lambda z: exp(negative(maximum(z, 0.0))),
+    log_survival=lambda z: negative(maximum(z, 0.0)),
+    quantile=lambda q: _in_range(q, negative(log1p(negative(q)))),
+)
+
+uniform = Distribution(
+    "uniform",
+    log_density=lambda z: multiply(z, 0.0),
+    inside=_unit,
+    distribution=lambda z: clip(z, 0.0, 1.0),
+    log_distribution=lambda z: log(clip(z, 0.0, 1.0)),
+    survival=lambda z: subtract(1.0, clip(z, 0.0, 1.0)),
+    log_survival=lambda z: log1p(negative(clip(z, 0.0, 1.0))),
+    quantile=lambda q: _in_range(q, add(q, 0.0)),
+)
+
+
+def _laplace_cdf(z: Any) -> Tensor:
+    half = multiply(0.5, exp(negative(abs(z))))
+    return where(less(z, 0.0), half, subtract(1.0, half))
+
+
+def _laplace_logcdf(z: Any) -> Tensor:
+    return where(less(z, 0.0), subtract(z, _LOG_2), log1p(multiply(-0.5, exp(negative(abs(z))))))
+
+
+def _laplace_ppf(q: Any) -> Tensor:
+    tail = minimum(q, subtract(1.0, q))
+    distance = log(multiply(2.0, tail))
+    return _in_range(q, where(less(q, 0.5), distance, negative(distance)))
+
+
+laplace = Distribution(
+    "laplace",
+    log_density=lambda z: subtract(negative(abs(z)), _LOG_2),
+    distribution=_laplace_cdf,
+    log_distribution=_laplace_logcdf,
+    survival=lambda z: _laplace_cdf(negative(z)),
+    log_survival=lambda z: _laplace_logcdf(negative(z)),
+    quantile=_laplace_ppf,
+)
+
+logistic = Distribution(
+    "logistic",
+    log_density=lambda z: negative(add(abs(z), multiply(2.0, softplus(negative(abs(z)), 1.0, INFINITY)))),
+    distribution=sigmoid,
+    log_distribution=logsigmoid,
+    survival=lambda z: sigmoid(negative(z)),
+    log_survival=lambda z: logsigmoid(negative(z)),
+    quantile=logit,
+)
+
+
+def _cauchy_sf(z: Any) -> Tensor:
+    """``1/2 - atan(z) / pi`` without cancellation."""
+    return divide(atan2(1.0, z), math.pi)
+
+
+def _cauchy_ppf(q: Any) -> Tensor:
+    value = cotangent_of_half_turns(minimum(q, subtract(1.0, q)))
+    return _in_range(q, where(less(q, 0.5), negative(value), value))
+
+
+cauchy = Distribution(
+    "cauchy",
+    log_density=lambda z: negative(add(math.log(math.pi), log1p(square(z)))),
+    distribution=lambda z: _cauchy_sf(negative(z)),
+    log_distribution=lambda z: log(_cauchy_sf(negative(z))),
+    survival=_cauchy_sf,
+    log_survival=lambda z: log(_cauchy_sf(z)),
+    quantile=_cauchy_ppf,
+)

@@ -1,0 +1,109 @@
+"""Discrete distributions, and Dirichlet's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jitgrad.core.dispatch import aval_of
+from jitgrad.core.errors import ShapeError
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import add, negative, subtract
+from jitgrad.ops.comparison import equal, greater_equal, less, less_equal, logical_and, where
+from jitgrad.ops.entropy import xlog1py, xlogy
+from jitgrad.ops.gamma import gammaln
+from jitgrad.ops.joining import concat
+from jitgrad.ops.movement import SUM, expand_dims, reshape
+from jitgrad.ops.operand import Operand
+from jitgrad.ops.reduce import sum
+from jitgrad.ops.rounding import floor
+from jitgrad.ops.transcendental import exp, log1p
+from jitgrad.scipy.special.beta import betaln
+from jitgrad.scipy.stats.distribution import Distribution
+
+
+def _probability(*shapes: Any) -> Tensor:
+    p = shapes[-1]
+    return logical_and(greater_equal(p, 0.0), less_equal(p, 1.0))
+
+
+def _bernoulli_cdf(k: Any, p: Any) -> Tensor:
+    return where(less(k, 0.0), 0.0, where(less(k, 1.0), subtract(1.0, p), 1.0))
+
+
+bernoulli = Distribution(
+    "bernoulli",
+    log_density=lambda k, p: add(xlogy(k, p), xlog1py(subtract(1.0, k), negative(p))),
+    shapes=("p",),
+    inside=lambda k, _p: logical_and(greater_equal(k, 0.0), less_equal(k, 1.0)),
+    valid=_probability,
+    centre=0.0,
+    discrete=True,
+    distribution=_bernoulli_cdf,
+    survival=lambda k, p: subtract(1.0, _bernoulli_cdf(k, p)),
+)
+
+
+def _binom_log_mass(k: Any, n: Any, p: Any) -> Tensor:
+    rest = subtract(n, k)
+    ways = add(betaln(add(rest, 1.0), add(k, 1.0)), log1p(n))
+    return subtract(add(xlogy(k, p), xlog1py(rest, negative(p))), ways)
+
+
+binom = Distribution(
+    "binom",
+    log_density=_binom_log_mass,
+    shapes=("n", "p"),
+    inside=lambda k, n, _p: logical_and(greater_equal(k, 0.0), less_equal(k, n)),
+    valid=lambda n, p: logical_and(logical_and(greater_equal(n, 0.0), equal(n, floor(n))), _probability(p)),
+    centre=0.0,
+    discrete=True,
+)
+
+poisson = Distribution(
+    "poisson",
+    log_density=lambda k, mu: subtract(subtract(xlogy(k, mu), gammaln(add(k, 1.0))), mu),
+    shapes=("mu",),
+    inside=lambda k, _mu: greater_equal(k, 0.0),
+    valid=lambda mu: greater_equal(mu, 0.0),
+    centre=0.0,
+    discrete=True,
+)
+
+geom = Distribution(
+    "geom",
+    log_density=lambda k, p: add(xlog1py(subtract(k, 1.0), negative(p)), xlogy(1.0, p)),
+    shapes=("p",),
+    inside=lambda k, _p: greater_equal(k, 1.0),
+    valid=_probability,
+    centre=1.0,
+    discrete=True,
+)
+
+
+class Dirichlet:
+    """The distribution of probabilities that sum to 1; SciPy's ``dirichlet``."""
+
+    def logpdf(self, x: Operand, alpha: Operand) -> Tensor:
+        """The logarithm of the density; ``x`` has its K probabilities along the first axis, or K - 1 of them.
+
+        That they sum to 1 is not checked.
+
+        Raises:
+            ShapeError: ``alpha`` has not one axis, or the first axis of ``x`` not K or K - 1 elements.
+        """
+        points, weights = aval_of(SUM, x), aval_of(SUM, alpha)
+        if weights.ndim != 1 or points.ndim == 0 or not 0 <= weights.shape[0] - points.shape[0] <= 1:
+            raise ShapeError(f"dirichlet: x of {points} needs alpha of as many elements as its first axis, or one more, "
+                             f"got {weights}")
+        if points.shape[0] < weights.shape[0]:
+            x = concat([x, expand_dims(subtract(1.0, sum(x, axis=0)), 0)], axis=0)
+        constant = subtract(sum(gammaln(alpha)), gammaln(sum(alpha)))
+        powers = reshape(subtract(alpha, 1.0), (-1, *[1] * (points.ndim - 1)))
+        return subtract(sum(xlogy(powers, x), axis=0), constant)
+
+    def pdf(self, x: Operand, alpha: Operand) -> Tensor:
+        """The density, as `logpdf` takes it."""
+        return exp(self.logpdf(x, alpha))
+
+
+dirichlet = Dirichlet()

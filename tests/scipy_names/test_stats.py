@@ -1,0 +1,181 @@
+"""jitgrad.scipy.stats: SciPy's values where it is installed, normalisation, gradients, kernels, errors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgrad as jg
+from jitgrad.core.errors import ArgumentError, ShapeError
+from jitgrad.scipy import stats
+from jitgrad.testing import check_grads
+
+rng = np.random.default_rng(4)
+CONTINUOUS: dict[str, tuple[float, ...]] = {
+    "norm": (), "t": (3.5,), "gamma": (2.5,), "chi2": (3.0,), "beta": (1.5, 2.5), "expon": (), "uniform": (),
+    "laplace": (), "logistic": (), "cauchy": (),
+}  # fmt: skip
+DISCRETE: dict[str, tuple[float, ...]] = {"poisson": (2.5,), "bernoulli": (0.3,), "binom": (9, 0.4), "geom": (0.3,)}
+METHODS = "logpdf pdf cdf logcdf sf logsf".split()
+POINTS = np.concatenate([rng.normal(0, 2, 60), rng.uniform(0, 1, 60), [0.0, 1.0, -1.0, 40.0, -40.0, math.nan]])
+
+
+def has(name: str, method: str) -> bool:
+    family = getattr(stats, name)
+    fields = {"cdf": "distribution", "logcdf": "log_distribution", "sf": "survival", "logsf": "log_survival", "ppf": "quantile"}
+    return method not in fields or getattr(family, fields[method]) is not None
+
+
+def assert_scipys(found: Any, expected: Any) -> None:
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize(("name", "method"), [(n, m) for n in CONTINUOUS for m in METHODS if has(n, m)])
+def test_continuous_values_are_scipys(name, method):
+    scipy = pytest.importorskip("scipy.stats")
+    shapes = CONTINUOUS[name]
+    ours, theirs = getattr(getattr(stats, name), method), getattr(getattr(scipy, name), method)
+
+    assert_scipys(ours(POINTS, *shapes), theirs(POINTS, *shapes))
+    assert_scipys(ours(POINTS, *shapes, 0.5, 2.0), theirs(POINTS, *shapes, 0.5, 2.0))
+    assert_scipys(ours(POINTS, *shapes, scale=3.0), theirs(POINTS, *shapes, scale=3.0))
+
+
+@pytest.mark.parametrize("name", [n for n in CONTINUOUS if has(n, "ppf")])
+def test_quantiles_are_scipys(name):
+    scipy = pytest.importorskip("scipy.stats")
+    q = np.array([0.0, 1e-10, 0.1, 0.5, 0.9, 1.0, -0.1, 1.1, math.nan])
+    q = q[1:5] if name == "cauchy" else q
+
+    np.testing.assert_allclose(
+        getattr(stats, name).ppf(q, 0.5, 2.0).numpy(), getattr(scipy, name).ppf(q, 0.5, 2.0), rtol=1e-13, atol=1e-15
+    )
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_discrete_values_are_scipys(name):
+    scipy = pytest.importorskip("scipy.stats")
+    k = np.array([-1.0, 0.0, 1.0, 2.0, 3.0, 9.0, 10.0, 0.5, math.nan])
+    shapes = DISCRETE[name]
+
+    for method in ("logpmf", "pmf"):
+        assert_scipys(getattr(getattr(stats, name), method)(k, *shapes), getattr(getattr(scipy, name), method)(k, *shapes))
+        with_loc = getattr(getattr(scipy, name), method)(k, *shapes, loc=1)
+        assert_scipys(getattr(getattr(stats, name), method)(k, *shapes, loc=1), with_loc)
+
+
+@pytest.mark.parametrize("shape", [(3,), (2,), (3, 5), (2, 5)])
+def test_dirichlet_is_scipys(shape):
+    scipy = pytest.importorskip("scipy.stats")
+    alpha = np.array([0.5, 2.0, 3.5])
+    x = rng.dirichlet(alpha, shape[1:]).T if len(shape) > 1 else rng.dirichlet(alpha)
+    x = x[: shape[0]]
+
+    assert_scipys(stats.dirichlet.logpdf(x, alpha), scipy.dirichlet.logpdf(x, alpha))
+    assert_scipys(stats.dirichlet.pdf(x, alpha), scipy.dirichlet.pdf(x, alpha))
+
+
+@pytest.mark.parametrize("name", ["gamma", "beta", "t", "logistic", "chi2"])
+def test_densities_integrate_to_one(name):
+    x = np.linspace(0 if name in ("gamma", "beta", "chi2") else -400, 1 if name == "beta" else 400, 800_001)
+    y = getattr(stats, name).pdf(x, *CONTINUOUS[name]).numpy()
+
+    assert ((y[1:] + y[:-1]) / 2 * np.diff(x)).sum() == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", CONTINUOUS)
+def test_gradients_of_continuous_log_densities(name):
+    x = rng.uniform(0.1, 0.9, 5)
+    parameters = [np.full(5, p) for p in (*CONTINUOUS[name], -0.05, 1.5)]
+
+    check_grads(lambda *xs: getattr(stats, name).logpdf(*xs), [x, *parameters], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "method"), [(n, m) for n in CONTINUOUS for m in ("cdf", "logcdf", "logsf") if has(n, m)])
+def test_gradients_of_distribution_functions(name, method):
+    check_grads(getattr(getattr(stats, name), method), [rng.uniform(0.1, 0.9, 5)], rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_gradients_of_discrete_log_densities(name):
+    k = np.array([0, 1, 1] if name != "geom" else [1, 2, 3])
+    *fixed, p = DISCRETE[name]
+
+    check_grads(lambda p: getattr(stats, name).logpmf(k, *fixed, p), [np.full(3, p)])
+
+
+def test_gradients_of_dirichlet():
+    alpha = np.array([0.5, 2.0, 3.5])
+
+    x = rng.uniform(0.2, 0.4, (3, 4))
+
+    check_grads(stats.dirichlet.logpdf, [x, alpha])
+
+
+@pytest.mark.parametrize("name", ["gamma", "beta", "expon", "uniform"])
+def test_outside_of_the_support_the_gradient_is_zero(name):
+    x = jg.tensor([-2.0, 5.0 if name in ("beta", "uniform") else -1.0], dtype=jg.float64)
+    shapes = [jg.tensor(p, dtype=jg.float64) for p in CONTINUOUS[name]]
+    slopes = jg.grad(lambda x, *s: getattr(stats, name).pdf(x, *s).sum(), argnums=tuple(range(1 + len(shapes))))(x, *shapes)
+
+    assert all((slope.numpy() == 0).all() for slope in slopes)
+    assert (getattr(stats, name).logpdf(x, *shapes).numpy() == -math.inf).all()
+
+
+def test_parameters_that_do_not_exist_give_nan():
+    assert math.isnan(stats.gamma.logpdf(np.float64(1.0), -1.0).item())
+    assert math.isnan(stats.norm.logpdf(np.float64(1.0), 0.0, -1.0).item())
+    assert math.isnan(stats.binom.logpmf(np.float64(1.0), 2.5, 0.5).item())
+
+
+def test_a_likelihood_is_one_kernel():
+    def loss(x, loc, scale, df):
+        return -stats.t.logpdf(x, df, loc, scale).sum()
+
+    def step(x, loc, scale, df):
+        return jg.value_and_grad(loss, argnums=(1, 2, 3))(x, loc, scale, df)
+
+    x = jg.tensor(rng.normal(0, 1, 2000), dtype=jg.float64)
+    parameters = [jg.tensor(v, dtype=jg.float64) for v in (0.1, 1.3, 4.0)]
+    fused, eager = jg.jit(step)(x, *parameters), step(x, *parameters)
+
+    assert fused[0].item() == pytest.approx(eager[0].item(), rel=1e-12)
+    np.testing.assert_allclose([g.item() for g in fused[1]], [g.item() for g in eager[1]], rtol=1e-10)
+
+
+def test_operands_broadcast_and_keep_float32():
+    value = stats.gamma.logpdf(jg.rand(3, 1), jg.rand(4) + 1.0, scale=2.0)
+
+    assert value.shape == (3, 4)
+    assert value.dtype == jg.float32
+
+
+def test_a_distribution_with_its_parameters():
+    frozen = stats.norm(1.0, scale=2.0)
+
+    assert frozen.logpdf(np.float64(0.3)).item() == stats.norm.logpdf(np.float64(0.3), 1.0, 2.0).item()
+    assert frozen.ppf(np.float64(0.5)).item() == 1.0
+    assert stats.poisson(2.0).pmf(np.float64(0.0)).item() == pytest.approx(math.exp(-2.0))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: stats.gamma.logpdf(1.0), ArgumentError, r"gamma\.logpdf: the parameter a is missing; it takes a, loc, scale"),
+        (lambda: stats.norm.pdf(1.0, mean=2.0), ArgumentError, r"norm\.pdf: takes the parameters loc, scale; .* \['mean'\]"),
+        (lambda: stats.norm(0.0, 1.0, 2.0), ArgumentError, "norm: takes the parameters loc, scale; got 3 by position"),
+        (lambda: stats.norm.pdf(1.0, 0.0, loc=1.0), ArgumentError, "takes the parameters"),
+        (lambda: stats.poisson.logpdf(1.0, 2.0), AttributeError, "poisson has no 'logpdf'; use logpmf"),
+        (lambda: stats.norm.pmf(1.0), AttributeError, "norm has no 'pmf'; use pdf"),
+        (lambda: stats.gamma.cdf(1.0, 2.0), AttributeError, r"gamma has no 'cdf'.*custom_op\(forward=scipy\.stats\.gamma\.cdf"),
+        (lambda: stats.weibull_min, AttributeError, r"no 'weibull_min'; write its log density with jitgrad\.scipy\.special"),
+        (lambda: stats.dirichlet.logpdf(np.ones(5), np.ones(3)), ShapeError, "of as many elements as its first axis"),
+    ],
+)
+def test_errors_say_what_to_do(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
