@@ -21,6 +21,7 @@ from jitgrad.core.tape_node import Edge, Node, edge_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, astype
 from jitgrad.ops.creation import ones_like
+from jitgrad.ops.keywords import takes_dim
 
 Key = tuple[int, int]  # (id of a node, which result) or (id of a leaf, -1)
 Hook = Callable[[Tensor], Tensor | None]
@@ -28,6 +29,7 @@ Hook = Callable[[Tensor], Tensor | None]
 _accumulating = fork_safe_lock()
 
 
+@takes_dim(gradient="grad")
 def backward(loss: Tensor, grad: Any = None, *, retain_graph: bool = False, create_graph: bool = False) -> None:
     """Accumulate d(loss)/d(leaf) into ``leaf.grad`` for every leaf that requires grad.
 

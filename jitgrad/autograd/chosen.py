@@ -17,7 +17,7 @@ def chosen_gradients(
     inputs: Tensors,
     grad_outputs: Any = None,
     *,
-    retain_graph: bool = False,
+    retain_graph: bool | None = False,
     create_graph: bool = False,
     allow_unused: bool = False,
 ) -> tuple[Tensor | None, ...]:
@@ -44,7 +44,7 @@ def chosen_gradients(
         if not x._requires_grad:
             raise AutogradError(f"autograd.grad: input {k}, {x.aval}, does not require grad: call requires_grad_() first")
     seeds = [seed_gradient(out, seed) for out, seed in zip(outs, given, strict=True)]
-    grads = gradients(outs, seeds, ins, retain_graph=retain_graph, create_graph=create_graph)
+    grads = gradients(outs, seeds, ins, retain_graph=bool(retain_graph), create_graph=create_graph)
     unused = next((k for k, g in enumerate(grads) if g is None), None)
     if unused is not None and not allow_unused:
         raise AutogradError(

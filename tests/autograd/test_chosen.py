@@ -76,3 +76,16 @@ def test_what_is_refused():
         jg.autograd.grad([x * x], x, [x, x])
     with pytest.raises(ArgumentError, match="outputs must be tensors, got float"):
         jg.autograd.grad([1.0], x)
+
+
+def test_torchs_names_of_arguments():
+    x = jg.tensor([1.0, 2.0], requires_grad=True)
+    (x * 2).backward(gradient=jg.tensor([1.0, 3.0]))
+
+    (first,) = jg.autograd.grad((x**3).sum(), x, create_graph=True, retain_graph=None)
+    (second,) = jg.autograd.grad(first.sum(), x)
+
+    assert x.grad.tolist() == [2.0, 6.0]
+    assert second.tolist() == [6.0, 12.0]
+    with pytest.raises(ArgumentError, match="gradient= and grad="):
+        (x * 2).backward(jg.ones(2), gradient=jg.ones(2))

@@ -1,0 +1,79 @@
+"""Programs written for PyTorch run with their imports changed, eager and compiled, and compute what torch computes."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgrad as jg
+
+PROGRAMS = ["mlp", "lstm_language_model", "transformer", "vae", "convnet"]
+IMPORT = re.compile(r"^(import|from) torch\b", re.MULTILINE)
+
+
+def program(name: str, changed: bool) -> types.ModuleType:
+    """The program as a module, with ``torch`` in its import lines made ``jitgrad`` if it is to be ``changed``."""
+    text = (Path(__file__).parent / f"{name}.py").read_text(encoding="utf-8")
+    if changed:
+        text = re.sub(r"^import torch$", "import jitgrad as torch", text, flags=re.MULTILINE)
+        text = IMPORT.sub(r"\1 jitgrad", text)
+    module = types.ModuleType(f"{name}_{'jitgrad' if changed else 'torch'}")
+    exec(compile(text, f"{name}.py", "exec"), module.__dict__)
+    return module
+
+
+def fill(module: Any) -> Callable[[Any], None]:
+    """Gives the parameters of a model the same values with jitgrad and torch."""
+
+    def set_parameters(model: Any) -> None:
+        rng = np.random.default_rng(7)
+        with module.no_grad():
+            for p in model.parameters():
+                spread = 0.5 / np.sqrt(p.shape[-1])
+                p.copy_(module.tensor(rng.normal(0.0, spread, tuple(p.shape)).astype(np.float32)))
+
+    return set_parameters
+
+
+def eager(step: Callable[..., Any]) -> Callable[..., Any]:
+    return step
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_compiled_program_is_the_eager_program(name: str):
+    steps: list[Any] = []
+
+    def compiled(step: Callable[..., Any]) -> Callable[..., Any]:
+        steps.append(jg.jit(step))
+        return steps[-1]  # type: ignore[no-any-return]
+
+    main = program(name, changed=True).main
+    expected = main(fill(jg), eager)
+
+    np.testing.assert_allclose(main(fill(jg), compiled), expected, rtol=2e-3, atol=1e-5)
+    assert expected[-1 if name == "vae" else 0] < 40.0
+    assert steps[0].cache_info().fallbacks == 0
+    assert steps[0].cache_info().traces <= 2
+
+
+@pytest.mark.peers
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", [name for name in PROGRAMS if name != "vae"])
+def test_program_computes_what_torch_computes(name: str):
+    torch: Any = pytest.importorskip("torch")
+
+    expected = program(name, changed=False).main(fill(torch), eager)
+
+    np.testing.assert_allclose(program(name, changed=True).main(fill(jg), eager), expected, rtol=2e-3, atol=1e-5)
+
+
+def test_the_autoencoder_learns():
+    losses = program("vae", changed=True).main(fill(jg), jg.jit)
+
+    assert losses[-1] < 0.85 * losses[0]
