@@ -65,6 +65,69 @@ def test_eject_step_trains_without_jitgrad(capsys):
     assert "refused: the ejected module computes something else" in capsys.readouterr().out
 
 
+def test_shallow_water_finds_where_the_wave_started(capsys):
+    errors = load("shallow_water").main(size=24, steps=20, descents=40)
+
+    assert errors[-1] < 0.05 * errors[0]
+    place = capsys.readouterr().out.rsplit("highest point found at ", 1)[1]
+    (row, column), (true_row, true_column) = ast.literal_eval(f"[{place.replace(' was at', '')}]")
+    assert abs(row - true_row) <= 1
+    assert abs(column - true_column) <= 1
+
+
+def test_n_body_conserves_energy():
+    assert load("n_body").main(bodies=60, rounds=6) < 1e-4
+
+
+def test_burgers_pinn_learns():
+    losses = load("burgers_pinn").main(steps=60, points=100, width=8, layers=2)
+
+    assert np.mean(losses[-5:]) < 0.7 * losses[0]
+
+
+def test_option_calibration_finds_the_smile(capsys):
+    pytest.importorskip("scipy")
+    option_calibration = load("option_calibration")
+
+    assert option_calibration.main(strikes=500, noise=1e-6) == pytest.approx(option_calibration.TRUE, abs=1e-3)
+    assert "eager: " in capsys.readouterr().out
+
+
+def test_digits_vae_learns():
+    pytest.importorskip("sklearn")
+
+    losses = load("digits_vae").main(epochs=4)
+
+    assert losses[-1] < 0.8 * losses[0]
+
+
+def test_small_gpt_learns(capsys):
+    losses = load("small_gpt").main(steps=30, context=12, batch=8, width=16, layers=1)
+
+    assert np.mean(losses[-5:]) < 0.95 * losses[0]
+    assert "Return the " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("shallow_water", {"size": 8, "steps": 3, "descents": 2}),
+        ("n_body", {"bodies": 10, "rounds": 1}),
+        ("burgers_pinn", {"steps": 2, "points": 10, "width": 4, "layers": 2}),
+        ("option_calibration", {"strikes": 50}),
+        ("digits_vae", {"epochs": 1}),
+    ],
+)
+def test_pictures_are_saved(name: str, sizes: dict[str, int], tmp_path: Path):
+    for package in ("matplotlib", "scipy", "sklearn"):
+        pytest.importorskip(package)
+    picture = tmp_path / "picture.png"
+
+    load(name).main(**sizes, picture=str(picture))
+
+    assert picture.stat().st_size > 1000
+
+
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)
 def test_examples_are_run_above_and_use_public_names_only(path: Path):
     tree = ast.parse(path.read_text(encoding="utf-8"))
