@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import argparse
 import inspect
-import sys
 import time
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -70,17 +70,8 @@ class GPT(nn.Module):
         return "".join(alphabet[k] for k in codes)
 
 
-def main(
-    steps: int = 300, context: int = 64, batch: int = 16, width: int = 96, layers: int = 3, device: str = "cpu"
-) -> list[float]:
-    """Train, and print a text; returns the loss of every step."""
-    text = documentation()
-    alphabet = "".join(sorted(set(text)))
-    codes = np.array([alphabet.index(c) for c in text], np.int64)
-    print(f"{len(text):,} characters, {len(alphabet)} different ones")
-    jg.manual_seed(0)
-    generator = np.random.default_rng(0)
-    model = GPT(len(alphabet), context, width, layers).to(device)
+def training_step(model: GPT) -> Callable[[Any], Any]:
+    """A function that takes windows [batch, context + 1] of codes, updates ``model`` and returns the loss."""
     optimizer = optim.AdamW(model.parameters(), lr=2e-3)
 
     def step(windows: Any) -> Any:
@@ -92,6 +83,21 @@ def main(
         optimizer.step()
         return loss
 
+    return step
+
+
+def main(
+    steps: int = 300, context: int = 64, batch: int = 16, width: int = 96, layers: int = 3, device: str = "cpu"
+) -> list[float]:
+    """Train, and print a text; returns the loss of every step."""
+    text = documentation()
+    alphabet = "".join(sorted(set(text)))
+    codes = np.array([alphabet.index(c) for c in text], np.int64)
+    print(f"{len(text):,} characters, {len(alphabet)} different ones")
+    jg.manual_seed(0)
+    generator = np.random.default_rng(0)
+    model = GPT(len(alphabet), context, width, layers).to(device)
+    step = training_step(model)
     fused = jg.jit(step)
     losses: list[float] = []
     times: dict[str, list[float]] = {"fused": [], "eager": []}
@@ -106,7 +112,6 @@ def main(
             print(f"first step, with tracing and compiling: {times['fused'].pop():.1f} s")
         if k % 50 == 0 or k == steps - 1:
             print(f"step {k:4d}   loss {losses[-1]:.3f}")
-            sys.stdout.flush()
     for kind, taken in times.items():
         if taken:
             print(f"{kind} steps: {np.median(taken) * 1e3:.1f} ms each")
