@@ -14,7 +14,7 @@ from jitgrad.ops.arithmetic import add, multiply, subtract
 from jitgrad.ops.creation import asarray, zeros
 from jitgrad.ops.linalg import linear
 from jitgrad.ops.movement import cut
-from jitgrad.ops.placement import placing
+from jitgrad.ops.placement import beside, placing
 from jitgrad.ops.transcendental import sigmoid
 from jitgrad.ops.trigonometric import tanh
 
@@ -90,7 +90,8 @@ class _Cell(Module):
         self.register_parameter("bias_hh", uniform_parameter((rows,), hidden_size, dtype) if bias else None)
 
     def _zeros(self, x: Tensor) -> Tensor:
-        return zeros((*x.shape[:-1], self.hidden_size), dtype=x.dtype)
+        with beside(x):
+            return zeros((*x.shape[:-1], self.hidden_size), dtype=x.dtype)
 
     def _projected(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
         """Both linear maps, [..., gates * hidden_size]."""

@@ -98,7 +98,7 @@ def padded(x: Tensor, border: Border, value: float = 0.0) -> Tensor:
     out = place(x, shape, index)
     if value == 0.0:
         return out
-    inside = place(full(x.shape, True, dtype=np.bool_), shape, index)
+    inside = place(full(x.shape, True, dtype=np.bool_, device=x.device), shape, index)
     return where(inside, out, value)
 
 

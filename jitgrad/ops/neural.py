@@ -43,7 +43,8 @@ def one_hot(x: Any, num_classes: int = -1, *, dtype: Any = None) -> Tensor:
         num_classes = int(values.max()) + 1 if values.size else 0
     _check_integers("one_hot", x, num_classes)
     out_dtype = np.dtype(np.int64) if dtype is None else check_supported("one_hot", dtype)
-    classes = iota((*x.shape, num_classes), x.ndim, np.int64)
+    with beside(x):
+        classes = iota((*x.shape, num_classes), x.ndim, np.int64)
     return astype(equal(expand_dims(x, -1), classes), out_dtype)
 
 

@@ -144,7 +144,8 @@ def index_copy(x: Operand, axis: int, index: Operand | Sequence[int], src: Opera
 def _with_slices(what: str, x: Operand, axis: int, index: Any, new: Operand) -> Tensor:
     target = asarray(x)
     k = normalize_axis(what, axis, target.ndim)
-    return with_item(target, (*[slice(None)] * k, asarray(index)), new)
+    with beside(target):
+        return with_item(target, (*[slice(None)] * k, asarray(index)), new)
 
 
 @takes_dim()
@@ -159,7 +160,7 @@ def scatter(x: Operand, axis: int, index: Operand | Sequence[Any], src: Operand)
     values = src if not aval_of(SLICE, src).ndim else get_item(asarray(src), tuple(map(slice, positions.shape)))
     with beside(target):
         places = [positions if j == k else iota(positions.shape, j) for j in range(target.ndim)]
-    return with_item(target, tuple(places), values)
+        return with_item(target, tuple(places), values)
 
 
 @takes_dim()
