@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from jitgrad.core.errors import ArgumentError, shown
+from jitgrad.core.errors import ArgumentError, AutogradError, shown
 from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import abs, add, divide, multiply, sign, subtract
 from jitgrad.ops.comparison import greater, less, where
+from jitgrad.ops.entropy import xlogy
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.rounding import rint
 from jitgrad.ops.special import on_floats
+from jitgrad.ops.transcendental import exp
 from jitgrad.ops.trigonometric import tan
 
 GAMMALN: OpDef = define_elementwise(
@@ -51,6 +54,44 @@ HURWITZ_ZETA: OpDef = define_elementwise(
     domain=("positive",),
     sample_attrs={"order": 2.0},
 )
+
+
+def _no_slope_by_order(_g: Any, _out: Any, *_operands: Any) -> Any:
+    raise AutogradError(
+        "the incomplete gamma functions have no gradient with respect to their first operand; pass a number or a.detach()"
+    )
+
+
+def _incomplete(name: str, sign: float) -> OpDef:
+    def slope(g: Tensor, _out: Any, a: Any, x: Any) -> Tensor:
+        density = exp(subtract(subtract(xlogy(subtract(a, 1.0), x), x), gammaln(a)))
+        return multiply(g, multiply(sign, density))
+
+    return define_elementwise(
+        f"{name}(a, x)", scalar=f"{name}(a, x)", eager=on_floats(name), vjp=(_no_slope_by_order, slope)
+    )
+
+
+GAMMAINC = _incomplete("gammainc", 1.0)
+GAMMAINCC = _incomplete("gammaincc", -1.0)
+
+
+def gammainc(a: Operand, x: Operand) -> Tensor:
+    """The regularised lower incomplete gamma function, the gamma distribution function of shape ``a``.
+
+    Raises:
+        AutogradError: in backward, if ``a`` requires grad.
+    """
+    return apply(GAMMAINC, a, x)
+
+
+def gammaincc(a: Operand, x: Operand) -> Tensor:
+    """``1 - gammainc(a, x)``, accurate where that is small.
+
+    Raises:
+        AutogradError: in backward, if ``a`` requires grad.
+    """
+    return apply(GAMMAINCC, a, x)
 
 
 def gammaln(x: Operand) -> Tensor:

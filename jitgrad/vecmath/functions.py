@@ -11,6 +11,7 @@ from jitgrad.vecmath import (
     exponential,
     gamma,
     gaussian,
+    incomplete_gamma,
     inverse_trigonometric,
     logarithm,
     power,
@@ -47,6 +48,7 @@ _FDLIBM = "arrangement of K. C. Ng, fdlibm, Sun Microsystems 1993; own minimax p
 _PAYNE_HANEK = "Payne and Hanek, SIGNUM Newsletter 18, 1983, for large arguments; " + _CODY_WAITE
 _OWN_FIT = "own minimax polynomials (fit.py)"
 _HALF_LINE = "Shepherd and Laframboise, Math. Comp. 36, 1981; " + _OWN_FIT
+_TEMME = "Temme, SIAM J. Math. Anal. 10, 1979; Legendre's continued fraction; power series"
 _STIRLING = "Stirling's formula with a fitted remainder; " + _OWN_FIT
 _DEKKER = "double-float arithmetic of Dekker, Numerische Mathematik 18, 1971; own minimax polynomials (fit.py)"
 _IEEE = "IEEE 754-2019"
@@ -84,6 +86,8 @@ _TABLE = (
     MathFunction("digamma", 1, gamma.digamma, _STIRLING, 1.0, 3.0),
     MathFunction("trigamma", 1, gamma.trigamma, _STIRLING, 1.0, 4.0),
     MathFunction("zeta", 2, gamma.zeta, "Euler and Maclaurin's formula", 1.0, 5.0),
+    MathFunction("gammainc", 2, incomplete_gamma.gammainc, _TEMME, 1.0, 8.0),
+    MathFunction("gammaincc", 2, incomplete_gamma.gammaincc, _TEMME, 1.0, 8.0),
     MathFunction("i0", 1, bessel.i0, _OWN_FIT, 1.0, 4.0),
     MathFunction("i1", 1, bessel.i1, _OWN_FIT, 1.0, 4.0),
     MathFunction("i0e", 1, bessel.i0e, _OWN_FIT, 1.0, 4.0),

@@ -24,20 +24,20 @@ _PI = 3.141592653589793
 _HALF_LOG_2PI_LESS_HALF = 0.4189385332046727
 # where the polynomials are centred, and where gammaln leaves its polynomial below and above
 _LOG_GAMMA_CENTRE, _DIGAMMA_CENTRE = 1.32, 1.4140625
-_STIRLING_MIDDLE, _DIGAMMA_MIDDLE, _TRIGAMMA_MIDDLE = 0.703125, 0.671875, 0.5
+STIRLING_MIDDLE, _DIGAMMA_MIDDLE, _TRIGAMMA_MIDDLE = 0.703125, 0.671875, 0.5
 _LOG_GAMMA_LOW, _LOG_GAMMA_HIGH = 0.7, 2.5
 # the positive root of digamma as a head and a tail
 _DIGAMMA_ROOT = (1.4616321449683622, 9.549995429965697e-17)
 
 
-def _in_double(function: Callable[..., MathValue], m: Algebra, *operands: MathValue) -> MathValue:
+def in_double(function: Callable[..., MathValue], m: Algebra, *operands: MathValue) -> MathValue:
     """``function(float64 algebra, precision, *operands)``, in the format of ``m``."""
     if m.width == 64:
         return function(m, 64, *operands)
     return m.narrow(function(m.wide(), 32, *[m.widen(x) for x in operands]))
 
 
-def _mapped(x: MathValue, centre: float) -> MathValue:
+def mapped(x: MathValue, centre: float) -> MathValue:
     return (x - centre) / (x + centre)
 
 
@@ -49,9 +49,9 @@ def _to_nearest_integer(m: Algebra, x: MathValue) -> MathValue:
 # --- gammaln and gamma ---------------------------------------------------------------------------
 
 
-def _log_gamma_near(m: Algebra, precision: int, y: MathValue, less_one: MathValue) -> MathValue:
+def log_gamma_near(m: Algebra, precision: int, y: MathValue, less_one: MathValue) -> MathValue:
     """log gamma(y) for 0.7 <= y <= 2.5; ``less_one`` is ``y - 1`` without a rounding."""
-    ratio = poly(m, _mapped(y, _LOG_GAMMA_CENTRE), coefficients.LOG_GAMMA_TERMS[precision])
+    ratio = poly(m, mapped(y, _LOG_GAMMA_CENTRE), coefficients.LOG_GAMMA_TERMS[precision])
     return less_one * (y - 2.0) * ratio
 
 
@@ -75,7 +75,7 @@ def _log_gamma_far(m: Algebra, precision: int, y: MathValue, log_less_one: Log) 
     factor = y - 0.5
     product, lost = two_product(m, factor, head)
     lost = m.mad(factor, low, lost)
-    rest = poly(m, _mapped(y, 1.0) - _STIRLING_MIDDLE, coefficients.STIRLING_TERMS[precision]) / y
+    rest = poly(m, mapped(y, 1.0) - STIRLING_MIDDLE, coefficients.STIRLING_TERMS[precision]) / y
     total, tail = two_sum(product, rest + _HALF_LOG_2PI_LESS_HALF)
     finite = product < _INFINITY
     return m.select(finite, total, product), m.select(finite, tail + lost, m.const(0.0))
@@ -85,7 +85,7 @@ def _log_gamma(m: Algebra, precision: int, a: MathValue, log_less_one: Log) -> t
     """log gamma(a) from 0.7 on, log gamma(1 + a) for smaller ``a >= 0``, as head and tail."""
     small = a < _LOG_GAMMA_LOW
     y = m.select(small, a + 1.0, a)
-    near = _log_gamma_near(m, precision, y, m.select(small, a, a - 1.0))
+    near = log_gamma_near(m, precision, y, m.select(small, a, a - 1.0))
     head, tail = _log_gamma_far(m, precision, y, log_less_one)
     middle = y < _LOG_GAMMA_HIGH
     return m.select(middle, near, head), m.select(middle, m.const(0.0), tail)
@@ -108,7 +108,7 @@ def gammaln(m: Algebra, x: MathValue) -> MathValue:
 
     For ``x < 0`` the error is relative to the larger of the terms of the reflection.
     """
-    return _in_double(_gammaln, m, x)
+    return in_double(_gammaln, m, x)
 
 
 def _gamma(m: Algebra, precision: int, x: MathValue) -> MathValue:
@@ -130,7 +130,7 @@ def _gamma(m: Algebra, precision: int, x: MathValue) -> MathValue:
 
 def gamma(m: Algebra, x: MathValue) -> MathValue:
     """Euler's gamma function; NaN at -1, -2, ..., infinite at 0 with the sign of the zero."""
-    return _in_double(_gamma, m, x)
+    return in_double(_gamma, m, x)
 
 
 # --- digamma and trigamma ------------------------------------------------------------------------
@@ -139,7 +139,7 @@ def gamma(m: Algebra, x: MathValue) -> MathValue:
 def _digamma(m: Algebra, precision: int, x: MathValue) -> MathValue:
     negative, small = x < 0.0, x < 1.0
     y = m.select(negative, m.const(1.0) - x, m.select(small, x + 1.0, x))
-    ratio = poly(m, _mapped(y, _DIGAMMA_CENTRE), coefficients.DIGAMMA_TERMS[precision])
+    ratio = poly(m, mapped(y, _DIGAMMA_CENTRE), coefficients.DIGAMMA_TERMS[precision])
     lost = m.select(negative, (m.const(1.0) - y) - x, m.const(0.0))
     near = ((y - _DIGAMMA_ROOT[0]) + (lost - _DIGAMMA_ROOT[1])) * ratio
     positive = m.select(y < 2.0, near, _digamma_far(m, precision, y))
@@ -158,7 +158,7 @@ def _digamma_far(m: Algebra, precision: int, y: MathValue) -> MathValue:
     head, low = two_sum(k * LOG2_HIGH[64], log_head)
     low = low + m.mad(k, m.const(LOG2_LOW[64]), log_tail)
     inverse = m.const(1.0) / y
-    rest = poly(m, _mapped(y, 1.0) - _DIGAMMA_MIDDLE, coefficients.DIGAMMA_TAIL_TERMS[precision])
+    rest = poly(m, mapped(y, 1.0) - _DIGAMMA_MIDDLE, coefficients.DIGAMMA_TAIL_TERMS[precision])
     return head + (low - inverse * m.mad(inverse, rest, m.const(0.5)))
 
 
@@ -167,14 +167,14 @@ def digamma(m: Algebra, x: MathValue) -> MathValue:
 
     For ``x < 0`` the error is relative to the larger of the terms of the reflection.
     """
-    return _in_double(_digamma, m, x)
+    return in_double(_digamma, m, x)
 
 
 def _trigamma(m: Algebra, precision: int, x: MathValue) -> MathValue:
     negative, small = x < 0.0, x < 1.0
     y = m.select(negative, m.const(1.0) - x, m.select(small, x + 1.0, x))
     inverse = m.const(1.0) / y
-    rest = poly(m, _mapped(upper_bounded(m, y, 1e300), 1.0) - _TRIGAMMA_MIDDLE, coefficients.TRIGAMMA_TAIL_TERMS[precision])
+    rest = poly(m, mapped(upper_bounded(m, y, 1e300), 1.0) - _TRIGAMMA_MIDDLE, coefficients.TRIGAMMA_TAIL_TERMS[precision])
     positive = m.mad(inverse * inverse, m.mad(inverse, rest, m.const(0.5)), inverse)
     sine, _ = sin_cos_half_turns(m, m.abs(_to_nearest_integer(m, x)))
     root = m.select(negative, m.const(_PI), m.const(1.0)) / m.select(negative, sine, x)
@@ -185,7 +185,7 @@ def _trigamma(m: Algebra, precision: int, x: MathValue) -> MathValue:
 
 def trigamma(m: Algebra, x: MathValue) -> MathValue:
     """The derivative of digamma; infinite at 0, -1, -2, ..."""
-    return _in_double(_trigamma, m, x)
+    return in_double(_trigamma, m, x)
 
 
 # --- Hurwitz zeta --------------------------------------------------------------------------------
@@ -233,4 +233,4 @@ def _zeta(m: Algebra, precision: int, s: MathValue, q: MathValue) -> MathValue:
 def zeta(m: Algebra, s: MathValue, q: MathValue) -> MathValue:
     """``sum((q + k)**-s for k = 0, 1, ...)`` for ``s > 1`` and ``q > 0``, by Euler and Maclaurin's
     formula; infinite for ``s = 1`` and ``q = 0, -1, ...``, else NaN."""
-    return _in_double(_zeta, m, s, q)
+    return in_double(_zeta, m, s, q)

@@ -35,10 +35,10 @@ def erfc(m: Algebra, x: MathValue) -> MathValue:
 def _erfc_positive(m: Algebra, a: MathValue, table: tuple[float, ...]) -> MathValue:
     a = upper_bounded(m, a, 28.0)
     square, lost = two_product(m, a, a)
-    return exp_times(m, -square, -lost, *_scaled_erfc(m, a, table))
+    return exp_times(m, -square, -lost, *scaled_erfc(m, a, table))
 
 
-def _scaled_erfc(m: Algebra, a: MathValue, table: tuple[float, ...]) -> tuple[MathValue, MathValue]:
+def scaled_erfc(m: Algebra, a: MathValue, table: tuple[float, ...]) -> tuple[MathValue, MathValue]:
     """``exp(a*a) erfc(a)`` for ``a >= 0`` as head and tail."""
     numerator = poly(m, (a - 4.0) / (a + 4.0), table)
     divisor, divisor_low = two_sum(m.const(1.0), a + a)
@@ -58,7 +58,7 @@ def erfcx(m: Algebra, x: MathValue) -> MathValue:
 
 def _erfcx_double(m: Algebra, x: MathValue, precision: int) -> MathValue:
     a = m.abs(x)
-    quotient, rest = _scaled_erfc(m, upper_bounded(m, a, 1e8), coefficients.ERFC_TERMS[precision])
+    quotient, rest = scaled_erfc(m, upper_bounded(m, a, 1e8), coefficients.ERFC_TERMS[precision])
     scaled = m.select(a > 1e8, m.const(_INVERSE_SQRT_PI) / a, quotient + rest)
     square, lost = two_product(m, upper_bounded(m, a, 30.0), upper_bounded(m, a, 30.0))
     return m.select(x < 0.0, exp_sum(m, square, lost) * 2.0 - scaled, scaled)
@@ -152,7 +152,7 @@ def _ndtr_tail(m: Algebra, a: MathValue, precision: int) -> MathValue:
     """``erfc(a / sqrt(2)) / 2`` for ``a >= 0``: ``exp(-a*a/2)`` with the rounding error of the square."""
     a = upper_bounded(m, a, 40.0)
     half_square, lost = two_product(m, a * 0.5, a)
-    quotient, rest = _scaled_erfc(m, a * _SQRT_HALF, coefficients.ERFC_TERMS[precision])
+    quotient, rest = scaled_erfc(m, a * _SQRT_HALF, coefficients.ERFC_TERMS[precision])
     return exp_times(m, -half_square, -lost, quotient * 0.5, rest * 0.5)
 
 
@@ -166,7 +166,7 @@ def log_ndtr(m: Algebra, x: MathValue) -> MathValue:
 def _log_ndtr_double(m: Algebra, x: MathValue, precision: int) -> MathValue:
     a = m.abs(x)
     left = upper_bounded(m, a, 1e150)
-    quotient, rest = _scaled_erfc(m, left * _SQRT_HALF, coefficients.ERFC_TERMS[precision])
+    quotient, rest = scaled_erfc(m, left * _SQRT_HALF, coefficients.ERFC_TERMS[precision])
     below = log(m, (quotient + rest) * 0.5) - left * 0.5 * left
     above = log1p(m, -m.select(x < 0.0, _ndtr_double(m, -x, precision), _ndtr_tail(m, a, precision)))
     result = m.select(x < -1.0, below, above)

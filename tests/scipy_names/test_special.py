@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.core.errors import ArgumentError
+from jitgrad.core.errors import ArgumentError, AutogradError
 from jitgrad.scipy import special
 from jitgrad.testing import check_grads
 
@@ -21,7 +21,7 @@ UNARY = (
     "gammaln gamma digamma psi erfinv erfcinv erfcx ndtr ndtri log_ndtr expit log_expit logit i0 i1 i0e i1e exprel entr "
     "erf erfc rgamma factorial"
 ).split()
-BINARY = "xlogy xlog1py rel_entr kl_div beta betaln".split()
+BINARY = "gammainc gammaincc xlogy xlog1py rel_entr kl_div beta betaln".split()
 EDGES = [0.0, -0.0, 1.0, 2.0, -1.0, -2.0, -0.5, -1.5, -2.5, 0.5, NAN, 1e300, -1e300, 30.0, -30.0, 171.0, 172.0, -170.5]
 
 rng = np.random.default_rng(3)
@@ -194,6 +194,36 @@ def test_logsumexp_with_weights():
     slopes = jg.grad(lambda a: special.logsumexp(a, b=b))(jg.tensor(a)).numpy()
     assert slopes.sum() == pytest.approx(1.0)
     assert slopes[0, 1] == 0.0
+
+
+@pytest.mark.parametrize(("function", "limits"), [(special.gammainc, (0.0, 1.0)), (special.gammaincc, (1.0, 0.0))])
+def test_edges_of_the_incomplete_gamma_functions(function, limits):
+    a = np.array([2.0, 2.0, 0.0, INF, 0.0, -1.0, 1.0, NAN])
+    x = np.array([0.0, INF, 1.0, 1.0, 0.0, 1.0, -1.0, 1.0])
+    low, high = limits
+
+    assert_same(function(a, x).numpy(), np.array([low, high, high, low, NAN, NAN, NAN, NAN]))
+
+
+@pytest.mark.parametrize("function", [special.gammainc, special.gammaincc])
+def test_gradients_of_the_incomplete_gamma_functions(function):
+    x = np.array([0.3, 1.7, 6.0, 24.0])
+    check_grads(lambda x: function(np.array([0.4, 2.5, 5.0, 25.0]), x), [x], rtol=1e-5)
+
+    with pytest.raises(AutogradError, match=r"no gradient with respect to their first operand; .* a\.detach\(\)"):
+        jg.grad(lambda a: function(a, x).sum())(jg.tensor(x))
+
+
+@pytest.mark.parametrize("dtype", [jg.float32, jg.float64])
+def test_the_incomplete_gamma_functions_fuse(dtype):
+    a, x = (jg.tensor(rng.uniform(0.1, 60, 1000), dtype=dtype) for _ in range(2))
+
+    def program(a, x):
+        return special.gammainc(a, x) * 2 + special.gammaincc(a, x)
+
+    compiled = jg.jit(program)
+    np.testing.assert_allclose(compiled(a, x).numpy(), program(a, x).numpy(), rtol=1e-6 if dtype == jg.float32 else 1e-13)
+    assert len(compiled.kernels(a, x)) == 1
 
 
 def test_logsumexp_of_a_negative_sum():

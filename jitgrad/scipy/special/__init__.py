@@ -13,7 +13,8 @@ from jitgrad.ops.activations import logsigmoid as _logsigmoid
 from jitgrad.ops.bessel import i0 as i0, i0e as i0e, i1 as i1, i1e as i1e
 from jitgrad.ops.entropy import exprel as exprel, logit as logit, xlog1py as xlog1py, xlogy as xlogy
 from jitgrad.ops.gamma import (
-    digamma as digamma, gamma as gamma, gammaln as gammaln, polygamma as polygamma, zeta as zeta,
+    digamma as digamma, gamma as gamma, gammainc as gammainc, gammaincc as gammaincc, gammaln as gammaln,
+    polygamma as polygamma, zeta as zeta,
 )
 from jitgrad.ops.normal_distribution import (
     erfcinv as erfcinv, erfcx as erfcx, erfinv as erfinv, log_ndtr as log_ndtr, ndtr as ndtr, ndtri as ndtri,

@@ -10,7 +10,7 @@ from jitgrad.ops.activations import logsigmoid, softplus
 from jitgrad.ops.arithmetic import abs, add, clip, divide, maximum, minimum, multiply, negative, square, subtract
 from jitgrad.ops.comparison import greater, greater_equal, less, less_equal, logical_and, where
 from jitgrad.ops.entropy import logit, xlog1py, xlogy
-from jitgrad.ops.gamma import cotangent_of_half_turns, gammaln
+from jitgrad.ops.gamma import cotangent_of_half_turns, gammainc, gammaincc, gammaln
 from jitgrad.ops.normal_distribution import log_ndtr, ndtr, ndtri
 from jitgrad.ops.transcendental import exp, expm1, log, log1p, sigmoid
 from jitgrad.ops.trigonometric import atan2
@@ -58,12 +58,32 @@ def _t_log_density(z: Any, df: Any) -> Tensor:
 
 t = Distribution("t", log_density=_t_log_density, shapes=("df",), valid=_positive)
 
+def log_of(probability: Tensor, complement: Tensor) -> Tensor:
+    """``log(probability)``, by its complement where it is near 1."""
+    small = less(probability, 0.5)
+    return where(small, log(where(small, probability, 0.5)), log1p(negative(complement)))
+
+
+def _log_gamma_cdf(a: Any, z: Any) -> Tensor:
+    z = maximum(z, 0.0)
+    return log_of(gammainc(a, z), gammaincc(a, z))
+
+
+def _log_gamma_sf(a: Any, z: Any) -> Tensor:
+    z = maximum(z, 0.0)
+    return log_of(gammaincc(a, z), gammainc(a, z))
+
+
 gamma = Distribution(
     "gamma",
     log_density=lambda z, a: subtract(subtract(xlogy(subtract(a, 1.0), z), z), gammaln(a)),
     shapes=("a",),
     inside=_not_negative,
     valid=_positive,
+    distribution=lambda z, a: gammainc(a, maximum(z, 0.0)),
+    log_distribution=lambda z, a: _log_gamma_cdf(a, z),
+    survival=lambda z, a: gammaincc(a, maximum(z, 0.0)),
+    log_survival=lambda z, a: _log_gamma_sf(a, z),
 )
 
 chi2 = Distribution(
@@ -75,6 +95,10 @@ chi2 = Distribution(
     shapes=("df",),
     inside=_not_negative,
     valid=_positive,
+    distribution=lambda z, df: gammainc(multiply(0.5, df), multiply(0.5, maximum(z, 0.0))),
+    log_distribution=lambda z, df: _log_gamma_cdf(multiply(0.5, df), multiply(0.5, z)),
+    survival=lambda z, df: gammaincc(multiply(0.5, df), multiply(0.5, maximum(z, 0.0))),
+    log_survival=lambda z, df: _log_gamma_sf(multiply(0.5, df), multiply(0.5, z)),
 )
 
 beta = Distribution(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, negative, subtract
-from jitgrad.ops.comparison import equal, greater_equal, less, less_equal, logical_and, where
+from jitgrad.ops.comparison import equal, greater_equal, isnan, less, less_equal, logical_and, where
 from jitgrad.ops.entropy import xlog1py, xlogy
-from jitgrad.ops.gamma import gammaln
+from jitgrad.ops.gamma import gammainc, gammaincc, gammaln
 from jitgrad.ops.joining import concat
 from jitgrad.ops.movement import SUM, expand_dims, reshape
 from jitgrad.ops.operand import Operand
@@ -18,7 +19,8 @@ from jitgrad.ops.reduce import sum
 from jitgrad.ops.rounding import floor
 from jitgrad.ops.transcendental import exp, log1p
 from jitgrad.scipy.special.beta import betaln
-from jitgrad.scipy.stats.distribution import Distribution
+from jitgrad.scipy.stats.continuous import log_of
+from jitgrad.scipy.stats.distribution import NAN, Distribution
 
 
 def _probability(*shapes: Any) -> Tensor:
@@ -27,7 +29,8 @@ def _probability(*shapes: Any) -> Tensor:
 
 
 def _bernoulli_cdf(k: Any, p: Any) -> Tensor:
-    return where(less(k, 0.0), 0.0, where(less(k, 1.0), subtract(1.0, p), 1.0))
+    value = where(less(k, 0.0), 0.0, where(less(k, 1.0), subtract(1.0, p), 1.0))
+    return where(isnan(k), NAN, value)
 
 
 bernoulli = Distribution(
@@ -59,6 +62,12 @@ binom = Distribution(
     discrete=True,
 )
 
+def _poisson_at_most(function: Callable[..., Tensor], below: float, k: Any, mu: Any) -> Tensor:
+    """``function(floor(k) + 1, mu)``, and ``below`` for ``k < 0``."""
+    negative_k = less(k, 0.0)
+    return where(negative_k, below, function(add(floor(where(negative_k, 0.0, k)), 1.0), mu))
+
+
 poisson = Distribution(
     "poisson",
     log_density=lambda k, mu: subtract(subtract(xlogy(k, mu), gammaln(add(k, 1.0))), mu),
@@ -67,6 +76,14 @@ poisson = Distribution(
     valid=lambda mu: greater_equal(mu, 0.0),
     centre=0.0,
     discrete=True,
+    distribution=lambda k, mu: _poisson_at_most(gammaincc, 0.0, k, mu),
+    log_distribution=lambda k, mu: log_of(
+        _poisson_at_most(gammaincc, 0.0, k, mu), _poisson_at_most(gammainc, 1.0, k, mu)
+    ),
+    survival=lambda k, mu: _poisson_at_most(gammainc, 1.0, k, mu),
+    log_survival=lambda k, mu: log_of(
+        _poisson_at_most(gammainc, 1.0, k, mu), _poisson_at_most(gammaincc, 0.0, k, mu)
+    ),
 )
 
 geom = Distribution(
