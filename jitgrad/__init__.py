@@ -11,7 +11,7 @@ import numpy as _np
 
 from jitgrad.eager import interpreter as _interpreter  # noqa: F401 - installs what ops do outside of a trace
 from jitgrad.backends.cuda_target import eager as _on_device  # noqa: F401 - and on a device
-from jitgrad import nn as nn, optim as optim, scipy as scipy
+from jitgrad import nn as nn, numpy as numpy, optim as optim, scipy as scipy
 from jitgrad.core import errors as errors
 from jitgrad.device import cuda as cuda
 from jitgrad.autograd import (
@@ -149,6 +149,6 @@ device = _DeviceName  # hides the folder of that name, which holds nothing publi
 e, inf, nan, newaxis, pi = _np.e, _np.inf, _np.nan, None, _np.pi
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
-globals()["__all__"] = ["nn", "optim", "scipy", *sorted(
+globals()["__all__"] = ["nn", "numpy", "optim", "scipy", *sorted(
     name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)
 )]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -36,8 +36,8 @@ def _fabs(x: Any) -> Tensor:
     return arithmetic.abs(x if dtype is None or not is_integral(x) else astype(x, float_dtype_for(dtype)))
 
 
-# The functions by the names of the ufuncs that mean the same.
-UFUNCS: Mapping[str, Callable[..., Any]] = {
+# The functions by the names of the ufuncs that mean the same; jitgrad.numpy adds those that are no ops when it is imported.
+UFUNCS: dict[str, Callable[..., Any]] = {
     "matmul": linalg.matmul,
     "vecdot": linalg.vecdot,
     "fabs": _fabs,
@@ -92,7 +92,6 @@ ON_ARRAYS = frozenset(
         "allclose",
         "array_equal",
         "array_equiv",
-        "isclose",
         "may_share_memory",
         "shares_memory",
         "array2string",
@@ -139,7 +138,7 @@ def _function_table() -> dict[Any, Callable[..., Any]]:
     }
 
 
-NUMPY_FUNCTIONS: Mapping[Any, Callable[..., Any]] = _function_table()
+NUMPY_FUNCTIONS: dict[Any, Callable[..., Any]] = _function_table()  # jitgrad.numpy adds its own when it is imported
 
 
 def array_function(self: Tensor, function: Any, types: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

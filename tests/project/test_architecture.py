@@ -26,6 +26,7 @@ ROOMS = (
     "jitgrad.autograd",
     "jitgrad.nn",
     "jitgrad.optim",
+    "jitgrad.numpy",
     "jitgrad.scipy",
     "jitgrad.testing",
     "jitgrad.guards",

@@ -1,0 +1,119 @@
+"""NumPy's names with NumPy's signatures, differentiable and for @jit; imports core, ops.
+
+A name is public once it is imported here ``as`` itself. Floats are float64 by default, as in NumPy.
+"""
+
+# ruff: noqa: I001, F401
+# fmt: off  (a name per line would fill ten pages)
+from types import ModuleType as _ModuleType
+from typing import NoReturn as _NoReturn
+
+from numpy import (
+    broadcast_shapes as broadcast_shapes, can_cast as can_cast, diag_indices as diag_indices, dtype as dtype,
+    errstate as errstate, finfo as finfo, iinfo as iinfo, integer as integer, floating as floating, generic as generic,
+    isscalar as isscalar, issubdtype as issubdtype, ix_ as ix_, mask_indices as mask_indices, mgrid as mgrid, number as number,
+    ogrid as ogrid,
+    printoptions as printoptions, promote_types as promote_types, ravel_multi_index as ravel_multi_index,
+    index_exp as index_exp, s_ as s_, set_printoptions as set_printoptions, seterr as seterr, tril_indices as tril_indices,
+    triu_indices as triu_indices, unravel_index as unravel_index,
+)
+from jitgrad.core.errors import shown as _shown
+from jitgrad.core.tensor import Tensor as ndarray
+from jitgrad.numpy import random as random
+from jitgrad.numpy.calculus import (
+    convolve as convolve, correlate as correlate, diff as diff, ediff1d as ediff1d, gradient as gradient,
+    interp as interp, polyval as polyval, trapezoid as trapezoid, unwrap as unwrap,
+)
+from jitgrad.numpy.creation import (
+    arange as arange, array as array, asanyarray as asanyarray, asarray as asarray,
+    ascontiguousarray as ascontiguousarray, copy as copy, diag as diag, diagflat as diagflat, empty as empty,
+    empty_like as empty_like, eye as eye, fromfunction as fromfunction, full as full, full_like as full_like,
+    geomspace as geomspace, identity as identity, indices as indices, linspace as linspace, logspace as logspace,
+    meshgrid as meshgrid, ones as ones, ones_like as ones_like, tri as tri, tril as tril, triu as triu,
+    vander as vander, zeros as zeros, zeros_like as zeros_like,
+)
+from jitgrad.numpy.elementwise import (
+    abs as abs, absolute as absolute, acos as acos, acosh as acosh, add as add, arccos as arccos, arccosh as arccosh,
+    arcsin as arcsin, arcsinh as arcsinh, arctan as arctan, arctan2 as arctan2, arctanh as arctanh, around as around,
+    asin as asin, asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh, bitwise_and as bitwise_and,
+    bitwise_invert as bitwise_invert, bitwise_left_shift as bitwise_left_shift, bitwise_not as bitwise_not,
+    bitwise_or as bitwise_or, bitwise_right_shift as bitwise_right_shift, bitwise_xor as bitwise_xor, cbrt as cbrt,
+    ceil as ceil, clip as clip, conj as conj, conjugate as conjugate, copysign as copysign, cos as cos, cosh as cosh,
+    deg2rad as deg2rad, degrees as degrees, divide as divide, divmod as divmod, equal as equal, exp as exp, exp2 as exp2,
+    expm1 as expm1, fabs as fabs, fix as fix, float_power as float_power, floor as floor, floor_divide as floor_divide,
+    fmax as fmax, fmin as fmin, fmod as fmod, greater as greater, greater_equal as greater_equal, heaviside as heaviside,
+    hypot as hypot, imag as imag, invert as invert, iscomplexobj as iscomplexobj, isfinite as isfinite, isinf as isinf,
+    isnan as isnan, isneginf as isneginf, isposinf as isposinf, isreal as isreal, left_shift as left_shift, less as less,
+    less_equal as less_equal, log as log, log10 as log10, log1p as log1p, log2 as log2, logaddexp as logaddexp,
+    logaddexp2 as logaddexp2, logical_and as logical_and, logical_not as logical_not, logical_or as logical_or,
+    logical_xor as logical_xor, maximum as maximum, minimum as minimum, mod as mod, multiply as multiply,
+    nan_to_num as nan_to_num, negative as negative, nextafter as nextafter, not_equal as not_equal, positive as positive,
+    pow as pow, power as power, rad2deg as rad2deg, radians as radians, real as real, reciprocal as reciprocal,
+    remainder as remainder, right_shift as right_shift, rint as rint, round as round, sign as sign, signbit as signbit,
+    sin as sin, sinc as sinc, sinh as sinh, sqrt as sqrt, square as square, subtract as subtract, tan as tan,
+    tanh as tanh, true_divide as true_divide, trunc as trunc,
+)
+from jitgrad.numpy.joining import (
+    append as append, array_split as array_split, block as block, column_stack as column_stack, concat as concat,
+    concatenate as concatenate, delete as delete, dsplit as dsplit, dstack as dstack, hsplit as hsplit, hstack as hstack,
+    insert as insert, pad as pad, repeat as repeat, row_stack as row_stack, split as split, stack as stack, tile as tile,
+    unstack as unstack, vsplit as vsplit, vstack as vstack,
+)
+from jitgrad.numpy.order import (
+    along_axis as take_along_axis, argpartition as argpartition, argsort as argsort, argwhere as argwhere,
+    bincount as bincount, compress as compress, digitize as digitize, extract as extract, flatnonzero as flatnonzero,
+    median as median, nanmedian as nanmedian, nanpercentile as nanpercentile, nanquantile as nanquantile,
+    nonzero as nonzero, partition as partition, percentile as percentile, quantile as quantile,
+    searchsorted as searchsorted, sort as sort, take_ as take, unique as unique,
+)
+from jitgrad.numpy.products import (
+    cross as cross, diagonal as diagonal, dot as dot, einsum as einsum, inner as inner, kron as kron, matmul as matmul,
+    outer as outer, tensordot as tensordot, trace as trace, vdot as vdot, vecdot as vecdot,
+)
+from jitgrad.numpy.scalar_types import (
+    bool_ as bool_, byte as byte, double as double, float16 as float16, float32 as float32, float64 as float64, half as half,
+    int16 as int16, int32 as int32, int64 as int64, int8 as int8, int_ as int_, intc as intc, longlong as longlong,
+    short as short, single as single, ubyte as ubyte, uint as uint, uint16 as uint16, uint32 as uint32, uint64 as uint64,
+    uint8 as uint8,
+)
+from jitgrad.numpy.selection import (
+    allclose as allclose, array_equal as array_equal, array_equiv as array_equiv, choose as choose, isclose as isclose,
+    piecewise as piecewise, select as select, where as where,
+)
+from jitgrad.numpy.shapes import (
+    atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, broadcast_arrays as broadcast_arrays,
+    broadcast_to as broadcast_to, expand_dims as expand_dims, flip as flip, fliplr as fliplr, flipud as flipud,
+    matrix_transpose as matrix_transpose, moveaxis as moveaxis, ndim as ndim, permute_dims as permute_dims,
+    ravel as ravel, reshape as reshape, resize as resize, roll as roll, rollaxis as rollaxis, rot90 as rot90,
+    shape as shape, size as size, squeeze as squeeze, swapaxes as swapaxes, transpose as transpose,
+)
+from jitgrad.numpy.statistics import (
+    all as all, amax as amax, amin as amin, any as any, argmax as argmax, argmin as argmin, average as average,
+    corrcoef as corrcoef, count_nonzero as count_nonzero, cov as cov, cumprod as cumprod, cumsum as cumsum, max as max,
+    mean as mean, min as min, nanargmax as nanargmax, nanargmin as nanargmin, nancumprod as nancumprod,
+    nancumsum as nancumsum, nanmax as nanmax, nanmean as nanmean, nanmin as nanmin, nanprod as nanprod, nanstd as nanstd,
+    nansum as nansum, nanvar as nanvar, prod as prod, ptp as ptp, std as std, sum as sum, var as var,
+)
+from jitgrad.ops.arithmetic import astype as astype
+from jitgrad.ops.movement import flatten as flatten
+from jitgrad.numpy.missing import missing as _missing
+from jitgrad.numpy.protocol import install as _install
+
+e, euler_gamma, inf, nan, newaxis, pi = (
+    2.718281828459045, 0.5772156649015329, float("inf"), float("nan"), None, 3.141592653589793,
+)
+bool = bool_
+trapz = trapezoid
+product, sometrue, alltrue = prod, any, all
+cumulative_sum, cumulative_prod = cumsum, cumprod
+
+_install(globals())
+
+# Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
+globals()["__all__"] = sorted(
+    name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)
+)
+
+
+def __getattr__(name: str) -> _NoReturn:
+    raise AttributeError(f"jitgrad.numpy has no {_shown(name)}: {_missing(name)}", name=name)

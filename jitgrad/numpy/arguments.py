@@ -1,0 +1,103 @@
+"""Arguments as NumPy's functions take them: lists, numbers and arrays as tensors; keywords that have no meaning here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import Dtype
+from jitgrad.core.errors import ArgumentError, OperandError
+from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.ops import arithmetic, creation, joining
+
+FLOAT64 = np.dtype(np.float64)
+INT64 = np.dtype(np.int64)
+_PYTHON = (bool, int, float)
+_REMEDIES = {
+    "out": "tensors come out of functions, so assign the result: y[...] = {0}(...)",
+    "where": "choose the elements with where(condition, x, other) before",
+    "order": "the memory layout of tensors is not chosen; leave it out",
+    "subok": "there are no subclasses of tensors; leave it out",
+    "like": "leave it out; the functions of this module always make tensors",
+}
+
+
+def refuse(function: str, **given: Any) -> None:
+    """Raise ArgumentError for the first keyword that has another value than its default None.
+
+    ``where=True``, ``order="C"`` and ``subok=True``, which change nothing, are accepted.
+    """
+    for name, value in given.items():
+        harmless = value is True or (isinstance(value, str) and value in "KACk")
+        if value is not None and not harmless:
+            remedy = _REMEDIES.get(name, "leave it out").format(function)
+            raise ArgumentError(f"jitgrad.numpy.{function} takes no {name}=: {remedy}")
+
+
+def _holds_tensor(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(map(_holds_tensor, x))
+    return isinstance(x, Tensor)
+
+
+def operand(x: Any) -> Any:
+    """``x`` for an op: lists as arrays, or as a stack of the tensors in them; everything else as it is."""
+    if isinstance(x, (list, tuple)):
+        return joining.stack([tensor_of(v) for v in x]) if _holds_tensor(x) else _array(x)
+    if isinstance(x, (Tensor, np.ndarray, np.generic, *_PYTHON)):
+        return x
+    return _array(x) if hasattr(x, "__array__") else x
+
+
+def _array(x: Any) -> Any:
+    try:
+        return np.asarray(x)
+    except ValueError as error:
+        raise OperandError(f"jitgrad.numpy: cannot make an array of {type(x).__name__}: {error}") from None
+
+
+def tensor_of(x: Any, dtype: Any = None) -> Tensor:
+    """``x`` as a tensor with NumPy's default dtypes: Python floats are float64, ints int64."""
+    given = operand(x)
+    if type(given) in _PYTHON:
+        given = np.asarray(given)
+    return creation.asarray(given, dtype=dtype)
+
+
+def tensors_of(xs: Any) -> list[Tensor]:
+    """Each element of a sequence as a tensor."""
+    return [tensor_of(x) for x in xs]
+
+
+def in_dtype(x: Tensor, dtype: Any) -> Tensor:
+    """``x`` in ``dtype``, or as it is for None."""
+    return x if dtype is None else arithmetic.astype(x, check_supported("astype", dtype), copy=False)
+
+
+def floating(x: Any) -> Tensor:
+    """``x`` as a tensor of floats: ints and bools as float64."""
+    given = tensor_of(x)
+    return given if given.dtype.kind == "f" else arithmetic.astype(given, FLOAT64)
+
+
+def common_dtype(*xs: Tensor) -> Dtype:
+    """The dtype that ``xs`` together have in NumPy."""
+    return np.result_type(*(x.dtype for x in xs))
+
+
+def as_ufunc(function: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
+    """``function`` with what NumPy's ufuncs take: lists as operands, and ``dtype=``, to which these are converted first."""
+    shown = name or function.__name__
+
+    @wraps(function)
+    def call(*xs: Any, out: Any = None, where: Any = True, dtype: Any = None, **more: Any) -> Any:
+        if out is not None or where is not True or more:
+            refuse(shown, out=out, where=where, **{k: v for k, v in more.items() if k != "casting"})
+        operands = [x if type(x) is Tensor else operand(x) for x in xs]
+        return function(*(operands if dtype is None else [tensor_of(x, dtype) for x in operands]))
+
+    call.__name__ = call.__qualname__ = shown
+    return call

@@ -1,0 +1,212 @@
+"""NumPy's elementwise functions: the ops of the same meaning, and compositions for those that are no ops."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.tensor import Tensor
+from jitgrad.numpy.arguments import FLOAT64, as_ufunc, floating, refuse, tensor_of
+from jitgrad.ops import arithmetic, comparison, rounding, transcendental, trigonometric
+from jitgrad.ops.creation import ones_like, zeros_like
+
+absolute = abs = as_ufunc(arithmetic.abs)
+add = as_ufunc(arithmetic.add)
+arccos = acos = as_ufunc(trigonometric.acos)
+arccosh = acosh = as_ufunc(trigonometric.acosh)
+arcsin = asin = as_ufunc(trigonometric.asin)
+arcsinh = asinh = as_ufunc(trigonometric.asinh)
+arctan = atan = as_ufunc(trigonometric.atan)
+arctan2 = atan2 = as_ufunc(trigonometric.atan2)
+arctanh = atanh = as_ufunc(trigonometric.atanh)
+bitwise_and = as_ufunc(comparison.bitwise_and)
+bitwise_left_shift = left_shift = as_ufunc(comparison.bitwise_left_shift)
+bitwise_invert = bitwise_not = invert = as_ufunc(comparison.bitwise_invert)
+bitwise_or = as_ufunc(comparison.bitwise_or)
+bitwise_right_shift = right_shift = as_ufunc(comparison.bitwise_right_shift)
+bitwise_xor = as_ufunc(comparison.bitwise_xor)
+ceil = as_ufunc(rounding.ceil)
+conjugate = conj = as_ufunc(arithmetic.positive)
+copysign = as_ufunc(arithmetic.copysign)
+cos = as_ufunc(trigonometric.cos)
+cosh = as_ufunc(trigonometric.cosh)
+divide = true_divide = as_ufunc(arithmetic.divide)
+equal = as_ufunc(comparison.equal)
+exp = as_ufunc(transcendental.exp)
+exp2 = as_ufunc(transcendental.exp2)
+expm1 = as_ufunc(transcendental.expm1)
+fix = as_ufunc(rounding.fix)
+floor = as_ufunc(rounding.floor)
+floor_divide = as_ufunc(rounding.floor_divide)
+fmod = as_ufunc(rounding.fmod)
+greater = as_ufunc(comparison.greater)
+greater_equal = as_ufunc(comparison.greater_equal)
+hypot = as_ufunc(trigonometric.hypot)
+isfinite = as_ufunc(comparison.isfinite)
+isinf = as_ufunc(comparison.isinf)
+isnan = as_ufunc(comparison.isnan)
+less = as_ufunc(comparison.less)
+less_equal = as_ufunc(comparison.less_equal)
+log = as_ufunc(transcendental.log)
+log10 = as_ufunc(transcendental.log10)
+log1p = as_ufunc(transcendental.log1p)
+log2 = as_ufunc(transcendental.log2)
+logaddexp = as_ufunc(transcendental.logaddexp)
+logical_and = as_ufunc(comparison.logical_and)
+logical_not = as_ufunc(comparison.logical_not)
+logical_or = as_ufunc(comparison.logical_or)
+logical_xor = as_ufunc(comparison.logical_xor)
+maximum = as_ufunc(arithmetic.maximum)
+minimum = as_ufunc(arithmetic.minimum)
+multiply = as_ufunc(arithmetic.multiply)
+negative = as_ufunc(arithmetic.negative)
+nextafter = as_ufunc(rounding.nextafter)
+not_equal = as_ufunc(comparison.not_equal)
+positive = as_ufunc(arithmetic.positive)
+power = pow = as_ufunc(transcendental.pow)
+reciprocal = as_ufunc(arithmetic.reciprocal)
+remainder = mod = as_ufunc(rounding.remainder)
+sign = as_ufunc(arithmetic.sign)
+signbit = as_ufunc(comparison.signbit)
+sin = as_ufunc(trigonometric.sin)
+sinh = as_ufunc(trigonometric.sinh)
+sqrt = as_ufunc(arithmetic.sqrt)
+square = as_ufunc(arithmetic.square)
+subtract = as_ufunc(arithmetic.subtract)
+tan = as_ufunc(trigonometric.tan)
+tanh = as_ufunc(trigonometric.tanh)
+trunc = as_ufunc(rounding.trunc)
+
+
+def _float_power(x: Any, y: Any) -> Tensor:
+    return transcendental.pow(tensor_of(x, FLOAT64), tensor_of(y, FLOAT64))
+
+
+def _fabs(x: Any) -> Tensor:
+    return arithmetic.abs(floating(x))
+
+
+def _cbrt(x: Any) -> Tensor:
+    x = floating(x)
+    zero = comparison.equal(x, 0)
+    root = transcendental.pow(comparison.where(zero, 1.0, arithmetic.abs(x)), 1 / 3)
+    return comparison.where(zero, x, arithmetic.copysign(root, x))
+
+
+def _logaddexp2(x: Any, y: Any) -> Tensor:
+    log_2 = math.log(2.0)
+    return arithmetic.divide(
+        transcendental.logaddexp(arithmetic.multiply(floating(x), log_2), arithmetic.multiply(floating(y), log_2)), log_2
+    )
+
+
+def _heaviside(x: Any, at_zero: Any) -> Tensor:
+    x, value = floating(x), floating(at_zero)
+    step = arithmetic.multiply(arithmetic.add(arithmetic.sign(x), 1.0), 0.5)
+    return comparison.where(comparison.equal(x, 0), value, arithmetic.add(step, arithmetic.multiply(value, 0.0)))
+
+
+def _divmod(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    return rounding.floor_divide(x, y), rounding.remainder(x, y)
+
+
+def _ignoring_nan(choose: Any) -> Any:
+    def chosen(x: Any, y: Any) -> Tensor:
+        x, y = tensor_of(x), tensor_of(y)
+        rest = comparison.where(comparison.isnan(y), x, choose(x, y))
+        return comparison.where(comparison.isnan(x), y, rest)
+
+    return chosen
+
+
+float_power = as_ufunc(_float_power, "float_power")
+rint = as_ufunc(lambda x: rounding.rint(floating(x)), "rint")
+fabs = as_ufunc(_fabs, "fabs")
+cbrt = as_ufunc(_cbrt, "cbrt")
+logaddexp2 = as_ufunc(_logaddexp2, "logaddexp2")
+heaviside = as_ufunc(_heaviside, "heaviside")
+divmod = as_ufunc(_divmod, "divmod")
+fmax = as_ufunc(_ignoring_nan(arithmetic.maximum), "fmax")
+fmin = as_ufunc(_ignoring_nan(arithmetic.minimum), "fmin")
+deg2rad = radians = as_ufunc(lambda x: arithmetic.multiply(floating(x), math.pi / 180), "deg2rad")
+rad2deg = degrees = as_ufunc(lambda x: arithmetic.multiply(floating(x), 180 / math.pi), "rad2deg")
+
+
+def isposinf(x: Any, out: None = None) -> Tensor:
+    """Whether each element is positive infinity."""
+    refuse("isposinf", out=out)
+    return comparison.equal(floating(x), math.inf)
+
+
+def isneginf(x: Any, out: None = None) -> Tensor:
+    """Whether each element is negative infinity."""
+    refuse("isneginf", out=out)
+    return comparison.equal(floating(x), -math.inf)
+
+
+def real(val: Any) -> Tensor:
+    """``val``: there are no complex tensors."""
+    return tensor_of(val)
+
+
+def imag(val: Any) -> Tensor:
+    """Zeros: there are no complex tensors."""
+    return zeros_like(tensor_of(val))
+
+
+def isreal(x: Any) -> Tensor:
+    """True for every element: there are no complex tensors."""
+    return ones_like(tensor_of(x), dtype=np.bool_)
+
+
+def iscomplexobj(x: Any) -> bool:
+    """False: there are no complex tensors."""
+    tensor_of(x)
+    return False
+
+
+def sinc(x: Any) -> Tensor:
+    """``sin(pi x) / (pi x)``, 1 at 0, where its derivatives are those of its series ``1 - y**2/6 + y**4/120``."""
+    y = arithmetic.multiply(floating(x), math.pi)
+    zero = comparison.equal(y, 0)
+    safe, square_of = comparison.where(zero, 1.0, y), arithmetic.square(y)
+    series = arithmetic.add(arithmetic.multiply(square_of, arithmetic.subtract(arithmetic.divide(square_of, 120.0), 1 / 6)), 1.0)
+    out: Tensor = comparison.where(zero, series, arithmetic.divide(trigonometric.sin(safe), safe))
+    return out
+
+
+def clip(a: Any, a_min: Any = None, a_max: Any = None, out: None = None, *, min: Any = None, max: Any = None) -> Tensor:
+    """``a`` between the bounds, of which None is no bound."""
+    refuse("clip", out=out)
+    low, high = (tensor_or_none(min if a_min is None else a_min), tensor_or_none(max if a_max is None else a_max))
+    return arithmetic.clip(tensor_of(a), low, high)
+
+
+def tensor_or_none(x: Any) -> Any:
+    """``x`` as an operand; numbers stay numbers, which take the dtype of the other operand."""
+    return tensor_of(x) if isinstance(x, (list, tuple)) else x
+
+
+def round(a: Any, decimals: int = 0, out: None = None) -> Tensor:
+    """The nearest multiples of ``10**-decimals``, ties to even."""
+    refuse("round", out=out)
+    return rounding.round(tensor_of(a), decimals)
+
+
+around = round
+
+
+def nan_to_num(
+    x: Any, copy: bool = True, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """``x`` with numbers in place of NaN and infinities: by default 0 and the largest and smallest of the dtype."""
+    given = tensor_of(x)
+    if given.dtype.kind != "f":
+        return given
+    limits = np.finfo(given.dtype)
+    out = comparison.where(comparison.isnan(given), nan, given)
+    out = comparison.where(comparison.equal(given, math.inf), float(limits.max) if posinf is None else posinf, out)
+    lowest = float(limits.min) if neginf is None else neginf
+    return comparison.where(comparison.equal(given, -math.inf), lowest, out)

@@ -1,0 +1,39 @@
+"""What to use for the names of NumPy that jitgrad.numpy does not have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_IN_PLACE = "it changes an array in place; make a new one with where(condition, new, old), or assign x[index] = new"
+_COMPLEX = "there are no complex dtypes; compute with the real and the imaginary part as two tensors"
+_FILES = "use NumPy's on x.detach().numpy()"
+_LOOP = "write the operation on whole arrays; jg.elementwise makes an op of a function of scalars"
+_INSTEAD = {
+    "fft": "a Fourier transform needs complex dtypes, which do not exist here; real ones can be jg.custom_op of numpy.fft, "
+    "or a product with the matrix of cosines",
+    "put": _IN_PLACE, "place": _IN_PLACE, "putmask": _IN_PLACE, "copyto": _IN_PLACE, "fill_diagonal": _IN_PLACE,
+    "put_along_axis": _IN_PLACE,
+    "complex64": _COMPLEX, "complex128": _COMPLEX, "cdouble": _COMPLEX, "complexfloating": _COMPLEX, "angle": _COMPLEX,
+    "save": _FILES, "savez": _FILES, "savetxt": _FILES, "load": _FILES, "loadtxt": _FILES, "genfromtxt": _FILES,
+    "histogram": "use bincount(digitize(x, edges)), or " + _FILES, "histogram2d": _FILES, "array2string": _FILES,
+    "vectorize": _LOOP, "apply_along_axis": _LOOP, "apply_over_axes": _LOOP, "frompyfunc": _LOOP, "nditer": _LOOP,
+    "ndenumerate": "iterate over x.detach().numpy()", "ndindex": "use numpy.ndindex, which needs no tensors",
+    "polyfit": "use linalg.lstsq(vander(x, degree + 1), y)",
+    "matrix": "use matrices of array and the operator @", "asmatrix": "use matrices of array and the operator @",
+    "string_": "tensors hold numbers", "str_": "tensors hold numbers", "object_": "tensors hold numbers",
+    "longdouble": "the widest float dtype is float64", "float128": "the widest float dtype is float64",
+    "lexsort": "sort by the last key first, with argsort, which is stable",
+    "testing": "use numpy.testing on x.detach().numpy()",
+}  # fmt: skip
+
+
+def missing(name: str) -> str:
+    """What to use instead of ``name``."""
+    if name in _INSTEAD:
+        return _INSTEAD[name]
+    if hasattr(np, name):
+        return (
+            f"compose it of the functions here, make it an op with jg.custom_op(forward=numpy.{name}, vjp=...), "
+            f"or, outside of gradients and @jit, call numpy.{name} on x.detach().numpy()"
+        )
+    return "and neither has NumPy"

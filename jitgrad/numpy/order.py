@@ -1,0 +1,232 @@
+"""NumPy's functions about the order of elements: sorting, searching, quantiles, counting."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import normalize_axes
+from jitgrad.core.errors import ArgumentError, ShapeError, shown
+from jitgrad.core.tensor import Tensor
+from jitgrad.numpy.arguments import INT64, floating, refuse, tensor_of
+from jitgrad.numpy.shapes import ravel
+from jitgrad.ops import creation, reduce, sorting
+from jitgrad.ops.arithmetic import add, astype, lerp, maximum, multiply, subtract
+from jitgrad.ops.comparison import isnan, less, where
+from jitgrad.ops.indexing import index_add, take, take_along_axis
+from jitgrad.ops.movement import broadcast_to, flip, moveaxis, reshape
+from jitgrad.ops.rounding import ceil, floor, remainder, rint
+
+
+def sort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None, *, stable: bool | None = None) -> Tensor:
+    """``a`` sorted along ``axis`` (None: flattened); NaN comes last."""
+    refuse("sort", order=order)
+    return sorting.sort(tensor_of(a), axis)
+
+
+def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None, *, stable: bool | None = None) -> Tensor:
+    """The positions that sort ``a`` along ``axis`` (None: flattened); equal elements keep their order."""
+    refuse("argsort", order=order)
+    return sorting.argsort(tensor_of(a), axis)
+
+
+def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None) -> Tensor:
+    """``a`` sorted along ``axis``, which partitions it at every position."""
+    return sort(a, axis, order=order)
+
+
+def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None) -> Tensor:
+    """The positions that sort ``a`` along ``axis``, which partition it at every position."""
+    return argsort(a, axis, order=order)
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
+    """The positions of ``v`` in the sorted vector ``a``: before its equals, or after."""
+    return sorting.searchsorted(tensor_of(a), tensor_of(v), side, sorter=sorter)
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
+    """The number of the bin of each element, between edges that grow, or that fall."""
+    values, edges = tensor_of(x), tensor_of(bins)
+    if edges.ndim != 1:
+        raise ShapeError(f"digitize: bins must be a vector, got {edges.aval}")
+    rising = sorting.searchsorted(edges, values, "left" if right else "right")
+    if edges.size < 2:
+        return rising
+    falling = subtract(edges.size, sorting.searchsorted(flip(edges), values, "left" if right else "right"))
+    return where(less(edges[-1], edges[0]), falling, rising)
+
+
+def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each number from 0 up occurs in ``x``, or the sums of their ``weights``.
+
+    The length depends on the values: a @jit function raises TracedValueError (use index_add into zeros).
+    """
+    given = tensor_of(x)
+    if given.ndim != 1 or given.dtype.kind not in "iub":
+        raise ArgumentError(f"bincount takes a vector of ints, got {given.aval}")
+    array = sorting.array_of("bincount", given)
+    if array.size and array.min() < 0:
+        raise ArgumentError(f"bincount: the numbers must not be negative, got {array.min()}")
+    length = max(operator.index(minlength), int(array.max()) + 1 if array.size else 0)
+    if weights is None:
+        return tensor_of(np.bincount(array, minlength=length))
+    zeros = creation.full((length,), 0.0, dtype=np.float64)
+    return index_add(zeros, 0, given, astype(tensor_of(weights), np.float64))
+
+
+def unique(
+    ar: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False, axis: int | None = None
+) -> Any:
+    """The distinct elements in order, and what else is asked for."""
+    return sorting.unique(tensor_of(ar), return_index, return_inverse, return_counts, axis)
+
+
+# --- quantiles -----------------------------------------------------------------------------------------------------
+
+
+def _lines(x: Tensor, axis: Any) -> tuple[Tensor, tuple[int, ...]]:
+    """``x`` with the axes ``axis`` as one last axis, and its shape with these axes of length 1."""
+    axes = normalize_axes("quantile", axis, x.ndim)
+    kept = tuple(1 if k in axes else n for k, n in enumerate(x.shape))
+    moved = moveaxis(x, axes, tuple(range(x.ndim - len(axes), x.ndim)))
+    count = math.prod(x.shape[k] for k in axes)
+    if not count:
+        raise ShapeError(f"quantile over axis {axis} of {x.aval}: an empty axis has no quantiles")
+    return reshape(moved, (*moved.shape[: x.ndim - len(axes)], count)), kept
+
+
+def _between(low: Tensor, high: Tensor, position: Any, method: str) -> Tensor:
+    """The value at ``position``, whose neighbours are ``low`` and ``high``."""
+    share = subtract(position, floor(position))
+    if method == "linear":
+        return lerp(low, high, astype(share, low.dtype))
+    if method == "midpoint":
+        return where(share > 0, multiply(add(low, high), 0.5), low)
+    if method == "nearest":
+        return where(rint(position) > floor(position), high, low)
+    return low if method == "lower" else high
+
+
+def quantile(
+    a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
+    keepdims: bool = False,
+) -> Tensor:  # fmt: skip
+    """The ``q``-quantiles over ``axis``, axes of ``q`` first; NaN where any element is.
+
+    ``method`` is "linear", "lower", "higher", "midpoint" or "nearest".
+    """
+    return _quantile(a, q, axis, out, method, keepdims, skip_nan=False)
+
+
+def nanquantile(
+    a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
+    keepdims: bool = False,
+) -> Tensor:  # fmt: skip
+    """:func:`quantile` of the elements that are not NaN."""
+    return _quantile(a, q, axis, out, method, keepdims, skip_nan=True)
+
+
+def _quantile(a: Any, q: Any, axis: Any, out: None, method: str, keepdims: bool, *, skip_nan: bool) -> Tensor:
+    refuse("quantile", out=out)
+    if method not in ("linear", "lower", "higher", "midpoint", "nearest"):
+        raise ArgumentError(f"quantile: method must be linear, lower, higher, midpoint or nearest, got {shown(method)}")
+    x, probability = floating(a), astype(tensor_of(q), np.float64)
+    rows, kept = _lines(x, axis)
+    ordered = sorting.sort(rows, -1)
+    missing = astype(reduce.sum(isnan(rows), -1), np.float64)
+    last = subtract(rows.shape[-1] - 1, missing) if skip_nan else float(rows.shape[-1] - 1)
+    flat = reshape(probability, (-1, *(1 for _ in rows.shape[:-1])))
+    position = broadcast_to(maximum(multiply(flat, last), 0.0), (flat.shape[0], *rows.shape[:-1]))
+    places = [astype(moveaxis(f(position), 0, -1), INT64) for f in (floor, ceil)]
+    low, high = (moveaxis(take_along_axis(ordered, k, -1), -1, 0) for k in places)
+    values = _between(low, high, position, method)
+    if not skip_nan:
+        values = where(missing > 0, math.nan, values)
+    shape = kept if keepdims else rows.shape[:-1]
+    return reshape(values, (*probability.shape, *shape))
+
+
+def percentile(
+    a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
+    keepdims: bool = False,
+) -> Tensor:  # fmt: skip
+    """:func:`quantile` of percentages."""
+    return quantile(a, _of_hundred(q), axis, out, overwrite_input, method, keepdims)
+
+
+def nanpercentile(
+    a: Any, q: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, method: str = "linear",
+    keepdims: bool = False,
+) -> Tensor:  # fmt: skip
+    """:func:`nanquantile` of percentages."""
+    return nanquantile(a, _of_hundred(q), axis, out, overwrite_input, method, keepdims)
+
+
+def _of_hundred(q: Any) -> Tensor:
+    return floating(q) / 100.0
+
+
+def median(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Tensor:
+    """The middle element over ``axis``, or the mean of both."""
+    return quantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+
+
+def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool = False, keepdims: bool = False) -> Tensor:
+    """:func:`median` of the elements that are not NaN."""
+    return nanquantile(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
+
+
+# --- selecting by position -----------------------------------------------------------------------------------------
+
+
+def nonzero(a: Any) -> tuple[Tensor, ...]:
+    """The positions of the elements that are not zero, one tensor per axis."""
+    out: tuple[Tensor, ...] = sorting.nonzero(tensor_of(a))
+    return out
+
+
+def argwhere(a: Any) -> Tensor:
+    """The positions of the elements that are not zero, one in each row."""
+    out: Tensor = sorting.nonzero(tensor_of(a), as_tuple=False)
+    return out
+
+
+def flatnonzero(a: Any) -> Tensor:
+    """The positions of the elements that are not zero in the flattened array."""
+    return nonzero(ravel(a))[0]
+
+
+def extract(condition: Any, arr: Any) -> Tensor:
+    """The elements where ``condition`` is not zero, as a vector."""
+    return take(ravel(arr), flatnonzero(condition), 0)
+
+
+def compress(condition: Any, a: Any, axis: int | None = None, out: None = None) -> Tensor:
+    """The slices along ``axis`` (None: flattened) where ``condition`` is not zero."""
+    refuse("compress", out=out)
+    return take(ravel(a) if axis is None else tensor_of(a), flatnonzero(condition), 0 if axis is None else axis)
+
+
+def take_(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise") -> Tensor:
+    """The slices along ``axis`` (None: flattened) at ``indices``; ``mode`` "clip" and "wrap" bring these within bounds."""
+    refuse("take", out=out)
+    given, positions = (ravel(a) if axis is None else tensor_of(a)), tensor_of(indices)
+    k = 0 if axis is None else axis
+    if mode == "wrap":
+        positions = remainder(positions, given.shape[k])
+    elif mode == "clip":
+        positions = positions.clip(0, given.shape[k] - 1)
+    elif mode != "raise":
+        raise ArgumentError(f"take: mode must be raise, wrap or clip, got {shown(mode)}")
+    return take(given, positions, k)
+
+
+def along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Tensor:
+    """One element of ``arr`` along ``axis`` (None: flattened) for each of ``indices``."""
+    if axis is None:
+        return take_along_axis(ravel(arr), ravel(indices), 0)
+    return take_along_axis(tensor_of(arr), tensor_of(indices), axis)

@@ -1,0 +1,101 @@
+"""NumPy's products of vectors, matrices and tensors, and sums of diagonals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jitgrad.core.errors import ShapeError
+from jitgrad.core.tensor import Tensor
+from jitgrad.numpy.arguments import in_dtype, refuse, tensor_of, tensors_of
+from jitgrad.numpy.shapes import ravel
+from jitgrad.ops import einsum as einsum_
+from jitgrad.ops import joining, linalg, reduce
+from jitgrad.ops.arithmetic import multiply, subtract
+from jitgrad.ops.joining import stack
+from jitgrad.ops.movement import moveaxis, reshape
+
+
+def dot(a: Any, b: Any, out: None = None) -> Tensor:
+    """The inner product of vectors, the product of matrices; otherwise over the last axis of ``a``."""
+    refuse("dot", out=out)
+    return linalg.dot(tensor_of(a), tensor_of(b))
+
+
+def matmul(x1: Any, x2: Any, /, out: None = None) -> Tensor:
+    """The product of matrices; leading axes broadcast, and vectors are rows or columns."""
+    refuse("matmul", out=out)
+    return linalg.matmul(tensor_of(x1), tensor_of(x2))
+
+
+def vecdot(x1: Any, x2: Any, /, out: None = None, *, axis: int = -1) -> Tensor:
+    """The inner products of vectors along ``axis``."""
+    refuse("vecdot", out=out)
+    return linalg.vecdot(tensor_of(x1), tensor_of(x2), axis=axis)
+
+
+def vdot(a: Any, b: Any, /) -> Tensor:
+    """The inner product of the flattened arrays."""
+    return linalg.matmul(ravel(a), ravel(b))
+
+
+def inner(a: Any, b: Any, /) -> Tensor:
+    """The sum of products over the last axes."""
+    x, y = tensor_of(a), tensor_of(b)
+    if not x.ndim or not y.ndim:
+        return multiply(x, y)
+    return linalg.tensordot(x, y, ([x.ndim - 1], [y.ndim - 1]))
+
+
+def outer(a: Any, b: Any, out: None = None) -> Tensor:
+    """The products of every element of ``a`` with every one of ``b``."""
+    refuse("outer", out=out)
+    return linalg.outer(tensor_of(a), tensor_of(b))
+
+
+def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
+    """The sum of products over ``axes``."""
+    return linalg.tensordot(tensor_of(a), tensor_of(b), axes)
+
+
+def einsum(*operands: Any, out: None = None, dtype: Any = None, optimize: Any = False, casting: Any = None) -> Tensor:
+    """Einstein's summation convention; contractions are always ordered (``optimize`` changes nothing)."""
+    refuse("einsum", out=out)
+    if isinstance(operands[0], str):
+        return in_dtype(einsum_.einsum(operands[0], *tensors_of(operands[1:])), dtype)
+    return in_dtype(einsum_.einsum(*operands), dtype)
+
+
+def kron(a: Any, b: Any) -> Tensor:
+    """Kronecker's product: blocks ``a[i, j] * b``."""
+    x, y = tensor_of(a), tensor_of(b)
+    ndim = max(x.ndim, y.ndim)
+    left, right = ((1,) * (ndim - v.ndim) + v.shape for v in (x, y))
+    wide = reshape(x, tuple(n for length in left for n in (length, 1)))
+    return reshape(
+        multiply(wide, reshape(y, tuple(n for length in right for n in (1, length)))),
+        tuple(n * m for n, m in zip(left, right, strict=True)),
+    )
+
+
+def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Tensor:
+    """The cross products of vectors of length 3 along an axis."""
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = moveaxis(tensor_of(a), axisa, -1), moveaxis(tensor_of(b), axisb, -1)
+    if x.shape[-1] != 3 or y.shape[-1] != 3:
+        raise ShapeError(f"cross: the vectors must have three components, got {x.aval} and {y.aval}")
+    parts = [
+        subtract(multiply(x[..., i], y[..., j]), multiply(x[..., j], y[..., i])) for i, j in ((1, 2), (2, 0), (0, 1))
+    ]
+    return stack(parts, axisc if axisc >= 0 else parts[0].ndim + 1 + axisc)
+
+
+def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None, out: None = None) -> Tensor:
+    """The sum of a diagonal."""
+    refuse("trace", out=out)
+    return reduce.sum(joining.diagonal(tensor_of(a), offset, axis1, axis2), -1, dtype=dtype)
+
+
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """A diagonal over two axes, as the last axis."""
+    return joining.diagonal(tensor_of(a), offset, axis1, axis2)

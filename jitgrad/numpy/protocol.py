@@ -1,0 +1,29 @@
+"""NumPy's own functions on tensors: ``numpy.hstack(tensors)`` calls the function of that name here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from jitgrad.ops import interop
+
+_DISPATCHED = type(np.sum)  # the type of NumPy's functions that ask their arguments for __array_function__
+
+
+def overrides(names: Mapping[str, Any], module: Any) -> dict[Any, Callable[..., Any]]:
+    """The functions of ``module``, NumPy or a part of it, with those of ``names`` that answer for tensors."""
+    own = {name: f for name, f in names.items() if isinstance(f, FunctionType) and f.__module__.startswith("jitgrad.")}
+    theirs = {getattr(module, name, None): f for name, f in own.items()}
+    return {function: f for function, f in theirs.items() if isinstance(function, _DISPATCHED)}
+
+
+def install(names: Mapping[str, Any]) -> None:
+    """Let NumPy's functions, and ufuncs that are no ops, call those of ``names``."""
+    interop.NUMPY_FUNCTIONS.update(overrides(names, np))
+    for name, function in names.items():
+        ufunc = getattr(np, name, None)
+        if isinstance(ufunc, np.ufunc) and isinstance(function, FunctionType):
+            interop.UFUNCS.setdefault(ufunc.__name__, function)

@@ -1,0 +1,100 @@
+"""NumPy's choices among elements, and its comparisons of arrays."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import broadcast_shapes
+from jitgrad.core.errors import ArgumentError, ShapeError
+from jitgrad.core.tensor import Tensor
+from jitgrad.numpy.arguments import common_dtype, floating, in_dtype, operand, tensor_of, tensors_of
+from jitgrad.numpy.order import nonzero
+from jitgrad.ops import arithmetic, comparison, reduce
+from jitgrad.ops.arithmetic import add, multiply, subtract
+from jitgrad.ops.comparison import equal, isfinite, isnan, less_equal, logical_and, logical_or
+
+
+def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+    """``x`` where the condition holds, else ``y``; without them the positions where it holds."""
+    if x is None and y is None:
+        return nonzero(condition)
+    return comparison.where(tensor_of(condition), operand(x), operand(y))
+
+
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
+    """Per element the choice of the first condition that holds, or ``default``."""
+    if len(condlist) != len(choicelist):
+        raise ArgumentError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
+    choices = tensors_of(choicelist)
+    out: Any = in_dtype(tensor_of(default), common_dtype(*choices)) if default == 0 else tensor_of(default)
+    for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
+        out = comparison.where(tensor_of(condition), choice, out)
+    return tensor_of(out)
+
+
+def choose(a: Any, choices: Sequence[Any]) -> Tensor:
+    """Per element the choice of that number."""
+    number = tensor_of(a)
+    return select([equal(number, k) for k in range(len(choices))], choices)
+
+
+def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Tensor:
+    """Per element the function (or number) of the last condition that holds; one more is for where none does, else 0.
+
+    Each function gets all of ``x``: gradients reach only what is chosen.
+    """
+    given = tensor_of(x)
+    conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
+    if conditions and isinstance(conditions[0], (bool, np.bool_)):
+        conditions = [conditions]
+    functions: list[Any] = list(funclist)
+    if len(functions) not in (len(conditions), len(conditions) + 1):
+        raise ArgumentError(f"piecewise: {len(functions)} functions for {len(conditions)} conditions; as many, or one more")
+    rest = functions.pop() if len(functions) > len(conditions) else 0
+
+    def value(function: Callable[..., Any] | Any) -> Any:
+        return in_dtype(tensor_of(function(given, *args, **kw) if callable(function) else function), given.dtype)
+
+    out = value(rest)
+    for condition, function in zip(conditions, functions, strict=True):
+        out = comparison.where(tensor_of(condition), value(function), out)
+    return out if out.shape == given.shape else arithmetic.add(out, multiply(given, 0))
+
+
+def isclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether ``|a - b| <= atol + rtol |b|`` per element; infinities are close to themselves."""
+    x, y = floating(a), floating(b)
+    near = less_equal(arithmetic.abs(subtract(x, y)), add(atol, multiply(rtol, arithmetic.abs(y))))
+    close = logical_or(equal(x, y), logical_and(near, isfinite(y)))
+    return logical_or(close, logical_and(isnan(x), isnan(y))) if equal_nan else close
+
+
+def allclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether all elements are close; see :func:`isclose`."""
+    return reduce.all(isclose(a, b, rtol, atol, equal_nan))
+
+
+def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Whether two arrays have one shape and equal elements."""
+    x, y = tensor_of(a1), tensor_of(a2)
+    return reduce.all(_same(x, y, equal_nan)) if x.shape == y.shape else tensor_of(False)
+
+
+def array_equiv(a1: Any, a2: Any) -> Any:
+    """Whether two arrays broadcast together, and are equal then."""
+    x, y = tensor_of(a1), tensor_of(a2)
+    try:
+        broadcast_shapes("array_equiv", [x.aval, y.aval])
+    except ShapeError:
+        return tensor_of(False)
+    return reduce.all(equal(x, y))
+
+
+def _same(x: Tensor, y: Tensor, equal_nan: bool) -> Tensor:
+    same = equal(x, y)
+    floats = builtins.all(v.dtype.kind == "f" for v in (x, y))
+    return logical_or(same, logical_and(isnan(x), isnan(y))) if equal_nan and floats else same
