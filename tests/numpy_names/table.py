@@ -112,7 +112,7 @@ CASES: list[Case] = [
     case("gradient", W, np.cumsum(np.abs(W)), edge_order=2), case("trapezoid", A), case("trapezoid", A, dx=0.5, axis=0),
     case("trapezoid", A, np.arange(4.0) ** 2), case("trapezoid", A, np.cumsum(P, 1)), case("interp", V, EDGES, W[:4]),
     case("interp", A, EDGES, W[:4], -7.0, 7.0), case("interp", V, EDGES, W[:4], period=2.5), case("interp", 0.2, EDGES, W[:4]),
-    *(case(name, *xs, mode) for name in ("convolve", "correlate") for xs in ((V, W), (W, V)) for mode in "full same valid".split()),
+    *(case(f, *xs, mode) for f in ("convolve", "correlate") for xs in ((V, W), (W, V)) for mode in "full same valid".split()),
     case("unwrap", np.cumsum(3 * P, 1)), case("unwrap", A, axis=0, period=1.0), case("polyval", V, A), case("polyval", [1, 2], 3),
     case("clip", A, -0.5, 0.5), case("clip", A, None, 0.2), case("round", A, 1), case("nan_to_num", ALL_GAPS),
     case("nan_to_num", ALL_GAPS, True, 1.0, 2.0, -2.0), case("nan_to_num", ALL_GAPS.astype(np.float32)), case("divmod", A, 0.7),
