@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from jitgrad.core.errors import ArgumentError, AutogradError, shown
+from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import abs, add, divide, multiply, sign, subtract
 from jitgrad.ops.comparison import greater, less, where
 from jitgrad.ops.entropy import xlogy
+from jitgrad.ops.incomplete_beta import no_slope_by_shape
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.rounding import rint
 from jitgrad.ops.special import on_floats
@@ -56,19 +57,13 @@ HURWITZ_ZETA: OpDef = define_elementwise(
 )
 
 
-def _no_slope_by_order(_g: Any, _out: Any, *_operands: Any) -> Any:
-    raise AutogradError(
-        "the incomplete gamma functions have no gradient with respect to their first operand; pass a number or a.detach()"
-    )
-
-
 def _incomplete(name: str, sign: float) -> OpDef:
     def slope(g: Tensor, _out: Any, a: Any, x: Any) -> Tensor:
         density = exp(subtract(subtract(xlogy(subtract(a, 1.0), x), x), gammaln(a)))
         return multiply(g, multiply(sign, density))
 
     return define_elementwise(
-        f"{name}(a, x)", scalar=f"{name}(a, x)", eager=on_floats(name), vjp=(_no_slope_by_order, slope)
+        f"{name}(a, x)", scalar=f"{name}(a, x)", eager=on_floats(name), vjp=(no_slope_by_shape, slope)
     )
 
 

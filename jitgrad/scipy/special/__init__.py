@@ -26,6 +26,7 @@ from jitgrad.scipy.special.entropies import entr as entr, kl_div as kl_div, rel_
 from jitgrad.scipy.special.factorials import (
     factorial as factorial, gammasgn as gammasgn, multigammaln as multigammaln, poch as poch, rgamma as rgamma,
 )
+from jitgrad.scipy.special.incomplete_beta import betainc as betainc, betaincc as betaincc
 from jitgrad.scipy.special.sums import log_softmax as log_softmax, logsumexp as logsumexp, softmax as softmax
 
 psi = digamma

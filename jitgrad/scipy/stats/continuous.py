@@ -11,10 +11,13 @@ from jitgrad.ops.arithmetic import abs, add, clip, divide, maximum, minimum, mul
 from jitgrad.ops.comparison import greater, greater_equal, less, less_equal, logical_and, where
 from jitgrad.ops.entropy import logit, xlog1py, xlogy
 from jitgrad.ops.gamma import cotangent_of_half_turns, gammainc, gammaincc, gammaln
+from jitgrad.ops.incomplete_beta import define_student
 from jitgrad.ops.normal_distribution import log_ndtr, ndtr, ndtri
+from jitgrad.ops.operand import apply
 from jitgrad.ops.transcendental import exp, expm1, log, log1p, sigmoid
 from jitgrad.ops.trigonometric import atan2
 from jitgrad.scipy.special.beta import betaln
+from jitgrad.scipy.special.incomplete_beta import betainc, betaincc
 from jitgrad.scipy.stats.distribution import INFINITY, NAN, Distribution
 
 _LOG_2 = math.log(2.0)
@@ -39,6 +42,12 @@ def _in_range(q: Any, value: Tensor) -> Tensor:
     return where(_unit(q), value, NAN)
 
 
+def log_of(probability: Tensor, complement: Tensor) -> Tensor:
+    """``log(probability)``, by its complement where it is near 1."""
+    small = less(probability, 0.5)
+    return where(small, log(where(small, probability, 0.5)), log1p(negative(complement)))
+
+
 norm = Distribution(
     "norm",
     log_density=lambda z: subtract(multiply(-0.5, square(z)), _HALF_LOG_2PI),
@@ -56,13 +65,23 @@ def _t_log_density(z: Any, df: Any) -> Tensor:
     return subtract(multiply(negative(add(half, 0.5)), log1p(divide(square(z), df))), constant)
 
 
-t = Distribution("t", log_density=_t_log_density, shapes=("df",), valid=_positive)
+_STUDENT = define_student("student_cdf", lambda g, _out, z, df: multiply(g, exp(_t_log_density(z, df))))
 
-def log_of(probability: Tensor, complement: Tensor) -> Tensor:
-    """``log(probability)``, by its complement where it is near 1."""
-    small = less(probability, 0.5)
-    return where(small, log(where(small, probability, 0.5)), log1p(negative(complement)))
 
+def _t_cdf(z: Any, df: Any) -> Tensor:
+    return apply(_STUDENT, z, df)
+
+
+t = Distribution(
+    "t",
+    log_density=_t_log_density,
+    shapes=("df",),
+    valid=_positive,
+    distribution=_t_cdf,
+    log_distribution=lambda z, df: log_of(_t_cdf(z, df), _t_cdf(negative(z), df)),
+    survival=lambda z, df: _t_cdf(negative(z), df),
+    log_survival=lambda z, df: log_of(_t_cdf(negative(z), df), _t_cdf(z, df)),
+)
 
 def _log_gamma_cdf(a: Any, z: Any) -> Tensor:
     z = maximum(z, 0.0)
@@ -109,6 +128,10 @@ beta = Distribution(
     shapes=("a", "b"),
     inside=_unit,
     valid=_positive,
+    distribution=lambda z, a, b: betainc(a, b, clip(z, 0.0, 1.0)),
+    log_distribution=lambda z, a, b: log_of(betainc(a, b, clip(z, 0.0, 1.0)), betaincc(a, b, clip(z, 0.0, 1.0))),
+    survival=lambda z, a, b: betaincc(a, b, clip(z, 0.0, 1.0)),
+    log_survival=lambda z, a, b: log_of(betaincc(a, b, clip(z, 0.0, 1.0)), betainc(a, b, clip(z, 0.0, 1.0))),
 )
 
 

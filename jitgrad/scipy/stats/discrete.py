@@ -8,8 +8,18 @@ from typing import Any
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import add, negative, subtract
-from jitgrad.ops.comparison import equal, greater_equal, isnan, less, less_equal, logical_and, where
+from jitgrad.ops.arithmetic import add, maximum, negative, subtract
+from jitgrad.ops.comparison import (
+    equal,
+    greater_equal,
+    isnan,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    where,
+)
 from jitgrad.ops.entropy import xlog1py, xlogy
 from jitgrad.ops.gamma import gammainc, gammaincc, gammaln
 from jitgrad.ops.joining import concat
@@ -17,8 +27,9 @@ from jitgrad.ops.movement import SUM, expand_dims, reshape
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.reduce import sum
 from jitgrad.ops.rounding import floor
-from jitgrad.ops.transcendental import exp, log1p
+from jitgrad.ops.transcendental import exp, expm1, log1p
 from jitgrad.scipy.special.beta import betaln
+from jitgrad.scipy.special.incomplete_beta import betainc, betaincc
 from jitgrad.scipy.stats.continuous import log_of
 from jitgrad.scipy.stats.distribution import NAN, Distribution
 
@@ -52,6 +63,15 @@ def _binom_log_mass(k: Any, n: Any, p: Any) -> Tensor:
     return subtract(add(xlogy(k, p), xlog1py(rest, negative(p))), ways)
 
 
+def _binom_at_most(function: Callable[..., Tensor], below: float, k: Any, n: Any, p: Any) -> Tensor:
+    """``function(floor(k) + 1, n - floor(k), p)``; ``below`` for ``k < 0``, its complement from ``n`` on."""
+    successes = floor(k)
+    inside = logical_not(logical_or(less(successes, 0.0), greater_equal(successes, n)))  # NaN is inside
+    successes = where(inside, successes, 0.0)
+    value = function(add(successes, 1.0), where(inside, subtract(n, successes), 1.0), p)
+    return where(inside, value, where(less(k, 0.0), below, 1.0 - below))
+
+
 binom = Distribution(
     "binom",
     log_density=_binom_log_mass,
@@ -60,6 +80,14 @@ binom = Distribution(
     valid=lambda n, p: logical_and(logical_and(greater_equal(n, 0.0), equal(n, floor(n))), _probability(p)),
     centre=0.0,
     discrete=True,
+    distribution=lambda k, n, p: _binom_at_most(betaincc, 0.0, k, n, p),
+    log_distribution=lambda k, n, p: log_of(
+        _binom_at_most(betaincc, 0.0, k, n, p), _binom_at_most(betainc, 1.0, k, n, p)
+    ),
+    survival=lambda k, n, p: _binom_at_most(betainc, 1.0, k, n, p),
+    log_survival=lambda k, n, p: log_of(
+        _binom_at_most(betainc, 1.0, k, n, p), _binom_at_most(betaincc, 0.0, k, n, p)
+    ),
 )
 
 def _poisson_at_most(function: Callable[..., Tensor], below: float, k: Any, mu: Any) -> Tensor:
@@ -86,6 +114,10 @@ poisson = Distribution(
     ),
 )
 
+def _geom_logsf(k: Any, p: Any) -> Tensor:
+    return xlog1py(maximum(floor(k), 0.0), negative(p))
+
+
 geom = Distribution(
     "geom",
     log_density=lambda k, p: add(xlog1py(subtract(k, 1.0), negative(p)), xlogy(1.0, p)),
@@ -94,6 +126,9 @@ geom = Distribution(
     valid=_probability,
     centre=1.0,
     discrete=True,
+    distribution=lambda k, p: negative(expm1(_geom_logsf(k, p))),
+    survival=lambda k, p: exp(_geom_logsf(k, p)),
+    log_survival=lambda k, p: _geom_logsf(k, p),
 )
 
 
