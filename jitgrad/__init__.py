@@ -12,6 +12,7 @@ import numpy as _np
 from jitgrad.eager import interpreter as _interpreter  # noqa: F401 - installs what ops do outside of a trace
 from jitgrad.backends.cuda_target import eager as _on_device  # noqa: F401 - and on a device
 from jitgrad import nn as nn, numpy as numpy, optim as optim, scipy as scipy
+from jitgrad.scipy import special as special
 from jitgrad.core import errors as errors
 from jitgrad.device import cuda as cuda
 from jitgrad.autograd import (
@@ -61,6 +62,8 @@ from jitgrad.ops.creation import (
     tril as tril, triu as triu, zeros as zeros, zeros_like as zeros_like,
 )
 from jitgrad.ops.einsum import einsum as einsum
+from jitgrad.ops.entropy import logit as logit, xlogy as xlogy
+from jitgrad.ops.gamma import digamma as digamma, gammaln as _gammaln, polygamma as polygamma
 from jitgrad.ops.indexing import (
     gather as gather, index_add as index_add, scatter_add as scatter_add, take as take,
     take_along_axis as take_along_axis,
@@ -84,12 +87,14 @@ from jitgrad.ops.movement import (
     matrix_transpose as matrix_transpose, moveaxis as moveaxis, permute_dims as permute_dims, reshape as reshape,
     squeeze as squeeze, swapaxes as swapaxes, transpose as transpose,
 )
+from jitgrad.ops.normal_distribution import erfinv as erfinv
 from jitgrad.ops.neural import (
     batch_norm as batch_norm, dropout as dropout, embedding as embedding, group_norm as group_norm,
     layer_norm as layer_norm, one_hot as one_hot, rms_norm as rms_norm,
 )
 from jitgrad.ops.random import (
-    Generator as Generator, bernoulli as bernoulli, manual_seed as manual_seed, normal as normal, rand as rand,
+    Generator as Generator, bernoulli as bernoulli, manual_seed as manual_seed,
+    multinomial as multinomial, normal as normal, rand as rand,
     rand_like as rand_like, randint as randint, randint_like as randint_like, randn as randn,
     randn_like as randn_like, randperm as randperm, uniform as uniform,
 )
@@ -109,7 +114,7 @@ from jitgrad.ops.sorting import (
 from jitgrad.ops.special import erf as erf, erfc as erfc
 from jitgrad.ops.torch_names import (
     addcdiv as addcdiv, addcmul as addcmul, addmm as addmm, addmv as addmv, amax as amax, amin as amin,
-    baddbmm as baddbmm, bmm as bmm, chunk as chunk, clamp_max as clamp_max, clamp_min as clamp_min,
+    baddbmm as baddbmm, bmm as bmm, cdist as cdist, chunk as chunk, clamp_max as clamp_max, clamp_min as clamp_min,
     cummax as cummax, cummin as cummin, index_copy as index_copy, index_fill as index_fill,
     index_select as index_select, is_floating_point as is_floating_point, is_tensor as is_tensor,
     kthvalue as kthvalue, masked_fill as masked_fill, masked_select as masked_select, mm as mm, mv as mv,
@@ -138,6 +143,8 @@ concatenate = cat = concat
 cumsum = cumulative_sum
 unsqueeze, movedim, swapdims, unbind = expand_dims, moveaxis, swapaxes, unstack
 repeat_interleave, take_along_dim, as_tensor = repeat, take_along_axis, asarray
+lgamma = _gammaln
+finfo, iinfo = _np.finfo, _np.iinfo
 
 float16, float32, float64 = map(_np.dtype, ("float16", "float32", "float64"))
 int8, int16, int32, int64 = map(_np.dtype, ("int8", "int16", "int32", "int64"))

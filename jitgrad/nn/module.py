@@ -18,12 +18,25 @@ from jitgrad.ops.placement import replace_data
 Self = TypeVar("Self", bound="Module")
 
 
-def Parameter(data: Any, requires_grad: bool = True) -> Tensor:
-    """A leaf tensor over ``data`` that requires grad, which a Module registers as a parameter.
+class _ParameterKind:
+    """``nn.Parameter(data)`` is a leaf tensor over ``data`` that requires grad, which a Module
+    registers as a parameter.
 
-    A parameter is an ordinary Tensor, the same as a leaf made with ``requires_grad=True``.
+    A parameter is an ordinary Tensor, the same as a leaf made with ``requires_grad=True``, and
+    ``isinstance(x, nn.Parameter)`` asks whether ``x`` is one.
     """
-    return detached(asarray(data)).requires_grad_(requires_grad)
+
+    def __call__(self, data: Any, requires_grad: bool = True) -> Tensor:
+        return detached(asarray(data)).requires_grad_(requires_grad)
+
+    def __instancecheck__(self, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and instance.is_leaf and instance.requires_grad
+
+    def __repr__(self) -> str:
+        return "Parameter"
+
+
+Parameter = _ParameterKind()
 
 
 class LoadResult(NamedTuple):
@@ -87,6 +100,10 @@ class Module:
         self._buffer_names[name] = persistent
         self.__dict__[name] = None if tensor is None else asarray(tensor)
 
+    def add_module(self, name: str, module: Module | None) -> None:
+        """Make ``module`` the part ``name``."""
+        setattr(self, name, module)
+
     # --- walking ----------------------------------------------------------------------------------
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
@@ -138,8 +155,10 @@ class Module:
                 visited.add(id(tensor))
                 yield f"{path}.{name}" if path else name, tensor
 
-    def parameters(self) -> Iterator[Tensor]:
-        """All parameters, each once."""
+    def parameters(self, recurse: bool = True) -> Iterator[Tensor]:
+        """All parameters, each once; with ``recurse=False`` those of this module alone."""
+        if not recurse:
+            return (self.__dict__[name] for name in self._parameter_names if self.__dict__[name] is not None)
         return (tensor for _, tensor in self.named_parameters())
 
     def buffers(self) -> Iterator[Tensor]:
@@ -164,10 +183,10 @@ class Module:
         """``train(False)``."""
         return self.train(False)
 
-    def zero_grad(self) -> None:
-        """Set ``.grad`` of all parameters to None."""
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Set ``.grad`` of all parameters to None, or those that are not None to zeros."""
         for parameter in self.parameters():
-            parameter.grad = None
+            parameter.zero_grad(set_to_none)
 
     def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
         """Let all parameters collect gradients, or freeze them."""
@@ -214,7 +233,7 @@ class Module:
                 assign(own[name], value)
         return result
 
-    def to(self: Self, *where: Any, dtype: Any = None, device: Any = None) -> Self:
+    def to(self: Self, *where: Any, dtype: Any = None, device: Any = None, non_blocking: bool = False) -> Self:
         """Convert floating parameters, buffers and gradients in place, or move all of them:
         ``to(jg.float64)``, ``to("cuda")``, ``to("cuda", jg.float16)``.
 
@@ -244,6 +263,10 @@ class Module:
     def double(self: Self) -> Self:
         """``to(float64)``."""
         return self.to(np.float64)
+
+    def half(self: Self) -> Self:
+        """``to(float16)``."""
+        return self.to(np.float16)
 
     def cuda(self: Self) -> Self:
         """``to("cuda")``."""

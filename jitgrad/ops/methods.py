@@ -13,11 +13,14 @@ from jitgrad.ops import (
     arithmetic,
     comparison,
     creation,
+    entropy,
+    gamma,
     indexing,
     interop,
     joining,
     linalg,
     movement,
+    normal_distribution,
     reduce,
     rounding,
     sorting,
@@ -173,6 +176,9 @@ METHOD_NAMES: Mapping[Any, str] = {
     torch_names: "mm mv bmm addmm addmv baddbmm addcmul addcdiv masked_fill masked_select index_select index_fill "
     "index_copy scatter narrow select chunk permute expand t amax amin kthvalue cummax cummin clamp_min clamp_max "
     "is_floating_point numel",
+    gamma: "digamma",
+    normal_distribution: "erfinv",
+    entropy: "logit xlogy",
 }
 OTHER_METHODS: Mapping[str, Any] = {
     "detach": detached,
@@ -190,6 +196,7 @@ OTHER_METHODS: Mapping[str, Any] = {
     "unbind": joining.unstack,
     "repeat_interleave": joining.repeat,
     "take_along_dim": indexing.take_along_axis,
+    "lgamma": gamma.gammaln,
     "dim": lambda self: self.ndim,
     "where": lambda self, condition, other: comparison.where(condition, self, other),
     "float": _cast(np.float32),

@@ -17,15 +17,17 @@ from jitgrad.core.errors import ArgumentError, DtypeError, shown
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.eager.scalar_eval import blockwise, scalar_functions
-from jitgrad.ops.arithmetic import add, astype, multiply, subtract
-from jitgrad.ops.comparison import bitwise_and, bitwise_left_shift, bitwise_right_shift, less
+from jitgrad.ops.arithmetic import add, astype, multiply, negative, subtract
+from jitgrad.ops.comparison import bitwise_and, bitwise_left_shift, bitwise_right_shift, less, less_equal, where
 from jitgrad.ops.creation import asarray, iota
 from jitgrad.ops.inplace import assign
-from jitgrad.ops.movement import slice, squeeze
+from jitgrad.ops.movement import expand_dims, slice, squeeze
 from jitgrad.ops.philox import PHILOX_BITS
 from jitgrad.ops.placement import beside, placing
+from jitgrad.ops.reduce import argmax
 from jitgrad.ops.rounding import remainder
-from jitgrad.ops.sorting import argsort
+from jitgrad.ops.sorting import argsort, topk
+from jitgrad.ops.transcendental import log
 
 UINT64 = np.dtype(np.uint64)
 # random bits of a uniform number: all that the dtype can hold evenly spaced in [0, 1)
@@ -108,6 +110,10 @@ class Generator:
     def randperm(self, n: int, *, dtype: Any = None) -> Tensor:
         """A random order of 0 .. n - 1; see :func:`jitgrad.randperm`."""
         return randperm(n, dtype=dtype, generator=self)
+
+    def multinomial(self, p: Any, num_samples: int, replacement: bool = False) -> Tensor:
+        """Classes drawn with given probabilities; see :func:`jitgrad.multinomial`."""
+        return multinomial(p, num_samples, replacement, generator=self)
 
     def __repr__(self) -> str:
         return f"Generator(state={self.state!r})"
@@ -276,6 +282,30 @@ def randperm(
     (bits,) = (generator or default_generator).bits((n,))
     order = argsort(bits)
     return order if order.dtype == out_dtype else astype(order, out_dtype)
+
+
+def multinomial(
+    p: Any, num_samples: int, replacement: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """int64 [..., num_samples]: classes drawn with probabilities in proportion to ``p`` [..., classes].
+
+    The largest of log(p) plus Gumbel noise is such a draw, and the largest few are one without replacement (J. I.
+    Yellott, "The relationship between Luce's choice axiom, Thurstone's theory", 1977).
+
+    Raises:
+        ArgumentError: more samples than classes, without replacement.
+    """
+    weights = asarray(p)
+    weights = weights if weights.dtype.kind == "f" else astype(weights, get_default_dtype())
+    classes, count = weights.shape[-1], operator.index(num_samples)
+    if count < 1 or (count > classes and not replacement):
+        raise ArgumentError(f"multinomial: cannot draw {count} of {classes} classes without replacement")
+    chances = where(less_equal(weights, 0), -np.inf, log(where(less_equal(weights, 0), 1.0, weights)))
+    shape = (*weights.shape[:-1], count, classes) if replacement else weights.shape
+    with beside(weights):
+        u = rand(shape, dtype=np.float64, generator=generator)
+    keys = subtract(expand_dims(chances, -2) if replacement else chances, log(negative(log(add(u, 2.0**-55)))))
+    return argmax(keys, -1) if replacement else topk(keys, count).indices
 
 
 # --- in the shape of another tensor ------------------------------------------------------------------------------

@@ -109,10 +109,15 @@ def _type(self: Tensor, dtype: Any = None) -> Any:
     return self if wanted == self.dtype else arithmetic.astype(self, wanted)
 
 
+def _is_contiguous(self: Tensor, **_layout: Any) -> bool:
+    """Whether this is no view of another tensor in another order, or of a part of one."""
+    steps = () if self._view is None else self._view.steps
+    return all(op is None or op.keeps_order for op, _ in steps)
+
+
 def _contiguous(self: Tensor, **_layout: Any) -> Tensor:
     """This tensor; a copy if it is a view of another one in another order, or of a part of it."""
-    steps = () if self._view is None else self._view.steps
-    return self if all(op is None or op.keeps_order for op, _ in steps) else clone(self)
+    return self if _is_contiguous(self) else clone(self)
 
 
 def _as_shape_of(function: Callable[..., Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
@@ -139,6 +144,7 @@ ONLY_IN_TORCH: Mapping[str, Any] = {
     "new_tensor": _new(creation.tensor),
     "type": _type,
     "contiguous": _contiguous,
+    "is_contiguous": _is_contiguous,
     "view_as": _as_shape_of(movement.reshape),
     "reshape_as": _as_shape_of(movement.reshape),
     "expand_as": _as_shape_of(movement.broadcast_to),

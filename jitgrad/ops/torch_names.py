@@ -12,7 +12,7 @@ from jitgrad.core.aval import Aval, normalize_axis
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import add, divide, maximum, minimum, multiply
+from jitgrad.ops.arithmetic import add, divide, maximum, minimum, multiply, subtract
 from jitgrad.ops.comparison import greater_equal, isnan, less_equal, logical_or, where
 from jitgrad.ops.creation import asarray, detached, full_like, iota
 from jitgrad.ops.indexing import as_constant, take, take_along_axis
@@ -34,7 +34,7 @@ from jitgrad.ops.movement import (
 from jitgrad.ops.operand import Operand, ValuesAndIndices
 from jitgrad.ops.placement import beside
 from jitgrad.ops.reduce import max as max_
-from jitgrad.ops.reduce import mean, std, var
+from jitgrad.ops.reduce import mean, norm, std, var
 from jitgrad.ops.reduce import min as min_
 from jitgrad.ops.sorting import argsort
 from jitgrad.ops.subscript import get_item
@@ -96,6 +96,15 @@ def addcmul(x: Operand, tensor1: Operand, tensor2: Operand, *, value: Any = 1) -
 def addcdiv(x: Operand, tensor1: Operand, tensor2: Operand, *, value: Any = 1) -> Tensor:
     """``x + value * tensor1 / tensor2``."""
     return _plus(x, divide(tensor1, tensor2), 1, value)
+
+
+def cdist(x: Operand, y: Operand, p: float = 2.0) -> Tensor:
+    """The p-norms [..., n, m] of the differences of the rows of [..., n, d] and [..., m, d].
+
+    From the differences themselves: the way by products loses half of the digits of small distances.
+    """
+    difference = subtract(expand_dims(x, -2), expand_dims(y, -3))
+    return norm(difference, None if p == 2 else p, -1)
 
 
 # --- selections --------------------------------------------------------------------------------------------------

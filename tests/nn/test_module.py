@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import jitgrad as jg
 from jitgrad import nn
 from jitgrad.autograd.backward import backward
 from jitgrad.autograd.modes import no_grad
@@ -219,3 +220,21 @@ def test_files_that_are_no_checkpoints(tmp_path: Path) -> None:
         nn.load(tmp_path / "missing")
     with pytest.raises(CheckpointError, match="'x' is a list"):
         nn.save({"x": [1, 2]}, tmp_path / "y")
+
+
+def test_parameters_are_recognised() -> None:
+    layer = nn.Linear(2, 3)
+
+    assert isinstance(layer.weight, nn.Parameter)
+    assert not isinstance(layer.weight * 2, nn.Parameter)
+    assert not isinstance(jg.ones(2), nn.Parameter)
+    assert [p is q for p, q in zip(layer.parameters(recurse=False), layer.parameters(), strict=True)] == [True, True]
+    assert list(nn.Sequential(layer).parameters(recurse=False)) == []
+    layer.add_module("more", nn.ReLU())
+    assert list(layer.children()) == [layer.more]
+    layer(jg.ones(2)).sum().backward()
+    layer.zero_grad(set_to_none=False)
+    assert layer.weight.grad.tolist() == [[0.0, 0.0]] * 3
+    layer.zero_grad()
+    assert layer.weight.grad is None
+    assert layer.half().weight.dtype == jg.float16

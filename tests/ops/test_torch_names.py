@@ -65,6 +65,12 @@ SAME: dict[str, tuple[Any, ...]] = {
     "index_fill": (lambda m, x, i: (m.index_fill(x, 1, i, 7.0), x.index_fill(0, i, 0)), X, ROWS),
     "index_copy": (lambda m, x, i, y: (m.index_copy(x, 0, i, y[:2]), x.index_copy(1, i, y[:, :2])), X, ROWS, Y),
     "scatter": (lambda m, x, i, y: (m.scatter(x, 0, i, y), x.scatter(0, i, 1.5)), X, np.array([[2, 0, 1, 0]]), Y[:1]),
+    "cdist": (lambda m, x, y: (m.cdist(x, y), m.cdist(x[None], y[None], p=1.0), m.cdist(x, x)), X, Y),
+    "special": (
+        lambda m, u: (m.erfinv(u), u.lgamma(), m.digamma(u), m.polygamma(1, u), u.logit(), m.xlogy(u, u), m.special.expit(u)),
+        RNG.uniform(0.1, 0.9, 7),
+    ),
+    "limits": (lambda m, x: m.tensor([m.finfo(x.dtype).eps, m.iinfo(m.int32).max]), X),
     "narrow": (lambda m, x: (m.narrow(x, 1, 1, 2), x.narrow(0, -2, 2)), X),
     "select": (lambda m, x: (m.select(x, 1, -1), x.select(dim=0, index=1)), X),
     "chunk": (lambda m, x: (m.chunk(x, 3, dim=1), x.chunk(2), x.chunk(9, 1)), X),
@@ -244,6 +250,20 @@ def test_random_tensors_like_others():
     assert 0.49 < u.mean().item() < 0.51
     assert abs(z.mean().item()) < 0.05
     assert set(np.unique(k.numpy())) == {3.0, 4.0, 5.0}
+
+
+def test_multinomial_draws_in_proportion():
+    p = jg.tensor([[1.0, 0.0, 3.0, 4.0], [0.0, 2.0, 0.0, 2.0]])
+    drawn = jg.multinomial(p, 8000, replacement=True, generator=jg.Generator(0)).numpy()
+    two = jg.jit(lambda p: jg.multinomial(p, 2))(p).numpy()
+
+    shares = np.stack([np.bincount(row, minlength=4) for row in drawn]) / 8000
+    np.testing.assert_allclose(shares, p.numpy() / p.numpy().sum(1, keepdims=True), atol=0.02)
+    assert (shares == 0).tolist() == (p.numpy() == 0).tolist()
+    assert sorted(two[1]) == [1, 3]
+    assert two[0][0] != two[0][1] and 1 not in two[0]
+    with pytest.raises(ArgumentError, match="cannot draw 5 of 4 classes"):
+        jg.multinomial(p, 5)
 
 
 @pytest.mark.parametrize(("name", "arguments", "mean", "std"), [("normal_", (2, 3), 2, 3), ("uniform_", (-1, 3), 1, 1.155)])
