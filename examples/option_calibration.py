@@ -55,10 +55,7 @@ def main(strikes: int = 20_000, noise: float = 1e-4, picture: str = "") -> np.nd
     found = {}
     for name, function in (("eager", eager), ("fused", fused)):
         start = time.perf_counter()
-        result = minimize(
-            lambda x, f=function: [part.numpy() for part in f(jg.tensor(x))], START, jac=True, bounds=BOUNDS,
-            options={"ftol": 1e-12, "maxiter": 500},
-        )  # fmt: skip
+        result = minimize(function, START, jac=True, bounds=BOUNDS, options={"ftol": 1e-12, "maxiter": 500})
         found[name] = result.x
         print(f"{name}: {result.nfev} gradients in {time.perf_counter() - start:.3f} s, loss {result.fun:.4f}")
     for name, true, value in zip(("a", "b", "rho", "m", "s"), TRUE, found["fused"], strict=True):

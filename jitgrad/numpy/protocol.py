@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.core.tensor import Tensor
 from jitgrad.ops import interop
 
 _DISPATCHED = type(np.sum)  # the type of NumPy's functions that ask their arguments for __array_function__
@@ -22,8 +23,25 @@ def overrides(names: Mapping[str, Any], module: Any) -> dict[Any, Callable[..., 
 
 def install(names: Mapping[str, Any]) -> None:
     """Let NumPy's functions, and ufuncs that are no ops, call those of ``names``."""
-    interop.NUMPY_FUNCTIONS.update(overrides(names, np))
+    found = overrides(names, np)
+    for conversion in (np.atleast_1d, np.atleast_2d, np.atleast_3d):
+        found[conversion] = _arrays_without_history(conversion, found[conversion])
+    interop.NUMPY_FUNCTIONS.update(found)
     for name, function in names.items():
         ufunc = getattr(np, name, None)
         if isinstance(ufunc, np.ufunc) and isinstance(function, FunctionType):
             interop.UFUNCS.setdefault(ufunc.__name__, function)
+
+
+def _arrays_without_history(conversion: Callable[..., Any], own: Callable[..., Any]) -> Callable[..., Any]:
+    """``conversion`` of tensors, which gives arrays unless gradients flow through it.
+
+    SciPy's optimisers so convert what a function returns, and some give it to C code, which takes arrays only.
+    """
+
+    def converted(*tensors: Any) -> Any:
+        if any(isinstance(t, Tensor) and (t.requires_grad or not isinstance(t._data, np.ndarray)) for t in tensors):
+            return own(*tensors)
+        return conversion(*[t.numpy() if isinstance(t, Tensor) else t for t in tensors])
+
+    return converted
