@@ -71,14 +71,14 @@ def _continued_fraction(a: Array, b: Array, x: Array) -> Array:
     state: list[Any]
     c, d = np.ones_like(x), 1.0 / _away_from_zero(1.0 - (a + b) * x / (a + 1.0))
     value = d.copy()
-    for m in range(1, _MOST_TERMS):
+    for m in range(1, _MOST_TERMS if x.size else 1):
         even = m * (b - m) * x / ((a + 2 * m - 1.0) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1.0))
         for term in (even, odd):
             d = 1.0 / _away_from_zero(1.0 + term * d)
             c = _away_from_zero(1.0 + term / c)
             value = value * (c * d)
-        done = np.abs(c * d - 1.0) < 3e-16
+        done = ~(np.abs(c * d - 1.0) >= 3e-16)  # NaN is final, too
         if done.any():
             result[where[done]] = value[done]
             left = ~done

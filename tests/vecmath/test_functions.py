@@ -222,9 +222,11 @@ def _precise_erfcinv(y: Any) -> Any:
     if y >= 1:
         return -_precise_erfcinv(2 - y) if y > 1 else mp.mpf(0)
     x = mp.sqrt(-mp.log(y) * (1 - y))
-    for _ in range(60):
+    step = mp.mpf(1)
+    while abs(step) > mp.mpf(10) ** -30 * x:
         tail = mp.erfc(x)
-        x += (mp.log(tail) - mp.log(y)) * tail * mp.sqrt(mp.pi) / 2 * mp.exp(x * x)
+        step = (mp.log(tail) - mp.log(y)) * tail * mp.sqrt(mp.pi) / 2 * mp.exp(x * x)
+        x += step
     return x
 
 

@@ -14,7 +14,13 @@ from jitgrad.scipy.stats.continuous import (
     logistic as logistic, norm as norm, t as t, uniform as uniform,
 )
 from jitgrad.scipy.stats.discrete import (
-    bernoulli as bernoulli, binom as binom, dirichlet as dirichlet, geom as geom, poisson as poisson,
+    bernoulli as bernoulli, binom as binom, geom as geom, nbinom as nbinom,
+    poisson as poisson,
+)
+from jitgrad.scipy.stats.multinomial import dirichlet as dirichlet, multinomial as multinomial
+from jitgrad.scipy.stats.positive import (
+    gumbel_r as gumbel_r, halfnorm as halfnorm, invgamma as invgamma, lognorm as lognorm, pareto as pareto,
+    weibull_min as weibull_min,
 )
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.

@@ -24,7 +24,7 @@ _LOG_2 = math.log(2.0)
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
-def _positive(*shapes: Any) -> Any:
+def positive(*shapes: Any) -> Any:
     first, *rest = [greater(shape, 0.0) for shape in shapes]
     return logical_and(first, rest[0]) if rest else first
 
@@ -33,11 +33,11 @@ def _unit(z: Any, *_shapes: Any) -> Tensor:
     return logical_and(greater_equal(z, 0.0), less_equal(z, 1.0))
 
 
-def _not_negative(z: Any, *_shapes: Any) -> Tensor:
+def not_negative(z: Any, *_shapes: Any) -> Tensor:
     return greater_equal(z, 0.0)
 
 
-def _in_range(q: Any, value: Tensor) -> Tensor:
+def in_range(q: Any, value: Tensor) -> Tensor:
     """``value`` for probabilities ``q``, else NaN."""
     return where(_unit(q), value, NAN)
 
@@ -76,7 +76,7 @@ t = Distribution(
     "t",
     log_density=_t_log_density,
     shapes=("df",),
-    valid=_positive,
+    valid=positive,
     distribution=_t_cdf,
     log_distribution=lambda z, df: log_of(_t_cdf(z, df), _t_cdf(negative(z), df)),
     survival=lambda z, df: _t_cdf(negative(z), df),
@@ -97,8 +97,8 @@ gamma = Distribution(
     "gamma",
     log_density=lambda z, a: subtract(subtract(xlogy(subtract(a, 1.0), z), z), gammaln(a)),
     shapes=("a",),
-    inside=_not_negative,
-    valid=_positive,
+    inside=not_negative,
+    valid=positive,
     distribution=lambda z, a: gammainc(a, maximum(z, 0.0)),
     log_distribution=lambda z, a: _log_gamma_cdf(a, z),
     survival=lambda z, a: gammaincc(a, maximum(z, 0.0)),
@@ -112,8 +112,8 @@ chi2 = Distribution(
         add(multiply(0.5 * _LOG_2, df), gammaln(multiply(0.5, df))),
     ),
     shapes=("df",),
-    inside=_not_negative,
-    valid=_positive,
+    inside=not_negative,
+    valid=positive,
     distribution=lambda z, df: gammainc(multiply(0.5, df), multiply(0.5, maximum(z, 0.0))),
     log_distribution=lambda z, df: _log_gamma_cdf(multiply(0.5, df), multiply(0.5, z)),
     survival=lambda z, df: gammaincc(multiply(0.5, df), multiply(0.5, maximum(z, 0.0))),
@@ -127,7 +127,7 @@ beta = Distribution(
     ),
     shapes=("a", "b"),
     inside=_unit,
-    valid=_positive,
+    valid=positive,
     distribution=lambda z, a, b: betainc(a, b, clip(z, 0.0, 1.0)),
     log_distribution=lambda z, a, b: log_of(betainc(a, b, clip(z, 0.0, 1.0)), betaincc(a, b, clip(z, 0.0, 1.0))),
     survival=lambda z, a, b: betaincc(a, b, clip(z, 0.0, 1.0)),
@@ -135,7 +135,7 @@ beta = Distribution(
 )
 
 
-def _log_one_minus_exp(y: Any) -> Tensor:
+def log_one_minus_exp(y: Any) -> Tensor:
     """``log(1 - exp(-y))`` for ``y >= 0`` (Maechler, "Accurately Computing log(1 - exp(-|a|))", 2012)."""
     near = less(y, _LOG_2)
     return where(near, log(negative(expm1(negative(where(near, y, _LOG_2))))), log1p(negative(exp(negative(y)))))
@@ -144,12 +144,12 @@ def _log_one_minus_exp(y: Any) -> Tensor:
 expon = Distribution(
     "expon",
     log_density=negative,
-    inside=_not_negative,
+    inside=not_negative,
     distribution=lambda z: negative(expm1(negative(maximum(z, 0.0)))),
-    log_distribution=lambda z: _log_one_minus_exp(maximum(z, 0.0)),
+    log_distribution=lambda z: log_one_minus_exp(maximum(z, 0.0)),
     survival=lambda z: exp(negative(maximum(z, 0.0))),
     log_survival=lambda z: negative(maximum(z, 0.0)),
-    quantile=lambda q: _in_range(q, negative(log1p(negative(q)))),
+    quantile=lambda q: in_range(q, negative(log1p(negative(q)))),
 )
 
 uniform = Distribution(
@@ -160,7 +160,7 @@ uniform = Distribution(
     log_distribution=lambda z: log(clip(z, 0.0, 1.0)),
     survival=lambda z: subtract(1.0, clip(z, 0.0, 1.0)),
     log_survival=lambda z: log1p(negative(clip(z, 0.0, 1.0))),
-    quantile=lambda q: _in_range(q, add(q, 0.0)),
+    quantile=lambda q: in_range(q, add(q, 0.0)),
 )
 
 
@@ -176,7 +176,7 @@ def _laplace_logcdf(z: Any) -> Tensor:
 def _laplace_ppf(q: Any) -> Tensor:
     tail = minimum(q, subtract(1.0, q))
     distance = log(multiply(2.0, tail))
-    return _in_range(q, where(less(q, 0.5), distance, negative(distance)))
+    return in_range(q, where(less(q, 0.5), distance, negative(distance)))
 
 
 laplace = Distribution(
@@ -207,7 +207,7 @@ def _cauchy_sf(z: Any) -> Tensor:
 
 def _cauchy_ppf(q: Any) -> Tensor:
     value = cotangent_of_half_turns(minimum(q, subtract(1.0, q)))
-    return _in_range(q, where(less(q, 0.5), negative(value), value))
+    return in_range(q, where(less(q, 0.5), negative(value), value))
 
 
 cauchy = Distribution(

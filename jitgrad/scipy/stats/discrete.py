@@ -1,16 +1,15 @@
-"""Discrete distributions, and Dirichlet's."""
+"""Discrete distributions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from jitgrad.core.dispatch import aval_of
-from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, maximum, negative, subtract
 from jitgrad.ops.comparison import (
     equal,
+    greater,
     greater_equal,
     isnan,
     less,
@@ -22,12 +21,8 @@ from jitgrad.ops.comparison import (
 )
 from jitgrad.ops.entropy import xlog1py, xlogy
 from jitgrad.ops.gamma import gammainc, gammaincc, gammaln
-from jitgrad.ops.joining import concat
-from jitgrad.ops.movement import SUM, expand_dims, reshape
-from jitgrad.ops.operand import Operand
-from jitgrad.ops.reduce import sum
 from jitgrad.ops.rounding import floor
-from jitgrad.ops.transcendental import exp, expm1, log1p
+from jitgrad.ops.transcendental import exp, expm1, log, log1p
 from jitgrad.scipy.special.beta import betaln
 from jitgrad.scipy.special.incomplete_beta import betainc, betaincc
 from jitgrad.scipy.stats.continuous import log_of
@@ -132,30 +127,14 @@ geom = Distribution(
 )
 
 
-class Dirichlet:
-    """The distribution of probabilities that sum to 1; SciPy's ``dirichlet``."""
-
-    def logpdf(self, x: Operand, alpha: Operand) -> Tensor:
-        """The logarithm of the density; ``x`` has its K probabilities along the first axis, or K - 1 of them.
-
-        That they sum to 1 is not checked.
-
-        Raises:
-            ShapeError: ``alpha`` has not one axis, or the first axis of ``x`` not K or K - 1 elements.
-        """
-        points, weights = aval_of(SUM, x), aval_of(SUM, alpha)
-        if weights.ndim != 1 or points.ndim == 0 or not 0 <= weights.shape[0] - points.shape[0] <= 1:
-            raise ShapeError(f"dirichlet: x of {points} needs alpha of as many elements as its first axis, or one more, "
-                             f"got {weights}")
-        if points.shape[0] < weights.shape[0]:
-            x = concat([x, expand_dims(subtract(1.0, sum(x, axis=0)), 0)], axis=0)
-        constant = subtract(sum(gammaln(alpha)), gammaln(sum(alpha)))
-        powers = reshape(subtract(alpha, 1.0), (-1, *[1] * (points.ndim - 1)))
-        return subtract(sum(xlogy(powers, x), axis=0), constant)
-
-    def pdf(self, x: Operand, alpha: Operand) -> Tensor:
-        """The density, as `logpdf` takes it."""
-        return exp(self.logpdf(x, alpha))
-
-
-dirichlet = Dirichlet()
+nbinom = Distribution(
+    "nbinom",
+    log_density=lambda k, n, p: subtract(
+        add(xlogy(n, p), xlog1py(k, negative(p))), add(betaln(n, add(k, 1.0)), log(add(n, k)))
+    ),
+    shapes=("n", "p"),
+    inside=lambda k, _n, _p: greater_equal(k, 0.0),
+    valid=lambda n, p: logical_and(greater(n, 0.0), _probability(p)),
+    centre=0.0,
+    discrete=True,
+)
