@@ -132,6 +132,7 @@ from jitgrad.ops.trigonometric import (
     tanh as tanh,
 )
 from jitgrad.ops.user import custom_op as custom_op, elementwise as elementwise, no_gradient as no_gradient
+from jitgrad.numpy.shared_with_torch import SHARED as _SHARED
 from jitgrad.runtime.executor.thread_pool import (
     get_num_threads as get_num_threads, set_flush_denormal as set_flush_denormal, set_num_threads as set_num_threads,
 )
@@ -144,6 +145,11 @@ cumsum = cumulative_sum
 unsqueeze, movedim, swapdims, unbind = expand_dims, moveaxis, swapaxes, unstack
 repeat_interleave, take_along_dim, as_tensor = repeat, take_along_axis, asarray
 lgamma = _gammaln
+(
+    allclose, isclose, column_stack, dstack, hstack, vstack, bincount, count_nonzero, cross, cumprod, diag,
+    diagflat, diff, fliplr, flipud, inner, kron, nan_to_num, nanmean, nansum, quantile, rot90,
+    trace,
+) = _SHARED.values()
 finfo, iinfo = _np.finfo, _np.iinfo
 
 float16, float32, float64 = map(_np.dtype, ("float16", "float32", "float64"))

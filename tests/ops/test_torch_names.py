@@ -71,6 +71,14 @@ SAME: dict[str, tuple[Any, ...]] = {
         RNG.uniform(0.1, 0.9, 7),
     ),
     "limits": (lambda m, x: m.tensor([m.finfo(x.dtype).eps, m.iinfo(m.int32).max]), X),
+    "stacks": (lambda m, x, y: (m.hstack([x, y]), m.vstack((x, y)), m.dstack([x, y]), m.column_stack([x, y])), X, Y),
+    "cumprod": (lambda m, x: (m.cumprod(x, dim=1), x.cumprod(0), m.diff(x, dim=0), x.diff()), X),
+    "diagonals": (lambda m, x, v: (m.diag(v), m.diag(x, diagonal=1), x.trace(), m.diagflat(v), m.kron(x, v)), S, V),
+    "flips": (lambda m, x: (m.fliplr(x), x.flipud(), m.rot90(x), m.rot90(x, 2, dims=(0, 1))), X),
+    "nan": (lambda m, x: (m.nan_to_num(m.log(x), nan=0.5), x.nansum(dim=0), m.nanmean(x, dim=1, keepdim=True)), X),
+    "counts": (lambda m, k, i: (m.count_nonzero(k, dim=0), k.count_nonzero(), m.bincount(i, minlength=5)), MASK, ROWS),
+    "quantile": (lambda m, x: (m.quantile(x, 0.3, dim=1), x.quantile(0.5), m.quantile(x, 0.1, dim=0, keepdim=True)), X),
+    "cross": (lambda m, x, y: (m.cross(x, y, dim=-1), m.inner(x, y)), S, S[::-1].copy()),
     "narrow": (lambda m, x: (m.narrow(x, 1, 1, 2), x.narrow(0, -2, 2)), X),
     "select": (lambda m, x: (m.select(x, 1, -1), x.select(dim=0, index=1)), X),
     "chunk": (lambda m, x: (m.chunk(x, 3, dim=1), x.chunk(2), x.chunk(9, 1)), X),
@@ -250,6 +258,20 @@ def test_random_tensors_like_others():
     assert 0.49 < u.mean().item() < 0.51
     assert abs(z.mean().item()) < 0.05
     assert set(np.unique(k.numpy())) == {3.0, 4.0, 5.0}
+
+
+def test_closeness():
+    x = jg.asarray(X)
+
+    assert jg.allclose(x, x + 1e-9)
+    assert not x.allclose(input := x + 0.1)
+    assert jg.isclose(x, other=input).tolist() == [[False] * 4] * 3
+
+
+def test_functions_of_numpy_are_shared_under_their_names():
+    from jitgrad.numpy.shared_with_torch import SHARED
+
+    assert all(getattr(jg, name) is function for name, function in SHARED.items())
 
 
 def test_multinomial_draws_in_proportion():
