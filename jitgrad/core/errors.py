@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import reprlib
 
+from numpy.linalg import LinAlgError as _LinAlgError
+
 
 class JitgradError(Exception):
     """Base class of all errors that jitgrad raises on purpose."""
@@ -31,6 +33,10 @@ class AxisError(JitgradError, ValueError, IndexError):
 
 class IndexingError(JitgradError, IndexError):
     """An index does not fit the array."""
+
+
+class MatrixError(JitgradError, _LinAlgError):
+    """A matrix is singular, or not positive definite, or a decomposition does not converge."""
 
 
 class OpDefinitionError(JitgradError, ValueError):

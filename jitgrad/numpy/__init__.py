@@ -19,7 +19,7 @@ from numpy import (
 )
 from jitgrad.core.errors import shown as _shown
 from jitgrad.core.tensor import Tensor as ndarray
-from jitgrad.numpy import random as random
+from jitgrad.numpy import linalg as linalg, random as random
 from jitgrad.numpy.calculus import (
     convolve as convolve, correlate as correlate, diff as diff, ediff1d as ediff1d, gradient as gradient,
     interp as interp, polyval as polyval, trapezoid as trapezoid, unwrap as unwrap,
@@ -107,11 +107,12 @@ trapz = trapezoid
 product, sometrue, alltrue = prod, any, all
 cumulative_sum, cumulative_prod = cumsum, cumprod
 
-_install(globals())
+_install(globals(), vars(linalg))
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
 globals()["__all__"] = sorted(
-    name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)
+    name for name, value in globals().items()
+    if name in ("linalg", "random") or (name[0] != "_" and not isinstance(value, _ModuleType))
 )
 
 

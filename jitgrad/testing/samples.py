@@ -19,6 +19,22 @@ def _with_sign(rng: np.random.Generator, x: Array) -> Array:
     return signed
 
 
+def _orthogonal(rng: np.random.Generator, n: int) -> Array:
+    q: Array = np.linalg.qr(rng.normal(0.0, 1.0, (n, n)))[0]
+    return q
+
+
+def _with_singular_values(rng: np.random.Generator, values: list[float]) -> Array:
+    product: Array = _orthogonal(rng, len(values)) * np.array(values) @ _orthogonal(rng, len(values)).T
+    return product
+
+
+def _with_eigenvalues(rng: np.random.Generator, values: list[float]) -> Array:
+    basis = _orthogonal(rng, len(values))
+    product: Array = basis * np.array(values) @ basis.T
+    return product
+
+
 # Each keeps a distance from the kinks, poles and jumps at its edges, so that finite differences with steps up to 2e-3
 # do not reach them.
 DOMAINS: dict[str, Draw] = {
@@ -36,6 +52,8 @@ DOMAINS: dict[str, Draw] = {
     "int": lambda rng, shape: rng.integers(-8, 9, shape),
     "count": lambda rng, shape: rng.integers(0, 6, shape),
     "scalar": lambda rng, _shape: rng.normal(0.0, 1.0, ()),
+    "invertible": lambda rng, _shape: _with_singular_values(rng, [3.0, 1.5, 0.6]),
+    "positive_definite": lambda rng, _shape: _with_eigenvalues(rng, [3.0, 1.5, 0.6]),
     "matrix": lambda rng, _shape: rng.normal(0.0, 1.0, (3, 3)),
 }
 

@@ -26,12 +26,15 @@ def floating(xs: Any) -> tuple[int, ...]:
 
 
 def weighted(op: OpDef) -> Any:
-    """The op's result as one number, each element with a weight of its own."""
+    """The op's results as one number, each element with a weight of its own."""
 
     def loss(*xs: Any) -> Any:
-        out = apply_op(op, *xs, **op.sample_attrs)
-        weights = np.cos(np.arange(out.size, dtype=np.float64)).reshape(out.shape)
-        return (out * weights).sum()
+        result = apply_op(op, *xs, **op.sample_attrs)
+        total = 0.0
+        for out in result if op.multiple else (result,):
+            weights = np.cos(np.arange(out.size, dtype=np.float64)).reshape(out.shape)
+            total = total + (out * weights).sum()
+        return total
 
     return loss
 

@@ -208,7 +208,7 @@ class _Sums:
         node = self.graph.producer(atom)
         if node is None or self.uses[atom] > 1 or atom.aval.shape != root.out.aval.shape:
             return None
-        if node.out.aval.dtype != root.out.aval.dtype:
+        if atom.aval.dtype != root.out.aval.dtype:
             return None
         x = node.ins[0].aval if node.ins else None
         if is_product(node):
@@ -217,7 +217,7 @@ class _Sums:
             joins = (
                 x is not None
                 and (node.op, x.ndim, dict(node.attrs).get("axis")) == (SUM, 2, (0,))
-                and x.dtype == node.out.aval.dtype
+                and x.dtype == atom.aval.dtype
                 and x.dtype.kind == "f"
                 and x.shape[0] <= self.tuning.max_batched_rows
             )

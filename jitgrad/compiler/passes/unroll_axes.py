@@ -25,7 +25,7 @@ def unroll_axes(graph: Graph, tuning: Tuning) -> Graph:
     """
     if not any(node.op.kind is Kind.REDUCE or node.op is BROADCAST_TO for node in graph.nodes):
         return graph
-    if not any(1 < n <= tuning.max_pieces for node in graph.nodes for v in (*node.ins, node.out) for n in v.aval.shape):
+    if not any(1 < n <= tuning.max_pieces for node in graph.nodes for v in (*node.ins, *node.outs) for n in v.aval.shape):
         return graph
     axes = _Axes(graph, tuning)
     if not (cut := axes.chosen()):

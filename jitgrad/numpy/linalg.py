@@ -1,0 +1,291 @@
+"""numpy.linalg: inverses, decompositions, norms and products of matrices, with gradients; leading axes are batches."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from jitgrad.core.aval import normalize_axes
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import ArgumentError, ShapeError, shown
+from jitgrad.core.tensor import Tensor
+from jitgrad.numpy import products, shapes
+from jitgrad.numpy.arguments import floating, tensor_of, tensors_of
+from jitgrad.ops import decompositions, linalg, reduce
+from jitgrad.ops.arithmetic import abs, add, astype, divide, multiply, subtract
+from jitgrad.ops.comparison import greater
+from jitgrad.ops.creation import eye
+from jitgrad.ops.identity import STOP_GRADIENT
+from jitgrad.ops.movement import broadcast_to, expand_dims, moveaxis, reshape, squeeze
+from jitgrad.ops.operand import apply
+from jitgrad.ops.placement import beside
+
+LinAlgError = np.linalg.LinAlgError
+cross, outer, trace, diagonal = products.cross, products.outer, products.trace, products.diagonal
+matmul, tensordot, vecdot = products.matmul, products.tensordot, products.vecdot
+matrix_transpose = shapes.matrix_transpose
+
+_INSTEAD = {
+    "eig": "the eigenvalues of a matrix that is not symmetric are complex, and there are no complex dtypes; use eigh or svd",
+    "eigvals": "the eigenvalues of a matrix that is not symmetric are complex, and there are no complex dtypes; use eigvalsh",
+    "tensorsolve": "use solve of the reshaped arrays",
+    "tensorinv": "use inv of the reshaped array",
+}
+
+
+class EighResult(NamedTuple):
+    """Eigenvalues in ascending order, and eigenvectors in columns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class QRResult(NamedTuple):
+    """An orthogonal and an upper triangular matrix."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class SVDResult(NamedTuple):
+    """Left singular vectors in columns, singular values, and right singular vectors in rows."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+class SlogdetResult(NamedTuple):
+    """The sign of the determinant, and the logarithm of its absolute value."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+def _symmetric(a: Any, upper: bool = False) -> Tensor:
+    """``a`` with the gradient of a symmetric matrix: both triangles get half, whichever LAPACK reads."""
+    x = floating(a)
+    if x.ndim < 2:
+        return x
+    x = linalg.matrix_transpose_of(x) if upper else x
+    if x.shape[-1] != x.shape[-2]:
+        return x
+    mean = decompositions.symmetrised(x)
+    return add(mean, apply(STOP_GRADIENT, subtract(x, mean)))
+
+
+def inv(a: Any) -> Tensor:
+    """The inverse. Raises LinAlgError if a matrix is singular."""
+    return apply(decompositions.INVERSE, floating(a))
+
+
+def solve(a: Any, b: Any) -> Tensor:
+    """The ``x`` with ``a @ x == b``; only a vector ``b`` is one right side. Raises LinAlgError if ``a`` is singular."""
+    x, y = floating(a), floating(b)
+    if y.ndim == 1:
+        return squeeze(decompositions.solve(x, expand_dims(y, -1)), -1)
+    return decompositions.solve(x, y)
+
+
+def det(a: Any) -> Tensor:
+    """The determinant."""
+    return apply(decompositions.DETERMINANT, floating(a))
+
+
+def slogdet(a: Any) -> SlogdetResult:
+    """The sign of the determinant, and the logarithm of its absolute value."""
+    return SlogdetResult(*apply_op(decompositions.SLOGDET, floating(a)))
+
+
+def cholesky(a: Any, /, *, upper: bool = False) -> Tensor:
+    """The lower triangular ``L`` with ``L @ L.T == a``, or with ``upper`` its transpose; reads that triangle of ``a``.
+
+    Raises LinAlgError if ``a`` is not positive definite.
+    """
+    lower = apply(decompositions.CHOLESKY, _symmetric(a, upper))
+    return linalg.matrix_transpose_of(lower) if upper else lower
+
+
+def eigh(a: Any, UPLO: str = "L") -> EighResult:
+    """Eigenvalues in ascending order and eigenvectors of a symmetric matrix, of which one triangle is read.
+
+    The gradient of the vectors of equal eigenvalues is not defined; here they add nothing to it.
+    """
+    if UPLO.upper() not in ("L", "U"):
+        raise ArgumentError(f"eigh: UPLO must be 'L' or 'U', got {shown(UPLO)}")
+    return EighResult(*apply_op(decompositions.EIGH, _symmetric(a, UPLO.upper() == "U")))
+
+
+def eigvalsh(a: Any, UPLO: str = "L") -> Tensor:
+    """The eigenvalues of a symmetric matrix in ascending order."""
+    return eigh(a, UPLO).eigenvalues
+
+
+def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
+    """The singular value decomposition; with ``compute_uv=False`` the singular values.
+
+    Gradients of matrices that are not square need ``full_matrices=False``.
+    """
+    x = floating(a)
+    square = x.ndim > 1 and x.shape[-1] == x.shape[-2]
+    out = SVDResult(*apply_op(decompositions.SVD, x, full_matrices=full_matrices and compute_uv and not square))
+    return out if compute_uv else out.S
+
+
+def svdvals(x: Any, /) -> Tensor:
+    """The singular values, the largest first."""
+    out: Tensor = svd(x, compute_uv=False)
+    return out
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    """The QR decomposition; with ``mode="r"`` only R."""
+    if mode not in ("reduced", "r"):
+        raise ArgumentError(f"qr: mode must be 'reduced' or 'r', got {shown(mode)}")
+    out = QRResult(*decompositions.qr(floating(a)))
+    return out if mode == "reduced" else out.R
+
+
+def pinv(a: Any, rcond: float | None = None, hermitian: bool = False, *, rtol: float | None = None) -> Tensor:
+    """The pseudo-inverse, without singular values up to ``rcond`` times the largest; its gradient is that of full rank."""
+    given = rcond if rtol is None else rtol
+    return apply(decompositions.PSEUDO_INVERSE, floating(a), cutoff=1e-15 if given is None else float(given))
+
+
+def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """The ``x`` with the least ``|a @ x - b|``, the sums of squares that are left, the rank, and the singular values.
+
+    The sums of squares are returned if there are more rows than columns, whatever the rank.
+    """
+    x, y = floating(a), floating(b)
+    if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
+        raise ShapeError(f"lstsq: {x.aval} and {y.aval}: a matrix, and a vector or matrix with as many rows")
+    m, n = x.shape
+    cutoff = np.finfo(x.dtype).eps * builtins.max(m, n) if rcond is None else rcond
+    solution = linalg.matmul(pinv(x, float(cutoff)), y)
+    singular = svdvals(x)
+    rank = reduce.sum(greater(singular, multiply(singular[:1], float(cutoff))), dtype=np.int32)
+    rest = subtract(linalg.matmul(x, solution), y)
+    columns = rest if rest.ndim > 1 else expand_dims(rest, 1)
+    squares = reduce.sum(multiply(columns, columns), 0) if m > n else astype(tensor_of(np.empty(0)), x.dtype)
+    return solution, squares, rank, singular
+
+
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
+    """The number of singular values above ``tol``, by default a few roundings of the largest."""
+    x = floating(A)
+    s = svdvals(x)
+    if tol is None:
+        share = np.finfo(x.dtype).eps * builtins.max(x.shape[-2:]) if rtol is None else rtol
+        tol = multiply(reduce.max(s, -1, keepdims=True), share)
+    return reduce.sum(greater(s, tol), -1)
+
+
+def cond(x: Any, p: Any = None) -> Tensor:
+    """The condition number in the norm ``p``, by default the quotient of the largest and the least singular value."""
+    given = floating(x)
+    if p is None or p in (2, -2):
+        s = svdvals(given)
+        return divide(s[..., -1], s[..., 0]) if p == -2 else divide(s[..., 0], s[..., -1])
+    return multiply(norm(given, p, (-2, -1)), norm(inv(given), p, (-2, -1)))
+
+
+def matrix_power(a: Any, n: int) -> Tensor:
+    """``a`` multiplied with itself ``n`` times; a negative ``n`` is a power of the inverse."""
+    x = tensor_of(a)
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"matrix_power of {x.aval}: the last two axes must be those of square matrices")
+    base, count = (x, n) if n >= 0 else (inv(x), -n)
+    out: Tensor | None = None
+    while count:
+        if count % 2:
+            out = base if out is None else linalg.matmul(out, base)
+        count //= 2
+        base = linalg.matmul(base, base) if count else base
+    if out is not None:
+        return out
+    with beside(x):
+        return broadcast_to(eye(x.shape[-1], dtype=x.dtype), x.shape)
+
+
+def multi_dot(arrays: Sequence[Any], *, out: None = None) -> Tensor:
+    """The product of matrices in the order that takes the fewest multiplications; the ends may be vectors."""
+    given = tensors_of(arrays)
+    if len(given) < 2 or out is not None:
+        raise ArgumentError("multi_dot takes at least two matrices, and no out=")
+    first, last = given[0].ndim == 1, given[-1].ndim == 1
+    given[0] = expand_dims(given[0], 0) if first else given[0]
+    given[-1] = expand_dims(given[-1], 1) if last else given[-1]
+    product = _chain(given)
+    return reshape(product, tuple(n for n, gone in zip(product.shape, (first, last), strict=True) if not gone))
+
+
+def _chain(given: list[Tensor]) -> Tensor:
+    """The product by dynamic programming over all ways to put brackets."""
+    sizes = [x.shape[0] for x in given] + [given[-1].shape[1]]
+    best: dict[tuple[int, int], tuple[int, int]] = {(k, k): (0, k) for k in range(len(given))}
+    for length in range(1, len(given)):
+        for i in range(len(given) - length):
+            j = i + length
+            best[i, j] = builtins.min(
+                (best[i, k][0] + best[k + 1, j][0] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)
+            )
+
+    def product(i: int, j: int) -> Tensor:
+        k = best[i, j][1]
+        return given[i] if i == j else linalg.matmul(product(i, k), product(k + 1, j))
+
+    return product(0, len(given) - 1)
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
+    """The norm of vectors (one axis), of matrices (two axes), or without ``ord`` and ``axis`` of all elements."""
+    given = floating(x)
+    if axis is None and (ord is None or given.ndim == 1):
+        return reduce.norm(given, ord, None, keepdims)
+    axes = normalize_axes("norm", axis, given.ndim)
+    if len(axes) == 1:
+        return reduce.norm(given, ord, axes, keepdims)
+    if len(axes) != 2:
+        raise ArgumentError(f"norm of {given.aval} over {len(axes)} axes: give one axis for vectors, two for matrices")
+    axes = axes if axis is None else tuple(k % given.ndim for k in axis)
+    out = _matrix_norm(moveaxis(given, axes, (-2, -1)), ord)
+    return expand_dims(out, tuple(sorted(axes))) if keepdims else out
+
+
+def _matrix_norm(x: Tensor, ord: Any) -> Tensor:
+    if ord is None or ord == "fro":
+        return reduce.norm(x, None, (-2, -1))
+    if ord == "nuc":
+        return reduce.sum(svdvals(x), -1)
+    if ord in (2, -2):
+        return svdvals(x)[..., 0 if ord == 2 else -1]
+    if ord in (1, -1, math.inf, -math.inf):
+        sums = reduce.sum(abs(x), -2 if builtins.abs(ord) == 1 else -1)
+        return reduce.max(sums, -1) if ord > 0 else reduce.min(sums, -1)
+    raise ArgumentError(f"norm: ord of matrices must be None, 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {shown(ord)}")
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
+    """The norm of matrices, over the last two axes."""
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
+    """The norm of vectors over ``axis`` (None: all axes)."""
+    given = floating(x)
+    axes = normalize_axes("vector_norm", axis, given.ndim)
+    kept = tuple(1 if k in axes else n for k, n in enumerate(given.shape))
+    moved = moveaxis(given, axes, tuple(range(given.ndim - len(axes), given.ndim)))
+    rest = moved.shape[: given.ndim - len(axes)]
+    out = reduce.norm(reshape(moved, (*rest, math.prod(given.shape[k] for k in axes))), ord, -1)
+    return reshape(out, kept) if keepdims else out
+
+
+def __getattr__(name: str) -> NoReturn:
+    remedy = _INSTEAD.get(name) or f"compose it of the functions here, or jg.custom_op(forward=numpy.linalg.{name}, vjp=...)"
+    raise AttributeError(f"jitgrad.numpy.linalg has no {shown(name)}: {remedy}", name=name)
