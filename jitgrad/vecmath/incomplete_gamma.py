@@ -11,7 +11,7 @@ from __future__ import annotations
 from jitgrad.vecmath import coefficients, special_coefficients
 from jitgrad.vecmath.algebra import Algebra, MathValue, poly
 from jitgrad.vecmath.exponential import exp, exp_nonpositive, expm1
-from jitgrad.vecmath.gamma import STIRLING_MIDDLE, in_double, log_gamma_near, mapped
+from jitgrad.vecmath.gamma import STIRLING_MIDDLE, in_equal_bits, log_gamma_near, mapped
 from jitgrad.vecmath.gaussian import scaled_erfc
 from jitgrad.vecmath.logarithm import log
 from jitgrad.vecmath.temme_coefficients import TEMME_TERMS
@@ -121,9 +121,9 @@ def gammainc(m: Algebra, a: MathValue, x: MathValue) -> MathValue:
 
     The error is a few units in the last place and as many per unit of ``log P``.
     """
-    return in_double(lambda wide, _, *xs: _regularised(wide, 0, *xs), m, a, x)
+    return in_equal_bits(lambda wide, _, *xs: _regularised(wide, 0, *xs), m, a, x)
 
 
 def gammaincc(m: Algebra, a: MathValue, x: MathValue) -> MathValue:
     """Q(a, x) = 1 - P(a, x), likewise."""
-    return in_double(lambda wide, _, *xs: _regularised(wide, 1, *xs), m, a, x)
+    return in_equal_bits(lambda wide, _, *xs: _regularised(wide, 1, *xs), m, a, x)
