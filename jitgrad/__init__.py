@@ -22,6 +22,7 @@ from jitgrad.autograd import (
     no_grad as no_grad, print_graph as print_graph, set_grad_enabled as set_grad_enabled,
     value_and_grad as value_and_grad, vjp as vjp,
 )
+from jitgrad.autograd.flattening import flatten_params as flatten_params
 from jitgrad.autograd.functional import grad as grad
 from jitgrad.core.config import get_default_dtype as get_default_dtype, set_default_dtype as set_default_dtype
 from jitgrad.core.device_array import DeviceName as _DeviceName
