@@ -120,7 +120,7 @@ from jitgrad.ops.torch_names import (
     index_select as index_select, is_floating_point as is_floating_point, is_tensor as is_tensor,
     kthvalue as kthvalue, masked_fill as masked_fill, masked_select as masked_select, mm as mm, mv as mv,
     narrow as narrow, numel as numel, permute as permute, scatter as scatter, select as select,
-    std_mean as std_mean, t as t, var_mean as var_mean,
+    std_mean as std_mean, t as t, unflatten as unflatten, var_mean as var_mean,
 )
 from jitgrad.ops.transcendental import (
     exp as exp, exp2 as exp2, expm1 as expm1, log as log, log10 as log10, log1p as log1p, log2 as log2,

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 from jitgrad.autograd.modes import no_grad
-from jitgrad.core.aval import normalize_axis
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn import functional
@@ -15,10 +13,11 @@ from jitgrad.nn.module import Module, Parameter
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.distances import cosine_similarity, pairwise_distance
 from jitgrad.ops.linalg import linear
-from jitgrad.ops.movement import flatten, reshape
+from jitgrad.ops.movement import flatten
 from jitgrad.ops.neural import embedding
 from jitgrad.ops.placement import placing
 from jitgrad.ops.random import Generator
+from jitgrad.ops.torch_names import unflatten
 
 
 class Linear(Module):
@@ -127,11 +126,7 @@ class Unflatten(Module):
         self.dim, self.unflattened_size = dim, tuple(unflattened_size)
 
     def forward(self, x: Any) -> Tensor:
-        x = asarray(x)
-        k = normalize_axis("Unflatten", self.dim, x.ndim)
-        known = prod(n for n in self.unflattened_size if n != -1)
-        sizes = [x.shape[k] // known if n == -1 and known else n for n in self.unflattened_size]
-        return reshape(x, (*x.shape[:k], *sizes, *x.shape[k + 1 :]))
+        return unflatten(x, self.dim, self.unflattened_size)
 
 
 class PixelShuffle(Module):

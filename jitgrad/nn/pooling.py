@@ -101,6 +101,13 @@ class AdaptiveAvgPool2d(Module):
         return f"output_size={self.output_size}"
 
 
+class AdaptiveAvgPool1d(AdaptiveAvgPool2d):
+    """The means of parts of a sequence, so many that the result has ``output_size``."""
+
+    def forward(self, x: Any) -> Tensor:
+        return pooling.adaptive_avg_pool1d(x, self.output_size)
+
+
 class AdaptiveMaxPool2d(AdaptiveAvgPool2d):
     """The largest elements of parts of an image, so many that the result has ``output_size``."""
 

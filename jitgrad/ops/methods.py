@@ -173,7 +173,7 @@ METHOD_NAMES: Mapping[Any, str] = {
     sorting: "sort argsort topk nonzero unique searchsorted",
     creation: "clone tril triu",
     linalg: "matmul dot vecdot outer tensordot",
-    torch_names: "mm mv bmm addmm addmv baddbmm addcmul addcdiv masked_fill masked_select index_select index_fill "
+    torch_names: "mm mv bmm addmm addmv baddbmm addcmul addcdiv masked_fill masked_select unflatten index_select index_fill "
     "index_copy scatter narrow select chunk permute expand t amax amin kthvalue cummax cummin clamp_min clamp_max "
     "is_floating_point numel",
     gamma: "digamma",

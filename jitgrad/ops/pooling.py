@@ -196,6 +196,11 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Tensor:
     return out
 
 
+def adaptive_avg_pool1d(x: Any, output_size: Any) -> Tensor:
+    """The means of parts of ``x`` [..., length], so many that the result has ``output_size``."""
+    return squeeze(adaptive_avg_pool2d(as_row("adaptive_avg_pool1d", x), (1, output_size)), -2)
+
+
 def _mixed(x: Tensor, weights: np.ndarray[Any, Any], axis: int) -> Tensor:
     """``weights`` [new, old] times ``x`` along axis -1 or -2."""
     with beside(x):

@@ -61,6 +61,20 @@ def _bernoulli(self: Tensor, p: Any = 0.5, *, generator: Generator | None = None
         return assign(self, random.bernoulli(p, self.shape, dtype=self.dtype, generator=generator))
 
 
+def _random(self: Tensor, low: int = 0, high: int | None = None, *, generator: Generator | None = None) -> Tensor:
+    """Fill with integers in [low, high), or [0, low); by default [0, 2**24), which every float32 holds."""
+    start, stop = (0, low or 2**24) if high is None else (low, high)
+    with beside(self):
+        return assign(self, arithmetic.astype(random.randint(start, stop, self.shape, generator=generator), self.dtype))
+
+
+def _exponential(self: Tensor, lambd: float = 1.0, *, generator: Generator | None = None) -> Tensor:
+    """Fill with numbers of the exponential distribution of rate ``lambd``."""
+    with beside(self):
+        u = random.rand(self.shape, dtype=self.dtype, generator=generator)
+    return assign(self, arithmetic.divide(ELEMENTWISE["log1p"](arithmetic.negative(u)), -lambd))
+
+
 # Elementwise functions with an in-place method (add_, sub_, mul_ and div_ take alpha, and are below).
 _ELEMENTWISE = (
     "abs neg negative reciprocal square sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh "
@@ -81,7 +95,12 @@ IN_PLACE: Mapping[str, Any] = {
     "sub_": _updating(arithmetic.subtract),
     "mul_": _updating(arithmetic.multiply),
     "div_": _updating(arithmetic.divide),
+    "subtract_": _updating(arithmetic.subtract),
+    "multiply_": _updating(arithmetic.multiply),
+    "divide_": _updating(arithmetic.divide),
     "normal_": _normal,
+    "random_": _random,
+    "exponential_": _exponential,
     "uniform_": _uniform,
     "bernoulli_": _bernoulli,
 }
@@ -151,6 +170,9 @@ ONLY_IN_TORCH: Mapping[str, Any] = {
     "data": property(_data, _set_data, doc=_data.__doc__),
     "ndimension": lambda self: self.ndim,
     "nelement": lambda self: int(self.size),
+    "itemsize": property(lambda self: self.dtype.itemsize, doc="The bytes of an element."),
+    "nbytes": property(lambda self: self.aval.nbytes, doc="The bytes of all elements."),
+    "is_cpu": property(lambda self: self.device == "cpu", doc="Whether the data is on the host."),
     "element_size": lambda self: self.dtype.itemsize,
     "is_cuda": property(lambda self: self.device != "cpu", doc="Whether the data is on a CUDA device."),
 }

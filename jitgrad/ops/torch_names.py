@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from jitgrad.ops.movement import (
     cut,
     expand_dims,
     permute_dims,
+    reshape,
     squeeze,
     transpose,
 )
@@ -234,6 +236,16 @@ def t(x: Operand) -> Tensor:
     if aval.ndim > 2:
         raise ShapeError(f"t: expected at most two axes, got {aval}; use .mT, or transpose(x, i, j)")
     return transpose(x)
+
+
+@takes_dim()
+def unflatten(x: Operand, axis: int, sizes: Sequence[int]) -> Tensor:
+    """``x`` with one axis as several, of the lengths ``sizes``, one of which may be -1."""
+    shape = aval_of(RESHAPE, x).shape
+    k = normalize_axis("unflatten", axis, len(shape))
+    known = prod(n for n in sizes if n != -1)
+    lengths = [shape[k] // known if n == -1 and known else n for n in sizes]
+    return reshape(x, (*shape[:k], *lengths, *shape[k + 1 :]))
 
 
 # --- reductions --------------------------------------------------------------------------------------------------

@@ -73,6 +73,15 @@ LAYERS: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
     "LayerNorm": (lambda m: m.LayerNorm([7, 6]), (IMG,)),
     "pools": (lambda m: m.Sequential(m.MaxPool2d(2, 1, 1, ceil_mode=True), m.AvgPool2d(3, 2, 1, True, False)), (IMG,)),
     "pools1d": (lambda m: m.Sequential(m.MaxPool1d(2, 1), m.AvgPool1d(2)), (SEQ,)),
+    "adaptive1d": (lambda m: m.AdaptiveAvgPool1d(4), (SEQ,)),
+    "padding": (
+        lambda m: m.Sequential(m.ZeroPad2d((1, 0, 2, 1)), m.ConstantPad2d(1, 3.5), m.ReflectionPad2d(2), m.ReplicationPad2d(1)),
+        (IMG,),
+    ),
+    "padding1d": (
+        lambda m: m.Sequential(m.ZeroPad1d(1), m.ConstantPad1d((1, 2), -1.0), m.ReflectionPad1d(2), m.ReplicationPad1d((0, 1))),
+        (SEQ,),
+    ),
     "adaptive": (lambda m: m.Sequential(m.AdaptiveMaxPool2d((4, 5)), m.AdaptiveAvgPool2d(3)), (IMG,)),
     "resizing": (lambda m: m.Sequential(m.PixelShuffle(2), m.Upsample(scale_factor=2, mode="bilinear")), (IMG,)),
     "shapes": (lambda m: m.Sequential(m.Flatten(1, 2), m.Unflatten(1, (2, -1)), m.Flatten()), (IMG,)),

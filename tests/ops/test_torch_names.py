@@ -87,6 +87,7 @@ SAME: dict[str, tuple[Any, ...]] = {
     "transpose_dim": (lambda m, x: (x.transpose(dim0=0, dim1=1), m.swapaxes(x, 0, 1), x.swapdims(0, 2)), B),
     "t": (lambda m, x: (m.t(x), x.t(), x[0].t(), x.T, x.mT), X),
     "movedim": (lambda m, x: (m.movedim(x, 0, -1), x.movedim((0, 1), (1, 2))), B),
+    "unflatten": (lambda m, x: (m.unflatten(x, 1, (2, -1)), x.unflatten(dim=-1, sizes=(1, 4))), X),
     "expand": (lambda m, v, x: (v.expand(2, 3, 4), v.expand(3, -1), v.expand_as(x)), V, X),
     "view": (lambda m, x: (x.view(-1), x.view(2, -1), x.view((6, 2)), x.view_as(x.reshape(4, 3)), x.contiguous()), X),
     "amax": (lambda m, x: (m.amax(x, dim=1), x.amin(dim=0, keepdim=True), m.amax(x, (0, 1))), X),
@@ -100,6 +101,7 @@ SAME: dict[str, tuple[Any, ...]] = {
     "tile": (lambda m, x: (x.tile(2, 1), m.tile(x, dims=(2,)), x.repeat_interleave(2, dim=1)), X),
     "nonzero": (lambda m, x, k: (k.nonzero(as_tuple=False), k.nonzero(as_tuple=True)), X, MASK),
     "new": (lambda m, x: (x.new_zeros(2, 3), x.new_ones((2,)), x.new_full((2,), 3.0), x.new_tensor([1.0, 2.0])), X),
+    "sizes": (lambda m, x: m.tensor([x.itemsize, x.nbytes, x.element_size(), x.nelement(), x.ndimension()]), X),
     "types": (lambda m, x: (x.float(), x.long(), x.int(), x.bool(), x.type(m.int64), x.to(m.double), x.half()), X),
     "creation": (lambda m, x: (m.zeros(2, 3), m.ones(2), m.zeros((2,), dtype=m.long), m.full(size=(2,), fill_value=1)), X),
     "ranges": (lambda m, x: (m.linspace(0, 1, steps=5), m.arange(start=1, end=7, step=2), m.eye(n=3, m=2)), X),
@@ -115,7 +117,7 @@ def test_same_as_torch(name: str):
 
 
 UNARY = [name[:-1] for name in IN_PLACE if hasattr(jg, name[:-1])]
-BINARY = "add sub mul div pow remainder fmod copysign hypot atan2 clamp_min clamp_max".split()
+BINARY = "add sub mul div subtract multiply divide pow remainder fmod copysign hypot atan2 clamp_min clamp_max".split()
 LIMITED = "log log2 log10 sqrt rsqrt asin acos atanh acosh log1p pow".split()
 
 
@@ -240,7 +242,8 @@ def test_devices_have_a_type():
     x = jg.ones(2, device=device).to(device, non_blocking=True)
 
     assert x.device == device == "cpu"
-    assert (x.device.type, x.device.index, jg.device("cuda", 1).index, x.is_cuda) == ("cpu", None, 1, False)
+    assert (x.device.type, x.device.index, jg.device("cuda", 1).index) == ("cpu", None, 1)
+    assert (x.is_cuda, x.is_cpu) == (False, True)
     assert jg.rand(2, device=device).device == jg.randn(2, device="cpu", requires_grad=True).device
     with pytest.raises(ArgumentError, match="tpu"):
         jg.device("tpu")
@@ -274,6 +277,9 @@ def test_functions_of_numpy_are_shared_under_their_names():
     assert all(getattr(jg, name) is function for name, function in SHARED.items())
 
 
+MORE_FILLS = [("random_", (2, 5), 3.0, 0.8165), ("exponential_", (2.0,), 0.5, 0.5), ("bernoulli_", (0.2,), 0.2, 0.4)]
+
+
 def test_multinomial_draws_in_proportion():
     p = jg.tensor([[1.0, 0.0, 3.0, 4.0], [0.0, 2.0, 0.0, 2.0]])
     drawn = jg.multinomial(p, 8000, replacement=True, generator=jg.Generator(0)).numpy()
@@ -288,7 +294,10 @@ def test_multinomial_draws_in_proportion():
         jg.multinomial(p, 5)
 
 
-@pytest.mark.parametrize(("name", "arguments", "mean", "std"), [("normal_", (2, 3), 2, 3), ("uniform_", (-1, 3), 1, 1.155)])
+FILLS = [("normal_", (2, 3), 2, 3), ("uniform_", (-1, 3), 1, 1.155), *MORE_FILLS]
+
+
+@pytest.mark.parametrize(("name", "arguments", "mean", "std"), FILLS)
 def test_filled_in_place_with_random_numbers(name: str, arguments: tuple[float, float], mean: float, std: float):
     x = jg.zeros(10_000, dtype=jg.float64)
     view = x.view(100, 100)

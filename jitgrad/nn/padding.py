@@ -1,0 +1,80 @@
+"""Layers that put elements around sequences and images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jitgrad.core.tensor import Tensor
+from jitgrad.nn import functional
+from jitgrad.nn.module import Module
+
+
+class _Pad(Module):
+    """Base class: the same padding on all sides, or (before, after) for the last axis, then for the one before it."""
+
+    axes: int
+    mode: str
+
+    def __init__(self, padding: int | tuple[int, ...]) -> None:
+        self.padding = (padding,) * (2 * self.axes) if isinstance(padding, int) else tuple(padding)
+
+    def forward(self, x: Any) -> Tensor:
+        return functional.pad(x, self.padding, self.mode)
+
+    def extra_repr(self) -> str:
+        return str(self.padding)
+
+
+class ConstantPad1d(_Pad):
+    """``value`` around sequences."""
+
+    axes, mode = 1, "constant"
+
+    def __init__(self, padding: int | tuple[int, ...], value: float) -> None:
+        super().__init__(padding)
+        self.value = value
+
+    def forward(self, x: Any) -> Tensor:
+        return functional.pad(x, self.padding, self.mode, self.value)
+
+
+class ConstantPad2d(ConstantPad1d):
+    """``value`` around images."""
+
+    axes = 2
+
+
+class ZeroPad1d(_Pad):
+    """Zeros around sequences."""
+
+    axes, mode = 1, "constant"
+
+
+class ZeroPad2d(_Pad):
+    """Zeros around images."""
+
+    axes, mode = 2, "constant"
+
+
+class ReflectionPad1d(_Pad):
+    """Sequences mirrored at their ends."""
+
+    axes, mode = 1, "reflect"
+
+
+class ReflectionPad2d(_Pad):
+    """Images mirrored at their edges."""
+
+    axes, mode = 2, "reflect"
+
+
+class ReplicationPad1d(_Pad):
+    """The ends of sequences repeated."""
+
+    axes, mode = 1, "replicate"
+
+
+class ReplicationPad2d(_Pad):
+    """The edges of images repeated."""
+
+    axes, mode = 2, "replicate"
