@@ -232,7 +232,8 @@ class Trace:
         for t in (target, *target._storage.others(target)):
             if type(t._data) is not Value or id(t) in self.lifted:
                 self.histories.setdefault(id(t), (t, (t.grad_fn, t._out_index, t._requires_grad)))
-            if t.grad_fn is not None:
+            known = t is target or id(t) in self.lifted or (type(t._data) is Value and t._data in self.owned)
+            if known and t.grad_fn is not None:  # not what an earlier trace has left, or this one has not used
                 self.before.setdefault((t.grad_fn, t._out_index), self.current(t))
 
     def take_over(self, target: Tensor, source: Tensor) -> None:

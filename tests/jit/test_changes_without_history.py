@@ -193,3 +193,27 @@ def transform_of_untracked(w: Any) -> Any:
 @pytest.mark.parametrize("f", [leaf_of_untracked, tensor_of_untracked, transform_of_untracked])
 def test_gradients_end_at_a_leaf_that_the_function_makes(f: Function, monkeypatch: pytest.MonkeyPatch) -> None:
     assert_equals_eager(f, lambda w: (w,), monkeypatch)
+
+
+def test_a_change_does_not_ask_for_views_that_an_earlier_trace_has_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JITGRAD_BACKEND", "python")
+    w, left = jg.tensor(np.ones((2, 3)), requires_grad=True), []
+
+    def leave_a_view(x: Any) -> Any:
+        left.append(w.T)
+        return x @ left[-1]
+
+    def step(x: Any) -> None:
+        (x @ w.T).sum().backward()
+        with jg.no_grad():
+            w.__isub__(w.grad)
+        w.grad = None
+
+    x = jg.ones((1, 3), dtype=jg.float64)
+    with pytest.raises(jg.errors.TraceError):
+        jg.jit(leave_a_view)(x)
+    compiled = jg.jit(step)
+    for _ in range(3):
+        compiled(x)
+
+    assert w.tolist() == [[-2.0] * 3] * 2
