@@ -103,6 +103,42 @@ def test_dirichlet_is_scipys(shape):
     assert_scipys(stats.dirichlet.pdf(x, alpha), scipy.dirichlet.pdf(x, alpha))
 
 
+MATRIX = np.array([[2.0, 0.3, 0.1], [0.3, 1.5, -0.2], [0.1, -0.2, 0.7]])
+VECTOR = np.array([0.5, -1.0, 2.0])
+
+
+@pytest.mark.parametrize(
+    ("shape", "mean", "cov"),
+    [
+        ((3,), VECTOR, MATRIX), ((5, 3), VECTOR, MATRIX), ((2, 5, 3), None, MATRIX), ((5, 3), VECTOR, 2.0),
+        ((5, 3), VECTOR, np.array([1.0, 2.0, 3.0])), ((5,), None, 2.0), ((), None, 1), ((5, 3), VECTOR, 1),
+    ],
+)  # fmt: skip
+def test_multivariate_normal_is_scipys(shape, mean, cov):
+    scipy = pytest.importorskip("scipy.stats")
+    x = rng.normal(0, 1, shape)
+
+    assert_scipys(stats.multivariate_normal.logpdf(x, mean, cov), scipy.multivariate_normal.logpdf(x, mean, cov))
+    assert_scipys(stats.multivariate_normal.pdf(x, mean, cov), scipy.multivariate_normal.pdf(x, mean, cov))
+
+
+def test_gradients_of_multivariate_normal():
+    def density(x, mean, factor):
+        return stats.multivariate_normal.logpdf(x, mean, factor @ factor.T)
+
+    check_grads(density, [rng.normal(0, 1, (4, 3)), VECTOR, np.linalg.cholesky(MATRIX)], rtol=1e-5)
+
+
+def test_multivariate_normal_compiled():
+    x, mean, cov = jg.tensor(rng.normal(0, 1, (40, 3))), jg.tensor(VECTOR), jg.tensor(MATRIX)
+    program = jg.value_and_grad(lambda m, c: stats.multivariate_normal.logpdf(x, m, c).sum(), argnums=(0, 1))
+    fused, eager = jg.jit(program)(mean, cov), program(mean, cov)
+
+    np.testing.assert_allclose(fused[0].item(), eager[0].item(), rtol=1e-12)
+    np.testing.assert_allclose(fused[1][1].numpy(), eager[1][1].numpy(), rtol=1e-10, atol=1e-12)
+    assert stats.multivariate_normal.logpdf(jg.rand(4, 3), jg.rand(3)).dtype == jg.float32
+
+
 def test_multinomial_is_scipys():
     scipy = pytest.importorskip("scipy.stats")
     x, p = np.array([[3, 1, 0], [2, 2, 0], [0, 0, 4], [1, 1, 1]]), np.array([0.5, 0.3, 0.2])
@@ -209,6 +245,13 @@ def test_a_distribution_with_its_parameters():
         (lambda: stats.norm.pmf(1.0), AttributeError, "norm has no 'pmf'; use pdf"),
         (lambda: stats.t.ppf(0.5, 2.0), AttributeError, r"t has no 'ppf'.*custom_op\(forward=scipy\.stats\.t\.ppf"),
         (lambda: stats.levy, AttributeError, r"no 'levy'; write its log density with jitgrad\.scipy\.special"),
+        (lambda: stats.multivariate_normal.logpdf(np.ones(2), VECTOR, MATRIX), ShapeError, r"x of shape \(2,\) has no vectors"),
+        (lambda: stats.multivariate_normal.logpdf(VECTOR, np.ones(2), MATRIX), ShapeError, "a mean of shape .* they must be"),
+        (
+            lambda: stats.multivariate_normal.logpdf(VECTOR, VECTOR, MATRIX, allow_singular=True),
+            ArgumentError,
+            "allow_singular=True is not supported; add",
+        ),
         (lambda: stats.dirichlet.logpdf(np.ones(5), np.ones(3)), ShapeError, "of as many elements as its first axis"),
     ],
 )

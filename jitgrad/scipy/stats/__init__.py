@@ -1,4 +1,4 @@
-"""scipy.stats: log densities and distribution functions, in ops only; imports core, ops, scipy.special.
+"""scipy.stats: log densities and distribution functions, in ops only; imports core, ops, numpy, scipy.special.
 
 A name is public once it is imported here ``as`` itself.
 """
@@ -18,6 +18,7 @@ from jitgrad.scipy.stats.discrete import (
     poisson as poisson,
 )
 from jitgrad.scipy.stats.multinomial import dirichlet as dirichlet, multinomial as multinomial
+from jitgrad.scipy.stats.multivariate_normal import multivariate_normal as multivariate_normal
 from jitgrad.scipy.stats.positive import (
     gumbel_r as gumbel_r, halfnorm as halfnorm, invgamma as invgamma, lognorm as lognorm, pareto as pareto,
     weibull_min as weibull_min,
