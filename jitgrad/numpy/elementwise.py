@@ -7,10 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import FLOAT64, as_ufunc, floating, refuse, tensor_of
 from jitgrad.ops import arithmetic, comparison, rounding, transcendental, trigonometric
 from jitgrad.ops.creation import ones_like, zeros_like
+from jitgrad.ops.operand import apply
+
+CUBE_ROOT = define_elementwise(
+    "cube_root(x)",
+    scalar="cbrt(x)",
+    eager=np.cbrt,
+    vjp=(lambda g, out, _x: arithmetic.divide(g, arithmetic.multiply(3.0, arithmetic.square(out))),),
+    domain=("nonzero",),
+)
 
 absolute = abs = as_ufunc(arithmetic.abs)
 add = as_ufunc(arithmetic.add)
@@ -88,24 +98,14 @@ def _fabs(x: Any) -> Tensor:
     return arithmetic.abs(floating(x))
 
 
-def _cbrt(x: Any) -> Tensor:
-    x = floating(x)
-    zero = comparison.equal(x, 0)
-    root = transcendental.pow(comparison.where(zero, 1.0, arithmetic.abs(x)), 1 / 3)
-    return comparison.where(zero, x, arithmetic.copysign(root, x))
-
-
 def _logaddexp2(x: Any, y: Any) -> Tensor:
     log_2 = math.log(2.0)
-    return arithmetic.divide(
-        transcendental.logaddexp(arithmetic.multiply(floating(x), log_2), arithmetic.multiply(floating(y), log_2)), log_2
-    )
+    return arithmetic.divide(transcendental.logaddexp(arithmetic.multiply(x, log_2), arithmetic.multiply(y, log_2)), log_2)
 
 
 def _heaviside(x: Any, at_zero: Any) -> Tensor:
-    x, value = floating(x), floating(at_zero)
-    step = arithmetic.multiply(arithmetic.add(arithmetic.sign(x), 1.0), 0.5)
-    return comparison.where(comparison.equal(x, 0), value, arithmetic.add(step, arithmetic.multiply(value, 0.0)))
+    step = arithmetic.multiply(arithmetic.add(arithmetic.sign(floating(x)), 1.0), 0.5)
+    return comparison.where(comparison.equal(x, 0), arithmetic.multiply(at_zero, 1.0), step)
 
 
 def _divmod(x: Any, y: Any) -> tuple[Tensor, Tensor]:
@@ -114,7 +114,6 @@ def _divmod(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 def _ignoring_nan(choose: Any) -> Any:
     def chosen(x: Any, y: Any) -> Tensor:
-        x, y = tensor_of(x), tensor_of(y)
         rest = comparison.where(comparison.isnan(y), x, choose(x, y))
         return comparison.where(comparison.isnan(x), y, rest)
 
@@ -124,7 +123,7 @@ def _ignoring_nan(choose: Any) -> Any:
 float_power = as_ufunc(_float_power, "float_power")
 rint = as_ufunc(lambda x: rounding.rint(floating(x)), "rint")
 fabs = as_ufunc(_fabs, "fabs")
-cbrt = as_ufunc(_cbrt, "cbrt")
+cbrt = as_ufunc(lambda x: apply(CUBE_ROOT, x), "cbrt")
 logaddexp2 = as_ufunc(_logaddexp2, "logaddexp2")
 heaviside = as_ufunc(_heaviside, "heaviside")
 divmod = as_ufunc(_divmod, "divmod")
@@ -168,13 +167,15 @@ def iscomplexobj(x: Any) -> bool:
 
 
 def sinc(x: Any) -> Tensor:
-    """``sin(pi x) / (pi x)``, 1 at 0, where its derivatives are those of its series ``1 - y**2/6 + y**4/120``."""
+    """``sin(pi x) / (pi x)``, 1 at 0; around it by the series, so that the derivatives are exact as well."""
     y = arithmetic.multiply(floating(x), math.pi)
-    zero = comparison.equal(y, 0)
-    safe, square_of = comparison.where(zero, 1.0, y), arithmetic.square(y)
-    series = arithmetic.add(arithmetic.multiply(square_of, arithmetic.subtract(arithmetic.divide(square_of, 120.0), 1 / 6)), 1.0)
-    out: Tensor = comparison.where(zero, series, arithmetic.divide(trigonometric.sin(safe), safe))
-    return out
+    near = comparison.less(arithmetic.abs(y), 0.5)
+    square_of = arithmetic.square(comparison.where(near, y, 0.0))
+    series: Any = 0.0
+    for k in range(8, -1, -1):
+        series = arithmetic.add(arithmetic.multiply(series, square_of), (-1) ** k / math.factorial(2 * k + 1))
+    far = comparison.where(near, 1.0, y)
+    return comparison.where(near, series, arithmetic.divide(trigonometric.sin(far), far))
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, out: None = None, *, min: Any = None, max: Any = None) -> Tensor:

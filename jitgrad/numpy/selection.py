@@ -11,7 +11,7 @@ import numpy as np
 from jitgrad.core.aval import broadcast_shapes
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
-from jitgrad.numpy.arguments import common_dtype, floating, in_dtype, operand, tensor_of, tensors_of
+from jitgrad.numpy.arguments import floating, in_dtype, operand, tensor_of, tensors_of
 from jitgrad.numpy.order import nonzero
 from jitgrad.ops import arithmetic, comparison, reduce
 from jitgrad.ops.arithmetic import add, multiply, subtract
@@ -30,10 +30,11 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     if len(condlist) != len(choicelist):
         raise ArgumentError(f"select: {len(condlist)} conditions for {len(choicelist)} choices")
     choices = tensors_of(choicelist)
-    out: Any = in_dtype(tensor_of(default), common_dtype(*choices)) if default == 0 else tensor_of(default)
+    weak = default if isinstance(default, (bool, int, float)) else tensor_of(default).dtype
+    out = in_dtype(tensor_of(default), np.result_type(*(c.dtype for c in choices), weak))
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
         out = comparison.where(tensor_of(condition), choice, out)
-    return tensor_of(out)
+    return out
 
 
 def choose(a: Any, choices: Sequence[Any]) -> Tensor:

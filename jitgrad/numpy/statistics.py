@@ -190,7 +190,7 @@ def cov(
 
 
 def _variables(m: Any, rowvar: bool) -> Tensor:
-    x = floating(m)
+    x = astype(tensor_of(m), FLOAT64, copy=False)  # as in NumPy, of float32 too
     x = expand_dims(x, 0) if x.ndim < 2 else x if rowvar else x.T
     return expand_dims(x, 0) if x.ndim < 2 else x
 

@@ -118,6 +118,9 @@ CASES: list[Case] = [
     case("nan_to_num", ALL_GAPS, True, 1.0, 2.0, -2.0), case("nan_to_num", ALL_GAPS.astype(np.float32)), case("divmod", A, 0.7),
     case("sinc", [0.0, 0.5]), case("cbrt", [-8.0, 0.0]), case("heaviside", [-1.0, 0.0, 2.0, np.nan], 0.5),
     case("fmax", GAPS[0], GAPS[1]),
+    case("fmax", F4, 0.5), case("heaviside", F4, 0.5), case("logaddexp2", F4, 1.0), case("cov", F4),
+    case("select", [A > 0], [F4], 1.5),
+    case("select", [A > 0], [INTS[0, 0] + 0 * A.astype(int)], 1.5), case("sinc", F4 / 50),
     case("fmin", GAPS[0], GAPS[1]), case("add", INTS, 1.5), case("exp", 2), case("exp", [1, 2]), case("add", [1, 2], [3, 4]),
     case("multiply", A, B, dtype=np.float32), case("iscomplexobj", A), case("power", INTS, 2), case("bitwise_and", INTS, 1),
 ]  # fmt: skip
@@ -158,7 +161,7 @@ SMOOTH: list[tuple[str, Any, Any]] = [
     ("gradient", lambda np, x: np.gradient(x, edge_order=2, axis=0), A),
     ("trapezoid", lambda np, x: np.trapezoid(A, np.cumsum(x, 1)), P),
     ("gradient_at", lambda np, x: np.gradient(W, np.cumsum(x)), P.ravel()[:7]), ("unwrap", lambda np, x: np.unwrap(x), A),
-    ("sinc", lambda np, x: np.sinc(x), A), ("sinc_zero", lambda np, x: np.sinc(x), np.zeros(2)),
+    ("sinc", lambda np, x: np.sinc(x), A), ("sinc_zero", lambda np, x: np.sinc(x), np.array([0.0, 1e-9, 0.1])),
     ("cbrt", lambda np, x: np.cbrt(x), A),
     ("logaddexp2", lambda np, x: np.logaddexp2(x, B), A), ("kron", lambda np, x: np.kron(x, V), A),
     ("inner", lambda np, x: np.inner(x, x), A),

@@ -111,3 +111,7 @@ def test_list_of_public_names_is_sorted_and_complete():
 def test_ragged_lists_are_refused():
     with pytest.raises((ArgumentError, TypeError), match="cannot make an array"):
         np.array([[1.0], [1.0, 2.0]])
+
+
+def test_cbrt_is_steep_at_zero():
+    assert jg.grad(lambda x: np.sum(np.cbrt(x)))(jg.tensor([0.0, 8.0])).tolist() == [numpy.inf, pytest.approx(1 / 12)]
