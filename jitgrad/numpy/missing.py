@@ -18,6 +18,7 @@ _INSTEAD = {
     "histogram": "use bincount(digitize(x, edges)), or " + _FILES, "histogram2d": _FILES, "array2string": _FILES,
     "vectorize": _LOOP, "apply_along_axis": _LOOP, "apply_over_axes": _LOOP, "frompyfunc": _LOOP, "nditer": _LOOP,
     "ndenumerate": "iterate over x.detach().numpy()", "ndindex": "use numpy.ndindex, which needs no tensors",
+    "r_": "use concatenate, or arange and linspace for ranges", "c_": "use column_stack",
     "polyfit": "use linalg.lstsq(vander(x, degree + 1), y)",
     "matrix": "use matrices of array and the operator @", "asmatrix": "use matrices of array and the operator @",
     "string_": "tensors hold numbers", "str_": "tensors hold numbers", "object_": "tensors hold numbers",
