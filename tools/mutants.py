@@ -66,7 +66,7 @@ EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("fusion/schedule.py", "axes == self.everything or not axes", ""): "a split that is fixed earlier than needed: fewer merges",
     ("lowering/kernel_reuse.py", "sorted([outs[k]", "order reversed"): "any order will do, if it is always the same",
     ("lowering/lower.py", "if key in self.row_loads", "never holds"): "an element is loaded twice",
-    ("lowering/loop_nest.py", "if step == 1 and (letter", "condition 1"): "a stride of 1 is a number in the text, not an argument",
+    ("lowering/loop_nest.py", "if step == 1 and (letter", "condition 1"): "stride 1 is a number in the text, no argument",
     ("lowering/sweeps.py", "or v in visited or nest.scope", "condition 1"): "a value is looked at twice",
     ("lowering/sweeps.py", "if v in self.spills or", "condition"): "decides whether an element is computed again or read",
     ("lowering/lower.py", "nbytes = self.schedule.blocks", "1 becomes 2"): "more scratch memory than needed",
