@@ -18,6 +18,7 @@ from jitgrad.ops.arithmetic import add, astype, lerp, maximum, multiply, subtrac
 from jitgrad.ops.comparison import isnan, less, where
 from jitgrad.ops.indexing import index_add, take, take_along_axis
 from jitgrad.ops.movement import broadcast_to, flip, moveaxis, reshape
+from jitgrad.ops.placement import move
 from jitgrad.ops.rounding import ceil, floor, remainder, rint
 
 
@@ -73,8 +74,8 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
         raise ArgumentError(f"bincount: the numbers must not be negative, got {array.min()}")
     length = max(operator.index(minlength), int(array.max()) + 1 if array.size else 0)
     if weights is None:
-        return tensor_of(np.bincount(array, minlength=length))
-    zeros = creation.full((length,), 0.0, dtype=np.float64)
+        return move(tensor_of(np.bincount(array, minlength=length)), given.device)
+    zeros = creation.full((length,), 0.0, dtype=np.float64, device=given.device)
     return index_add(zeros, 0, given, astype(tensor_of(weights), np.float64))
 
 
@@ -134,7 +135,8 @@ def _quantile(a: Any, q: Any, axis: Any, out: None, method: str, keepdims: bool,
     refuse("quantile", out=out)
     if method not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise ArgumentError(f"quantile: method must be linear, lower, higher, midpoint or nearest, got {shown(method)}")
-    x, probability = floating(a), astype(tensor_of(q), np.float64)
+    x = floating(a)
+    probability = astype(tensor_of(q), np.float64).to(x.device)
     rows, kept = _lines(x, axis)
     ordered = sorting.sort(rows, -1)
     missing = astype(reduce.sum(isnan(rows), -1), np.float64)
