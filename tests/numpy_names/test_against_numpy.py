@@ -22,9 +22,16 @@ def in_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITGRAD_BACKEND", "python")
 
 
+def text_of(x: Any) -> str:
+    """``x`` in the name of a test, which must be the same in all processes."""
+    if isinstance(x, (list, tuple)):
+        return f"[{', '.join(map(text_of, x))}]"
+    return "function" if callable(x) and not isinstance(x, type) else str(getattr(x, "shape", x))
+
+
 def called(case: Case) -> str:
     name, args, keywords = case
-    texts = [str(getattr(a, "shape", a)) for a in args] + [f"{k}={getattr(v, 'shape', v)}" for k, v in keywords.items()]
+    texts = [text_of(a) for a in args] + [f"{k}={text_of(v)}" for k, v in keywords.items()]
     return f"{name}({', '.join(texts)})".replace("\n", " ")[:80]
 
 
