@@ -164,15 +164,21 @@ def _has_subnormals(flat: np.ndarray[Any, Any]) -> bool:
 
 def _is_short(flat: np.ndarray[Any, Any]) -> Any:
     """Whether the lower half of each mantissa is 0, as that of integers and simple fractions is."""
-    bits = flat.dtype.itemsize * 8
-    low = {16: 0x1F, 32: 0xFFF, 64: 0x3FFFFFF}[bits]
-    whole = np.ascontiguousarray(flat).view(f"u{bits // 8}")
-    return (whole & whole.dtype.type(low)) == 0
+    dtype, low = _lower_half(flat.dtype)
+    return (np.ascontiguousarray(flat).view(dtype) & low) == 0
+
+
+@cache
+def _lower_half(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], Any]:
+    """The integers of the size of a float, and one that has the bits of the lower half of its mantissa."""
+    bits = dtype.itemsize * 8
+    whole = np.dtype(f"u{bits // 8}")
+    return whole, whole.type({16: 0x1F, 32: 0xFFF, 64: 0x3FFFFFF}[bits])
 
 
 def is_large(node: TraceNode) -> bool:
     """Whether ``node`` takes longer to run than to start."""
-    return any(atom.aval.size > _BLOCK for atom in (*node.outs, *node.ins))
+    return any([atom.aval.size > _BLOCK for atom in (*node.outs, *node.ins)])
 
 
 class PartialDisturbance:

@@ -25,8 +25,9 @@ from jitgrad.eject.module_spec import InputSpec, ModuleSpec, ResultSpec
 from jitgrad.eject.module_text import names_at_top, write_module, write_test
 from jitgrad.eject.planning import plan_of
 from jitgrad.jit.records import NAMESPACE
-from jitgrad.jit.rounding_judge import last_rounding, measure
+from jitgrad.jit.rounding_judge import measure
 from jitgrad.jit.signature import Call, Static
+from jitgrad.jit.suspects import last_rounding
 from jitgrad.jit.trace_call import EffectKind, TraceResult
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.random import default_generator

@@ -20,7 +20,7 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.jit.ejection import recorded_calls
 from jitgrad.jit.records import NAMESPACE
-from jitgrad.jit.rounding_judge import distance
+from jitgrad.jit.suspects import distance
 
 
 class EjectedFunction:

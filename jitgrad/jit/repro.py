@@ -25,7 +25,8 @@ from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.origin import Origin
 from jitgrad.eager.interpreter import run_on_arrays
 from jitgrad.jit.isolate import kernel_nodes
-from jitgrad.jit.rounding_judge import distance, last_rounding, measure
+from jitgrad.jit.rounding_judge import measure
+from jitgrad.jit.suspects import distance, last_rounding
 from jitgrad.runtime.program import Program
 
 RecordedArg = int | tuple[str, int]  # a number, or (buffer, offset in bytes)

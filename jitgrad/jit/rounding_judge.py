@@ -3,7 +3,7 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,55 +12,38 @@ import numpy as np
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.core.ir import Graph
 from jitgrad.core.op import Kind
-from jitgrad.jit.disturbed_run import AMPLITUDE, Disturbance, PartialDisturbance, is_large
+from jitgrad.jit.disturbed_run import Disturbance, PartialDisturbance, is_large
 from jitgrad.jit.graph_run import GraphRun
 from jitgrad.jit.sampled_graph import Sample, sample, sorted_set
+from jitgrad.jit.suspects import (
+    ESTIMATING_RUNS,
+    TOLERATED,
+    Doubt,
+    FusedAndEager,
+    Look,
+    choose_suspects,
+    distance,
+    find_unlike,
+)
 from jitgrad.jit.thin_graph import thinned
 
-# Results this close to eager's, in ULP of the element itself, are right. Arithmetic is the same bit
-# for bit; functions and sums are within two ULP of the exact result on both sides.
-CLOSE_ULPS = {2: 1.0, 4: 4.0, 8: 4.0}  # by the bytes of the dtype
 SUSPECTS = 1024  # elements of all results that are examined
 FEWEST_SUSPECTS = 8  # of one result, where each depends on much
 # The elements that a run for some suspects may compute, as a share of those of an eager run; small
 # runs are free. Otherwise, and if operations take longer to start than to run, everything runs.
 AFFORDABLE, FREE_ELEMENTS, SMALL_OPERATION = 0.004, 1 << 18, 1 << 12
-# Disturbances are `AMPLITUDE` roundings, and so is their root mean square, nearly; twice as much is
-# tolerated after a single costly run, which shows little of how far an element may move.
-TOLERATED = 2.0
+MANY_NODES = 1 << 12  # a run of so many is costly even if they are small
 # The first runs of everything disturb a share of the ops, for speed. An element that happens to move
 # little in one run or two has at least part of what those beside it move, but so many times its own.
 PARTIAL_RUNS = 2
 ENOUGH, PARTIAL = 48, (1 / 32, 1 / 8)  # ops of a kind, and the least and the largest share of elementwise ones
-# Results are rounded: where a run comes out at the very same number, it may have been a little off.
-LENIENCE, TYPICAL = (64.0, 8.0), 2.0
-UNSEEN = 0.125  # ULP
-# Where others stand for the elements in doubt, it is not known which of these move far: they are as far
-# off as those that do, if as many do.
-THIN_LENIENCE = 1024.0
-# Runs decide for what is fused, and runs decide for what is eager, if they come so near to both.
-SAME_SIDE = 0.25
 _BESIDE = 64  # elements of one result that tell how far others move
-ESTIMATING_RUNS, MOST_RUNS = 4, 24  # disturbed runs that examine an element: of parts of sums, and of all
-_CLEAR, _CLEARLY = 6, 32.0  # after so many runs, so many elements are wrong if they are so much further off than they move
-_KEPT = 64  # elements of one result that a look leaves to the next
-_BLOCK = 1 << 15  # elements compared at a time: they fit in the cache, and such temporaries cost no page faults
+THIN_RUNS, MOST_RUNS = 2, 24  # disturbed runs that examine an element: of rows for others, and of everything
+_CLEAR = 6  # after so many runs, so many elements are wrong if they are much further off than they move
+# Elements this much further off than rows that stand for others explain may be sensitive to the inputs.
+_NEARLY, _INPUT_RUNS = 256.0, 4
 
-FusedAndEager = tuple[str, np.ndarray[Any, Any], np.ndarray[Any, Any]]  # a result: its name, fused, eager
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """Elements of one result that rounding does not explain: positions, how far rounding takes
-    each, and the values of the recorded program, run op by op.
-
-    ``share``: of the elements of the result, those that are not close.
-    """
-
-    positions: np.ndarray[Any, Any]
-    share: float = 1.0
-    budgets: np.ndarray[Any, Any] | None = None
-    recorded: np.ndarray[Any, Any] | None = None
+Rerun = Callable[[Sequence[Any]], Sequence[np.ndarray[Any, Any]]]  # the compiled program, on other inputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +74,14 @@ class Mismatch:
         return text
 
 
-def find_mismatches(graph: Graph, inputs: Sequence[Any], pairs: Mapping[int, FusedAndEager]) -> list[Mismatch]:
+def find_mismatches(
+    graph: Graph, inputs: Sequence[Any], pairs: Mapping[int, FusedAndEager], rerun: Rerun | None = None
+) -> list[Mismatch]:
     """The results that differ from eager's by more than rounding, given by output of ``graph``.
 
     Elements that are not close to eager's are examined by disturbed runs of what they depend on:
-    first by estimates, and if these do not explain the differences, by the whole of it.
+    first by estimates, and if these do not explain the differences, by the whole of it. ``rerun``
+    spares the latter if estimates nearly do and results are as sensitive to the last bits of the inputs.
     """
     mismatches: list[Mismatch] = []
     unlike: dict[int, np.ndarray[Any, Any]] = {}
@@ -110,6 +96,8 @@ def find_mismatches(graph: Graph, inputs: Sequence[Any], pairs: Mapping[int, Fus
     doubts, part = _cheapest_look(graph, pairs, unlike)
     if part is not None:
         doubts = _examine_part(part, inputs, pairs, doubts)
+    if doubts and part is not None and part.estimated and rerun is not None:
+        doubts = _examine_sensitive(rerun, inputs, pairs, doubts)
     if doubts and (part is None or part.estimated):
         doubts = _examine_all(graph, inputs, pairs, doubts)
     return [*mismatches, *(_mismatch(k, pairs[k], doubt) for k, doubt in doubts.items())]
@@ -139,58 +127,6 @@ def _elements(graph: Graph) -> int:
 def _has_small_operations(graph: Graph) -> bool:
     """Whether operations take longer to start than to run."""
     return _elements(graph) <= SMALL_OPERATION * len(graph.nodes)
-
-
-def choose_suspects(
-    positions: np.ndarray[Any, Any], ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], count: int
-) -> np.ndarray[Any, Any]:
-    """About ``count`` of the elements at ``positions``: those furthest off in each stripe, relative to
-    their own size and absolutely, and others at random."""
-    if positions.size <= count:
-        return positions
-    share = max(1, count // 3)
-    x, y = ours.reshape(-1)[positions], eager.reshape(-1)[positions]
-    if y.dtype.kind != "f" or y.dtype.itemsize < 4:
-        x, y = x.astype(np.float64), y.astype(np.float64)
-    with np.errstate(all="ignore"):
-        absolute = np.abs(x - y)
-        absolute[np.isnan(absolute)] = np.inf
-        chosen = [_worst_of_stripes(absolute, share), _worst_of_stripes(absolute / np.abs(y), share)]
-    chosen.append(np.random.default_rng(0).integers(positions.size, size=share))
-    return np.asarray(positions[sorted_set(np.concatenate(chosen))])
-
-
-def _worst_of_stripes(distances: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
-    """The position of the largest number in each of ``count`` stripes; NaN is largest."""
-    length = distances.size // count
-    found = np.argmax(distances[: count * length].reshape(count, length), axis=1) + np.arange(count) * length
-    rest = distances[count * length :]
-    return np.append(found, count * length + np.argmax(rest)) if rest.size else found
-
-
-def find_unlike(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Positions of the elements that are not close."""
-    a, b = ours.reshape(-1), eager.reshape(-1)
-    if a.size <= _BLOCK and a.tobytes() == b.tobytes():  # most results are bit-identical
-        return np.empty(0, np.int64)
-    found = [_unlike(a[k : k + _BLOCK], b[k : k + _BLOCK]) + k for k in range(0, a.size, _BLOCK)]
-    return np.concatenate(found) if found else np.empty(0, np.int64)
-
-
-def _unlike(ours: np.ndarray[Any, Any], eager: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Positions of the elements that are not equal, or floats more than `CLOSE_ULPS` apart."""
-    if eager.dtype.kind != "f":
-        return np.flatnonzero(ours != eager)
-    with np.errstate(all="ignore"):
-        near = np.abs(ours - eager) <= np.abs(eager) * _close(eager)
-        near &= np.isfinite(eager)
-        if near.all():
-            return np.empty(0, np.int64)
-        return np.flatnonzero(~(near | (ours == eager) | (np.isnan(ours) & np.isnan(eager))))
-
-
-def _close(eager: np.ndarray[Any, Any]) -> Any:
-    return eager.dtype.type(CLOSE_ULPS[eager.dtype.itemsize] * float(np.finfo(eager.dtype).eps))
 
 
 # --- disturbed runs --------------------------------------------------------------------------------
@@ -223,17 +159,39 @@ def _examine_part(
     """What remains of ``doubts`` after runs of the graph that computes these elements."""
     run = GraphRun(part.graph, inputs)
     thin = bool(part.beside)
-    looks = {k: _Look(pairs[k], d.positions, part.beside.get(k), thin=d.share if thin else None) for k, d in doubts.items()}
+    looks = {k: Look(pairs[k], d.positions, part.beside.get(k), thin=d.share if thin else None) for k, d in doubts.items()}
     base = run(None)
-    left = -1
-    for seed in range(ESTIMATING_RUNS if part.estimated else MOST_RUNS):
+    for seed in range(THIN_RUNS if thin else ESTIMATING_RUNS if part.estimated else MOST_RUNS):
         moved = run(Disturbance(seed, measure_drift=not part.estimated, systematic=bool(seed % 2)))
         for look, x, at_rest in zip(looks.values(), moved, base, strict=True):
             look.add(x.reshape(-1), at_rest.reshape(-1))
-        before, left = left, sum(look.remaining for look in looks.values())
-        if _is_over(looks.values()) or (thin and left == before):
+        if _is_over(looks.values()):
             break
     return {k: look.doubt for k, look in looks.items() if look.doubt.positions.size}
+
+
+def _examine_sensitive(
+    rerun: Rerun, inputs: Sequence[Any], pairs: Mapping[int, FusedAndEager], doubts: dict[int, Doubt]
+) -> dict[int, Doubt]:
+    """What remains of ``doubts`` after runs of the compiled program on inputs of which the last bits
+    are random: what these move as far as it is from eager, no order of evaluation determines.
+
+    Such runs are cheap, but the program must not be its own only witness: estimates, which run the
+    recorded graph op by op, must nearly explain the same elements.
+    """
+    ours = {k: pairs[k][1].reshape(-1)[d.positions] for k, d in doubts.items()}
+    apart = {k: distance(ours[k], pairs[k][2].reshape(-1)[d.positions]) for k, d in doubts.items()}
+    if not all(np.all(apart[k] <= _NEARLY * np.asarray(d.budgets)) for k, d in doubts.items()):
+        return doubts
+    moved = {k: np.zeros(d.positions.size) for k, d in doubts.items()}  # root of the sum of squares
+    for seed in range(_INPUT_RUNS):
+        disturbance = Disturbance(seed)
+        outputs = rerun([disturbance.moved(x) if isinstance(x, np.ndarray) else x for x in inputs])
+        for k, d in doubts.items():
+            moved[k] = np.hypot(moved[k], distance(np.asarray(outputs[k]).reshape(-1)[d.positions], ours[k]))
+        if all(np.all(apart[k] <= TOLERATED * moved[k] / np.sqrt(seed + 1)) for k in doubts):
+            return {}
+    return doubts
 
 
 def _examine_all(
@@ -244,11 +202,11 @@ def _examine_all(
     An undisturbed run would cost as much as another eager run, so there is none to compare with.
     """
     needed = eliminate_dead(replace(graph, outputs=tuple([graph.outputs[k] for k in doubts])))
-    run, looks, costly = GraphRun(needed, inputs), {}, not _has_small_operations(needed)
+    run, looks, costly = GraphRun(needed, inputs), {}, not _has_small_operations(needed) or len(needed.nodes) > MANY_NODES
     places: dict[int, np.ndarray[Any, Any]] = {}
     for k, d in doubts.items():
         size = pairs[k][2].size
-        looks[k] = _Look(pairs[k], d.positions, np.random.default_rng(k).integers(size, size=_BESIDE), costly=costly)
+        looks[k] = Look(pairs[k], d.positions, np.random.default_rng(k).integers(size, size=_BESIDE), costly=costly)
         places[size] = sorted_set(np.concatenate([places.get(size, looks[k].everything), looks[k].everything]))
     for seed in range(MOST_RUNS):
         for look, x in zip(looks.values(), run(_disturbance(seed, needed, places)), strict=True):
@@ -271,118 +229,13 @@ def _disturbance(
     return PartialDisturbance(seed, min(max(share, PARTIAL[0]), PARTIAL[1]), places, share_of_sums=sums, systematic=systematic)
 
 
-def _is_over(looks: Collection[_Look]) -> bool:
+def _is_over(looks: Collection[Look]) -> bool:
     """Whether every element is explained, or so many are far off that no decisions near a tie are
     behind it, of which each run comes to the other side in about half of the cases."""
     remaining = sum(look.remaining for look in looks)
     many = remaining >= max(_CLEAR, sum(look.suspects for look in looks) // 4)
     runs = next(iter(looks)).runs
     return not remaining or (many and runs >= _CLEAR and all(look.clearly_wrong for look in looks))
-
-
-class _Look:
-    """The elements of one result that are examined, until enough disturbed runs explain them.
-
-    Elements beside them are also looked at, to know how far such elements move.
-    """
-
-    def __init__(
-        self,
-        pair: FusedAndEager,
-        positions: np.ndarray[Any, Any],
-        beside: np.ndarray[Any, Any] | None = None,
-        *,
-        costly: bool = False,
-        thin: float | None = None,
-    ) -> None:
-        self.everything = positions if beside is None else np.concatenate([positions, beside])
-        self.ours, self.eager = pair[1].reshape(-1)[self.everything], pair[2].reshape(-1)[self.everything]
-        self._lenient, self._costly, self._thin = beside is not None, costly, thin
-        self.suspects, self.runs = positions.size, 0
-        self._open = np.arange(positions.size)
-        self._apart = distance(self.ours, self.eager)
-        self._least = last_rounding(self.eager)
-        self._moved = np.zeros(self.everything.size)  # root of the sum of squares, which may under- or overflow
-        self._budgets = self._moved
-        self._seen = [np.zeros(self.everything.size, np.bool_) for _ in range(2)]
-        self._recorded: np.ndarray[Any, Any] | None = None
-
-    def add(self, moved: np.ndarray[Any, Any], at_rest: np.ndarray[Any, Any] | None = None) -> None:
-        """Take in the elements of one more disturbed run; ``at_rest``: those of an undisturbed one.
-
-        Without the latter an element's move is its distance from what is nearer, fused or eager, as
-        one of these is as if undisturbed; or from the first run, which sees decisions of both kinds.
-        """
-        if at_rest is None:
-            moves = np.minimum(distance(moved, self.ours), distance(moved, self.eager))
-            if self._recorded is not None:
-                moves = np.maximum(moves, distance(moved, self._recorded))
-        else:
-            moves = distance(moved, at_rest)
-        if self._recorded is None:
-            self._recorded = moved if at_rest is None else at_rest
-        for seen, x in zip(self._seen, (self.ours, self.eager), strict=True):
-            for values in (moved,) if at_rest is None else (moved, at_rest):
-                seen |= distance(values, x) < SAME_SIDE * self._apart
-        self.runs += 1
-        with np.errstate(all="ignore"):
-            self._moved = np.hypot(self._moved, moves)
-        tolerated = TOLERATED * (1 + 1 / self.runs) if self._costly else TOLERATED
-        self._budgets = tolerated * self._typical(self._moved / np.sqrt(self.runs)) + self._least
-        explained = (self._apart <= self._budgets) | (self._seen[0] & self._seen[1])
-        self._open = self._open[~explained[self._open]]
-
-    def _typical(self, moves: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """``moves``, of elements beside others that moved further nearer to what those did."""
-        lenience = (THIN_LENIENCE,) * ESTIMATING_RUNS if self._thin is not None else LENIENCE
-        if not self._lenient or self.runs > len(lenience) or self.eager.dtype.kind != "f":
-            return moves
-        size = np.abs(np.nan_to_num(self.eager.astype(np.float64), posinf=0.0, neginf=0.0))
-        with np.errstate(all="ignore"):
-            relative = self._usual(np.where(size > 0, moves / size, 0.0)) * size
-            typical = TYPICAL * np.maximum(self._usual(moves), relative)
-            seen = np.maximum(moves, UNSEEN * float(np.finfo(self.eager.dtype).eps) * size)
-            return np.asarray(np.clip(typical, moves, np.maximum(moves, lenience[self.runs - 1] * seen)))
-
-    def _usual(self, moves: np.ndarray[Any, Any]) -> Any:
-        """How far elements like those that are examined move."""
-        return np.median(moves) if self._thin is None else np.quantile(moves, max(0.5, 1.0 - self._thin))
-
-    @property
-    def remaining(self) -> int:
-        return int(self._open.size)
-
-    @property
-    def clearly_wrong(self) -> bool:
-        return bool(np.all((self._apart > _CLEARLY * self._budgets)[self._open]))
-
-    @property
-    def doubt(self) -> Doubt:
-        """The elements furthest beyond what the runs explain."""
-        left = self._open
-        if left.size > _KEPT:
-            left = np.sort(left[np.argsort((self._budgets - self._apart)[left])[:_KEPT]])
-        assert self._recorded is not None
-        return Doubt(self.everything[left], 1.0, self._budgets[left], self._recorded[left])
-
-
-def last_rounding(eager: np.ndarray[Any, Any]) -> Any:
-    """The distance of results that are close in any case."""
-    if eager.dtype.kind != "f":
-        return 0.0
-    size = np.abs(np.nan_to_num(eager.astype(np.float64), posinf=0.0, neginf=0.0))
-    return size * float(_close(eager)) + AMPLITUDE * float(np.finfo(eager.dtype).smallest_subnormal)
-
-
-def distance(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """|a - b|: 0 where both are NaN or the same infinity, infinite where only one is."""
-    with np.errstate(all="ignore"):
-        x, y = a.astype(np.float64), b.astype(np.float64)
-        same = (a == b) | (np.isnan(x) & np.isnan(y))
-        apart = np.nan_to_num(np.abs(x - y), nan=np.inf, posinf=np.inf)
-    if a.dtype.kind != "f":
-        apart = np.maximum(apart, 1.0)  # large integers may round to the same float64
-    return np.where(same, 0.0, apart)
 
 
 def _mismatch(k: int, pair: FusedAndEager, doubt: Doubt) -> Mismatch:

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.jit import rounding_judge
+from jitgrad.jit import rounding_judge, suspects
 from jitgrad.jit.decorator import jit
 from jitgrad.jit.disturbed_run import PartialDisturbance
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.graph_run import GraphRun
-from jitgrad.jit.rounding_judge import PARTIAL_RUNS, choose_suspects, find_mismatches, find_unlike
+from jitgrad.jit.rounding_judge import PARTIAL_RUNS, find_mismatches
+from jitgrad.jit.suspects import choose_suspects, find_unlike
 
 
-def judged(f: Callable[..., Any], ours: Any, *args: np.ndarray) -> list[rounding_judge.Mismatch]:
-    """The mismatches of ``ours`` as the result of ``f(*args)``."""
+def judged(
+    f: Callable[..., Any], ours: Any, *args: np.ndarray, program: Callable[..., Any] | None = None
+) -> list[rounding_judge.Mismatch]:
+    """The mismatches of ``ours`` as the result of ``f(*args)``; ``program`` gives it for other arguments."""
     eager = f(*map(jg.tensor, args)).numpy()
     compiled = jit(f, check="off", backend="python")
     compiled.lookup(*args)
     call = compiled._signature.take(args, {})
     executable = compiled.executable_for(call)
     inputs = [np.asarray(x) for x in executable.operands_before(call.leaves)]
-    return find_mismatches(executable.traced.graph, inputs, {0: ("result", np.asarray(ours(eager), eager.dtype), eager)})
+
+    def rerun(arrays: Sequence[Any]) -> list[Any]:
+        given = [jg.tensor(x) for x in arrays[: len(args)]]
+        return [(program(*given) if program else ours(f(*given).numpy())).astype(eager.dtype)]
+
+    pairs = {0: ("result", np.asarray(ours(eager), eager.dtype), eager)}
+    return find_mismatches(executable.traced.graph, inputs, pairs, rerun)
 
 
 def test_elements_that_are_rounding_alone_are_known() -> None:
@@ -189,7 +198,46 @@ def test_where_everything_depends_on_everything_mistakes_are_found(
     monkeypatch.setattr(rounding_judge, "FREE_ELEMENTS", 1000)
     x = np.random.default_rng(0).standard_normal((400, 400)).astype("f4")
 
-    assert judged(steps, lambda y: steps(jg.tensor(x), at, **mistake).numpy(), x)
+    def program(x: Any) -> Any:
+        return steps(x, at, **mistake).numpy()
+
+    assert judged(steps, lambda y: program(jg.tensor(x)), x, program=program)
+
+
+def diverging(x: Any) -> Any:
+    """Of which rows that stand for others show too little: single elements are thousands of times as
+    sensitive to roundings."""
+    for _ in range(12):
+        x = jg.sin(x * 6.0) - x.mean(axis=0) * 0.1
+        x = x - x.mean(axis=1, keepdims=True) * 0.1
+    return x
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_elements_that_the_last_bits_of_the_inputs_move_as_far_are_rounding(dtype: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounding_judge, "FREE_ELEMENTS", 1000)
+    monkeypatch.setattr(suspects, "THIN_LENIENCE", 1.0)
+    x = np.random.default_rng(0).standard_normal((400, 400)).astype(dtype)
+    program = jit(diverging, check="off")
+    costly: list[Any] = []
+    examine_all = rounding_judge._examine_all
+    monkeypatch.setattr(rounding_judge, "_examine_all", lambda *a: costly.append(a) or examine_all(*a))
+
+    assert not judged(diverging, lambda y: program(x).numpy(), x, program=lambda x: program(x).numpy())
+    assert not costly
+    assert not judged(diverging, lambda y: program(x).numpy(), x)
+    assert costly
+
+
+def test_a_mistake_is_found_where_the_last_bits_of_the_inputs_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program must not be its own only witness: in this one the last bits decide."""
+    monkeypatch.setattr(rounding_judge, "FREE_ELEMENTS", 1000)
+    x = np.random.default_rng(0).standard_normal((400, 400)).astype("f4")
+
+    def program(x: Any) -> Any:
+        return (normalised(x) + (x * 1e8 - x.astype("f8") * 1e8).astype("f4")).numpy()
+
+    assert judged(normalised, lambda y: program(jg.tensor(x)), x, program=program)
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0])
