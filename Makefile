@@ -2,6 +2,7 @@
 #   make demo                      train a real model, fused and eager, and compare
 #   make test                      all tests (TESTS=tests/ops for some of them)
 #   make check                     lint, types and tests: what has to pass before a commit
+#   make docs                      the pages in docs/ as a web site: docs/build/html/index.html
 #   make demo PYTHON=python3.12    with another Python
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ WORKERS ?= auto
 PY = $(VENV)/bin/python
 READY = $(VENV)/.ready
 
-.PHONY: demo test lint types check bench picture clean
+.PHONY: demo test lint types check docs bench picture clean
 .DEFAULT_GOAL := check
 
 # The environment is made again when the dependencies may have changed.
@@ -39,6 +40,14 @@ types: $(READY)
 
 check: lint types test
 
+# A link or a reference that leads nowhere fails, like every other warning. From scratch, because the tables and the
+# reference are read from the package, whose files Sphinx does not watch.
+docs: $(READY)
+	@$(PY) -c 'import sphinx, myst_parser, furo' 2>/dev/null || \
+		$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(PY) -m sphinx -q -W --keep-going -E -b html docs docs/build/html
+	@echo "docs/build/html/index.html"
+
 bench: $(READY)
 	$(PY) -m benchmarks
 
@@ -48,5 +57,5 @@ picture: $(READY)
 	OPENBLAS_NUM_THREADS=1 $(PY) docs/speed.py
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist docs/build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find jitgrad tests examples benchmarks docs tools -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

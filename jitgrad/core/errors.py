@@ -8,142 +8,156 @@ from numpy.linalg import LinAlgError as _LinAlgError
 
 
 class JitgradError(Exception):
-    """Base class of all errors that jitgrad raises on purpose."""
+    """Base class of all errors that jitgrad raises on purpose; docs/errors.md lists them."""
 
 
 class ShapeError(JitgradError, ValueError):
-    """Shapes do not fit together."""
+    """Shapes do not fit together (docs/errors.md#shapeerror)."""
 
 
 class DtypeError(JitgradError, TypeError):
-    """A dtype is not allowed here, or no common dtype exists."""
+    """A dtype is not allowed here, or no common dtype exists (docs/errors.md#dtypeerror)."""
 
 
 class ArgumentError(JitgradError, ValueError):
-    """An argument has a value that the function cannot take."""
+    """An argument has a value that the function cannot take (docs/errors.md#argumenterror)."""
 
 
 class OperandError(JitgradError, TypeError):
-    """An operand is not a tensor, array or number."""
+    """An operand is not a tensor, array or number (docs/errors.md#operanderror)."""
 
 
 class AxisError(JitgradError, ValueError, IndexError):
-    """An axis is out of bounds or named twice (an IndexError and a ValueError, as in NumPy)."""
+    """An axis is out of bounds or named twice (an IndexError and a ValueError, as in NumPy)
+    (docs/errors.md#axiserror)."""
 
 
 class IndexingError(JitgradError, IndexError):
-    """An index does not fit the array."""
+    """An index does not fit the array (docs/errors.md#indexingerror)."""
 
 
 class MatrixError(JitgradError, _LinAlgError):
-    """A matrix is singular, or not positive definite, or a decomposition does not converge."""
+    """A matrix is singular, or not positive definite, or a decomposition does not converge
+    (docs/errors.md#matrixerror)."""
 
 
 class OpDefinitionError(JitgradError, ValueError):
-    """The record of an op contradicts itself."""
+    """The record of an op contradicts itself (docs/errors.md#opdefinitionerror)."""
 
 
 class AutogradError(JitgradError, RuntimeError):
-    """The requested gradient does not exist or can no longer be computed."""
+    """The requested gradient does not exist or can no longer be computed
+    (docs/errors.md#autograderror)."""
 
 
 class InPlaceError(AutogradError):
-    """A tensor that backward still needs was changed in place, or may not be changed in place."""
+    """A tensor that backward still needs was changed in place, or may not be changed in place
+    (docs/errors.md#inplaceerror)."""
 
 
 class GraphFreedError(AutogradError):
-    """backward ran a second time through a graph that the first run freed."""
+    """backward ran a second time through a graph that the first run freed
+    (docs/errors.md#graphfreederror)."""
 
 
 class AnomalyError(AutogradError):
-    """detect_anomaly found a NaN or Inf gradient."""
+    """detect_anomaly found a NaN or Inf gradient (docs/errors.md#anomalyerror)."""
 
 
 class GradcheckError(AutogradError, AssertionError):
-    """An analytic gradient disagrees with finite differences."""
+    """An analytic gradient disagrees with finite differences (docs/errors.md#gradcheckerror)."""
 
 
 class TraceError(JitgradError, RuntimeError):
-    """@jit could not record the function."""
+    """@jit could not record the function (docs/errors.md#traceerror)."""
 
 
 class TracedValueError(TraceError, TypeError):
-    """Python asked for the value of an array that is only being traced."""
+    """Python asked for the value of an array that is only being traced
+    (docs/errors.md#tracedvalueerror)."""
 
 
 class LeakedTracerError(TraceError):
-    """A tensor made while tracing was used after the trace had ended."""
+    """A tensor made while tracing was used after the trace had ended
+    (docs/errors.md#leakedtracererror)."""
 
 
 class UnguardableError(TraceError):
-    """The function reads or changes state whose later changes @jit could not notice."""
+    """The function reads or changes state whose later changes @jit could not notice
+    (docs/errors.md#unguardableerror)."""
 
 
 class DonatedError(JitgradError, RuntimeError):
-    """A tensor was used after it had been donated to a @jit function."""
+    """A tensor was used after it had been donated to a @jit function (docs/errors.md#donatederror)."""
 
 
 class GuardError(JitgradError, RuntimeError):
-    """State that a trace relies on differs in this call."""
+    """State that a trace relies on differs in this call (docs/errors.md#guarderror)."""
 
 
 class VerifyError(JitgradError, AssertionError):
-    """A compiler pass produced a malformed graph: a bug in jitgrad."""
+    """A compiler pass produced a malformed graph: a bug in jitgrad (docs/errors.md#verifyerror)."""
 
 
 class CodegenError(JitgradError, RuntimeError):
-    """Kernel source could not be generated: a bug in jitgrad or in a user-defined op."""
+    """Kernel source could not be generated: a bug in jitgrad or in a user-defined op
+    (docs/errors.md#codegenerror)."""
 
 
 class BackendError(JitgradError, RuntimeError):
-    """LLVM, numba or the machine failed."""
+    """LLVM, numba or the machine failed (docs/errors.md#backenderror)."""
 
 
 class CudaError(JitgradError, RuntimeError):
-    """CUDA is not available, or the driver refused a call."""
+    """CUDA is not available, or the driver refused a call (docs/errors.md#cudaerror)."""
 
 
 class OutOfMemoryError(CudaError, MemoryError):
-    """A device has no memory left, even after the free memory of the pool was given back."""
+    """A device has no memory left, even after the free memory of the pool was given back
+    (docs/errors.md#outofmemoryerror)."""
 
 
 class DeviceError(JitgradError, RuntimeError):
-    """Tensors on different devices meet, or an operation needs data that is on another device."""
+    """Tensors on different devices meet, or an operation needs data that is on another device
+    (docs/errors.md#deviceerror)."""
 
 class EjectError(JitgradError, ValueError):
-    """A function cannot be written as a module of plain numba code."""
+    """A function cannot be written as a module of plain numba code (docs/errors.md#ejecterror)."""
 
 
 class EjectedMismatchError(JitgradError, AssertionError):
-    """An ejected module computes something else than eager execution does."""
+    """An ejected module computes something else than eager execution does
+    (docs/errors.md#ejectedmismatcherror)."""
 
 
 class CheckpointError(JitgradError, ValueError):
-    """A state dict or a file of tensors does not fit the module."""
+    """A state dict or a file of tensors does not fit the module (docs/errors.md#checkpointerror)."""
 
 
 class JitgradWarning(UserWarning):
-    """Base class of jitgrad's warnings."""
+    """Base class of jitgrad's warnings; docs/errors.md lists them."""
 
 
 class FallbackWarning(JitgradWarning):
-    """A @jit function runs eagerly."""
+    """A @jit function runs eagerly (docs/errors.md#fallbackwarning)."""
 
 
 class MismatchWarning(JitgradWarning):
-    """The fused program disagreed with eager execution and is not used."""
+    """The fused program disagreed with eager execution and is not used
+    (docs/errors.md#mismatchwarning)."""
 
 
 class RetraceWarning(JitgradWarning):
-    """A function is traced again and again."""
+    """A function is traced again and again (docs/errors.md#retracewarning)."""
 
 
 class EffectWarning(JitgradWarning):
-    """A @jit function prints, or changes Python state that it does not read: only when traced."""
+    """A @jit function prints, or changes Python state that it does not read: only when traced
+    (docs/errors.md#effectwarning)."""
 
 
 class CacheWarning(JitgradWarning):
-    """The disk cache could not be used for an entry."""
+    """The disk cache could not be used for an entry (docs/errors.md#cachewarning)."""
 
 
 class _Shortened(reprlib.Repr):

@@ -129,10 +129,10 @@ class GRUCell(_Cell):
     """One step of a gated recurrent unit (K. Cho et al., EMNLP 2014, in torch's arrangement of the
     gates r, z, n)::
 
-    r = sigmoid(W_ir x + b_ir + W_hr h + b_hr)
-    z = sigmoid(W_iz x + b_iz + W_hz h + b_hz)
-    n = tanh(W_in x + b_in + r * (W_hn h + b_hn))
-    h' = (1 - z) * n + z * h
+        r = sigmoid(W_ir x + b_ir + W_hr h + b_hr)
+        z = sigmoid(W_iz x + b_iz + W_hz h + b_hz)
+        n = tanh(W_in x + b_in + r * (W_hn h + b_hn))
+        h' = (1 - z) * n + z * h
     """
 
     gates = 3
@@ -148,9 +148,9 @@ class LSTMCell(_Cell):
     """One step of a long short-term memory (S. Hochreiter, J. Schmidhuber, 1997; gates i, f, g, o
     as in torch)::
 
-    i, f, o = sigmoid(...);  g = tanh(...)
-    c' = f * c + i * g
-    h' = o * tanh(c')
+        i, f, o = sigmoid(...);  g = tanh(...)
+        c' = f * c + i * g
+        h' = o * tanh(c')
     """
 
     gates = 4

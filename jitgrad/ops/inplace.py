@@ -298,5 +298,5 @@ def fill_(target: Tensor, value: Operand) -> Tensor:
 
 
 def copy_(target: Tensor, source: Operand) -> Tensor:
-    """Make ``target`` hold ``source``, broadcast and cast, in place (torch's copy_)."""
+    """Make ``target`` hold ``source``, broadcast and cast, in place (torch's ``copy_``)."""
     return assign(target, _value_as(source, target.dtype))

@@ -206,3 +206,18 @@ def test_reference_lists_every_public_name():
     named = set(re.findall(r"[A-Za-z_][A-Za-z_0-9]*", " ".join(re.findall(r"`([^`]*)`", text))))
 
     assert not set(jg.__all__) - named
+
+
+def error_classes() -> list[type[Exception]]:
+    """All public errors and warnings but the two base classes."""
+    bases = (jg.errors.JitgradError, jg.errors.JitgradWarning)
+    return [c for c in vars(jg.errors).values() if inspect.isclass(c) and issubclass(c, bases) and c not in bases]
+
+
+@pytest.mark.parametrize("error", error_classes(), ids=lambda error: error.__name__)
+def test_every_error_has_a_section_with_a_message_and_its_docstring_names_it(error: type[Exception]):
+    page = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
+    _, _, section = page.partition(f"\n### {error.__name__}\n")
+
+    assert f"(docs/errors.md#{error.__name__.lower()})" in (error.__doc__ or "")
+    assert f"{error.__name__}: " in re.split(r"\n##", section)[0], "its section shows no message"
