@@ -19,7 +19,7 @@ import jitgrad as jg
 from jitgrad.testing import random_program
 
 Program = tuple[Callable[..., Any], tuple[tuple[int, ...], ...], str]  # function, shapes, dtype
-SEEDS = {"python": range(24), "cpu": range(100, 112)}
+SEEDS = {"python": range(120), "cpu": range(100, 112)}
 
 
 def elementwise() -> Iterator[Program]:
@@ -48,6 +48,10 @@ def reductions() -> Iterator[Program]:
     yield lambda x: (x.sum(axis=1), x.max(axis=1), (x - x.mean(axis=1, keepdims=True)) ** 2), ((50, 3),), "f4"
     yield lambda x: ((x * 2.0).sum(axis=0), x.mean(), jg.softmax(x, axis=-1)), ((17, 40),), "f2"
     yield lambda x: jg.permute_dims(x, (2, 0, 1)).sum(axis=(1, 2)), ((6, 7, 8),), "f8"
+    yield lambda x, y: (x * y, y.sum()), ((30, 200), (200,)), "f4"  # a sum of what is repeated along the rows
+    yield lambda x, y: (x * y[:, None], y.sum()), ((30, 200), (30,)), "f4"
+    yield lambda x, y: (x * y, y.sum(axis=0), y.sum(axis=1)), ((30, 20, 10), (20, 10)), "f8"
+    yield lambda x, y: (x * y[:, :, None], y.sum(axis=1), y.max()), ((30, 20, 10), (30, 20)), "f8"
     yield lambda x: (jg.permute_dims(x, (1, 2, 0)) * 2.0).max(axis=0), ((6, 7, 8),), "f8"
     yield lambda x: ((x > 0.2).any(axis=0), jg.any(x), jg.all(x, axis=1)), ((9, 8),), "f2"
     yield lambda x, y: ((x - y.mean()) / (y.std() + 0.1), (x * y).sum(axis=0)), ((300, 4), (300, 4)), "f4"

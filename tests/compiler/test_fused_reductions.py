@@ -113,6 +113,16 @@ def test_reductions_of_strided_and_broadcast_operands(same: Any) -> None:
     same(lambda *xs: [(x.sum(axis=0), x.sum(axis=1), (x * x).sum(), x.max(axis=1)) for x in xs], *views, **CLOSE)
 
 
+@pytest.mark.parametrize("axis", [None, 0, 1, 2])
+@pytest.mark.parametrize("where", ["rows", "columns", "middle"])
+def test_a_sum_of_what_is_repeated_beside_the_product_with_it(where: str, axis: int | None, same: Any) -> None:
+    """Such a sum has a loop of its own: in that of the product each term would count once per repetition."""
+    shape = {"rows": (7, 1, 1), "columns": (1, 1, 9), "middle": (1, 8, 1)}[where]
+    x, y = np.linspace(-1, 2, 7 * 8 * 9).reshape(7, 8, 9), np.linspace(1, 3, np.prod(shape)).reshape(shape)
+
+    same(lambda x, y: (x * y, y.sum(axis=axis), jg.exp(y).max()), x, y, rtol=1e-12)
+
+
 def test_a_sum_of_a_sum(same: Any) -> None:
     def f(x: Any) -> Any:
         rows = x.sum(axis=1)

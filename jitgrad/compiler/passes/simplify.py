@@ -37,7 +37,7 @@ class _Simplifier(Rewriter):
             return folded
         if (uniform := self.uniform(op, ins, attrs, out)) is not None:
             return uniform
-        rule = _reduce if op.kind is Kind.REDUCE else RULES.get(op)
+        rule = _reduction_rule(op) if op.kind is Kind.REDUCE else RULES.get(op)
         simpler = rule(self, tuple(self.unbroadcast(op, ins, out)), attrs, out) if rule is not None else None
         if simpler is not None and simpler.aval.shape == out.shape and simpler.aval.dtype == out.dtype:
             return simpler
@@ -286,6 +286,16 @@ def _reduce(r: _Simplifier, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out
     if x.aval.dtype != out.dtype:
         x = r.apply(ASTYPE, x, dtype=out.dtype)
     return r.apply(SQUEEZE, x, axis=tuple(attrs["axis"])) if attrs["axis"] else x
+
+
+def _sum(r: _Simplifier, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out: Aval) -> Atom | None:
+    """NumPy adds the terms to 0.0: the sum of -0.0 alone is 0.0."""
+    total = _reduce(r, ins, attrs, out)
+    return total if total is None or out.dtype.kind != "f" else r.apply(ADD, total, Literal(0.0))
+
+
+def _reduction_rule(op: OpDef) -> Rule:
+    return _sum if op.monoid is not None and op.monoid.ufunc is np.add else _reduce
 
 
 RULES: Mapping[OpDef, Rule] = {

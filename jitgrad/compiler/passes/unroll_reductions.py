@@ -8,9 +8,9 @@ from math import prod
 from jitgrad.compiler.fusion.group import is_fusible
 from jitgrad.compiler.passes.rewriter import Rewriter
 from jitgrad.compiler.tuning import Tuning
-from jitgrad.core.ir import Atom, Graph, TraceNode, Value
+from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import REGISTRY, Kind
-from jitgrad.ops.arithmetic import ASTYPE
+from jitgrad.ops.arithmetic import ADD, ASTYPE
 from jitgrad.ops.movement import SLICE, SQUEEZE
 
 
@@ -57,5 +57,8 @@ def combined(new: Rewriter, node: TraceNode, parts: Sequence[Atom]) -> Value:
     for part in parts:
         converted = part if part.aval.dtype == dtype else new.emit(ASTYPE, part, dtype=dtype)
         total = converted if total is None else new.emit(step, total, converted)
+    assert total is not None
+    if step is ADD and dtype.kind == "f":  # NumPy adds the terms to 0.0: the sum of -0.0 alone is 0.0
+        total = new.emit(ADD, total, Literal(0.0))
     assert isinstance(total, Value)
     return total

@@ -46,6 +46,25 @@ def test_what_lies_under_a_result_is_read_before_the_result_is_stored():
     assert c.tolist() == [110.0] * 100
 
 
+@pytest.mark.parametrize("backend", ["python", "cpu"])
+def test_a_row_that_a_later_sweep_reads_again_is_not_written_over(backend: str) -> None:
+    """``x`` becomes ``2 x`` in a kernel that reads the old ``x`` again once it knows the row's sum."""
+    start = (np.arange(12_000) % 7).astype(np.float32).reshape(40, 300)
+    x, y = jg.tensor(start), jg.zeros((40, 300))
+
+    @jit(check="off", backend=backend)
+    def step() -> None:
+        new = x * 2.0
+        y[:] = x - new.sum(axis=1, keepdims=True)
+        x[:] = new
+
+    step()
+
+    assert len(step.kernels()) == 1
+    np.testing.assert_array_equal(x.numpy(), 2 * start)
+    np.testing.assert_array_equal(y.numpy(), start - 2 * start.sum(axis=1, keepdims=True))
+
+
 @needs_x86
 @pytest.mark.numba
 @pytest.mark.parametrize("name", ["relu", "where, old", "where, new", "column maximum", "column minimum"])
