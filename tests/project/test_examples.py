@@ -115,6 +115,13 @@ def test_small_gpt_learns(capsys):
     assert "Return the " in capsys.readouterr().out
 
 
+def test_lstm_text_learns(capsys):
+    losses = load("lstm_text").main(steps=30, window=8, batch=16, width=24, layers=1)
+
+    assert np.mean(losses[-5:]) < 0.85 * losses[0]
+    assert "Return the " in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("name", "sizes"),
     [
@@ -124,6 +131,7 @@ def test_small_gpt_learns(capsys):
         ("option_calibration", {"strikes": 50}),
         ("digits_vae", {"epochs": 1}),
         ("gaussian_process", {"training": 20, "steps": 2}),
+        ("lstm_text", {"steps": 2, "window": 4, "batch": 64, "width": 8, "layers": 1}),
     ],
 )
 def test_pictures_are_saved(name: str, sizes: dict[str, int], tmp_path: Path):
