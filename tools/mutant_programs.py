@@ -52,6 +52,7 @@ def reductions() -> Iterator[Program]:
     yield lambda x, y: (x * y[:, None], y.sum()), ((30, 200), (30,)), "f4"
     yield lambda x, y: (x * y, y.sum(axis=0), y.sum(axis=1)), ((30, 20, 10), (20, 10)), "f8"
     yield lambda x, y: (x * y[:, :, None], y.sum(axis=1), y.max()), ((30, 20, 10), (30, 20)), "f8"
+    yield lambda x: ((x[:, ::2, :7] * 2.0).sum(axis=0), jg.exp(x[:, 1::2, 2:9]).max(axis=0)), ((50, 6, 20),), "f8"
     yield lambda x: (jg.permute_dims(x, (1, 2, 0)) * 2.0).max(axis=0), ((6, 7, 8),), "f8"
     yield lambda x: ((x > 0.2).any(axis=0), jg.any(x), jg.all(x, axis=1)), ((9, 8),), "f2"
     yield lambda x, y: ((x - y.mean()) / (y.std() + 0.1), (x * y).sum(axis=0)), ((300, 4), (300, 4)), "f4"

@@ -3,6 +3,7 @@
 import ctypes
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -101,3 +102,12 @@ def test_second_process_needs_no_numba(folder):
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
 
     assert done.stdout.split() == ["True", "False"], done.stderr
+
+
+def test_code_that_calls_what_this_process_lacks_is_compiled_again(monkeypatch):
+    """LLVM ends the process when it meets a name that it cannot find."""
+    build("sum", key="")
+    load = disk_cache.load_entry
+    monkeypatch.setattr(disk_cache, "load_entry", lambda name: replace(load(name), externals=("no_such_symbol",)))
+
+    assert not build("sum", key="").from_disk
