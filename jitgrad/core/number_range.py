@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Count
+from jitgrad.core.aval import Aval, Count, Dtype
 from jitgrad.core.op import Kind, OpDef
 
 _INTS = (int, Count)
@@ -33,8 +33,9 @@ def check_numbers(op: OpDef, operands: Sequence[Any], avals: Sequence[Aval], att
                 )
 
 
-def _dtype_of(op: OpDef, position: int, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> np.dtype[Any]:
+def _dtype_of(op: OpDef, position: int, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Dtype:
     """What ``op`` converts a number at ``position`` to; bool if that is of no interest."""
     if op.kind is Kind.ELEMENTWISE:
-        return np.dtype(op.dtypes(list(avals), **attrs)[0][position])
+        dtypes: Sequence[Dtype] = op.dtypes(list(avals), **attrs)[0]
+        return dtypes[position]
     return np.dtype(attrs.get("dtype", np.bool_))
