@@ -1,5 +1,5 @@
 # Every target makes its own environment: a fresh machine needs Python 3.11 or newer, make and a network for pip.
-#   make demo                      train a real model, fused and eager, and compare
+#   make demo                      train a network and run two models, op by op and compiled, and compare
 #   make test                      all tests (TESTS=tests/ops for some of them)
 #   make check                     lint, types and tests: what has to pass before a commit
 #   make docs                      the pages in docs/ as a web site: docs/build/html/index.html
@@ -12,21 +12,30 @@ TESTS ?=
 WORKERS ?= auto
 PY = $(VENV)/bin/python
 READY = $(VENV)/.ready
+DEMO_READY = $(VENV)/.demo
 
 .PHONY: demo test lint types check docs bench picture clean
 .DEFAULT_GOAL := check
 
-# The environment is made again when the dependencies may have changed.
-$(READY): pyproject.toml
+$(PY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "jitgrad needs Python 3.11 or newer: make PYTHON=/path/to/python3.11"; exit 1; }
-	@test -x $(PY) || $(PYTHON) -m venv $(VENV) || \
+	@$(PYTHON) -m venv $(VENV) || \
 		{ echo "no venv module: install your system's python3-venv package"; rm -rf $(VENV); exit 1; }
+
+# The environment is made again when the dependencies may have changed.
+$(READY): pyproject.toml | $(PY)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[test,examples]'
 	@touch $@
 
-demo: $(READY)
-	@$(PY) -m jitgrad demo
+# The demonstration needs little, and is the first that one wants to see: Python compiles the few modules that it imports.
+$(DEMO_READY): pyproject.toml | $(PY)
+	$(PY) -m pip install --quiet --disable-pip-version-check --no-compile --editable . scikit-learn
+	@touch $@
+
+# One BLAS thread: the products are small, and more threads would make op-by-op execution slower, not faster.
+demo: $(DEMO_READY)
+	@OPENBLAS_NUM_THREADS=1 $(PY) -m jitgrad demo
 
 # The workers fill the cores; with BLAS threads beside them they would wait for each other.
 test: $(READY)

@@ -19,14 +19,14 @@ from rich.table import Table
 
 import jitgrad
 from jitgrad.backends.llvm import disk_cache as kernel_cache
-from jitgrad.cli.demo import TrainingRun, demonstrate
+from jitgrad.cli.demo import demonstrate
+from jitgrad.cli.demo_report import print_demonstration
 from jitgrad.core import config
 from jitgrad.inspect.doctor import Finding, examine
 from jitgrad.inspect.explain import explain
 from jitgrad.inspect.kernels import KernelView, kernel_views
 from jitgrad.inspect.recording import Recording, record_script
 from jitgrad.inspect.report import write_report
-from jitgrad.inspect.timing import readable_seconds
 from jitgrad.inspect.traffic import readable_bytes
 from jitgrad.jit.decorator import JitFunction
 
@@ -47,34 +47,16 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--epochs", default=20, show_default=True, type=click.IntRange(1), help="Passes over the training set.")
-@click.option("--seconds", default=2.0, show_default=True, help="How long to time one step.")
-@click.option("--device", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]), help="Where to train.")
-def demo(epochs: int, seconds: float, device: str) -> None:
-    """Train a small network on handwritten digits, eagerly and fused, and compare."""
-    console = _console()
-    result = demonstrate(epochs, seconds, device)
-    console.print(f"Data: {result.dataset.source}", markup=False)
-    console.print(f"Network: 64-256-128-10, cross entropy, Adam; {len(result.eager.losses)} steps of 64 images\n")
-    table = Table("", "eager", "fused")
-    titles = ("first loss", "last loss", "test images right", "training")
-    for row in zip(titles, _run_texts(result.eager), _run_texts(result.fused), strict=True):
-        table.add_row(*row)
-    console.print(table)
-    console.print(f"Largest difference between the losses of the two runs: {result.largest_difference:.2g}\n")
-    console.print(result.step)
-    if result.kernels:
-        largest = max(result.kernels, key=lambda kernel: len(kernel.ops))
-        console.print(f"\nThe kernel with the most operations, {len(largest.ops)} of them:\n")
-        _print_kernel(console, largest)
-    if not result.step.agrees:
+@click.option("--epochs", default=40, show_default=True, type=click.IntRange(1), help="Passes over the training set.")
+@click.option("--seconds", default=1.0, show_default=True, help="How long to time each of the two models.")
+@click.option("--size", default=500_000, show_default=True, type=click.IntRange(1), help="Elements of the two models.")
+@click.option("--device", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]), help="Where to run.")
+def demo(epochs: int, seconds: float, size: int, device: str) -> None:
+    """Train a small network and evaluate two models, op by op and compiled, and compare."""
+    result = demonstrate(epochs, seconds, device, size)
+    print_demonstration(_console(), result)
+    if not (result.prices.agrees and result.motion.agrees):
         raise SystemExit(1)
-
-
-def _run_texts(run: TrainingRun) -> tuple[str, str, str, str]:
-    per_step = readable_seconds(run.seconds / len(run.losses))
-    seconds = f"{run.seconds:.2f} s ({per_step} a step)"
-    return f"{run.losses[0]:.6f}", f"{run.losses[-1]:.6f}", f"{run.accuracy:.1%}", seconds
 
 
 def _print_kernel(console: Console, kernel: KernelView) -> None:
