@@ -83,7 +83,7 @@ def generated_dataset() -> Dataset:
     random = np.random.default_rng(0)
     pictures = random.uniform(0, 1, (CLASSES, PIXELS))
     labels = random.integers(0, CLASSES, SAMPLES)
-    images = np.clip(pictures[labels] + random.share_below(0, 0.35, (SAMPLES, PIXELS)), 0, 1)
+    images = np.clip(pictures[labels] + random.normal(0, 0.35, (SAMPLES, PIXELS)), 0, 1)
     source = "1,797 generated images (scikit-learn, which has handwritten digits, is not installed)"
     return Dataset(images.astype(np.float32), labels.astype(np.int64), source)
 
