@@ -35,7 +35,9 @@ def check_numbers(op: OpDef, operands: Sequence[Any], avals: Sequence[Aval], att
 
 def _dtype_of(op: OpDef, position: int, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Dtype:
     """What ``op`` converts a number at ``position`` to; bool if that is of no interest."""
+    found: Dtype
     if op.kind is Kind.ELEMENTWISE:
-        dtypes: Sequence[Dtype] = op.dtypes(list(avals), **attrs)[0]
-        return dtypes[position]
-    return np.dtype(attrs.get("dtype", np.bool_))
+        found = op.dtypes(list(avals), **attrs)[0][position]
+    else:
+        found = np.dtype(attrs.get("dtype", np.bool_))
+    return found
