@@ -49,6 +49,8 @@ COMPILED = ("backends/codegen", "backends/cpu", "backends/llvm")  # what the pyt
 EQUIVALENT: dict[tuple[str, str, str], str] = {
     ("compiler/tuning.py", "", ""): "thresholds decide between programs with the same results",
     ("", " = Load | Compute | Store", ""): "a type alias",
+    ("", "Arg = tuple[", ""): "a type alias",
+    ("llvm/ast_to_llvm.py", "or node.keywords", ""): "no kernel text has such calls",
     ("", "strict=True", "True becomes False"): "the lengths are equal",
     ("", "tuning.max_", " becomes "): "one more or less at a threshold",
     ("", "tuning.max_", "dropped"): "a larger kernel or program with the same results",

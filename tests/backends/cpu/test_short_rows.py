@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -138,3 +139,14 @@ def test_rows_are_turned_without_masked_stores(n: int, same: Any) -> None:
 
     assert kernel.schedule.form is KernelForm.SHORT_ROWS
     assert not any("vmaskmov" in program_assembly(cpu, compiled, x) for cpu in CPUS)
+
+
+def test_kernels_store_into_results_alone() -> None:
+    """What was read is not written back, even unchanged: its memory may be read-only, or of another thread."""
+    x, w, row = (jg.tensor(RNG.normal(size=s).astype("f")) for s in ((1000, 3), (3,), (1000,)))
+    compiled = jit(everything, check="off", backend="cpu")
+
+    assert any(short_row_kernels(compiled, x, w, row))
+    sources = [kernel.source for kernel in compiled.kernels(x, w, row)]
+    assert any(re.search(r"^ +x\w*t\d*\[.*\] = ", text, re.MULTILINE) for text in sources)  # a tile is filled from its input
+    assert not any(re.search(r"^ +x\d+r?\[.*\] = ", text, re.MULTILINE) for text in sources)
