@@ -5,14 +5,15 @@ A name is public once it is imported here ``as`` itself, which is also how type 
 
 # ruff: noqa: I001
 # fmt: off  (a name per line would fill ten pages)
+import sys as _sys
 from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 import numpy as _np
 
 from jitgrad.eager import interpreter as _interpreter  # noqa: F401 - installs what ops do outside of a trace
 from jitgrad.backends.cuda_target import eager as _on_device  # noqa: F401 - and on a device
-from jitgrad import nn as nn, numpy as numpy, optim as optim, scipy as scipy
-from jitgrad.scipy import special as special
+from jitgrad import nn as nn, numpy as numpy, optim as optim
 from jitgrad.core import errors as errors
 from jitgrad.device import cuda as cuda
 from jitgrad.autograd import (
@@ -166,3 +167,20 @@ e, inf, nan, newaxis, pi = _np.e, _np.inf, _np.nan, None, _np.pi
 globals()["__all__"] = ["nn", "numpy", "optim", "scipy", *sorted(
     name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)
 )]
+
+if _TYPE_CHECKING:
+    from jitgrad import scipy as scipy
+    from jitgrad.scipy import special as special
+else:
+
+    def __getattr__(name: str) -> _ModuleType:
+        """``jg.scipy`` and ``jg.special``, which few programs use, are imported when somebody asks for them."""
+        if name not in ("scipy", "special"):
+            raise AttributeError(f"module 'jitgrad' has no attribute {name!r}", name=name)
+        import jitgrad.scipy.special as functions
+
+        globals()["special"] = functions
+        return functions if name == "special" else _sys.modules["jitgrad.scipy"]
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), "scipy", "special"})

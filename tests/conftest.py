@@ -12,6 +12,7 @@ import hypothesis
 import pytest
 
 os.environ.setdefault("JITGRAD_VERIFY", "2")  # before jitgrad is imported: every pass is verified in tests
+import jitgrad.scipy  # noqa: F401 - defines its ops, which tests of all ops find in the registry
 
 TESTS = Path(__file__).parent
 # the same examples in every run, so that a red test is red for everyone

@@ -28,6 +28,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import jitgrad as jg
+import jitgrad.scipy
 from benchmarks import peers as libraries
 from benchmarks.workloads import ALL
 from jitgrad.backends.base import user_functions

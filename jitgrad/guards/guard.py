@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from argparse import Namespace
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -196,13 +196,19 @@ def _parts(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:
         return ((a.start, b.start), (a.stop, b.stop), (a.step, b.step))
     if isinstance(a, tuple | list | deque):
         return list(zip(a, b, strict=True)) if len(a) == len(b) else None
-    if isinstance(a, SimpleNamespace | Namespace) or hasattr(type(a), "__dataclass_fields__"):
+    if isinstance(a, SimpleNamespace) or _is_parsed_arguments(a) or hasattr(type(a), "__dataclass_fields__"):
         return ((instance_dict(a), instance_dict(b)), (slots_of(a), slots_of(b)))
     if isinstance(a, dict):
         return [(tuple(a), tuple(b)), (tuple(a.values()), tuple(b.values()))]
     if isinstance(a, set | frozenset):
         return () if {(type(x), x) for x in a} == {(type(x), x) for x in b} else None
     return _parts_of_callable(a, b)
+
+
+def _is_parsed_arguments(a: Any) -> bool:
+    """Whether ``a`` is of argparse's `Namespace`, which nothing is before somebody has imported argparse."""
+    argparse = sys.modules.get("argparse")
+    return argparse is not None and isinstance(a, argparse.Namespace)
 
 
 def _parts_of_callable(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
-import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jitgrad.backends.targets import find_target
 from jitgrad.compiler.pipeline import dump_to, ignore
@@ -21,7 +20,6 @@ from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.origin import Origin
 from jitgrad.jit.anomaly_check import check_call
 from jitgrad.jit.devices import device_of_arguments
-from jitgrad.jit.ejection import Ejected, eject
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.fast_call import MISS, FastCall
 from jitgrad.jit.first_call_check import check_first_call
@@ -30,8 +28,11 @@ from jitgrad.jit.program_cache import ProgramCache
 from jitgrad.jit.signature import Call, Signature, key_difference
 from jitgrad.jit.snapshot import Snapshot
 from jitgrad.jit.trace_call import TraceResult, trace_call
-from jitgrad.jit.trace_warnings import warn_of_effects, warn_of_retraces
+from jitgrad.jit.trace_warnings import warn_of_effects, warn_of_retraces, write_log
 from jitgrad.runtime.program import Program
+
+if TYPE_CHECKING:
+    from jitgrad.jit.ejection import Ejected
 
 _T = TypeVar("_T")
 _disabled: ContextVar[bool] = ContextVar("jit_disabled", default=False)
@@ -43,13 +44,6 @@ MANY_TRACES = 16
 
 # Every call tries the fast calls of its function one after the other.
 MANY_FAST_CALLS = 4
-
-
-def write_log(topic: str, message: str) -> None:
-    """One line to stderr if JITGRAD_LOGS asks for ``topic``."""
-    topics = config.read("JITGRAD_LOGS")
-    if topic in topics or "all" in topics:
-        print(f"jitgrad[{topic}] {message}", file=sys.stderr)
 
 
 @contextmanager
@@ -327,6 +321,8 @@ class JitFunction:
         ``path`` names a Python file. Beside it go recorded arrays (``.npz``) and a test; see docs/eject.md. Nothing that
         the function would change is changed. Raises EjectError if it uses what cannot be written without jitgrad.
         """
+        from jitgrad.jit.ejection import eject
+
         return self._with_held(lambda call: eject(path, self.eager, self.name, self._trace(call), call), args, kwargs)
 
     def _with_held(self, compute: Callable[[Call], _T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _T:

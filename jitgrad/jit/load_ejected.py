@@ -18,7 +18,6 @@ from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.errors import ArgumentError, EjectedMismatchError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.jit.ejection import recorded_calls
 from jitgrad.jit.records import NAMESPACE
 from jitgrad.jit.suspects import distance
 
@@ -108,6 +107,8 @@ def load_ejected(path: str | os.PathLike[str], *, check: str = "recorded") -> Ej
     about = json.loads(str(recorded["about"]))
     module = _import(path)
     if check == "recorded":
+        from jitgrad.jit.ejection import recorded_calls
+
         for call in recorded_calls(recorded):
             _check(module, call, about, path)
     return EjectedFunction(module, about, path)

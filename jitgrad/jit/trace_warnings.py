@@ -1,10 +1,12 @@
-"""Warnings about traces: what happens only in them, and too many of them."""
+"""Warnings about traces (what happens only in them, and too many of them) and lines about them in the log."""
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 
+from jitgrad.core import config
 from jitgrad.core.errors import EffectWarning, RetraceWarning
 
 _USERS_CALL = 6  # frames between the warning and the line that calls the @jit function
@@ -25,3 +27,10 @@ def warn_of_retraces(name: str, what: str, reasons: Sequence[str]) -> None:
     reason = reasons[-1] if reasons else "what it reads changed"
     remedy = "Pass what changes as a tensor or a float argument."
     warnings.warn(f"@jit function {name!r} {what} because {reason}. {remedy}", RetraceWarning, stacklevel=_USERS_CALL)
+
+
+def write_log(topic: str, message: str) -> None:
+    """One line to stderr if JITGRAD_LOGS asks for ``topic``."""
+    topics = config.read("JITGRAD_LOGS")
+    if topic in topics or "all" in topics:
+        print(f"jitgrad[{topic}] {message}", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 from collections.abc import Iterable
 from math import prod
 from typing import Any
@@ -131,7 +132,7 @@ def _as_key(seed: int) -> int:
         raise ArgumentError(f"a seed is an int, got {shown(seed)}") from None
 
 
-default_generator = Generator(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+default_generator = Generator(int.from_bytes(os.urandom(8), "little"))
 
 
 def manual_seed(seed: int) -> Generator:

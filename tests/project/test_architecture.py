@@ -57,9 +57,9 @@ ROOMS = (
 )
 RANK = {room: k for k, room in enumerate(ROOMS)}
 
-# Packages that take long to import, or that are not always installed: only these may be imported inside functions,
-# and modules of jitgrad that import one of them at their top.
-HEAVY = "numba llvmlite cupy cuda safetensors rich jinja2 pygments click sklearn".split()
+# Packages that take long to import, that are not always installed, or that few programs use: only these may be imported
+# inside functions, and modules of jitgrad that import one of them at their top.
+HEAVY = "numba llvmlite cupy cuda safetensors rich jinja2 pygments click sklearn jitgrad.eject jitgrad.scipy".split()
 
 IMPORTS = re.compile(r"\bimports? ([^.;]+)[.;]", re.IGNORECASE)  # in the docstring of a folder
 EVERYTHING = "everything below it"
@@ -94,7 +94,7 @@ class Import:
 
     @property
     def is_heavy(self) -> bool:
-        return self.name.split(".")[0] in HEAVY
+        return any(f"{self.name}.".startswith(f"{package}.") for package in HEAVY)
 
     def __str__(self) -> str:
         return f"line {self.line}: {self.name}"

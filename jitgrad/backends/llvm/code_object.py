@@ -37,9 +37,10 @@ import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from jitgrad.backends.llvm import disk_cache as disk
 from jitgrad.core.errors import BackendError
@@ -123,11 +124,12 @@ COUNTERS = CompileCounters()
 def fingerprint() -> str:
     """A digest of everything besides the source that machine code depends on."""
     with importing:
+        import llvmlite
+
         from jitgrad.backends.llvm import target
 
     texts = [path.read_text() for path in sorted(Path(__file__).parent.glob("*.py"))]
-    versions = [version(name) for name in ("llvmlite", "numpy")]
-    return target.digest(*texts, *versions, platform.python_version(), target.cpu(), target.features())
+    return target.digest(*texts, llvmlite.__version__, np.__version__, platform.python_version(), target.cpu(), target.features())
 
 
 def compile_entry(
