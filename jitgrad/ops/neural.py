@@ -10,7 +10,7 @@ import numpy as np
 from jitgrad.core.aval import Aval, Dtype, Shape, normalize_axis, normalize_shape
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
-from jitgrad.core.op import define_elementwise
+from jitgrad.core.op import Kind, define, define_elementwise
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.eager.where import select_by_mask
 from jitgrad.ops import arithmetic
@@ -35,13 +35,15 @@ def one_hot(x: Any, num_classes: int = -1, *, dtype: Any = None) -> Tensor:
 
     Raises:
         DtypeError: ``x`` is not of integers.
-        ArgumentError: a class is not in [0, num_classes) (in compiled code its row is all zeros).
+        ArgumentError: a class is not in [0, num_classes) (in code compiled for CUDA its row is all zeros).
     """
     x = asarray(x)
     if num_classes == -1:
         values = x.concrete("one_hot without num_classes")
         num_classes = int(values.max()) + 1 if values.size else 0
     _check_integers("one_hot", x, num_classes)
+    if (interpreter := current_interpreter.get()).tracing and interpreter.device == "cpu":
+        x = apply(CHECK_CLASSES, x, count=num_classes)  # on CUDA it would wait for the device
     out_dtype = np.dtype(np.int64) if dtype is None else check_supported("one_hot", dtype)
     with beside(x):
         classes = iota((*x.shape, num_classes), x.ndim, np.int64)
@@ -52,11 +54,32 @@ def _check_integers(what: str, x: Tensor, count: int) -> None:
     """Raise unless ``x`` has integers, in [0, count) if it is not traced."""
     if x.dtype.kind not in "iu":
         raise DtypeError(f"{what}: expected integers, got {x.aval}")
-    if not current_interpreter.get().tracing and x.size:
-        values = x.concrete(what)
-        low, high = int(values.min()), int(values.max())
-        if low < 0 or high >= count:
-            raise ArgumentError(f"{what}: index {low if low < 0 else high} is not in [0, {count})")
+    if not current_interpreter.get().tracing:
+        _check_range(what, x.concrete(what), count)
+
+
+def _check_range(what: str, values: np.ndarray, count: int) -> None:
+    if not values.size:
+        return
+    low, high = int(values.min()), int(values.max())
+    if low < 0 or high >= count:
+        raise ArgumentError(f"{what}: index {low if low < 0 else high} is not in [0, {count})")
+
+
+def _checked_classes(x: np.ndarray, *, count: int) -> np.ndarray:
+    _check_range("one_hot", x, count)
+    return np.array(x, copy=True)
+
+
+CHECK_CLASSES = define(
+    "check_classes(x, *, count)",
+    kind=Kind.OPAQUE,
+    eager=_checked_classes,
+    abstract=lambda avals, _attrs: Aval(avals[0].shape, avals[0].dtype),
+    vjp=None,
+    domain=("index",),
+    sample_attrs={"count": 100},
+)
 
 
 def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Tensor:
@@ -65,12 +88,15 @@ def embedding(x: Any, weight: Any, padding_idx: int | None = None) -> Tensor:
     Row ``padding_idx`` (negative: from the end) gets no gradient.
 
     Raises:
-        ArgumentError: an index is not in [0, count) (compiled code treats it as :func:`jitgrad.take` does).
+        ArgumentError: an index is not in [0, count) (in compiled code an IndexError).
     """
     x, weight = asarray(x), asarray(weight)
     if weight.ndim != 2:
         raise ShapeError(f"embedding: weight must be a matrix [count, dim], got {weight.aval}")
     _check_integers("embedding", x, weight.shape[0])
+    if current_interpreter.get().tracing and x.dtype.kind == "i":  # a negative index is one too many, for `take`
+        x = astype(x, np.int64)
+        x = where(less(x, 0), weight.shape[0], x)
     rows = take(weight, x, axis=0)
     if padding_idx is None:
         return rows

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import jitgrad as jg
 from jitgrad.autograd.backward import backward
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
 from jitgrad.core.tensor import Tensor
+from jitgrad.jit.decorator import jit
 from jitgrad.ops.convolution import conv2d
 from jitgrad.ops.neural import batch_norm, embedding, group_norm, layer_norm, one_hot, rms_norm
 from jitgrad.ops.pooling import avg_pool2d, max_pool2d
@@ -241,3 +243,32 @@ def test_convolution_and_norms_agree_with_torch() -> None:
     np.testing.assert_allclose(x.grad.numpy(), t.grad.numpy(), atol=1e-12)
     np.testing.assert_allclose(group_norm(IMAGES, 2).numpy(), F.group_norm(torch.tensor(IMAGES), 2).numpy())
     np.testing.assert_allclose(rms_norm(ROWS, 4).numpy(), F.rms_norm(torch.tensor(ROWS), (4,)).numpy())
+
+
+@pytest.mark.parametrize("backend", ["python", "cpu"])
+@pytest.mark.parametrize("wrong", [4, -1])
+@pytest.mark.parametrize("dtype", ["int8", "int64", "uint8"])
+def test_indices_of_later_calls_are_checked_too(dtype: str, wrong: int, backend: str) -> None:
+    """Kernels would give zeros and the last row; a failing step changes no state."""
+    table, steps = jg.randn(4, 3), jg.tensor(0)
+    right = np.array([0, 3, 1], dtype)
+    if wrong < 0 and dtype == "uint8":
+        wrong = 255
+
+    @jit(backend=backend)
+    def classes(x: Any) -> Any:
+        steps.__iadd__(1)
+        return jg.one_hot(x, 4) * 2
+
+    @jit(backend=backend)
+    def rows(x: Any) -> Any:
+        steps.__iadd__(1)
+        return jg.embedding(x, table) * 2.0
+
+    for f in (classes, rows):
+        for _ in range(3):
+            f(jg.tensor(right))
+        before = steps.item()
+        with pytest.raises((ArgumentError, IndexError), match=r"one_hot: index .* is not in \[0, 4\)|out of bounds .* size 4"):
+            f(jg.tensor(np.array([0, wrong, 1]).astype(dtype)))
+        assert steps.item() == before
