@@ -6,6 +6,9 @@ A name is public once it is imported here ``as`` itself, which is also how type 
 # ruff: noqa: I001
 # fmt: off  (a name per line would fill ten pages)
 import sys as _sys
+from builtins import bool as _bool
+from collections.abc import Callable as _Callable
+from math import e as e, inf as inf, nan as nan, pi as pi
 from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
@@ -29,7 +32,7 @@ from jitgrad.core.config import get_default_dtype as get_default_dtype, set_defa
 from jitgrad.core.device_array import DeviceName as _DeviceName
 from jitgrad.core.dispatch import apply_op as apply_op
 from jitgrad.core.tensor import Tensor as Tensor
-from jitgrad.eager.buffer_pool import POOL as _POOL
+from jitgrad.eager.buffer_pool import POOL as _POOL, PoolStats as _PoolStats
 from jitgrad.inspect import compare as compare
 from jitgrad.jit.decorator import disable_jit as disable_jit, jit as jit
 from jitgrad.jit.load_ejected import load_ejected as load_ejected
@@ -139,29 +142,66 @@ from jitgrad.runtime.executor.thread_pool import (
     get_num_threads as get_num_threads, set_flush_denormal as set_flush_denormal, set_num_threads as set_num_threads,
 )
 
-memory_stats = _POOL.stats
+memory_stats: _Callable[[], _PoolStats] = _POOL.stats
 
 # the same functions under the names that users of NumPy and torch reach for
-concatenate = cat = concat
+concatenate = concat
+cat = concat
 cumsum = cumulative_sum
-unsqueeze, movedim, swapdims, unbind = expand_dims, moveaxis, swapaxes, unstack
-repeat_interleave, take_along_dim, as_tensor = repeat, take_along_axis, asarray
+unsqueeze = expand_dims
+movedim = moveaxis
+swapdims = swapaxes
+unbind = unstack
+repeat_interleave = repeat
+take_along_dim = take_along_axis
+as_tensor = asarray
 lgamma = _gammaln
-(
-    allclose, isclose, column_stack, dstack, hstack, vstack, bincount, count_nonzero, cross, cumprod, diag,
-    diagflat, diff, fliplr, flipud, inner, kron, nan_to_num, nanmean, nansum, quantile, rot90,
-    trace,
-) = _SHARED.values()
-finfo, iinfo = _np.finfo, _np.iinfo
+allclose: _Callable[..., _bool] = _SHARED["allclose"]
+isclose: _Callable[..., Tensor] = _SHARED["isclose"]
+column_stack: _Callable[..., Tensor] = _SHARED["column_stack"]
+dstack: _Callable[..., Tensor] = _SHARED["dstack"]
+hstack: _Callable[..., Tensor] = _SHARED["hstack"]
+vstack: _Callable[..., Tensor] = _SHARED["vstack"]
+bincount: _Callable[..., Tensor] = _SHARED["bincount"]
+count_nonzero: _Callable[..., Tensor] = _SHARED["count_nonzero"]
+cross: _Callable[..., Tensor] = _SHARED["cross"]
+cumprod: _Callable[..., Tensor] = _SHARED["cumprod"]
+diag: _Callable[..., Tensor] = _SHARED["diag"]
+diagflat: _Callable[..., Tensor] = _SHARED["diagflat"]
+diff: _Callable[..., Tensor] = _SHARED["diff"]
+fliplr: _Callable[..., Tensor] = _SHARED["fliplr"]
+flipud: _Callable[..., Tensor] = _SHARED["flipud"]
+inner: _Callable[..., Tensor] = _SHARED["inner"]
+kron: _Callable[..., Tensor] = _SHARED["kron"]
+nan_to_num: _Callable[..., Tensor] = _SHARED["nan_to_num"]
+nanmean: _Callable[..., Tensor] = _SHARED["nanmean"]
+nansum: _Callable[..., Tensor] = _SHARED["nansum"]
+quantile: _Callable[..., Tensor] = _SHARED["quantile"]
+rot90: _Callable[..., Tensor] = _SHARED["rot90"]
+trace: _Callable[..., Tensor] = _SHARED["trace"]
+finfo = _np.finfo
+iinfo = _np.iinfo
 
-float16, float32, float64 = map(_np.dtype, ("float16", "float32", "float64"))
-int8, int16, int32, int64 = map(_np.dtype, ("int8", "int16", "int32", "int64"))
-uint8, uint16, uint32, uint64 = map(_np.dtype, ("uint8", "uint16", "uint32", "uint64"))
-bool = _np.dtype("bool")
-half, float, double = float16, float32, float64
-short, int, long = int16, int32, int64
+float16: _np.dtype[_np.float16] = _np.dtype("float16")
+float32: _np.dtype[_np.float32] = _np.dtype("float32")
+float64: _np.dtype[_np.float64] = _np.dtype("float64")
+int8: _np.dtype[_np.int8] = _np.dtype("int8")
+int16: _np.dtype[_np.int16] = _np.dtype("int16")
+int32: _np.dtype[_np.int32] = _np.dtype("int32")
+int64: _np.dtype[_np.int64] = _np.dtype("int64")
+uint8: _np.dtype[_np.uint8] = _np.dtype("uint8")
+uint16: _np.dtype[_np.uint16] = _np.dtype("uint16")
+uint32: _np.dtype[_np.uint32] = _np.dtype("uint32")
+uint64: _np.dtype[_np.uint64] = _np.dtype("uint64")
+bool: _np.dtype[_np.bool] = _np.dtype("bool")
+half: _np.dtype[_np.float16] = float16
+float: _np.dtype[_np.float32] = float32
+double: _np.dtype[_np.float64] = float64
+short: _np.dtype[_np.int16] = int16
+int: _np.dtype[_np.int32] = int32
+long: _np.dtype[_np.int64] = int64
 device = _DeviceName  # hides the folder of that name, which holds nothing public but jitgrad.cuda
-e, inf, nan, newaxis, pi = _np.e, _np.inf, _np.nan, None, _np.pi
+newaxis: None = None
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
 globals()["__all__"] = ["nn", "numpy", "optim", "scipy", *sorted(

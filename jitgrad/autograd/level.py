@@ -52,11 +52,11 @@ class Level:
     """
 
     def __init__(self) -> None:
-        self.outer_mode = grad_enabled.get()
-        self.since = next_sequence()
+        self.outer_mode: bool = grad_enabled.get()
+        self.since: int = next_sequence()
         self.inputs: list[Tensor] = []
         self.inner: list[Tensor] = []  # inputs of inner levels, which do not count as outside
-        self.nested = False
+        self.nested: bool = False
 
     def enter(self, tree: Any, what: str) -> Any:
         """``tree`` with fresh inputs as leaves. Raises DtypeError for a leaf that is not

@@ -59,8 +59,8 @@ class Mask:
         self.shape: Shape = shape if whole else np.broadcast_shapes(shape, parent.shape)  # type: ignore[union-attr]
         self._condition: Any = None
         self._tensor: Any = None
-        self.kept = kept
-        self.parent = parent
+        self.kept: bool = kept
+        self.parent: Mask | None = parent
         self.activation: bool = activation or (parent is not None and parent.activation)
 
     def condition(self) -> Any:
@@ -108,9 +108,9 @@ class MaskedGradient:
     __slots__ = ("_settled", "applied", "mask", "raw")
 
     def __init__(self, raw: Tensor, mask: Mask, applied: bool = False) -> None:
-        self.raw = raw
-        self.mask = mask
-        self.applied = applied
+        self.raw: Tensor = raw
+        self.mask: Mask = mask
+        self.applied: bool = applied
         self._settled = raw if applied else None
 
     def settle(self) -> Tensor:

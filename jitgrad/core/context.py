@@ -62,7 +62,7 @@ class CurrentInterpreter:
         self._variable.reset(token)
 
 
-current_interpreter = CurrentInterpreter()
+current_interpreter: CurrentInterpreter = CurrentInterpreter()
 grad_enabled: ContextVar[bool] = ContextVar("grad_enabled", default=True)
 open_tapes: ContextVar[tuple[Any, ...]] = ContextVar("open_tapes", default=())
 # Where ops without operands put their results: the host if None.

@@ -107,12 +107,12 @@ class DeviceArray:
     def __init__(
         self, address: int, shape: Shape, dtype: Dtype, owner: Any, device: Device, strides: Sequence[int] | None = None
     ) -> None:
-        self.address = address
-        self.shape = shape
-        self.dtype = dtype
-        self.owner = owner
-        self.device = device
-        self.strides = contiguous_strides(shape, dtype.itemsize) if strides is None else tuple(strides)
+        self.address: int = address
+        self.shape: Shape = shape
+        self.dtype: Dtype = dtype
+        self.owner: Any = owner
+        self.device: Device = device
+        self.strides: tuple[int, ...] = contiguous_strides(shape, dtype.itemsize) if strides is None else tuple(strides)
 
     @property
     def ndim(self) -> int:

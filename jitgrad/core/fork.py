@@ -15,7 +15,7 @@ _locks: WeakSet[Any] = WeakSet()
 
 # Held while a module is imported at its first use: a fork waits, because the child would inherit
 # the import lock of that module, which no thread would ever release.
-importing = RLock()
+importing: RLock = RLock()
 
 
 def fork_safe_lock() -> Any:

@@ -31,8 +31,8 @@ class Storage:
     __slots__ = ("version", "changed_at", "_sharers")
 
     def __init__(self) -> None:
-        self.version = 0
-        self.changed_at = NO_ORIGIN
+        self.version: int = 0
+        self.changed_at: Origin = NO_ORIGIN
         # empty while one tensor alone uses this memory
         self._sharers: list[weakref.ref[Any]] = []
 

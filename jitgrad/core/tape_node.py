@@ -44,11 +44,11 @@ class SavedTensor:
     __slots__ = ("aval", "data", "edge", "storage", "version")
 
     def __init__(self, data: Any, aval: Aval, storage: Storage, edge: Edge) -> None:
-        self.data = data
-        self.aval = aval
-        self.storage = storage
-        self.version = storage.version
-        self.edge = edge
+        self.data: Any = data
+        self.aval: Aval = aval
+        self.storage: Storage = storage
+        self.version: int = storage.version
+        self.edge: Edge = edge
 
     def failure(self, node: Node) -> InPlaceError | None:
         """The error of `unpack`, if its memory has changed since."""
@@ -114,13 +114,13 @@ class Node:
         saving: tuple[tuple[bool, ...], bool] | None = None,
     ) -> None:
         """``saving``: which operands backward reads, and whether it reads the results, where that is known."""
-        self.op = op
-        self.attrs = attrs
+        self.op: OpDef = op
+        self.attrs: Mapping[str, Any] = attrs
         self.edges: tuple[Edge, ...] | None = edges
-        self.out_avals = (outs[0].aval,) if len(outs) == 1 else tuple([out.aval for out in outs])
-        self.sequence = next(_sequence)
-        self.origin = Origin.capture()
-        self.stack = stack_text() if anomaly_detection.get() else ""
+        self.out_avals: tuple[Aval] | tuple[Aval, ...] = (outs[0].aval,) if len(outs) == 1 else tuple([out.aval for out in outs])
+        self.sequence: int = next(_sequence)
+        self.origin: Origin = Origin.capture()
+        self.stack: str = stack_text() if anomaly_detection.get() else ""
         self.hooks: dict[int, list[Callable[[Tensor], Tensor | None]]] | None = None
         # results whose gradient goes into .grad
         self.retained: dict[int, weakref.ref[Tensor]] | None = None
@@ -133,7 +133,7 @@ class Node:
                 saved.append(SavedTensor(current_interpreter.get().current(x), x.aval, x._storage, edge))
             else:
                 saved.append(x._aval or x.aval)
-        self.saved = tuple(saved)
+        self.saved: tuple[Any, ...] = tuple(saved)
         self.saved_outs: tuple[Any, ...] = self.out_avals
         if needs_out:
             self.saved_outs = tuple([SavedTensor(out._data, out.aval, out._storage, None) for out in outs])

@@ -326,9 +326,9 @@ class Tensor:
         """A tensor of one element formats as its number; others only without a format."""
         return format(self.item(), spec) if spec else str(self)
 
-    __hash__ = object.__hash__
+    if TYPE_CHECKING:  # attached by jitgrad.ops.methods, but for the hash, which is by identity
 
-    if TYPE_CHECKING:  # attached by jitgrad.ops.methods
+        def __hash__(self) -> int: ...
 
         def __getattr__(self, name: str) -> Any: ...
         def __add__(self, other: Any) -> Tensor: ...
@@ -348,6 +348,9 @@ class Tensor:
         def __ge__(self, other: Any) -> Tensor: ...
         def __getitem__(self, index: Any) -> Tensor: ...
         def __setitem__(self, index: Any, value: Any) -> None: ...
+
+    else:
+        __hash__ = object.__hash__
 
 
 def check_supported(what: str, dtype: Any) -> Dtype:

@@ -38,11 +38,11 @@ class CudaDevice:
     kernels: DeviceKernels
 
     name = "cuda"
-    dlpack_device = (exchange.CUDA_DEVICE, 0)
+    dlpack_device: tuple[int, int] = (exchange.CUDA_DEVICE, 0)
 
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
-        self.pool = DevicePool(driver)
+        self.pool: DevicePool = DevicePool(driver)
 
     def empty(self, shape: Shape, dtype: Dtype) -> DeviceArray:
         block = self.pool.take(shape, dtype)

@@ -104,8 +104,8 @@ class CudaDriver:
         self._device = device.value
         name = ctypes.create_string_buffer(256)
         self._call("cuDeviceGetName", name, len(name), self._device)
-        self.name = name.value.decode()
-        self.capability = self.attribute(_CAPABILITY_MAJOR), self.attribute(_CAPABILITY_MINOR)
+        self.name: str = name.value.decode()
+        self.capability: tuple[int, int] = self.attribute(_CAPABILITY_MAJOR), self.attribute(_CAPABILITY_MINOR)
         if self.capability < LOWEST_CAPABILITY:
             raise CudaError(
                 f"{self.name} has compute capability {'.'.join(map(str, self.capability))}; jitgrad needs "

@@ -35,8 +35,8 @@ class Block:
     __slots__ = ("address", "nbytes", "shape", "dtype")
 
     def __init__(self, address: int, nbytes: int) -> None:
-        self.address = address
-        self.nbytes = nbytes
+        self.address: int = address
+        self.nbytes: int = nbytes
         self.shape: Shape = ()
         self.dtype: Dtype
 

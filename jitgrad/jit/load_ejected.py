@@ -33,9 +33,9 @@ class EjectedFunction:
         self.module = module
         self.path = path
         self._about = about
-        self.__name__ = str(about["name"])
+        self.__name__: str = str(about["name"])
         self.__doc__ = module.run.__doc__
-        self.__signature__ = inspect.signature(module.run)
+        self.__signature__: inspect.Signature = inspect.signature(module.run)
 
     def __repr__(self) -> str:
         return f"<ejected {self.__name__} from {self.path}>"

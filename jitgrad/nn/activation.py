@@ -50,7 +50,8 @@ class LeakyReLU(Module):
     """``x`` where positive, else ``negative_slope * x``."""
 
     def __init__(self, negative_slope: float = 0.01, inplace: bool = False) -> None:
-        self.negative_slope, self.inplace = negative_slope, inplace
+        self.negative_slope: float = negative_slope
+        self.inplace: bool = inplace
 
     def forward(self, x: Any) -> Tensor:
         return functional.leaky_relu(x, self.negative_slope, self.inplace)
@@ -76,7 +77,8 @@ class ELU(Module):
     """``x`` where positive, else ``alpha * (exp(x) - 1)``."""
 
     def __init__(self, alpha: float = 1.0, inplace: bool = False) -> None:
-        self.alpha, self.inplace = alpha, inplace
+        self.alpha: float = alpha
+        self.inplace: bool = inplace
 
     def forward(self, x: Any) -> Tensor:
         return functional.elu(x, self.alpha, self.inplace)
@@ -130,7 +132,8 @@ class Softplus(Module):
     """``log(1 + exp(beta x)) / beta``, linear above ``threshold``."""
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
-        self.beta, self.threshold = beta, threshold
+        self.beta: float = beta
+        self.threshold: float = threshold
 
     def forward(self, x: Any) -> Tensor:
         return act.softplus(x, self.beta, self.threshold)
@@ -150,7 +153,9 @@ class Hardtanh(Module):
     """``x`` cut to [min_val, max_val]."""
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
-        self.min_val, self.max_val, self.inplace = min_val, max_val, inplace
+        self.min_val: float = min_val
+        self.max_val: float = max_val
+        self.inplace: bool = inplace
 
     def forward(self, x: Any) -> Tensor:
         return functional.hardtanh(x, self.min_val, self.max_val, self.inplace)
@@ -242,7 +247,8 @@ class Threshold(Module):
     """``x`` where it is above ``threshold``, else ``value``."""
 
     def __init__(self, threshold: float, value: float) -> None:
-        self.threshold, self.value = threshold, value
+        self.threshold: float = threshold
+        self.value: float = value
 
     def forward(self, x: Any) -> Tensor:
         return functional.threshold(x, self.threshold, self.value)

@@ -50,7 +50,10 @@ class MultiheadAttention(Module):
     ) -> None:
         if num_heads < 1 or embed_dim % num_heads:
             raise ArgumentError(f"MultiheadAttention: embed_dim={embed_dim} does not divide into {num_heads} heads")
-        self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, dropout, batch_first
+        self.embed_dim: int = embed_dim
+        self.num_heads: int = num_heads
+        self.dropout: float = dropout
+        self.batch_first: bool = batch_first
         widths = (embed_dim, embed_dim if kdim is None else kdim, embed_dim if vdim is None else vdim)
         same = set(widths) == {embed_dim}
         for name, width in zip(("q_proj_weight", "k_proj_weight", "v_proj_weight"), widths, strict=True):
@@ -59,7 +62,7 @@ class MultiheadAttention(Module):
         whole = Parameter(xavier_uniform_(zeros((3 * embed_dim, embed_dim), dtype=dtype))) if same else None
         self.register_parameter("in_proj_weight", whole)
         self.register_parameter("in_proj_bias", Parameter(zeros((3 * embed_dim,), dtype=dtype)) if bias else None)
-        self.out_proj = Linear(embed_dim, embed_dim, bias, dtype=dtype)
+        self.out_proj: Linear = Linear(embed_dim, embed_dim, bias, dtype=dtype)
         if bias:
             self.out_proj.bias = Parameter(zeros((embed_dim,), dtype=dtype))
 

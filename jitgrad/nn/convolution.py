@@ -34,8 +34,10 @@ class _Convolution(Module):
         name = type(self).__name__
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise ArgumentError(f"{name}: {in_channels} and {out_channels} channels do not divide into {groups} groups")
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size = _tuple_of(self.axes, kernel_size)
+        self.in_channels: int = in_channels
+        self.out_channels: int = out_channels
+        self.groups: int = groups
+        self.kernel_size: tuple[int, ...] = _tuple_of(self.axes, kernel_size)
         first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         shape = (first, second // groups, *self.kernel_size)
         fan_in = shape[1] * prod(self.kernel_size)
@@ -67,7 +69,10 @@ class _Forward(_Convolution):
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
             raise ArgumentError(f"{type(self).__name__}: padding_mode {shown(padding_mode)} is not known")
         self._set_up(in_channels, out_channels, kernel_size, groups, bias, dtype)
-        self.stride, self.padding, self.dilation, self.padding_mode = stride, padding, dilation, padding_mode
+        self.stride = stride
+        self.padding: Any = padding
+        self.dilation: Any = dilation
+        self.padding_mode = padding_mode
 
     def forward(self, x: Any) -> Tensor:
         padding = self.padding
@@ -89,14 +94,14 @@ class Conv1d(_Forward):
     """Cross-correlation of sequences [n, in_channels, length] with weight [out_channels, in_channels / groups, k]."""
 
     axes = 1
-    convolve = staticmethod(conv1d)
+    convolve: Callable[..., Tensor] = staticmethod(conv1d)
 
 
 class Conv2d(_Forward):
     """Cross-correlation of images [n, in_channels, h, w] with weight [out_channels, in_channels / groups, kh, kw]."""
 
     axes = 2
-    convolve = staticmethod(conv2d)
+    convolve: Callable[..., Tensor] = staticmethod(conv2d)
 
 
 class _Transposed(_Convolution):
@@ -119,7 +124,10 @@ class _Transposed(_Convolution):
         dtype: Any = None,
     ) -> None:
         self._set_up(in_channels, out_channels, kernel_size, groups, bias, dtype)
-        self.stride, self.padding, self.output_padding, self.dilation = stride, padding, output_padding, dilation
+        self.stride = stride
+        self.padding: Any = padding
+        self.output_padding: Any = output_padding
+        self.dilation: Any = dilation
 
     def forward(self, x: Any) -> Tensor:
         more = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
@@ -130,11 +138,11 @@ class ConvTranspose1d(_Transposed):
     """The transpose of Conv1d, with weight [in_channels, out_channels / groups, k]."""
 
     axes = 1
-    convolve = staticmethod(conv_transpose1d)
+    convolve: Callable[..., Tensor] = staticmethod(conv_transpose1d)
 
 
 class ConvTranspose2d(_Transposed):
     """The transpose of Conv2d, with weight [in_channels, out_channels / groups, kh, kw]."""
 
     axes = 2
-    convolve = staticmethod(conv_transpose2d)
+    convolve: Callable[..., Tensor] = staticmethod(conv_transpose2d)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from jitgrad.autograd.modes import no_grad
@@ -31,7 +32,8 @@ class Linear(Module):
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
-        self.in_features, self.out_features = in_features, out_features
+        self.in_features: int = in_features
+        self.out_features: int = out_features
         self.weight = uniform_parameter((out_features, in_features), in_features, dtype)
         self.register_parameter("bias", uniform_parameter((out_features,), in_features, dtype) if bias else None)
 
@@ -59,7 +61,9 @@ class Embedding(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self.num_embeddings, self.embedding_dim, self.padding_idx = num_embeddings, embedding_dim, padding_idx
+        self.num_embeddings: int = num_embeddings
+        self.embedding_dim: int = embedding_dim
+        self.padding_idx: int | None = padding_idx
         self.weight = normal_parameter((num_embeddings, embedding_dim), dtype)
         if padding_idx is not None:
             with no_grad():
@@ -83,12 +87,14 @@ class Embedding(Module):
 class Dropout(Module):
     """Drops elements with probability ``p`` in training, and scales others by ``1 / (1 - p)``."""
 
-    drop = staticmethod(functional.dropout)
+    drop: Callable[..., Tensor] = staticmethod(functional.dropout)
 
     def __init__(self, p: float = 0.5, inplace: bool = False, *, generator: Generator | None = None) -> None:
         if not 0 <= p <= 1:
             raise ArgumentError(f"{type(self).__name__}: a probability is between 0 and 1, got {p}")
-        self.p, self.inplace, self.generator = p, inplace, generator
+        self.p: float = p
+        self.inplace: bool = inplace
+        self.generator: Generator | None = generator
 
     def forward(self, x: Any) -> Tensor:
         return self.drop(x, self.p, self.training, self.inplace, generator=self.generator)
@@ -100,20 +106,21 @@ class Dropout(Module):
 class Dropout1d(Dropout):
     """Drops whole channels of [n, channels, length]."""
 
-    drop = staticmethod(functional.dropout1d)
+    drop: Callable[..., Tensor] = staticmethod(functional.dropout1d)
 
 
 class Dropout2d(Dropout):
     """Drops whole channels of [n, channels, h, w]."""
 
-    drop = staticmethod(functional.dropout2d)
+    drop: Callable[..., Tensor] = staticmethod(functional.dropout2d)
 
 
 class Flatten(Module):
     """The axes from ``start_dim`` to ``end_dim`` as one."""
 
     def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
-        self.start_dim, self.end_dim = start_dim, end_dim
+        self.start_dim: int = start_dim
+        self.end_dim: int = end_dim
 
     def forward(self, x: Any) -> Tensor:
         return flatten(x, self.start_dim, self.end_dim)
@@ -123,7 +130,8 @@ class Unflatten(Module):
     """The axis ``dim`` as several, of the lengths ``unflattened_size``, one of which may be -1."""
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
-        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+        self.dim: int = dim
+        self.unflattened_size: tuple[Any, ...] = tuple(unflattened_size)
 
     def forward(self, x: Any) -> Tensor:
         return unflatten(x, self.dim, self.unflattened_size)
@@ -143,7 +151,8 @@ class CosineSimilarity(Module):
     """The cosine of the angle between vectors along ``dim``."""
 
     def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
-        self.dim, self.eps = dim, eps
+        self.dim: int = dim
+        self.eps: float = eps
 
     def forward(self, x: Any, y: Any) -> Tensor:
         return cosine_similarity(x, y, self.dim, self.eps)
@@ -153,7 +162,9 @@ class PairwiseDistance(Module):
     """The norm of order ``p`` of differences along the last axis."""
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
-        self.p, self.eps, self.keepdim = p, eps, keepdim
+        self.p: float = p
+        self.eps: float = eps
+        self.keepdim: bool = keepdim
 
     def forward(self, x: Any, y: Any) -> Tensor:
         return pairwise_distance(x, y, self.p, self.eps, self.keepdim)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.ops.creation import asarray, detached
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.placement import replace_data
-
-Self = TypeVar("Self", bound="Module")
 
 
 class _ParameterKind:
@@ -36,7 +34,7 @@ class _ParameterKind:
         return "Parameter"
 
 
-Parameter = _ParameterKind()
+Parameter: _ParameterKind = _ParameterKind()
 
 
 class LoadResult(NamedTuple):
@@ -58,7 +56,7 @@ class Module:
     _parameter_names: dict[str, None]
     _buffer_names: dict[str, bool]
 
-    def __new__(cls, *_args: Any, **_keywords: Any) -> Any:
+    def __new__(cls, *_args: Any, **_keywords: Any) -> Self:
         self = object.__new__(cls)
         # set here, not in __init__, so that a subclass need not call super().__init__() first
         self.__dict__.update(training=True, _parameter_names={}, _buffer_names={})

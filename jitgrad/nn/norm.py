@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import normalize_shape
+from jitgrad.core.aval import Shape, normalize_shape
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Module, Parameter
@@ -33,7 +33,7 @@ class LayerNorm(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self.normalized_shape = normalize_shape("LayerNorm", normalized_shape)
+        self.normalized_shape: Shape = normalize_shape("LayerNorm", normalized_shape)
         self.eps = eps
         shape = self.normalized_shape
         self.register_parameter("weight", Parameter(ones(shape, dtype=dtype)) if elementwise_affine else None)
@@ -61,7 +61,7 @@ class RMSNorm(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self.normalized_shape = normalize_shape("RMSNorm", normalized_shape)
+        self.normalized_shape: Shape = normalize_shape("RMSNorm", normalized_shape)
         self.eps = eps
         given = Parameter(ones(self.normalized_shape, dtype=dtype)) if elementwise_affine else None
         self.register_parameter("weight", given)
@@ -89,7 +89,9 @@ class GroupNorm(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
+        self.num_groups: int = num_groups
+        self.num_channels: int = num_channels
+        self.eps: float = eps
         self.register_parameter("weight", Parameter(ones((num_channels,), dtype=dtype)) if affine else None)
         self.register_parameter("bias", Parameter(zeros((num_channels,), dtype=dtype)) if affine else None)
 
@@ -122,7 +124,9 @@ class _BatchNorm(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.num_features: int = num_features
+        self.eps: float = eps
+        self.momentum: float = momentum
         shape = (num_features,)
         self.register_parameter("weight", Parameter(ones(shape, dtype=dtype)) if affine else None)
         self.register_parameter("bias", Parameter(zeros(shape, dtype=dtype)) if affine else None)
@@ -149,21 +153,21 @@ class BatchNorm1d(_BatchNorm):
     """Standardises [n, num_features] or [n, num_features, length] per channel: by the batch in
     training, by running statistics otherwise."""
 
-    ndims = (2, 3)
+    ndims: tuple[int, ...] = (2, 3)
 
 
 class BatchNorm2d(_BatchNorm):
     """Standardises [n, num_features, h, w] per channel: by the batch in training, by running
     statistics otherwise."""
 
-    ndims = (4,)
+    ndims: tuple[int, ...] = (4,)
 
 
 class BatchNorm3d(_BatchNorm):
     """Standardises [n, num_features, d, h, w] per channel: by the batch in training, by running
     statistics otherwise."""
 
-    ndims = (5,)
+    ndims: tuple[int, ...] = (5,)
 
 
 class InstanceNorm2d(Module):
@@ -185,7 +189,9 @@ class InstanceNorm2d(Module):
     ) -> None:
         if track_running_stats:
             raise ArgumentError(f"{type(self).__name__}: track_running_stats=True is not supported")
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.num_features: int = num_features
+        self.eps: float = eps
+        self.momentum: float = momentum
         self.register_parameter("weight", Parameter(ones((num_features,), dtype=dtype)) if affine else None)
         self.register_parameter("bias", Parameter(zeros((num_features,), dtype=dtype)) if affine else None)
 

@@ -16,7 +16,7 @@ class _Pad(Module):
     mode: str
 
     def __init__(self, padding: int | tuple[int, ...]) -> None:
-        self.padding = (padding,) * (2 * self.axes) if isinstance(padding, int) else tuple(padding)
+        self.padding: tuple[int, ...] = (padding,) * (2 * self.axes) if isinstance(padding, int) else tuple(padding)
 
     def forward(self, x: Any) -> Tensor:
         return functional.pad(x, self.padding, self.mode)
@@ -28,7 +28,8 @@ class _Pad(Module):
 class ConstantPad1d(_Pad):
     """``value`` around sequences."""
 
-    axes, mode = 1, "constant"
+    axes: int = 1
+    mode: str = "constant"
 
     def __init__(self, padding: int | tuple[int, ...], value: float) -> None:
         super().__init__(padding)
@@ -47,34 +48,40 @@ class ConstantPad2d(ConstantPad1d):
 class ZeroPad1d(_Pad):
     """Zeros around sequences."""
 
-    axes, mode = 1, "constant"
+    axes: int = 1
+    mode: str = "constant"
 
 
 class ZeroPad2d(_Pad):
     """Zeros around images."""
 
-    axes, mode = 2, "constant"
+    axes: int = 2
+    mode: str = "constant"
 
 
 class ReflectionPad1d(_Pad):
     """Sequences mirrored at their ends."""
 
-    axes, mode = 1, "reflect"
+    axes: int = 1
+    mode: str = "reflect"
 
 
 class ReflectionPad2d(_Pad):
     """Images mirrored at their edges."""
 
-    axes, mode = 2, "reflect"
+    axes: int = 2
+    mode: str = "reflect"
 
 
 class ReplicationPad1d(_Pad):
     """The ends of sequences repeated."""
 
-    axes, mode = 1, "replicate"
+    axes: int = 1
+    mode: str = "replicate"
 
 
 class ReplicationPad2d(_Pad):
     """The edges of images repeated."""
 
-    axes, mode = 2, "replicate"
+    axes: int = 2
+    mode: str = "replicate"

@@ -32,8 +32,12 @@ class MaxPool2d(_Pooling):
         return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
-        self.kernel_size, self.stride, self.padding, self.dilation = kernel_size, stride, padding, dilation
-        self.return_indices, self.ceil_mode = return_indices, ceil_mode
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.padding = padding
+        self.dilation: Any = dilation
+        self.return_indices: bool = return_indices
+        self.ceil_mode: bool = ceil_mode
 
     def _arguments(self) -> tuple[Any, ...]:
         return self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode, self.return_indices
@@ -61,8 +65,12 @@ class AvgPool2d(_Pooling):
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> None:
-        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
-        self.ceil_mode, self.count_include_pad, self.divisor_override = ceil_mode, count_include_pad, divisor_override
+        self.kernel_size: Any = kernel_size
+        self.stride: Any = stride
+        self.padding: Any = padding
+        self.ceil_mode: bool = ceil_mode
+        self.count_include_pad: bool = count_include_pad
+        self.divisor_override: int | None = divisor_override
 
     def forward(self, x: Any) -> Tensor:
         more = (self.ceil_mode, self.count_include_pad, self.divisor_override)
@@ -80,8 +88,11 @@ class AvgPool1d(_Pooling):
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
-        self.kernel_size, self.stride, self.padding = kernel_size, stride, padding
-        self.ceil_mode, self.count_include_pad = ceil_mode, count_include_pad
+        self.kernel_size: Any = kernel_size
+        self.stride: Any = stride
+        self.padding: Any = padding
+        self.ceil_mode: bool = ceil_mode
+        self.count_include_pad: bool = count_include_pad
 
     def forward(self, x: Any) -> Tensor:
         more = (self.ceil_mode, self.count_include_pad)
@@ -121,7 +132,10 @@ class Upsample(Module):
     def __init__(
         self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
     ) -> None:
-        self.size, self.scale_factor, self.mode, self.align_corners = size, scale_factor, mode, align_corners
+        self.size: Any = size
+        self.scale_factor: Any = scale_factor
+        self.mode: str = mode
+        self.align_corners: bool | None = align_corners
 
     def forward(self, x: Any) -> Tensor:
         return pooling.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners)

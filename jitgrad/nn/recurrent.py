@@ -82,7 +82,8 @@ class _Cell(Module):
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
-        self.input_size, self.hidden_size = input_size, hidden_size
+        self.input_size: int = input_size
+        self.hidden_size: int = hidden_size
         rows = self.gates * hidden_size
         self.weight_ih = uniform_parameter((rows, input_size), hidden_size, dtype)
         self.weight_hh = uniform_parameter((rows, hidden_size), hidden_size, dtype)
@@ -116,7 +117,8 @@ class RNNCell(_Cell):
         dtype: Any = None,
     ) -> None:
         super().__init__(input_size, hidden_size, bias, device, dtype)
-        self.nonlinearity, self._step = nonlinearity, rnn_step("RNNCell", nonlinearity)
+        self.nonlinearity: str = nonlinearity
+        self._step = rnn_step('RNNCell', nonlinearity)
 
     def forward(self, x: Any, hx: Any = None) -> Tensor:
         """The next state [..., hidden_size] from [..., input_size] and ``hx`` (None: zeros)."""

@@ -40,8 +40,13 @@ class _Recurrent(Module):
     ) -> None:
         if num_layers < 1 or not 0 <= dropout <= 1:
             raise ArgumentError(f"{type(self).__name__}: num_layers={num_layers} and dropout={dropout} are no such numbers")
-        self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
-        self.bias, self.batch_first, self.dropout, self.bidirectional = bias, batch_first, dropout, bidirectional
+        self.input_size: int = input_size
+        self.hidden_size: int = hidden_size
+        self.num_layers: int = num_layers
+        self.bias: bool = bias
+        self.batch_first: bool = batch_first
+        self.dropout: float = dropout
+        self.bidirectional: bool = bidirectional
         self.directions = 2 if bidirectional else 1
         rows = self.gates * hidden_size
         for layer in range(num_layers):
@@ -129,7 +134,8 @@ class RNN(_Recurrent):
         dtype: Any = None,
     ) -> None:
         super().__init__(input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype)
-        self.nonlinearity, self._step = nonlinearity, rnn_step("RNN", nonlinearity)
+        self.nonlinearity: str = nonlinearity
+        self._step = rnn_step('RNN', nonlinearity)
 
     def forward(self, x: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
         """The outputs and the last state, from the first state ``hx`` (None: zeros)."""

@@ -49,14 +49,15 @@ class _Layer(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        self.activation, self.norm_first = _function_named(activation), norm_first
+        self.activation: Callable[[Any], Tensor] = _function_named(activation)
+        self.norm_first: bool = norm_first
         attention = {"dropout": dropout, "bias": bias, "batch_first": batch_first, "dtype": dtype}
-        self.self_attn = MultiheadAttention(d_model, nhead, **attention)
+        self.self_attn: MultiheadAttention = MultiheadAttention(d_model, nhead, **attention)
         if self.norms == 3:
-            self.multihead_attn = MultiheadAttention(d_model, nhead, **attention)
-        self.linear1 = Linear(d_model, dim_feedforward, bias, dtype=dtype)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias, dtype=dtype)
+            self.multihead_attn: MultiheadAttention = MultiheadAttention(d_model, nhead, **attention)
+        self.linear1: Linear = Linear(d_model, dim_feedforward, bias, dtype=dtype)
+        self.dropout: Dropout = Dropout(dropout)
+        self.linear2: Linear = Linear(dim_feedforward, d_model, bias, dtype=dtype)
         for k in range(1, self.norms + 1):
             setattr(self, f"norm{k}", LayerNorm(d_model, layer_norm_eps, bias=bias, dtype=dtype))
             setattr(self, f"dropout{k}", Dropout(dropout))
@@ -120,8 +121,9 @@ class TransformerEncoder(Module):
     def __init__(
         self, encoder_layer: Module, num_layers: int, norm: Module | None = None, enable_nested_tensor: bool = False
     ) -> None:
-        self.layers = ModuleList(copy.deepcopy(encoder_layer) for _ in range(num_layers))
-        self.num_layers, self.norm = num_layers, norm
+        self.layers: ModuleList = ModuleList(copy.deepcopy(encoder_layer) for _ in range(num_layers))
+        self.num_layers: int = num_layers
+        self.norm: Module | None = norm
 
     def forward(
         self, src: Any, mask: Any = None, src_key_padding_mask: Any = None, is_causal: bool | None = None
@@ -137,8 +139,9 @@ class TransformerDecoder(Module):
     """``num_layers`` copies of a layer one after the other, and a norm at the end if one is given."""
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
-        self.layers = ModuleList(copy.deepcopy(decoder_layer) for _ in range(num_layers))
-        self.num_layers, self.norm = num_layers, norm
+        self.layers: ModuleList = ModuleList(copy.deepcopy(decoder_layer) for _ in range(num_layers))
+        self.num_layers: int = num_layers
+        self.norm: Module | None = norm
 
     def forward(self, tgt: Any, memory: Any, *masks: Any, **named_masks: Any) -> Tensor:
         """Masks as in :class:`TransformerDecoderLayer`."""
@@ -168,8 +171,8 @@ class Transformer(Module):
     ) -> None:
         sizes = (d_model, nhead, dim_feedforward, dropout, activation, 1e-5, batch_first, norm_first)
         encoder, decoder = TransformerEncoderLayer(*sizes, dtype=dtype), TransformerDecoderLayer(*sizes, dtype=dtype)
-        self.encoder = TransformerEncoder(encoder, num_encoder_layers, LayerNorm(d_model, dtype=dtype))
-        self.decoder = TransformerDecoder(decoder, num_decoder_layers, LayerNorm(d_model, dtype=dtype))
+        self.encoder: TransformerEncoder = TransformerEncoder(encoder, num_encoder_layers, LayerNorm(d_model, dtype=dtype))
+        self.decoder: TransformerDecoder = TransformerDecoder(decoder, num_decoder_layers, LayerNorm(d_model, dtype=dtype))
 
     def forward(
         self,

@@ -3,7 +3,7 @@
 A name is public once it is imported here ``as`` itself. Floats are float64 by default, as in NumPy.
 """
 
-# ruff: noqa: I001, F401
+# ruff: noqa: I001
 # fmt: off  (a name per line would fill ten pages)
 from types import ModuleType as _ModuleType
 from typing import NoReturn as _NoReturn
@@ -18,7 +18,7 @@ from numpy import (
     triu_indices as triu_indices, unravel_index as unravel_index,
 )
 from jitgrad.core.errors import shown as _shown
-from jitgrad.core.tensor import Tensor as ndarray
+from jitgrad.core.tensor import Tensor as _Tensor
 from jitgrad.numpy import linalg as linalg, random as random
 from jitgrad.numpy.calculus import (
     convolve as convolve, correlate as correlate, diff as diff, ediff1d as ediff1d, gradient as gradient,
@@ -60,11 +60,11 @@ from jitgrad.numpy.joining import (
     unstack as unstack, vsplit as vsplit, vstack as vstack,
 )
 from jitgrad.numpy.order import (
-    along_axis as take_along_axis, argpartition as argpartition, argsort as argsort, argwhere as argwhere,
+    along_axis as _along_axis, argpartition as argpartition, argsort as argsort, argwhere as argwhere,
     bincount as bincount, compress as compress, digitize as digitize, extract as extract, flatnonzero as flatnonzero,
     median as median, nanmedian as nanmedian, nanpercentile as nanpercentile, nanquantile as nanquantile,
     nonzero as nonzero, partition as partition, percentile as percentile, quantile as quantile,
-    searchsorted as searchsorted, sort as sort, take_ as take, unique as unique,
+    searchsorted as searchsorted, sort as sort, take_ as _take, unique as unique,
 )
 from jitgrad.numpy.products import (
     cross as cross, diagonal as diagonal, dot as dot, einsum as einsum, inner as inner, kron as kron, matmul as matmul,
@@ -99,13 +99,22 @@ from jitgrad.ops.movement import flatten as flatten
 from jitgrad.numpy.missing import missing as _missing
 from jitgrad.numpy.protocol import install as _install
 
-e, euler_gamma, inf, nan, newaxis, pi = (
-    2.718281828459045, 0.5772156649015329, float("inf"), float("nan"), None, 3.141592653589793,
-)
+e: float = 2.718281828459045
+euler_gamma: float = 0.5772156649015329
+inf: float = float("inf")
+nan: float = float("nan")
+newaxis: None = None
+pi: float = 3.141592653589793
 bool = bool_
 trapz = trapezoid
-product, sometrue, alltrue = prod, any, all
-cumulative_sum, cumulative_prod = cumsum, cumprod
+take = _take
+take_along_axis = _along_axis
+ndarray = _Tensor
+product = prod
+sometrue = any
+alltrue = all
+cumulative_sum = cumsum
+cumulative_prod = cumprod
 
 _install(globals(), vars(linalg))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -88,7 +88,13 @@ def common_dtype(*xs: Tensor) -> Dtype:
     return np.result_type(*(x.dtype for x in xs))
 
 
-def as_ufunc(function: Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
+class Ufunc(Protocol):
+    """A function of arrays with the keywords of NumPy's ufuncs; only ``dtype`` has a meaning here."""
+
+    def __call__(self, *xs: Any, out: None = None, where: Any = True, dtype: Any = None, **more: Any) -> Tensor: ...
+
+
+def as_ufunc(function: Callable[..., Any], name: str | None = None) -> Ufunc:
     """``function`` with what NumPy's ufuncs take: lists as operands, and ``dtype=``, to which these are converted first."""
     shown = name or function.__name__
 

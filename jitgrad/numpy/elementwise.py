@@ -9,7 +9,7 @@ import numpy as np
 
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
-from jitgrad.numpy.arguments import FLOAT64, as_ufunc, floating, refuse, tensor_of
+from jitgrad.numpy.arguments import FLOAT64, Ufunc, as_ufunc, floating, refuse, tensor_of
 from jitgrad.ops import arithmetic, comparison, rounding, transcendental, trigonometric
 from jitgrad.ops.creation import ones_like, zeros_like
 from jitgrad.ops.operand import apply
@@ -22,72 +22,88 @@ CUBE_ROOT = define_elementwise(
     domain=("nonzero",),
 )
 
-absolute = abs = as_ufunc(arithmetic.abs)
-add = as_ufunc(arithmetic.add)
-arccos = acos = as_ufunc(trigonometric.acos)
-arccosh = acosh = as_ufunc(trigonometric.acosh)
-arcsin = asin = as_ufunc(trigonometric.asin)
-arcsinh = asinh = as_ufunc(trigonometric.asinh)
-arctan = atan = as_ufunc(trigonometric.atan)
-arctan2 = atan2 = as_ufunc(trigonometric.atan2)
-arctanh = atanh = as_ufunc(trigonometric.atanh)
-bitwise_and = as_ufunc(comparison.bitwise_and)
-bitwise_left_shift = left_shift = as_ufunc(comparison.bitwise_left_shift)
-bitwise_invert = bitwise_not = invert = as_ufunc(comparison.bitwise_invert)
-bitwise_or = as_ufunc(comparison.bitwise_or)
-bitwise_right_shift = right_shift = as_ufunc(comparison.bitwise_right_shift)
-bitwise_xor = as_ufunc(comparison.bitwise_xor)
-ceil = as_ufunc(rounding.ceil)
-conjugate = conj = as_ufunc(arithmetic.positive)
-copysign = as_ufunc(arithmetic.copysign)
-cos = as_ufunc(trigonometric.cos)
-cosh = as_ufunc(trigonometric.cosh)
-divide = true_divide = as_ufunc(arithmetic.divide)
-equal = as_ufunc(comparison.equal)
-exp = as_ufunc(transcendental.exp)
-exp2 = as_ufunc(transcendental.exp2)
-expm1 = as_ufunc(transcendental.expm1)
-fix = as_ufunc(rounding.fix)
-floor = as_ufunc(rounding.floor)
-floor_divide = as_ufunc(rounding.floor_divide)
-fmod = as_ufunc(rounding.fmod)
-greater = as_ufunc(comparison.greater)
-greater_equal = as_ufunc(comparison.greater_equal)
-hypot = as_ufunc(trigonometric.hypot)
-isfinite = as_ufunc(comparison.isfinite)
-isinf = as_ufunc(comparison.isinf)
-isnan = as_ufunc(comparison.isnan)
-less = as_ufunc(comparison.less)
-less_equal = as_ufunc(comparison.less_equal)
-log = as_ufunc(transcendental.log)
-log10 = as_ufunc(transcendental.log10)
-log1p = as_ufunc(transcendental.log1p)
-log2 = as_ufunc(transcendental.log2)
-logaddexp = as_ufunc(transcendental.logaddexp)
-logical_and = as_ufunc(comparison.logical_and)
-logical_not = as_ufunc(comparison.logical_not)
-logical_or = as_ufunc(comparison.logical_or)
-logical_xor = as_ufunc(comparison.logical_xor)
-maximum = as_ufunc(arithmetic.maximum)
-minimum = as_ufunc(arithmetic.minimum)
-multiply = as_ufunc(arithmetic.multiply)
-negative = as_ufunc(arithmetic.negative)
-nextafter = as_ufunc(rounding.nextafter)
-not_equal = as_ufunc(comparison.not_equal)
-positive = as_ufunc(arithmetic.positive)
-power = pow = as_ufunc(transcendental.pow)
-reciprocal = as_ufunc(arithmetic.reciprocal)
-remainder = mod = as_ufunc(rounding.remainder)
-sign = as_ufunc(arithmetic.sign)
-signbit = as_ufunc(comparison.signbit)
-sin = as_ufunc(trigonometric.sin)
-sinh = as_ufunc(trigonometric.sinh)
-sqrt = as_ufunc(arithmetic.sqrt)
-square = as_ufunc(arithmetic.square)
-subtract = as_ufunc(arithmetic.subtract)
-tan = as_ufunc(trigonometric.tan)
-tanh = as_ufunc(trigonometric.tanh)
-trunc = as_ufunc(rounding.trunc)
+abs: Ufunc = as_ufunc(arithmetic.abs)
+absolute: Ufunc = abs
+add: Ufunc = as_ufunc(arithmetic.add)
+acos: Ufunc = as_ufunc(trigonometric.acos)
+arccos: Ufunc = acos
+acosh: Ufunc = as_ufunc(trigonometric.acosh)
+arccosh: Ufunc = acosh
+asin: Ufunc = as_ufunc(trigonometric.asin)
+arcsin: Ufunc = asin
+asinh: Ufunc = as_ufunc(trigonometric.asinh)
+arcsinh: Ufunc = asinh
+atan: Ufunc = as_ufunc(trigonometric.atan)
+arctan: Ufunc = atan
+atan2: Ufunc = as_ufunc(trigonometric.atan2)
+arctan2: Ufunc = atan2
+atanh: Ufunc = as_ufunc(trigonometric.atanh)
+arctanh: Ufunc = atanh
+bitwise_and: Ufunc = as_ufunc(comparison.bitwise_and)
+left_shift: Ufunc = as_ufunc(comparison.bitwise_left_shift)
+bitwise_left_shift: Ufunc = left_shift
+invert: Ufunc = as_ufunc(comparison.bitwise_invert)
+bitwise_invert: Ufunc = invert
+bitwise_not: Ufunc = invert
+bitwise_or: Ufunc = as_ufunc(comparison.bitwise_or)
+right_shift: Ufunc = as_ufunc(comparison.bitwise_right_shift)
+bitwise_right_shift: Ufunc = right_shift
+bitwise_xor: Ufunc = as_ufunc(comparison.bitwise_xor)
+ceil: Ufunc = as_ufunc(rounding.ceil)
+conj: Ufunc = as_ufunc(arithmetic.positive)
+conjugate: Ufunc = conj
+copysign: Ufunc = as_ufunc(arithmetic.copysign)
+cos: Ufunc = as_ufunc(trigonometric.cos)
+cosh: Ufunc = as_ufunc(trigonometric.cosh)
+true_divide: Ufunc = as_ufunc(arithmetic.divide)
+divide: Ufunc = true_divide
+equal: Ufunc = as_ufunc(comparison.equal)
+exp: Ufunc = as_ufunc(transcendental.exp)
+exp2: Ufunc = as_ufunc(transcendental.exp2)
+expm1: Ufunc = as_ufunc(transcendental.expm1)
+fix: Ufunc = as_ufunc(rounding.fix)
+floor: Ufunc = as_ufunc(rounding.floor)
+floor_divide: Ufunc = as_ufunc(rounding.floor_divide)
+fmod: Ufunc = as_ufunc(rounding.fmod)
+greater: Ufunc = as_ufunc(comparison.greater)
+greater_equal: Ufunc = as_ufunc(comparison.greater_equal)
+hypot: Ufunc = as_ufunc(trigonometric.hypot)
+isfinite: Ufunc = as_ufunc(comparison.isfinite)
+isinf: Ufunc = as_ufunc(comparison.isinf)
+isnan: Ufunc = as_ufunc(comparison.isnan)
+less: Ufunc = as_ufunc(comparison.less)
+less_equal: Ufunc = as_ufunc(comparison.less_equal)
+log: Ufunc = as_ufunc(transcendental.log)
+log10: Ufunc = as_ufunc(transcendental.log10)
+log1p: Ufunc = as_ufunc(transcendental.log1p)
+log2: Ufunc = as_ufunc(transcendental.log2)
+logaddexp: Ufunc = as_ufunc(transcendental.logaddexp)
+logical_and: Ufunc = as_ufunc(comparison.logical_and)
+logical_not: Ufunc = as_ufunc(comparison.logical_not)
+logical_or: Ufunc = as_ufunc(comparison.logical_or)
+logical_xor: Ufunc = as_ufunc(comparison.logical_xor)
+maximum: Ufunc = as_ufunc(arithmetic.maximum)
+minimum: Ufunc = as_ufunc(arithmetic.minimum)
+multiply: Ufunc = as_ufunc(arithmetic.multiply)
+negative: Ufunc = as_ufunc(arithmetic.negative)
+nextafter: Ufunc = as_ufunc(rounding.nextafter)
+not_equal: Ufunc = as_ufunc(comparison.not_equal)
+positive: Ufunc = as_ufunc(arithmetic.positive)
+pow: Ufunc = as_ufunc(transcendental.pow)
+power: Ufunc = pow
+reciprocal: Ufunc = as_ufunc(arithmetic.reciprocal)
+mod: Ufunc = as_ufunc(rounding.remainder)
+remainder: Ufunc = mod
+sign: Ufunc = as_ufunc(arithmetic.sign)
+signbit: Ufunc = as_ufunc(comparison.signbit)
+sin: Ufunc = as_ufunc(trigonometric.sin)
+sinh: Ufunc = as_ufunc(trigonometric.sinh)
+sqrt: Ufunc = as_ufunc(arithmetic.sqrt)
+square: Ufunc = as_ufunc(arithmetic.square)
+subtract: Ufunc = as_ufunc(arithmetic.subtract)
+tan: Ufunc = as_ufunc(trigonometric.tan)
+tanh: Ufunc = as_ufunc(trigonometric.tanh)
+trunc: Ufunc = as_ufunc(rounding.trunc)
 
 
 def _float_power(x: Any, y: Any) -> Tensor:
@@ -120,17 +136,19 @@ def _ignoring_nan(choose: Any) -> Any:
     return chosen
 
 
-float_power = as_ufunc(_float_power, "float_power")
-rint = as_ufunc(lambda x: rounding.rint(floating(x)), "rint")
-fabs = as_ufunc(_fabs, "fabs")
-cbrt = as_ufunc(lambda x: apply(CUBE_ROOT, x), "cbrt")
-logaddexp2 = as_ufunc(_logaddexp2, "logaddexp2")
-heaviside = as_ufunc(_heaviside, "heaviside")
-divmod = as_ufunc(_divmod, "divmod")
-fmax = as_ufunc(_ignoring_nan(arithmetic.maximum), "fmax")
-fmin = as_ufunc(_ignoring_nan(arithmetic.minimum), "fmin")
-deg2rad = radians = as_ufunc(lambda x: arithmetic.multiply(floating(x), math.pi / 180), "deg2rad")
-rad2deg = degrees = as_ufunc(lambda x: arithmetic.multiply(floating(x), 180 / math.pi), "rad2deg")
+float_power: Ufunc = as_ufunc(_float_power, "float_power")
+rint: Ufunc = as_ufunc(lambda x: rounding.rint(floating(x)), "rint")
+fabs: Ufunc = as_ufunc(_fabs, "fabs")
+cbrt: Ufunc = as_ufunc(lambda x: apply(CUBE_ROOT, x), "cbrt")
+logaddexp2: Ufunc = as_ufunc(_logaddexp2, "logaddexp2")
+heaviside: Ufunc = as_ufunc(_heaviside, "heaviside")
+divmod: Ufunc = as_ufunc(_divmod, "divmod")
+fmax: Ufunc = as_ufunc(_ignoring_nan(arithmetic.maximum), "fmax")
+fmin: Ufunc = as_ufunc(_ignoring_nan(arithmetic.minimum), "fmin")
+radians: Ufunc = as_ufunc(lambda x: arithmetic.multiply(floating(x), math.pi / 180), "deg2rad")
+deg2rad: Ufunc = radians
+degrees: Ufunc = as_ufunc(lambda x: arithmetic.multiply(floating(x), 180 / math.pi), "rad2deg")
+rad2deg: Ufunc = degrees
 
 
 def isposinf(x: Any, out: None = None) -> Tensor:

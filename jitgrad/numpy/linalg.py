@@ -1,5 +1,6 @@
 """numpy.linalg: inverses, decompositions, norms and products of matrices, with gradients; leading axes are batches."""
 
+# ruff: noqa: PLC0414, I001 - names imported as themselves are public here, too
 from __future__ import annotations
 
 import builtins
@@ -13,8 +14,17 @@ from jitgrad.core.aval import normalize_axes
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
-from jitgrad.numpy import products, shapes
 from jitgrad.numpy.arguments import floating, tensor_of, tensors_of
+from jitgrad.numpy.products import (
+    cross as cross,
+    diagonal as diagonal,
+    matmul as matmul,
+    outer as outer,
+    tensordot as tensordot,
+    trace as trace,
+    vecdot as vecdot,
+)
+from jitgrad.numpy.shapes import matrix_transpose as matrix_transpose
 from jitgrad.ops import decompositions, linalg, reduce
 from jitgrad.ops.arithmetic import abs, add, astype, divide, multiply, subtract
 from jitgrad.ops.comparison import greater
@@ -25,9 +35,6 @@ from jitgrad.ops.operand import apply
 from jitgrad.ops.placement import beside
 
 LinAlgError = np.linalg.LinAlgError
-cross, outer, trace, diagonal = products.cross, products.outer, products.trace, products.diagonal
-matmul, tensordot, vecdot = products.matmul, products.tensordot, products.vecdot
-matrix_transpose = shapes.matrix_transpose
 
 _INSTEAD = {
     "eig": "the eigenvalues of a matrix that is not symmetric are complex, and there are no complex dtypes; use eigh or svd",

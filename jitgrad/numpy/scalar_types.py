@@ -10,7 +10,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import tensor_of
 
 
-class _ScalarType(type):
+class CallableDtype(type):
     """The type of the scalar types: ``float64(x)`` is a tensor, ``dtype=float64`` and ``x.dtype == float64`` work."""
 
     dtype: np.dtype[Any]
@@ -19,7 +19,7 @@ class _ScalarType(type):
         return tensor_of(x, cls.dtype)
 
     def __eq__(cls, other: object) -> bool:
-        if isinstance(other, _ScalarType):
+        if isinstance(other, CallableDtype):
             return cls.dtype == other.dtype
         return cls.dtype == other if isinstance(other, (np.dtype, type, str)) else NotImplemented
 
@@ -33,14 +33,30 @@ class _ScalarType(type):
         return f"jitgrad.numpy.{cls.__name__}"
 
 
-def _scalar_type(name: str) -> Any:
+def _scalar_type(name: str) -> CallableDtype:
     dtype = np.dtype(name)
-    return _ScalarType(name, (), {"dtype": dtype, "__module__": __name__, "__doc__": f"Converts to {dtype}, and names it."})
+    return CallableDtype(name, (), {"dtype": dtype, "__module__": __name__, "__doc__": f"Converts to {dtype}, and names it."})
 
 
-bool_ = _scalar_type("bool")
-int8, int16, int32, int64 = map(_scalar_type, ("int8", "int16", "int32", "int64"))
-uint8, uint16, uint32, uint64 = map(_scalar_type, ("uint8", "uint16", "uint32", "uint64"))
-float16, float32, float64 = map(_scalar_type, ("float16", "float32", "float64"))
-half, single, double = float16, float32, float64
-int_, uint, byte, ubyte, short, intc, longlong = int64, uint64, int8, uint8, int16, int32, int64
+bool_: CallableDtype = _scalar_type("bool")
+int8: CallableDtype = _scalar_type("int8")
+int16: CallableDtype = _scalar_type("int16")
+int32: CallableDtype = _scalar_type("int32")
+int64: CallableDtype = _scalar_type("int64")
+uint8: CallableDtype = _scalar_type("uint8")
+uint16: CallableDtype = _scalar_type("uint16")
+uint32: CallableDtype = _scalar_type("uint32")
+uint64: CallableDtype = _scalar_type("uint64")
+float16: CallableDtype = _scalar_type("float16")
+float32: CallableDtype = _scalar_type("float32")
+float64: CallableDtype = _scalar_type("float64")
+half: CallableDtype = float16
+single: CallableDtype = float32
+double: CallableDtype = float64
+int_: CallableDtype = int64
+uint: CallableDtype = uint64
+byte: CallableDtype = int8
+ubyte: CallableDtype = uint8
+short: CallableDtype = int16
+intc: CallableDtype = int32
+longlong: CallableDtype = int64

@@ -65,7 +65,8 @@ def min(a: Any, axis: Any = None, out: None = None, keepdims: bool = False, init
     return smallest if initial is None else arithmetic.minimum(smallest, initial)
 
 
-amax, amin = max, min
+amax = max
+amin = min
 
 
 def mean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False, *, where: Any = None) -> Tensor:

@@ -342,5 +342,6 @@ absolute = abs
 neg = negative
 sub = subtract
 mul = multiply
-div = true_divide = divide
+div = divide
+true_divide = divide
 clamp = clip

@@ -150,7 +150,12 @@ def greater_equal(x: Operand, y: Operand) -> Tensor:
     return _compare(GREATER_EQUAL, x, y)
 
 
-eq, ne, lt, le, gt, ge = equal, not_equal, less, less_equal, greater, greater_equal
+eq = equal
+ne = not_equal
+lt = less
+le = less_equal
+gt = greater
+ge = greater_equal
 
 # --- predicates --------------------------------------------------------------------------------------------------
 
@@ -282,5 +287,7 @@ def bitwise_invert(x: Operand) -> Tensor:
     return apply(BITWISE_INVERT, x)
 
 
-left_shift, right_shift = bitwise_left_shift, bitwise_right_shift
-invert = bitwise_not = bitwise_invert
+left_shift = bitwise_left_shift
+right_shift = bitwise_right_shift
+invert = bitwise_invert
+bitwise_not = bitwise_invert

@@ -42,7 +42,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "vecdot": linalg.vecdot,
     "fabs": _fabs,
     "float_power": transcendental.pow,
-    **{ufunc.__name__: f for name, f in ELEMENTWISE.items() if isinstance(ufunc := getattr(np, name, None), np.ufunc)},
+    **{getattr(np, name).__name__: f for name, f in ELEMENTWISE.items() if isinstance(getattr(np, name, None), np.ufunc)},
 }
 
 

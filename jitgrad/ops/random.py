@@ -59,7 +59,7 @@ class Generator:
     """
 
     def __init__(self, seed: int = 0) -> None:
-        self.state = _fresh_state(seed)
+        self.state: Tensor = _fresh_state(seed)
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of ``seed`` (any int, taken modulo 2**64) from its beginning."""
@@ -132,7 +132,7 @@ def _as_key(seed: int) -> int:
         raise ArgumentError(f"a seed is an int, got {shown(seed)}") from None
 
 
-default_generator = Generator(int.from_bytes(os.urandom(8), "little"))
+default_generator: Generator = Generator(int.from_bytes(os.urandom(8), "little"))
 
 
 def manual_seed(seed: int) -> Generator:

@@ -216,6 +216,10 @@ def atan2(x: Operand, y: Operand) -> Tensor:
     return apply(ATAN2, x, y)
 
 
-arcsin, arccos, arctan = asin, acos, atan
-arcsinh, arccosh, arctanh = asinh, acosh, atanh
+arcsin = asin
+arccos = acos
+arctan = atan
+arcsinh = asinh
+arccosh = acosh
+arctanh = atanh
 arctan2 = atan2

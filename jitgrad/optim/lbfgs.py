@@ -49,9 +49,12 @@ class LBFGS(Optimizer):
         check_at_least("LBFGS", 1, max_iter=max_iter, history_size=history_size)
         if line_search_fn not in (None, "strong_wolfe"):
             raise ArgumentError(f"LBFGS: line_search_fn must be None or 'strong_wolfe', got {shown(line_search_fn)}")
-        self.max_iter, self.max_eval = max_iter, max_eval or max_iter * 5 // 4
-        self.tolerance_grad, self.tolerance_change = tolerance_grad, tolerance_change
-        self.history_size, self.line_search_fn = history_size, line_search_fn
+        self.max_iter: int = max_iter
+        self.max_eval: int = max_eval or max_iter * 5 // 4
+        self.tolerance_grad: float = tolerance_grad
+        self.tolerance_change: float = tolerance_change
+        self.history_size: int = history_size
+        self.line_search_fn = line_search_fn
         # (change of position, change of gradient), oldest first
         self._pairs: list[tuple[Vector, Vector]] = []
 

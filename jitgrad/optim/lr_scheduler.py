@@ -9,53 +9,7 @@ from typing import Any
 
 from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.optim.optimizer import Optimizer
-
-
-class Schedule:
-    """Base class: subclasses give the factor on the initial learning rates after ``n`` steps.
-
-    ``last_epoch`` counts the steps; the rates are set in the constructor (n = 0) and by each
-    ``step()``. Call it outside compiled functions, for which the new rate is new data that needs no
-    new trace.
-    """
-
-    def __init__(self, optimizer: Optimizer) -> None:
-        self.optimizer = optimizer
-        self.base_lrs = [group["lr"] for group in optimizer.param_groups]
-        self.last_epoch = 0
-        self.set_rates()
-
-    def factor(self, n: int) -> float:
-        """The factor on the initial learning rates after ``n`` steps."""
-        raise NotImplementedError(f"{type(self).__name__} defines no factor")
-
-    def rate(self, n: int, base: float, k: int) -> float:
-        """The learning rate after ``n`` steps of group ``k``, which began with ``base``."""
-        return base * self.factor(n)
-
-    def step(self) -> None:
-        """Go on to the next learning rates."""
-        self.last_epoch += 1
-        self.set_rates()
-
-    def set_rates(self) -> None:
-        """Set the rates for the current number of steps."""
-        for k, (group, base) in enumerate(zip(self.optimizer.param_groups, self.base_lrs, strict=True)):
-            group["lr"] = self.rate(self.last_epoch, base, k)
-
-    def get_last_lr(self) -> list[float]:
-        """The current learning rate of each group."""
-        return [group["lr"] for group in self.optimizer.param_groups]
-
-    def state_dict(self) -> dict[str, Any]:
-        """The position of the schedule."""
-        return {"base_lrs": list(self.base_lrs), "last_epoch": self.last_epoch}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go to the position in ``state``, and set the learning rates."""
-        self.base_lrs, self.last_epoch = list(state["base_lrs"]), state["last_epoch"]
-        self.set_rates()
-
+from jitgrad.optim.schedule import Schedule as Schedule  # noqa: PLC0414 - public here
 
 LRScheduler = Schedule
 
@@ -67,7 +21,7 @@ class LambdaLR(Schedule):
         self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]]
     ) -> None:
         groups = len(optimizer.param_groups)
-        self.lr_lambdas = [lr_lambda] * groups if callable(lr_lambda) else list(lr_lambda)
+        self.lr_lambdas: list[Callable[[int], float]] = [lr_lambda] * groups if callable(lr_lambda) else list(lr_lambda)
         if len(self.lr_lambdas) != groups:
             raise ArgumentError(f"{type(self).__name__}: {len(self.lr_lambdas)} functions for {groups} groups")
         super().__init__(optimizer)
@@ -91,7 +45,8 @@ class StepLR(Schedule):
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1) -> None:
         if step_size < 1:
             raise ArgumentError(f"StepLR: step_size must be positive, got {step_size}")
-        self.step_size, self.gamma = step_size, gamma
+        self.step_size: int = step_size
+        self.gamma: float = gamma
         super().__init__(optimizer)
 
     def factor(self, n: int) -> float:
@@ -102,7 +57,8 @@ class MultiStepLR(Schedule):
     """Times ``gamma`` at each of the ``milestones``."""
 
     def __init__(self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1) -> None:
-        self.milestones, self.gamma = sorted(milestones), gamma
+        self.milestones: list[int] = sorted(milestones)
+        self.gamma: float = gamma
         super().__init__(optimizer)
 
     def factor(self, n: int) -> float:
@@ -128,7 +84,9 @@ class LinearLR(Schedule):
     ) -> None:
         if total_iters < 1:
             raise ArgumentError(f"LinearLR: total_iters must be positive, got {total_iters}")
-        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        self.start_factor: float = start_factor
+        self.end_factor: float = end_factor
+        self.total_iters: int = total_iters
         super().__init__(optimizer)
 
     def factor(self, n: int) -> float:
@@ -140,7 +98,8 @@ class ConstantLR(Schedule):
     """Times ``factor`` for the first ``total_iters`` steps."""
 
     def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5) -> None:
-        self.start_factor, self.total_iters = factor, total_iters
+        self.start_factor: float = factor
+        self.total_iters: int = total_iters
         super().__init__(optimizer)
 
     def factor(self, n: int) -> float:
@@ -151,7 +110,8 @@ class PolynomialLR(Schedule):
     """Down to 0 in ``total_iters`` steps, as ``(1 - n / total_iters)**power``."""
 
     def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0) -> None:
-        self.total_iters, self.power = total_iters, power
+        self.total_iters: int = total_iters
+        self.power: float = power
         super().__init__(optimizer)
 
     def factor(self, n: int) -> float:
@@ -169,7 +129,9 @@ class CosineAnnealingLR(Schedule):
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, warmup: int = 0) -> None:
         if T_max < 1 or warmup < 0:
             raise ArgumentError(f"CosineAnnealingLR: T_max={T_max} must be positive, warmup={warmup} not negative")
-        self.T_max, self.eta_min, self.warmup = T_max, eta_min, warmup
+        self.T_max: int = T_max
+        self.eta_min: float = eta_min
+        self.warmup: int = warmup
         super().__init__(optimizer)
 
     def rate(self, n: int, base: float, k: int) -> float:
@@ -185,7 +147,9 @@ class CosineAnnealingWarmRestarts(Schedule):
     def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0) -> None:
         if T_0 < 1 or T_mult < 1:
             raise ArgumentError(f"CosineAnnealingWarmRestarts: T_0={T_0} and T_mult={T_mult} must be positive")
-        self.T_0, self.T_mult, self.eta_min = T_0, T_mult, eta_min
+        self.T_0: int = T_0
+        self.T_mult: int = T_mult
+        self.eta_min: float = eta_min
         super().__init__(optimizer)
 
     def rate(self, n: int, base: float, k: int) -> float:
@@ -203,13 +167,14 @@ class SequentialLR(Schedule):
     def __init__(self, optimizer: Optimizer, schedulers: Sequence[Schedule], milestones: Sequence[int]) -> None:
         if len(schedulers) != len(milestones) + 1 or any(s.optimizer is not optimizer for s in schedulers):
             raise ArgumentError("SequentialLR: give schedules of this optimizer, and a milestone between each two")
-        self.schedulers, self.milestones = list(schedulers), list(milestones)
+        self.schedulers: list[Schedule] = list(schedulers)
+        self.milestones: list[int] = list(milestones)
         # each schedule has begun with what the one before it set
         first = schedulers[0].base_lrs
         for later in schedulers[1:]:
             later.base_lrs = list(first)
         super().__init__(optimizer)
-        self.base_lrs = list(first)
+        self.base_lrs: list[float] = list(first)
 
     def set_rates(self) -> None:
         current = bisect_right(self.milestones, self.last_epoch)
@@ -251,17 +216,19 @@ class OneCycleLR(Schedule):
                 f"OneCycleLR: needs total_steps, or epochs and steps_per_epoch; pct_start in [0, 1] and anneal_strategy "
                 f"'cos' or 'linear'; got {total} steps, {pct_start} and {shown(anneal_strategy)}"
             )
-        self.total_steps, self.strategy = total, anneal_strategy
+        self.total_steps: int = total
+        self.strategy: str = anneal_strategy
         groups = optimizer.param_groups
-        self.max_lrs = [float(max_lr)] * len(groups) if isinstance(max_lr, (int, float)) else [*map(float, max_lr)]
-        self.div_factor, self.final_div_factor = div_factor, final_div_factor
-        self.momenta = (max_momentum, base_momentum)
+        self.max_lrs: list[float] = [float(max_lr)] * len(groups) if isinstance(max_lr, (int, float)) else [*map(float, max_lr)]
+        self.div_factor: float = div_factor
+        self.final_div_factor: float = final_div_factor
+        self.momenta: tuple[float, float] = (max_momentum, base_momentum)
         rise = pct_start * total - 1
         # (last step, value at its start, value at its end); values are 0: initial, 1: largest, 2: final
-        self.phases = [(rise, 0, 1), (total - 1, 1, 2)]
+        self.phases: list[tuple[float, int, int]] = [(rise, 0, 1), (total - 1, 1, 2)]
         if three_phase:
             self.phases = [(rise, 0, 1), (2 * pct_start * total - 2, 1, 0), (total - 1, 0, 2)]
-        self.cycled = [self._momentum_of(group) for group in groups] if cycle_momentum else []
+        self.cycled: list[Any] = [self._momentum_of(group) for group in groups] if cycle_momentum else []
         super().__init__(optimizer)
 
     def _momentum_of(self, group: Any) -> Any:
@@ -316,8 +283,12 @@ class CyclicLR(Schedule):
     ) -> None:
         if cycle_momentum or mode not in ("triangular", "triangular2", "exp_range"):
             raise ArgumentError(f"CyclicLR: pass cycle_momentum=False, and one of torch's modes; got {shown(mode)}")
-        self.low, self.high, self.mode, self.gamma = base_lr, max_lr, mode, gamma
-        self.up, self.down = step_size_up, step_size_up if step_size_down is None else step_size_down
+        self.low: float = base_lr
+        self.high: float = max_lr
+        self.mode: str = mode
+        self.gamma: float = gamma
+        self.up: int = step_size_up
+        self.down: int = step_size_up if step_size_down is None else step_size_down
         super().__init__(optimizer)
 
     def rate(self, n: int, base: float, k: int) -> float:
@@ -351,12 +322,19 @@ class ReduceLROnPlateau:
                 f"ReduceLROnPlateau: mode 'min' or 'max', factor in (0, 1), threshold_mode 'rel' or 'abs'; got "
                 f"{shown(mode)}, {factor}, {shown(threshold_mode)}"
             )
-        self.optimizer, self.sign = optimizer, 1.0 if mode == "min" else -1.0
-        self.factor, self.patience, self.threshold, self.relative = factor, patience, threshold, threshold_mode == "rel"
+        self.optimizer: Optimizer = optimizer
+        self.sign: float = 1.0 if mode == "min" else -1.0
+        self.factor: float = factor
+        self.patience: int = patience
+        self.threshold: float = threshold
+        self.relative: bool = threshold_mode == "rel"
         count = len(optimizer.param_groups)
-        self.min_lrs = [float(min_lr)] * count if isinstance(min_lr, (int, float)) else list(min_lr)
-        self.cooldown, self.eps = cooldown, eps
-        self.best, self.bad, self.waiting = inf, 0, 0
+        self.min_lrs: list[float] = [float(min_lr)] * count if isinstance(min_lr, (int, float)) else list(min_lr)
+        self.cooldown: int = cooldown
+        self.eps: float = eps
+        self.best: float = inf
+        self.bad: int = 0
+        self.waiting: int = 0
 
     def step(self, metrics: Any) -> None:
         """Take the metric of this step, a number or a tensor of one element."""

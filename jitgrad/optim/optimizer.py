@@ -49,7 +49,7 @@ class Optimizer:
                 f"{name} is made inside a @jit function, so its state would be lost after each call. "
                 "Make the optimizer outside and call its step() inside"
             )
-        self.defaults = {"lr": lr, **options}
+        self.defaults: dict[str, Any] = {"lr": lr, **options}
         self.param_groups: list[ParamGroup] = []
         self.params: tuple[Tensor, ...] = ()
         self._state: dict[str, Tensor | list[Tensor]] = {}

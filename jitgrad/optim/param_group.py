@@ -44,8 +44,10 @@ class ParamGroup(MutableMapping[str, Any]):
     """
 
     def __init__(self, what: str, params: tuple[Tensor, ...], first: int, rate: float, options: dict[str, Any]) -> None:
-        self.what, self.params, self.first = what, params, first
-        self.lr = weak_scalar(rate)
+        self.what: str = what
+        self.params: tuple[Tensor, ...] = params
+        self.first: int = first
+        self.lr: Tensor = weak_scalar(rate)
         self.options = options
 
     def as_tensor(self, name: str, value: float) -> Tensor:

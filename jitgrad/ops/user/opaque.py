@@ -21,7 +21,7 @@ class NoGradient:
         return "jitgrad.no_gradient"
 
 
-no_gradient = NoGradient()
+no_gradient: NoGradient = NoGradient()
 
 UserVjp = Callable[..., Any] | NoGradient | None
 AbstractRule = Callable[[Sequence[Aval], Mapping[str, Any]], Any]
@@ -35,8 +35,8 @@ class CustomOp:
     ) -> None:
         self.__name__ = name
         self.__doc__ = forward.__doc__
-        self.single = _define(name, forward, vjp, abstract, multiple=False)
-        self.several = _define(name, forward, vjp, abstract, multiple=True)
+        self.single: OpDef = _define(name, forward, vjp, abstract, multiple=False)
+        self.several: OpDef = _define(name, forward, vjp, abstract, multiple=True)
 
     def __call__(self, *operands: Any, **attrs: Any) -> Any:
         """A Tensor, or a tuple of Tensors where ``forward`` returns a tuple."""

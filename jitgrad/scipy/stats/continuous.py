@@ -48,7 +48,7 @@ def log_of(probability: Tensor, complement: Tensor) -> Tensor:
     return where(small, log(where(small, probability, 0.5)), log1p(negative(complement)))
 
 
-norm = Distribution(
+norm: Distribution = Distribution(
     "norm",
     log_density=lambda z: subtract(multiply(-0.5, square(z)), _HALF_LOG_2PI),
     distribution=ndtr,
@@ -72,7 +72,7 @@ def _t_cdf(z: Any, df: Any) -> Tensor:
     return apply(_STUDENT, z, df)
 
 
-t = Distribution(
+t: Distribution = Distribution(
     "t",
     log_density=_t_log_density,
     shapes=("df",),
@@ -93,7 +93,7 @@ def _log_gamma_sf(a: Any, z: Any) -> Tensor:
     return log_of(gammaincc(a, z), gammainc(a, z))
 
 
-gamma = Distribution(
+gamma: Distribution = Distribution(
     "gamma",
     log_density=lambda z, a: subtract(subtract(xlogy(subtract(a, 1.0), z), z), gammaln(a)),
     shapes=("a",),
@@ -105,7 +105,7 @@ gamma = Distribution(
     log_survival=lambda z, a: _log_gamma_sf(a, z),
 )
 
-chi2 = Distribution(
+chi2: Distribution = Distribution(
     "chi2",
     log_density=lambda z, df: subtract(
         subtract(xlogy(subtract(multiply(0.5, df), 1.0), z), multiply(0.5, z)),
@@ -120,7 +120,7 @@ chi2 = Distribution(
     log_survival=lambda z, df: _log_gamma_sf(multiply(0.5, df), multiply(0.5, z)),
 )
 
-beta = Distribution(
+beta: Distribution = Distribution(
     "beta",
     log_density=lambda z, a, b: subtract(
         add(xlogy(subtract(a, 1.0), z), xlog1py(subtract(b, 1.0), negative(z))), betaln(a, b)
@@ -141,7 +141,7 @@ def log_one_minus_exp(y: Any) -> Tensor:
     return where(near, log(negative(expm1(negative(where(near, y, _LOG_2))))), log1p(negative(exp(negative(y)))))
 
 
-expon = Distribution(
+expon: Distribution = Distribution(
     "expon",
     log_density=negative,
     inside=not_negative,
@@ -152,7 +152,7 @@ expon = Distribution(
     quantile=lambda q: in_range(q, negative(log1p(negative(q)))),
 )
 
-uniform = Distribution(
+uniform: Distribution = Distribution(
     "uniform",
     log_density=lambda z: multiply(z, 0.0),
     inside=_unit,
@@ -179,7 +179,7 @@ def _laplace_ppf(q: Any) -> Tensor:
     return in_range(q, where(less(q, 0.5), distance, negative(distance)))
 
 
-laplace = Distribution(
+laplace: Distribution = Distribution(
     "laplace",
     log_density=lambda z: subtract(negative(abs(z)), _LOG_2),
     distribution=_laplace_cdf,
@@ -189,7 +189,7 @@ laplace = Distribution(
     quantile=_laplace_ppf,
 )
 
-logistic = Distribution(
+logistic: Distribution = Distribution(
     "logistic",
     log_density=lambda z: negative(add(abs(z), multiply(2.0, softplus(negative(abs(z)), 1.0, INFINITY)))),
     distribution=sigmoid,
@@ -210,7 +210,7 @@ def _cauchy_ppf(q: Any) -> Tensor:
     return in_range(q, where(less(q, 0.5), negative(value), value))
 
 
-cauchy = Distribution(
+cauchy: Distribution = Distribution(
     "cauchy",
     log_density=lambda z: negative(add(math.log(math.pi), log1p(square(z)))),
     distribution=lambda z: _cauchy_sf(negative(z)),

@@ -39,7 +39,7 @@ def _bernoulli_cdf(k: Any, p: Any) -> Tensor:
     return where(isnan(k), NAN, value)
 
 
-bernoulli = Distribution(
+bernoulli: Distribution = Distribution(
     "bernoulli",
     log_density=lambda k, p: add(xlogy(k, p), xlog1py(subtract(1.0, k), negative(p))),
     shapes=("p",),
@@ -67,7 +67,7 @@ def _binom_at_most(function: Callable[..., Tensor], below: float, k: Any, n: Any
     return where(inside, value, where(less(k, 0.0), below, 1.0 - below))
 
 
-binom = Distribution(
+binom: Distribution = Distribution(
     "binom",
     log_density=_binom_log_mass,
     shapes=("n", "p"),
@@ -91,7 +91,7 @@ def _poisson_at_most(function: Callable[..., Tensor], below: float, k: Any, mu: 
     return where(negative_k, below, function(add(floor(where(negative_k, 0.0, k)), 1.0), mu))
 
 
-poisson = Distribution(
+poisson: Distribution = Distribution(
     "poisson",
     log_density=lambda k, mu: subtract(subtract(xlogy(k, mu), gammaln(add(k, 1.0))), mu),
     shapes=("mu",),
@@ -113,7 +113,7 @@ def _geom_logsf(k: Any, p: Any) -> Tensor:
     return xlog1py(maximum(floor(k), 0.0), negative(p))
 
 
-geom = Distribution(
+geom: Distribution = Distribution(
     "geom",
     log_density=lambda k, p: add(xlog1py(subtract(k, 1.0), negative(p)), xlogy(1.0, p)),
     shapes=("p",),
@@ -127,7 +127,7 @@ geom = Distribution(
 )
 
 
-nbinom = Distribution(
+nbinom: Distribution = Distribution(
     "nbinom",
     log_density=lambda k, n, p: subtract(
         add(xlogy(n, p), xlog1py(k, negative(p))), add(betaln(n, add(k, 1.0)), log(add(n, k)))

@@ -42,7 +42,7 @@ class Dirichlet:
         return exp(self.logpdf(x, alpha))
 
 
-dirichlet = Dirichlet()
+dirichlet: Dirichlet = Dirichlet()
 
 
 class Multinomial:
@@ -61,4 +61,4 @@ class Multinomial:
         return exp(self.logpmf(x, n, p))
 
 
-multinomial = Multinomial()
+multinomial: Multinomial = Multinomial()

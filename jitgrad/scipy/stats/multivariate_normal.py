@@ -84,4 +84,4 @@ def _matrix(cov: Any, size: int, points: Any) -> Any:
     return multiply(eye(size, dtype=dtype if dtype.kind == "f" else np.dtype(np.float64)), cov)
 
 
-multivariate_normal = MultivariateNormal()
+multivariate_normal: MultivariateNormal = MultivariateNormal()

@@ -35,7 +35,7 @@ def _lognorm_log_density(z: Any, s: Any) -> Tensor:
     return negative(add(add(multiply(0.5, square(divide(logarithm, s))), add(log(s), logarithm)), _HALF_LOG_2PI))
 
 
-lognorm = Distribution(
+lognorm: Distribution = Distribution(
     "lognorm",
     log_density=_lognorm_log_density,
     shapes=("s",),
@@ -48,7 +48,7 @@ lognorm = Distribution(
     quantile=lambda q, s: exp(multiply(s, ndtri(q))),
 )
 
-halfnorm = Distribution(
+halfnorm: Distribution = Distribution(
     "halfnorm",
     log_density=lambda z: subtract(multiply(-0.5, square(z)), _HALF_LOG_2PI - math.log(2.0)),
     inside=not_negative,
@@ -68,7 +68,7 @@ def _hazard(z: Any, c: Any) -> Tensor:
     return where(outside, 0.0, pow(where(outside, 1.0, z), c))
 
 
-weibull_min = Distribution(
+weibull_min: Distribution = Distribution(
     "weibull_min",
     log_density=lambda z, c: subtract(add(log(c), xlogy(subtract(c, 1.0), z)), pow(z, c)),
     shapes=("c",),
@@ -81,7 +81,7 @@ weibull_min = Distribution(
     quantile=lambda q, c: in_range(q, pow(negative(log1p(negative(q))), divide(1.0, c))),
 )
 
-pareto = Distribution(
+pareto: Distribution = Distribution(
     "pareto",
     log_density=lambda z, b: subtract(log(b), multiply(add(b, 1.0), log(z))),
     shapes=("b",),
@@ -102,7 +102,7 @@ def _inverse(z: Any) -> Tensor:
     return where(outside, math.inf, divide(1.0, where(outside, 1.0, z)))
 
 
-invgamma = Distribution(
+invgamma: Distribution = Distribution(
     "invgamma",
     log_density=lambda z, a: negative(add(add(multiply(add(a, 1.0), log(z)), gammaln(a)), divide(1.0, z))),
     shapes=("a",),
@@ -114,7 +114,7 @@ invgamma = Distribution(
     log_survival=lambda z, a: log_of(gammainc(a, _inverse(z)), gammaincc(a, _inverse(z))),
 )
 
-gumbel_r = Distribution(
+gumbel_r: Distribution = Distribution(
     "gumbel_r",
     log_density=lambda z: negative(add(z, exp(negative(z)))),
     distribution=lambda z: exp(negative(exp(negative(z)))),
