@@ -15,6 +15,7 @@ from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cpu.host_target import NativeTarget
 from jitgrad.compiler.lowering.kernel_ir import Kernel
 from jitgrad.core.fork import importing
+from jitgrad.core.requirements import require_numba
 
 
 class NumbaCode:
@@ -45,6 +46,7 @@ class NumbaTarget(NativeTarget):
     name = "numba"
 
     def load(self, kernel: Kernel, source: Source, entry: str) -> NumbaCode:
+        require_numba('backend="numba"')
         with importing:
             from jitgrad.backends.llvm import numba_intrinsics
 

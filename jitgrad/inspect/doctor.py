@@ -26,8 +26,8 @@ from jitgrad.ops.trigonometric import tanh
 from jitgrad.runtime.executor.blas import find_blas
 from jitgrad.runtime.executor.thread_pool import get_num_threads
 
-PACKAGES = ("jitgrad", "numpy", "numba", "llvmlite", "optree", "rich", "click", "jinja2", "pygments")
-OPTIONAL = ("scikit-learn", "safetensors", "cupy", "numba-cuda")
+PACKAGES = ("jitgrad", "numpy", "llvmlite", "optree", "rich", "click", "jinja2", "pygments")
+OPTIONAL = ("numba", "scikit-learn", "safetensors", "cupy", "numba-cuda")
 NOTABLE = ("avx512f", "avx2", "avx", "fma", "sse4.2", "neon", "sve")  # features that decide the vector width of kernels
 
 

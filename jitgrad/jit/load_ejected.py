@@ -17,6 +17,7 @@ import optree
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.errors import ArgumentError, EjectedMismatchError
 from jitgrad.core.origin import Origin
+from jitgrad.core.requirements import require_numba
 from jitgrad.core.tensor import Tensor
 from jitgrad.jit.records import NAMESPACE
 from jitgrad.jit.suspects import distance
@@ -115,6 +116,7 @@ def load_ejected(path: str | os.PathLike[str], *, check: str = "recorded") -> Ej
 
 
 def _import(path: str) -> ModuleType:
+    require_numba(f"load_ejected: {path}")
     spec = importlib.util.spec_from_file_location(os.path.splitext(os.path.basename(path))[0], path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -13,7 +13,10 @@ from jitgrad.ops.interop import NUMPY_FUNCTIONS
 from jitgrad.testing import check_grads
 from tests.numpy_names.table import CASES, CREATION, SMOOTH, Case
 
-pytestmark = pytest.mark.usefixtures("in_python")
+pytestmark = [
+    pytest.mark.usefixtures("in_python"),
+    pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning"),  # since NumPy 2.5
+]
 NEED_VALUES = "bincount unique nonzero argwhere flatnonzero extract compress".split()
 
 

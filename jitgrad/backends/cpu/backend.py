@@ -17,6 +17,7 @@ from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
 from jitgrad.compiler.lowering.kernel_ir import Kernel
 from jitgrad.core.fork import cached_property, importing
+from jitgrad.core.requirements import require_numba
 
 
 @cache
@@ -51,6 +52,7 @@ class _Names(Mapping[str, Any]):
     def _all(self) -> Mapping[str, Any]:
         if not self._functions:
             return native_names()
+        require_numba(f"{', '.join(self._functions)}, a function of yours in a compiled kernel,")
         with importing:
             from jitgrad.backends.llvm.numba_function import numba_function
 

@@ -10,6 +10,7 @@ from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cuda.capability import Capability, ptx_version
 from jitgrad.core.errors import BackendError
 from jitgrad.core.fork import importing
+from jitgrad.core.requirements import require_numba
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ def compile_source(
 
 
 def _user_function(function: Callable[..., Any]) -> Any:
+    require_numba(f"{function.__name__}, a function of yours in a compiled kernel,")
     with importing:
         from jitgrad.backends.llvm.numba_function import numba_function
 
