@@ -137,6 +137,12 @@ from jitgrad.ops.trigonometric import (
     tanh as tanh,
 )
 from jitgrad.ops.user import custom_op as custom_op, elementwise as elementwise, no_gradient as no_gradient
+from jitgrad.ops.operand import ValuesAndIndices as _ValuesAndIndices
+from jitgrad.numpy import linalg as linalg
+from jitgrad.numpy.linalg import (
+    cholesky as cholesky, det as det, inv as _inv, matrix_power as matrix_power, pinv as _pinv, slogdet as slogdet,
+)
+from jitgrad.numpy.shapes import broadcast_arrays as _broadcast_arrays
 from jitgrad.numpy.shared_with_torch import SHARED as _SHARED
 from jitgrad.runtime.executor.thread_pool import (
     get_num_threads as get_num_threads, set_flush_denormal as set_flush_denormal, set_num_threads as set_num_threads,
@@ -179,6 +185,35 @@ nansum: _Callable[..., Tensor] = _SHARED["nansum"]
 quantile: _Callable[..., Tensor] = _SHARED["quantile"]
 rot90: _Callable[..., Tensor] = _SHARED["rot90"]
 trace: _Callable[..., Tensor] = _SHARED["trace"]
+argwhere: _Callable[..., Tensor] = _SHARED["argwhere"]
+array_split: _Callable[..., list[Tensor]] = _SHARED["array_split"]
+atleast_1d: _Callable[..., Tensor | list[Tensor]] = _SHARED["atleast_1d"]
+atleast_2d: _Callable[..., Tensor | list[Tensor]] = _SHARED["atleast_2d"]
+atleast_3d: _Callable[..., Tensor | list[Tensor]] = _SHARED["atleast_3d"]
+corrcoef: _Callable[..., Tensor] = _SHARED["corrcoef"]
+cov: _Callable[..., Tensor] = _SHARED["cov"]
+deg2rad: _Callable[..., Tensor] = _SHARED["deg2rad"]
+rad2deg: _Callable[..., Tensor] = _SHARED["rad2deg"]
+dsplit: _Callable[..., list[Tensor]] = _SHARED["dsplit"]
+hsplit: _Callable[..., list[Tensor]] = _SHARED["hsplit"]
+vsplit: _Callable[..., list[Tensor]] = _SHARED["vsplit"]
+float_power: _Callable[..., Tensor] = _SHARED["float_power"]
+fmax: _Callable[..., Tensor] = _SHARED["fmax"]
+fmin: _Callable[..., Tensor] = _SHARED["fmin"]
+heaviside: _Callable[..., Tensor] = _SHARED["heaviside"]
+isneginf: _Callable[..., Tensor] = _SHARED["isneginf"]
+isposinf: _Callable[..., Tensor] = _SHARED["isposinf"]
+logaddexp2: _Callable[..., Tensor] = _SHARED["logaddexp2"]
+logspace: _Callable[..., Tensor] = _SHARED["logspace"]
+median: _Callable[..., Tensor | _ValuesAndIndices] = _SHARED["median"]
+nanmedian: _Callable[..., Tensor] = _SHARED["nanmedian"]
+nanquantile: _Callable[..., Tensor] = _SHARED["nanquantile"]
+sinc: _Callable[..., Tensor] = _SHARED["sinc"]
+vander: _Callable[..., Tensor] = _SHARED["vander"]
+tensor_split: _Callable[..., list[Tensor]] = array_split
+broadcast_tensors = _broadcast_arrays
+inverse = _inv
+pinverse = _pinv
 finfo = _np.finfo
 iinfo = _np.iinfo
 
@@ -204,7 +239,7 @@ device = _DeviceName  # hides the folder of that name, which holds nothing publi
 newaxis: None = None
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
-globals()["__all__"] = ["nn", "numpy", "optim", "scipy", *sorted(
+globals()["__all__"] = ["linalg", "nn", "numpy", "optim", "scipy", *sorted(
     name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)
 )]
 

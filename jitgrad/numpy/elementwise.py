@@ -107,33 +107,54 @@ trunc: Ufunc = as_ufunc(rounding.trunc)
 
 
 def _float_power(x: Any, y: Any) -> Tensor:
+    """``x ** y`` in float64."""
     return transcendental.pow(tensor_of(x, FLOAT64), tensor_of(y, FLOAT64))
 
 
 def _fabs(x: Any) -> Tensor:
+    """The absolute value, as a float."""
     return arithmetic.abs(floating(x))
 
 
 def _logaddexp2(x: Any, y: Any) -> Tensor:
+    """``log2(2**x + 2**y)``, without overflow."""
     log_2 = math.log(2.0)
     return arithmetic.divide(transcendental.logaddexp(arithmetic.multiply(x, log_2), arithmetic.multiply(y, log_2)), log_2)
 
 
 def _heaviside(x: Any, at_zero: Any) -> Tensor:
+    """0 where ``x`` is negative, 1 where it is positive, and ``at_zero`` where it is 0."""
     step = arithmetic.multiply(arithmetic.add(arithmetic.sign(floating(x)), 1.0), 0.5)
     return comparison.where(comparison.equal(x, 0), arithmetic.multiply(at_zero, 1.0), step)
 
 
 def _divmod(x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    """``floor_divide(x, y)`` and ``remainder(x, y)``."""
     return rounding.floor_divide(x, y), rounding.remainder(x, y)
 
 
-def _ignoring_nan(choose: Any) -> Any:
-    def chosen(x: Any, y: Any) -> Tensor:
-        rest = comparison.where(comparison.isnan(y), x, choose(x, y))
-        return comparison.where(comparison.isnan(x), y, rest)
+def _fmax(x: Any, y: Any) -> Tensor:
+    """The larger of two; of a number and NaN the number."""
+    return _ignoring_nan(x, y, arithmetic.maximum(x, y))
 
-    return chosen
+
+def _fmin(x: Any, y: Any) -> Tensor:
+    """The smaller of two; of a number and NaN the number."""
+    return _ignoring_nan(x, y, arithmetic.minimum(x, y))
+
+
+def _ignoring_nan(x: Any, y: Any, chosen: Tensor) -> Tensor:
+    return comparison.where(comparison.isnan(x), y, comparison.where(comparison.isnan(y), x, chosen))
+
+
+def _radians(x: Any) -> Tensor:
+    """``x`` degrees in radians."""
+    return arithmetic.multiply(floating(x), math.pi / 180)
+
+
+def _degrees(x: Any) -> Tensor:
+    """``x`` radians in degrees."""
+    return arithmetic.multiply(floating(x), 180 / math.pi)
 
 
 float_power: Ufunc = as_ufunc(_float_power, "float_power")
@@ -143,11 +164,11 @@ cbrt: Ufunc = as_ufunc(lambda x: apply(CUBE_ROOT, x), "cbrt")
 logaddexp2: Ufunc = as_ufunc(_logaddexp2, "logaddexp2")
 heaviside: Ufunc = as_ufunc(_heaviside, "heaviside")
 divmod: Ufunc = as_ufunc(_divmod, "divmod")
-fmax: Ufunc = as_ufunc(_ignoring_nan(arithmetic.maximum), "fmax")
-fmin: Ufunc = as_ufunc(_ignoring_nan(arithmetic.minimum), "fmin")
-radians: Ufunc = as_ufunc(lambda x: arithmetic.multiply(floating(x), math.pi / 180), "deg2rad")
+fmax: Ufunc = as_ufunc(_fmax, "fmax")
+fmin: Ufunc = as_ufunc(_fmin, "fmin")
+radians: Ufunc = as_ufunc(_radians, "deg2rad")
 deg2rad: Ufunc = radians
-degrees: Ufunc = as_ufunc(lambda x: arithmetic.multiply(floating(x), 180 / math.pi), "rad2deg")
+degrees: Ufunc = as_ufunc(_degrees, "rad2deg")
 rad2deg: Ufunc = degrees
 
 

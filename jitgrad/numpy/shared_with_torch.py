@@ -8,6 +8,8 @@ from typing import Any
 from jitgrad.numpy import calculus, creation, elementwise, joining, order, products, selection, shapes, statistics
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.methods import install
+from jitgrad.ops.operand import ValuesAndIndices
+from jitgrad.ops.torch_names import kthvalue
 
 _MODULES = (calculus, creation, elementwise, joining, order, products, selection, shapes, statistics)
 
@@ -36,13 +38,48 @@ _KEYWORDS: Mapping[str, Mapping[str, str]] = {
     "quantile": {},
     "rot90": {},
     "trace": {},
+    "argwhere": {},
+    "array_split": {"input": "ary"},
+    "atleast_1d": {},
+    "atleast_2d": {},
+    "atleast_3d": {},
+    "corrcoef": {"input": "x"},
+    "cov": {"input": "m", "correction": "ddof"},
+    "deg2rad": {},
+    "rad2deg": {},
+    "dsplit": {"input": "ary"},
+    "hsplit": {"input": "ary"},
+    "vsplit": {"input": "ary"},
+    "float_power": {},
+    "fmax": {},
+    "fmin": {},
+    "heaviside": {},
+    "isneginf": {},
+    "isposinf": {},
+    "logaddexp2": {},
+    "logspace": {"end": "stop", "steps": "num"},
+    "median": {"input": "a"},
+    "nanmedian": {"input": "a"},
+    "nanquantile": {"input": "a"},
+    "sinc": {},
+    "vander": {},
 }
-_NO_METHODS = {"column_stack", "dstack", "hstack", "vstack"}
+_NO_METHODS = {
+    "atleast_1d", "atleast_2d", "atleast_3d", "column_stack", "dstack", "hstack", "logspace", "vander", "vstack",
+}  # fmt: skip
+
+
+def _lower_median(a: Any, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices:
+    """torch's ``median(dim=)``: of an even number of elements the lower of the middle two, and its position."""
+    return kthvalue(a, (a.shape[axis] + 1) // 2, axis, keepdims)
+
+
+_TORCH_MEANINGS: Mapping[str, Callable[..., Any]] = {"median": _lower_median}
 
 
 def _function(name: str) -> Callable[..., Any]:
     module = next(module for module in _MODULES if hasattr(module, name))
-    return takes_dim(None, **_KEYWORDS[name])(getattr(module, name))
+    return takes_dim(_TORCH_MEANINGS.get(name), **_KEYWORDS[name])(getattr(module, name))
 
 
 SHARED: Mapping[str, Callable[..., Any]] = {name: _function(name) for name in _KEYWORDS}
