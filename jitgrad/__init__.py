@@ -35,6 +35,7 @@ from jitgrad.core.tensor import Tensor as Tensor
 from jitgrad.eager.buffer_pool import POOL as _POOL, PoolStats as _PoolStats
 from jitgrad.inspect import compare as compare
 from jitgrad.jit.decorator import disable_jit as disable_jit, jit as jit
+from jitgrad.jit.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
 from jitgrad.jit.load_ejected import load_ejected as load_ejected
 from jitgrad.nn import load as load, save as save
 from jitgrad.ops.activations import (

@@ -14,6 +14,8 @@ from jitgrad.inspect.replay import Replay, replay
 from jitgrad.inspect.stages import stage as stage_named
 from jitgrad.inspect.timing import backward_inputs, program_inputs, step_seconds
 from jitgrad.jit.decorator import JitFunction
+from jitgrad.jit.executable import Executable
+from jitgrad.jit.shape_struct import with_tensors
 
 __all__ = ["Comparison", "Explanation", "KernelView", "Replay", "compare"]
 
@@ -23,6 +25,7 @@ def _explain(self: JitFunction, *args: Any, measure: bool = False, **kwargs: Any
 
     ``measure`` also runs every step on copies of the inputs and adds times; the function's state does not change.
     """
+    args, kwargs = with_tensors(args, kwargs)
     call = self._signature.take(args, kwargs)
     compiled = self.executable_for(call)
     explanation = explain(compiled)
@@ -43,7 +46,25 @@ def _explain(self: JitFunction, *args: Any, measure: bool = False, **kwargs: Any
 
 def _kernels(self: JitFunction, *args: Any, **kwargs: Any) -> list[KernelView]:
     """The kernels for these arguments, one for each launch; those of backward follow those of forward."""
-    return kernel_views(self.lookup(*args, **kwargs))
+    return kernel_views(_executable(self, args, kwargs))
+
+
+def _compile(self: JitFunction, *args: Any, **kwargs: Any) -> Explanation:
+    """Compile ahead of time for these arguments, without a call; print the result to see the program.
+
+    An argument may be a :class:`jitgrad.ShapeDtypeStruct` instead of a tensor. The next call with such arguments
+    compiles nothing. It still makes the first-call check, and its guards decide as always whether the program fits.
+    """
+    compiled = _executable(self, args, kwargs)
+    compiled.program.prepare()
+    if compiled.traced.differentiable:
+        compiled.op.backward.prepare()
+    return explain(compiled)
+
+
+def _executable(self: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Executable:
+    args, kwargs = with_tensors(args, kwargs)
+    return self.lookup(*args, **kwargs)
 
 
 def _graph(self: JitFunction, *args: Any, stage: str = "trace", **kwargs: Any) -> Graph:
@@ -52,18 +73,19 @@ def _graph(self: JitFunction, *args: Any, stage: str = "trace", **kwargs: Any) -
     Raises:
         ArgumentError: there is no such stage; the message lists all.
     """
-    return stage_named(self.lookup(*args, **kwargs), stage)
+    return stage_named(_executable(self, args, kwargs), stage)
 
 
 def _report(self: JitFunction, path: Any, *args: Any, measure: bool = False, **kwargs: Any) -> None:
     """Write the explanation, kernels and graphs for these arguments to one self-contained HTML file."""
     from jitgrad.inspect.report import write_report  # jinja2 and pygments take longer to import than all of jitgrad
 
-    write_report(path, self.lookup(*args, **kwargs), _explain(self, *args, measure=measure, **kwargs))
+    write_report(path, _executable(self, args, kwargs), _explain(self, *args, measure=measure, **kwargs))
 
 
 # jit may not import this room, so its methods that need it are attached here.
 JitFunction.explain = _explain  # type: ignore[attr-defined]
+JitFunction.compile = _compile  # type: ignore[attr-defined]
 JitFunction.kernels = _kernels  # type: ignore[attr-defined]
 JitFunction.graph = _graph  # type: ignore[attr-defined]
 JitFunction.report = _report  # type: ignore[attr-defined]

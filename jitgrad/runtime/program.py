@@ -105,6 +105,12 @@ class Program:
         """Whether a run takes so long that Ctrl-C should stop it, or its time is not known yet."""
         return self.seconds > LONG_SECONDS
 
+    def prepare(self) -> None:
+        """Load the machine code, as the first run does."""
+        with self._lock:
+            if not self._frames:
+                self._frames.append(self.runner.frame())
+
     def run(self, inputs: Sequence[Any], interruptible: bool = True) -> list[Any]:
         """The results for C-contiguous ``inputs`` of exactly the planned shapes and dtypes. Donated
         inputs change.
