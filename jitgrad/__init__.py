@@ -31,6 +31,7 @@ from jitgrad.autograd.functional import grad as grad
 from jitgrad.core.config import get_default_dtype as get_default_dtype, set_default_dtype as set_default_dtype
 from jitgrad.core.device_array import DeviceName as _DeviceName
 from jitgrad.core.dispatch import apply_op as apply_op
+from jitgrad.core.missing_names import raising as _raising
 from jitgrad.core.tensor import Tensor as Tensor
 from jitgrad.eager.buffer_pool import POOL as _POOL, PoolStats as _PoolStats
 from jitgrad.inspect import compare as compare
@@ -244,6 +245,7 @@ globals()["__all__"] = ["linalg", "nn", "numpy", "optim", "scipy", *sorted(
     name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)
 )]
 
+_missing = _raising("jitgrad", globals())
 if _TYPE_CHECKING:
     from jitgrad import scipy as scipy
     from jitgrad.scipy import special as special
@@ -252,7 +254,7 @@ else:
     def __getattr__(name: str) -> _ModuleType:
         """``jg.scipy`` and ``jg.special``, which few programs use, are imported when somebody asks for them."""
         if name not in ("scipy", "special"):
-            raise AttributeError(f"module 'jitgrad' has no attribute {name!r}", name=name)
+            _missing(name)
         import jitgrad.scipy.special as functions
 
         globals()["special"] = functions

@@ -17,6 +17,7 @@ from jitgrad.core import config
 from jitgrad.core.context import anomaly_detection, current_interpreter
 from jitgrad.core.errors import ArgumentError, FallbackWarning, TraceError
 from jitgrad.core.fork import fork_safe_lock
+from jitgrad.core.missing_names import meant
 from jitgrad.core.origin import Origin
 from jitgrad.jit.anomaly_check import check_call
 from jitgrad.jit.devices import device_of_arguments
@@ -391,6 +392,7 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
             result of a function with ``donate`` to its arguments.
         TracedValueError, UnguardableError: at the first call, naming the line and the remedy.
     """
-    if function is None:
-        return lambda f: JitFunction(f, **options)
-    return JitFunction(function, **options)
+    known = list(JitFunction.__init__.__kwdefaults__ or ())
+    if unknown := [name for name in options if name not in known]:
+        raise TypeError(f"@jit has no option {unknown[0]!r}{meant(unknown[0], known)}: it takes {', '.join(known)}")
+    return JitFunction(function, **options) if function is not None else lambda f: JitFunction(f, **options)

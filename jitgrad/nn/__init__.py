@@ -6,7 +6,9 @@ A name is public once it is imported here ``as`` itself.
 # ruff: noqa: I001
 # fmt: off
 from types import ModuleType as _ModuleType
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from jitgrad.core.missing_names import raising as _raising
 from jitgrad.nn import functional as functional, init as init, utils as utils
 from jitgrad.nn.activation import (
     CELU as CELU, ELU as ELU, GELU as GELU, GLU as GLU, SELU as SELU, Hardshrink as Hardshrink,
@@ -65,3 +67,6 @@ from jitgrad.nn.transformer import (
 globals()["__all__"] = sorted(
     name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)
 )
+
+if not _TYPE_CHECKING:
+    __getattr__ = _raising("jitgrad.nn", globals())

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from jitgrad.core.errors import ArgumentError, shown
+from jitgrad.core.missing_names import raising as _raising
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import activations, losses, neural
 from jitgrad.ops.activations import gelu, logsigmoid, prelu, softplus, softsign
@@ -288,3 +290,5 @@ def kl_div(input: Any, target: Any, *, reduction: str = "mean", log_target: bool
     """The Kullback-Leibler divergence per element, for log-probabilities ``input``."""
     return losses.kl_div(input, target, reduction, log_target)
 
+if not _TYPE_CHECKING:
+    __getattr__ = _raising("jitgrad.nn.functional", globals())

@@ -1,5 +1,8 @@
 """Optimisers and learning-rate schedules, in ops only; imports core, ops, autograd, nn."""
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+
+from jitgrad.core.missing_names import raising as _raising
 from jitgrad.nn.clipping import clip_grad_norm_, clip_grad_value_
 from jitgrad.optim import lr_scheduler
 from jitgrad.optim.descent import SGD, Adadelta, Adagrad, RMSprop
@@ -41,3 +44,6 @@ __all__ = [
     "clip_grad_value_",
     "lr_scheduler",
 ]
+
+if not _TYPE_CHECKING:
+    __getattr__ = _raising("jitgrad.optim", globals())

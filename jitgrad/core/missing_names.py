@@ -1,0 +1,49 @@
+"""Errors for names that do not exist: what was meant, or what to use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
+from typing import NoReturn
+
+_COMPLEX = "there are no complex dtypes; compute with the real and the imaginary part as two tensors"
+_CAST = "convert with model.to(dtype) and x.to(dtype); there is no automatic mixed precision"
+_DIFFERENTIATE = "jitgrad itself has grad, value_and_grad, vjp, jvp, hvp, jacobian and hessian"
+INSTEAD: Mapping[str, str] = {  # what users of torch and JAX type
+    "compile": "decorate the function with jitgrad.jit",
+    "script": "decorate the function with jitgrad.jit",
+    "Size": "shapes are tuples",
+    "vmap": "write the function for arrays with a leading axis; NumPy's broadcasting does the rest",
+    "pmap": "there is one process and one device",
+    "distributed": "there is one process and one device",
+    "DataParallel": "there is one process and one device",
+    "func": _DIFFERENTIATE, "autograd": _DIFFERENTIATE, "jacrev": "use jitgrad.jacobian", "jacfwd": "use jitgrad.jacobian",
+    "amp": _CAST, "autocast": _CAST, "GradScaler": _CAST, "bfloat16": "NumPy has no bfloat16; the floats are 16, 32 and 64 bits",
+    "fft": _COMPLEX, "stft": _COMPLEX, "complex": _COMPLEX, "complex64": _COMPLEX, "complex128": _COMPLEX,
+    "view_as_complex": _COMPLEX, "view_as_real": _COMPLEX,
+    "sparse": "there are no sparse tensors; use index_add and take", "sparse_coo_tensor": "use index_add and take",
+    "FloatTensor": "use jitgrad.tensor(data, dtype=jitgrad.float32)",
+    "LongTensor": "use jitgrad.tensor(data, dtype=jitgrad.int64)",
+    "set_default_device": 'pass device="cuda", or move tensors and modules with .to("cuda")',
+    "set_default_tensor_type": "use jitgrad.set_default_dtype",
+    "DataLoader": "any iterable of arrays will do",
+    "ShapeDtypeStruct": "it is jitgrad.ShapeDtypeStruct",
+}  # fmt: skip
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """" (did you mean 'x'?)", or nothing."""
+    close = get_close_matches(name, [k for k in known if not k.startswith("_")], 1, 0.7)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def raising(module: str, names: Mapping[str, object]) -> Callable[[str], NoReturn]:
+    """A ``__getattr__`` for ``module``, whose namespace is ``names``."""
+
+    def __getattr__(name: str) -> NoReturn:
+        advice = ""
+        if not name.startswith("_"):
+            advice = f": {INSTEAD[name]}" if name in INSTEAD else meant(name, names)
+        raise AttributeError(f"{module} has no {name!r}{advice}", name=name)
+
+    return __getattr__

@@ -1,0 +1,38 @@
+"""A name that does not exist is an error that says what was meant, or what to use."""
+
+from __future__ import annotations
+
+import pytest
+
+import jitgrad as jg
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "advice"),
+    [
+        (jg, "compile", "jitgrad.jit"),
+        (jg, "fft", "no complex dtypes"),
+        (jg, "vmap", "leading axis"),
+        (jg, "sofmax", "did you mean 'softmax'"),
+        (jg.nn, "Linaer", "did you mean 'Linear'"),
+        (jg.nn, "DataParallel", "one process"),
+        (jg.nn.functional, "cross_entorpy", "did you mean 'cross_entropy'"),
+        (jg.optim, "Adamw", "did you mean 'Adam"),
+    ],
+)
+def test_missing_names_say_what_to_use(module: object, name: str, advice: str) -> None:
+    with pytest.raises(AttributeError, match=rf"jitgrad.* has no '{name}'.*{advice}"):
+        getattr(module, name)
+    assert not hasattr(module, name)
+
+
+def test_names_that_resemble_nothing_get_no_advice() -> None:
+    with pytest.raises(AttributeError, match="^jitgrad has no 'zzzz'$"):
+        _ = jg.zzzz  # type: ignore[attr-defined]
+
+
+def test_an_unknown_option_of_jit_lists_the_others() -> None:
+    with pytest.raises(TypeError, match=r"@jit has no option 'chek' \(did you mean 'check'\?\): it takes static_argnums, .*backend"):
+        jg.jit(lambda x: x, chek="off")
+    with pytest.raises(TypeError, match="@jit has no option 'mode'"):
+        jg.jit(mode="fast")
