@@ -27,12 +27,12 @@ def test_missing_names_say_what_to_use(module: object, name: str, advice: str) -
 
 
 def test_names_that_resemble_nothing_get_no_advice() -> None:
-    with pytest.raises(AttributeError, match="^jitgrad has no 'zzzz'$"):
+    with pytest.raises(AttributeError, match=r"^jitgrad has no 'zzzz'$"):
         _ = jg.zzzz  # type: ignore[attr-defined]
 
 
 def test_an_unknown_option_of_jit_lists_the_others() -> None:
-    with pytest.raises(TypeError, match=r"@jit has no option 'chek' \(did you mean 'check'\?\): it takes static_argnums, .*backend"):
+    with pytest.raises(TypeError, match=r"@jit has no option 'chek' \(did you mean 'check'\?\): it takes .*backend"):
         jg.jit(lambda x: x, chek="off")
     with pytest.raises(TypeError, match="@jit has no option 'mode'"):
         jg.jit(mode="fast")
