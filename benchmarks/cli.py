@@ -89,7 +89,8 @@ def _write(record: Record, plot: Path | None, markdown: Path | None, beside: Pat
         plot.write_text(report.plot(record), encoding="utf-8")
     if markdown is not None:
         other = load_record(beside) if beside is not None else None
-        markdown.write_text(report.markdown(record, other), encoding="utf-8")
+        page = markdown.read_text(encoding="utf-8") if markdown.exists() else ""
+        markdown.write_text(report.markdown(record, other, page), encoding="utf-8")
 
 
 @click.command(help=__doc__, context_settings={"show_default": True})
@@ -106,7 +107,7 @@ def _write(record: Record, plot: Path | None, markdown: Path | None, beside: Pat
 @click.option("--load", "load_path", type=Path, help="Saved measurements; those of NAMES are measured anew.")
 @click.option("--compare", "compare_path", type=Path, help="Ratios to saved measurements.")
 @click.option("--plot", "plot_path", type=Path, help="One HTML file with a chart.")
-@click.option("--markdown", "markdown_path", type=Path, help="Write the page of tables.")
+@click.option("--markdown", "markdown_path", type=Path, help="Write the page of tables: the section of this machine.")
 @click.option("--beside", "beside_path", type=Path, help="For it: saved measurements with another number of threads.")
 def main(
     names: tuple[str, ...],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
@@ -127,11 +128,10 @@ def show_comparison(new: Record, old: Record, console: Console) -> None:
 
 _INTRODUCTION = """# Performance
 
-jitgrad beside NumPy, PyTorch and JAX, the same function for all of them, measured on {date}.
+jitgrad beside NumPy, PyTorch and JAX, the same function for all of them, on several machines.
 
-* Machine: {cpu}, {cores} cores ({vectors}), {threads} threads for every library; Python {python}, {versions}.
-  {shared}
-* Written by `python -m benchmarks --markdown docs/PERFORMANCE.md`; `--help` lists what else it can do.
+* Written by `python -m benchmarks --markdown docs/PERFORMANCE.md`, which replaces the section of its machine;
+  `--help` lists what else it can do.
 * Each workload is one function over a namespace of array functions (`benchmarks/workloads/`). Its first result is
   compared with a float64 result before anything is timed; a wrong answer is shown as a failure, not as a time.
 * Libraries take turns in random order, batch by batch, in one process, with the garbage collector off. Before each
@@ -152,6 +152,12 @@ jitgrad beside NumPy, PyTorch and JAX, the same function for all of them, measur
   jitgrad and JAX are told that the state passed in may be overwritten (``donate``, ``donate_argnums``).
 * PyTorch's gradients come from `torch.func.grad_and_value` inside `torch.compile`, one graph for both passes: faster
   here than compiling the loss alone and calling `autograd.grad` on it.
+"""
+
+_MACHINE = """## {title}
+
+Measured on {date}: {cores} cores, {threads} threads for every library; Python {python}, {versions}.
+Others used the machine at the same time: look at the ratios, not at the times.
 """
 
 _HEADER = (
@@ -178,26 +184,35 @@ GROUPS = {
 }  # fmt: skip
 
 
-def markdown(record: Record, beside: Record | None = None) -> str:
-    """The page of tables; ``beside``, a record with another number of threads, is a column of the summary."""
+def markdown(record: Record, beside: Record | None = None, page: str = "") -> str:
+    """The page of tables, ``page`` with a new section for the machine of ``record`` in place of an earlier one.
+
+    ``beside``, a record with another number of threads, is a column of the summary.
+    """
+    introduction, *sections = re.split(r"^(?=## )", page or _INTRODUCTION, flags=re.MULTILINE)
+    section = _section(record, beside)
+    title = section.splitlines()[0]
+    kept = [old if old.splitlines()[0] != title else section for old in sections]
+    return "".join([introduction.rstrip() + "\n\n", *kept, *([] if section in kept else [section])])
+
+
+def _section(record: Record, beside: Record | None) -> str:
+    """The tables of one machine."""
     from benchmarks.workloads import ALL
 
-    m = record.machine
-    versions = ", ".join(f"{name} {m[name]}" for name in ("numpy", "numba", "torch", "jax") if name in m)
-    shared = "Others used it at the same time: look at the ratios, not at the times."
-    parts = [
-        _INTRODUCTION.format(date=record.date, versions=versions, shared=shared, **_known(m)),
-        _summary(record, beside),
-    ]
+    m, names = _known(record.machine), ("numpy", "numba", "torch", "jax")
+    versions = ", ".join(f"{name} {record.machine[name]}" for name in names if name in record.machine)
+    title = f"{m['cpu']} ({m['vectors']})"
+    parts = [_MACHINE.format(title=title, date=record.date, versions=versions, **m), _summary(record, beside)]
     for outcome in record.outcomes:
         limits = ALL[outcome.workload].limits if outcome.workload in ALL else ""
         about = f"{outcome.title} ({outcome.sizes}). Limit: {limits}."
         if not math.isnan(outcome.products):
             about += f" Products alone: {seconds(outcome.products)}."
-        parts.append(f"## {outcome.workload}\n\n{about}\n\n{_rows(outcome)}")
+        parts.append(f"### {outcome.workload}\n\n{about}\n\n{_rows(outcome)}")
     if record.compiling:
         parts.append(_compiling(record))
-    return "\n".join(parts)
+    return "\n".join(parts) + "\n"
 
 
 def _known(m: dict[str, str]) -> dict[str, str]:
@@ -216,7 +231,7 @@ def _compared(record: Record) -> Iterator[tuple[str, Outcome, Row]]:
 def _summary(record: Record, beside: Record | None) -> str:
     elsewhere = {name: number(ratio(outcome, own)) for name, outcome, own in _compared(beside)} if beside else {}
     threads = f" {_threads(beside)} |" if beside else ""
-    lines = [f"## Summary\n\n| workload | jitgrad | best other | faster | by the fastest batch |{threads}"]
+    lines = [f"### Summary\n\n| workload | jitgrad | best other | faster | by the fastest batch |{threads}"]
     lines.append("|:--|--:|:--|--:|--:|" + "--:|" * bool(beside))
     for name, outcome, own in _compared(record):
         other = best_other(outcome, own.peer == "jitgrad.module")
@@ -290,7 +305,7 @@ def _rows(outcome: Outcome) -> str:
 
 def _compiling(record: Record) -> str:
     lines = [
-        "## Compile time\n",
+        "### Compile time\n",
         "First call of a forward and backward chain of so many operations, in a fresh process, libraries imported.\n",
         "| operations | library | empty cache | its disk cache filled |",
         "|--:|:--|--:|--:|",

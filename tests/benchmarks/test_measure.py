@@ -107,6 +107,17 @@ def test_the_page_has_every_workload_and_says_what_failed():
     assert "failed: RuntimeError: no / compiler" in page
 
 
+def test_a_machine_replaces_its_own_section_of_the_page_alone():
+    here, there = record(), record()
+    here.machine["cpu"], there.machine["cpu"] = "here", "there"
+    page = report.markdown(there, page=report.markdown(here)) + "\n## By hand\n\nkept\n"
+    here.outcomes[0].workload = "renamed"
+    again = report.markdown(here, page=page)
+
+    assert [line for line in again.splitlines() if line[:3] == "## "] == [line for line in page.splitlines() if line[:3] == "## "]
+    assert "### renamed" in again and "### swiglu" in again and again.endswith("kept\n") and again.count("# Performance\n") == 1
+
+
 def test_the_page_has_the_mean_of_first_calls():
     some = record()
     assert "mean, first call" not in report.markdown(some)
