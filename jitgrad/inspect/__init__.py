@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 from typing import Any
 
-from jitgrad.core.errors import DeviceError
+from jitgrad.core.errors import ArgumentError, DeviceError
 from jitgrad.core.ir import Graph
 from jitgrad.inspect.compare import Comparison, compare
 from jitgrad.inspect.explain import Explanation, explain
@@ -25,7 +26,7 @@ def _explain(self: JitFunction, *args: Any, measure: bool = False, **kwargs: Any
 
     ``measure`` also runs every step on copies of the inputs and adds times; the function's state does not change.
     """
-    args, kwargs = with_tensors(args, kwargs)
+    args, kwargs = _arguments(self, args, kwargs)
     call = self._signature.take(args, kwargs)
     compiled = self.executable_for(call)
     explanation = explain(compiled)
@@ -63,8 +64,24 @@ def _compile(self: JitFunction, *args: Any, **kwargs: Any) -> Explanation:
 
 
 def _executable(self: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Executable:
-    args, kwargs = with_tensors(args, kwargs)
+    args, kwargs = _arguments(self, args, kwargs)
     return self.lookup(*args, **kwargs)
+
+
+def _arguments(
+    self: JitFunction, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments, with tensors for those without data. Raises ArgumentError if the function does not take them."""
+    try:
+        inspect.signature(self.eager).bind(*args, **kwargs)
+    except TypeError as problem:
+        raise ArgumentError(
+            f"the program of @jit function {self.name!r} depends on its arguments: give those of a call, as in "
+            f"f.kernels(x, y), or jitgrad.ShapeDtypeStruct(shape, dtype) in their place ({problem})"
+        ) from None
+    except ValueError:  # no signature is known
+        pass
+    return with_tensors(args, kwargs)
 
 
 def _graph(self: JitFunction, *args: Any, stage: str = "trace", **kwargs: Any) -> Graph:

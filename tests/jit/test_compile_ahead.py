@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.core.errors import DtypeError, OperandError, ShapeError
+from jitgrad.core.errors import ArgumentError, DtypeError, OperandError, ShapeError
 from jitgrad.jit.decorator import JitFunction, jit
 
 
@@ -92,6 +92,14 @@ def test_another_shape_is_compiled_when_it_comes() -> None:
     f(jg.ones(7))
 
     assert f.cache_info().traces == 2
+
+
+@pytest.mark.parametrize("method", ["compile", "explain", "kernels", "graph"])
+def test_missing_arguments_are_an_error_that_says_what_to_give(method: str) -> None:
+    f = jit(lambda x, y: x * y)
+
+    with pytest.raises(ArgumentError, match=r"depends on its arguments: give those of a call.*missing a required argument: 'x'"):
+        getattr(f, method)()
 
 
 def test_wrong_descriptions_are_errors() -> None:
