@@ -53,8 +53,15 @@ def numpy_namespace() -> SimpleNamespace:
     xp.permute_dims = np.transpose
     xp.erf = lambda x: erf(x).astype(x.dtype)
     xp.rsqrt = lambda x: 1 / np.sqrt(x)
+    xp.conv2d = _conv2d
     xp.gelu = lambda x: 0.5 * x * (1 + erf(x / math.sqrt(2)).astype(x.dtype))
     return xp
+
+
+def _conv2d(x: Any, kernel: Any) -> Any:
+    """Images [n, c, h, w] and kernels [k, c, a, b], without padding."""
+    windows = np.lib.stride_tricks.sliding_window_view(x, kernel.shape[2:], (2, 3))
+    return np.einsum("nchwab,kcab->nkhw", windows, kernel, optimize=True)
 
 
 def jitgrad_namespace() -> SimpleNamespace:
@@ -62,6 +69,7 @@ def jitgrad_namespace() -> SimpleNamespace:
     import jitgrad as jg
 
     own = ("sum", "mean", "max", "sigmoid", "relu", "silu", "softmax", "cross_entropy", "permute_dims", "rsqrt", "gelu", "erf")
+    own += ("conv2d",)
     xp = SimpleNamespace(**{name: getattr(jg, name) for name in (*_SAME, *own)})
     xp.layer_norm = lambda x, weight, bias: jg.layer_norm(x, x.shape[-1:], weight, bias)
     return xp
@@ -80,7 +88,7 @@ def torch_namespace() -> SimpleNamespace:
     xp.max = lambda x, axis, keepdims=False: torch.amax(x, axis, keepdims)
     xp.softmax = lambda x, axis=-1: torch.softmax(x, axis)
     xp.permute_dims = torch.permute
-    xp.silu, xp.gelu, xp.cross_entropy = F.silu, F.gelu, F.cross_entropy
+    xp.silu, xp.gelu, xp.cross_entropy, xp.conv2d = F.silu, F.gelu, F.cross_entropy, F.conv2d
     xp.layer_norm = lambda x, weight, bias: F.layer_norm(x, x.shape[-1:], weight, bias)
     return xp
 
@@ -98,5 +106,6 @@ def jax_namespace() -> SimpleNamespace:
     xp.concat = lambda xs, axis=0: jnp.concatenate(xs, axis)
     xp.rsqrt = jax.lax.rsqrt
     xp.erf = jax.scipy.special.erf
+    xp.conv2d = lambda x, kernel: jax.lax.conv_general_dilated(x, kernel, (1, 1), "VALID")
     xp.gelu = lambda x: jax.nn.gelu(x, approximate=False)
     return xp

@@ -6,7 +6,7 @@ in float32.
 
 from __future__ import annotations
 
-from benchmarks.programs import finance, fluids, graphics, ocean, particles, statistics
+from benchmarks.programs import finance, fluids, graphics, learning, ocean, particles, statistics
 from benchmarks.workload import Workload
 
 PROGRAMS: tuple[Workload, ...] = (
@@ -16,6 +16,7 @@ PROGRAMS: tuple[Workload, ...] = (
     *statistics.PROGRAMS,
     *finance.PROGRAMS,
     *graphics.PROGRAMS,
+    *learning.PROGRAMS,
 )
 
 __all__ = ["PROGRAMS"]
