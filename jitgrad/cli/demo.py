@@ -14,7 +14,8 @@ from jitgrad import nn, optim
 from jitgrad.autograd import value_and_grad
 from jitgrad.core.tensor import Tensor
 from jitgrad.inspect import Comparison, KernelView, compare
-from jitgrad.jit.decorator import CacheInfo, jit
+from jitgrad.jit.decorator import jit
+from jitgrad.jit.program_cache import CacheInfo
 from jitgrad.ops.arithmetic import sqrt
 from jitgrad.ops.creation import tensor
 from jitgrad.ops.losses import cross_entropy

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from jitgrad.compiler.isomorphic import OutlinedGraph, alone, outline
 from jitgrad.compiler.passes.batch_products import batch_products
@@ -27,7 +27,9 @@ from jitgrad.compiler.passes.upcast_fp16 import upcast_fp16_reductions
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.compiler.verify import verify, verify_order
 from jitgrad.core import config
+from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.ir import Graph, format_graph
+from jitgrad.core.missing_names import meant
 
 Watcher = Callable[[str, Graph], None]
 
@@ -35,12 +37,14 @@ Watcher = Callable[[str, Graph], None]
 class Pass:
     """A function from graph to graph, and why it has its place among the others.
 
-    ``run`` takes the graph, and the target's `Tuning` as ``tuning`` if it has thresholds.
+    ``run`` takes the graph, and the target's `Tuning` as ``tuning`` if it has thresholds. ``required`` says
+    why programs would be wrong without it; what only makes them fast is not required.
     """
 
-    def __init__(self, run: Callable[..., Graph], reason: str) -> None:
+    def __init__(self, run: Callable[..., Graph], reason: str, required: str = "") -> None:
         self.run = run
         self.reason = reason
+        self.required = required
         self.name = run.__name__
         self._is_tuned = "tuning" in inspect.signature(run).parameters
 
@@ -48,10 +52,16 @@ class Pass:
         return self.run(graph, tuning) if self._is_tuned else self.run(graph)
 
 
+_READ = "kernels are made for values that something reads"
+
 PASSES: tuple[Pass, ...] = (
-    Pass(eliminate_dead, "traces hold values that nothing reads; no other pass should look at them"),
+    Pass(eliminate_dead, "traces hold values that nothing reads; no other pass should look at them", _READ),
     Pass(simplify, "constants and identities would hide the patterns that the other passes match"),
-    Pass(upcast_fp16_reductions, "all passes below see the dtype in which sums and products accumulate"),
+    Pass(
+        upcast_fp16_reductions,
+        "all passes below see the dtype in which sums and products accumulate",
+        "sums of float16 accumulate in float32",
+    ),
     Pass(decompose_matvec, "before the passes over reductions and transposes: its sums are some of theirs"),
     Pass(sink_transposes, "before the passes over reductions: it changes the axes of those that read transposes"),
     Pass(distribute_mean_gradient, "before reductions are cut in pieces or in two: it matches whole sums"),
@@ -66,12 +76,32 @@ PASSES: tuple[Pass, ...] = (
     Pass(batch_products, "after insert_slices, whose results are rows that products can share"),
     Pass(materialize_transposes, "after batching: it counts the products that stay small"),
     Pass(hoist_small_reductions, "after all passes that change what leads to a reduction"),
-    Pass(eliminate_dead, "the passes above leave nodes whose results they replaced"),
-    Pass(insert_copies, "after the last change of movement: it decides which movement is a view"),
+    Pass(eliminate_dead, "the passes above leave nodes whose results they replaced", _READ),
+    Pass(
+        insert_copies,
+        "after the last change of movement: it decides which movement is a view",
+        "kernels and library calls cannot read every view",
+    ),
     Pass(fuse, "last: no pass looks into kernels"),
 )
 
 _DEFAULTS = Tuning()
+
+
+def switched(passes: Sequence[Pass], switches: Mapping[str, bool]) -> tuple[Pass, ...]:
+    """``passes`` without those for which ``switches``, by name, has False.
+
+    Raises:
+        ArgumentError: for a name that no pass has, and for one that programs cannot do without.
+    """
+    known = {step.name: step for step in passes}
+    for name, used in switches.items():
+        if name not in known:
+            optional = ", ".join(dict.fromkeys(step.name for step in passes if not step.required))
+            raise ArgumentError(f"passes: there is no pass {shown(name)}{meant(str(name), known)}: expected {optional}")
+        if not used and known[name].required:
+            raise ArgumentError(f"passes: {name!r} cannot be switched off: {known[name].required}")
+    return tuple(step for step in passes if switches.get(step.name, True))
 
 
 def ignore(stage: str, graph: Graph) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,10 @@ from jitgrad.inspect.explain import Explanation, explain
 from jitgrad.inspect.stages import has_backward
 from jitgrad.inspect.timing import Timing, program_inputs, readable_seconds, time_in_turn
 from jitgrad.inspect.traffic import eager_traffic, readable_bytes
-from jitgrad.jit.decorator import CacheInfo, JitFunction, disable_jit
+from jitgrad.jit.decorator import JitFunction, disable_jit
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.first_call_check import named_outputs
+from jitgrad.jit.program_cache import CacheInfo
 from jitgrad.jit.rounding_judge import find_mismatches
 from jitgrad.jit.signature import Call
 from jitgrad.jit.snapshot import Snapshot
@@ -157,7 +158,8 @@ def _fresh(f: Callable[..., Any]) -> JitFunction:
     """``f`` as a new @jit function without programs and without the first-call check."""
     if not isinstance(f, JitFunction):
         return JitFunction(f, check="off")
-    new = JitFunction(f.eager, check="off")  # donates nothing: the next call needs the arguments again
+    options = {**asdict(f.options), "check": "off", "background": False}
+    new = JitFunction(f.eager, **options)  # donates nothing: the next call needs the arguments again
     new._signature = f._signature
     return new
 

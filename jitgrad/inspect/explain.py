@@ -9,7 +9,7 @@ from itertools import groupby
 from jitgrad.backends.base import Target
 from jitgrad.compiler.isomorphic import outline
 from jitgrad.compiler.lowering.layout import BufferRole
-from jitgrad.compiler.passes.fuse import Fuser
+from jitgrad.compiler.passes.fuse import Fuser, fuse
 from jitgrad.compiler.plan import BlockRun, KernelStep, OpStep, Step
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.op import Kind
@@ -327,6 +327,8 @@ def _step(index: int, step: Step | TraceNode, read: int, written: int, by: str) 
 
 def _apart(before: Graph, target: Target) -> tuple[Apart, ...]:
     """Neighbouring ops that the fuser left in different kernels, each pair of lines once."""
+    if not any(step.run is fuse for step in target.passes):
+        return ()
     outlined = outline(before, target.tuning)
     pairs: dict[Apart, None] = {}
     for graph in outlined.graphs:

@@ -8,10 +8,9 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from jitgrad.backends.targets import find_target
 from jitgrad.compiler.pipeline import dump_to, ignore
 from jitgrad.core import config
 from jitgrad.core.context import anomaly_detection, current_interpreter
@@ -20,12 +19,14 @@ from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.missing_names import meant
 from jitgrad.core.origin import Origin
 from jitgrad.jit.anomaly_check import check_call
+from jitgrad.jit.background import Pending
 from jitgrad.jit.devices import device_of_arguments
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.fast_call import MISS, FastCall
 from jitgrad.jit.first_call_check import check_first_call
 from jitgrad.jit.int_arguments import IntArguments
-from jitgrad.jit.program_cache import ProgramCache
+from jitgrad.jit.options import JitOptions
+from jitgrad.jit.program_cache import CacheInfo, ProgramCache
 from jitgrad.jit.signature import Call, Signature, key_difference
 from jitgrad.jit.snapshot import Snapshot
 from jitgrad.jit.trace_call import TraceResult, trace_call
@@ -57,19 +58,6 @@ def disable_jit() -> Iterator[None]:
         _disabled.reset(token)
 
 
-@dataclass(slots=True)
-class CacheInfo:
-    """Counters of one @jit function."""
-
-    calls: int = 0
-    traces: int = 0
-    programs: int = 0
-    kernels_compiled: int = 0
-    kernels_from_disk: int = 0
-    fallbacks: int = 0
-    dropped: int = 0
-
-
 class JitFunction:
     """A function decorated with ``jit``, with its executables and the reasons for its traces."""
 
@@ -80,21 +68,13 @@ class JitFunction:
         static_argnums: Sequence[int] = (),
         static_argnames: Sequence[str] = (),
         donate: Sequence[int | str] = (),
-        fallback: str = "error",
-        check: str = "first",
-        backend: str | None = None,
+        **options: Any,
     ) -> None:
         if not callable(function):
             raise ArgumentError(f"@jit takes a function, got {type(function).__name__}: {function!r}")
-        _check_option("fallback", fallback, ("error", "eager"))
-        _check_option("check", check, ("first", "always", "off"))
+        self.options = JitOptions(**options)
         functools.update_wrapper(self, function)
-        if backend is not None:
-            find_target(backend)
-        self.backend = backend
         self.eager = function
-        self.fallback = fallback
-        self.check = check
         self.name = getattr(function, "__name__", type(function).__name__)
         self._signature = Signature(function, _as_tuple(static_argnums), _as_tuple(static_argnames))
         self.donate = self._signature.names_of(_as_tuple(donate), "donate")
@@ -106,6 +86,7 @@ class JitFunction:
         self._switched_off = config.read("JITGRAD_DISABLE")
         self._ints = IntArguments()
         self._traced: dict[Any, TraceResult] = {}  # not compiled yet
+        self._pending = Pending()
         self._eager_keys: set[Any] = set()
         self._warned: set[Any] = set()  # signatures with a RetraceWarning
         self._reasons: list[str] = []
@@ -128,8 +109,8 @@ class JitFunction:
         if executable is None and self._signature.held.add_replaced(e.traced.guard for e in self._programs.of(call.key)):
             call = self._take(args, kwargs)
             executable = self._valid_executable(call)
-        if executable is not None:
-            if self._check_mode() == "always":
+        if executable is not None and executable.first_call_done:
+            if self.options.check_mode == "always":
                 return self._checked(executable, call, args, kwargs)[0]
             if anomaly:
                 check_call(executable, call.leaves)
@@ -152,7 +133,7 @@ class JitFunction:
             return call
 
     def _is_known(self, call: Call) -> bool:
-        return call.key in self._eager_keys or self._valid_executable(call) is not None
+        return call.key in self._eager_keys or call.key in self._pending or self._valid_executable(call) is not None
 
     def _add_fast_call(self, executable: Executable, call: Call) -> None:
         """Generate a fast call after the second use of an executable, where that is possible."""
@@ -182,16 +163,19 @@ class JitFunction:
         return bound
 
     def _copy_for(self, function: Callable[..., Any]) -> JitFunction:
-        options: Any = {"fallback": self.fallback, "check": self.check, "backend": self.backend}
-        new = JitFunction(function, donate=tuple(self.donate), **options)
+        new = JitFunction(function, donate=tuple(self.donate), **asdict(self.options))
         new._signature = Signature(function, (), tuple(n for n in self._signature.static_names))
         return new
 
-    def _check_mode(self) -> str:
-        return config.read("JITGRAD_CHECK") or self.check
+    def _valid_executable(self, call: Call, wait: bool = False) -> Executable | None:
+        """The executable of an earlier call with this signature whose environment is unchanged.
 
-    def _valid_executable(self, call: Call) -> Executable | None:
-        """The executable of an earlier call with this signature whose environment is unchanged."""
+        ``wait`` for one that a thread is compiling.
+        """
+        if call.key in self._pending:
+            with self._lock:
+                if (compiled := self._pending.take(call.key, wait)) is not None:
+                    self._remember(compiled, call)
         for executable in self._programs.of(call.key):
             reason = executable.still_valid(call.leaves)
             if reason is None:
@@ -207,26 +191,33 @@ class JitFunction:
     def _first_call(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Trace, compile, and run; the first result is checked against eager unless check="off"."""
         try:
-            executable = self.executable_for(call)
-            executable.operands(call.leaves)  # refuses inputs that share memory with what it changes
+            executable = (self._executable_or_later if self.options.background else self.executable_for)(call)
+            if executable is not None:
+                executable.operands(call.leaves)  # refuses inputs that share memory with what it changes
         except TraceError as error:
             if self._signature.held.add_from(error):
                 return self._first_call(self._take(args, kwargs), args, kwargs)
-            if self.fallback != "eager":
+            if self.options.fallback != "eager":
                 raise
             self._programs.pop(call.key)
             self._eager_keys.add(call.key)
             self._info.fallbacks += 1
             warnings.warn(f"@jit function {self.name!r} runs eagerly: {error}", FallbackWarning, stacklevel=3)
             return self.eager(*args, **kwargs)
+        if executable is None:
+            self._info.background += 1
+            return self.eager(*args, **kwargs)
         if anomaly_detection.get():
             check_call(executable, call.leaves)
-        if self._check_mode() == "off":
+        if self.options.check_mode == "off":
+            executable.first_call_done = True
             changes_python = executable.traced.changes_python
             return self.eager(*args, **kwargs) if changes_python else executable.run(call.leaves)
         result, wrong = self._checked(executable, call, args, kwargs)
+        executable.first_call_done = True  # after an error of the function itself the next call is checked
         if wrong:
             without = executable.with_unfused(count=self._count, unfused=frozenset(wrong))
+            without.first_call_done = True
             self._programs.replace(call.key, executable, without)
         elif wrong is None:
             self._programs.remove(call.key, executable)
@@ -257,16 +248,23 @@ class JitFunction:
     def executable_for(self, call: Call) -> Executable:
         """The executable for ``call``: traced and compiled now if there is no valid one yet."""
         with self._lock:
+            executable = self._valid_executable(call, wait=True)
+            return self._remember(self._trace_to_compile(call)(), call) if executable is None else executable
+
+    def _executable_or_later(self, call: Call) -> Executable | None:
+        """The executable for ``call``, or None while a thread compiles it."""
+        with self._lock:
             executable = self._valid_executable(call)
-            if executable is None:
-                self._note_new_signature(call)
-                self._info.traces += 1
-                executable = self._compile(call)
-                self._remember(executable, call)
+            if executable is None and call.key not in self._pending:
+                self._pending.start(call.key, self._trace_to_compile(call))
             return executable
 
-    def _compile(self, call: Call) -> Executable:
-        find_target(self.backend, device_of_arguments(call)).warm_up()
+    def _trace_to_compile(self, call: Call) -> Callable[[], Executable]:
+        """Trace the function now; the result compiles its program."""
+        if self._programs and call.key not in self._programs:
+            self._note(f"new argument types: {key_difference(call.key, self._programs.newest())}")
+        self._info.traces += 1
+        self.options.target(device_of_arguments(call)).warm_up()
         donated = self._signature.positions(call, self.donate)
         traced = self._traced.pop(call.key, None) or self._trace(call)
         write_log("trace", f"{self.name}: {len(traced.graph.nodes)} ops from {Origin.of_code_of(self.eager).full()}")
@@ -275,10 +273,8 @@ class JitFunction:
             warn_of_effects(self.name, traced.python_effects)
         folder = config.read("JITGRAD_DUMP")
         watch = dump_to(folder, f"{self.name}.{self._info.traces}") if folder else ignore
-        target = find_target(self.backend, traced.place.device)
-        executable = Executable(self.eager, traced, target, self._count, watch, donated)
-        write_log("kernels", f"{self.name}: {', '.join(k.name for k in executable.program.kernels) or 'none'}")
-        return executable
+        target = self.options.target(traced.place.device)
+        return functools.partial(Executable, self.eager, traced, target, self._count, watch, donated)
 
     def _trace(self, call: Call) -> TraceResult:
         donated = self._signature.positions(call, self.donate)
@@ -286,7 +282,8 @@ class JitFunction:
         shared = traced.shared_arguments(call.leaves)
         return trace_call(self.eager, self.name, call, donated, shared) if shared else traced
 
-    def _remember(self, executable: Executable, call: Call) -> None:
+    def _remember(self, executable: Executable, call: Call) -> Executable:
+        write_log("kernels", f"{self.name}: {', '.join(k.name for k in executable.program.kernels) or 'none'}")
         traces = self._programs.add(call.key, executable, MANY_TRACES)
         dropped = self._programs.drop_unused({call.key, *self._fast_calls})
         if dropped and not self._info.dropped:
@@ -302,10 +299,7 @@ class JitFunction:
         if traces == MANY_TRACES and call.key not in self._warned:
             self._warned.add(call.key)
             warn_of_retraces(self.name, f"was traced {MANY_TRACES} times for the same arguments, last", self.why_retraced())
-
-    def _note_new_signature(self, call: Call) -> None:
-        if self._programs and call.key not in self._programs:
-            self._note(f"new argument types: {key_difference(call.key, self._programs.newest())}")
+        return executable
 
     def _count(self, program: Program) -> None:
         self._info.programs += 1
@@ -336,7 +330,8 @@ class JitFunction:
             return self._with_held(compute, args, kwargs)
 
     def cache_info(self) -> CacheInfo:
-        """Calls, traces, programs, compiled kernels, kernels from disk, fallbacks, dropped kinds of arguments."""
+        """Calls, traces, programs, compiled kernels, kernels from disk, fallbacks, dropped kinds of arguments, and
+        calls that ran eagerly while the background compiled."""
         return self._info
 
     def why_retraced(self) -> list[str]:
@@ -347,6 +342,7 @@ class JitFunction:
         """Forget all executables and counters."""
         with self._lock:
             self._programs.clear()
+            self._pending.clear()
             self._fast_calls.clear()
             self._fast = ()
             self._eager_keys.clear()
@@ -356,11 +352,6 @@ class JitFunction:
 
     def __repr__(self) -> str:
         return f"<jit {self.name}>"
-
-
-def _check_option(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise ArgumentError(f"@jit({name}={value!r}): expected one of {', '.join(allowed)}")
 
 
 def _as_tuple(x: Any) -> tuple[Any, ...]:
@@ -386,13 +377,17 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
             every call; "off" none.
         backend: the target: "cpu" (LLVM), "numba", "python" or "cuda". By default that of the tensors'
             device; for the host, JITGRAD_BACKEND names it.
+        background: compile in a thread. The function is traced at the first call, and runs eagerly
+            until its program is there; the next call checks it. ``f.compile`` waits for it.
+        passes: which passes run, by name: ``{"fuse": False}`` leaves one out, to see what it does or
+            whether it is to blame. `f.graph` shows their names. Nothing else changes.
 
     Raises:
         ArgumentError: an option names no parameter, or no backend; or gradients flow from the
             result of a function with ``donate`` to its arguments.
         TracedValueError, UnguardableError: at the first call, naming the line and the remedy.
     """
-    known = list(JitFunction.__init__.__kwdefaults__ or ())
+    known = [*(JitFunction.__init__.__kwdefaults__ or ()), *(f.name for f in fields(JitOptions))]
     if unknown := [name for name in options if name not in known]:
         raise TypeError(f"@jit has no option {unknown[0]!r}{meant(unknown[0], known)}: it takes {', '.join(known)}")
     return JitFunction(function, **options) if function is not None else lambda f: JitFunction(f, **options)

@@ -41,6 +41,7 @@ class Executable:
         donated_used: positions of the inputs that are donated and overwritten.
         with_unfused: the same executable, but for kernels, given by number, whose ops run one by one.
         without_fast_call: whether calls must take the general path.
+        first_call_done: whether a call has used it. One that `compile` or `explain` made is still to be checked.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Executable:
         self.traced = traced
         self.target = target
         self.without_fast_call = False
+        self.first_call_done = False
         self.donated = self._donated(donated)
         self.op = ProgramOp(
             traced.graph,

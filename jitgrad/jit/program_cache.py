@@ -1,13 +1,28 @@
-"""The executables of one @jit function: by signature, and not more than a limit."""
+"""The executables of one @jit function: by signature, and not more than a limit; and its counters."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 from jitgrad.core import config
 from jitgrad.jit.executable import Executable
+
+
+@dataclass(slots=True)
+class CacheInfo:
+    """Counters of one @jit function."""
+
+    calls: int = 0
+    traces: int = 0
+    programs: int = 0
+    kernels_compiled: int = 0
+    kernels_from_disk: int = 0
+    fallbacks: int = 0
+    dropped: int = 0
+    background: int = 0
 
 
 class ProgramCache:

@@ -59,7 +59,9 @@ RANK = {room: k for k, room in enumerate(ROOMS)}
 
 # Packages that take long to import, that are not always installed, or that few programs use: only these may be imported
 # inside functions, and modules of jitgrad that import one of them at their top.
-HEAVY = "numba llvmlite cupy cuda safetensors rich jinja2 pygments click sklearn jitgrad.eject jitgrad.scipy".split()
+HEAVY = (
+    "concurrent.futures numba llvmlite cupy cuda safetensors rich jinja2 pygments click sklearn jitgrad.eject jitgrad.scipy"
+).split()
 
 IMPORTS = re.compile(r"\bimports? ([^.;]+)[.;]", re.IGNORECASE)  # in the docstring of a folder
 EVERYTHING = "everything below it"

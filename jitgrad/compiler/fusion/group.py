@@ -32,7 +32,9 @@ def is_fusible(node: TraceNode) -> bool:
     if op.kind is Kind.REDUCE:
         aval = node.ins[0].aval  # of float16 only truth: `upcast_fp16_reductions` has put the others in float32
         known = aval.dtype in _KERNEL_DTYPES or (aval.dtype == HALF != node.out.aval.dtype and in_kernels())
-        return op.monoid is not None and known and aval.size > 0
+        # over axes of length 1 it has no loop of its own: `simplify` makes a reshape of it
+        long = any(aval.shape[k] > 1 for k in node.attr("axis"))
+        return op.monoid is not None and known and aval.size > 0 and long
     return op.kind is Kind.INDEX
 
 
