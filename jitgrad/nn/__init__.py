@@ -21,42 +21,56 @@ from jitgrad.nn.activation import (
 from jitgrad.nn.attention import MultiheadAttention as MultiheadAttention
 from jitgrad.nn.checkpoint import load as load, save as save
 from jitgrad.nn.container import (
-    ModuleDict as ModuleDict, ModuleList as ModuleList, ParameterList as ParameterList, Sequential as Sequential,
+    ModuleDict as ModuleDict, ModuleList as ModuleList, ParameterDict as ParameterDict,
+    ParameterList as ParameterList, Sequential as Sequential,
 )
 from jitgrad.nn.convolution import (
-    Conv1d as Conv1d, Conv2d as Conv2d, ConvTranspose1d as ConvTranspose1d, ConvTranspose2d as ConvTranspose2d,
+    Conv1d as Conv1d, Conv2d as Conv2d, Conv3d as Conv3d, ConvTranspose1d as ConvTranspose1d,
+    ConvTranspose2d as ConvTranspose2d, ConvTranspose3d as ConvTranspose3d,
 )
 from jitgrad.nn.layers import (
-    CosineSimilarity as CosineSimilarity, Dropout as Dropout, Dropout1d as Dropout1d, Dropout2d as Dropout2d,
-    Embedding as Embedding, Flatten as Flatten, Linear as Linear, PairwiseDistance as PairwiseDistance,
-    PixelShuffle as PixelShuffle, Unflatten as Unflatten,
+    AlphaDropout as AlphaDropout, Bilinear as Bilinear, CosineSimilarity as CosineSimilarity, Dropout as Dropout,
+    Dropout1d as Dropout1d, Dropout2d as Dropout2d, Dropout3d as Dropout3d, Embedding as Embedding,
+    EmbeddingBag as EmbeddingBag, Linear as Linear, PairwiseDistance as PairwiseDistance,
 )
 from jitgrad.nn.losses import (
-    BCELoss as BCELoss, BCEWithLogitsLoss as BCEWithLogitsLoss, CosineEmbeddingLoss as CosineEmbeddingLoss,
-    CrossEntropyLoss as CrossEntropyLoss, GaussianNLLLoss as GaussianNLLLoss,
-    HingeEmbeddingLoss as HingeEmbeddingLoss, HuberLoss as HuberLoss, KLDivLoss as KLDivLoss, L1Loss as L1Loss,
-    MSELoss as MSELoss, MarginRankingLoss as MarginRankingLoss,
-    MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss, MultiMarginLoss as MultiMarginLoss, NLLLoss as NLLLoss,
-    PoissonNLLLoss as PoissonNLLLoss, SmoothL1Loss as SmoothL1Loss, SoftMarginLoss as SoftMarginLoss,
-    TripletMarginLoss as TripletMarginLoss,
+    BCELoss as BCELoss, BCEWithLogitsLoss as BCEWithLogitsLoss, CTCLoss as CTCLoss,
+    CosineEmbeddingLoss as CosineEmbeddingLoss, CrossEntropyLoss as CrossEntropyLoss,
+    GaussianNLLLoss as GaussianNLLLoss, HingeEmbeddingLoss as HingeEmbeddingLoss, HuberLoss as HuberLoss,
+    KLDivLoss as KLDivLoss, L1Loss as L1Loss, MSELoss as MSELoss, MarginRankingLoss as MarginRankingLoss,
+    MultiLabelMarginLoss as MultiLabelMarginLoss, MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss,
+    MultiMarginLoss as MultiMarginLoss, NLLLoss as NLLLoss, PoissonNLLLoss as PoissonNLLLoss,
+    SmoothL1Loss as SmoothL1Loss, SoftMarginLoss as SoftMarginLoss, TripletMarginLoss as TripletMarginLoss,
+    TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss,
 )
 from jitgrad.nn.module import Module as Module, Parameter as Parameter
 from jitgrad.nn.norm import (
     BatchNorm1d as BatchNorm1d, BatchNorm2d as BatchNorm2d, BatchNorm3d as BatchNorm3d, GroupNorm as GroupNorm,
-    InstanceNorm1d as InstanceNorm1d, InstanceNorm2d as InstanceNorm2d, LayerNorm as LayerNorm, RMSNorm as RMSNorm,
+    InstanceNorm1d as InstanceNorm1d, InstanceNorm2d as InstanceNorm2d, InstanceNorm3d as InstanceNorm3d,
+    LayerNorm as LayerNorm, RMSNorm as RMSNorm,
 )
 from jitgrad.nn.padding import (
-    ConstantPad1d as ConstantPad1d, ConstantPad2d as ConstantPad2d, ReflectionPad1d as ReflectionPad1d,
-    ReflectionPad2d as ReflectionPad2d, ReplicationPad1d as ReplicationPad1d,
-    ReplicationPad2d as ReplicationPad2d, ZeroPad1d as ZeroPad1d, ZeroPad2d as ZeroPad2d,
+    CircularPad1d as CircularPad1d, CircularPad2d as CircularPad2d, CircularPad3d as CircularPad3d,
+    ConstantPad1d as ConstantPad1d, ConstantPad2d as ConstantPad2d, ConstantPad3d as ConstantPad3d,
+    ReflectionPad1d as ReflectionPad1d, ReflectionPad2d as ReflectionPad2d, ReflectionPad3d as ReflectionPad3d,
+    ReplicationPad1d as ReplicationPad1d, ReplicationPad2d as ReplicationPad2d, ReplicationPad3d as ReplicationPad3d,
+    ZeroPad1d as ZeroPad1d, ZeroPad2d as ZeroPad2d, ZeroPad3d as ZeroPad3d,
 )
 from jitgrad.nn.pooling import (
     AdaptiveAvgPool1d as AdaptiveAvgPool1d, AdaptiveAvgPool2d as AdaptiveAvgPool2d,
-    AdaptiveMaxPool2d as AdaptiveMaxPool2d, AvgPool1d as AvgPool1d, AvgPool2d as AvgPool2d,
-    MaxPool1d as MaxPool1d, MaxPool2d as MaxPool2d, Upsample as Upsample,
+    AdaptiveAvgPool3d as AdaptiveAvgPool3d, AdaptiveMaxPool1d as AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d as AdaptiveMaxPool2d, AdaptiveMaxPool3d as AdaptiveMaxPool3d, AvgPool1d as AvgPool1d,
+    AvgPool2d as AvgPool2d, AvgPool3d as AvgPool3d, LPPool1d as LPPool1d, LPPool2d as LPPool2d,
+    MaxPool1d as MaxPool1d, MaxPool2d as MaxPool2d, MaxPool3d as MaxPool3d, MaxUnpool1d as MaxUnpool1d,
+    MaxUnpool2d as MaxUnpool2d, Upsample as Upsample, UpsamplingBilinear2d as UpsamplingBilinear2d,
+    UpsamplingNearest2d as UpsamplingNearest2d,
 )
 from jitgrad.nn.recurrent import GRUCell as GRUCell, LSTMCell as LSTMCell, RNNCell as RNNCell
 from jitgrad.nn.sequences import GRU as GRU, LSTM as LSTM, RNN as RNN
+from jitgrad.nn.shapes import (
+    ChannelShuffle as ChannelShuffle, Flatten as Flatten, Fold as Fold, LocalResponseNorm as LocalResponseNorm,
+    PixelShuffle as PixelShuffle, PixelUnshuffle as PixelUnshuffle, Unflatten as Unflatten, Unfold as Unfold,
+)
 from jitgrad.nn.transformer import (
     Transformer as Transformer, TransformerDecoder as TransformerDecoder,
     TransformerDecoderLayer as TransformerDecoderLayer, TransformerEncoder as TransformerEncoder,

@@ -142,5 +142,51 @@ class ParameterList(Module):
         return ParameterList(listed[index]) if isinstance(index, slice) else listed[index]
 
 
+class ParameterDict(Module):
+    """Parameters by names, which are their names in the state."""
+
+    def __init__(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()) -> None:
+        self.update(values)
+
+    def update(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+        """Take ``values`` in, by name; other tensors than parameters become such."""
+        for name, value in dict(values).items():
+            self[name] = value
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if name in dir(type(self)):
+            raise ArgumentError(f"ParameterDict: the name {name!r} is that of a method; choose another one")
+        self.register_parameter(name, value if _is_parameter(value) else Parameter(value))
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._parameter_names:
+            raise KeyError(name)
+        return self.__dict__[name]
+
+    def __delitem__(self, name: str) -> None:
+        delattr(self, name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._parameter_names
+
+    def __len__(self) -> int:
+        return len(self._parameter_names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def keys(self) -> list[str]:
+        """The names, in order."""
+        return list(self._parameter_names)
+
+    def values(self) -> list[Tensor]:
+        """The parameters, in order."""
+        return [self[name] for name in self.keys()]
+
+    def items(self) -> list[tuple[str, Tensor]]:
+        """Names and parameters, in order."""
+        return [(name, self[name]) for name in self.keys()]
+
+
 def _is_parameter(value: Any) -> bool:
     return isinstance(value, Tensor) and value.is_leaf and value.requires_grad

@@ -1,4 +1,4 @@
-"""Layers of convolutions over sequences and images, and their transposes."""
+"""Layers of convolutions over sequences, images and volumes, and their transposes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from jitgrad.nn.init import uniform_parameter
 from jitgrad.nn.module import Module
 from jitgrad.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from jitgrad.ops.placement import placing
+from jitgrad.ops.volumes import conv3d, conv_transpose3d
 
 
 def _tuple_of(count: int, value: Any) -> tuple[int, ...]:
@@ -104,6 +105,13 @@ class Conv2d(_Forward):
     convolve: Callable[..., Tensor] = staticmethod(conv2d)
 
 
+class Conv3d(_Forward):
+    """Cross-correlation of volumes [n, in_channels, d, h, w] with weight [out_channels, in_channels / groups, kd, kh, kw]."""
+
+    axes = 3
+    convolve: Callable[..., Tensor] = staticmethod(conv3d)
+
+
 class _Transposed(_Convolution):
     convolve: Callable[..., Tensor]
     transposed = True
@@ -146,3 +154,10 @@ class ConvTranspose2d(_Transposed):
 
     axes = 2
     convolve: Callable[..., Tensor] = staticmethod(conv_transpose2d)
+
+
+class ConvTranspose3d(_Transposed):
+    """The transpose of Conv3d, with weight [in_channels, out_channels / groups, kd, kh, kw]."""
+
+    axes = 3
+    convolve: Callable[..., Tensor] = staticmethod(conv_transpose3d)

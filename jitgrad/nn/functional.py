@@ -12,22 +12,27 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops import activations, losses, neural
 from jitgrad.ops.activations import gelu, logsigmoid, prelu, softplus, softsign
 from jitgrad.ops.attention import scaled_dot_product_attention
+from jitgrad.ops.bags import embedding_bag
+from jitgrad.ops.comparison import where
 from jitgrad.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from jitgrad.ops.creation import asarray
-from jitgrad.ops.distances import cosine_similarity, normalize, pairwise_distance
+from jitgrad.ops.ctc import ctc_loss
+from jitgrad.ops.distances import cosine_similarity, normalize, pairwise_distance, pdist
 from jitgrad.ops.gates import glu, gumbel_softmax, hardshrink, softmin, softshrink, tanhshrink, threshold
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.joining import pad as pad_axes
-from jitgrad.ops.linalg import linear
+from jitgrad.ops.linalg import bilinear, linear
 from jitgrad.ops.losses import cosine_embedding_loss, triplet_margin_loss
 from jitgrad.ops.margin_losses import (
     gaussian_nll_loss,
     hinge_embedding_loss,
     margin_ranking_loss,
     multi_margin_loss,
+    multilabel_margin_loss,
     multilabel_soft_margin_loss,
     poisson_nll_loss,
     soft_margin_loss,
+    triplet_margin_with_distance_loss,
 )
 from jitgrad.ops.neural import batch_norm, embedding, group_norm, layer_norm, one_hot, rms_norm
 from jitgrad.ops.placement import beside
@@ -37,29 +42,54 @@ from jitgrad.ops.pooling import (
     adaptive_max_pool2d,
     avg_pool1d,
     avg_pool2d,
-    interpolate,
     max_pool1d,
     max_pool2d,
 )
 from jitgrad.ops.random import Generator
 from jitgrad.ops.reduce import log_softmax as log_softmax_along
 from jitgrad.ops.reduce import softmax as softmax_along
+from jitgrad.ops.resampling import affine_grid, grid_sample, interpolate
 from jitgrad.ops.transcendental import sigmoid
 from jitgrad.ops.trigonometric import tanh
+from jitgrad.ops.volumes import (
+    adaptive_avg_pool3d,
+    adaptive_max_pool3d,
+    avg_pool3d,
+    conv3d,
+    conv_transpose3d,
+    max_pool3d,
+)
+from jitgrad.ops.windows import (
+    adaptive_max_pool1d,
+    channel_shuffle,
+    fold,
+    local_response_norm,
+    lp_pool1d,
+    lp_pool2d,
+    max_unpool1d,
+    max_unpool2d,
+    pixel_shuffle,
+    pixel_unshuffle,
+    unfold,
+)
 
 # fmt: off
 __all__ = [
-    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_max_pool2d", "avg_pool1d", "avg_pool2d", "batch_norm",
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "conv1d", "conv2d", "conv_transpose1d",
-    "conv_transpose2d", "cosine_embedding_loss", "cosine_similarity", "cross_entropy", "dropout", "dropout1d",
-    "dropout2d", "elu", "embedding", "gaussian_nll_loss", "gelu", "glu", "group_norm", "gumbel_softmax",
-    "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss", "instance_norm",
-    "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax", "logsigmoid",
-    "margin_ranking_loss", "max_pool1d", "max_pool2d", "mish", "mse_loss", "multi_margin_loss",
-    "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pixel_shuffle",
-    "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm", "scaled_dot_product_attention", "selu", "sigmoid",
-    "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softmin", "softplus", "softshrink", "softsign",
-    "tanh", "tanhshrink", "threshold", "triplet_margin_loss",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
+    "adaptive_max_pool3d", "affine_grid", "alpha_dropout", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm",
+    "bilinear", "binary_cross_entropy", "binary_cross_entropy_with_logits", "celu", "channel_shuffle", "conv1d",
+    "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_embedding_loss",
+    "cosine_similarity", "cross_entropy", "ctc_loss", "dropout", "dropout1d", "dropout2d", "dropout3d", "elu",
+    "embedding", "embedding_bag", "fold", "gaussian_nll_loss", "gelu", "glu", "grid_sample", "group_norm",
+    "gumbel_softmax", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "hinge_embedding_loss", "huber_loss",
+    "instance_norm", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "local_response_norm",
+    "log_softmax", "logsigmoid", "lp_pool1d", "lp_pool2d", "margin_ranking_loss", "max_pool1d", "max_pool2d",
+    "max_pool3d", "max_unpool1d", "max_unpool2d", "mish", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
+    "multilabel_soft_margin_loss", "nll_loss", "normalize", "one_hot", "pad", "pairwise_distance", "pdist",
+    "pixel_shuffle", "pixel_unshuffle", "poisson_nll_loss", "prelu", "relu", "relu6", "rms_norm",
+    "scaled_dot_product_attention", "selu", "sigmoid", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax",
+    "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink", "threshold", "triplet_margin_loss",
+    "triplet_margin_with_distance_loss", "unfold",
 ]
 # fmt: on
 
@@ -167,6 +197,31 @@ def dropout2d(
     return assign(input, x * kept) if inplace else x * kept
 
 
+def dropout3d(
+    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """:func:`dropout` of whole channels of [n, channels, depth, h, w]."""
+    return dropout2d(input, p, training, inplace, generator=generator)
+
+
+_SELU_LIMIT = -1.0507009873554805 * 1.6732632423543772  # what selu tends to on the left
+
+
+def alpha_dropout(
+    input: Any, p: float = 0.5, training: bool = False, inplace: bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """In training, each element selu's left limit with probability ``p``, then scaled so that mean 0 and variance 1
+    stay (G. Klambauer et al., arXiv:1706.02515)."""
+    x = asarray(input)
+    if not training or p == 0.0:
+        return x
+    with beside(x):
+        kept = neural.dropout(x.new_ones(x.shape), p, True, generator=generator) > 0
+    scale = ((1.0 - p) * (1.0 + p * _SELU_LIMIT**2)) ** -0.5 if p < 1.0 else 0.0
+    out = where(kept, x, _SELU_LIMIT) * scale - scale * _SELU_LIMIT * p
+    return assign(input, out) if inplace else out
+
+
 def dropout1d(
     input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Generator | None = None
 ) -> Tensor:
@@ -195,19 +250,6 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: float | None = None
     if mode == "constant":
         return pad_axes(part, grown, constant_values=value or 0)
     return pad_axes(part, grown, _MODES[mode])
-
-
-def pixel_shuffle(input: Any, upscale_factor: int) -> Tensor:
-    """[..., c * r * r, h, w] rearranged to [..., c, h * r, w * r] (W. Shi et al., CVPR 2016)."""
-    x, r = asarray(input), upscale_factor
-    *rest, channels, h, w = x.shape
-    if r < 1 or channels % (r * r):
-        raise ArgumentError(f"pixel_shuffle: {channels} channels do not divide by {r} squared")
-    parts = x.reshape((*rest, channels // (r * r), r, r, h, w))
-    n = len(rest)
-    moved = parts.permute_dims((*range(n + 1), n + 3, n + 1, n + 4, n + 2))
-    out: Tensor = moved.reshape((*rest, channels // (r * r), h * r, w * r))
-    return out
 
 
 def instance_norm(

@@ -1,4 +1,4 @@
-"""Linear maps, embeddings, dropout, and changes of shape."""
+"""Linear and bilinear maps, embeddings, dropout and distances."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from jitgrad.nn.module import Module, Parameter
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.distances import cosine_similarity, pairwise_distance
 from jitgrad.ops.linalg import linear
-from jitgrad.ops.movement import flatten
 from jitgrad.ops.neural import embedding
 from jitgrad.ops.placement import placing
 from jitgrad.ops.random import Generator
-from jitgrad.ops.torch_names import unflatten
 
 
 class Linear(Module):
@@ -42,6 +40,35 @@ class Linear(Module):
 
     def extra_repr(self) -> str:
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class Bilinear(Module):
+    """``x1 @ weight[k] @ x2 + bias[k]`` for each output k: weight [out_features, in1_features, in2_features]."""
+
+    weight: Tensor
+    bias: Tensor | None
+
+    @placing
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        self.in1_features: int = in1_features
+        self.in2_features: int = in2_features
+        self.out_features: int = out_features
+        self.weight = uniform_parameter((out_features, in1_features, in2_features), in1_features, dtype)
+        self.register_parameter("bias", uniform_parameter((out_features,), in1_features, dtype) if bias else None)
+
+    def forward(self, x1: Any, x2: Any) -> Tensor:
+        return functional.bilinear(x1, x2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"{self.in1_features}, {self.in2_features}, {self.out_features}"
 
 
 class Embedding(Module):
@@ -84,6 +111,27 @@ class Embedding(Module):
         return f"{self.num_embeddings}, {self.embedding_dim}"
 
 
+class EmbeddingBag(Embedding):
+    """The sum, mean or largest of the rows of ``weight`` [num_embeddings, embedding_dim] of each bag of indices."""
+
+    @placing
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        mode: str = "mean",
+        padding_idx: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(num_embeddings, embedding_dim, padding_idx, dtype=dtype)
+        self.mode: str = mode
+
+    def forward(self, x: Any, offsets: Any = None, per_sample_weights: Any = None) -> Tensor:
+        more: dict[str, Any] = {"per_sample_weights": per_sample_weights, "padding_idx": self.padding_idx}
+        return functional.embedding_bag(x, self.weight, offsets, mode=self.mode, **more)
+
+
 class Dropout(Module):
     """Drops elements with probability ``p`` in training, and scales others by ``1 / (1 - p)``."""
 
@@ -115,36 +163,16 @@ class Dropout2d(Dropout):
     drop: Callable[..., Tensor] = staticmethod(functional.dropout2d)
 
 
-class Flatten(Module):
-    """The axes from ``start_dim`` to ``end_dim`` as one."""
+class Dropout3d(Dropout):
+    """Drops whole channels of [n, channels, d, h, w]."""
 
-    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
-        self.start_dim: int = start_dim
-        self.end_dim: int = end_dim
-
-    def forward(self, x: Any) -> Tensor:
-        return flatten(x, self.start_dim, self.end_dim)
+    drop: Callable[..., Tensor] = staticmethod(functional.dropout3d)
 
 
-class Unflatten(Module):
-    """The axis ``dim`` as several, of the lengths ``unflattened_size``, one of which may be -1."""
+class AlphaDropout(Dropout):
+    """Sets elements to selu's left limit with probability ``p`` in training; mean 0 and variance 1 stay."""
 
-    def __init__(self, dim: int, unflattened_size: Any) -> None:
-        self.dim: int = dim
-        self.unflattened_size: tuple[Any, ...] = tuple(unflattened_size)
-
-    def forward(self, x: Any) -> Tensor:
-        return unflatten(x, self.dim, self.unflattened_size)
-
-
-class PixelShuffle(Module):
-    """[..., c * r * r, h, w] rearranged to [..., c, h * r, w * r]."""
-
-    def __init__(self, upscale_factor: int) -> None:
-        self.upscale_factor = upscale_factor
-
-    def forward(self, x: Any) -> Tensor:
-        return functional.pixel_shuffle(x, self.upscale_factor)
+    drop: Callable[..., Tensor] = staticmethod(functional.alpha_dropout)
 
 
 class CosineSimilarity(Module):

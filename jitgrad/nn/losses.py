@@ -238,6 +238,47 @@ class MultiLabelSoftMarginLoss(_Loss):
         return functional.multilabel_soft_margin_loss(input, target, self.weight, self.reduction)
 
 
+class MultiLabelMarginLoss(_Loss):
+    """The hinge between each label of a row and all other classes; labels come first in the target's rows, then -1."""
+
+    def forward(self, input: Any, target: Any) -> Tensor:
+        return functional.multilabel_margin_loss(input, target, reduction=self.reduction)
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``; ``d`` is pairwise_distance unless given."""
+
+    margin: float
+    swap: bool
+
+    def __init__(
+        self, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"
+    ) -> None:
+        super().__init__(reduction, margin=margin, swap=swap)
+        self.distance_function: Any = distance_function
+
+    def forward(self, anchor: Any, positive: Any, negative: Any) -> Tensor:
+        more: dict[str, Any] = {"margin": self.margin, "swap": self.swap, "reduction": self.reduction}
+        distance = self.distance_function
+        return functional.triplet_margin_with_distance_loss(
+            anchor, positive, negative, distance_function=distance, **more
+        )
+
+
+class CTCLoss(_Loss):
+    """Minus the log-probability of label sequences over all their alignments with log_probs [time, n, classes]."""
+
+    blank: int
+    zero_infinity: bool
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction, blank=blank, zero_infinity=zero_infinity)
+
+    def forward(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any) -> Tensor:
+        lengths = (input_lengths, target_lengths)
+        return functional.ctc_loss(log_probs, targets, *lengths, self.blank, self.reduction, self.zero_infinity)
+
+
 class PoissonNLLLoss(_Loss):
     """The negative log-likelihood of Poisson counts."""
 

@@ -204,3 +204,7 @@ class InstanceNorm2d(Module):
 
 class InstanceNorm1d(InstanceNorm2d):
     """Standardises each channel of each sequence; scales and shifts channels if ``affine``."""
+
+
+class InstanceNorm3d(InstanceNorm2d):
+    """Standardises each channel of each volume; scales and shifts channels if ``affine``."""

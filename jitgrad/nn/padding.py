@@ -1,4 +1,4 @@
-"""Layers that put elements around sequences and images."""
+"""Layers that put elements around sequences, images and volumes."""
 
 from __future__ import annotations
 
@@ -85,3 +85,51 @@ class ReplicationPad2d(_Pad):
 
     axes: int = 2
     mode: str = "replicate"
+
+
+class ConstantPad3d(ConstantPad1d):
+    """``value`` around volumes."""
+
+    axes = 3
+
+
+class ZeroPad3d(_Pad):
+    """Zeros around volumes."""
+
+    axes: int = 3
+    mode: str = "constant"
+
+
+class ReflectionPad3d(_Pad):
+    """Volumes mirrored at their faces."""
+
+    axes: int = 3
+    mode: str = "reflect"
+
+
+class ReplicationPad3d(_Pad):
+    """The faces of volumes repeated."""
+
+    axes: int = 3
+    mode: str = "replicate"
+
+
+class CircularPad1d(_Pad):
+    """Sequences as a period of longer ones."""
+
+    axes: int = 1
+    mode: str = "circular"
+
+
+class CircularPad2d(_Pad):
+    """Images as a period of larger ones."""
+
+    axes: int = 2
+    mode: str = "circular"
+
+
+class CircularPad3d(_Pad):
+    """Volumes as a period of larger ones."""
+
+    axes: int = 3
+    mode: str = "circular"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Module
-from jitgrad.ops import pooling
+from jitgrad.ops import pooling, resampling, volumes, windows
 
 
 class _Pooling(Module):
@@ -53,6 +54,13 @@ class MaxPool1d(MaxPool2d):
         return pooling.max_pool1d(x, *self._arguments())
 
 
+class MaxPool3d(MaxPool2d):
+    """The largest element of each window of a volume."""
+
+    def forward(self, x: Any) -> Any:
+        return volumes.max_pool3d(x, *self._arguments())
+
+
 class AvgPool2d(_Pooling):
     """The mean of each window."""
 
@@ -72,9 +80,17 @@ class AvgPool2d(_Pooling):
         self.count_include_pad: bool = count_include_pad
         self.divisor_override: int | None = divisor_override
 
+    pool: Callable[..., Tensor] = staticmethod(pooling.avg_pool2d)
+
     def forward(self, x: Any) -> Tensor:
         more = (self.ceil_mode, self.count_include_pad, self.divisor_override)
-        return pooling.avg_pool2d(x, self.kernel_size, self.stride, self.padding, *more)
+        return self.pool(x, self.kernel_size, self.stride, self.padding, *more)
+
+
+class AvgPool3d(AvgPool2d):
+    """The mean of each window of a volume."""
+
+    pool: Callable[..., Tensor] = staticmethod(volumes.avg_pool3d)
 
 
 class AvgPool1d(_Pooling):
@@ -105,8 +121,10 @@ class AdaptiveAvgPool2d(Module):
     def __init__(self, output_size: Any) -> None:
         self.output_size = output_size
 
+    pool: Callable[..., Tensor] = staticmethod(pooling.adaptive_avg_pool2d)
+
     def forward(self, x: Any) -> Tensor:
-        return pooling.adaptive_avg_pool2d(x, self.output_size)
+        return self.pool(x, self.output_size)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
@@ -115,19 +133,80 @@ class AdaptiveAvgPool2d(Module):
 class AdaptiveAvgPool1d(AdaptiveAvgPool2d):
     """The means of parts of a sequence, so many that the result has ``output_size``."""
 
-    def forward(self, x: Any) -> Tensor:
-        return pooling.adaptive_avg_pool1d(x, self.output_size)
+    pool: Callable[..., Tensor] = staticmethod(pooling.adaptive_avg_pool1d)
+
+
+class AdaptiveAvgPool3d(AdaptiveAvgPool2d):
+    """The means of parts of a volume, so many that the result has ``output_size``."""
+
+    pool: Callable[..., Tensor] = staticmethod(volumes.adaptive_avg_pool3d)
+
+
+class AdaptiveMaxPool1d(AdaptiveAvgPool2d):
+    """The largest elements of parts of a sequence, so many that the result has ``output_size``."""
+
+    pool: Callable[..., Tensor] = staticmethod(windows.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool2d(AdaptiveAvgPool2d):
     """The largest elements of parts of an image, so many that the result has ``output_size``."""
 
+    pool: Callable[..., Tensor] = staticmethod(pooling.adaptive_max_pool2d)
+
+
+class AdaptiveMaxPool3d(AdaptiveAvgPool2d):
+    """The largest elements of parts of a volume, so many that the result has ``output_size``."""
+
+    pool: Callable[..., Tensor] = staticmethod(volumes.adaptive_max_pool3d)
+
+
+class LPPool2d(Module):
+    """The ``norm_type``-norm of each window of an image."""
+
+    pool: Callable[..., Tensor] = staticmethod(windows.lp_pool2d)
+
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> None:
+        self.norm_type: float = norm_type
+        self.kernel_size: Any = kernel_size
+        self.stride: Any = stride
+        self.ceil_mode: bool = ceil_mode
+
     def forward(self, x: Any) -> Tensor:
-        return pooling.adaptive_max_pool2d(x, self.output_size)
+        return self.pool(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self) -> str:
+        return f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}"
+
+
+class LPPool1d(LPPool2d):
+    """The ``norm_type``-norm of each window of a sequence."""
+
+    pool: Callable[..., Tensor] = staticmethod(windows.lp_pool1d)
+
+
+class MaxUnpool2d(_Pooling):
+    """An image with the largest elements at the places that ``MaxPool2d(return_indices=True)`` found, else zeros."""
+
+    unpool: Callable[..., Tensor] = staticmethod(windows.max_unpool2d)
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0) -> None:
+        self.kernel_size: Any = kernel_size
+        self.stride: Any = stride
+        self.padding: Any = padding
+
+    def forward(self, x: Any, indices: Any, output_size: Any = None) -> Tensor:
+        return self.unpool(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class MaxUnpool1d(MaxUnpool2d):
+    """A sequence with the largest elements at the places that ``MaxPool1d(return_indices=True)`` found, else zeros."""
+
+    unpool: Callable[..., Tensor] = staticmethod(windows.max_unpool1d)
 
 
 class Upsample(Module):
-    """An image resized to ``size`` or by ``scale_factor``; ``mode`` "nearest" or "bilinear"."""
+    """A sequence, image or volume resized to ``size`` or by ``scale_factor``, in a mode of
+    :func:`jitgrad.nn.functional.interpolate`."""
 
     def __init__(
         self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
@@ -138,4 +217,18 @@ class Upsample(Module):
         self.align_corners: bool | None = align_corners
 
     def forward(self, x: Any) -> Tensor:
-        return pooling.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners)
+        return resampling.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners)
+
+
+class UpsamplingNearest2d(Upsample):
+    """An image resized to ``size`` or by ``scale_factor`` by its nearest pixels."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor)
+
+
+class UpsamplingBilinear2d(Upsample):
+    """An image resized to ``size`` or by ``scale_factor`` bilinearly; corners stay at corners."""
+
+    def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
+        super().__init__(size, scale_factor, "bilinear", True)

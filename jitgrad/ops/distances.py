@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, divide, maximum, multiply, sqrt, subtract
 from jitgrad.ops.creation import asarray
+from jitgrad.ops.indexing import as_constant, take
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.reduce import norm
@@ -34,3 +38,13 @@ def cosine_similarity(x: Operand, y: Operand, axis: int = 1, eps: float = 1e-8) 
 def pairwise_distance(x: Any, y: Any, ord: float = 2.0, eps: float = 1e-6, keepdims: bool = False) -> Tensor:
     """The norm of ``x - y + eps`` along the last axis."""
     return norm(add(subtract(x, y), eps), None if ord == 2 else ord, -1, keepdims)
+
+
+def pdist(x: Any, p: float = 2.0) -> Tensor:
+    """The p-norms of the differences of all pairs of rows of ``x`` [n, d]: [n * (n - 1) / 2], those of row 0 first."""
+    rows = asarray(x)
+    if rows.ndim != 2:
+        raise ShapeError(f"pdist: expected a matrix of rows, got {rows.aval}")
+    first, second = np.triu_indices(rows.shape[0], 1)
+    difference = subtract(take(rows, as_constant(first), 0), take(rows, as_constant(second), 0))
+    return norm(difference, None if p == 2 else p, -1)

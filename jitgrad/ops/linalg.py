@@ -101,6 +101,19 @@ def linear(x: Any, weight: Any, bias: Any = None) -> Tensor:
     return out if bias is None else add(out, bias)
 
 
+def bilinear(x1: Any, x2: Any, weight: Any, bias: Any = None) -> Tensor:
+    """``x1 @ weight[k] @ x2 + bias[k]`` for each k: x1 [..., in1], x2 [..., in2], weight [out, in1, in2], bias [out]."""
+    left, right, weights = asarray(x1), asarray(x2), asarray(weight)
+    fits = weights.ndim == 3 and left.ndim and right.ndim and left.shape[:-1] == right.shape[:-1]
+    if not fits or weights.shape[1:] != (left.shape[-1], right.shape[-1]):
+        raise ShapeError(f"bilinear: {left.aval}, {right.aval} and weight {weights.aval} do not fit together")
+    outs, ins, others = weights.shape
+    flat = matmul(left, reshape(permute_dims(weights, (1, 0, 2)), (ins, outs * others)))
+    mixed = reshape(flat, (*left.shape[:-1], outs, others))
+    out = sum_(multiply(mixed, expand_dims(right, -2)), -1)
+    return out if bias is None else add(out, bias)
+
+
 def dot(x: Any, y: Any) -> Tensor:
     """``np.dot``: the inner product of vectors, matmul of matrices; otherwise the last axis of ``x`` with the
     second-to-last (or only) axis of ``y``, and multiply if one operand is 0-d."""

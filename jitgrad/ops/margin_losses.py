@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import log as log_of_number
 from math import pi
 from typing import Any
 
+import numpy as np
+
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.activations import logsigmoid, softplus
-from jitgrad.ops.arithmetic import add, divide, maximum, multiply, negative, square, subtract
-from jitgrad.ops.comparison import equal, greater, where
-from jitgrad.ops.creation import asarray
+from jitgrad.ops.arithmetic import add, astype, divide, maximum, minimum, multiply, negative, square, subtract
+from jitgrad.ops.comparison import equal, greater, less, logical_and, logical_not, where
+from jitgrad.ops.creation import asarray, iota
+from jitgrad.ops.distances import pairwise_distance
+from jitgrad.ops.indexing import take_along_axis
 from jitgrad.ops.losses import Reduction, reduced
 from jitgrad.ops.movement import expand_dims
 from jitgrad.ops.neural import one_hot
-from jitgrad.ops.reduce import mean
+from jitgrad.ops.placement import beside
+from jitgrad.ops.reduce import any as any_
+from jitgrad.ops.reduce import cumulative_sum, mean
 from jitgrad.ops.reduce import sum as sum_
 from jitgrad.ops.transcendental import exp, log
 
@@ -94,3 +101,43 @@ def gaussian_nll_loss(
     limited = add(spread, maximum(subtract(eps, spread.detach()), 0.0))
     losses = multiply(add(log(limited), divide(square(subtract(x, target)), limited)), 0.5)
     return reduced("gaussian_nll_loss", add(losses, 0.5 * log_of_number(2 * pi)) if full else losses, reduction)
+
+
+def multilabel_margin_loss(input: Any, target: Any, *, reduction: Reduction = "mean") -> Tensor:
+    """``sum(max(0, 1 - (x[label] - x[k]))) / classes`` over a row's labels and all other classes k.
+
+    ``target`` [n, classes] has the labels of each row first, then -1, as in torch.
+    """
+    x, labels = asarray(input), asarray(target)
+    if x.shape != labels.shape or x.ndim not in (1, 2) or labels.dtype.kind not in "iu":
+        raise ShapeError(f"multilabel_margin_loss: expected scores and integer labels of one shape, got {x.aval}, {labels.aval}")
+    valid = less(cumulative_sum(astype(less(labels, 0), np.int64), -1), 1)
+    safe = where(valid, labels, 0)
+    with beside(x):
+        classes = iota((x.shape[-1],), 0)
+    is_label = any_(logical_and(expand_dims(valid, -1), equal(expand_dims(safe, -1), classes)), -2)
+    margins = add(subtract(1.0, expand_dims(take_along_axis(x, safe, -1), -1)), expand_dims(x, -2))
+    counts = logical_and(expand_dims(valid, -1), logical_not(expand_dims(is_label, -2)))
+    per_row = divide(sum_(where(counts, maximum(margins, 0.0), 0.0), (-2, -1)), x.shape[-1])
+    return reduced("multilabel_margin_loss", per_row, reduction)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Any,
+    positive: Any,
+    negative: Any,
+    *,
+    distance_function: Callable[[Any, Any], Tensor] | None = None,
+    margin: float = 1.0,
+    swap: bool = False,
+    reduction: Reduction = "mean",
+) -> Tensor:
+    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``; ``d`` is pairwise_distance unless given.
+
+    ``swap`` takes the distance from ``positive`` to ``negative`` where that is smaller.
+    """
+    distance = distance_function or pairwise_distance
+    far = distance(anchor, negative)
+    far = minimum(far, distance(positive, negative)) if swap else far
+    losses = maximum(add(subtract(distance(anchor, positive), far), margin), 0.0)
+    return reduced("triplet_margin_with_distance_loss", losses, reduction)

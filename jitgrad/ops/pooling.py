@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,15 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, divide, multiply
 from jitgrad.ops.convolution import UNFOLD, Border, Pair, as_images, as_row, int_pair, only_int, padded
 from jitgrad.ops.creation import asarray, full, iota
-from jitgrad.ops.indexing import as_constant, gather, take
+from jitgrad.ops.indexing import gather
 from jitgrad.ops.joining import stack
-from jitgrad.ops.linalg import matmul
-from jitgrad.ops.movement import cut, matrix_transpose, reshape, squeeze
+from jitgrad.ops.movement import cut, reshape, squeeze
 from jitgrad.ops.operand import ValuesAndIndices
 from jitgrad.ops.placement import beside
 from jitgrad.ops.reduce import argmax
 from jitgrad.ops.reduce import max as max_
 from jitgrad.ops.reduce import sum as sum_
+from jitgrad.ops.resampling import mixed_along
 from jitgrad.ops.rounding import floor_divide, remainder
 
 
@@ -192,20 +191,13 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Tensor:
             weights = np.zeros((wanted, length), x.dtype)
             for k, (start, stop) in enumerate(_bounds(length, wanted)):
                 weights[k, start:stop] = 1.0 / (stop - start)
-            out = _mixed(out, weights, axis)
+            out = mixed_along(out, weights, axis)
     return out
 
 
 def adaptive_avg_pool1d(x: Any, output_size: Any) -> Tensor:
     """The means of parts of ``x`` [..., length], so many that the result has ``output_size``."""
     return squeeze(adaptive_avg_pool2d(as_row("adaptive_avg_pool1d", x), (1, output_size)), -2)
-
-
-def _mixed(x: Tensor, weights: np.ndarray[Any, Any], axis: int) -> Tensor:
-    """``weights`` [new, old] times ``x`` along axis -1 or -2."""
-    with beside(x):
-        matrix = asarray(as_constant(weights)).to(x.device)
-    return matmul(matrix, x) if axis == -2 else matmul(x, matrix_transpose(matrix))
 
 
 def adaptive_max_pool2d(x: Any, output_size: Any) -> Tensor:
@@ -216,45 +208,3 @@ def adaptive_max_pool2d(x: Any, output_size: Any) -> Tensor:
         parts = [max_(cut(out, axis, *ends), axis) for ends in _bounds(x.shape[axis], wanted)]
         out = stack(parts, axis) if wanted != x.shape[axis] else out
     return out
-
-
-# --- resizing ----------------------------------------------------------------------------------------------------
-
-
-def interpolate(
-    x: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
-) -> Tensor:
-    """``x`` [n, c, h, w] resized to ``size``, or by ``scale_factor``, as in torch; ``mode`` "nearest" or "bilinear"."""
-    x = asarray(x)
-    if x.ndim != 4 or (size is None) == (scale_factor is None) or mode not in ("nearest", "bilinear"):
-        raise ArgumentError(
-            f"interpolate: expected [n, c, h, w], size or scale_factor, and mode 'nearest' or 'bilinear'; got {x.aval}, "
-            f"size={size}, scale_factor={scale_factor}, mode={shown(mode)}"
-        )
-    given = size if scale_factor is None else scale_factor
-    pair = (given, given) if isinstance(given, (int, float)) else tuple(given)
-    out: Tensor = x
-    for axis, amount in zip((-2, -1), pair, strict=True):
-        old = x.shape[axis]
-        new = int(amount) if scale_factor is None else math.floor(old * amount)
-        ratio = old / new if scale_factor is None else 1.0 / amount
-        if mode == "nearest":
-            places = np.minimum(np.floor(np.arange(new) * ratio).astype(np.int64), old - 1)
-            out = take(out, as_constant(places), axis)
-        else:
-            out = _mixed(out, _linear_weights(old, new, ratio, bool(align_corners)).astype(x.dtype), axis)
-    return out
-
-
-def _linear_weights(old: int, new: int, ratio: float, align_corners: bool) -> np.ndarray[Any, Any]:
-    """The matrix [new, old] of linear interpolation."""
-    if align_corners:
-        at = np.arange(new) * ((old - 1) / (new - 1) if new > 1 else 0.0)
-    else:
-        at = np.maximum((np.arange(new) + 0.5) * ratio - 0.5, 0.0)
-    low = np.minimum(np.floor(at).astype(np.int64), old - 1)
-    high = np.minimum(low + 1, old - 1)
-    weights = np.zeros((new, old))
-    np.add.at(weights, (np.arange(new), low), 1.0 - (at - low))
-    np.add.at(weights, (np.arange(new), high), at - low)
-    return weights

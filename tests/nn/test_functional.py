@@ -23,6 +23,8 @@ Q, K, V = RNG.normal(size=(2, 3, 5, 4)), RNG.normal(size=(2, 3, 6, 4)), RNG.norm
 MASK = RNG.uniform(size=(5, 6)) > 0.4
 WITH_EMPTY_ROW = MASK & (np.arange(5) != 2)[:, None]
 SCORES, CLASSES = RNG.normal(size=(3, 4, 2)), np.array([[0, 3], [-100, 1], [2, 2]])
+MAPS, W3 = RNG.normal(size=(2, 2, 3)), RNG.normal(size=(3, 4, 4))
+GRID, MODES = RNG.uniform(-1.6, 1.6, (2, 3, 5, 2)), ("zeros", "border", "reflection")
 G = X + np.where(np.abs(X) < 0.1, 0.2, 0.0)  # no point at a kink
 
 SAME: dict[str, tuple[Any, ...]] = {
@@ -58,6 +60,23 @@ SAME: dict[str, tuple[Any, ...]] = {
     "adaptive_max": (lambda f, x: (f.adaptive_max_pool2d(x, (3, 4)), f.adaptive_max_pool2d(x, 1)), IMG),
     "interpolate": (lambda f, x: (f.interpolate(x, scale_factor=2), f.interpolate(x, size=(5, 9))), IMG),
     "bilinear": (lambda f, x: (f.interpolate(x, (5, 9), mode="bilinear"), f.interpolate(x, None, 1.5, "bilinear", True)), IMG),
+    "interpolate_exact": (lambda f, x: (f.interpolate(x, (5, 9), mode="nearest-exact"), f.interpolate(x, 3, mode="area")), IMG),
+    "bicubic": (lambda f, x: (f.interpolate(x, (5, 9), mode="bicubic"), f.interpolate(x, None, 1.5, "bicubic", True)), IMG),
+    "linear_resizing": (lambda f, x: (f.interpolate(x, 5, mode="linear"), f.interpolate(x, None, 1.5, "linear", True)), SEQ),
+    "grid_sample": (
+        lambda f, x, g: [f.grid_sample(x, g, padding_mode=p, align_corners=a) for p in MODES for a in (False, True)], IMG, GRID
+    ),
+    "grid_sample_nearest": (lambda f, x, g: [f.grid_sample(x, g.detach(), "nearest", p) for p in MODES], IMG, GRID),
+    "affine_grid": (lambda f, t: (f.affine_grid(t, (2, 4, 5, 6)), f.affine_grid(t, (2, 1, 3, 1), True)), MAPS),
+    "unfold": (lambda f, x: (f.unfold(x, 2), f.unfold(x, (3, 2), (1, 2), (1, 0), (2, 1)), f.unfold(x[0], 3)), IMG),
+    "fold": (lambda f, x: (f.fold(x, (4, 3), 2, 1, 0, 1), f.fold(x[0], (4, 3), (2, 2))), RNG.normal(size=(2, 12, 6))),
+    "max_unpool": (lambda f, x: f.max_unpool2d(*f.max_pool2d(x, 2, return_indices=True), 2, output_size=(7, 6)), IMG),
+    "max_unpool1d": (lambda f, x: f.max_unpool1d(*f.max_pool1d(x, 2, return_indices=True), 2, output_size=(9,)), SEQ),
+    "lp_pool": (lambda f, x: (f.lp_pool2d(x**2, 3.0, (2, 3), 2), f.lp_pool1d(x[0] ** 2 + 0.1, 1.5, 2)), IMG),
+    "shuffles": (lambda f, x: (f.channel_shuffle(x, 2), f.pixel_unshuffle(x[:, :, :6], 2), f.local_response_norm(x, 2)), IMG),
+    "bilinear_map": (lambda f, x, y, w, b: (f.bilinear(x, y, w, b), f.bilinear(x[0], y[0], w)), X, Y, W3, C4[:3]),
+    "embedding_bag": (lambda f, i, w: [f.embedding_bag(i[None], w, mode=m, padding_idx=3) for m in ("sum", "mean")], LABELS, X),
+    "pdist": (lambda f, x: (f.pdist(x), f.pdist(x, 1.0)), X),
     "pad": (lambda f, x: (f.pad(x, (1, 2)), f.pad(x, (1, 0, 2, 1), "constant", 3.0), f.pad(x, (-1, 2, 0, -2))), IMG),
     "pad_modes": (lambda f, x: [f.pad(x, (1, 2, 2, 1), mode=k) for k in ("reflect", "replicate", "circular")], IMG),
     "pixel_shuffle": (lambda f, x: f.pixel_shuffle(x, 2), IMG),
@@ -132,6 +151,44 @@ def test_dropout_of_channels():
     assert F.dropout1d(x[..., 0], 0.5, training=False).tolist() == x[..., 0].tolist()
 
 
+def test_alpha_dropout_keeps_mean_and_variance():
+    x = jg.randn(200_000, generator=jg.Generator(1))
+    y = F.alpha_dropout(x, 0.3, training=True, generator=jg.Generator(0)).numpy()
+
+    assert abs(y.mean()) < 0.02 and abs(y.var() - 1) < 0.02
+    assert F.alpha_dropout(x, 0.3) is x
+    assert F.alpha_dropout(x, 1.0, training=True).abs().max().item() == 0.0
+
+
+def test_ctc_of_all_labels_in_a_vector_and_of_one_sequence():
+    scores, rows = jg.log_softmax(jg.tensor(RNG.normal(size=(6, 3, 4))), -1), [[1, 2], [3], [3, 3, 1]]
+    padded = jg.tensor([[1, 2, 0], [3, 0, 0], [3, 3, 1]])
+    flat = jg.tensor([k for row in rows for k in row])
+    lengths, counts = jg.tensor([6, 3, 5]), jg.tensor([2, 1, 3])
+    each = F.ctc_loss(scores, padded, lengths, counts, reduction="none")
+    compiled = jg.jit(lambda s: F.ctc_loss(s, padded, lengths, counts, reduction="none"), backend="python")(scores)
+    alone = F.ctc_loss(scores[:3, 1], jg.tensor([3]), 3, 1, reduction="sum")
+
+    np.testing.assert_allclose(compiled.numpy(), each.numpy(), rtol=1e-12)
+    np.testing.assert_allclose(F.ctc_loss(scores, flat, lengths, counts, reduction="none").numpy(), each.numpy())
+    np.testing.assert_allclose(alone.item(), each[1].item())
+    np.testing.assert_allclose(F.ctc_loss(scores, padded, lengths, counts).item(), (each / counts).mean().item())
+    # by all alignments of one label with three steps: the label in one run, blanks around it
+    p = np.exp(scores.numpy()[:3, 1])
+    paths = ["abb", "bab", "bba", "aab", "baa", "aaa"]
+    total = sum(np.prod([p[t, 3 if c == "a" else 0] for t, c in enumerate(path)]) for path in paths)
+    np.testing.assert_allclose(alone.item(), -np.log(total))
+
+
+def test_ctc_of_labels_that_do_not_fit_has_no_gradient():
+    scores = jg.randn(2, 1, 3, requires_grad=True)
+    loss = F.ctc_loss(scores, jg.tensor([[1, 1]]), [2], [2], reduction="sum")
+    loss.backward()
+
+    assert loss.item() == np.inf and scores.grad.tolist() == [[[0.0] * 3]] * 2
+    assert F.ctc_loss(scores, jg.tensor([[1, 1]]), [2], [2], zero_infinity=True).item() == 0.0
+
+
 def test_dropout_in_place():
     x = jg.ones(100)
 
@@ -159,7 +216,10 @@ def test_attention_drops_weights():
     assert not np.allclose(dropped.numpy(), F.scaled_dot_product_attention(q, q, q).numpy())
 
 
-@pytest.mark.parametrize("name", ["max_pool2d_indices", "avg_pool2d_ceil", "conv_transpose2d", "attention_mask", "pad"])
+NEW = ["bicubic", "grid_sample", "unfold", "fold", "max_unpool", "lp_pool", "shuffles", "embedding_bag"]
+
+
+@pytest.mark.parametrize("name", ["max_pool2d_indices", "avg_pool2d_ceil", "conv_transpose2d", "attention_mask", "pad", *NEW])
 def test_compiled(name: str):
     call, *arrays = SAME[name]
     xs = [jg.tensor(a) for a in arrays]
@@ -178,7 +238,20 @@ def test_compiled(name: str):
         (lambda: F.glu(X[:, :3]), ShapeError, "two halves"),
         (lambda: F.max_pool2d(IMG, 2, padding=2), ArgumentError, "more than half"),
         (lambda: F.pixel_shuffle(SEQ, 3), ArgumentError, "do not divide"),
-        (lambda: F.interpolate(IMG), ArgumentError, "size or scale_factor"),
+        (lambda: F.interpolate(IMG), ArgumentError, "size and scale_factor"),
+        (lambda: F.interpolate(IMG, 3, mode="linear"), ArgumentError, "a mode for it"),
+        (lambda: F.conv3d(IMG, W2), ShapeError, "do not fit together"),
+        (lambda: F.max_pool3d(IMG, 2, return_indices=True), ArgumentError, "return_indices is not supported"),
+        (lambda: F.avg_pool3d(SEQ, 2), ShapeError, r"\[n, channels, d, h, w\]"),
+        (lambda: F.fold(SEQ, (5, 5), 2), ShapeError, "windows"),
+        (lambda: F.grid_sample(IMG, X), ShapeError, "expected"),
+        (lambda: F.grid_sample(IMG, GRID, "cubic"), ArgumentError, "cubic"),
+        (lambda: F.embedding_bag(LABELS, X), ArgumentError, "offsets"),
+        (lambda: F.embedding_bag(LABELS, X, [0], mode="odd"), ArgumentError, "mode must be"),
+        (lambda: F.ctc_loss(X, LABELS, [5], [2, 3]), ShapeError, "target_lengths must be 1"),
+        (lambda: F.ctc_loss(X, LABELS, [5], [5], blank=9), ShapeError, "blank among the classes"),
+        (lambda: F.bilinear(X, Y, X), ShapeError, "do not fit"),
+        (lambda: F.max_unpool2d(IMG, LABELS, 2, output_size=(40, 2)), ArgumentError, "near"),
         (lambda: F.conv_transpose2d(IMG, WT2[:3]), ShapeError, "do not fit together"),
         (lambda: F.conv_transpose2d(IMG, WT2, padding=5), ArgumentError, "leaves nothing"),
         (lambda: F.conv1d(SEQ, W1, stride=(1, 2)), ArgumentError, "sequence of one"),

@@ -18,6 +18,8 @@ X, Y = RNG.normal(size=(5, 4)), RNG.normal(size=(5, 4))
 SEQ, IMG = RNG.normal(size=(2, 4, 9)), RNG.normal(size=(2, 4, 7, 6))
 IDS, LABELS, BITS = np.array([[0, 2, 1], [1, 1, 3]]), np.array([0, 3, 1, 2, 3]), (X > 0).astype(np.float64)
 SIGNS = np.where(BITS > 0, 1.0, -1.0)
+VOL = RNG.normal(size=(2, 4, 5, 7, 6))
+LISTS = np.array([[1, 3, -1, 0], [2, -1, 1, 1], [-1, 0, 0, 0], [0, 1, 2, 3], [3, -1, 0, 0]])
 
 TIME = RNG.normal(size=(6, 3, 4))
 H2, H4 = RNG.normal(size=(2, 3, 5)), RNG.normal(size=(4, 3, 5))
@@ -63,17 +65,25 @@ LAYERS: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
     "Conv2d_same": (lambda m: m.Conv2d(4, 2, (2, 4), padding="same", padding_mode="reflect"), (IMG,)),
     "ConvTranspose1d": (lambda m: m.ConvTranspose1d(4, 6, 3, 2, 1, 1, groups=2), (SEQ,)),
     "ConvTranspose2d": (lambda m: m.ConvTranspose2d(4, 3, (3, 2), (2, 3), 1, (1, 2)), (IMG,)),
+    "Conv3d": (lambda m: m.Conv3d(4, 6, (3, 2, 3), (2, 1, 3), (1, 0, 2), (1, 2, 1), groups=2), (VOL,)),
+    "Conv3d_replicate": (lambda m: m.Conv3d(4, 2, 2, padding="same", padding_mode="replicate"), (VOL,)),
+    "ConvTranspose3d": (lambda m: m.ConvTranspose3d(4, 6, (3, 2, 1), (2, 1, 3), (1, 0, 0), (1, 0, 2), 2), (VOL,)),
     "BatchNorm1d": (lambda m: m.BatchNorm1d(4), (X,)),
     "BatchNorm1d_sequences": (lambda m: m.BatchNorm1d(4, momentum=0.3), (SEQ,)),
     "BatchNorm2d": (lambda m: m.BatchNorm2d(4, affine=False), (IMG,)),
     "BatchNorm3d": (lambda m: m.BatchNorm3d(4), (IMG[..., None],)),
     "InstanceNorm1d": (lambda m: m.InstanceNorm1d(4), (SEQ,)),
     "InstanceNorm2d": (lambda m: m.InstanceNorm2d(4, affine=True), (IMG,)),
+    "InstanceNorm3d": (lambda m: m.InstanceNorm3d(4, affine=True), (VOL,)),
+    "LocalResponseNorm": (lambda m: m.LocalResponseNorm(3, 0.1, 0.6, 1.3), (IMG,)),
     "GroupNorm": (lambda m: m.GroupNorm(2, 4), (IMG,)),
     "LayerNorm": (lambda m: m.LayerNorm([7, 6]), (IMG,)),
     "pools": (lambda m: m.Sequential(m.MaxPool2d(2, 1, 1, ceil_mode=True), m.AvgPool2d(3, 2, 1, True, False)), (IMG,)),
     "pools1d": (lambda m: m.Sequential(m.MaxPool1d(2, 1), m.AvgPool1d(2)), (SEQ,)),
-    "adaptive1d": (lambda m: m.AdaptiveAvgPool1d(4), (SEQ,)),
+    "pools3d": (lambda m: m.Sequential(m.MaxPool3d((2, 3, 2), 1, (1, 0, 1)), m.AvgPool3d(2, 2, 1, True, False)), (VOL,)),
+    "LPPool": (lambda m: m.Sequential(m.LPPool2d(2, (2, 3), 1), m.Flatten(2), m.LPPool1d(2.0, 2)), (IMG,)),
+    "adaptive1d": (lambda m: m.Sequential(m.AdaptiveAvgPool1d(5), m.AdaptiveMaxPool1d(3)), (SEQ,)),
+    "adaptive3d": (lambda m: m.Sequential(m.AdaptiveMaxPool3d((4, None, 5)), m.AdaptiveAvgPool3d(3)), (VOL,)),
     "padding": (
         lambda m: m.Sequential(m.ZeroPad2d((1, 0, 2, 1)), m.ConstantPad2d(1, 3.5), m.ReflectionPad2d(2), m.ReplicationPad2d(1)),
         (IMG,),
@@ -83,9 +93,23 @@ LAYERS: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
         (SEQ,),
     ),
     "adaptive": (lambda m: m.Sequential(m.AdaptiveMaxPool2d((4, 5)), m.AdaptiveAvgPool2d(3)), (IMG,)),
+    "padding3d": (
+        lambda m: m.Sequential(m.ZeroPad3d(1), m.ConstantPad3d((1, 0, 2, 1, 0, 1), 2), m.ReflectionPad3d(1), m.CircularPad3d(1)),
+        (VOL,),
+    ),
+    "padding_periodic": (lambda m: m.Sequential(m.CircularPad2d((1, 2, 0, 1)), m.Flatten(2), m.CircularPad1d(2)), (IMG,)),
+    "padding_edges": (lambda m: m.ReplicationPad3d((1, 2, 0, 1, 2, 0)), (VOL,)),
+    "columns": (lambda m: m.Sequential(m.Unfold((3, 2), 1, 1, 2), m.Fold((7, 6), (3, 2), 1, 1, 2)), (IMG,)),
+    "channels": (lambda m: m.Sequential(m.PixelUnshuffle(2), m.ChannelShuffle(4)), (IMG[:, :, :6],)),
+    "Upsample": (lambda m: m.Sequential(m.UpsamplingNearest2d(scale_factor=2), m.UpsamplingBilinear2d((9, 5))), (IMG,)),
+    "Upsample3d": (lambda m: m.Upsample((3, 9, 5), mode="trilinear"), (VOL,)),
+    "Bilinear": (lambda m: m.Bilinear(4, 4, 3), (X, Y)),
+    "EmbeddingBag": (lambda m: m.EmbeddingBag(4, 3, padding_idx=1), (IDS,)),
+    "EmbeddingBag_sum": (lambda m: m.EmbeddingBag(4, 3, mode="sum"), (LABELS, np.array([0, 2, 2]), X[:, 0])),
     "resizing": (lambda m: m.Sequential(m.PixelShuffle(2), m.Upsample(scale_factor=2, mode="bilinear")), (IMG,)),
     "shapes": (lambda m: m.Sequential(m.Flatten(1, 2), m.Unflatten(1, (2, -1)), m.Flatten()), (IMG,)),
     "dropout": (lambda m: m.Sequential(m.Conv1d(4, 4, 1), m.Dropout(0.0), m.Dropout1d(0.0, inplace=True)), (SEQ,)),
+    "dropout3d": (lambda m: m.Sequential(m.Conv3d(4, 4, 1), m.Dropout3d(0.0), m.AlphaDropout(0.0)), (VOL,)),
     "dropout2d": (lambda m: m.Sequential(m.Conv2d(4, 4, 1), m.Dropout2d(0.0, True), m.SiLU(True)), (IMG,)),
     "in place": (
         lambda m: m.Sequential(m.Linear(4, 4), m.ReLU(True), m.Linear(4, 3), m.LeakyReLU(0.2, inplace=True)),
@@ -136,6 +160,15 @@ LAYERS: dict[str, tuple[Callable[[Any], Any], tuple[Any, ...]]] = {
     "SoftMarginLoss": (lambda m: m.SoftMarginLoss(), (X, np.where(BITS > 0, 1, -1))),
     "MultiMarginLoss": (lambda m: m.MultiMarginLoss(p=2, margin=0.7), (X, LABELS)),
     "MultiLabelSoftMarginLoss": (lambda m: m.MultiLabelSoftMarginLoss(), (X, BITS)),
+    "MultiLabelMarginLoss": (lambda m: m.MultiLabelMarginLoss(), (X, LISTS)),
+    "TripletMarginWithDistanceLoss": (
+        lambda m: m.TripletMarginWithDistanceLoss(distance_function=m.CosineSimilarity(), swap=True), (X, Y, X * Y + 1)
+    ),
+    "CTCLoss": (
+        lambda m: _Calling(m.CTCLoss(blank=2, zero_infinity=True), lambda f, x, t: f(
+            m.LogSoftmax(-1)(x), t, (5, 6, 2), (2, 1, 3))),
+        (TIME, np.array([[0, 0, 1], [3, 1, 1], [0, 0, 1]])),
+    ),
     "PoissonNLLLoss": (lambda m: m.PoissonNLLLoss(full=True), (X, np.abs(Y) * 3)),
     "GaussianNLLLoss": (lambda m: m.GaussianNLLLoss(), (X, Y, np.abs(X * Y) + 0.1)),
 }
@@ -212,6 +245,22 @@ def test_module_dict():
         model.parts["d"] = jg.relu
     with pytest.raises(KeyError):
         model.parts["d"]
+
+
+def test_parameter_dict():
+    weights = nn.ParameterDict({"a": jg.ones(2), "b": nn.Parameter(jg.zeros(3))})
+    weights["c"] = jg.ones(1)
+
+    assert list(weights) == weights.keys() == list(weights.state_dict()) == ["a", "b", "c"]
+    assert [name for name, _ in weights.items()] == weights.keys() and len(weights.values()) == len(weights) == 3
+    assert all(w.requires_grad for w in weights.parameters()) and "b" in weights
+    del weights["b"]
+    assert "b" not in weights and len(list(weights.parameters())) == 2
+    assert jg.jit(lambda x: x * weights["a"])(jg.ones(2)).tolist() == [1.0, 1.0]
+    with pytest.raises(KeyError):
+        weights["b"]
+    with pytest.raises(ArgumentError, match="method"):
+        weights["keys"] = jg.ones(2)
 
 
 def test_lists_of_modules_and_parameters():

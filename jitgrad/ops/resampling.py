@@ -1,0 +1,201 @@
+"""Images and volumes at other places: resizing by interpolation, and sampling at the points of a grid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.errors import ArgumentError, ShapeError, shown
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import abs as abs_
+from jitgrad.ops.arithmetic import add, astype, clip, multiply, subtract
+from jitgrad.ops.comparison import greater_equal, less, logical_and, where
+from jitgrad.ops.creation import asarray, detached
+from jitgrad.ops.indexing import as_constant, gather, take
+from jitgrad.ops.linalg import matmul
+from jitgrad.ops.movement import broadcast_to, expand_dims, matrix_transpose, moveaxis, reshape
+from jitgrad.ops.placement import beside
+from jitgrad.ops.rounding import floor, remainder
+from jitgrad.ops.rounding import round as round_
+from jitgrad.ops.subscript import get_item
+
+# --- resizing ----------------------------------------------------------------------------------------------------
+
+# the modes, and which numbers of axes of an image they are for
+_MODES = {"nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "area": (1, 2, 3), "linear": (1,), "bilinear": (2,),
+          "bicubic": (2,), "trilinear": (3,)}  # fmt: skip
+
+
+def interpolate(
+    x: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """``x`` [n, c, ...] resized to ``size``, or by ``scale_factor``, as in torch, over one to three axes.
+
+    ``mode`` is "nearest", "nearest-exact", "area", "linear" (sequences), "bilinear", "bicubic" (images; cubic
+    convolution with a = -0.75, R. Keys, 1981) or "trilinear" (volumes).
+
+    Raises:
+        ArgumentError: the mode is none of those for such a tensor, or size and scale_factor are both given, or neither.
+    """
+    x = asarray(x)
+    axes = x.ndim - 2
+    if axes not in _MODES.get(mode, ()) or (size is None) == (scale_factor is None):
+        raise ArgumentError(
+            f"interpolate: expected [n, channels, ...], one of size and scale_factor, and a mode for it; got {x.aval}, "
+            f"size={size}, scale_factor={scale_factor}, mode={shown(mode)} (modes: {', '.join(_MODES)})"
+        )
+    given = size if scale_factor is None else scale_factor
+    amounts = (given,) * axes if isinstance(given, (int, float)) else tuple(given)
+    if len(amounts) != axes:
+        raise ArgumentError(f"interpolate: {shown(given)} are not {axes} numbers, one for each axis of {x.aval} after 2")
+    out: Tensor = x
+    for axis, amount in zip(range(2, x.ndim), amounts, strict=True):
+        old = x.shape[axis]
+        new = int(amount) if scale_factor is None else math.floor(old * amount)
+        ratio = old / new if scale_factor is None else 1.0 / amount
+        if mode in ("nearest", "nearest-exact"):
+            at = np.arange(new) + (0.5 if mode == "nearest-exact" else 0.0)
+            places = np.minimum(np.floor(at * ratio).astype(np.int64), old - 1)
+            out = take(out, as_constant(places), axis)
+        else:
+            out = mixed_along(out, _weights(mode, old, new, ratio, bool(align_corners)).astype(x.dtype), axis)
+    return out
+
+
+def mixed_along(x: Tensor, weights: np.ndarray[Any, Any], axis: int) -> Tensor:
+    """``weights`` [new, old] times ``x`` along one axis."""
+    with beside(x):
+        matrix = asarray(as_constant(weights)).to(x.device)
+    if axis % x.ndim == x.ndim - 1:
+        return matmul(x, matrix_transpose(matrix))
+    if axis % x.ndim == x.ndim - 2:
+        return matmul(matrix, x)
+    return moveaxis(matmul(moveaxis(x, axis, -1), matrix_transpose(matrix)), -1, axis)
+
+
+def _weights(mode: str, old: int, new: int, ratio: float, align_corners: bool) -> np.ndarray[Any, Any]:
+    """The matrix [new, old] that resizes an axis."""
+    weights = np.zeros((new, old))
+    if mode == "area":
+        for k in range(new):
+            start, stop = k * old // new, -(-(k + 1) * old // new)
+            weights[k, start:stop] = 1.0 / (stop - start)
+        return weights
+    if align_corners:
+        at = np.arange(new) * ((old - 1) / (new - 1) if new > 1 else 0.0)
+    else:
+        at = (np.arange(new) + 0.5) * ratio - 0.5
+        at = at if mode == "bicubic" else np.maximum(at, 0.0)
+    low = np.floor(at).astype(np.int64)
+    low = low if mode == "bicubic" else np.minimum(low, old - 1)
+    taps = range(-1, 3) if mode == "bicubic" else range(2)
+    for tap in taps:
+        distance = np.abs(at - (low + tap))
+        share = np.asarray(_cubic(distance)) if mode == "bicubic" else 1.0 - distance
+        np.add.at(weights, (np.arange(new), np.clip(low + tap, 0, old - 1)), share)
+    return weights
+
+
+def _cubic(d: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The weight of a sample at the distance ``d`` < 2 (R. Keys, "Cubic convolution interpolation for digital image
+    processing", 1981), with a = -0.75."""
+    a = -0.75
+    near = ((a + 2) * d - (a + 3)) * d * d + 1
+    far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    weights: np.ndarray[Any, Any] = np.where(d <= 1, near, far)
+    return weights
+
+
+# --- sampling ----------------------------------------------------------------------------------------------------
+
+
+def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
+    """The points [n, h, w, 2] (x, y from -1 to 1) that the affine maps ``theta`` [n, 2, 3] make of an image's.
+
+    ``size`` is (n, c, h, w), that of the result of :func:`grid_sample`. M. Jaderberg et al., arXiv:1506.02025.
+    """
+    maps = asarray(theta)
+    if maps.ndim != 3 or maps.shape[1:] != (2, 3) or len(size) != 4:
+        raise ShapeError(f"affine_grid: expected theta [n, 2, 3] and size (n, c, h, w), got {maps.aval} and {tuple(size)}")
+    h, w = size[2:]
+    x, y = (_centres(n, bool(align_corners)) for n in (w, h))
+    points = np.stack([*np.meshgrid(x, y), np.ones((h, w))], -1).reshape(h * w, 3).astype(maps.dtype)
+    with beside(maps):
+        base = asarray(as_constant(points)).to(maps.device)
+    return reshape(matmul(base, matrix_transpose(maps)), (maps.shape[0], h, w, 2))
+
+
+def _centres(n: int, align_corners: bool) -> np.ndarray[Any, Any]:
+    if align_corners:
+        return np.linspace(-1.0, 1.0, n) if n > 1 else np.zeros(1)
+    return (2 * np.arange(n) + 1) / n - 1
+
+
+def grid_sample(
+    input: Any, grid: Any, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Tensor:
+    """``input`` [n, c, h, w] at the points ``grid`` [n, oh, ow, 2], (x, y) from -1 to 1, as in torch: [n, c, oh, ow].
+
+    ``mode`` is "bilinear" or "nearest"; outside of the image ``padding_mode`` "zeros", "border" or "reflection" holds.
+    Gradients flow to both.
+
+    Raises:
+        ShapeError: image and grid do not fit together.
+        ArgumentError: a mode is not known.
+    """
+    image, points = asarray(input), asarray(grid)
+    if image.ndim != 4 or points.ndim != 4 or points.shape[3] != 2 or points.shape[0] != image.shape[0]:
+        raise ShapeError(f"grid_sample: expected [n, c, h, w] and [n, oh, ow, 2], got {image.aval} and {points.aval}")
+    if mode not in ("bilinear", "nearest") or padding_mode not in ("zeros", "border", "reflection"):
+        raise ArgumentError(f"grid_sample: mode {shown(mode)} with padding_mode {shown(padding_mode)} is not known")
+    corners = bool(align_corners)
+    h, w = image.shape[2:]
+    x, y = (
+        _folded(_pixels(get_item(points, (..., k)), n, corners), n, padding_mode, corners) for k, n in ((0, w), (1, h))
+    )
+    if mode == "nearest":
+        return _at(image, round_(detached(x)), round_(detached(y)))
+    left, top = floor(detached(x)), floor(detached(y))
+    right, below = subtract(x, left), subtract(y, top)
+    total: Tensor | None = None
+    for dx, across in ((0, subtract(1.0, right)), (1, right)):
+        for dy, down in ((0, subtract(1.0, below)), (1, below)):
+            part = multiply(_at(image, add(left, dx), add(top, dy)), expand_dims(multiply(across, down), 1))
+            total = part if total is None else add(total, part)
+    assert total is not None
+    return total
+
+
+def _pixels(at: Tensor, n: int, align_corners: bool) -> Tensor:
+    """Coordinates from -1 to 1 as positions in an axis of ``n`` pixels."""
+    if align_corners:
+        return multiply(add(at, 1.0), (n - 1) / 2)
+    return subtract(multiply(add(at, 1.0), n / 2), 0.5)
+
+
+def _folded(at: Tensor, n: int, padding_mode: str, align_corners: bool) -> Tensor:
+    """Positions outside of the axis brought back into it, as ``padding_mode`` says."""
+    if padding_mode == "zeros":
+        return at
+    if padding_mode == "reflection":
+        low, length = (0.0, n - 1.0) if align_corners else (-0.5, float(n))
+        if length == 0.0:
+            return multiply(at, 0.0)
+        beyond = remainder(subtract(at, low), 2 * length)
+        at = add(subtract(length, abs_(subtract(beyond, length))), low)
+    return clip(at, 0.0, n - 1.0)
+
+
+def _at(image: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    """The pixels [n, c, oh, ow] at whole positions [n, oh, ow]; 0 outside of the image."""
+    n, channels, h, w = image.shape
+    in_row, in_column = (logical_and(greater_equal(at, 0.0), less(at, float(length))) for at, length in ((x, w), (y, h)))
+    inside = logical_and(in_row, in_column)
+    safe = [astype(clip(at, 0.0, length - 1.0), np.int64) for at, length in ((x, w), (y, h))]
+    places = reshape(add(multiply(safe[1], w), safe[0]), (n, 1, -1))
+    index = broadcast_to(places, (n, channels, places.shape[2]))
+    values = reshape(gather(reshape(image, (n, channels, h * w)), 2, index), (n, channels, *x.shape[1:]))
+    return where(expand_dims(inside, 1), values, 0.0)
