@@ -13,6 +13,7 @@ from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 import numpy as _np
+from numpy import broadcast_shapes as broadcast_shapes, promote_types as promote_types
 
 from jitgrad.eager import interpreter as _interpreter  # noqa: F401 - installs what ops do outside of a trace
 from jitgrad.backends.cuda_target import eager as _on_device  # noqa: F401 - and on a device
@@ -46,7 +47,7 @@ from jitgrad.ops.activations import (
 )
 from jitgrad.ops.arithmetic import (
     abs as abs, absolute as absolute, add as add, astype as astype, clamp as clamp, clip as clip,
-    copysign as copysign, div as div, divide as divide, lerp as lerp, maximum as maximum, minimum as minimum,
+    copysign as copysign, divide as divide, lerp as lerp, maximum as maximum, minimum as minimum,
     mul as mul, multiply as multiply, neg as neg, negative as negative, positive as positive,
     reciprocal as reciprocal, rsqrt as rsqrt, sign as sign, sqrt as sqrt, square as square, sub as sub,
     subtract as subtract, true_divide as true_divide,
@@ -64,7 +65,7 @@ from jitgrad.ops.convolution import conv2d as conv2d
 from jitgrad.ops.pooling import avg_pool2d as avg_pool2d, max_pool2d as max_pool2d
 from jitgrad.ops.creation import (
     arange as arange, asarray as asarray, clone as clone, empty as empty, empty_like as empty_like, eye as eye,
-    from_dlpack as from_dlpack, from_numpy as from_numpy, full as full, full_like as full_like,
+    from_numpy as from_numpy, full as full, full_like as full_like,
     linspace as linspace, meshgrid as meshgrid, ones as ones, ones_like as ones_like, tensor as tensor,
     tril as tril, triu as triu, zeros as zeros, zeros_like as zeros_like,
 )
@@ -81,6 +82,14 @@ from jitgrad.ops.joining import (
 )
 from jitgrad.ops.linalg import (
     dot as dot, linear as linear, matmul as matmul, outer as outer, tensordot as tensordot, vecdot as vecdot,
+)
+from jitgrad.ops.exchange import from_dlpack as from_dlpack, from_torch as from_torch
+from jitgrad.ops.grids import (
+    block_diag as block_diag, cartesian_prod as cartesian_prod, combinations as combinations,
+    diag_embed as diag_embed, tril_indices as tril_indices, triu_indices as triu_indices,
+)
+from jitgrad.ops.integers import (
+    frexp as frexp, gcd as gcd, isin as isin, lcm as lcm, ldexp as ldexp,
 )
 from jitgrad.ops.losses import (
     binary_cross_entropy as binary_cross_entropy,
@@ -105,6 +114,7 @@ from jitgrad.ops.random import (
     rand_like as rand_like, randint as randint, randint_like as randint_like, randn as randn,
     randn_like as randn_like, randperm as randperm, uniform as uniform,
 )
+from jitgrad.ops.random_state import get_rng_state as get_rng_state, set_rng_state as set_rng_state
 from jitgrad.ops.reduce import (
     all as all, any as any, argmax as argmax, argmin as argmin, cumulative_sum as cumulative_sum,
     log_softmax as log_softmax, logsumexp as logsumexp, max as max, mean as mean, min as min, norm as norm,
@@ -119,6 +129,15 @@ from jitgrad.ops.sorting import (
     unique as unique,
 )
 from jitgrad.ops.special import erf as erf, erfc as erfc
+from jitgrad.ops.scattering import (
+    as_strided as as_strided, diagonal_scatter as diagonal_scatter, index_put as index_put,
+    masked_scatter as masked_scatter, scatter_reduce as scatter_reduce, select_scatter as select_scatter,
+    slice_scatter as slice_scatter,
+)
+from jitgrad.ops.torch_arithmetic import (
+    addbmm as addbmm, addr as addr, aminmax as aminmax, bucketize as bucketize, dist as dist, div as div,
+    frac as frac, logcumsumexp as logcumsumexp, rsub as rsub, sgn as sgn, unique_consecutive as unique_consecutive,
+)
 from jitgrad.ops.torch_names import (
     addcdiv as addcdiv, addcmul as addcmul, addmm as addmm, addmv as addmv, amax as amax, amin as amin,
     baddbmm as baddbmm, bmm as bmm, cdist as cdist, chunk as chunk, clamp_max as clamp_max, clamp_min as clamp_min,
@@ -210,11 +229,17 @@ logspace: _Callable[..., Tensor] = _SHARED["logspace"]
 median: _Callable[..., Tensor | _ValuesAndIndices] = _SHARED["median"]
 nanmedian: _Callable[..., Tensor] = _SHARED["nanmedian"]
 nanquantile: _Callable[..., Tensor] = _SHARED["nanquantile"]
+ravel: _Callable[..., Tensor] = _SHARED["ravel"]
 sinc: _Callable[..., Tensor] = _SHARED["sinc"]
+trapezoid: _Callable[..., Tensor] = _SHARED["trapezoid"]
+trapz: _Callable[..., Tensor] = trapezoid
+vdot: _Callable[..., Tensor] = _SHARED["vdot"]
+row_stack: _Callable[..., Tensor] = vstack
 vander: _Callable[..., Tensor] = _SHARED["vander"]
 tensor_split: _Callable[..., list[Tensor]] = array_split
 broadcast_tensors = _broadcast_arrays
 inverse = _inv
+ger = outer
 pinverse = _pinv
 finfo = _np.finfo
 iinfo = _np.iinfo

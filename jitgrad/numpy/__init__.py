@@ -53,6 +53,7 @@ from jitgrad.numpy.elementwise import (
     sin as sin, sinc as sinc, sinh as sinh, sqrt as sqrt, square as square, subtract as subtract, tan as tan,
     tanh as tanh, true_divide as true_divide, trunc as trunc,
 )
+from jitgrad.ops.integers import frexp as frexp, gcd as gcd, isin as isin, lcm as lcm, ldexp as ldexp
 from jitgrad.numpy.joining import (
     append as append, array_split as array_split, block as block, column_stack as column_stack, concat as concat,
     concatenate as concatenate, delete as delete, dsplit as dsplit, dstack as dstack, hsplit as hsplit, hstack as hstack,

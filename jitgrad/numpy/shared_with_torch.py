@@ -9,6 +9,7 @@ from jitgrad.numpy import calculus, creation, elementwise, joining, order, produ
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.methods import install
 from jitgrad.ops.operand import ValuesAndIndices
+from jitgrad.ops.torch_methods import in_place
 from jitgrad.ops.torch_names import kthvalue
 
 _MODULES = (calculus, creation, elementwise, joining, order, products, selection, shapes, statistics)
@@ -61,11 +62,15 @@ _KEYWORDS: Mapping[str, Mapping[str, str]] = {
     "median": {"input": "a"},
     "nanmedian": {"input": "a"},
     "nanquantile": {"input": "a"},
+    "ravel": {"input": "a"},
     "sinc": {},
+    "trapezoid": {},
+    "vdot": {},
     "vander": {},
 }
 _NO_METHODS = {
-    "atleast_1d", "atleast_2d", "atleast_3d", "column_stack", "dstack", "hstack", "logspace", "vander", "vstack",
+    "atleast_1d", "atleast_2d", "atleast_3d", "column_stack", "dstack", "hstack", "logspace", "ravel", "trapezoid", "vander",
+    "vstack",
 }  # fmt: skip
 
 
@@ -85,3 +90,4 @@ def _function(name: str) -> Callable[..., Any]:
 SHARED: Mapping[str, Callable[..., Any]] = {name: _function(name) for name in _KEYWORDS}
 
 install({name: function for name, function in SHARED.items() if name not in _NO_METHODS})
+install({f"{name}_": in_place(SHARED[name]) for name in ("cumprod", "deg2rad", "float_power", "nan_to_num", "rad2deg", "sinc")})

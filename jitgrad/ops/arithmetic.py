@@ -95,14 +95,14 @@ SQUARE = define_elementwise(
 )
 
 
-def add(x: Operand, y: Operand) -> Tensor:
-    """``x + y``."""
-    return apply(ADD, x, y)
+def add(x: Operand, y: Operand, *, alpha: Operand | None = None) -> Tensor:
+    """``x + y``, or ``x + alpha * y``."""
+    return apply(ADD, x, y if alpha is None else multiply(y, alpha))
 
 
-def subtract(x: Operand, y: Operand) -> Tensor:
-    """``x - y``. Raises DtypeError for two bools, as NumPy does."""
-    return apply(SUBTRACT, x, y)
+def subtract(x: Operand, y: Operand, *, alpha: Operand | None = None) -> Tensor:
+    """``x - y``, or ``x - alpha * y``. Raises DtypeError for two bools, as NumPy does."""
+    return apply(SUBTRACT, x, y if alpha is None else multiply(y, alpha))
 
 
 def multiply(x: Operand, y: Operand) -> Tensor:
@@ -342,6 +342,5 @@ absolute = abs
 neg = negative
 sub = subtract
 mul = multiply
-div = divide
 true_divide = divide
 clamp = clip

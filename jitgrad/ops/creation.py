@@ -17,7 +17,7 @@ from jitgrad.core.errors import ArgumentError, OperandError, ShapeError, shown
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.device.cuda import cuda_device
-from jitgrad.device.exchange import CUDA_DEVICE, array_from_dlpack, array_from_interface
+from jitgrad.device.exchange import array_from_interface
 from jitgrad.ops.arithmetic import add, astype, multiply
 from jitgrad.ops.comparison import equal, greater_equal, less_equal, where
 from jitgrad.ops.identity import STOP_GRADIENT
@@ -149,13 +149,6 @@ def from_numpy(array: np.ndarray[Any, Any]) -> Tensor:
     if not isinstance(array, np.ndarray):
         raise OperandError(f"from_numpy: expected an ndarray, got {type(array).__name__}")
     return asarray(array)
-
-
-def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor that shares memory with ``x``, any object with ``__dlpack__`` on the CPU or the CUDA device."""
-    if int(x.__dlpack_device__()[0]) == CUDA_DEVICE:
-        return asarray(Tensor(array_from_dlpack(cuda_device(), x)), device=device, copy=copy)
-    return asarray(np.from_dlpack(x), device=device, copy=copy)
 
 
 def clone(x: Operand) -> Tensor:

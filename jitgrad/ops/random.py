@@ -20,8 +20,9 @@ from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.eager.scalar_eval import blockwise, scalar_functions
 from jitgrad.ops.arithmetic import add, astype, multiply, negative, subtract
 from jitgrad.ops.comparison import bitwise_and, bitwise_left_shift, bitwise_right_shift, less, less_equal, where
-from jitgrad.ops.creation import asarray, iota
+from jitgrad.ops.creation import asarray, clone, iota
 from jitgrad.ops.inplace import assign
+from jitgrad.ops.joining import concat
 from jitgrad.ops.movement import expand_dims, slice, squeeze
 from jitgrad.ops.philox import PHILOX_BITS
 from jitgrad.ops.placement import beside, placing
@@ -65,6 +66,24 @@ class Generator:
         """Start the stream of ``seed`` (any int, taken modulo 2**64) from its beginning."""
         assign(self.state, _fresh_state(seed))
         return self
+
+    def get_state(self) -> Tensor:
+        """A copy of ``state``, for :meth:`set_state`."""
+        return clone(self.state)
+
+    def set_state(self, state: Any) -> None:
+        """Continue from a ``state`` of this or another generator."""
+        new = asarray(state)
+        if new.shape != (2,) or new.dtype != UINT64:
+            raise ArgumentError(f"Generator.set_state: expected a state, which is a uint64 vector of 2, got {new.aval}")
+        assign(self.state, new)
+
+    def fork(self) -> Generator:
+        """A generator with a stream of its own, whose key this one draws."""
+        new = Generator()
+        key = self.bits((1,))[0]
+        assign(new.state, concat([key, multiply(key, 0)], 0))
+        return new
 
     def bits(self, shape: Shape, per_element: int = 1) -> tuple[Tensor, ...]:
         """``per_element`` uint64 tensors of ``shape`` with random bits; advances the state."""

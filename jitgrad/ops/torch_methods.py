@@ -10,7 +10,21 @@ import numpy as np
 from jitgrad.core.context import grad_enabled
 from jitgrad.core.errors import AutogradError
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops import arithmetic, creation, indexing, movement, random, torch_names
+from jitgrad.ops import (
+    arithmetic,
+    creation,
+    entropy,
+    gamma,
+    indexing,
+    integers,
+    movement,
+    normal_distribution,
+    random,
+    reduce,
+    scattering,
+    torch_arithmetic,
+    torch_names,
+)
 from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.creation import clone
 from jitgrad.ops.inplace import assign, update
@@ -18,11 +32,12 @@ from jitgrad.ops.operand import Operand
 from jitgrad.ops.placement import beside
 from jitgrad.ops.random import Generator
 from jitgrad.ops.tables import ELEMENTWISE
+from jitgrad.ops.windows import windows_along
 
 # --- in place ----------------------------------------------------------------------------------------------------
 
 
-def _in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """``x = function(x, ...)`` in place; where backward may read the old ``x``, the function gets a copy."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -80,21 +95,31 @@ _ELEMENTWISE = (
     "abs neg negative reciprocal square sqrt rsqrt exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh "
     "cosh tanh asinh acosh atanh sigmoid erf erfc floor ceil round trunc sign relu relu6 leaky_relu elu selu celu silu "
     "mish hardtanh hardsigmoid hardswish pow remainder fmod floor_divide lerp clip clamp copysign hypot atan2 "
-    "bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor logical_not"
+    "bitwise_and bitwise_or bitwise_xor logical_and logical_or logical_xor logical_not absolute fix nextafter arcsin arccos "
+    "arctan arcsinh arccosh arctanh arctan2 bitwise_left_shift bitwise_right_shift bitwise_not"
 )
 # module -> other functions with an in-place method
 _OTHERS: Mapping[Any, str] = {
     torch_names: "clamp_min clamp_max masked_fill addmm addmv baddbmm addcmul addcdiv index_fill index_copy scatter",
     indexing: "scatter_add index_add",
     creation: "tril triu",
+    torch_arithmetic: "frac sgn addr addbmm",
+    scattering: "index_put masked_scatter scatter_reduce",
+    integers: "gcd lcm ldexp",
+    gamma: "digamma",
+    normal_distribution: "erfinv",
+    entropy: "logit xlogy",
 }
 IN_PLACE: Mapping[str, Any] = {
-    **{f"{name}_": _in_place(ELEMENTWISE[name]) for name in _ELEMENTWISE.split()},
-    **{f"{name}_": _in_place(getattr(module, name)) for module, names in _OTHERS.items() for name in names.split()},
+    **{f"{name}_": in_place(ELEMENTWISE[name]) for name in _ELEMENTWISE.split()},
+    **{f"{name}_": in_place(getattr(module, name)) for module, names in _OTHERS.items() for name in names.split()},
     "add_": _updating(arithmetic.add),
     "sub_": _updating(arithmetic.subtract),
     "mul_": _updating(arithmetic.multiply),
     "div_": _updating(arithmetic.divide),
+    "lgamma_": in_place(gamma.gammaln),
+    "cumsum_": in_place(reduce.cumulative_sum),
+    "true_divide_": _updating(arithmetic.divide),
     "subtract_": _updating(arithmetic.subtract),
     "multiply_": _updating(arithmetic.multiply),
     "divide_": _updating(arithmetic.divide),
@@ -173,6 +198,12 @@ ONLY_IN_TORCH: Mapping[str, Any] = {
     "itemsize": property(lambda self: self.dtype.itemsize, doc="The bytes of an element."),
     "nbytes": property(lambda self: self.aval.nbytes, doc="The bytes of all elements."),
     "is_cpu": property(lambda self: self.device == "cpu", doc="Whether the data is on the host."),
+    "H": property(movement.transpose, doc="The transpose of a matrix of real numbers; a view."),
+    "mH": property(movement.matrix_transpose, doc="The transposes of matrices of real numbers; a view."),
+    "unfold": windows_along,
+    "pin_memory": lambda self: self,
+    "is_complex": lambda self: False,
+    "is_nonzero": lambda self: bool(self),
     "element_size": lambda self: self.dtype.itemsize,
     "is_cuda": property(lambda self: self.device != "cpu", doc="Whether the data is on a CUDA device."),
 }

@@ -1,0 +1,78 @@
+"""Tensors of all combinations, of triangles' positions, and with blocks or diagonals placed in zeros."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import normalize_axis
+from jitgrad.core.errors import ArgumentError, ShapeError
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops.comparison import where
+from jitgrad.ops.creation import asarray, meshgrid
+from jitgrad.ops.indexing import as_constant, take
+from jitgrad.ops.joining import concat, pad, stack
+from jitgrad.ops.keywords import takes_dim
+from jitgrad.ops.movement import expand_dims, moveaxis, reshape
+from jitgrad.ops.operand import Operand
+from jitgrad.ops.placement import beside
+
+
+def cartesian_prod(*xs: Operand) -> Tensor:
+    """All tuples of one element of each vector, [count, vectors]; of one vector itself."""
+    vectors = [asarray(x) for x in xs]
+    if len(vectors) == 1:
+        return vectors[0]
+    return stack([reshape(x, (-1,)) for x in meshgrid(*vectors, indexing="ij")], 1)
+
+
+def combinations(x: Operand, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of ``r`` elements of the vector ``x``, in order: [count, r]."""
+    given = asarray(x)
+    if given.ndim != 1 or r < 0:
+        raise ArgumentError(f"combinations: expected a vector and r of at least 0, got {given.aval} and r={r}")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = np.array(list(choose(range(given.shape[0]), r)), np.int64).reshape(-1, r)
+    return take(given, as_constant(places), 0)
+
+
+def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
+    """The positions [2, count] of the lower triangle of a matrix of ``row`` rows, row by row."""
+    return asarray(as_constant(np.stack(np.tril_indices(row, offset, col))))
+
+
+def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
+    """The positions [2, count] of the upper triangle of a matrix of ``row`` rows, row by row."""
+    return asarray(as_constant(np.stack(np.triu_indices(row, offset, col))))
+
+
+def block_diag(*xs: Operand) -> Tensor:
+    """A matrix with the given ones along its diagonal, else 0; a vector counts as a row, a number as [1, 1]."""
+    blocks = [asarray(x) for x in xs]
+    if any(b.ndim > 2 for b in blocks):
+        raise ShapeError(f"block_diag: expected matrices, got {', '.join(str(b.aval) for b in blocks)}")
+    matrices = [reshape(b, (1,) * (2 - b.ndim) + b.shape) for b in blocks]
+    width, left, rows = sum(m.shape[1] for m in matrices), 0, []
+    for m in matrices:
+        rows.append(pad(m, ((0, 0), (left, width - left - m.shape[1]))))
+        left += m.shape[1]
+    return concat(rows, 0) if rows else asarray(np.zeros((1, 0), np.float32))
+
+
+@takes_dim(dim1="axis1", dim2="axis2")
+def diag_embed(x: Operand, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor:
+    """Matrices, over two new axes, with the last axis of ``x`` on the diagonal ``offset`` and 0 elsewhere."""
+    given = asarray(x)
+    if not given.ndim:
+        raise ShapeError(f"diag_embed: expected at least one axis, got {given.aval}")
+    n = given.shape[-1] + abs(offset)
+    padded = pad(given, [(0, 0)] * (given.ndim - 1) + [(0, abs(offset))])
+    on = np.arange(n)[:, None] + offset == np.arange(n)
+    # element k lies in row k of upper diagonals, and in column k of lower ones
+    lines: Any = expand_dims(padded, -1 if offset >= 0 else -2)
+    with beside(given):
+        matrices = where(as_constant(on), lines, 0)
+    first, second = (normalize_axis("diag_embed", k, given.ndim + 1) for k in (axis1, axis2))
+    return moveaxis(matrices, (-2, -1), (first, second))

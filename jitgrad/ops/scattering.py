@@ -1,0 +1,195 @@
+"""Tensors with some elements replaced or added to, under torch's names; all of them return new tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import Array, Aval, normalize_axis
+from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
+from jitgrad.core.op import Kind, OpDef, define
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import add, astype, clip, divide, maximum, multiply, subtract
+from jitgrad.ops.comparison import equal, greater, where
+from jitgrad.ops.creation import asarray, full, zeros
+from jitgrad.ops.indexing import as_constant, gather, index_add, scatter_add, take
+from jitgrad.ops.inplace import with_item
+from jitgrad.ops.joining import diagonal
+from jitgrad.ops.keywords import takes_dim
+from jitgrad.ops.movement import broadcast_to, flatten, moveaxis, reshape
+from jitgrad.ops.operand import Operand, apply
+from jitgrad.ops.placement import beside
+from jitgrad.ops.reduce import cumulative_sum
+
+# --- slices ------------------------------------------------------------------------------------------------------
+
+
+@takes_dim()
+def slice_scatter(
+    x: Operand, src: Operand, axis: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """``x`` with ``src`` in place of ``x[start:end:step]`` along ``axis``."""
+    target = asarray(x)
+    k = normalize_axis("slice_scatter", axis, target.ndim)
+    return with_item(target, (*[slice(None)] * k, slice(start, end, step)), src)
+
+
+@takes_dim()
+def select_scatter(x: Operand, src: Operand, axis: int, index: int) -> Tensor:
+    """``x`` with ``src`` in place of ``x[index]`` along ``axis``."""
+    target = asarray(x)
+    return with_item(target, (*[slice(None)] * normalize_axis("select_scatter", axis, target.ndim), index), src)
+
+
+@takes_dim(dim1="axis1", dim2="axis2")
+def diagonal_scatter(x: Operand, src: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
+    """``x`` with ``src`` in place of ``diagonal(x, offset, axis1, axis2)``."""
+    target, values = asarray(x), asarray(src)
+    whole = moveaxis(target, (axis1, axis2), (-2, -1))
+    length = diagonal(target, offset, axis1, axis2).shape[-1]
+    at = np.arange(length)
+    rows, columns = at + max(0, -offset), at + max(0, offset)
+    with beside(target):
+        new = with_item(whole, (..., as_constant(rows), as_constant(columns)), values)
+    return moveaxis(new, (-2, -1), (axis1, axis2))
+
+
+def as_strided(x: Operand, size: Sequence[int], stride: Sequence[int], storage_offset: int = 0) -> Tensor:
+    """The elements of the flattened ``x`` at ``storage_offset`` plus the steps of ``stride``; a copy, not a view.
+
+    Raises:
+        ArgumentError: sizes and strides do not match, or lead out of ``x``.
+    """
+    flat = flatten(asarray(x))
+    if len(size) != len(stride):
+        raise ArgumentError(f"as_strided: {len(size)} sizes and {len(stride)} strides: give one stride for each size")
+    places = np.full(tuple(size), int(storage_offset), np.int64)
+    for k, (n, step) in enumerate(zip(size, stride, strict=True)):
+        places += (np.arange(n) * step).reshape((n, *[1] * (len(size) - k - 1)))
+    if places.size and not 0 <= places.min() <= places.max() < flat.shape[0]:
+        raise ArgumentError(
+            f"as_strided: size={tuple(size)}, stride={tuple(stride)} and storage_offset={storage_offset} lead out of the "
+            f"{flat.shape[0]} elements of x"
+        )
+    return take(flat, as_constant(places), 0)
+
+
+# --- elements ----------------------------------------------------------------------------------------------------
+
+
+def masked_scatter(x: Operand, mask: Operand, source: Operand) -> Tensor:
+    """``x`` with the elements of ``source``, in order, where ``mask`` is true."""
+    target, chosen, values = asarray(x), asarray(mask), flatten(asarray(source))
+    if chosen.dtype != np.bool_:
+        raise DtypeError(f"masked_scatter: the mask must be of bools, got {chosen.aval}; compare it with 0")
+    if not values.shape[0]:
+        return target
+    chosen = broadcast_to(chosen, target.shape)
+    places = subtract(reshape(cumulative_sum(astype(flatten(chosen), np.int64), 0), target.shape), 1)
+    return where(chosen, astype(take(values, clip(places, 0, values.shape[0] - 1), 0), target.dtype), target)
+
+
+def index_put(x: Operand, indices: Sequence[Any], values: Operand, accumulate: bool = False) -> Tensor:
+    """``x`` after ``x[indices] = values``, for integer (or bool) tensors; with ``accumulate`` after ``+=``, in which
+    equal indices add up."""
+    target = asarray(x)
+    key = tuple(i if isinstance(i, Tensor) else asarray(i) for i in indices)
+    if not accumulate:
+        return with_item(target, key, values)
+    if any(i.dtype == np.bool_ for i in key):
+        return with_item(target, key, add(target[key], values))
+    shape = np.broadcast_shapes(*(i.shape for i in key))
+    lengths, rest = target.shape[: len(key)], target.shape[len(key) :]
+    place: Any = 0
+    for i, n in zip(key, lengths, strict=True):
+        place = add(multiply(place, n), where(greater(0, i), add(i, n), i))
+    flat = reshape(broadcast_to(place, shape), (-1,))
+    rows = reshape(broadcast_to(astype(asarray(values), target.dtype), (*shape, *rest)), (flat.shape[0], *rest))
+    total = index_add(reshape(target, (int(np.prod(lengths)), *rest)), 0, flat, rows)
+    return reshape(total, target.shape)
+
+
+# --- reductions at indices -----------------------------------------------------------------------------------------
+
+
+def _extreme(x: Array, index: Array, src: Array, *, axis: int, largest: bool) -> Array:
+    out = np.array(x, copy=True)
+    key = tuple(index if k == axis else np.arange(n).reshape([-1 if j == k else 1 for j in range(x.ndim)])
+                for k, n in enumerate(index.shape))  # fmt: skip
+    (np.maximum if largest else np.minimum).at(out, key, src)
+    return out
+
+
+def _extreme_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
+    x, index, src = avals
+    if src.shape != index.shape or index.ndim != x.ndim or index.dtype.kind not in "iu":
+        raise ShapeError(f"scatter_reduce: index {index} must be of integers in the shape of src {src}, with x {x}")
+    return Aval(x.shape, x.dtype)
+
+
+def _share(g: Tensor, out: Tensor, x: Tensor, index: Tensor, src: Tensor, axis: int) -> tuple[Tensor, Tensor, Tensor]:
+    """(the gradient divided among equals, where x is one of them, which elements of src are)."""
+    own, theirs = astype(equal(x, out), g.dtype), astype(equal(src, gather(out, axis, index)), g.dtype)
+    return divide(g, maximum(scatter_add(own, axis, index, theirs), 1.0)), own, theirs
+
+
+def _extreme_x_vjp(g: Tensor, out: Tensor, x: Any, index: Any, src: Any, *, axis: int, largest: bool) -> Tensor:
+    part, own, _ = _share(g, out, x, index, src, axis)
+    return multiply(part, own)
+
+
+def _extreme_src_vjp(g: Tensor, out: Tensor, x: Any, index: Any, src: Any, *, axis: int, largest: bool) -> Tensor:
+    part, _, theirs = _share(g, out, x, index, src, axis)
+    return multiply(gather(part, axis, index), theirs)
+
+
+SCATTER_EXTREME: OpDef = define(
+    "scatter_extreme(x, index, src, *, axis, largest)",
+    kind=Kind.OPAQUE,
+    eager=_extreme,
+    abstract=_extreme_aval,
+    vjp=(_extreme_x_vjp, None, _extreme_src_vjp),
+    domain=("real", "index", "real"),
+    sample_attrs={"axis": 0, "largest": True},
+)
+
+_REDUCTIONS = ("sum", "mean", "amax", "amin")
+
+
+@takes_dim(source="src")
+def scatter_reduce(
+    x: Operand, axis: int, index: Operand, src: Operand, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """``x`` with the "sum", "mean", "amax" or "amin" of what ``src`` has for each place, as in torch.
+
+    ``index`` names places along ``axis`` as :func:`jitgrad.scatter_add` does. Without ``include_self`` the old element
+    of a place that gets any does not count. Equal extremes share the gradient.
+    """
+    if reduce not in _REDUCTIONS:
+        raise ArgumentError(f"scatter_reduce: reduce must be one of {', '.join(_REDUCTIONS)}, got {shown(reduce)}")
+    target, places, values = asarray(x), asarray(index), asarray(src)
+    k = normalize_axis("scatter_reduce", axis, target.ndim)
+    values = values[tuple(map(slice, places.shape))]
+    with beside(target):
+        ones = full(places.shape, 1.0, dtype=target.dtype if target.dtype.kind == "f" else np.float64)
+        counts = scatter_add(zeros(target.shape, dtype=ones.dtype), k, places, ones)
+    hit = greater(counts, 0.0)
+    if reduce in ("amax", "amin"):
+        largest = reduce == "amax"
+        base = target if include_self else where(hit, _worst(target, largest), target)
+        return apply(SCATTER_EXTREME, base, places, values, axis=k, largest=largest)
+    total = scatter_add(target if include_self else where(hit, 0, target), k, places, values)
+    if reduce == "sum":
+        return total
+    count = add(counts, 1.0) if include_self else maximum(counts, 1.0)
+    return divide(total, count) if target.dtype.kind == "f" else astype(divide(total, count), target.dtype)
+
+
+def _worst(x: Tensor, largest: bool) -> Any:
+    """What every element replaces."""
+    if x.dtype.kind == "f":
+        return -np.inf if largest else np.inf
+    limits = np.iinfo(x.dtype)
+    return int(limits.min if largest else limits.max)

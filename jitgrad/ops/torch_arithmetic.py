@@ -1,0 +1,138 @@
+"""Arithmetic under torch's names where it differs from NumPy's, and a few sums and products."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jitgrad.core.aval import normalize_axis
+from jitgrad.core.errors import ArgumentError, shown
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import add, divide, multiply, sign, subtract
+from jitgrad.ops.comparison import less, logical_and, logical_xor, not_equal
+from jitgrad.ops.creation import asarray
+from jitgrad.ops.joining import concat
+from jitgrad.ops.keywords import takes_dim
+from jitgrad.ops.linalg import matmul, outer
+from jitgrad.ops.movement import AxisArgument, cut
+from jitgrad.ops.operand import Operand
+from jitgrad.ops.reduce import max as max_
+from jitgrad.ops.reduce import min as min_
+from jitgrad.ops.reduce import norm
+from jitgrad.ops.reduce import sum as sum_
+from jitgrad.ops.rounding import floor_divide, trunc
+from jitgrad.ops.sorting import searchsorted
+from jitgrad.ops.transcendental import logaddexp
+
+
+def div(x: Operand, y: Operand, *, rounding_mode: str | None = None) -> Tensor:
+    """``x / y``; with ``rounding_mode`` "floor" or "trunc" rounded so, and integers stay integers."""
+    if rounding_mode is None:
+        return divide(x, y)
+    if rounding_mode == "floor":
+        return floor_divide(x, y)
+    if rounding_mode != "trunc":
+        raise ArgumentError(f"div: rounding_mode must be None, 'floor' or 'trunc', got {shown(rounding_mode)}")
+    left, right = asarray(x), asarray(y)
+    if left.dtype.kind == "f" or right.dtype.kind == "f":
+        return trunc(divide(x, y))
+    down = floor_divide(left, right)
+    rest = not_equal(multiply(down, right), left)
+    return add(down, logical_and(rest, logical_xor(less(left, 0), less(right, 0))))
+
+
+def rsub(x: Operand, other: Operand, *, alpha: Any = 1) -> Tensor:
+    """``other - alpha * x``."""
+    return subtract(other, x if isinstance(alpha, int) and alpha == 1 else multiply(x, alpha))
+
+
+def frac(x: Operand) -> Tensor:
+    """``x`` without its whole part, with its sign."""
+    return subtract(x, trunc(x))
+
+
+def sgn(x: Operand) -> Tensor:
+    """The sign of ``x``: -1, 0 or 1."""
+    return sign(x)
+
+
+def dist(x: Operand, y: Operand, p: float = 2.0) -> Tensor:
+    """The p-norm of all elements of ``x - y``."""
+    return norm(subtract(x, y).flatten(), None if p == 2 else p)
+
+
+def addr(x: Operand, vec1: Operand, vec2: Operand, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * x + alpha * outer(vec1, vec2)``; ``x`` does not count at all if ``beta`` is 0."""
+    return _plus(x, outer(vec1, vec2), beta, alpha)
+
+
+def addbmm(x: Operand, batch1: Operand, batch2: Operand, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * x + alpha * sum(batch1 @ batch2)`` over the first axis; ``x`` does not count if ``beta`` is 0."""
+    return _plus(x, sum_(matmul(batch1, batch2), 0), beta, alpha)
+
+
+def _plus(x: Operand, product: Tensor, beta: Any, alpha: Any) -> Tensor:
+    scaled = product if isinstance(alpha, (int, float)) and alpha == 1 else multiply(product, alpha)
+    if isinstance(beta, (int, float)) and beta == 0:
+        return scaled
+    return add(x if isinstance(beta, (int, float)) and beta == 1 else multiply(x, beta), scaled)
+
+
+class Extremes(NamedTuple):
+    """The smallest and the largest elements."""
+
+    min: Tensor
+    max: Tensor
+
+
+@takes_dim()
+def aminmax(x: Operand, *, axis: AxisArgument = None, keepdims: bool = False) -> Extremes:
+    """The smallest and the largest element over ``axis`` (None: all)."""
+    return Extremes(min_(x, axis, keepdims), max_(x, axis, keepdims))
+
+
+def bucketize(x: Operand, boundaries: Operand, *, right: bool = False) -> Tensor:
+    """The number of boundaries, a sorted vector, that are less than each element; with ``right`` also those equal to it."""
+    return searchsorted(asarray(boundaries), asarray(x), "right" if right else "left")
+
+
+@takes_dim()
+def logcumsumexp(x: Operand, axis: int) -> Tensor:
+    """``log(cumsum(exp(x)))`` along ``axis`` without overflow, by doubling (W. D. Hillis, G. L. Steele, "Data parallel
+    algorithms", 1986)."""
+    total = asarray(x)
+    k = normalize_axis("logcumsumexp", axis, total.ndim)
+    n, step = total.shape[k], 1
+    while step < n:
+        late, early = cut(total, k, step, n), cut(total, k, 0, n - step)
+        total = concat([cut(total, k, 0, step), logaddexp(late, early)], k)
+        step *= 2
+    return total
+
+
+class Runs(NamedTuple):
+    """Elements of which each differs from the one before, and what else was asked for."""
+
+    output: Tensor
+    inverse: Tensor | None
+    counts: Tensor | None
+
+
+def unique_consecutive(x: Operand, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    """The flattened ``x`` without repetitions next to each other; on request with the place of each element in the
+    result, and the lengths of the repetitions.
+
+    The shape depends on the values: a @jit function raises TracedValueError.
+    """
+    given = asarray(x)
+    values = given.concrete("unique_consecutive").reshape(-1)
+    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]])) if values.size else np.zeros(0, np.int64)
+    runs = Runs(
+        given.flatten()[starts],
+        asarray(np.repeat(np.arange(starts.size), np.diff(starts, append=values.size)).reshape(given.shape)),
+        asarray(np.diff(starts, append=values.size)),
+    )
+    wanted = [True, return_inverse, return_counts]
+    chosen = tuple(part for part, asked in zip(runs, wanted, strict=True) if asked)
+    return chosen if len(chosen) > 1 else chosen[0]
