@@ -13,7 +13,7 @@ import pytest
 
 import jitgrad as jg
 
-PROGRAMS = ["mlp", "lstm_language_model", "transformer", "vae", "convnet"]
+PROGRAMS = ["mlp", "lstm_language_model", "transformer", "vae", "convnet", "unet", "gcn", "maml", "wgan", "dqn", "seq2seq"]
 IMPORT = re.compile(r"^(import|from) torch\b", re.MULTILINE)
 
 
