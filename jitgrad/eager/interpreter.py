@@ -21,6 +21,7 @@ from jitgrad.core.traced_constants import fill_constant
 from jitgrad.eager import buffer_pool
 from jitgrad.eager.direct_ufuncs import LARGE, direct_result, quietly
 from jitgrad.eager.float16 import eager_function
+from jitgrad.eager.large_arrays import LARGE_ELEMENTS, for_large
 
 
 def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[str, Any]) -> Any:
@@ -68,6 +69,8 @@ def _loop(
     shape = broadcast_shapes(op.name, avals)
     dtypes, out = op.dtypes(avals)
     function = eager_function(op, dtypes)
+    if math.prod(shape) >= LARGE_ELEMENTS and getattr(function, "takes_many_passes", False):
+        return dtypes, out, for_large(op, function, out), None
     if not isinstance(function, np.ufunc) or math.prod(shape) * out.itemsize < LARGE:
         return dtypes, out, function, None
     return dtypes, out, function, shape if function.resolve_dtypes((*dtypes, None))[-1] == out else None

@@ -43,7 +43,7 @@ def blockwise(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` of arrays of one float dtype, applied block by block.
 
     The temporaries of whole arrays would be fresh memory, whose page faults cost several times the
-    arithmetic.
+    arithmetic. The result is marked as one that `jitgrad.eager.large_arrays` may replace.
     """
 
     def call(*arrays: np.ndarray[Any, Any]) -> Any:
@@ -58,6 +58,7 @@ def blockwise(function: Callable[..., Any]) -> Callable[..., Any]:
             out[start:stop] = function(*(x if x.ndim == 0 else x[start:stop] for x in flat))
         return out.reshape(shape)
 
+    call.takes_many_passes = True  # type: ignore[attr-defined]
     return call
 
 
