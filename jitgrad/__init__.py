@@ -109,16 +109,18 @@ from jitgrad.ops.neural import (
     batch_norm as batch_norm, dropout as dropout, embedding as embedding, group_norm as group_norm,
     layer_norm as layer_norm, one_hot as one_hot, rms_norm as rms_norm,
 )
+from jitgrad.ops.norms import norm as norm
 from jitgrad.ops.random import (
     Generator as Generator, bernoulli as bernoulli, manual_seed as manual_seed,
     multinomial as multinomial, normal as normal, rand as rand,
-    rand_like as rand_like, randint as randint, randint_like as randint_like, randn as randn,
-    randn_like as randn_like, randperm as randperm, uniform as uniform,
+    randint as randint, randn as randn,
+    randperm as randperm, uniform as uniform,
 )
 from jitgrad.ops.random_state import get_rng_state as get_rng_state, set_rng_state as set_rng_state
+from jitgrad.ops.random_like import rand_like as rand_like, randint_like as randint_like, randn_like as randn_like
 from jitgrad.ops.reduce import (
     all as all, any as any, argmax as argmax, argmin as argmin, cumulative_sum as cumulative_sum,
-    log_softmax as log_softmax, logsumexp as logsumexp, max as max, mean as mean, min as min, norm as norm,
+    log_softmax as log_softmax, logsumexp as logsumexp, max as max, mean as mean, min as min,
     prod as prod, softmax as softmax, std as std, sum as sum, var as var,
 )
 from jitgrad.ops.rounding import (
@@ -146,7 +148,7 @@ from jitgrad.ops.torch_names import (
     index_select as index_select, is_floating_point as is_floating_point, is_tensor as is_tensor,
     kthvalue as kthvalue, masked_fill as masked_fill, masked_select as masked_select, mm as mm, mv as mv,
     narrow as narrow, numel as numel, permute as permute, scatter as scatter, select as select,
-    std_mean as std_mean, t as t, unflatten as unflatten, var_mean as var_mean,
+    std_mean as std_mean, t as t, take_along_dim as take_along_dim, unflatten as unflatten, var_mean as var_mean,
 )
 from jitgrad.ops.transcendental import (
     exp as exp, exp2 as exp2, expm1 as expm1, log as log, log10 as log10, log1p as log1p, log2 as log2,
@@ -181,7 +183,6 @@ movedim = moveaxis
 swapdims = swapaxes
 unbind = unstack
 repeat_interleave = repeat
-take_along_dim = take_along_axis
 as_tensor = asarray
 lgamma = _gammaln
 allclose: _Callable[..., _bool] = _SHARED["allclose"]

@@ -135,7 +135,9 @@ def normalize_axis(what: str, axis: Any, ndim: int) -> int:
     try:
         k = operator.index(axis)
     except TypeError:
-        raise AxisError(f"{what}: axis must be an int, got {shown(axis)}") from None
+        k = None
+    if k is None or isinstance(axis, bool):
+        raise AxisError(f"{what}: axis must be an int, got {shown(axis)}")
     if not -ndim <= k < ndim:
         raise AxisError(f"{what}: axis {k} is out of bounds for an array of {ndim} dimensions")
     return k % ndim if ndim else 0

@@ -39,6 +39,7 @@ from jitgrad.ops.placement import beside
 from jitgrad.ops.pooling import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
+    adaptive_max_pool1d,
     adaptive_max_pool2d,
     avg_pool1d,
     avg_pool2d,
@@ -60,7 +61,6 @@ from jitgrad.ops.volumes import (
     max_pool3d,
 )
 from jitgrad.ops.windows import (
-    adaptive_max_pool1d,
     channel_shuffle,
     fold,
     local_response_norm,
@@ -264,13 +264,10 @@ def instance_norm(
 ) -> Tensor:
     """Each channel of each sample of [n, channels, ...] standardised; then scaled and shifted per channel.
 
-    Raises:
-        ArgumentError: running statistics are given, which are not supported.
+    The running statistics, if they are given, move in place by ``momentum``; with ``use_input_stats=False`` they are
+    used in place of those of each sample.
     """
-    if running_mean is not None or running_var is not None or not use_input_stats:
-        raise ArgumentError("instance_norm: running statistics are not supported; leave them out")
-    x = asarray(input)
-    return neural.group_norm(x, x.shape[1] if x.ndim > 1 else 1, weight, bias, eps)
+    return neural.instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps)
 
 
 # --- losses ------------------------------------------------------------------------------------------------------

@@ -142,16 +142,25 @@ class AdaptiveAvgPool3d(AdaptiveAvgPool2d):
     pool: Callable[..., Tensor] = staticmethod(volumes.adaptive_avg_pool3d)
 
 
-class AdaptiveMaxPool1d(AdaptiveAvgPool2d):
-    """The largest elements of parts of a sequence, so many that the result has ``output_size``."""
-
-    pool: Callable[..., Tensor] = staticmethod(windows.adaptive_max_pool1d)
-
-
 class AdaptiveMaxPool2d(AdaptiveAvgPool2d):
-    """The largest elements of parts of an image, so many that the result has ``output_size``."""
+    """The largest elements of parts of an image, so many that the result has ``output_size``; with ``return_indices``
+    a named tuple of them and of their positions."""
 
-    pool: Callable[..., Tensor] = staticmethod(pooling.adaptive_max_pool2d)
+    pool: Callable[..., Any] = staticmethod(pooling.adaptive_max_pool2d)
+
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
+        super().__init__(output_size)
+        self.return_indices: bool = return_indices
+
+    def forward(self, x: Any) -> Any:
+        return self.pool(x, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool1d(AdaptiveMaxPool2d):
+    """The largest elements of parts of a sequence, so many that the result has ``output_size``; with
+    ``return_indices`` a named tuple of them and of their positions."""
+
+    pool: Callable[..., Any] = staticmethod(pooling.adaptive_max_pool1d)
 
 
 class AdaptiveMaxPool3d(AdaptiveAvgPool2d):
@@ -209,15 +218,22 @@ class Upsample(Module):
     :func:`jitgrad.nn.functional.interpolate`."""
 
     def __init__(
-        self, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+        self,
+        size: Any = None,
+        scale_factor: Any = None,
+        mode: str = "nearest",
+        align_corners: bool | None = None,
+        recompute_scale_factor: bool | None = None,
     ) -> None:
         self.size: Any = size
         self.scale_factor: Any = scale_factor
         self.mode: str = mode
         self.align_corners: bool | None = align_corners
+        self.recompute_scale_factor: bool | None = recompute_scale_factor
 
     def forward(self, x: Any) -> Tensor:
-        return resampling.interpolate(x, self.size, self.scale_factor, self.mode, self.align_corners)
+        how = (self.mode, self.align_corners, self.recompute_scale_factor)
+        return resampling.interpolate(x, self.size, self.scale_factor, *how)
 
 
 class UpsamplingNearest2d(Upsample):

@@ -28,6 +28,8 @@ def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     if n < 0:
         raise ArgumentError(f"diff: n must not be negative, got {n}")
     k = normalize_axis("diff", axis, given.ndim)
+    if n == 0:  # NumPy leaves out prepend and append, too
+        return given
     parts = [_slice_like(given, x, k) for x in (prepend, given, append) if x is not None]
     out = concat(parts, k) if len(parts) > 1 else given
     for _ in range(n):

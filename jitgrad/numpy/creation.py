@@ -17,6 +17,7 @@ from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.creation import iota
 from jitgrad.ops.joining import diagonal, stack
 from jitgrad.ops.movement import expand_dims, flatten, moveaxis, reshape
+from jitgrad.ops.placement import placing
 from jitgrad.ops.rounding import floor
 from jitgrad.ops.transcendental import exp, log, pow
 
@@ -134,9 +135,11 @@ def linspace(
     return (out, step) if retstep else out
 
 
+@placing
 def logspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: float = 10.0, dtype: Any = None, axis: int = 0
-) -> Tensor:
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: float = 10.0, dtype: Any = None, axis: int = 0,
+    *, device: Any = None,
+) -> Tensor:  # fmt: skip
     """``base`` to the powers of :func:`linspace`."""
     return in_dtype(pow(base, linspace(start, stop, num, endpoint, axis=axis)), dtype)
 

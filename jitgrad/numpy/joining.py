@@ -125,7 +125,8 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tenso
     """``ary`` cut into so many parts, of which the first may be longer by one, or before the given positions."""
     given = tensor_of(ary)
     k = normalize_axis("array_split", axis, given.ndim)
-    if isinstance(indices_or_sections, Iterable):
+    number = isinstance(indices_or_sections, (Tensor, np.ndarray)) and not indices_or_sections.ndim
+    if isinstance(indices_or_sections, Iterable) and not number:
         return list(joining.split(given, [int(i) for i in indices_or_sections], k))
     sections = operator.index(indices_or_sections)
     if sections < 1:

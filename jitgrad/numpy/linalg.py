@@ -14,7 +14,7 @@ from jitgrad.core.aval import normalize_axes
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
-from jitgrad.numpy.arguments import floating, tensor_of, tensors_of
+from jitgrad.numpy.arguments import floating, in_dtype, tensor_of, tensors_of
 from jitgrad.numpy.products import (
     cross as cross,
     diagonal as diagonal,
@@ -25,11 +25,12 @@ from jitgrad.numpy.products import (
     vecdot as vecdot,
 )
 from jitgrad.numpy.shapes import matrix_transpose as matrix_transpose
-from jitgrad.ops import decompositions, linalg, reduce
-from jitgrad.ops.arithmetic import abs, add, astype, divide, multiply, subtract
+from jitgrad.ops import decompositions, linalg, norms, reduce
+from jitgrad.ops.arithmetic import abs, add, astype, divide, maximum, multiply, subtract
 from jitgrad.ops.comparison import greater
-from jitgrad.ops.creation import eye
+from jitgrad.ops.creation import eye, tril
 from jitgrad.ops.identity import STOP_GRADIENT
+from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import broadcast_to, expand_dims, moveaxis, reshape, squeeze
 from jitgrad.ops.operand import apply
 from jitgrad.ops.placement import beside
@@ -85,6 +86,15 @@ def _symmetric(a: Any, upper: bool = False) -> Tensor:
     return add(mean, apply(STOP_GRADIENT, subtract(x, mean)))
 
 
+def _of_lower_triangle(a: Any) -> Tensor:
+    """The symmetric matrix of which ``a`` holds the lower triangle; both triangles of ``a`` get half of the gradient."""
+    x = floating(a)
+    lower = tril(x)
+    whole = add(lower, linalg.matrix_transpose_of(tril(x, -1)))
+    mean = decompositions.symmetrised(x)
+    return add(mean, apply(STOP_GRADIENT, subtract(whole, mean)))
+
+
 def inv(a: Any) -> Tensor:
     """The inverse. Raises LinAlgError if a matrix is singular."""
     return apply(decompositions.INVERSE, floating(a))
@@ -135,9 +145,10 @@ def eigvalsh(a: Any, UPLO: str = "L") -> Tensor:
 def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     """The singular value decomposition; with ``compute_uv=False`` the singular values.
 
-    Gradients of matrices that are not square need ``full_matrices=False``.
+    With ``hermitian`` only the lower triangle is read, for both. Gradients of matrices that are not square need
+    ``full_matrices=False``.
     """
-    x = floating(a)
+    x = _of_lower_triangle(a) if hermitian else floating(a)
     square = x.ndim > 1 and x.shape[-1] == x.shape[-2]
     out = SVDResult(*apply_op(decompositions.SVD, x, full_matrices=full_matrices and compute_uv and not square))
     return out if compute_uv else out.S
@@ -158,9 +169,16 @@ def qr(a: Any, mode: str = "reduced") -> Any:
 
 
 def pinv(a: Any, rcond: float | None = None, hermitian: bool = False, *, rtol: float | None = None) -> Tensor:
-    """The pseudo-inverse, without singular values up to ``rcond`` times the largest; its gradient is that of full rank."""
+    """The pseudo-inverse, without singular values up to ``rcond`` times the largest; its gradient is that of full rank.
+
+    By default a few roundings of the largest are left out: in float32 NumPy's 1e-15 leaves out none. With ``hermitian``
+    only the lower triangle is read, for both.
+    """
+    x = _of_lower_triangle(a) if hermitian else floating(a)
     given = rcond if rtol is None else rtol
-    return apply(decompositions.PSEUDO_INVERSE, floating(a), cutoff=1e-15 if given is None else float(given))
+    if given is None:
+        given = np.finfo(x.dtype).eps * builtins.max(x.shape[-2:], default=0)
+    return apply(decompositions.PSEUDO_INVERSE, x, cutoff=float(given))
 
 
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -182,14 +200,29 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Tensor, Tensor, T
     return solution, squares, rank, singular
 
 
-def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Tensor:
-    """The number of singular values above ``tol``, by default a few roundings of the largest."""
+def matrix_rank(
+    A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None, atol: Any = None
+) -> Tensor:
+    """The number of singular values above ``tol``, by default a few roundings of the largest.
+
+    ``rtol`` is a share of the largest one, ``atol`` torch's name of ``tol``; of both the larger limit holds.
+    """
     x = floating(A)
-    s = svdvals(x)
-    if tol is None:
-        share = np.finfo(x.dtype).eps * builtins.max(x.shape[-2:]) if rtol is None else rtol
-        tol = multiply(reduce.max(s, -1, keepdims=True), share)
-    return reduce.sum(greater(s, tol), -1)
+    s = svd(x, compute_uv=False, hermitian=hermitian)
+    limit = tol if atol is None else atol
+    if limit is not None and rtol is None:
+        return reduce.sum(greater(s, _per_matrix(limit)), -1)
+    if not s.shape[-1]:
+        return reduce.sum(greater(s, 0), -1)
+    share = np.finfo(x.dtype).eps * builtins.max(x.shape[-2:]) if rtol is None else _per_matrix(rtol)
+    relative = multiply(reduce.max(s, -1, keepdims=True), share)
+    return reduce.sum(greater(s, relative if limit is None else maximum(relative, _per_matrix(limit))), -1)
+
+
+def _per_matrix(limit: Any) -> Any:
+    """One number for each matrix beside its singular values, or one for all."""
+    given = tensor_of(limit)
+    return expand_dims(given, -1) if given.ndim else given
 
 
 def cond(x: Any, p: Any = None) -> Tensor:
@@ -249,14 +282,18 @@ def _chain(given: list[Tensor]) -> Tensor:
     return product(0, len(given) - 1)
 
 
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """The norm of vectors (one axis), of matrices (two axes), or without ``ord`` and ``axis`` of all elements."""
-    given = floating(x)
+@takes_dim()
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
+    """The norm of vectors (one axis), of matrices (two axes), or without ``ord`` and ``axis`` of all elements.
+
+    Elements are converted to ``dtype`` first, if one is given.
+    """
+    given = in_dtype(floating(x), dtype)
     if axis is None and (ord is None or given.ndim == 1):
-        return reduce.norm(given, ord, None, keepdims)
+        return norms.norm(given, ord, None, keepdims)
     axes = normalize_axes("norm", axis, given.ndim)
     if len(axes) == 1:
-        return reduce.norm(given, ord, axes, keepdims)
+        return norms.norm(given, ord, axes, keepdims)
     if len(axes) != 2:
         raise ArgumentError(f"norm of {given.aval} over {len(axes)} axes: give one axis for vectors, two for matrices")
     axes = axes if axis is None else tuple(k % given.ndim for k in axis)
@@ -266,31 +303,33 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> T
 
 def _matrix_norm(x: Tensor, ord: Any) -> Tensor:
     if ord is None or ord == "fro":
-        return reduce.norm(x, None, (-2, -1))
+        return norms.norm(x, None, (-2, -1))
     if ord == "nuc":
         return reduce.sum(svdvals(x), -1)
-    if ord in (2, -2):
-        return svdvals(x)[..., 0 if ord == 2 else -1]
-    if ord in (1, -1, math.inf, -math.inf):
-        sums = reduce.sum(abs(x), -2 if builtins.abs(ord) == 1 else -1)
-        return reduce.max(sums, -1) if ord > 0 else reduce.min(sums, -1)
+    if ord in (1, -1, 2, -2, math.inf, -math.inf):
+        values = svdvals(x) if builtins.abs(ord) == 2 else reduce.sum(abs(x), -2 if builtins.abs(ord) == 1 else -1)
+        if ord > 0 and not values.shape[-1]:
+            return reduce.sum(values, -1)  # an empty matrix has the norm 0
+        if builtins.abs(ord) == 2:
+            return values[..., 0 if ord == 2 else -1]
+        return reduce.max(values, -1) if ord > 0 else reduce.min(values, -1)
     raise ArgumentError(f"norm: ord of matrices must be None, 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {shown(ord)}")
 
 
-def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
-    """The norm of matrices, over the last two axes."""
-    return norm(x, ord, (-2, -1), keepdims)
+@takes_dim()
+def matrix_norm(
+    x: Any, /, ord: Any = "fro", axis: Any = (-2, -1), keepdims: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """The norm of matrices, over the last two axes or those named; in ``dtype`` if one is given."""
+    return norm(x, ord, tuple(axis), keepdims, dtype=dtype)
 
 
-def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
-    """The norm of vectors over ``axis`` (None: all axes)."""
-    given = floating(x)
-    axes = normalize_axes("vector_norm", axis, given.ndim)
-    kept = tuple(1 if k in axes else n for k, n in enumerate(given.shape))
-    moved = moveaxis(given, axes, tuple(range(given.ndim - len(axes), given.ndim)))
-    rest = moved.shape[: given.ndim - len(axes)]
-    out = reduce.norm(reshape(moved, (*rest, math.prod(given.shape[k] for k in axes))), ord, -1)
-    return reshape(out, kept) if keepdims else out
+@takes_dim()
+def vector_norm(
+    x: Any, /, ord: Any = 2, axis: Any = None, keepdims: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """The norm of vectors over ``axis`` (None: all axes), in ``dtype`` if one is given."""
+    return norms.vector_norm(in_dtype(floating(x), dtype), ord, axis, keepdims)
 
 
 def __getattr__(name: str) -> NoReturn:

@@ -12,6 +12,7 @@ from jitgrad.ops import einsum as einsum_
 from jitgrad.ops import joining, linalg, reduce
 from jitgrad.ops.arithmetic import multiply, subtract
 from jitgrad.ops.joining import stack
+from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import moveaxis, reshape
 
 
@@ -27,6 +28,7 @@ def matmul(x1: Any, x2: Any, /, out: None = None) -> Tensor:
     return linalg.matmul(tensor_of(x1), tensor_of(x2))
 
 
+@takes_dim()
 def vecdot(x1: Any, x2: Any, /, out: None = None, *, axis: int = -1) -> Tensor:
     """The inner products of vectors along ``axis``."""
     refuse("vecdot", out=out)
@@ -77,6 +79,7 @@ def kron(a: Any, b: Any) -> Tensor:
     )
 
 
+@takes_dim()
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Tensor:
     """The cross products of vectors of length 3 along an axis."""
     if axis is not None:
@@ -96,6 +99,7 @@ def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     return reduce.sum(joining.diagonal(tensor_of(a), offset, axis1, axis2), -1, dtype=dtype)
 
 
+@takes_dim(dim1="axis1", dim2="axis2")
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     """A diagonal over two axes, as the last axis."""
     return joining.diagonal(tensor_of(a), offset, axis1, axis2)

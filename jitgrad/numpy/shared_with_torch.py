@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from jitgrad.core.aval import normalize_axis
 from jitgrad.numpy import calculus, creation, elementwise, joining, order, products, selection, shapes, statistics
+from jitgrad.numpy.arguments import tensor_of
+from jitgrad.ops.arithmetic import clip, subtract
+from jitgrad.ops.comparison import isnan, logical_not
+from jitgrad.ops.indexing import take_along_axis
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.methods import install
+from jitgrad.ops.movement import squeeze
 from jitgrad.ops.operand import ValuesAndIndices
+from jitgrad.ops.reduce import sum as sum_
+from jitgrad.ops.rounding import floor_divide
+from jitgrad.ops.sorting import argsort
 from jitgrad.ops.torch_methods import in_place
 from jitgrad.ops.torch_names import kthvalue
 
@@ -36,7 +45,7 @@ _KEYWORDS: Mapping[str, Mapping[str, str]] = {
     "nan_to_num": {},
     "nanmean": {},
     "nansum": {},
-    "quantile": {},
+    "quantile": {"input": "a", "interpolation": "method"},
     "rot90": {},
     "trace": {},
     "argwhere": {},
@@ -61,7 +70,7 @@ _KEYWORDS: Mapping[str, Mapping[str, str]] = {
     "logspace": {"end": "stop", "steps": "num"},
     "median": {"input": "a"},
     "nanmedian": {"input": "a"},
-    "nanquantile": {"input": "a"},
+    "nanquantile": {"input": "a", "interpolation": "method"},
     "ravel": {"input": "a"},
     "sinc": {},
     "trapezoid": {},
@@ -76,10 +85,22 @@ _NO_METHODS = {
 
 def _lower_median(a: Any, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices:
     """torch's ``median(dim=)``: of an even number of elements the lower of the middle two, and its position."""
-    return kthvalue(a, (a.shape[axis] + 1) // 2, axis, keepdims)
+    given = tensor_of(a)
+    length = given.shape[normalize_axis("median", axis, given.ndim)] if given.ndim else 1
+    return kthvalue(given, (length + 1) // 2, axis, keepdims)
 
 
-_TORCH_MEANINGS: Mapping[str, Callable[..., Any]] = {"median": _lower_median}
+def _lower_nanmedian(a: Any, axis: int = -1, keepdims: bool = False) -> ValuesAndIndices:
+    """torch's ``nanmedian(dim=)``: of the elements that are not NaN the lower of the middle two, and its position."""
+    given = tensor_of(a)
+    counted = sum_(logical_not(isnan(given)), axis, keepdims=True)
+    place = clip(floor_divide(subtract(counted, 1), 2), 0, None)
+    positions = take_along_axis(argsort(given, axis), place, axis)
+    values = take_along_axis(given, positions, axis)
+    return ValuesAndIndices(*((x if keepdims else squeeze(x, axis)) for x in (values, positions)))
+
+
+_TORCH_MEANINGS: Mapping[str, Callable[..., Any]] = {"median": _lower_median, "nanmedian": _lower_nanmedian}
 
 
 def _function(name: str) -> Callable[..., Any]:

@@ -175,19 +175,21 @@ def cov(
     fweights: Any = None, aweights: Any = None,
 ) -> Tensor:  # fmt: skip
     """The covariance matrix of the rows of ``m`` (and ``y``), or of the columns with ``rowvar=False``."""
-    refuse("cov", fweights=fweights)
     x = _variables(m, rowvar)
     x = x if y is None else concat([x, _variables(y, rowvar)], 0)
-    correction = (0 if bias else 1) if ddof is None else ddof
-    if aweights is None:
+    correction = float((0 if bias else 1) if ddof is None else ddof)
+    if aweights is None and fweights is None:
         centred = subtract(x, reduce.mean(x, 1, keepdims=True))
         product = matmul(centred, centred.T)
-        return _scalar_if_one(divide(product, float(builtins.max(x.shape[1] - correction, 0))))
-    w = floating(aweights)
+        return _scalar_if_one(divide(product, builtins.max(x.shape[1] - correction, 0.0)))
+    given = [astype(tensor_of(v), FLOAT64, copy=False) for v in (fweights, aweights) if v is not None]
+    w = given[0] if len(given) == 1 else multiply(*given)
     total = reduce.sum(w)
     centred = subtract(x, divide(reduce.sum(multiply(x, w), 1, keepdims=True), total))
-    factor = subtract(total, divide(multiply(float(correction), reduce.sum(multiply(w, w))), total))
-    return _scalar_if_one(divide(matmul(multiply(centred, w), centred.T), factor))
+    spread = total if aweights is None else divide(reduce.sum(multiply(w, given[-1])), total)
+    # of frequencies alone, the correction is a number of observations
+    factor = subtract(total, correction if aweights is None else multiply(correction, spread))
+    return _scalar_if_one(divide(matmul(multiply(centred, w), centred.T), arithmetic.maximum(factor, 0.0)))
 
 
 def _variables(m: Any, rowvar: bool) -> Tensor:

@@ -82,6 +82,7 @@ FOLD: OpDef = define(
 
 def int_pair(what: str, name: str, value: Any, least: int) -> Pair:
     pair = (value, value) if isinstance(value, (int, np.integer)) else tuple(value)
+    pair = pair * 2 if len(pair) == 1 else pair
     if len(pair) != 2 or min(pair) < least:
         raise ArgumentError(f"{what}: {name} must be an int or two ints of at least {least}, got {shown(value)}")
     return int(pair[0]), int(pair[1])

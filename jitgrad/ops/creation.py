@@ -369,8 +369,10 @@ def triu(x: Operand, k: int = 0) -> Tensor:
     return _triangle("triu", x, k, lower=False)
 
 
-def meshgrid(*xs: Operand, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """Coordinates of the grid over the 1-D ``xs``; "xy" swaps the first two axes, as in NumPy."""
+def meshgrid(*xs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """Coordinates of the grid over the 1-D ``xs``, which may be in a list; "xy" swaps the first two axes, as in NumPy."""
+    if len(xs) == 1 and isinstance(xs[0], (list, tuple)):
+        (xs,) = xs
     if indexing not in ("xy", "ij"):
         raise ArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', got {shown(indexing)}")
     avals = [aval_of(COPY, x) for x in xs]

@@ -9,7 +9,7 @@ import numpy as np
 
 from jitgrad.core.errors import ShapeError, shown
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import add, divide, maximum, multiply, negative
+from jitgrad.ops.arithmetic import add, astype, divide, maximum, multiply, negative
 from jitgrad.ops.comparison import equal, greater, greater_equal, less, logical_and, not_equal, where
 from jitgrad.ops.creation import asarray, full, iota
 from jitgrad.ops.indexing import take_along_axis
@@ -63,7 +63,7 @@ def ctc_loss(
         impossible = greater(losses, -0.5 * _IMPOSSIBLE)
         losses = where(impossible, 0.0 if zero_infinity else np.inf, losses)
     if reduction == "mean":
-        return mean(divide(losses, maximum(counts, 1)))
+        return mean(divide(losses, astype(maximum(counts, 1), losses.dtype)))
     return reduced("ctc_loss", reshape(losses, ()) if alone else losses, reduction)
 
 

@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.core.aval import broadcast_shapes
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, divide, maximum, multiply, sqrt, subtract
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.indexing import as_constant, take
 from jitgrad.ops.keywords import takes_dim
+from jitgrad.ops.movement import broadcast_to
+from jitgrad.ops.norms import norm
 from jitgrad.ops.operand import Operand
-from jitgrad.ops.reduce import norm
 from jitgrad.ops.reduce import sum as sum_
 
 
@@ -28,6 +30,8 @@ def normalize(x: Operand, ord: float = 2.0, axis: int = 1, eps: float = 1e-12) -
 def cosine_similarity(x: Operand, y: Operand, axis: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along ``axis``; their lengths count as ``eps`` at least."""
     left, right = asarray(x), asarray(y)
+    shape = broadcast_shapes("cosine_similarity", [left.aval, right.aval])
+    left, right = broadcast_to(left, shape), broadcast_to(right, shape)
     product = sum_(multiply(left, right), axis)
     lengths = (sum_(multiply(v, v), axis) for v in (left, right))
     a, b = (sqrt(maximum(square, eps * eps)) for square in lengths)

@@ -10,7 +10,7 @@ from jitgrad.core.aval import Array
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.scalar_eval import blockwise
-from jitgrad.ops.arithmetic import add, divide, multiply, subtract
+from jitgrad.ops.arithmetic import add, clip, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, except_where, less, logical_and, where
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.special import on_floats
@@ -85,9 +85,9 @@ LOGIT = define_elementwise(
 )
 
 
-def logit(x: Operand) -> Tensor:
-    """``log(x / (1 - x))``, the inverse of the logistic function; NaN outside of 0 to 1."""
-    return apply(LOGIT, x)
+def logit(x: Operand, eps: float | None = None) -> Tensor:
+    """``log(x / (1 - x))``, the inverse of the logistic function; NaN outside of 0 to 1, or cut to [eps, 1 - eps] before."""
+    return apply(LOGIT, x if eps is None else clip(x, eps, 1.0 - eps))
 
 
 _SERIES_BOUND = 0.5

@@ -42,9 +42,9 @@ def tanhshrink(x: Any) -> Tensor:
 
 
 @takes_dim()
-def softmin(x: Any, axis: int = -1) -> Tensor:
-    """The softmax of ``-x``."""
-    return softmax(negative(x), axis)
+def softmin(x: Any, axis: int = -1, *, dtype: Any = None) -> Tensor:
+    """The softmax of ``-x``, in ``dtype`` if one is given."""
+    return softmax(negative(x), axis, dtype=dtype)
 
 
 @takes_dim()

@@ -9,7 +9,7 @@ import numpy as np
 
 from jitgrad.core.aval import normalize_axis
 from jitgrad.core.errors import ArgumentError, ShapeError
-from jitgrad.core.tensor import Tensor
+from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import asarray, meshgrid
 from jitgrad.ops.indexing import as_constant, take
@@ -17,7 +17,7 @@ from jitgrad.ops.joining import concat, pad, stack
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import expand_dims, moveaxis, reshape
 from jitgrad.ops.operand import Operand
-from jitgrad.ops.placement import beside
+from jitgrad.ops.placement import beside, placing
 
 
 def cartesian_prod(*xs: Operand) -> Tensor:
@@ -38,14 +38,18 @@ def combinations(x: Operand, r: int = 2, with_replacement: bool = False) -> Tens
     return take(given, as_constant(places), 0)
 
 
-def tril_indices(row: int, col: int, offset: int = 0) -> Tensor:
+@placing
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = np.int64, device: Any = None) -> Tensor:
     """The positions [2, count] of the lower triangle of a matrix of ``row`` rows, row by row."""
-    return asarray(as_constant(np.stack(np.tril_indices(row, offset, col))))
+    positions = np.stack(np.tril_indices(row, offset, col))
+    return asarray(as_constant(positions.astype(check_supported("tril_indices", dtype))), device=device)
 
 
-def triu_indices(row: int, col: int, offset: int = 0) -> Tensor:
+@placing
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = np.int64, device: Any = None) -> Tensor:
     """The positions [2, count] of the upper triangle of a matrix of ``row`` rows, row by row."""
-    return asarray(as_constant(np.stack(np.triu_indices(row, offset, col))))
+    positions = np.stack(np.triu_indices(row, offset, col))
+    return asarray(as_constant(positions.astype(check_supported("triu_indices", dtype))), device=device)
 
 
 def block_diag(*xs: Operand) -> Tensor:

@@ -13,7 +13,7 @@ from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import DtypeError, IndexingError, ShapeError
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import astype
+from jitgrad.ops.arithmetic import astype, multiply
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.creation import full, iota, zeros
 from jitgrad.ops.keywords import takes_dim
@@ -359,10 +359,11 @@ def scatter_add(x: Operand, axis: int, index: Operand | Sequence[Any], src: Oper
 
 
 @takes_dim(source="src")
-def index_add(x: Operand, axis: int, index: Operand | Sequence[int], src: Operand) -> Tensor:
-    """``x`` with slice i of ``src`` along ``axis`` added to slice ``index[i]``; a new tensor.
+def index_add(x: Operand, axis: int, index: Operand | Sequence[int], src: Operand, *, alpha: Any = 1) -> Tensor:
+    """``x`` with slice i of ``src``, times ``alpha``, along ``axis`` added to slice ``index[i]``; a new tensor.
 
     Slices for one position add up. Raises IndexError if an index is out of bounds.
     """
     k = normalize_axis("index_add", axis, aval_of(INDEX_ADD, x).ndim)
+    src = src if isinstance(alpha, (int, float)) and alpha == 1 else multiply(src, alpha)
     return apply(INDEX_ADD, x, _as_indices(index), _in_dtype_of("index_add", x, src), axis=k)

@@ -175,13 +175,17 @@ def roll(x: Operand, shift: int | Sequence[int], axis: AxisArgument = None) -> T
 
 
 @takes_dim()
-def repeat(x: Operand, repeats: int | Sequence[int] | Tensor, axis: int | None = None) -> Tensor:
+def repeat(
+    x: Operand, repeats: int | Sequence[int] | Tensor, axis: int | None = None, *, output_size: int | None = None
+) -> Tensor:
     """Each element of ``x`` repeated along ``axis`` (None: of the flattened array), as often as ``repeats`` says.
+
+    ``output_size``, which torch uses to save time, is the length that the axis will have.
 
     Raises TracedValueError for traced ``repeats``: the shape of the result depends on them.
     """
     if axis is None:
-        return repeat(flatten(x), repeats, 0)
+        return repeat(flatten(x), repeats, 0, output_size=output_size)
     shape = aval_of(CONCAT, x).shape
     k = normalize_axis("repeat", axis, len(shape))
     counts = np.asarray(repeats.concrete("repeat") if isinstance(repeats, Tensor) else repeats)
@@ -189,6 +193,9 @@ def repeat(x: Operand, repeats: int | Sequence[int] | Tensor, axis: int | None =
         return cut(x, k, 0, 0)
     if counts.dtype.kind not in "iu" or (counts < 0).any() or counts.size not in (1, shape[k]) or counts.ndim > 1:
         raise ArgumentError(f"repeat: repeats must be one count or {shape[k]} counts, got {shown(repeats)}")
+    total = int(counts.sum()) * (shape[k] if counts.size == 1 else 1)
+    if output_size not in (None, total):
+        raise ArgumentError(f"repeat: output_size={output_size}, but repeats={shown(repeats)} give {total}")
     if counts.size == 1:
         times = int(counts.reshape(()))
         wide = broadcast_to(expand_dims(x, k + 1), (*shape[: k + 1], times, *shape[k + 1 :]))

@@ -49,12 +49,13 @@ def multi_margin_loss(
 ) -> Tensor:
     """The multi-class hinge: over all other classes, the mean of ``max(0, margin - x[label] + x[other])**p``.
 
-    ``x`` [n, classes] or [classes], integer labels [n] or []; the sum over other classes is divided by all of them, as
-    in torch. Raises ArgumentError for another ``p`` than 1 and 2.
+    ``x`` [n, classes] or [classes], integer labels [n] or []; a single score is one class. The sum over other
+    classes is divided by all of them, as in torch. Raises ArgumentError for another ``p`` than 1 and 2.
     """
     scores, labels = asarray(x), asarray(target)
     if p not in (1, 2):
         raise ArgumentError(f"multi_margin_loss: p must be 1 or 2, got {p}")
+    scores = scores if scores.ndim else expand_dims(scores, 0)
     if scores.ndim not in (1, 2) or labels.shape != scores.shape[:-1]:
         raise ShapeError(f"multi_margin_loss: scores {scores.aval} and labels {labels.aval} do not fit together")
     hot = one_hot(labels, scores.shape[-1], dtype=scores.dtype)
@@ -94,9 +95,12 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """``0.5 * (log(var) + (x - target)**2 / var)`` with ``var`` cut from below at ``eps``.
 
-    ``full`` adds the constant ``0.5 * log(2 pi)``.
+    ``full`` adds the constant ``0.5 * log(2 pi)``. A ``var`` with the axes of ``x`` but for the last one holds, as in
+    torch, one number for all of that axis.
     """
-    spread = asarray(var)
+    spread, shape = asarray(var), asarray(x).shape
+    if len(shape) > 1 and spread.shape == shape[:-1]:
+        spread = expand_dims(spread, -1)
     # the limit changes the value only: the gradient by var is taken as if there were none, as in torch
     limited = add(spread, maximum(subtract(eps, spread.detach()), 0.0))
     losses = multiply(add(log(limited), divide(square(subtract(x, target)), limited)), 0.5)

@@ -23,6 +23,7 @@ from jitgrad.ops import (
     linalg,
     movement,
     normal_distribution,
+    norms,
     reduce,
     rounding,
     scattering,
@@ -169,7 +170,8 @@ def _cast(dtype: Any) -> Callable[[Tensor], Tensor]:
 
 # module -> the names of its functions that are methods as well, with the tensor as first argument
 METHOD_NAMES: Mapping[Any, str] = {
-    reduce: "sum prod mean max min var std logsumexp all any argmax argmin cumulative_sum norm softmax log_softmax",
+    reduce: "sum prod mean max min var std logsumexp all any argmax argmin cumulative_sum softmax log_softmax",
+    norms: "norm",
     movement: "reshape permute_dims transpose matrix_transpose swapaxes moveaxis expand_dims squeeze broadcast_to flip "
     "flatten",
     joining: "split unstack roll repeat tile pad diagonal",
@@ -178,7 +180,7 @@ METHOD_NAMES: Mapping[Any, str] = {
     creation: "clone tril triu",
     linalg: "matmul dot vecdot outer tensordot",
     torch_names: "mm mv bmm addmm addmv baddbmm addcmul addcdiv masked_fill masked_select unflatten index_select index_fill "
-    "index_copy scatter narrow select chunk permute expand t amax amin kthvalue cummax cummin clamp_min clamp_max "
+    "index_copy scatter take_along_dim narrow select chunk permute expand t amax amin kthvalue cummax cummin clamp_min clamp_max "
     "is_floating_point numel",
     torch_arithmetic: "div rsub frac sgn dist addr addbmm aminmax logcumsumexp unique_consecutive bucketize",
     scattering: "slice_scatter select_scatter diagonal_scatter as_strided masked_scatter index_put scatter_reduce",
@@ -203,7 +205,6 @@ OTHER_METHODS: Mapping[str, Any] = {
     "swapdims": movement.swapaxes,
     "unbind": joining.unstack,
     "repeat_interleave": joining.repeat,
-    "take_along_dim": indexing.take_along_axis,
     "lgamma": gamma.gammaln,
     "ger": linalg.outer,
     "dim": lambda self: self.ndim,

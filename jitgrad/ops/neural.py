@@ -24,7 +24,7 @@ from jitgrad.ops.movement import expand_dims, reshape
 from jitgrad.ops.operand import apply
 from jitgrad.ops.placement import beside
 from jitgrad.ops.random import Generator, rand
-from jitgrad.ops.reduce import mean
+from jitgrad.ops.reduce import mean, var
 
 
 def one_hot(x: Any, num_classes: int = -1, *, dtype: Any = None) -> Tensor:
@@ -250,6 +250,32 @@ def batch_norm(
     if running_var is not None:
         _move(running_var, multiply(spread, count / (count - 1)), momentum)
     return out
+
+
+def instance_norm(
+    x: Any,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: Any = 0.1,
+    eps: Any = 1e-5,
+) -> Tensor:
+    """Standardise each channel of each sample of ``x`` [n, channels, ...]; then scale and shift per channel.
+
+    The running statistics move in place by ``momentum`` towards the means over samples. With ``use_input_stats=False``
+    they are used in place of those of each sample. D. Ulyanov et al., "Instance normalization", 2016.
+    """
+    x = asarray(x)
+    if not use_input_stats:
+        return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
+    axes = tuple(range(2, x.ndim))
+    if running_mean is not None:
+        _move(running_mean, mean(mean(x, axis=axes), axis=0), momentum)
+    if running_var is not None:
+        _move(running_var, mean(var(x, axis=axes, correction=1), axis=0), momentum)
+    return group_norm(x, x.shape[1] if x.ndim > 1 else 1, weight, bias, eps)
 
 
 def _move(running: Tensor, measured: Tensor, momentum: Any) -> None:

@@ -12,7 +12,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, divide, multiply
 from jitgrad.ops.convolution import UNFOLD, Border, Pair, as_images, as_row, int_pair, only_int, padded
 from jitgrad.ops.creation import asarray, full, iota
-from jitgrad.ops.indexing import gather
+from jitgrad.ops.indexing import gather, take_along_axis
 from jitgrad.ops.joining import stack
 from jitgrad.ops.movement import cut, reshape, squeeze
 from jitgrad.ops.operand import ValuesAndIndices
@@ -32,7 +32,7 @@ class _Windows:
     ) -> None:
         self.x, self.alone = as_images(what, x)
         self.kernel = int_pair(what, "kernel_size", kernel, 1)
-        self.stride = self.kernel if stride is None or stride == [] else int_pair(what, "stride", stride, 1)
+        self.stride = self.kernel if stride is None or stride in ([], ()) else int_pair(what, "stride", stride, 1)
         self.dilation = int_pair(what, "dilation", dilation, 1)
         self.padding = int_pair(what, "padding", padding, 0)
         if any(2 * p > k for p, k in zip(self.padding, self.kernel, strict=True)):
@@ -197,14 +197,46 @@ def adaptive_avg_pool2d(x: Any, output_size: Any) -> Tensor:
 
 def adaptive_avg_pool1d(x: Any, output_size: Any) -> Tensor:
     """The means of parts of ``x`` [..., length], so many that the result has ``output_size``."""
-    return squeeze(adaptive_avg_pool2d(as_row("adaptive_avg_pool1d", x), (1, output_size)), -2)
+    what = "adaptive_avg_pool1d"
+    wanted = only_int(what, "output_size", output_size)
+    return squeeze(adaptive_avg_pool2d(as_row(what, x), (1, wanted)), -2)
 
 
-def adaptive_max_pool2d(x: Any, output_size: Any) -> Tensor:
-    """The largest elements of parts of ``x`` [..., h, w], so many that the result has ``output_size``."""
+def adaptive_max_pool2d(x: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of parts of ``x`` [..., h, w], so many that the result has ``output_size``.
+
+    With ``return_indices`` a named tuple of them and of their int64 positions in the flattened plane, the first of equals.
+    """
     x = asarray(x)
+    wanted = _wanted("adaptive_max_pool2d", output_size, x.shape)
+    if return_indices:
+        return _largest_of_parts(x, wanted)
     out: Tensor = x
-    for wanted, axis in zip(_wanted("adaptive_max_pool2d", output_size, x.shape), (x.ndim - 2, x.ndim - 1), strict=True):
-        parts = [max_(cut(out, axis, *ends), axis) for ends in _bounds(x.shape[axis], wanted)]
-        out = stack(parts, axis) if wanted != x.shape[axis] else out
+    for count, axis in zip(wanted, (x.ndim - 2, x.ndim - 1), strict=True):
+        parts = [max_(cut(out, axis, *ends), axis) for ends in _bounds(x.shape[axis], count)]
+        out = stack(parts, axis) if count != x.shape[axis] else out
     return out
+
+
+def _largest_of_parts(x: Tensor, wanted: Pair) -> ValuesAndIndices:
+    planes, width = x.shape[:-2], x.shape[-1]
+    positions = []
+    for top, bottom in _bounds(x.shape[-2], wanted[0]):
+        for left, right in _bounds(width, wanted[1]):
+            part = reshape(x[..., top:bottom, left:right], (*planes, (bottom - top) * (right - left)))
+            k = argmax(part, -1)
+            row, column = floor_divide(k, right - left), remainder(k, right - left)
+            positions.append(add(multiply(add(row, top), width), add(column, left)))
+    flat = stack(positions, -1)
+    values = take_along_axis(reshape(x, (*planes, x.shape[-2] * width)), flat, -1)
+    return ValuesAndIndices(reshape(values, (*planes, *wanted)), reshape(flat, (*planes, *wanted)))
+
+
+def adaptive_max_pool1d(x: Any, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest elements of parts of ``x`` [..., length], so many that the result has ``output_size``.
+
+    With ``return_indices`` a named tuple of them and of their int64 positions, the first of equals.
+    """
+    what = "adaptive_max_pool1d"
+    out = adaptive_max_pool2d(as_row(what, x), (1, only_int(what, "output_size", output_size)), return_indices)
+    return ValuesAndIndices(squeeze(out[0], -2), squeeze(out[1], -2)) if return_indices else squeeze(out, -2)

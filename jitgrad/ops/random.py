@@ -233,8 +233,15 @@ def uniform(
     return add(multiply(u, subtract(high, low)), low)
 
 
+@placing
 def normal(
-    mean: Any = 0.0, std: Any = 1.0, size: Any = None, *, dtype: Any = None, generator: Generator | None = None
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Normal numbers; gradients flow to ``mean`` and ``std`` if they are tensors."""
     z = randn(_size("normal", size, mean, std), dtype=_dtype_of(dtype, mean, std), generator=generator)
@@ -265,7 +272,7 @@ def randint(
     device: Any = None,
     generator: Generator | None = None,
 ) -> Tensor:
-    """Integers in [low, high), of dtype int64 unless ``dtype`` says otherwise.
+    """Integers in [low, high), of dtype int64 unless ``dtype`` says otherwise; a floating one holds whole numbers.
 
     ``randint(high, size)`` and ``randint(low, high, size)`` as in torch, ``randint(low, high)`` one number.
     64 random bits modulo the range: no number is likelier than another by more than ``(high - low) / 2**64``.
@@ -279,16 +286,17 @@ def randint(
         low, high = 0, low
     start, stop = operator.index(low), operator.index(high)
     out_dtype = np.dtype(np.int64) if dtype is None else check_supported("randint", dtype)
-    if out_dtype.kind not in "iu":
-        raise DtypeError(f"randint: dtype {out_dtype} is no integer dtype")
-    limits = np.iinfo(out_dtype)
+    if out_dtype.kind == "b":
+        raise DtypeError(f"randint: dtype {out_dtype} is no dtype of numbers; compare rand(...) with a probability")
+    limits = np.iinfo(out_dtype if out_dtype.kind in "iu" else np.int64)
     if not limits.min <= start < stop <= limits.max + 1:
         raise ArgumentError(f"randint: [{start}, {stop}) is empty or does not fit {out_dtype}")
     (bits,) = (generator or default_generator).bits(_shape("randint", () if size is None else (size,)))
     if stop - start < 2**64:
         bits = remainder(bits, stop - start)
     # two's complement: adding the start modulo 2**64 is right for negative numbers too
-    return astype(add(bits, start % 2**64), out_dtype)
+    whole = add(bits, start % 2**64)
+    return astype(whole if out_dtype.kind in "iu" else astype(whole, np.dtype(np.int64)), out_dtype)
 
 
 @placing
@@ -326,36 +334,6 @@ def multinomial(
         u = rand(shape, dtype=np.float64, generator=generator)
     keys = subtract(expand_dims(chances, -2) if replacement else chances, log(negative(log(add(u, 2.0**-55)))))
     return argmax(keys, -1) if replacement else topk(keys, count).indices
-
-
-# --- in the shape of another tensor ------------------------------------------------------------------------------
-
-
-def rand_like(x: Any, *, dtype: Any = None, requires_grad: bool = False, generator: Generator | None = None) -> Tensor:
-    """:func:`rand` in the shape of ``x``, in its dtype unless one is given, and where it is."""
-    like = asarray(x)
-    with beside(like):
-        return rand(like.shape, dtype=dtype or like.dtype, requires_grad=requires_grad, generator=generator)
-
-
-def randn_like(x: Any, *, dtype: Any = None, requires_grad: bool = False, generator: Generator | None = None) -> Tensor:
-    """:func:`randn` in the shape of ``x``, in its dtype unless one is given, and where it is."""
-    like = asarray(x)
-    with beside(like):
-        return randn(like.shape, dtype=dtype or like.dtype, requires_grad=requires_grad, generator=generator)
-
-
-def randint_like(
-    x: Any, low: int, high: int | None = None, *, dtype: Any = None, generator: Generator | None = None
-) -> Tensor:
-    """Integers in [low, high), or [0, low), in the shape and dtype of ``x``, and where it is."""
-    like = asarray(x)
-    start, stop = (0, low) if high is None else (low, high)
-    wanted = like.dtype if dtype is None else check_supported("randint_like", dtype)
-    drawn = wanted if wanted.kind in "iu" else np.dtype(np.int64)
-    with beside(like):
-        out = randint(start, stop, like.shape, dtype=drawn, generator=generator)
-    return out if drawn == wanted else astype(out, wanted)
 
 
 # --- arguments ---------------------------------------------------------------------------------------------------

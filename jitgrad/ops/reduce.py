@@ -12,13 +12,13 @@ import numpy as np
 from jitgrad.core import monoid
 from jitgrad.core.aval import Array, Aval, Count, normalize_axes, normalize_axis
 from jitgrad.core.dispatch import aval_of
-from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
+from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
 from jitgrad.core.monoid import sum_dtype
 from jitgrad.core.op import Kind, OpDef, define, define_reduction, reduced_shape
 from jitgrad.core.tensor import Tensor, check_supported
-from jitgrad.ops import arithmetic, transcendental
+from jitgrad.ops import arithmetic
 from jitgrad.ops.arithmetic import add, astype, divide, multiply, sqrt, subtract
-from jitgrad.ops.comparison import Selected, equal, greater, isfinite, less, not_equal, where
+from jitgrad.ops.comparison import Selected, equal, greater, isfinite, less, where
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.indexing import take_along_axis
 from jitgrad.ops.keywords import takes_dim
@@ -164,26 +164,32 @@ def _smallest(x: Operand, axis: int, keepdims: bool = False) -> ValuesAndIndices
 
 
 @takes_dim(_largest)
-def max(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
+def max(x: Operand, axis: AxisArgument | Tensor = None, keepdims: bool = False) -> Tensor:
     """The largest element over ``axis``; NaN if any is. Equal largest elements share the gradient.
 
-    ``max(x, dim=k)`` is torch's: a named tuple of the values and the positions of the first of them.
+    ``max(x, dim=k)`` is torch's: a named tuple of the values and the positions of the first of them; and so is
+    ``max(x, other)`` of two tensors, which is :func:`jitgrad.maximum`.
 
     Raises:
         ShapeError: an axis is empty.
     """
+    if isinstance(axis, Tensor):
+        return arithmetic.maximum(x, axis)
     return _apply(MAX, x, axis, keepdims)
 
 
 @takes_dim(_smallest)
-def min(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
+def min(x: Operand, axis: AxisArgument | Tensor = None, keepdims: bool = False) -> Tensor:
     """The smallest element over ``axis``; NaN if any is. Equal smallest elements share the gradient.
 
-    ``min(x, dim=k)`` is torch's: a named tuple of the values and the positions of the first of them.
+    ``min(x, dim=k)`` is torch's: a named tuple of the values and the positions of the first of them; and so is
+    ``min(x, other)`` of two tensors, which is :func:`jitgrad.minimum`.
 
     Raises:
         ShapeError: an axis is empty.
     """
+    if isinstance(axis, Tensor):
+        return arithmetic.minimum(x, axis)
     return _apply(MIN, x, axis, keepdims)
 
 
@@ -240,7 +246,7 @@ def cumulative_sum(x: Operand, axis: int | None = None, *, dtype: Any = None, in
 # --- compositions ------------------------------------------------------------------------------------------------
 
 
-def _float(what: str, x: Operand) -> Operand:
+def in_float_dtype(what: str, x: Operand) -> Operand:
     """``x`` in the dtype of means: float64 for ints, float32 for float16, as in NumPy."""
     dtype = aval_of(SUM, x).dtype
     if dtype.kind in "biu":
@@ -250,7 +256,8 @@ def _float(what: str, x: Operand) -> Operand:
     return astype(x, np.dtype(np.float32)) if dtype.itemsize == 2 else x
 
 
-def _back(out: Tensor, x: Operand) -> Tensor:
+def in_dtype_of(out: Tensor, x: Operand) -> Tensor:
+    """``out`` in the floating dtype of ``x``, in which means are returned."""
     dtype = aval_of(SUM, x).dtype
     return astype(out, dtype) if dtype.kind == "f" and dtype != out.dtype else out
 
@@ -263,7 +270,7 @@ def _count(x: Operand, axis: AxisArgument, what: str) -> Count:
 @takes_dim()
 def mean(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """The mean over ``axis``: float64 for ints and bools, else in ``x``'s dtype; NaN of no elements."""
-    return _back(divide(sum(_float("mean", x), axis, keepdims), _count(x, axis, "mean")), x)
+    return in_dtype_of(divide(sum(in_float_dtype("mean", x), axis, keepdims), _count(x, axis, "mean")), x)
 
 
 def _unbiased_var(
@@ -286,14 +293,14 @@ def var(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correc
 
     ``var(x, dim=k)`` and ``var(x, unbiased=flag)`` are torch's, whose ``correction`` is 1 unless it is given.
     """
-    values = _float("var", x)
+    values = in_float_dtype("var", x)
     distance = subtract(values, mean(values, axis, keepdims=True))
     total = sum(multiply(distance, distance), axis, keepdims)
     degrees = builtins.max(_count(x, axis, "var") - correction, 0)
-    return _back(divide(total, Count(degrees) if isinstance(degrees, int) else degrees), x)
+    return in_dtype_of(divide(total, Count(degrees) if isinstance(degrees, int) else degrees), x)
 
 
-def _root(square: Tensor) -> Tensor:
+def root(square: Tensor) -> Tensor:
     """The square root with the subgradient 0 at 0, where sqrt's would make 0 * inf a NaN."""
     zero = equal(square, 0)
     return where(zero, 0.0, sqrt(where(zero, 1.0, square)))
@@ -302,7 +309,7 @@ def _root(square: Tensor) -> Tensor:
 @takes_dim(_unbiased_std, unbiased="unbiased")
 def std(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
     """The square root of :func:`var`, with its arguments; its gradient is 0 where all elements are equal."""
-    return _back(_root(var(_float("std", x), axis, keepdims, correction=correction)), x)
+    return in_dtype_of(root(var(in_float_dtype("std", x), axis, keepdims, correction=correction)), x)
 
 
 def _shift(x: Operand, axes: Sequence[int]) -> Operand:
@@ -321,73 +328,34 @@ def _empty(x: Operand, axes: Sequence[int]) -> bool:
 @takes_dim()
 def logsumexp(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over ``axis``, without overflow; -inf for no elements."""
-    values = _float("logsumexp", x)
+    values = in_float_dtype("logsumexp", x)
     axes = normalize_axes("logsumexp", axis, aval_of(SUM, x).ndim)
     if _empty(x, axes):
-        return _back(log(sum(exp(values), axes, keepdims)), x)
+        return in_dtype_of(log(sum(exp(values), axes, keepdims)), x)
     shift = _shift(values, axes)
     total = add(log(sum(exp(subtract(values, shift)), axes, keepdims=True)), shift)
-    return _back(total if keepdims else reshape(total, reduced_shape(total.shape, axes)), x)
+    return in_dtype_of(total if keepdims else reshape(total, reduced_shape(total.shape, axes)), x)
 
 
 @takes_dim()
-def softmax(x: Operand, axis: AxisArgument = -1) -> Tensor:
-    """exp(x) / sum(exp(x)) over ``axis``, without overflow."""
-    values = _float("softmax", x)
+def softmax(x: Operand, axis: AxisArgument = -1, *, dtype: Any = None) -> Tensor:
+    """exp(x) / sum(exp(x)) over ``axis``, without overflow, in ``dtype`` if one is given."""
+    x = x if dtype is None else astype(x, check_supported("softmax", dtype))
+    values = in_float_dtype("softmax", x)
     axes = normalize_axes("softmax", axis, aval_of(SUM, x).ndim)
     if _empty(x, axes):
-        return _back(exp(values), x)
+        return in_dtype_of(exp(values), x)
     power = exp(subtract(values, _shift(values, axes)))
-    return _back(divide(power, sum(power, axes, keepdims=True)), x)
+    return in_dtype_of(divide(power, sum(power, axes, keepdims=True)), x)
 
 
 @takes_dim()
-def log_softmax(x: Operand, axis: AxisArgument = -1) -> Tensor:
-    """log(softmax(x)) over ``axis``, without overflow or underflow."""
-    values = _float("log_softmax", x)
+def log_softmax(x: Operand, axis: AxisArgument = -1, *, dtype: Any = None) -> Tensor:
+    """log(softmax(x)) over ``axis``, without overflow or underflow, in ``dtype`` if one is given."""
+    x = x if dtype is None else astype(x, check_supported("log_softmax", dtype))
+    values = in_float_dtype("log_softmax", x)
     axes = normalize_axes("log_softmax", axis, aval_of(SUM, x).ndim)
     if _empty(x, axes):
-        return _back(exp(values), x)
+        return in_dtype_of(exp(values), x)
     shifted = subtract(values, _shift(values, axes))
-    return _back(subtract(shifted, log(sum(exp(shifted), axes, keepdims=True))), x)
-
-
-def _norm_of_elements(
-    x: Operand, ord: float | str = 2.0, axis: AxisArgument = None, keepdims: bool = False
-) -> Tensor:
-    return norm(x, None if ord == 2 else ord, axis, keepdims)
-
-
-@takes_dim(_norm_of_elements, p="ord")
-def norm(x: Operand, ord: float | str | None = None, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
-    """The vector norm of order ``ord`` (None and "fro": 2) over ``axis`` (None: of all elements).
-
-    ``ord`` may be any number, inf and -inf, or 0, which counts what is not zero. The gradient at 0 is 0.
-
-    Raises:
-        ArgumentError: where NumPy would compute a matrix norm, which this is not (``ord`` given for two axes).
-    """
-    axes = normalize_axes("norm", axis, aval_of(SUM, x).ndim)
-    euclidean = ord is None or ord == "fro"
-    if isinstance(ord, str) and not euclidean:
-        raise ArgumentError(f"norm: ord must be a number, None or 'fro', got {shown(ord)}")
-    if not euclidean and len(axes) == 2:
-        raise ArgumentError(f"norm: ord={ord!r} over two axes would be a matrix norm; reshape(-1) for that of a vector")
-    values = _float("norm", x)
-    if euclidean or ord == 2:
-        return _back(_root(sum(multiply(values, values), axes, keepdims)), x)
-    assert isinstance(ord, (int, float))
-    return _back(_p_norm(values, float(ord), axes, keepdims), x)
-
-
-def _p_norm(values: Operand, order: float, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    size = arithmetic.abs(values)
-    if math.isinf(order):
-        return (max if order > 0 else min)(size, axes, keepdims)
-    if order == 0:
-        return sum(astype(not_equal(size, 0), size.dtype), axes, keepdims)
-    if order == 1:
-        return sum(size, axes, keepdims)
-    total = sum(transcendental.pow(size, order), axes, keepdims)
-    zero = equal(total, 0)
-    return where(zero, 0.0, transcendental.pow(where(zero, 1.0, total), 1.0 / order))
+    return in_dtype_of(subtract(shifted, log(sum(exp(shifted), axes, keepdims=True))), x)

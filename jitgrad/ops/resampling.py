@@ -30,17 +30,48 @@ _MODES = {"nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "area": (1, 2, 3), "
 
 
 def interpolate(
-    x: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+    x: Any,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
 ) -> Tensor:
     """``x`` [n, c, ...] resized to ``size``, or by ``scale_factor``, as in torch, over one to three axes.
 
     ``mode`` is "nearest", "nearest-exact", "area", "linear" (sequences), "bilinear", "bicubic" (images; cubic
-    convolution with a = -0.75, R. Keys, 1981) or "trilinear" (volumes).
+    convolution with a = -0.75, R. Keys, 1981) or "trilinear" (volumes). With ``recompute_scale_factor`` the factor is
+    that of the whole numbers of elements. ``antialias``, for images, averages over the pixels that one of the result
+    covers.
 
     Raises:
-        ArgumentError: the mode is none of those for such a tensor, or size and scale_factor are both given, or neither.
+        ArgumentError: the mode is none of those for such a tensor, or size and scale_factor are both given, or neither;
+            align_corners or antialias with a mode that they do not go with.
     """
-    x = asarray(x)
+    out: Tensor = asarray(x)
+    amounts = _amounts(out, size, scale_factor, mode)
+    if (align_corners is not None and mode[:4] in ("near", "area")) or (antialias and not mode.startswith("bi")):
+        given = f"align_corners={align_corners}, antialias={antialias}"
+        raise ArgumentError(f"interpolate: {given} do not go with mode={shown(mode)}; leave them out")
+    for axis, amount in enumerate(amounts, 2):
+        old = out.shape[axis]
+        new = int(amount) if scale_factor is None else math.floor(old * amount)
+        ratio = old / new if scale_factor is None or recompute_scale_factor else 1.0 / amount
+        if align_corners:
+            ratio = (old - 1) / (new - 1) if new > 1 else 0.0
+        if mode in ("nearest", "nearest-exact"):
+            at = np.arange(new) + (0.5 if mode == "nearest-exact" else 0.0)
+            places = np.minimum(np.floor(at * ratio).astype(np.int64), old - 1)
+            out = take(out, as_constant(places), axis)
+        else:
+            weights = _weights_of_means if antialias else _weights
+            out = mixed_along(out, weights(mode, old, new, ratio, bool(align_corners)).astype(out.dtype), axis)
+    return out
+
+
+def _amounts(x: Tensor, size: Any, scale_factor: Any, mode: str) -> tuple[Any, ...]:
+    """The size, or the factor, for each axis after the channels, if the arguments fit ``x``."""
     axes = x.ndim - 2
     if axes not in _MODES.get(mode, ()) or (size is None) == (scale_factor is None):
         raise ArgumentError(
@@ -51,18 +82,7 @@ def interpolate(
     amounts = (given,) * axes if isinstance(given, (int, float)) else tuple(given)
     if len(amounts) != axes:
         raise ArgumentError(f"interpolate: {shown(given)} are not {axes} numbers, one for each axis of {x.aval} after 2")
-    out: Tensor = x
-    for axis, amount in zip(range(2, x.ndim), amounts, strict=True):
-        old = x.shape[axis]
-        new = int(amount) if scale_factor is None else math.floor(old * amount)
-        ratio = old / new if scale_factor is None else 1.0 / amount
-        if mode in ("nearest", "nearest-exact"):
-            at = np.arange(new) + (0.5 if mode == "nearest-exact" else 0.0)
-            places = np.minimum(np.floor(at * ratio).astype(np.int64), old - 1)
-            out = take(out, as_constant(places), axis)
-        else:
-            out = mixed_along(out, _weights(mode, old, new, ratio, bool(align_corners)).astype(x.dtype), axis)
-    return out
+    return amounts
 
 
 def mixed_along(x: Tensor, weights: np.ndarray[Any, Any], axis: int) -> Tensor:
@@ -84,11 +104,8 @@ def _weights(mode: str, old: int, new: int, ratio: float, align_corners: bool) -
             start, stop = k * old // new, -(-(k + 1) * old // new)
             weights[k, start:stop] = 1.0 / (stop - start)
         return weights
-    if align_corners:
-        at = np.arange(new) * ((old - 1) / (new - 1) if new > 1 else 0.0)
-    else:
-        at = (np.arange(new) + 0.5) * ratio - 0.5
-        at = at if mode == "bicubic" else np.maximum(at, 0.0)
+    at = np.arange(new) * ratio if align_corners else (np.arange(new) + 0.5) * ratio - 0.5
+    at = at if mode == "bicubic" else np.maximum(at, 0.0)
     low = np.floor(at).astype(np.int64)
     low = low if mode == "bicubic" else np.minimum(low, old - 1)
     taps = range(-1, 3) if mode == "bicubic" else range(2)
@@ -99,10 +116,25 @@ def _weights(mode: str, old: int, new: int, ratio: float, align_corners: bool) -
     return weights
 
 
-def _cubic(d: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _weights_of_means(mode: str, old: int, new: int, ratio: float, align_corners: bool) -> np.ndarray[Any, Any]:
+    """The matrix [new, old] that resizes an axis by means over what one element covers, weighted by distance.
+
+    As in Pillow and torch: the kernel of the interpolation (the cubic one with a = -0.5), widened by ``ratio``.
+    """
+    scale, reach = max(ratio, 1.0), 2 if mode == "bicubic" else 1
+    centre, k = ratio * (np.arange(new)[:, None] + 0.5), np.arange(old)
+    first = np.maximum((centre - reach * scale + 0.5).astype(np.int64), 0)
+    distance = np.abs(k + 0.5 - centre) / scale
+    inside = (k >= first) & (k < (centre + reach * scale + 0.5).astype(np.int64)) & (distance < reach)
+    shares = _cubic(distance, -0.5) if mode == "bicubic" else 1.0 - distance
+    weights = np.where(inside, shares, 0.0)
+    total: np.ndarray[Any, Any] = weights.sum(axis=1, keepdims=True)
+    return weights / np.where(total == 0.0, 1.0, total)
+
+
+def _cubic(d: np.ndarray[Any, Any], a: float = -0.75) -> np.ndarray[Any, Any]:
     """The weight of a sample at the distance ``d`` < 2 (R. Keys, "Cubic convolution interpolation for digital image
-    processing", 1981), with a = -0.75."""
-    a = -0.75
+    processing", 1981)."""
     near = ((a + 2) * d - (a + 3)) * d * d + 1
     far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
     weights: np.ndarray[Any, Any] = np.where(d <= 1, near, far)

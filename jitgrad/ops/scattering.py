@@ -22,6 +22,7 @@ from jitgrad.ops.movement import broadcast_to, flatten, moveaxis, reshape
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.placement import beside
 from jitgrad.ops.reduce import cumulative_sum
+from jitgrad.ops.rounding import floor
 
 # --- slices ------------------------------------------------------------------------------------------------------
 
@@ -184,7 +185,7 @@ def scatter_reduce(
     if reduce == "sum":
         return total
     count = add(counts, 1.0) if include_self else maximum(counts, 1.0)
-    return divide(total, count) if target.dtype.kind == "f" else astype(divide(total, count), target.dtype)
+    return divide(total, count) if target.dtype.kind == "f" else astype(floor(divide(total, count)), target.dtype)
 
 
 def _worst(x: Tensor, largest: bool) -> Any:

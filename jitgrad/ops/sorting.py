@@ -13,6 +13,7 @@ from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.indexing import as_constant, take, take_along_axis
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import cut, flatten
@@ -134,14 +135,26 @@ def topk(x: Operand, k: int, axis: int = -1, largest: bool = True, sorted: bool 
     return ValuesAndIndices(take_along_axis(x, indices, a), indices)
 
 
-def searchsorted(ordered: Operand, values: Operand, side: str = "left", *, sorter: Operand | None = None) -> Tensor:
-    """The int64 positions of ``values`` in the sorted 1-D ``ordered``: before its equals, or after.
+def searchsorted(
+    ordered: Operand,
+    values: Operand,
+    side: str | None = None,
+    *,
+    sorter: Operand | None = None,
+    right: bool = False,
+    out_int32: bool = False,
+) -> Tensor:
+    """The int64 positions of ``values`` in the sorted 1-D ``ordered``: before its equals, or after (``side="right"``).
 
-    ``sorter`` gives the order of an array that is not sorted, as argsort does.
+    ``sorter`` gives the order of an array that is not sorted, as argsort does. ``right`` and ``out_int32`` are torch's.
     """
+    side = side or ("right" if right else "left")
+    if right and side == "left":
+        raise ArgumentError("searchsorted: right=True and side='left' contradict each other; give one of them")
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: side must be 'left' or 'right', got {shown(side)}")
-    return apply(SEARCHSORTED, ordered if sorter is None else take(ordered, sorter, 0), values, side=side)
+    out = apply(SEARCHSORTED, ordered if sorter is None else take(ordered, sorter, 0), values, side=side)
+    return astype(out, np.int32) if out_int32 else out
 
 
 # --- shapes that depend on values: these need data ---------------------------------------------------------------
@@ -174,8 +187,12 @@ def unique(
     return_inverse: bool = False,
     return_counts: bool = False,
     axis: int | None = None,
+    *,
+    sorted: bool = True,
 ) -> Any:
-    """The distinct elements (or slices along ``axis``) of ``x`` in order, and what else is asked for, as in NumPy.
+    """The distinct elements (or slices along ``axis``) of ``x``, and what else is asked for, as in NumPy.
+
+    They are always in order, whatever ``sorted`` says.
 
     Gradients go to the first of equal elements. The shape depends on the values: a @jit function
     raises TracedValueError.

@@ -16,10 +16,10 @@ from jitgrad.ops.joining import concat
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.linalg import matmul, outer
 from jitgrad.ops.movement import AxisArgument, cut
+from jitgrad.ops.norms import norm
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.reduce import max as max_
 from jitgrad.ops.reduce import min as min_
-from jitgrad.ops.reduce import norm
 from jitgrad.ops.reduce import sum as sum_
 from jitgrad.ops.rounding import floor_divide, trunc
 from jitgrad.ops.sorting import searchsorted
@@ -92,9 +92,9 @@ def aminmax(x: Operand, *, axis: AxisArgument = None, keepdims: bool = False) ->
     return Extremes(min_(x, axis, keepdims), max_(x, axis, keepdims))
 
 
-def bucketize(x: Operand, boundaries: Operand, *, right: bool = False) -> Tensor:
+def bucketize(x: Operand, boundaries: Operand, *, right: bool = False, out_int32: bool = False) -> Tensor:
     """The number of boundaries, a sorted vector, that are less than each element; with ``right`` also those equal to it."""
-    return searchsorted(asarray(boundaries), asarray(x), "right" if right else "left")
+    return searchsorted(asarray(boundaries), asarray(x), right=right, out_int32=out_int32)
 
 
 @takes_dim()

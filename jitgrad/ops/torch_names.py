@@ -11,12 +11,12 @@ import numpy as np
 
 from jitgrad.core.aval import Aval, normalize_axis
 from jitgrad.core.dispatch import aval_of
-from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
+from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, divide, maximum, minimum, multiply, subtract
 from jitgrad.ops.comparison import greater_equal, isnan, less_equal, logical_or, where
 from jitgrad.ops.creation import asarray, detached, full_like, iota
-from jitgrad.ops.indexing import as_constant, take, take_along_axis
+from jitgrad.ops.indexing import as_constant, scatter_add, take, take_along_axis
 from jitgrad.ops.inplace import with_item
 from jitgrad.ops.joining import chunked, concat
 from jitgrad.ops.keywords import takes_dim
@@ -28,15 +28,17 @@ from jitgrad.ops.movement import (
     broadcast_to,
     cut,
     expand_dims,
+    flatten,
     permute_dims,
     reshape,
     squeeze,
     transpose,
 )
+from jitgrad.ops.norms import norm
 from jitgrad.ops.operand import Operand, ValuesAndIndices
 from jitgrad.ops.placement import beside
 from jitgrad.ops.reduce import max as max_
-from jitgrad.ops.reduce import mean, norm, std, var
+from jitgrad.ops.reduce import mean, std, var
 from jitgrad.ops.reduce import min as min_
 from jitgrad.ops.sorting import argsort
 from jitgrad.ops.subscript import get_item
@@ -100,10 +102,13 @@ def addcdiv(x: Operand, tensor1: Operand, tensor2: Operand, *, value: Any = 1) -
     return _plus(x, divide(tensor1, tensor2), 1, value)
 
 
-def cdist(x: Operand, y: Operand, p: float = 2.0) -> Tensor:
+def cdist(
+    x: Operand, y: Operand, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+) -> Tensor:
     """The p-norms [..., n, m] of the differences of the rows of [..., n, d] and [..., m, d].
 
-    From the differences themselves: the way by products loses half of the digits of small distances.
+    From the differences themselves, whatever ``compute_mode`` says: the way by products loses half of the digits of
+    small distances.
     """
     difference = subtract(expand_dims(x, -2), expand_dims(y, -3))
     return norm(difference, None if p == 2 else p, -1)
@@ -160,18 +165,36 @@ def _with_slices(what: str, x: Operand, axis: int, index: Any, new: Operand) -> 
 
 
 @takes_dim()
-def scatter(x: Operand, axis: int, index: Operand | Sequence[Any], src: Operand) -> Tensor:
+def scatter(
+    x: Operand, axis: int, index: Operand | Sequence[Any], src: Operand, *, reduce: str | None = None
+) -> Tensor:
     """``x`` with ``src`` where :func:`jitgrad.gather` with the same ``axis`` and ``index`` would read; a new tensor.
 
     ``src`` may be longer than ``index`` (then its start is used) or a number; of several values for one position the
-    last one stays.
+    last one stays. With ``reduce="add"`` they add up, and are added to ``x``.
+
+    Raises:
+        ArgumentError: ``reduce`` is neither None nor "add".
     """
     target, positions = asarray(x), asarray(index)
+    if reduce not in (None, "add"):
+        raise ArgumentError(f"scatter: reduce must be None or 'add', got {shown(reduce)}; gather, combine and scatter for others")
     k = normalize_axis("scatter", axis, target.ndim)
     values = src if not aval_of(SLICE, src).ndim else get_item(asarray(src), tuple(map(slice, positions.shape)))
+    if reduce == "add":
+        added = asarray(values).astype(target.dtype)
+        return scatter_add(target, k, positions, added if added.ndim else broadcast_to(added, positions.shape))
     with beside(target):
         places = [positions if j == k else iota(positions.shape, j) for j in range(target.ndim)]
         return with_item(target, tuple(places), values)
+
+
+@takes_dim()
+def take_along_dim(x: Operand, indices: Operand | Sequence[Any], axis: int | None = None) -> Tensor:
+    """:func:`jitgrad.take_along_axis`; without ``axis`` the elements of the flattened ``x``, in a vector, as in torch."""
+    if axis is None:
+        return take_along_axis(flatten(x), flatten(asarray(indices)), 0)
+    return take_along_axis(x, indices, axis)
 
 
 @takes_dim()
@@ -263,20 +286,24 @@ def amin(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tenso
     return min_(x, axis, keepdims)
 
 
+def _correction(correction: float | None, unbiased: bool) -> float:
+    return float(unbiased) if correction is None else correction
+
+
 @takes_dim()
 def var_mean(
-    x: Operand, axis: AxisArgument = None, keepdims: bool = False, correction: float = 1
+    x: Operand, axis: AxisArgument = None, keepdims: bool = False, correction: float | None = None, unbiased: bool = True
 ) -> tuple[Tensor, Tensor]:
     """The variance and the mean over ``axis``; unbiased by default, as in torch."""
-    return var(x, axis, keepdims, correction=correction), mean(x, axis, keepdims)
+    return var(x, axis, keepdims, correction=_correction(correction, unbiased)), mean(x, axis, keepdims)
 
 
 @takes_dim()
 def std_mean(
-    x: Operand, axis: AxisArgument = None, keepdims: bool = False, correction: float = 1
+    x: Operand, axis: AxisArgument = None, keepdims: bool = False, correction: float | None = None, unbiased: bool = True
 ) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean over ``axis``; unbiased by default, as in torch."""
-    return std(x, axis, keepdims, correction=correction), mean(x, axis, keepdims)
+    return std(x, axis, keepdims, correction=_correction(correction, unbiased)), mean(x, axis, keepdims)
 
 
 @takes_dim()

@@ -13,7 +13,7 @@ from jitgrad.ops.arithmetic import add, divide, multiply, square
 from jitgrad.ops.convolution import FOLD, UNFOLD, as_images, as_row, int_pair, only_int, padded
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.movement import cut, moveaxis, permute_dims, reshape, squeeze
-from jitgrad.ops.pooling import adaptive_max_pool2d, avg_pool2d
+from jitgrad.ops.pooling import avg_pool2d
 from jitgrad.ops.torch_names import scatter
 from jitgrad.ops.transcendental import pow as pow_
 
@@ -95,11 +95,6 @@ def lp_pool1d(x: Any, norm_type: float, kernel_size: Any, stride: Any = None, ce
     size = only_int("lp_pool1d", "kernel_size", kernel_size)
     step = size if stride is None else only_int("lp_pool1d", "stride", stride)
     return squeeze(lp_pool2d(as_row("lp_pool1d", x), norm_type, (1, size), (1, step), ceil_mode), -2)
-
-
-def adaptive_max_pool1d(x: Any, output_size: Any) -> Tensor:
-    """The largest elements of parts of ``x`` [..., length], so many that the result has ``output_size``."""
-    return squeeze(adaptive_max_pool2d(as_row("adaptive_max_pool1d", x), (1, output_size)), -2)
 
 
 def max_unpool2d(
