@@ -174,8 +174,8 @@ class _Placer:
         return isinstance(new, Value) and self.locations[new].buffer is self.locations[base].buffer
 
     def _call(self, node: TraceNode) -> None:
-        """A library call: its results stay the arrays that it returns, but for products and
-        updates, written in place."""
+        """A library call: its results stay the arrays that it returns, but for products, windows
+        and updates, written in place."""
         reads = tuple([self.place(atom) for atom in node.ins])
         for value in node.outs:
             placed = value in self.parts or value in self.in_place
@@ -183,7 +183,7 @@ class _Placer:
                 base = node.ins[0]
                 assert isinstance(base, Value)
                 self.locations[value] = self.locations[base]
-            elif placed or node.op.contraction:
+            elif placed or node.op.contraction or node.op.fills:
                 self.allocate(value)
             else:
                 buffer = Buffer(BufferRole.EXTERNAL, value.aval.nbytes, str(value.aval))

@@ -63,6 +63,7 @@ class OpDef:
     keeps_order: bool = False  # movement to other axes that leaves the elements in their order
     moves: bool = False  # to another device; eager takes arrays of any place
     contraction: bool = False  # a matrix product, which BLAS computes
+    fills: bool = False  # the CPU target's machine code for it writes to memory that the program provides
     partial_vjp: bool = False  # the vjp gets None for results without a gradient, where others get zeros
     per_line: bool = False  # computes each line along attr ``axis`` by itself
     # The result is the first operand but for some elements, and takes its memory if nothing reads it later; the op checks

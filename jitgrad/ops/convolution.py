@@ -69,6 +69,7 @@ UNFOLD: OpDef = define(
     vjp=(lambda g, _out, _x, **attrs: apply_op(FOLD, g, shape=_x.shape[-2:], **attrs),),
     domain=("matrix",),
     sample_attrs={"kernel": (2, 2), "stride": (1, 1), "dilation": (1, 1)},
+    fills=True,
 )
 FOLD: OpDef = define(
     "fold(x, *, shape, kernel, stride, dilation)",
@@ -77,6 +78,7 @@ FOLD: OpDef = define(
     abstract=lambda avals, attrs: Aval((*avals[0].shape[:-4], *attrs["shape"]), avals[0].dtype),
     vjp=(lambda g, _out, _x, *, shape, **attrs: apply_op(UNFOLD, g, **attrs),),
     sample_attrs={"shape": (3, 4), "kernel": (2, 2), "stride": (1, 1), "dilation": (1, 1)},
+    fills=True,
 )
 
 

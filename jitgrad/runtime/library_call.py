@@ -20,6 +20,7 @@ from jitgrad.runtime.executor.gemm import Gemm, gemms_of
 from jitgrad.runtime.executor.tiled_products import tiled_product, tiles_pay
 from jitgrad.runtime.library.batched_gemm import small_products
 from jitgrad.runtime.library.registry import find_kernel
+from jitgrad.runtime.library.windows import window_copies
 
 
 class Memory(Protocol):
@@ -40,7 +41,8 @@ class LibraryCall:
     NumPy.
 
     Attributes:
-        small, products: a matrix product as instructions for the native loop, which need no Python.
+        instruction, products: the step as one instruction for the native loop, or a matrix product
+            as several; they need no Python.
         in_place: the result takes the memory of the first operand.
         function: computes the op.
     """
@@ -64,8 +66,8 @@ class LibraryCall:
         changes_input = self.in_place and at is not None and at.buffer.role is BufferRole.INPUT
         # an input must be unchanged after a failed call; NumPy's functions check all indices first
         self.function = partial(kernel, whole=True) if kernel and changes_input else kernel or step.op.eager
-        self.small = small_products(step) if native else None
-        self.products = _products(step) if native and self.small is None else None
+        self.instruction = (small_products(step) or window_copies(step)) if native else None
+        self.products = _products(step) if native and self.instruction is None else None
         # elementwise ops convert operands first, and programs return what they promise
         self.check_results = step.op.kind in (Kind.OPAQUE, Kind.MOVEMENT, Kind.REDUCE, Kind.INDEX)
 
@@ -73,7 +75,7 @@ class LibraryCall:
         """What multiplies the matrices, if ``tiled`` go by tiles; "" of other steps."""
         if not self.op.contraction:
             return ""
-        if self.small is not None:
+        if self.instruction is not None:
             return "small matrices"
         return " and ".join(sorted({"tiles" if gemm in tiled else "BLAS" for gemm in self.products or ()})) or "NumPy"
 

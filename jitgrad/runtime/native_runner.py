@@ -39,7 +39,7 @@ class NativeRunner:
         runs = {run.first: run for run in self.program.plan.block_runs}
         steps = enumerate(self.program.steps)
         for k, step in steps:
-            if isinstance(step, LibraryCall) and step.small is None and step.products is None:
+            if isinstance(step, LibraryCall) and step.instruction is None and step.products is None:
                 parts.append(step)
                 table = None
                 continue
@@ -50,8 +50,8 @@ class NativeRunner:
                 table.blocks(runs[k], [s for s in (step, *others) if isinstance(s, Launch)])
             elif isinstance(step, Launch):
                 table.kernel(step)
-            elif step.small is not None:
-                table.add(step.small)
+            elif step.instruction is not None:
+                table.add(step.instruction)
             else:
                 for gemm in step.products or ():
                     table.multiply(gemm)
