@@ -163,10 +163,16 @@ from jitgrad.ops.trigonometric import (
 from jitgrad.ops.user import custom_op as custom_op, elementwise as elementwise, no_gradient as no_gradient
 from jitgrad.ops.operand import ValuesAndIndices as _ValuesAndIndices
 from jitgrad.numpy import linalg as linalg
+from jitgrad.numpy.array_api import (
+    can_cast as can_cast, cumulative_prod as cumulative_prod, isdtype as isdtype, namespace_info as _namespace_info,
+    result_type as result_type, unique_all as unique_all, unique_counts as unique_counts,
+    unique_inverse as unique_inverse, unique_values as unique_values,
+)
 from jitgrad.numpy.linalg import (
     cholesky as cholesky, det as det, inv as _inv, matrix_power as matrix_power, pinv as _pinv, slogdet as slogdet,
 )
-from jitgrad.numpy.shapes import broadcast_arrays as _broadcast_arrays
+from jitgrad.numpy.elementwise import conj as conj, imag as imag, real as real
+from jitgrad.numpy.shapes import broadcast_arrays as broadcast_arrays
 from jitgrad.numpy.shared_with_torch import SHARED as _SHARED
 from jitgrad.runtime.executor.thread_pool import (
     get_num_threads as get_num_threads, set_flush_denormal as set_flush_denormal, set_num_threads as set_num_threads,
@@ -239,7 +245,7 @@ vdot: _Callable[..., Tensor] = _SHARED["vdot"]
 row_stack: _Callable[..., Tensor] = vstack
 vander: _Callable[..., Tensor] = _SHARED["vander"]
 tensor_split: _Callable[..., list[Tensor]] = array_split
-broadcast_tensors = _broadcast_arrays
+broadcast_tensors = broadcast_arrays
 inverse = _inv
 ger = outer
 pinverse = _pinv
@@ -264,6 +270,8 @@ double: _np.dtype[_np.float64] = float64
 short: _np.dtype[_np.int16] = int16
 int: _np.dtype[_np.int32] = int32
 long: _np.dtype[_np.int64] = int64
+__array_api_version__ = "2024.12"
+__array_namespace_info__ = _namespace_info
 device = _DeviceName  # hides the folder of that name, which holds nothing public but jitgrad.cuda
 newaxis: None = None
 

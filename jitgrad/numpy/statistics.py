@@ -11,6 +11,7 @@ import numpy as np
 
 from jitgrad.core.aval import normalize_axes, normalize_axis
 from jitgrad.core.errors import ArgumentError
+from jitgrad.core.monoid import sum_dtype
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import FLOAT64, INT64, floating, in_dtype, refuse, tensor_of
 from jitgrad.numpy.shapes import ravel
@@ -143,7 +144,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     refuse("cumprod", out=out)
     given = ravel(a) if axis is None else tensor_of(a)
     k = normalize_axis("cumprod", 0 if axis is None else axis, given.ndim)
-    values = in_dtype(given, dtype or (given.dtype if given.dtype.kind == "f" else INT64))
+    values = in_dtype(given, dtype or sum_dtype(given.dtype))
     step, n = 1, values.shape[k]
     while step < n:
         later = multiply(cut(values, k, step, n), cut(values, k, 0, n - step))
