@@ -9,6 +9,7 @@ import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, Shape
 from jitgrad.core.device_array import DeviceArray
+from jitgrad.core.errors import IndexingError
 from jitgrad.core.op import OpDef
 from jitgrad.device import exchange
 from jitgrad.device.driver import Driver
@@ -28,6 +29,44 @@ class DeviceKernels(Protocol):
         """Copy between arrays of the same shape that do not overlap, of which one is not contiguous."""
 
 
+class Faults:
+    """Kernels with an index out of bounds. They note it in memory of the device, which is looked at when values are read.
+
+    Waiting for each kernel would cost more than all of them.
+    """
+
+    WORDS = 256  # one for each thread of a block, so that no two threads of one write the same
+
+    def __init__(self, device: CudaDevice) -> None:
+        self._device = device
+        self._memory: DeviceArray | None = None
+        self._numbers: dict[str, int] = {}  # by what such a kernel does
+        self._pending = False
+
+    def note(self, what: str) -> tuple[int, int]:
+        """A kernel that does ``what`` starts: the address of the words, and the number that it writes to one of them."""
+        if self._memory is None:
+            self._memory = self._device.full((self.WORDS,), 0, np.dtype(np.int64))
+        self._pending = True
+        return self._memory.address, self._numbers.setdefault(what, len(self._numbers) + 1)
+
+    def check(self) -> None:
+        """Raise IndexError if a kernel since the last check had an index out of bounds."""
+        if not self._pending or self._memory is None:
+            return
+        self._pending = False
+        words = np.empty(self.WORDS, np.int64)
+        self._device.driver.copy_to_host(address_of(words), self._memory.address, words.nbytes)
+        if not words.any():
+            return
+        self._device.copy_into(self._memory, np.zeros_like(words))
+        wrong = [what for what, number in self._numbers.items() if number in words]
+        raise IndexingError(
+            f"{'; '.join(wrong)}: an index is out of bounds. A device computes on while the host goes on: what it has "
+            "computed since then is not defined, tensors that were changed in place included"
+        )
+
+
 class CudaDevice:
     """Memory of the device that ``driver`` runs.
 
@@ -43,6 +82,7 @@ class CudaDevice:
     def __init__(self, driver: Driver) -> None:
         self.driver = driver
         self.pool: DevicePool = DevicePool(driver)
+        self.faults: Faults = Faults(self)
 
     def empty(self, shape: Shape, dtype: Dtype) -> DeviceArray:
         block = self.pool.take(shape, dtype)
@@ -76,6 +116,7 @@ class CudaDevice:
         result = np.empty(array.shape, array.dtype)
         if result.nbytes:
             self.driver.copy_to_host(address_of(result), array.address, result.nbytes)
+        self.faults.check()
         return result
 
     def copy(self, array: DeviceArray) -> DeviceArray:
@@ -107,6 +148,7 @@ class CudaDevice:
 
     def synchronize(self) -> None:
         self.driver.synchronize()
+        self.faults.check()
 
     # --- other libraries --------------------------------------------------------------------------
 

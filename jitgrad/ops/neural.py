@@ -35,15 +35,15 @@ def one_hot(x: Any, num_classes: int = -1, *, dtype: Any = None) -> Tensor:
 
     Raises:
         DtypeError: ``x`` is not of integers.
-        ArgumentError: a class is not in [0, num_classes) (in code compiled for CUDA its row is all zeros).
+        ArgumentError: a class is not in [0, num_classes) (in code compiled for CUDA an IndexError, when a value is read).
     """
     x = asarray(x)
     if num_classes == -1:
         values = x.concrete("one_hot without num_classes")
         num_classes = int(values.max()) + 1 if values.size else 0
     _check_integers("one_hot", x, num_classes)
-    if (interpreter := current_interpreter.get()).tracing and interpreter.device == "cpu":
-        x = apply(CHECK_CLASSES, x, count=num_classes)  # on CUDA it would wait for the device
+    if current_interpreter.get().tracing:
+        x = apply(CHECK_CLASSES, x, count=num_classes)
     out_dtype = np.dtype(np.int64) if dtype is None else check_supported("one_hot", dtype)
     with beside(x):
         classes = iota((*x.shape, num_classes), x.ndim, np.int64)

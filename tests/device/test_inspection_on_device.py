@@ -52,7 +52,7 @@ def test_ptx_is_kept_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
     def code(capability: tuple[int, int]) -> DeviceCode:
         """As in a process of its own."""
-        return DeviceCode(step.step.lowered.kernel, step.kernel.main_code.source, "kernel", Capability(*capability))
+        return DeviceCode(step.kernel.main_code.source, "kernel", Capability(*capability), {})
 
     counters, before = code_object.COUNTERS, replace(code_object.COUNTERS)
     first, again, newer = code((8, 0)), code((8, 6)), code((9, 0))

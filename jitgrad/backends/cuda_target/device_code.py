@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from jitgrad.backends.base import user_functions
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cuda.capability import Capability
 from jitgrad.backends.cuda.compile import CudaCode, compile_source
 from jitgrad.backends.cuda.ptxas import Usage, assemble
 from jitgrad.backends.cuda_target.ptx_cache import KernelPtx, find_ptx
-from jitgrad.compiler.lowering.kernel_ir import Kernel
 from jitgrad.core.errors import BackendError
 from jitgrad.core.fork import cached_property
 from jitgrad.device.driver import Driver
@@ -50,10 +49,10 @@ class DeviceCode:
         functions: the user's functions that the source calls, by name.
     """
 
-    def __init__(self, kernel: Kernel, source: Source, entry: str, capability: Capability) -> None:
+    def __init__(self, source: Source, entry: str, capability: Capability, functions: Mapping[str, Any]) -> None:
         self.source = source
         self.entry = entry
-        self.functions = user_functions(kernel)
+        self.functions = functions
         self._capability = capability
         self._handles: WeakKeyDictionary[Driver, int] = WeakKeyDictionary()
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from jitgrad.backends.codegen.source import Source
+from jitgrad.backends.cuda.capability import Capability
 from jitgrad.backends.cuda.launch import LaunchShape, epilogue_launch, kernel_launch
 from jitgrad.backends.cuda.schedule import BLOCK_THREADS, CudaSchedule
+from jitgrad.backends.cuda_target.device_call import CALL_THREADS, DeviceCall
 from jitgrad.backends.cuda_target.device_code import DeviceCode
+from jitgrad.backends.cuda_target.indexed import find_access
+from jitgrad.backends.cuda_target.windows import find_windows
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
 from jitgrad.compiler.plan import Place
 from jitgrad.core.device_array import DeviceArray, copy_elements, to_host
@@ -28,6 +34,16 @@ _ALIGNMENT = 16  # of numbers that are copied to the device together
 
 
 @dataclass(frozen=True, slots=True)
+class _OnDevice:
+    """A library call that a kernel of its own computes; ``what`` says in words what it does."""
+
+    call: LibraryCall
+    launch: DeviceCall
+    function: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
 class _Kernel:
     """A launch; an argument is a word, or a region of memory and an offset."""
 
@@ -35,6 +51,11 @@ class _Kernel:
     blocks: int
     threads: int
     args: tuple[int | tuple[int, int], ...]
+
+
+@lru_cache(maxsize=256)
+def _code(source: Source, capability: Capability) -> DeviceCode:
+    return DeviceCode(source, "kernel", capability, {})
 
 
 class CudaRunner:
@@ -49,19 +70,40 @@ class CudaRunner:
         self.arena_region = len(program.slots)
         written = {p.location.buffer for p in program.plan.outputs if p.location is not None}
         self.overwritten = tuple(k for k, buffer in enumerate(program.plan.inputs) if buffer in written)
-        self.steps: list[_Kernel | Gemm | LibraryCall] = []
+        self.steps: list[_Kernel | Gemm | _OnDevice | LibraryCall] = []
         for step in program.steps:
             if isinstance(step, Launch):
                 self._add_kernels(step)
+            elif (products := gemms_of(step.step)) is not None:
+                self.steps += products
             else:
-                products = gemms_of(step.step)
-                self.steps += [step] if products is None else products
+                self.steps.append(self._by_kernel(step) or step)
 
     def frame(self) -> CudaFrame:
         return CudaFrame(self)
 
     def computed_by(self, call: LibraryCall) -> str:
-        return "the host" if gemms_of(call.step) is None else "cuBLAS"
+        if gemms_of(call.step) is not None:
+            return "cuBLAS"
+        return "a kernel" if self._device_call(call) is not None else "the host"
+
+    def _device_call(self, call: LibraryCall) -> DeviceCall | None:
+        """The kernel that computes ``call``: from arrays, into a whole array."""
+        written = [p for _, p in call.writes]
+        if any(p.location is None for _, p, _, _ in call.reads):
+            return None
+        if any(p.location is None or not p.location.is_contiguous(p.aval.shape) for p in written):
+            return None
+        return find_access(call.op, call.avals, call.attrs) or find_windows(call.op, call.avals, call.attrs)
+
+    def _by_kernel(self, call: LibraryCall) -> _OnDevice | None:
+        launch = self._device_call(call)
+        if launch is None:
+            return None
+        code = _code(launch.source, Capability(*self.device.driver.capability))
+        origin = str(call.step.node.origin)
+        what = f"{call.op} of {', '.join(map(str, call.avals))}" + (f" ({origin})" if origin else "")
+        return _OnDevice(call, launch, code.function(self.device.driver), what)
 
     def _add_kernels(self, launch: Launch) -> None:
         """The kernel of ``launch``, and its epilogue as a second one."""
@@ -107,6 +149,8 @@ class CudaFrame:
                 driver.launch(step.function, step.blocks, step.threads, args)
             elif isinstance(step, Gemm):
                 driver.multiply(self._product(step))
+            elif isinstance(step, _OnDevice):
+                self._run_on_device(step, len(inputs), results)
             else:
                 self._run_on_host(step, len(inputs), results)
         for k in runner.overwritten:
@@ -146,6 +190,22 @@ class CudaFrame:
         buffer, offset, strides = place.location
         size, address = place.aval.dtype.itemsize, self._address(buffer, offset)
         return DeviceArray(address, place.aval.shape, place.aval.dtype, None, self.device, [s * size for s in strides])
+
+    def _run_on_device(self, step: _OnDevice, inputs: int, results: list[Any]) -> None:
+        launch, call = step.launch, step.call
+        operands = [self._array(p) for _, p, _, _ in call.reads]
+        operands = [x if x.is_contiguous else self.device.copy(x) for x in operands]
+        ((slot, place),) = call.writes
+        if slot < 0:
+            out = self._array(place)
+        else:
+            results[slot - inputs] = out = self.device.empty(place.aval.shape, place.aval.dtype)
+            self.bases[slot] = out.address
+        if launch.changes and not call.in_place:
+            self.device.copy_into(out, operands[0])
+        args = [out.address, *(operands[k].address for k in launch.operands), *launch.words]
+        args += self.device.faults.note(step.what) if launch.checks_bounds else ()
+        self.device.driver.launch(step.function, launch.blocks, CALL_THREADS, [*args, launch.iterations])
 
     # --- library calls ----------------------------------------------------------------------------
 

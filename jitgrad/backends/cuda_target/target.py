@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from jitgrad.backends.base import CompiledLaunch, KernelCache
+from jitgrad.backends.base import CompiledLaunch, KernelCache, user_functions
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cuda.capability import Capability
 from jitgrad.backends.cuda.emit import emit_kernel
@@ -62,7 +62,7 @@ class CudaTarget:
 
     def load(self, kernel: Kernel, source: Source, entry: str) -> DeviceCode:
         """The function ``entry``, "kernel" or "epilogue", of the text ``source``."""
-        return DeviceCode(kernel, source, entry, self.capability)
+        return DeviceCode(source, entry, self.capability, user_functions(kernel))
 
     def compile(self, kernel: Kernel, schedule: Schedule) -> CompiledLaunch:
         return self._kernels.find(kernel, schedule, *self.emit(kernel, schedule))

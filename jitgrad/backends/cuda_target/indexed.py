@@ -1,0 +1,133 @@
+"""Reading, writing and adding at indices.
+
+A read has a thread for each element of the result. A change has one for each column and part of the rows, which goes
+through all indices in their order and takes those that lie in its part. So no element is changed by two threads, and
+the order of the changes of one element is that of the indices, in every run: the same bits as on the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+from jitgrad.backends.codegen.source import Emitter, Source
+from jitgrad.backends.cuda_target.device_call import UNSIGNED, CallWriter, DeviceCall
+from jitgrad.core.aval import Aval, dtype_name
+from jitgrad.core.op import OpDef
+from jitgrad.ops.indexing import GATHER, INDEX_ADD, INDEX_GET, INDEX_PUT, INDEX_PUT_ADD, SCATTER_ADD, TAKE
+from jitgrad.ops.neural import CHECK_CLASSES
+from jitgrad.runtime.library.indexed_access import AccessMode, IndexSpace, SpaceOf, along, at_axes, for_each
+
+_ENOUGH_THREADS = 1 << 15  # for a change: more would read the same indices without work of their own
+_ADDED = frozenset({"f32", "f64", "i32", "i64"})
+_INDICES = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32"})
+
+
+def _itself(x: Any, attrs: Mapping[str, Any], indices: Sequence[Aval]) -> IndexSpace:
+    """Every index reads itself: only its bounds matter."""
+    return IndexSpace(1, (attrs["count"],), prod(x), 1)
+
+
+_ACCESSES: Mapping[OpDef, tuple[AccessMode, SpaceOf, int]] = {  # and the operand with the values, of changes
+    TAKE: (AccessMode.READ, along, 0),
+    GATHER: (AccessMode.READ, for_each, 0),
+    INDEX_GET: (AccessMode.READ, at_axes, 0),
+    CHECK_CLASSES: (AccessMode.READ, _itself, 0),
+    INDEX_ADD: (AccessMode.ADD, along, 2),
+    SCATTER_ADD: (AccessMode.ADD, for_each, 2),
+    INDEX_PUT: (AccessMode.WRITE, at_axes, 1),
+    INDEX_PUT_ADD: (AccessMode.ADD, at_axes, 1),
+}
+
+
+def find_access(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> DeviceCall | None:
+    """How a kernel computes ``op`` for such operands, all of them contiguous; None if none does."""
+    if op not in _ACCESSES:
+        return None
+    mode, space_of, values = _ACCESSES[op]
+    own = op is CHECK_CLASSES
+    numbers = (0,) if own else tuple(k for k in range(1, len(avals)) if k != values)
+    indices = [avals[k] for k in numbers]
+    space = space_of(avals[0].shape, attrs, indices)
+    x = avals[values]
+    if space is None or not x.size or x.dtype != avals[0].dtype or x.dtype.itemsize not in UNSIGNED:
+        return None
+    same = all(i.shape == indices[0].shape and i.size for i in indices)
+    if not same or any(dtype_name(i.dtype) not in _INDICES for i in indices):
+        return None
+    dtype = dtype_name(x.dtype) if mode is AccessMode.ADD else UNSIGNED[x.dtype.itemsize]
+    if mode is AccessMode.ADD and dtype not in _ADDED:
+        return None
+    columns = space.outer * space.width
+    if mode is AccessMode.READ:
+        parts, iterations = 1, columns * space.count
+    else:
+        parts = max(1, min(prod(space.lengths), _ENOUGH_THREADS // columns))
+        iterations = columns * parts
+    kinds = tuple(dtype_name(i.dtype) for i in indices)
+    source = _source(mode, own, space.per_outer, space.per_element, dtype, kinds)
+    words = (*space.lengths, space.count, space.width, parts)
+    changes = mode is not AccessMode.READ
+    return DeviceCall(source, (values, *numbers), words, iterations, changes, checks_bounds=True)
+
+
+@lru_cache(maxsize=256)
+def _source(
+    mode: AccessMode, own: bool, per_outer: bool, per_element: bool, dtype: str, kinds: tuple[str, ...]
+) -> Source:
+    """The text for indices of the dtypes ``kinds``; ``own``: the indices themselves are read."""
+    arrays, lengths = [f"a{n}" for n in range(len(kinds))], [f"n{n}" for n in range(len(kinds))]
+    pointers = {"y0": dtype, "x0": dtype, **dict(zip(arrays, kinds, strict=True))}
+    writer = CallWriter(pointers, [*lengths, "count", "width", "parts"], checks_bounds=True)
+    with writer as out:
+        (_read if mode is AccessMode.READ else _change)(out, mode, own, per_outer, per_element, len(kinds))
+    return writer.source()
+
+
+def _place(out: Emitter, count: int, per_outer: bool, per_element: bool) -> None:
+    """Set ``inside``, and ``place`` from the indices at row ``k`` and column ``c`` of the part ``o``."""
+    at = "(o * count + k) * width + c" if per_element else "o * count + k" if per_outer else "k"
+    for n in range(count):
+        out.line(f"g{n} = to_i64(a{n}[{at}])")
+        out.line(f"i{n} = g{n} + n{n} * to_i64(g{n} < 0)")
+    out.line("inside = " + " and ".join(f"i{n} >= 0 and i{n} < n{n}" for n in range(count)))
+    place = "i0"
+    for n in range(1, count):
+        place = f"({place}) * n{n} + i{n}"
+    out.line(f"place = {place}")
+
+
+def _read(out: Emitter, mode: AccessMode, own: bool, per_outer: bool, per_element: bool, count: int) -> None:
+    out.line("c = t % width")
+    out.line("k = (t // width) % count")
+    out.line("o = t // (width * count)")
+    if own:  # a class is not counted from the end
+        out.line("place = to_i64(a0[t])")
+        out.line("inside = place >= 0 and place < n0")
+    else:
+        _place(out, count, per_outer, per_element)
+    with out.block("if inside:"):
+        out.line("y0[t] = x0[t]" if own else f"y0[t] = x0[(o * {_length(count)} + place) * width + c]")
+    with out.block("else:"):
+        out.line("faults[thread()] = number")
+
+
+def _change(out: Emitter, mode: AccessMode, own: bool, per_outer: bool, per_element: bool, count: int) -> None:
+    out.line("c = t % width")
+    out.line("part = (t // width) % parts")
+    out.line("o = t // (width * parts)")
+    with out.block("for k in range(count):"):
+        _place(out, count, per_outer, per_element)
+        with out.block("if inside:"), out.block("if place % parts == part:"):
+            out.line(f"j = (o * {_length(count)} + place) * width + c")
+            value = "x0[(o * count + k) * width + c]"
+            out.line(f"y0[j] = y0[j] + {value}" if mode is AccessMode.ADD else f"y0[j] = {value}")
+        with out.block("else:"):
+            out.line("faults[thread()] = number")
+
+
+def _length(count: int) -> str:
+    """The rows of one part of the array."""
+    return "(" + " * ".join(f"n{n}" for n in range(count)) + ")"

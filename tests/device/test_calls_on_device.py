@@ -1,0 +1,162 @@
+"""Library ops that kernels of their own compute on a device: at indices, and of windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgrad as jg
+from jitgrad import nn
+from jitgrad.backends.cuda.capability import Capability
+from jitgrad.backends.cuda.ptxas import assemble, find_ptxas
+from jitgrad.backends.cuda_target.device_code import DeviceCode
+from jitgrad.backends.cuda_target.indexed import find_access
+from jitgrad.backends.cuda_target.windows import find_windows
+from jitgrad.core.aval import Aval
+from jitgrad.core.op import REGISTRY
+from jitgrad.nn import functional as F
+from tests.agreement import leaves
+
+pytestmark = pytest.mark.usefixtures("cuda")
+RNG = np.random.default_rng(0)
+X, SRC, IMAGES = RNG.normal(size=(7, 5)), RNG.normal(size=(300, 5)), RNG.normal(size=(2, 3, 6, 7))
+ROWS, COLUMNS, MANY = np.array([[0, 6, -7], [3, 3, 2]]), np.array([[4, 0, -1], [1, 1, 2]]), RNG.integers(-7, 7, 300)
+
+COLUMN = np.zeros(5, np.int64)
+CASES: dict[str, Callable[..., Any]] = {
+    "take": lambda x, src, i, j, many, images: jg.take(x, i, axis=0),
+    "take columns": lambda x, src, i, j, many, images: jg.take(x, j, axis=1),
+    "index": lambda x, src, i, j, many, images: (x[i, j], x[:, j], x[many]),
+    "gather": lambda x, src, i, j, many, images: jg.gather(x, 0, jg.broadcast_to(jg.abs(many[:9, None]) % 7, (9, 5))),
+    "gather columns": lambda x, src, i, j, many, images: jg.take_along_axis(x[:2], jg.abs(j), 1),
+    "index_add": lambda x, src, i, j, many, images: jg.index_add(x, 0, many, src),
+    "index_add columns": lambda x, src, i, j, many, images: jg.index_add(x, 1, j[0], src[:7, :3]),
+    "scatter_add": lambda x, src, i, j, many, images: jg.scatter_add(x, 0, jg.abs(many[:, None] + 0 * COLUMN) % 7, src),
+    "index_put": lambda x, src, i, j, many, images: jg.index_put(x, (many,), src),
+    "index_put adds": lambda x, src, i, j, many, images: jg.index_put(x, (i, j), src[:2, :3], True),
+    "counts": lambda x, src, i, j, many, images: jg.index_add(jg.zeros_like(x[:, 0]), 0, many, src[:, 0]),
+    "one_hot": lambda x, src, i, j, many, images: jg.one_hot(jg.abs(i), 8),
+    "unfold": lambda x, src, i, j, many, images: F.unfold(images, (3, 2), (1, 2), (1, 0), (2, 1)),
+    "fold": lambda x, src, i, j, many, images: F.fold(F.unfold(images, (3, 2), 1, 1, (2, 1)), (6, 7), (3, 2), 1, 1, (2, 1)),
+}
+
+
+def arguments(dtype: str, device: str) -> list[Any]:
+    arrays = [X.astype(dtype), SRC.astype(dtype), ROWS, COLUMNS, MANY, IMAGES.astype(dtype)]
+    return [jg.tensor(a, device=device) for a in arrays]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", CASES)
+def test_bits_are_those_of_the_host(name: str, dtype: str) -> None:
+    f = CASES[name]
+    expected = f(*arguments(dtype, "cpu"))
+    compiled = jg.jit(f, check="off")
+    on_device = arguments(dtype, "cuda")
+
+    for found in (compiled(*on_device), f(*on_device)):
+        for x, y in zip(leaves(found), leaves(expected), strict=True):
+            assert x.device == "cuda"
+            np.testing.assert_array_equal(x.cpu().numpy(), y.numpy())
+    assert "by the host" not in str(compiled.explain(*on_device))
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "one_hot"])
+def test_gradients_are_those_of_the_host(name: str) -> None:
+    def gradients(device: str) -> list[Any]:
+        xs = [x.requires_grad_() if x.dtype.kind == "f" else x for x in arguments("float64", device)]
+        outs = CASES[name](*xs)
+        sum((out * out).sum() for out in leaves(outs)).backward()
+        return [x.grad.cpu().numpy() for x in xs if x.grad is not None]
+
+    for ours, theirs in zip(gradients("cuda"), gradients("cpu"), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13)
+
+
+def test_dtypes_that_are_only_copied_and_those_that_are_not_added() -> None:
+    index = jg.tensor([2, 0, 2], device="cuda")
+    for dtype in ("bool", "int8", "float16", "uint64"):
+        x = jg.tensor([1, 0, 1], dtype=dtype, device="cuda")
+        assert jg.take(x, index, axis=0).tolist() == [1, 1, 1]
+    x = jg.tensor([1.0, 2.0, 3.0], dtype="float16", device="cuda")
+    assert jg.index_add(x, 0, index, jg.ones(3, dtype="float16", device="cuda")).tolist() == [2.0, 2.0, 5.0]  # by the host
+
+
+def test_an_index_out_of_bounds_is_an_error_when_a_value_is_read() -> None:
+    x, good, bad = (jg.tensor(v, device="cuda") for v in (X, [0, 1], [1, 9]))
+    take = jg.jit(lambda x, i: jg.take(x, i, axis=0) * 2.0, check="off")
+    hot = jg.jit(lambda i: jg.one_hot(i, 3), check="off")
+    take(x, good), hot(good)
+    for f, args, word in ((take, (x, bad), "take"), (hot, (bad,), "check_classes"), (jg.take, (x, bad, 0), "take")):
+        result = f(*args)
+        with pytest.raises(IndexError, match=rf"{word} of .*: an index is out of bounds"):
+            result.cpu()
+        assert x.sum().item() == pytest.approx(X.sum())  # the error is told once
+    jg.index_add(x, 0, bad, jg.zeros(2, 5, dtype="float64", device="cuda"))
+    with pytest.raises(IndexError, match="index_add"):
+        jg.cuda.synchronize()
+
+
+def no_host(step: Any, *args: Any) -> None:
+    before = [step(*args).item() for _ in range(3)]
+    assert before[-1] < before[0]
+    assert "by the host" not in str(step.explain(*args))
+
+
+def test_training_a_transformer_needs_no_op_of_the_host() -> None:
+    embedding, block = nn.Embedding(11, 8), nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True)
+    head = nn.Linear(8, 11)
+    model = nn.ModuleList([embedding, block, head]).to("cuda")
+    optimizer = jg.optim.Adam(model.parameters(), lr=0.01)
+
+    @jg.jit
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(head(block(embedding(x))).reshape(-1, 11), y.reshape(-1))
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    ids = jg.tensor(RNG.integers(0, 11, (2, 6)), device="cuda")
+    no_host(step, ids[:, :-1], ids[:, 1:])
+
+
+def test_training_a_convolutional_network_needs_no_op_of_the_host() -> None:
+    layers = nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(4, 4, 2, stride=2)
+    model = nn.Sequential(*layers, nn.Flatten(), nn.Linear(16, 3)).to("cuda")
+    optimizer = jg.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+
+    @jg.jit
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    images = jg.tensor(RNG.normal(size=(4, 1, 8, 8)).astype(np.float32), device="cuda")
+    no_host(step, images, jg.tensor([0, 2, 1, 2], device="cuda"))
+
+
+@pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
+def test_their_kernels_need_no_local_memory(architecture: str) -> None:
+    real, index = Aval((7, 5), np.dtype(np.float32)), Aval((9,), np.dtype(np.int64))
+    windows = {"kernel": (3, 2), "stride": (1, 1), "dilation": (1, 1)}
+    calls = [
+        find_access(REGISTRY["take"], [real, index], {"axis": 0}),
+        find_access(REGISTRY["index_get"], [real, index, index], {"axes": (0, 1)}),
+        find_access(REGISTRY["index_add"], [real, index, Aval((9, 5), real.dtype)], {"axis": 0}),
+        find_access(REGISTRY["check_classes"], [index], {"count": 3}),
+        find_windows(REGISTRY["unfold"], [real], windows),
+        find_windows(REGISTRY["fold"], [Aval((3, 2, 4, 4), real.dtype)], {**windows, "shape": (6, 5)}),
+    ]
+    for call in calls:
+        assert call is not None
+        code = DeviceCode(call.source, "kernel", Capability(8, 0), {})
+        assert ".local" not in code.ptx
+        if find_ptxas() is not None:
+            (usage,) = assemble([code._found[0]], architecture)
+            assert usage.local == 0 and usage.registers <= 64
