@@ -16,6 +16,7 @@ from jitgrad.backends.cuda.schedule import BLOCK_THREADS, CudaSchedule
 from jitgrad.backends.cuda_target.device_call import CALL_THREADS, DeviceCall
 from jitgrad.backends.cuda_target.device_code import DeviceCode
 from jitgrad.backends.cuda_target.indexed import find_access
+from jitgrad.backends.cuda_target.lines import find_lines
 from jitgrad.backends.cuda_target.windows import find_windows
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
 from jitgrad.compiler.plan import Place
@@ -94,7 +95,8 @@ class CudaRunner:
             return None
         if any(p.location is None or not p.location.is_contiguous(p.aval.shape) for p in written):
             return None
-        return find_access(call.op, call.avals, call.attrs) or find_windows(call.op, call.avals, call.attrs)
+        arguments = call.op, call.avals, call.attrs
+        return find_access(*arguments) or find_windows(*arguments) or find_lines(*arguments)
 
     def _by_kernel(self, call: LibraryCall) -> _OnDevice | None:
         launch = self._device_call(call)
