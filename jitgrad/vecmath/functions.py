@@ -54,7 +54,7 @@ _DEKKER = "double-float arithmetic of Dekker, Numerische Mathematik 18, 1971; ow
 _IEEE = "IEEE 754-2019"
 
 _TABLE = (
-    MathFunction("exp", 1, exponential.exp, _CODY_WAITE, 1.0, 1.0),
+    MathFunction("exp", 1, exponential.exp, _CODY_WAITE, 1.0, 1.25),
     MathFunction("exp2", 1, exponential.exp2, _CODY_WAITE, 1.0, 1.0),
     MathFunction("expm1", 1, exponential.expm1, _CODY_WAITE, 2.0, 2.0),
     MathFunction("sigmoid", 1, exponential.sigmoid, _CODY_WAITE, 2.0, 2.0),
@@ -74,7 +74,7 @@ _TABLE = (
     MathFunction("cos", 1, trigonometric.cos, _PAYNE_HANEK, 1.5, 1.5),
     MathFunction("tan", 1, trigonometric.tan, _PAYNE_HANEK, 2.0, 2.0),
     MathFunction("erf", 1, gaussian.erf, _CODY_WAITE, 1.5, 1.5),
-    MathFunction("erfc", 1, gaussian.erfc, _HALF_LINE, 2.0, 2.0),
+    MathFunction("erfc", 1, gaussian.erfc, _HALF_LINE, 2.0, 2.25),
     MathFunction("erfinv", 1, gaussian.erfinv, "Giles, GPU Computing Gems Jade, 2011; " + _OWN_FIT, 2.0, 2.0),
     MathFunction("erfcinv", 1, gaussian.erfcinv, "Giles, GPU Computing Gems Jade, 2011; " + _OWN_FIT, 2.0, 3.0),
     MathFunction("erfcx", 1, gaussian.erfcx, _HALF_LINE, 1.0, 3.0),

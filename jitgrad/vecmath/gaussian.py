@@ -61,7 +61,14 @@ def _erfcx_double(m: Algebra, x: MathValue, precision: int) -> MathValue:
     quotient, rest = scaled_erfc(m, upper_bounded(m, a, 1e8), coefficients.ERFC_TERMS[precision])
     scaled = m.select(a > 1e8, m.const(_INVERSE_SQRT_PI) / a, quotient + rest)
     square, lost = two_product(m, upper_bounded(m, a, 30.0), upper_bounded(m, a, 30.0))
-    return m.select(x < 0.0, exp_sum(m, square, lost) * 2.0 - scaled, scaled)
+    power = exp_sum(m, square, lost)
+    result = m.select(x < 0.0, power * 2.0 - scaled, scaled)
+    if precision == 32:
+        return result
+    # near 0 the quotient's polynomial has lost two bits
+    small = m.copysign(upper_bounded(m, a, 0.5), x)
+    near = power * (m.const(1.0) - m.mad(small, poly(m, small * small, coefficients.ERF_TERMS[64]), small))
+    return m.select(a < 0.5, near, result)
 
 
 def erfinv(m: Algebra, x: MathValue) -> MathValue:

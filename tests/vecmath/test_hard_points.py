@@ -1,0 +1,78 @@
+"""float64 operands that are hard: subnormal, next to 1, next to multiples of half pi, at the ends of the range."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from jitgrad.vecmath import FUNCTIONS
+from tests.vecmath.test_functions import (
+    DOMAIN,
+    MEANINGS,
+    PRECISE,
+    ROUNDED_UNARY,
+    assert_within,
+    compiled,
+    interpreted,
+    precise_ulps,
+)
+
+# mpmath takes seconds for these at huge or tiny operands; test_functions has them on moderate ones
+SLOW_IN_MPMATH = "digamma erfcinv erfcx gamma gammaln i0 i0e i1 i1e log_ndtr ndtri trigamma".split()
+
+
+def hard_points(name: str, count: int = 60) -> Any:
+    rng = np.random.default_rng(len(name))
+    sign = rng.choice([-1.0, 1.0], count)
+    parts = [
+        sign * rng.integers(1, 2**52, count) * 5e-324,  # subnormal
+        sign * (1.0 + rng.integers(-(2**20), 2**20, count) * 2.0**-52),
+        np.nextafter(np.rint(rng.uniform(1, 2**20, count)) * (np.pi / 2), sign * np.inf),
+        rng.integers(1, 2**11 - 1, count, dtype=np.uint64).astype(np.float64),
+        np.ldexp(rng.uniform(1.0, 2.0, count), rng.integers(-1074, 1023, count)) * sign,  # every exponent
+        sign * rng.uniform(700.0, 745.0, count),
+        np.log(2.0) * (rng.integers(-1000, 1000, count) + 0.5 + rng.uniform(-1e-3, 1e-3, count)),
+    ]
+    low, high = DOMAIN.get(name, (-np.inf, np.inf))
+    x = np.concatenate(parts)
+    return x[(x > low) & (x < high) & (x != 0)]
+
+
+def exactly(name: str, x: Any) -> list[Any]:
+    precise = PRECISE.get(name) or getattr(mp, name)
+    with mp.workprec(1300 if name in ("sin", "cos", "tan", "cos_turns") else 220):
+        return [precise(mp.mpf(v)) for v in x.tolist()]
+
+
+def assert_accurate(name: str, x: Any, run: Any, wants: list[Any]) -> None:
+    got = run(name, x)
+    error = np.array([precise_ulps(g, w) for g, w in zip(got.tolist(), wants, strict=True)])
+    assert_within(name, 64, error, got, x)
+
+
+@pytest.mark.parametrize("name", [name for name in ROUNDED_UNARY if name not in SLOW_IN_MPMATH])
+def test_hard_points(name: str) -> None:
+    x = hard_points(name)
+    if FUNCTIONS[name].definition.__module__.endswith(("exponential", "gaussian")):
+        x = x[np.abs(x) < 1e4]  # beyond, the results are 0, 1, x or infinite: special values
+    wants = exactly(name, x)
+
+    for run in (compiled, interpreted):
+        assert_accurate(name, x, run, wants)
+
+
+@MEANINGS
+@pytest.mark.parametrize(
+    ("name", "x"),
+    [
+        ("exp", [390.58845902058056, -0.9956581234652568, -1.0000000002105185]),
+        ("erfc", [0.5746760940917135, 0.5519307479212002]),
+        ("erfcx", [0.0013127793586123022, 1.0477617283797294e-05, 8.672844500118535e-13, -0.4872086064360458, 0.4999]),
+    ],
+)
+def test_the_worst_found(name: str, x: list[float], run: Any) -> None:
+    """Of 17,000 operands of each function; erfcx was off by 4.3 units near 0."""
+    assert_accurate(name, np.array(x), run, exactly(name, np.array(x)))
