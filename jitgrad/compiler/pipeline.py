@@ -17,6 +17,7 @@ from jitgrad.compiler.passes.fuse import fuse
 from jitgrad.compiler.passes.hoist_small_reductions import hoist_small_reductions
 from jitgrad.compiler.passes.insert_copies import insert_copies
 from jitgrad.compiler.passes.materialize_transposes import materialize_transposes
+from jitgrad.compiler.passes.merge_images import merge_images
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.passes.sink_transposes import sink_transposes
 from jitgrad.compiler.passes.slices import insert_slices, merge_pads, push_slices_up
@@ -62,6 +63,7 @@ PASSES: tuple[Pass, ...] = (
         "all passes below see the dtype in which sums and products accumulate",
         "sums of float16 accumulate in float32",
     ),
+    Pass(merge_images, "before products of one row become sums, and before reductions change"),
     Pass(decompose_matvec, "before the passes over reductions and transposes: its sums are some of theirs"),
     Pass(sink_transposes, "before the passes over reductions: it changes the axes of those that read transposes"),
     Pass(distribute_mean_gradient, "before reductions are cut in pieces or in two: it matches whole sums"),

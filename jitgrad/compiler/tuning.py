@@ -118,6 +118,9 @@ class Tuning:
     min_transposed_products: int = 4
     max_transposed_work: int = 1 << 20
 
+    # Whether the images of a convolution become one product where their windows are long and few.
+    merge_images: bool = True
+
     # --- slices ----------------------------------------------------------------------------------------------------
 
     # Slices move up through at most this many elementwise ops.

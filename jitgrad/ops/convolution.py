@@ -38,11 +38,11 @@ def _windows_of(x: Any, kernel: Pair, stride: Pair, dilation: Pair) -> Any:
     return np.lib.stride_tricks.as_strided(x, shape, strides)
 
 
-def _unfold(x: Any, *, kernel: Pair, stride: Pair, dilation: Pair) -> np.ndarray[Any, Any]:
+def copy_windows(x: Any, *, kernel: Pair, stride: Pair, dilation: Pair) -> np.ndarray[Any, Any]:
     return np.ascontiguousarray(_windows_of(np.asarray(x), kernel, stride, dilation))
 
 
-def _fold(x: Any, *, shape: Pair, kernel: Pair, stride: Pair, dilation: Pair) -> np.ndarray[Any, Any]:
+def add_windows(x: Any, *, shape: Pair, kernel: Pair, stride: Pair, dilation: Pair) -> np.ndarray[Any, Any]:
     array = np.asarray(x)
     out = np.zeros((*array.shape[:-4], *shape), array.dtype)
     windows = _windows_of(out, kernel, stride, dilation)
@@ -64,7 +64,7 @@ def _unfold_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
 UNFOLD: OpDef = define(
     "unfold(x, *, kernel, stride, dilation)",
     kind=Kind.OPAQUE,
-    eager=_unfold,
+    eager=copy_windows,
     abstract=_unfold_aval,
     vjp=(lambda g, _out, _x, **attrs: apply_op(FOLD, g, shape=_x.shape[-2:], **attrs),),
     domain=("matrix",),
@@ -74,7 +74,7 @@ UNFOLD: OpDef = define(
 FOLD: OpDef = define(
     "fold(x, *, shape, kernel, stride, dilation)",
     kind=Kind.OPAQUE,
-    eager=_fold,
+    eager=add_windows,
     abstract=lambda avals, attrs: Aval((*avals[0].shape[:-4], *attrs["shape"]), avals[0].dtype),
     vjp=(lambda g, _out, _x, *, shape, **attrs: apply_op(UNFOLD, g, **attrs),),
     sample_attrs={"shape": (3, 4), "kernel": (2, 2), "stride": (1, 1), "dilation": (1, 1)},

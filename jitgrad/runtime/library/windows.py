@@ -10,9 +10,10 @@ from functools import cache
 from math import prod
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
+from jitgrad.compiler.compiler_ops import FOLD_BY_CHANNEL, UNFOLD_BY_CHANNEL
 from jitgrad.compiler.lowering.layout import ArgSlot
 from jitgrad.compiler.plan import OpStep
-from jitgrad.core.aval import Shape, dtype_name
+from jitgrad.core.aval import dtype_name
 from jitgrad.ops.convolution import FOLD, UNFOLD
 from jitgrad.runtime.executor.instruction_loop import KERNEL, Instruction
 
@@ -24,30 +25,35 @@ _COPIED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # elements that are only copi
 _ADDED = frozenset({"f32", "f64", "i32", "i64"})
 
 # A plane is ``h`` by ``w``, and has ``rows`` by ``columns`` windows of ``kh`` by ``kw``. ``y_step`` and ``x_step`` are from one
-# window to the next; ``y_spread`` and ``x_spread`` from one element of a window to the next.
+# window to the next; ``y_spread`` and ``x_spread`` from one element of a window to the next. An iteration takes a plane of each
+# of ``images``, ``image_step`` elements apart, and the windows of these planes in the order of ``parts``.
+_ARGS = "image parts h w rows columns kh kw y_step x_step y_spread x_spread images image_step".split()
 _LOOPS = """
-def windows(image, parts, h, w, rows, columns, kh, kw, y_step, x_step, y_spread, x_spread, start, stop):
+def windows({args}, start, stop):
     for plane in range(start, stop):
         pixels = at(image, plane * h * w)
-        part = at(parts, plane * kh * kw * rows * columns)
+        part = at(parts, plane * kh * kw * images * rows * columns)
 {zero}
         for a in range(kh):
             for b in range(kw):
-                for r in range(rows):
-                    row = at(pixels, (a * y_spread + r * y_step) * w + b * x_spread)
-                    window = at(part, ((a * kw + b) * rows + r) * {columns})
-                    for j in range({columns}):
-                        {body}
+                for n in range(images):
+                    for r in range(rows):
+                        row = at(pixels, n * image_step + (a * y_spread + r * y_step) * w + b * x_spread)
+                        window = at(part, (((a * kw + b) * images + n) * rows + r) * {columns})
+                        for j in range({columns}):
+                            {body}
 """
 _ZERO = """
-        for e in range(h * w):
-            pixels[e] = to_{dtype}(0)
+        for n in range(images):
+            whole = at(pixels, n * image_step)
+            for e in range(h * w):
+                whole[e] = to_{dtype}(0)
 """
 
 
 @cache
 def _code(dtype: str, adds: bool, columns: str, step: str) -> CodeObject:
-    params = (f"{dtype}*", f"{dtype}*", *["i64"] * 10)
+    params = (f"{dtype}*", f"{dtype}*", *["i64"] * (len(_ARGS) - 2))
     source = window_source(dtype, adds, columns, step)
     return compile_entry(source, "windows", {}, params=params, key="", wait=False)
 
@@ -65,14 +71,14 @@ def window_source(dtype: str, adds: bool, columns: str, step: str) -> str:
     """
     body = f"row[j * {step}] = row[j * {step}] + window[j]" if adds else f"window[j] = row[j * {step}]"
     zero = _ZERO.format(dtype=dtype).strip("\n") if adds else ""
-    return _LOOPS.format(zero=zero, columns=columns, body=body).replace("\n\n", "\n")
+    return _LOOPS.format(args=", ".join(_ARGS), zero=zero, columns=columns, body=body).replace("\n\n", "\n")
 
 
 def window_copies(step: OpStep) -> Instruction | None:
-    """The instruction for an ``unfold`` or a ``fold`` of contiguous arrays; None for other steps."""
-    if step.op is not UNFOLD and step.op is not FOLD:
+    """The instruction for an ``unfold`` or a ``fold`` of contiguous arrays, by channel or not; None for other steps."""
+    if step.op not in (UNFOLD, FOLD, UNFOLD_BY_CHANNEL, FOLD_BY_CHANNEL):
         return None
-    adds = step.op is FOLD
+    adds = step.op in (FOLD, FOLD_BY_CHANNEL)
     (read,), (write,) = step.reads, step.writes
     image, parts = (write, read) if adds else (read, write)
     locations = [p.location for p in (image, parts) if p.location is not None and p.location.is_contiguous(p.aval.shape)]
@@ -82,7 +88,11 @@ def window_copies(step: OpStep) -> Instruction | None:
     if name is None or (adds and name not in _ADDED):
         return None
     args: list[ArgSlot] = [(at.buffer, at.offset) for at in locations]
-    args += [*image.aval.shape[-2:], *_sizes(parts.aval.shape), *step.attrs["stride"], *step.attrs["dilation"]]
+    by_channel = step.op in (UNFOLD_BY_CHANNEL, FOLD_BY_CHANNEL)
+    *_, h, w = image.aval.shape
+    kh, kw = parts.aval.shape[1:3] if by_channel else parts.aval.shape[-4:-2]
+    images, channels = image.aval.shape[:2] if by_channel else (1, prod(image.aval.shape[:-2]))
+    args += [h, w, *parts.aval.shape[-2:], kh, kw, *step.attrs["stride"], *step.attrs["dilation"], images, channels * h * w]
     columns, along = parts.aval.shape[-1], step.attrs["stride"][1]
     code = _code(
         name,
@@ -90,10 +100,4 @@ def window_copies(step: OpStep) -> Instruction | None:
         str(columns) if columns <= MAX_FIXED else "columns",
         str(along) if along <= MAX_FIXED_STEP else "x_step",
     )
-    planes = prod(image.aval.shape[:-2])
-    return Instruction(KERNEL, code, args, planes, max(1, _BLOCK_ELEMENTS * planes // parts.aval.size))
-
-
-def _sizes(parts: Shape) -> tuple[int, int, int, int]:
-    kh, kw, rows, columns = parts[-4:]
-    return rows, columns, kh, kw
+    return Instruction(KERNEL, code, args, channels, max(1, _BLOCK_ELEMENTS * channels // parts.aval.size))
