@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jitgrad.core.errors import ArgumentError, ShapeError
@@ -10,6 +10,8 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.nn.init import uniform_parameter
 from jitgrad.nn.module import Module
 from jitgrad.nn.recurrent import State, gru_step, lstm_step, rnn_step
+from jitgrad.nn.utils.rnn import PackedSequence
+from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import asarray, zeros
 from jitgrad.ops.joining import concat, stack, unstack
 from jitgrad.ops.linalg import linear
@@ -64,19 +66,22 @@ class _Recurrent(Module):
     def flatten_parameters(self) -> None:
         """Does nothing; torch arranges the memory of parameters here."""
 
-    def _run(self, x: Any, given: tuple[Any, ...] | None) -> tuple[Tensor, State]:
+    def _run(self, x: Any, given: tuple[Any, ...] | None) -> tuple[Any, State]:
         """All outputs, and the last states [num_layers * directions, batch, hidden_size] of each kind."""
-        x = asarray(x)
+        packed = x if isinstance(x, PackedSequence) else None
+        x = asarray(x) if packed is None else packed.padded
         if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
             raise ShapeError(f"{type(self).__name__}: expected 2 or 3 axes, the last of {self.input_size}, got {x.aval}")
         alone = x.ndim == 2
-        x = expand_dims(x, 1) if alone else swapaxes(x, 0, 1) if self.batch_first else x
+        by_batch = self.batch_first and packed is None
+        x = expand_dims(x, 1) if alone else swapaxes(x, 0, 1) if by_batch else x
+        valid = None if packed is None else unstack(expand_dims(packed.mask(), -1))
         firsts = self._first_states(x, given, alone)
         lasts: list[State] = []
         for layer in range(self.num_layers):
             outs = []
             for suffix in self._suffixes(layer):
-                out, last = self._direction(x, suffix, tuple(kind[len(lasts)] for kind in firsts))
+                out, last = self._direction(x, suffix, tuple(kind[len(lasts)] for kind in firsts), valid)
                 outs.append(out)
                 lasts.append(last)
             x = outs[0] if len(outs) == 1 else concat(outs, -1)
@@ -85,7 +90,9 @@ class _Recurrent(Module):
         final = tuple(stack(kind) for kind in zip(*lasts, strict=True))
         if alone:
             return squeeze(x, 1), tuple(squeeze(kind, 1) for kind in final)
-        return (swapaxes(x, 0, 1) if self.batch_first else x), final
+        if packed is not None:
+            return PackedSequence(x, packed.lengths), final
+        return (swapaxes(x, 0, 1) if by_batch else x), final
 
     def _first_states(self, x: Tensor, given: tuple[Any, ...] | None, alone: bool) -> tuple[Any, ...]:
         shape = (self.num_layers * self.directions, x.shape[1], self.hidden_size)
@@ -98,15 +105,24 @@ class _Recurrent(Module):
                 raise ShapeError(f"{type(self).__name__}: the first state must have shape {shape}, got {state.aval}")
         return states
 
-    def _direction(self, x: Tensor, suffix: str, state: State) -> tuple[Tensor, State]:
-        """One layer in one direction over ``x`` [length, batch, features]: outputs and the last state."""
+    def _direction(
+        self, x: Tensor, suffix: str, state: State, valid: Sequence[Tensor] | None = None
+    ) -> tuple[Tensor, State]:
+        """One layer in one direction over ``x`` [length, batch, features]: outputs and the last state.
+
+        ``valid``, bool[batch, 1] of each step: where it is false, the step does not change the state.
+        """
         parameters = [getattr(self, name + suffix) for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")]
         steps = unstack(linear(x, *parameters[:2]))  # the inputs of all steps in one product
+        order = range(len(steps))[:: -1 if suffix.endswith("_reverse") else 1]
         outs = []
-        for from_x in reversed(steps) if suffix.endswith("_reverse") else steps:
-            state = self._step(from_x, linear(state[0], *parameters[2:]), state)
+        for k in order:
+            new = self._step(steps[k], linear(state[0], *parameters[2:]), state)
+            if valid is not None:
+                new = tuple(where(valid[k], after, before) for after, before in zip(new, state, strict=True))
+            state = new
             outs.append(state[0])
-        return stack(outs[::-1] if suffix.endswith("_reverse") else outs), state
+        return stack([outs[k] for k in order]), state
 
     def extra_repr(self) -> str:
         return f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}, bidirectional={self.bidirectional}"
@@ -114,6 +130,8 @@ class _Recurrent(Module):
 
 class RNN(_Recurrent):
     """Elman networks over [length, batch, input_size], or [batch, length, input_size] with ``batch_first``.
+
+    The input may be a :class:`jitgrad.nn.utils.rnn.PackedSequence`; then the outputs are one.
 
     Returns the outputs of the last layer and the last states [num_layers * directions, batch, hidden_size].
     """
@@ -137,7 +155,7 @@ class RNN(_Recurrent):
         self.nonlinearity: str = nonlinearity
         self._step = rnn_step('RNN', nonlinearity)
 
-    def forward(self, x: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Any, hx: Any = None) -> tuple[Any, Tensor]:
         """The outputs and the last state, from the first state ``hx`` (None: zeros)."""
         out, (h,) = self._run(x, None if hx is None else (hx,))
         return out, h
@@ -146,13 +164,15 @@ class RNN(_Recurrent):
 class GRU(_Recurrent):
     """Gated recurrent units over [length, batch, input_size], or [batch, length, input_size] with ``batch_first``.
 
+    The input may be a :class:`jitgrad.nn.utils.rnn.PackedSequence`; then the outputs are one.
+
     Returns the outputs of the last layer and the last states [num_layers * directions, batch, hidden_size].
     """
 
     gates = 3
     _step = staticmethod(gru_step)
 
-    def forward(self, x: Any, hx: Any = None) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Any, hx: Any = None) -> tuple[Any, Tensor]:
         """The outputs and the last state, from the first state ``hx`` (None: zeros)."""
         out, (h,) = self._run(x, None if hx is None else (hx,))
         return out, h
@@ -160,6 +180,8 @@ class GRU(_Recurrent):
 
 class LSTM(_Recurrent):
     """Long short-term memories over [length, batch, input_size], or [batch, length, input_size] with ``batch_first``.
+
+    The input may be a :class:`jitgrad.nn.utils.rnn.PackedSequence`; then the outputs are one.
 
     Returns the outputs of the last layer and the pair of last states, h and c, each [num_layers * directions, batch,
     hidden_size].
@@ -169,7 +191,7 @@ class LSTM(_Recurrent):
     tensors_of_state = 2
     _step = staticmethod(lstm_step)
 
-    def forward(self, x: Any, hx: tuple[Any, Any] | None = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    def forward(self, x: Any, hx: tuple[Any, Any] | None = None) -> tuple[Any, tuple[Tensor, Tensor]]:
         """The outputs and the last ``(h, c)``, from the first ``(h, c)`` (None: zeros)."""
         out, (h, c) = self._run(x, hx)
         return out, (h, c)

@@ -1,4 +1,5 @@
-"""torch.nn.utils: limits on gradients, and parameters as one vector."""
+"""torch.nn.utils: limits on gradients, parameters as one vector, sequences of different lengths; imports core, ops,
+autograd, nn."""
 
 from __future__ import annotations
 
@@ -8,11 +9,12 @@ from jitgrad.autograd.modes import no_grad
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.clipping import clip_grad_norm_, clip_grad_value_
+from jitgrad.nn.utils import rnn
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.joining import concat
 from jitgrad.ops.movement import cut, flatten, reshape
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "vector_to_parameters"]
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "parameters_to_vector", "rnn", "vector_to_parameters"]
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
