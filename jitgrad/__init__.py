@@ -173,6 +173,7 @@ from jitgrad.numpy.linalg import (
 )
 from jitgrad.numpy.elementwise import conj as conj, imag as imag, real as real
 from jitgrad.numpy.shapes import broadcast_arrays as broadcast_arrays
+from jitgrad.numpy.systems import cholesky_inverse as cholesky_inverse, cholesky_solve as cholesky_solve, logdet as logdet
 from jitgrad.numpy.shared_with_torch import SHARED as _SHARED
 from jitgrad.runtime.executor.thread_pool import (
     get_num_threads as get_num_threads, set_flush_denormal as set_flush_denormal, set_num_threads as set_num_threads,

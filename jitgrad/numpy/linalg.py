@@ -25,6 +25,7 @@ from jitgrad.numpy.products import (
     vecdot as vecdot,
 )
 from jitgrad.numpy.shapes import matrix_transpose as matrix_transpose
+from jitgrad.numpy.systems import solve_triangular as solve_triangular, tensorinv as tensorinv, tensorsolve as tensorsolve
 from jitgrad.ops import decompositions, linalg, norms, reduce
 from jitgrad.ops.arithmetic import abs, add, astype, divide, maximum, multiply, subtract
 from jitgrad.ops.comparison import greater
@@ -40,8 +41,6 @@ LinAlgError = np.linalg.LinAlgError
 _INSTEAD = {
     "eig": "the eigenvalues of a matrix that is not symmetric are complex, and there are no complex dtypes; use eigh or svd",
     "eigvals": "the eigenvalues of a matrix that is not symmetric are complex, and there are no complex dtypes; use eigvalsh",
-    "tensorsolve": "use solve of the reshaped arrays",
-    "tensorinv": "use inv of the reshaped array",
 }
 
 

@@ -1,0 +1,81 @@
+"""Systems of equations with triangular matrices, Cholesky factors and tensors: solved by those of numpy.linalg."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import ArgumentError, ShapeError
+from jitgrad.core.tensor import Tensor
+from jitgrad.numpy.arguments import floating
+from jitgrad.ops.arithmetic import add
+from jitgrad.ops.comparison import less, where
+from jitgrad.ops.creation import eye, tril, triu
+from jitgrad.ops.decompositions import INVERSE, SLOGDET, solve
+from jitgrad.ops.keywords import takes_dim
+from jitgrad.ops.linalg import matmul, matrix_transpose_of
+from jitgrad.ops.movement import moveaxis, reshape
+from jitgrad.ops.operand import apply
+from jitgrad.ops.placement import beside
+
+
+def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
+    """The ``X`` with ``A @ X == B``, or with ``left=False`` with ``X @ A == B``, for a triangular ``A``.
+
+    Only the triangle is read, with ``unitriangular`` without its diagonal, which counts as ones.
+    """
+    matrix, right = floating(A), floating(B)
+    if matrix.ndim < 2 or right.ndim < 2:
+        raise ShapeError(f"solve_triangular: expected matrices, got {matrix.aval} and {right.aval}")
+    step = 1 if unitriangular else 0
+    triangle = triu(matrix, step) if upper else tril(matrix, -step)
+    if unitriangular:
+        with beside(triangle):
+            triangle = add(triangle, eye(matrix.shape[-1], dtype=matrix.dtype))
+    if left:
+        return solve(triangle, right)
+    return matrix_transpose_of(solve(matrix_transpose_of(triangle), matrix_transpose_of(right)))
+
+
+def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Tensor:
+    """The ``X`` with ``L @ L.mT @ X == B`` for the lower triangular ``L``, or with ``upper`` for its transpose."""
+    factor = matrix_transpose_of(floating(L)) if upper else floating(L)
+    inner = solve_triangular(factor, B, upper=False)
+    return solve_triangular(matrix_transpose_of(factor), inner, upper=True)
+
+
+def cholesky_inverse(L: Any, upper: bool = False) -> Tensor:
+    """The inverse of ``L @ L.mT`` for the lower triangular ``L``, or with ``upper`` for its transpose."""
+    lower = tril(matrix_transpose_of(floating(L)) if upper else floating(L))
+    return apply(INVERSE, matmul(lower, matrix_transpose_of(lower)))
+
+
+def logdet(x: Any) -> Tensor:
+    """The logarithm of the determinant: -inf where it is 0, NaN where it is negative."""
+    sign, logarithm = apply_op(SLOGDET, floating(x))
+    return where(less(sign, 0), math.nan, logarithm)
+
+
+def tensorinv(a: Any, ind: int = 2) -> Tensor:
+    """The inverse of ``a`` as a linear map from its last axes to its first ``ind``."""
+    given = floating(a)
+    if not 0 < ind <= given.ndim:
+        raise ArgumentError(f"tensorinv: ind={ind} of {given.aval}; it must be between 1 and the number of axes")
+    out, into = given.shape[:ind], given.shape[ind:]
+    if math.prod(out) != math.prod(into):
+        raise ShapeError(f"tensorinv of {given.aval}: the axes before and after {ind} must have as many elements")
+    n = math.prod(out)
+    return reshape(apply(INVERSE, reshape(given, (n, n))), (*into, *out))
+
+
+@takes_dim()
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Tensor:
+    """The ``x`` with ``tensordot(a, x, x.ndim) == b``; the ``axes`` of ``a`` are moved to its end before."""
+    given, right = floating(a), floating(b)
+    if axes is not None:
+        given = moveaxis(given, tuple(axes), tuple(range(given.ndim - len(axes), given.ndim)))
+    shape = given.shape[right.ndim :]
+    if math.prod(shape) != right.size:
+        raise ShapeError(f"tensorsolve: {given.aval} and {right.aval}: the axes of a after those of b must have its size")
+    return reshape(solve(reshape(given, (right.size, right.size)), reshape(right, (right.size, 1))), shape)
