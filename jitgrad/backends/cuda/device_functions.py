@@ -15,6 +15,10 @@ from jitgrad.vecmath import FUNCTIONS
 
 _HOST_LINES = re.compile(r"^target (?:triple|datalayout) .*$", re.MULTILINE)  # of IR that numba wrote for the CPU
 _DECLARED = re.compile(r"^declare (float|double) @([\w.]+)\(", re.MULTILINE)
+_OPERAND = r'((?:[%@]"[^"]*")|[^,\s]+)'
+# LLVM writes a remainder for GPUs as a quotient and a product, which is not exact (`jitgrad.vecmath.llvm_fmod`)
+_REMAINDER = re.compile(rf"\bfrem (?:[a-z]+ )*?(float|double) {_OPERAND}, {_OPERAND}")
+_FMOD = {"float": "fmodf", "double": "fmod"}  # of the C library
 # LLVM's intrinsics that GPUs have instructions for
 _NATIVE = frozenset("fabs floor ceil trunc rint nearbyint copysign fma fmuladd sqrt maximum minimum maxnum minnum".split())
 _TYPES = {"float": F32, "double": F64}
@@ -25,12 +29,21 @@ def for_gpu_linking(linked: Sequence[str], layout: str) -> list[str]:
     if not linked:
         return []
     texts, needed = [], dict[tuple[str, str], None]()
-    for text in linked:
+    for text in map(_with_fmod, linked):
         for kind, name, function in _calls_of_mathematics(text):
             text = re.sub(rf"@{re.escape(name)}(?=\()", f'@"{_name(function, kind)}"', text)
             needed[function, kind] = None
         texts.append(_HOST_LINES.sub("", text))
     return [*texts, _mathematics(list(needed), layout)] if needed else texts
+
+
+def _with_fmod(text: str) -> str:
+    """``text`` with calls of C's fmod for LLVM's remainders of floats."""
+    kinds = sorted({kind for kind, _, _ in _REMAINDER.findall(text)})
+    text = _REMAINDER.sub(lambda found: "call {0} @{3}({0} {1}, {0} {2})".format(*found.groups(), _FMOD[found[1]]), text)
+    declared = {name for _, name in _DECLARED.findall(text)}
+    added = [f"declare {kind} @{_FMOD[kind]}({kind}, {kind})\n" for kind in kinds if _FMOD[kind] not in declared]
+    return "\n".join([text, *added])
 
 
 def _calls_of_mathematics(text: str) -> Iterator[tuple[str, str, str]]:

@@ -72,6 +72,19 @@ def test_remainders_are_exact(op: str, dtype: Any, compile_for: Any) -> None:
     assert not instructions(code, "fma") and "frem" not in code.llvm
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_remainders_in_functions_of_users_are_exact(dtype: Any, compile_for: Any) -> None:
+    @jg.elementwise
+    def wrapped(x: Any, y: Any) -> Any:
+        while x > 100.0:
+            x = x % y + np.fmod(x, 7.0) % 3.0
+        return x % 2.5
+
+    x = jg.tensor(np.ones(512, dtype))
+    [code] = compile_for(AMPERE, wrapped, x, x)
+    assert not instructions(code, "fma") and "frem" not in code.llvm and "llvm.trunc" not in code.llvm
+
+
 @pytest.mark.parametrize("name", NAMED)
 def test_source(name: str, compile_for: Any, golden: Any) -> None:
     function, shape = NAMED[name]
