@@ -77,7 +77,7 @@ class Unfold(Module):
 
 
 class Fold(Unfold):
-    """The images [n, c, *output_size] that columns [n, c * kh * kw, windows] add up to."""
+    """The images [n, c, height, width] that columns [n, c * kh * kw, windows] add up to."""
 
     def __init__(
         self, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1

@@ -39,7 +39,7 @@ def unfold(x: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride
 def fold(
     x: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """The image [n, c, *output_size] that columns [n, c * kh * kw, windows] add up to: the transpose of :func:`unfold`.
+    """The image [n, c, height, width] that columns [n, c * kh * kw, windows] add up to: the transpose of :func:`unfold`.
 
     Raises:
         ShapeError: there are not as many columns, or as long ones, as such an image has windows.
