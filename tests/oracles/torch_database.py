@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -82,13 +83,13 @@ def converted(value: Any, leaves: Leaves) -> Any:
     return value
 
 
-def samples(op: Any, dtype: Any, wants_gradient: bool) -> list[Any]:
-    """At most ``SAMPLES`` of the database's sample inputs."""
+def samples(op: Any, dtype: Any, wants_gradient: bool, first: int | None = None) -> list[Any]:
+    """At most ``SAMPLES`` of the database's sample inputs, or of the ``first`` few, which are made sooner than all."""
     torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # not op.sample_inputs, which formats the stack for every sample
-        every = list(op.sample_inputs_func(op, "cpu", dtype, wants_gradient))
+        every = list(islice(op.sample_inputs_func(op, "cpu", dtype, wants_gradient), first))
     step = max(1.0, len(every) / SAMPLES)
     return [every[int(i * step)] for i in range(int(len(every) / step))]
 
