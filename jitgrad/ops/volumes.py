@@ -55,10 +55,13 @@ def conv3d(
         ShapeError: channels, groups and weight do not fit, or the volume is smaller than the window.
     """
     what = "conv3d"
-    x, alone = as_volumes(what, x)
-    weight = asarray(weight)
+    given, weight = asarray(x), asarray(weight)
+    x, alone = as_volumes(what, given)
     if weight.ndim != 5 or groups < 1 or x.shape[1] != weight.shape[1] * groups or weight.shape[0] % groups:
-        raise ShapeError(f"{what}: volume {x.aval}, weight {weight.aval} and groups={groups} do not fit together")
+        raise ShapeError(
+            f"{what}: a volume {given.aval} of {x.shape[1]} channels, weight {weight.aval} and groups={groups} do not fit "
+            "together: the weight is [out, channels / groups, kd, kh, kw]"
+        )
     steps, spread = int_triple(what, "stride", stride, 1), int_triple(what, "dilation", dilation, 1)
     outs, ins, depth, *kernel = weight.shape
     before, after, across = _padding(what, padding, weight.shape[2:], steps, spread)
@@ -112,10 +115,13 @@ def conv_transpose3d(
         ArgumentError: the padding leaves no volume.
     """
     what = "conv_transpose3d"
-    x, alone = as_volumes(what, x)
-    weight = asarray(weight)
+    given, weight = asarray(x), asarray(weight)
+    x, alone = as_volumes(what, given)
     if weight.ndim != 5 or groups < 1 or x.shape[1] != weight.shape[0] or x.shape[1] % groups:
-        raise ShapeError(f"{what}: volume {x.aval}, weight {weight.aval} and groups={groups} do not fit together")
+        raise ShapeError(
+            f"{what}: a volume {given.aval} of {x.shape[1]} channels, weight {weight.aval} and groups={groups} do not fit "
+            "together: the weight is [channels, out / groups, kd, kh, kw]"
+        )
     steps, spread = int_triple(what, "stride", stride, 1), int_triple(what, "dilation", dilation, 1)
     margin, extra = int_triple(what, "padding", padding, 0), int_triple(what, "output_padding", output_padding, 0)
     (n, ins, d, h, w), (_, outs, depth, *kernel) = x.shape, weight.shape

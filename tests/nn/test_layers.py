@@ -175,3 +175,10 @@ def test_constructors_refuse() -> None:
         nn.Conv2d(4, 6, 3, groups=3)
     with pytest.raises(ArgumentError, match="device 'tpu'"):
         nn.Linear(3, 2, device="tpu")
+
+
+def test_a_kernel_has_as_many_sizes_as_an_image_has_axes():
+    with pytest.raises(ArgumentError, match="Conv3d: kernel_size must be an int or 3 of them"):
+        nn.Conv3d(3, 4, (2, 2))
+    with pytest.raises(ArgumentError, match="ConvTranspose1d: kernel_size must be an int or 1 of them"):
+        nn.ConvTranspose1d(3, 4, 0)
