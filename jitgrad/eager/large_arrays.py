@@ -5,7 +5,8 @@ The module that makes kernels is above this one; it registers itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -20,6 +21,16 @@ LARGE_ELEMENTS = 1 << 18
 
 # False where kernels are to be compared with NumPy, and where nothing is to be compiled.
 kernels_allowed: ContextVar[bool] = ContextVar("kernels_allowed", default=True)
+
+
+@contextmanager
+def allowing_kernels(allowed: bool) -> Iterator[None]:
+    """Within it, kernels may compute ops on large arrays, or NumPy computes them all."""
+    token = kernels_allowed.set(allowed)
+    try:
+        yield
+    finally:
+        kernels_allowed.reset(token)
 
 
 class _Registered:

@@ -18,7 +18,7 @@ from jitgrad.core.errors import ArgumentError, FallbackWarning, TraceError
 from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.missing_names import meant
 from jitgrad.core.origin import Origin
-from jitgrad.eager.large_arrays import kernels_allowed
+from jitgrad.eager.large_arrays import allowing_kernels
 from jitgrad.jit.anomaly_check import check_call
 from jitgrad.jit.background import Pending
 from jitgrad.jit.devices import device_of_arguments
@@ -52,12 +52,12 @@ MANY_FAST_CALLS = 4
 @contextmanager
 def disable_jit() -> Iterator[None]:
     """Within it, every @jit function runs eagerly, and NumPy computes all ops."""
-    tokens = _disabled.set(True), kernels_allowed.set(False)
+    token = _disabled.set(True)
     try:
-        yield
+        with allowing_kernels(False):
+            yield
     finally:
-        _disabled.reset(tokens[0])
-        kernels_allowed.reset(tokens[1])
+        _disabled.reset(token)
 
 
 class JitFunction:

@@ -40,7 +40,8 @@ class _Convolution(Module):
         self.groups: int = groups
         self.kernel_size: tuple[int, ...] = _tuple_of(self.axes, kernel_size)
         if len(self.kernel_size) != self.axes or min(self.kernel_size) < 1:
-            raise ArgumentError(f"{name}: kernel_size must be an int or {self.axes} of them, at least 1, got {shown(kernel_size)}")
+            count = f"an int or {self.axes} of them"
+            raise ArgumentError(f"{name}: kernel_size must be {count}, at least 1, got {shown(kernel_size)}")
         first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
         shape = (first, second // groups, *self.kernel_size)
         fan_in = shape[1] * prod(self.kernel_size)

@@ -101,3 +101,9 @@ def test_the_first_call_check_compares_with_numpy(
             result = jg.jit(lambda x: jg.erf(x) * 3.0)(x)
     with jg.disable_jit():
         np.testing.assert_array_equal(result.numpy(), (jg.erf(x) * 3.0).numpy())
+
+
+def test_compare_times_what_users_run(programs: list[str]) -> None:
+    result = jg.compare(lambda x: jg.erf(x) * 3.0, jg.tensor(LARGE, dtype="float32"), seconds=0.01)
+
+    assert not any(d.problem for d in result.differences) and set(programs) == {"erf"}
