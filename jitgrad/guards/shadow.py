@@ -8,8 +8,10 @@ and a call gives what its frame returns. Other results are unknown until a name 
 from __future__ import annotations
 
 import builtins
+import ctypes
 import dis
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -29,6 +31,12 @@ from jitgrad.guards.object_state import MISSING, instance_dict, lookup
 from jitgrad.guards.part_of import PartOf, Parts, parts_of
 from jitgrad.guards.reads import PLAIN, Reads, is_container, stores
 
+_frame_variable: Callable[[FrameType, str], Any] | None = None
+if sys.version_info >= (3, 13) and sys.implementation.name == "cpython":
+    _frame_variable = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.py_object)(
+        ("PyFrame_GetVar", ctypes.pythonapi)
+    )
+
 
 @dataclass(frozen=True, slots=True)
 class Unrepeatable:
@@ -41,6 +49,20 @@ class Unrepeatable:
 def whole_key(key: Any) -> Any:
     """``key`` if all of it is known."""
     return UNKNOWN if isinstance(key, (Parts, PartOf, Unrepeatable, BoundFunction)) or key is NULL else key
+
+
+def _local(frame: FrameType, name: str) -> Any:
+    """The local variable ``name`` of ``frame``, or UNKNOWN.
+
+    A comprehension may keep a variable of its own where the function keeps a cell of that name. Python 3.13.0 takes
+    it for the cell when ``f_locals`` is read, and crashes.
+    """
+    if _frame_variable is None or name not in frame.f_code.co_cellvars:
+        return frame.f_locals.get(name, UNKNOWN)
+    try:
+        return _frame_variable(frame, name)
+    except NameError:
+        return UNKNOWN
 
 
 @lru_cache(maxsize=4096)
@@ -201,7 +223,7 @@ class ShadowFrame:
     def local(self, name: str) -> Any:
         if name in self._tainted:
             return self._tainted[name]
-        value = self.frame.f_locals.get(name, UNKNOWN)
+        value = _local(self.frame, name)
         if name in self._iterators and is_consumed_by_reading(value) and parts_of(value) is None:
             return self._iterators[name]
         return self.observer.tainted.get(id(value), value)
