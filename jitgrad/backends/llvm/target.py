@@ -19,13 +19,14 @@ from typing import Any
 
 from llvmlite import binding
 
-from jitgrad.backends.llvm import nontemporal
+from jitgrad.backends.llvm import code_symbols, nontemporal
 from jitgrad.core.errors import BackendError
 from jitgrad.core.fork import pause_at_fork
 
 LLVM_LOCK = RLock()  # LLVM's global context, which llvmlite uses for every module, is not thread safe
 _INLINE_EVERYTHING = 100_000  # a call left in a loop costs its vectorisation
 _ABSOLUTE_ADDRESS = re.compile(r"inttoptr \(i64 -?\d")  # of this process, as a number
+_PROVIDED: dict[str, tuple[Any, int]] = {}  # engines, which own memory, and addresses of functions
 _EMPTY = "; an engine needs a module to start with\n"
 
 
@@ -225,12 +226,12 @@ def resolvable(names: Sequence[str]) -> bool:
 def load_code(object_code: bytes, symbol: str) -> tuple[Any, int]:
     """Link object code in memory: the engine, which owns the memory, and the address of ``symbol``.
 
-    Undefined names must be `resolvable`: LLVM ends the process when it meets one it cannot find.
-
     Raises:
-        BackendError: if the bytes are no object code or do not define ``symbol``.
+        BackendError: if the bytes are no object code, do not define ``symbol``, or call a function
+            that this process does not have.
     """
     with LLVM_LOCK:
+        _provide(code_symbols.undefined_symbols(object_code))
         engine = binding.create_mcjit_compiler(binding.parse_assembly(_EMPTY), _fresh_machine())
         engine.add_object_file(binding.ObjectFileRef.from_data(object_code))
         engine.finalize_object()
@@ -238,6 +239,20 @@ def load_code(object_code: bytes, symbol: str) -> tuple[Any, int]:
     if not address:
         raise BackendError(f"object code does not define {symbol}")
     return engine, address
+
+
+def _provide(names: frozenset[str]) -> None:
+    """Make sure that the functions ``names`` have addresses: LLVM calls the address 0 where they do not.
+
+    Raises:
+        BackendError: if one is neither in this process nor among ours.
+    """
+    missing = [name for name in sorted(names) if not binding.address_of_symbol(name) and not resolvable([name])]
+    for name in missing:
+        if name not in code_symbols.PROVIDED:
+            raise BackendError(f"machine code calls {name}, which this process does not have")
+        _PROVIDED[name] = load_code(emit(optimize(code_symbols.PROVIDED[name], [], name)), name)
+        binding.add_symbol(name, _PROVIDED[name][1])
 
 
 def _fresh_machine() -> Any:
