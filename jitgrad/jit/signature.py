@@ -209,8 +209,9 @@ class Signature:
                     leaf_key(x)
                 except TypeError:
                     verb = "is" if x is value else "contains"
+                    kind = f"{type(x).__name__} of dtype {x.dtype}" if isinstance(x, np.ndarray) else type(x).__name__
                     return ArgumentError(
-                        f"@jit function at {where}: {name} {verb} a {type(x).__name__}, "
+                        f"@jit function at {where}: {name} {verb} a {kind}, "
                         "which is no tensor, array, number or container of them, and not hashable, so that it cannot be a "
                         "static value either. Pass a tuple, a dict or a dataclass of its parts (for a set: a frozenset)."
                     )

@@ -200,9 +200,8 @@ def isreal(x: Any) -> Tensor:
 
 
 def iscomplexobj(x: Any) -> bool:
-    """False: there are no complex tensors."""
-    tensor_of(x)
-    return False
+    """Whether ``x`` holds complex numbers: no tensor does, a NumPy array or a Python number may."""
+    return not isinstance(x, Tensor) and np.iscomplexobj(x)
 
 
 def sinc(x: Any) -> Tensor:

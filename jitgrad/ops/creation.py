@@ -85,15 +85,23 @@ def _holds_numpy(data: Any) -> bool:
 
 def array_from(what: str, data: Any) -> np.ndarray[Any, Any]:
     """Python data as an array: floats in the default dtype, ints in int64; arrays keep their dtype."""
-    if isinstance(data, (np.ndarray, np.generic)):
+    array = exact_array(what, data)
+    if array.dtype == np.float64 and not isinstance(data, (np.ndarray, np.generic)) and not _holds_numpy(data):
+        array = array.astype(get_default_dtype())
+    return array
+
+
+def exact_array(what: str, data: Any) -> np.ndarray[Any, Any]:
+    """Python data as an array: floats in float64, ints in int64; arrays keep their dtype.
+
+    Raises:
+        OperandError: ``data`` has no shape.
+        DtypeError: the array has a dtype that tensors cannot have.
+    """
+    try:
         array = np.asarray(data)
-    else:
-        try:
-            array = np.asarray(data)
-        except (ValueError, TypeError) as error:
-            raise OperandError(f"{what}: cannot make a tensor of {type(data).__name__}: {error}") from None
-        if array.dtype == np.float64 and not _holds_numpy(data):
-            array = array.astype(get_default_dtype())
+    except (ValueError, TypeError) as error:
+        raise OperandError(f"{what}: cannot make a tensor of {type(data).__name__}: {error}") from None
     check_supported(what, array.dtype)
     return array
 

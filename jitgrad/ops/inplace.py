@@ -16,7 +16,7 @@ from jitgrad.core.storage import Lineage
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, astype, divide, multiply, subtract
 from jitgrad.ops.comparison import where
-from jitgrad.ops.creation import array_from, clone
+from jitgrad.ops.creation import clone, exact_array
 from jitgrad.ops.indexing import INDEX_PUT, PUT_SLICE, as_constant
 from jitgrad.ops.movement import SLICE, broadcast_to, expand_dims, reshape, shape_with_ones, slice, squeeze
 from jitgrad.ops.operand import Operand, apply, is_number
@@ -195,7 +195,11 @@ def _write_item(target: Tensor, index: Any, value: Any) -> None:
     concrete = [entry.concrete("indexing") if isinstance(entry, Tensor) else entry for entry in entries_of(index)]
     # the last value for a position in row-major order stays; NumPy follows the indices' memory order
     concrete = [np.asarray(entry, order="C") if isinstance(entry, np.ndarray) else entry for entry in concrete]
-    given = value.concrete("in-place change") if isinstance(value, Tensor) else value
+    given: Any = value
+    if isinstance(value, Tensor):
+        given = value.concrete("in-place change")
+    elif not is_number(value):  # NumPy would drop imaginary parts, read strings and make NaN of None
+        given = exact_array("an assignment", value)
     try:
         with np.errstate(all="ignore"):
             data[tuple(concrete)] = given
@@ -224,7 +228,7 @@ def _value_as(value: Any, dtype: Dtype) -> Tensor:
     if is_number(value):
         return current_interpreter.get().constant(np.asarray(value, dtype))  # type: ignore[no-any-return]
     if not isinstance(value, (Tensor, np.ndarray, np.generic)):
-        value = as_constant(array_from("an assignment", value))
+        value = as_constant(exact_array("an assignment", value))
     return value if isinstance(value, Tensor) and value.dtype == dtype else astype(value, dtype)
 
 

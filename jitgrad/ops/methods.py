@@ -44,7 +44,8 @@ Binary = Callable[[Any, Any], Tensor]
 
 
 def _is_operand(x: Any) -> bool:
-    return isinstance(x, (Tensor, np.ndarray, np.generic, bool, int, float))
+    """Whether an operator takes ``x``. It takes a complex number, to say that there are no complex tensors."""
+    return isinstance(x, (Tensor, np.ndarray, np.generic, bool, int, float, complex))
 
 
 # --- operators ---------------------------------------------------------------------------------------------------

@@ -312,3 +312,50 @@ def test_a_part_of_a_tensor_that_is_detached_from_a_live_one_is_not_changed_with
 
     with pytest.raises(InPlaceError, match="detach"):
         y[1] += jg.ones(6, dtype=jg.float64, requires_grad=True) * 2.0
+
+
+NOT_REAL = [
+    1j,
+    np.complex128(1 + 2j),
+    np.array([1j, 2.0]),
+    [1j, 2.0],
+    None,
+    [None, 1.0],
+    np.array([1.0, 2.0], object),
+    np.array(["1", "2"]),
+]
+
+
+@pytest.mark.parametrize("index", [slice(None), (..., slice(0, 2)), [0, 1]], ids=str)
+@pytest.mark.parametrize("value", NOT_REAL, ids=repr)
+def test_values_that_no_tensor_can_hold_are_not_assigned(index, value):
+    """NumPy drops the imaginary part, makes NaN of None and reads numbers from strings."""
+
+    def changed(t):
+        t = t + 0.0
+        t[index] = value
+        return t
+
+    x = jg.tensor([1.0, 2.0])
+    for function in (changed, jg.jit(changed)):
+        with pytest.raises(DtypeError, match="is not supported"):
+            function(x)
+
+
+def test_assigned_lists_keep_their_doubles():
+    def changed(t):
+        t = t + 0.0
+        t[:2] = [0.1, 0.2]
+        return t
+
+    x = jg.tensor(np.zeros(3))
+    for function in (changed, jg.jit(changed)):
+        np.testing.assert_array_equal(function(x).numpy(), [0.1, 0.2, 0.0])
+
+
+@pytest.mark.parametrize("op", [operator.add, operator.mul, operator.pow, operator.iadd, operator.eq, operator.lt])
+def test_operators_refuse_complex_numbers(op):
+    x = jg.tensor([1.0, 2.0])
+    for function in (lambda x: op(x, 1j), jg.jit(lambda x: op(x, 1j)), lambda x: op(1j, x)):
+        with pytest.raises(DtypeError, match="complex128 is not supported"):
+            function(x)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -13,6 +13,7 @@ from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Shape
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind
+from jitgrad.core.origin import Origin
 from jitgrad.ops.arithmetic import ADD
 from jitgrad.ops.joining import CONCAT
 from jitgrad.ops.movement import PLACE, SLICE
@@ -70,44 +71,85 @@ def _sliced(new: Rewriter, atom: Atom, node: TraceNode, shape: Shape) -> Atom:
 
 
 def insert_slices(graph: Graph) -> Graph:
-    """Sums of disjoint ``place`` and every ``concat`` become one ``insert_slices``, whose parts are written in place.
+    """Sums of ``place`` and every ``concat`` become one ``insert_slices``, whose parts are written in place.
 
     The gradients of ``x[:, :k]`` and of ``x[:, k:]`` are placed in zeros and added; where they do not overlap, the sum
-    is each part in its place. (It differs from the sum in one thing: a part's -0.0 stays -0.0.)
+    is each part in its place. Parts with the same place, as of a row that a loop reads twice, are added by themselves
+    first. (It differs from the sum in one thing: a part's -0.0 stays -0.0.)
     """
-    counts = Counter[Atom](atom for node in graph.nodes for atom in node.ins)
-    counts.update(graph.outputs)
-    parts_of: dict[Atom, _Parts] = {}
-    placed: set[Value] = set()
     new = Rewriter(graph)
+    wholes = _Wholes(graph, new)
     for node in new.visit():
-        found = _parts(node, parts_of, counts)
-        if found is None:
+        if not wholes.take(node):
+            wholes.define(node.ins)
             new.keep(node)
-            continue
-        parts_of[node.out] = found
-        # the kernel of a part writes it in one place only, so that it has to write a second result for another place
-        parts: list[Value] = []
-        for part in found[0]:
-            parts.append(new.emit(IDENTITY, part) if part in placed else part)
-            placed.add(part)
-        new.define(node.out, INSERT_SLICES, *parts, indices=tuple(found[1]), shape=node.out.aval.shape)
+    wholes.define(graph.outputs)
     return new.graph()
 
 
-def _parts(node: TraceNode, parts_of: Mapping[Atom, _Parts], counts: Mapping[Atom, int]) -> _Parts | None:
-    if node.op is PLACE and isinstance(node.ins[0], Value):
-        return [node.ins[0]], [node.attr("index")]
-    if node.op is CONCAT and all(isinstance(a, Value) and a.aval.dtype == node.out.aval.dtype for a in node.ins):
-        return [a for a in node.ins if isinstance(a, Value)], _side_by_side(node)
-    if node.op is not ADD or any(a not in parts_of or a.aval.shape != node.out.aval.shape for a in node.ins):
-        return None
-    if any(counts[a] > 1 and len(parts_of[a][0]) > 1 for a in node.ins):
-        return None  # the sum is needed by itself too
-    (parts, indices), (more, others) = (parts_of[a] for a in node.ins)
-    if any(not _disjoint(i, j) for i in indices for j in others):
-        return None
-    return [*parts, *more], [*indices, *others]
+class _Wholes:
+    """The arrays made of parts so far. One is written only where it is read: most are terms of a larger sum."""
+
+    def __init__(self, graph: Graph, new: Rewriter) -> None:
+        self.new = new
+        self.counts = Counter[Atom](atom for node in graph.nodes for atom in node.ins)
+        self.counts.update(graph.outputs)
+        self.parts: dict[Atom, _Parts] = {}
+        self.origins: dict[Atom, Origin] = {}
+        self.defined: set[Atom] = set()
+        self.placed: set[Value] = set()
+
+    def take(self, node: TraceNode) -> bool:
+        """Note the parts of ``node``'s result, if it is made of parts."""
+        parts = self._parts(node)
+        if parts is not None:
+            self.parts[node.out], self.origins[node.out] = parts, node.origin
+        return parts is not None
+
+    def define(self, atoms: Iterable[Atom]) -> None:
+        """Write those of ``atoms`` that are made of parts, unless they are written already."""
+        for atom in atoms:
+            if isinstance(atom, Value) and atom in self.parts and atom not in self.defined:
+                self.defined.add(atom)
+                parts, indices = self.parts[atom]
+                self.define(parts)
+                here, self.new.origin = self.new.origin, self.origins[atom]
+                places = [self._placed_once(part) for part in parts]
+                self.new.define(atom, INSERT_SLICES, *places, indices=tuple(indices), shape=atom.aval.shape)
+                self.new.origin = here
+
+    def _placed_once(self, part: Value) -> Value:
+        """The kernel of a part writes it in one place only, so that it has to write a second result for another."""
+        if part in self.placed:
+            return self.new.emit(IDENTITY, part)
+        self.placed.add(part)
+        return part
+
+    def _parts(self, node: TraceNode) -> _Parts | None:
+        if node.op is PLACE and isinstance(node.ins[0], Value):
+            return [node.ins[0]], [node.attr("index")]
+        if node.op is CONCAT and all(isinstance(a, Value) and a.aval.dtype == node.out.aval.dtype for a in node.ins):
+            return [a for a in node.ins if isinstance(a, Value)], _side_by_side(node)
+        if node.op is not ADD or any(a not in self.parts or a.aval.shape != node.out.aval.shape for a in node.ins):
+            return None
+        if any(self.counts[a] > 1 and len(self.parts[a][0]) > 1 for a in node.ins):
+            return None  # the sum is needed by itself too
+        return self._sum(*(self.parts[a] for a in node.ins))
+
+    def _sum(self, first: _Parts, second: _Parts) -> _Parts | None:
+        """The parts of a sum: those with the same place are added, all others must not overlap."""
+        at = dict(zip(second[1], second[0], strict=True))
+        common = at.keys() & set(first[1])
+        others = [index for index in at if index not in common]
+        if any(not _disjoint(i, j) for i in first[1] if i not in common for j in others):
+            return None
+        parts: list[Value] = []
+        for part, index in zip(*first, strict=True):
+            if index in common:
+                self.define((part, at[index]))
+                part = self.new.emit(ADD, part, at[index])
+            parts.append(part)
+        return [*parts, *[at[index] for index in others]], [*first[1], *others]
 
 
 def _side_by_side(node: TraceNode) -> list[Index]:

@@ -81,3 +81,33 @@ def test_only_the_border_is_zeroed() -> None:
 
 def test_sums_over_shapes_turned_round_are_kernels_of_their_own(steps_of: Any) -> None:
     assert steps_of(jit(variation, check="off"), jg.ones((40, 41))) == ["kernel"] * 2
+
+
+def discounted(v: Any) -> Any:
+    total, last = 0.0, 0.0
+    for t in range(v.shape[0] - 1, 0, -1):
+        last = v[t] * 0.9 - v[t - 1] + 0.8 * last
+        total = total + (last**2).sum()
+    return total
+
+
+@pytest.mark.parametrize("form", [lambda v: v, lambda v: jg.concat([v[:3], v[3:]]) * 1.5], ids=["rows", "joined"])
+def test_rows_read_twice_are_written_to_one_whole(form: Any, same: Any) -> None:
+    v = jg.tensor(R.standard_normal((9, 4)))
+    gradient = jg.grad(lambda v: discounted(form(v)))
+
+    graph = jit(gradient, check="off").graph(v, stage="insert_slices")
+    same(gradient, v, rtol=1e-14)
+
+    wholes = [node for node in graph.nodes if node.op.name == "insert_slices"]
+    assert max(len(node.ins) for node in wholes) == v.shape[0]
+    assert len(wholes) <= 3, "no sum of some of the rows is written"
+
+
+def test_a_sum_of_parts_that_is_read_by_itself_is_written_too(same: Any) -> None:
+    def program(v: Any) -> Any:
+        some = jg.pad(v[:2] * 2.0, ((0, 4), (0, 0))) + jg.pad(v[:2] * 3.0, ((0, 4), (0, 0)))
+        more = some + jg.pad(v[:3] * 5.0, ((3, 0), (0, 0)))
+        return some, more, more + more, some.sum()
+
+    same(program, jg.tensor(R.standard_normal((6, 4))), rtol=1e-14)
