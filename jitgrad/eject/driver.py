@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from math import prod
 from typing import Any
@@ -15,17 +15,19 @@ from jitgrad.backends.python import DTYPES, passed
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
 from jitgrad.compiler.placement import ZERO
 from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
-from jitgrad.core.aval import Dtype
+from jitgrad.core.aval import Dtype, Shape
 from jitgrad.core.errors import EjectError
 from jitgrad.core.ir import Graph, Value
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.origin import Origin
 from jitgrad.eager.float16 import HALF, eager_function
 from jitgrad.eject.containers import container_text
+from jitgrad.eject.cpu_text import CPU_CHECKS, CPU_HEAD
 from jitgrad.eject.function_source import FunctionLibrary, literal_text
-from jitgrad.eject.kernel_writer import KernelText, KernelWriter
+from jitgrad.eject.kernel_lines import KernelText
+from jitgrad.eject.kernel_writer import KernelWriter
 from jitgrad.eject.line_wrapping import wrap_line
-from jitgrad.eject.module_spec import ModuleSpec, ResultSpec
+from jitgrad.eject.module_spec import InputSpec, ModuleSpec, ResultSpec
 from jitgrad.eject.support import SupportLibrary
 from jitgrad.eject.vector_math import MathLibrary
 
@@ -38,23 +40,29 @@ def dtype_text(dtype: Dtype) -> str:
 
 
 class DriverWriter:
-    """The steps of a program as lines of ``run``, and the functions that these call.
+    """The steps of a program as lines of ``run`` on the CPU, and the functions that these call.
 
     Attributes:
+        head, checks, about: the beginning of the module, functions that every module may need, and what the beginning
+            says besides.
         kernels: the numba functions, by name.
         writers: the function that computes each output of the program, by its number; "" for none.
     """
+
+    head, checks = CPU_HEAD, CPU_CHECKS
+    about: Sequence[str] = ()
 
     def __init__(self, spec: ModuleSpec, plan: Plan, reserved: set[str]) -> None:
         self.spec = spec
         self.plan = plan
         self.reserved = reserved
-        self.mathematics, self.support = MathLibrary(), SupportLibrary()
+        self.mathematics, self.support = self.new_mathematics(), SupportLibrary()
         self.user_functions = FunctionLibrary(reserved, "njit")
         self.library = FunctionLibrary(reserved)
         self.kernels: dict[str, str] = {}
         self.classes: dict[str, str] = {}
         self.lines: list[str] = []
+        self.before_return: list[str] = []
         self.used_checks: set[str] = set()
         self._kernel_names: dict[str, str] = {}
         self._buffers: dict[Buffer, tuple[str, Dtype]] = {}
@@ -63,17 +71,17 @@ class DriverWriter:
 
     def write(self) -> None:
         """Write all lines."""
-        self._flat = [self._input(k) for k in range(len(self.spec.inputs))]
+        self.flat = [self._input(k) for k in range(len(self.spec.inputs))]
         if any(i.changed for i in self.spec.inputs):
             self._check_apart()
-        for spec, name, buffer in zip(self.spec.inputs, self._flat, self.plan.inputs, strict=False):
+        for spec, name, buffer in zip(self.spec.inputs, self.flat, self.plan.inputs, strict=False):
             self._buffers[buffer] = name, spec.dtype
         for step in self.plan.steps:
             if isinstance(step, KernelStep):
                 self._launch(step)
             else:
                 self._call(step)
-        self._finish()
+        self.finish()
 
     @property
     def writers(self) -> list[str]:
@@ -91,7 +99,7 @@ class DriverWriter:
         spec = self.spec.inputs[k]
         name = f"{spec.name}_flat"
         if spec.constant is not None:
-            self.line(f"{name} = {spec.expression}")
+            self.line(f"{name} = {self.constant(spec.expression)}")
             return name
         check = "changed_array" if spec.changed else "flat_array"
         self.used_checks.add(check)
@@ -99,14 +107,14 @@ class DriverWriter:
         return name
 
     def _check_apart(self) -> None:
-        named = [(i, name) for i, name in zip(self.spec.inputs, self._flat, strict=True) if i.constant is None]
-        pairs = ", ".join(f"{i.expression!r}: {name}" for i, name in named)
+        named = [(i, name) for i, name in zip(self.spec.inputs, self.flat, strict=True) if i.constant is None]
+        pairs = ", ".join(f"{i.expression!r}: {self.named_array(i, name)}" for i, name in named)
         self.line(f"arrays = {{{pairs}}}")
         self.line(f"check_apart(arrays, {[i.expression for i, _ in named if i.changed]!r})")
 
     # --- places -----------------------------------------------------------------------------------
 
-    def _new_name(self, base: str) -> str:
+    def new_name(self, base: str) -> str:
         """A name for an array that no function has."""
         base = base if base.isidentifier() else "array"  # a number follows, so keywords do no harm
         name = next(n for n in (f"{base}_{k}" for k in self._numbers) if n not in self.library.names)
@@ -118,9 +126,9 @@ class DriverWriter:
         assert place.location is not None
         buffer, dtype = place.location.buffer, place.aval.dtype
         if buffer not in self._buffers:
-            name = self._new_name(base)
+            name = self.new_name(base)
             self._buffers[buffer] = name, dtype
-            self.line(f"{name} = np.empty({buffer.nbytes // dtype.itemsize}, {dtype_text(dtype)})")
+            self.line(f"{name} = {self.new_array(buffer.nbytes // dtype.itemsize, dtype)}")
 
     def _elements(self, buffer: Buffer, dtype: Dtype) -> str:
         """The flat array of all of ``buffer`` as elements of ``dtype``."""
@@ -128,12 +136,22 @@ class DriverWriter:
         return name if found == dtype else f"{name}.view({dtype_text(dtype)})"
 
     def array(self, place: Place) -> str:
-        """The text of the array, or of the number, at ``place``."""
+        """The text of the NumPy array, or of the number, at ``place``."""
         if place.location is None:
             return self._number(place)
+        return self.part(self.readable(self.memory(place)), place)
+
+    def memory(self, place: Place) -> str:
+        """The flat array that ``place`` is a part of, as elements of its dtype."""
+        assert place.location is not None
         self._allocate(place, "empty")  # nothing writes an array without elements
+        return self._elements(place.location.buffer, place.aval.dtype)
+
+    def part(self, text: str, place: Place) -> str:
+        """``place`` as a view of the flat array ``text``."""
+        assert place.location is not None
         aval, (buffer, offset, strides) = place.aval, place.location
-        text, first = self._elements(buffer, aval.dtype), offset // aval.dtype.itemsize
+        first = offset // aval.dtype.itemsize
         if place.location.is_contiguous(aval.shape):
             size = prod(aval.shape)
             whole = size * aval.dtype.itemsize == buffer.nbytes
@@ -149,6 +167,56 @@ class DriverWriter:
         assert text is not None
         return text
 
+    # --- what depends on where the arrays are ---------------------------------------------------------
+
+    def new_mathematics(self) -> MathLibrary:
+        return MathLibrary()
+
+    def new_array(self, elements: int, dtype: Dtype) -> str:
+        """The text of a new flat array."""
+        return f"np.empty({elements}, {dtype_text(dtype)})"
+
+    def decorator(self, text: KernelText) -> str:
+        """What makes a kernel of the function ``text``."""
+        return "njit_rows" if "prange(" in text.body else "njit"
+
+    @property
+    def functions(self) -> str:
+        """The functions that kernels call."""
+        return self.mathematics.text + self.support.text + self.user_functions.text
+
+    def on_host(self, text: str) -> str:
+        """A result as a NumPy array."""
+        return text
+
+    def named_array(self, i: InputSpec, flat: str) -> str:
+        """The array of input ``i``, whose memory is compared with that of others."""
+        return flat
+
+    def constant(self, name: str) -> str:
+        """The flat array of the constant ``name``."""
+        return name
+
+    def readable(self, memory: str) -> str:
+        """The flat array ``memory`` as NumPy reads it."""
+        return memory
+
+    def store(self, place: Place, value: str, note: str) -> None:
+        """Write ``value`` at ``place``."""
+        self.line(f"{self.array(place)}[...] = {value}", note)
+
+    def change(self, place: Place, call: Callable[[str], str], note: str) -> None:
+        """Let ``call`` of the array at ``place`` change it."""
+        self.line(call(self.array(place)), note)
+
+    def update(self, flat: str, shape: Shape, value: str) -> None:
+        """Write ``value`` into the flat array of an input."""
+        self.line(f"{flat}.reshape({shape})[...] = {value}")
+
+    def product(self, step: OpStep) -> str:
+        """The matrix product of ``step``'s operands."""
+        return " @ ".join(self.array(p) for p in step.reads)
+
     # --- kernels ----------------------------------------------------------------------------------
 
     def _launch(self, step: KernelStep) -> None:
@@ -158,36 +226,40 @@ class DriverWriter:
         for place, value in zip(step.writes, values, strict=True):
             producer = body.producer(value)
             self._allocate(place, producer.op.name if producer is not None else "array")
-        text = KernelWriter(step.lowered, self.mathematics, self.support, self._user_function).write()
-        name = self._kernel(text, base)
-        slots = self._slots(step)
-        args = [self._argument(text, p.name, p.kind, slots) for p in text.params]
-        self.line(f"{name}({', '.join(args)})", _lines(step.origins))
+        name = self.launch(step, base, _lines(step.origins))
         for place in step.writes:
             assert place.location is not None
             self._last_writer[place.location.buffer] = name
 
-    def _user_function(self, name: str, function: Any) -> str:
+    def launch(self, step: KernelStep, base: str, note: str) -> str:
+        """Write the kernel of ``step`` and its launch; its name."""
+        text = KernelWriter(step.lowered, self.mathematics, self.support, self.user_function).write()
+        name, slots = self.kernel(text, base), self.slots(step)
+        args = [self.argument(text, p.name, p.kind, slots) for p in text.params]
+        self.line(f"{name}({', '.join(args)})", note)
+        return name
+
+    def user_function(self, name: str, function: Any) -> str:
         what = f"the elementwise function {getattr(function, '__name__', name)}"
         return self.user_functions.name_of(getattr(function, "py_func", function), what)
 
-    def _kernel(self, text: KernelText, base: str) -> str:
+    def kernel(self, text: KernelText, base: str) -> str:
         """The name of the function of ``text``; equal ones are written once."""
         key = ast.unparse(ast.parse("def kernel" + text.body))
         if key not in self._kernel_names:
             name = f"kernel_{len(self._kernel_names) + 1}_{base}"[:60].rstrip("_")
             self._kernel_names[key] = name
-            self.kernels[name] = _function_text(name, text)
+            self.kernels[name] = _function_text(name, text, self.decorator(text))
         return self._kernel_names[key]
 
-    def _slots(self, step: KernelStep) -> dict[str, ArgSlot]:
+    def slots(self, step: KernelStep) -> dict[str, ArgSlot]:
         kernel = step.lowered.kernel
         slots = dict(zip([p.name for p in kernel.params], step.args, strict=True))
         if kernel.epilogue is not None:
             slots.update(zip([p.name for p in kernel.epilogue.params], step.epilogue_args, strict=True))
         return slots
 
-    def _argument(self, text: KernelText, name: str, kind: str, slots: dict[str, ArgSlot]) -> str:
+    def argument(self, text: KernelText, name: str, kind: str, slots: dict[str, ArgSlot]) -> str:
         if name in text.numbers:
             return repr(text.numbers[name])
         pointers = {first: pointer for pointer, first in text.first.items()}
@@ -211,33 +283,33 @@ class DriverWriter:
         assert first.location is not None
         if op is ZERO:
             self._allocate(first, "zeros")
-            self.line(f"{self.array(first)}[...] = 0", note)
+            self.store(first, "0", note)
             return
         in_place = op.updates_first_operand and step.reads[0].location is first.location
         if in_place:
-            self.line(f"{self._function_call(op, [*operands], attrs, into=operands[0])}", note)
+            self.change(first, lambda array: self.function_call(op, [array, *operands[1:]], attrs, into=array), note)
             return
         text = self._result_text(step, operands, attrs)
         if op.multiple:
-            names = [self._new_name(f"{op.name}_array") for _ in step.writes]
+            names = [self.new_name(f"{op.name}_array") for _ in step.writes]
             self.line(f"{', '.join(names)}{',' if len(names) == 1 else ''} = {text}", note)
             for place, name in zip(step.writes, names, strict=True):
-                self._keep(place, name, op.name, "")
+                self.keep(place, name, op.name, "")
         else:
-            self._keep(first, text, op.name, note)
+            self.keep(first, text, op.name, note)
 
     def _result_text(self, step: OpStep, operands: Sequence[str], attrs: dict[str, Any]) -> str:
         op, avals = step.op, [p.aval for p in step.reads]
         if op.contraction and step.writes[0].aval.dtype != HALF and all(a.dtype == step.writes[0].aval.dtype for a in avals):
-            return " @ ".join(operands)
+            return self.product(step)
         if op.kind is Kind.ELEMENTWISE:
             dtypes, _ = op.dtypes(avals, **attrs)
             if eager_function(op, dtypes) is not op.eager:
                 raise EjectError(f"eject: {op.name} at {step.node.origin.full()} has no form for {avals[0]} outside kernels")
             operands = [f"np.asarray({x}, {dtype_text(d)})" for x, d in zip(operands, dtypes, strict=True)]
-        return self._function_call(op, operands, attrs)
+        return self.function_call(op, operands, attrs)
 
-    def _function_call(self, op: OpDef, operands: Iterable[str], attrs: dict[str, Any], into: str = "") -> str:
+    def function_call(self, op: OpDef, operands: Iterable[str], attrs: dict[str, Any], into: str = "") -> str:
         name = self.library.name_of(op.eager, f"the op {op.name}", f"numpy_{op.name}")
         texts = []
         for key, value in attrs.items():
@@ -247,54 +319,56 @@ class DriverWriter:
             texts.append(f"{key}={text}")
         return f"{name}({', '.join([*operands, *([f'into={into}'] if into else []), *texts])})"
 
-    def _keep(self, place: Place, text: str, base: str, note: str) -> None:
+    def keep(self, place: Place, text: str, base: str, note: str) -> None:
         """Store the array ``text`` at ``place``: in memory that exists, or in memory of its own."""
         assert place.location is not None
         buffer, aval = place.location.buffer, place.aval
         whole = aval.nbytes == buffer.nbytes and place.location.is_contiguous(aval.shape)
         if " @ " in text and whole and buffer not in self._buffers:
-            name = self._new_name(base)
+            name = self.new_name(base)
             self._buffers[buffer] = name, aval.dtype
             self.line(f"{name} = ({text}).reshape(-1)", note)
             return
         if buffer in self._buffers or buffer not in self.plan.external:
             self._allocate(place, base)
-            self.line(f"{self.array(place)}[...] = {text}", note)
+            self.store(place, text, note)
             return
-        name = self._new_name(base)
+        name = self.new_name(base)
         self._buffers[buffer] = name, aval.dtype
         self.used_checks.add("result_array")
         self.line(f"{name} = result_array({text}, {aval.shape}, {dtype_text(aval.dtype)})", note)
 
     # --- results ----------------------------------------------------------------------------------
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         """Write new data into inputs, and return the results."""
         for k, output in self.spec.updates:
             place = self.plan.outputs[output]
             assert place.location is not None or place.number is not None
             own = self.plan.inputs[k] if k < len(self.plan.inputs) else None
             if place.location is None or place.location.buffer is not own:
-                self.line(f"{self._flat[k]}.reshape({self.spec.inputs[k].shape})[...] = {self._output(output)}")
-        texts = [self._result(r) for r in self.spec.results]
+                self.update(self.flat[k], self.spec.inputs[k].shape, self.output(output))
+        texts = [self.result(r) for r in self.spec.results]
         result = container_text(self.spec.treedef, texts, self.classes)
         if self.spec.gradients:
-            pairs = [f"{name!r}: {'None' if k is None else self._output(k)}" for name, k in self.spec.gradients]
+            pairs = [f"{name!r}: {'None' if k is None else self.output(k)}" for name, k in self.spec.gradients]
             result = f"{result}, {{{', '.join(pairs)}}}"
+        for line in self.before_return:
+            self.line(line)
         self.line(f"return {result}")
 
-    def _output(self, k: int) -> str:
+    def output(self, k: int) -> str:
         place = self.plan.outputs[k]
         if place.location is None:
             return f"np.full({place.aval.shape}, {self._number(place)})"
         return self.array(place)
 
-    def _result(self, spec: ResultSpec) -> str:
+    def result(self, spec: ResultSpec) -> str:
         if spec.output is not None:
-            return self._output(spec.output)
+            return self.output(spec.output)
         text = spec.expression
         for op, attrs in spec.views:
-            text = self._function_call(op, [text], dict(attrs))
+            text = self.function_call(op, [text], dict(attrs))
         return text
 
 
@@ -302,10 +376,9 @@ def _lines(origins: Iterable[Origin]) -> str:
     return ", ".join(dict.fromkeys(str(o) for o in origins if o.line))
 
 
-def _function_text(name: str, text: KernelText) -> str:
+def _function_text(name: str, text: KernelText, decorator: str) -> str:
     """The function ``name``, whose docstring tells what its arrays are."""
     arrays = [f"{p.name}: {p.note.replace('*', '')}" for p in text.params if p.kind.endswith("*") and p.note]
-    decorator = "njit_rows" if "prange(" in text.body else "njit"
     head, _, body = text.body.partition("\n")
     doc = textwrap.wrap(f'"""{", ".join(arrays)}."""', 100, initial_indent="    ", subsequent_indent="    ")
     lines = [f"@{decorator}", *wrap_line(f"def {name}{head}"), *doc, *body.splitlines()]

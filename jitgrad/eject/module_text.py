@@ -6,82 +6,21 @@ import textwrap
 
 import numpy as np
 
+from jitgrad.eject.cpu_text import CPU_CHECKS
+from jitgrad.eject.cuda_text import CUDA_CHECKS
 from jitgrad.eject.driver import DriverWriter, dtype_text
 from jitgrad.eject.line_wrapping import wrap_line
 from jitgrad.eject.module_spec import InputSpec, ModuleSpec
 
-CHECKS = {
-    "flat_array": '''
-def flat_array(name, x, shape, dtype):
-    """The elements of ``x`` in C order, which must have this shape and dtype."""
-    if isinstance(x, (bool, int, float)) and shape == ():
-        x = np.asarray(x, dtype)
-    if not isinstance(x, (np.ndarray, np.generic)):
-        wanted = f"{np.dtype(dtype).name}{list(shape)}"
-        raise TypeError(f"{name} is a {type(x).__name__}; this module takes an array {wanted}")
-    if x.shape != shape or x.dtype != dtype:
-        raise ValueError(
-            f"{name} is {x.dtype}{list(x.shape)}; this module is for {np.dtype(dtype).name}{list(shape)}. "
-            "Convert it, or eject the function again with such an argument."
-        )
-    return np.ascontiguousarray(x).reshape(-1)
-''',
-    "changed_array": '''
-def changed_array(name, x, shape, dtype):
-    """The elements of ``x``, into which new values are written."""
-    flat = flat_array(name, x, shape, dtype)
-    if not (isinstance(x, np.ndarray) and x.flags.c_contiguous and x.flags.writeable):
-        raise ValueError(f"{name} is changed in place: pass a writeable array in C order, such as a copy of it")
-    return flat
-''',
-    "strided_array": '''
-def strided_array(flat, shape, strides):
-    """A view of ``flat`` with these strides, in elements."""
-    return np.lib.stride_tricks.as_strided(flat, shape, [step * flat.itemsize for step in strides])
-''',
-    "result_array": '''
-def result_array(x, shape, dtype):
-    """The elements of ``x``, which NumPy computed, in C order."""
-    return np.array(np.broadcast_to(x, shape), dtype, order="C").reshape(-1)
-''',
-    "check_value": '''
-def check_value(name, found, expected):
-    """Arguments that are no arrays are part of the program."""
-    if type(found) is not type(expected) or found != expected:
-        raise ValueError(f"{name} is {found!r}; this module is for {expected!r}. Eject the function again with that value.")
-''',
-    "check_apart": '''
-def check_apart(arrays, changed):
-    """Arrays that are written must not share memory with others."""
-    for name in changed:
-        for other, x in arrays.items():
-            if name != other and np.may_share_memory(x, arrays[name]):
-                raise ValueError(f"{name} is changed in place and shares memory with {other}: pass a copy of one")
-''',
-}
 _SMALL = 64  # elements of a constant that is written out; larger ones lie in the file of recorded arrays
-
-_HEAD = '''"""{summary}
-
-{body}
-"""
-
-{imports}import numba
-import numpy as np
-
-CACHE = False  # True: numba keeps machine code on disk; for modules that are imported by their name
-PARALLEL = False  # True: kernels over independent rows run on all cores, which pays for large arrays
-njit = numba.njit(error_model="numpy", cache=CACHE)
-njit_rows = numba.njit(error_model="numpy", cache=CACHE, parallel=PARALLEL)
-prange = numba.prange
-'''
 
 
 def names_at_top(spec: ModuleSpec) -> set[str]:
     """Names that no function of the module may take."""
     names = set("np numba math njit njit_rows prange PARALLEL CACHE namedtuple run example RECORDED".split())
     inputs = {n for i in spec.inputs for n in (i.name, f"{i.name}_flat")}
-    return names | set(CHECKS) | set(spec.parameters) | set(spec.state) | inputs
+    names |= set("cuda cupy device_function divide THREADS".split()) | CPU_CHECKS.keys() | CUDA_CHECKS.keys()
+    return names | set(spec.parameters) | set(spec.state) | inputs
 
 
 def write_module(spec: ModuleSpec, driver: DriverWriter, file_name: str) -> str:
@@ -98,30 +37,29 @@ def write_module(spec: ModuleSpec, driver: DriverWriter, file_name: str) -> str:
     if reads_file:
         lines.append("import os")
     summary = f"{spec.name} from {spec.origin}, as plain numba code that jitgrad wrote."
-    body = "\n\n".join(textwrap.fill(p, 100, break_long_words=False, break_on_hyphens=False) for p in _about(spec))
+    body = "\n\n".join(textwrap.fill(p, 100, break_long_words=False, break_on_hyphens=False) for p in _about(spec, driver))
     parts = [
-        _HEAD.format(summary=summary, body=body, imports="".join(f"{line}\n" for line in lines) + ("\n" if lines else "")),
+        driver.head.format(summary=summary, body=body, imports="".join(f"{line}\n" for line in lines) + ("\n" if lines else "")),
         "".join(f"\n{text}\n" for text in classes if not text.startswith("from ")),
         constants,
-        driver.mathematics.text,
-        driver.support.text,
-        driver.user_functions.text,
+        driver.functions,
         *driver.kernels.values(),
         driver.library.text,
         *_used_functions(spec, driver),
         _run_text(spec, driver),
-        _example_text(spec),
+        _example_text(spec, driver),
     ]
     return "".join(parts)
 
 
-def _about(spec: ModuleSpec) -> list[str]:
+def _about(spec: ModuleSpec, driver: DriverWriter) -> list[str]:
     about = [
         "``run`` computes what the function computes, for arrays of exactly the shapes and dtypes that it was written "
         "for. Each kernel is one function; it takes flat arrays and numbers of elements. Comments name the lines that "
         "it comes from. ``example`` repeats the recorded call, for the test beside this file.",
         "Sums of floats are computed in float64, and those of float64 keep what additions round off. float16 is "
         "computed in float32 and rounded after each operation.",
+        *driver.about,
     ]
     changed = [i.expression for i in spec.inputs if i.changed]
     if spec.state:
@@ -157,7 +95,7 @@ def _used_functions(spec: ModuleSpec, driver: DriverWriter) -> list[str]:
         used |= {"flat_array", "check_apart"}
     if spec.static:
         used.add("check_value")
-    return [f"\n{text}" for name, text in CHECKS.items() if name in used]
+    return [f"\n{text}" for name, text in driver.checks.items() if name in used]
 
 
 def _run_text(spec: ModuleSpec, driver: DriverWriter) -> str:
@@ -176,7 +114,7 @@ def _aval(i: InputSpec) -> str:
     return "a number" if i.is_number else f"{np.dtype(i.dtype).name}{list(i.shape)}"
 
 
-def _example_text(spec: ModuleSpec) -> str:
+def _example_text(spec: ModuleSpec, driver: DriverWriter) -> str:
     """The function that repeats the recorded call: it builds the arguments, and lists results by name."""
     lines = ["def example(recorded):", '    """The results and new values of the recorded call, by name."""']
     for i in spec.inputs:
@@ -187,7 +125,7 @@ def _example_text(spec: ModuleSpec) -> str:
     lines += wrap_line(f"    result = run({', '.join(arguments)})")
     if spec.gradients:
         lines.append("    result, gradients = result")
-    pairs = [f"{name!r}: {text}" for name, text in spec.compared]
+    pairs = [f"{name!r}: {driver.on_host(text)}" for name, text in spec.compared]
     lines += ["    return {", *(f"        {pair}," for pair in pairs), "    }"]
     return "\n\n" + "\n".join(lines) + "\n"
 

@@ -1,4 +1,5 @@
-"""Small functions that kernels of an ejected module call: sums, float16, casts, integers, random bits."""
+"""Small functions that kernels of an ejected module call: sums, float16, casts, integers, random bits; and on CUDA what
+the threads of a block reduce together."""
 
 from __future__ import annotations
 
@@ -71,8 +72,44 @@ def add_with_rest(total, rest, x):
         rest += (total - new) + x if abs(total) >= abs(x) else (x - new) + total
     return new, rest
 ''',
+    "sum_over_block": '''
+@njit
+def sum_over_block(total, rest):
+    """The sum over all threads of a block, and what it rounds off; all of them get both."""
+    totals = cuda.shared.array(THREADS, np.float64)
+    rests = cuda.shared.array(THREADS, np.float64)
+    t, k = cuda.threadIdx.x, cuda.blockDim.x // 2
+    cuda.syncthreads()
+    totals[t] = total
+    rests[t] = rest
+    cuda.syncthreads()
+    while k > 0:
+        if t < k:
+            total, rest = add_with_rest(totals[t], rests[t], totals[t + k])
+            totals[t] = total
+            rests[t] = rest + rests[t + k]
+        cuda.syncthreads()
+        k //= 2
+    return totals[0], rests[0]
+''',
 }
-_NEEDS = {"round_to_half": ("float_to_half", "half_to_float")}
+_OVER_BLOCK = '''
+@njit
+def {name}(x):
+    """Combines ``x`` of all threads of a block, which is {monoid}; all of them get the result."""
+    shared = cuda.shared.array(THREADS, {dtype})
+    t, k = cuda.threadIdx.x, cuda.blockDim.x // 2
+    cuda.syncthreads()
+    shared[t] = x
+    cuda.syncthreads()
+    while k > 0:
+        if t < k:
+            shared[t] = {combined}
+        cuda.syncthreads()
+        k //= 2
+    return shared[0]
+'''
+_NEEDS = {"sum_over_block": ("add_with_rest",), "round_to_half": ("float_to_half", "half_to_float")}
 
 _TO_INTEGER = '''
 @njit
@@ -123,6 +160,15 @@ class SupportLibrary:
             self._texts.setdefault(name, float_to_integer(name.removeprefix("float_to_")))
         else:
             self._texts.setdefault(name, "\n" + plain_source(name, INTEGER_FUNCTIONS[name], {"u64": "np.uint64"}))
+        return name
+
+    def over_block(self, monoid: str, dtype: str, combined: str) -> str:
+        """The function that combines numbers of ``dtype``, such as ``np.float32``, of all threads of a block.
+
+        ``combined`` is the text that combines ``shared[t]`` and ``shared[t + k]``.
+        """
+        name = f"{monoid}_over_block_{dtype.removeprefix('np.').strip('_')}"
+        self._texts.setdefault(name, _OVER_BLOCK.format(name=name, monoid=monoid, dtype=dtype, combined=combined))
         return name
 
 

@@ -238,9 +238,8 @@ class SourceAlgebra:
         return self.writer.apply("f32", "np.float32({})", x)
 
     def fma(self, a: Any, b: Any, c: Any) -> Expression:
-        if self.width == 64:
-            self.library.add_text("fma_f64", _FMA_64)
-            return self._apply("fma_f64({}, {}, {})", a, b, c)
+        if name := self.library.fused(self.width):
+            return self._apply(f"{name}({{}}, {{}}, {{}})", a, b, c)
         wide = self.widen(self._value(a)) * self.widen(self._value(b)) + self.widen(self._value(c))
         return self.narrow(wide)
 
@@ -248,34 +247,34 @@ class SourceAlgebra:
         return self._value(a) * self._value(b) + self._value(c)
 
     def rint(self, x: Any) -> Expression:
-        return self._apply("np.rint({})", x)
+        return self._exact("rint", x)
 
     def floor(self, x: Any) -> Expression:
-        return self._apply("np.floor({})", x)
+        return self._exact("floor", x)
 
     def ceil(self, x: Any) -> Expression:
-        return self._apply("np.ceil({})", x)
+        return self._exact("ceil", x)
 
     def trunc(self, x: Any) -> Expression:
-        return self._apply("np.trunc({})", x)
+        return self._exact("trunc", x)
 
     def abs(self, x: Any) -> Expression:
         return self._apply("abs({})", x)
 
     def copysign(self, x: Any, sign: Any) -> Expression:
-        return self._apply("np.copysign({}, {})", x, sign)
+        return self._exact("copysign", x, sign)
 
     def sqrt(self, x: Any) -> Expression:
-        return self._apply("np.sqrt({})", x)
+        return self._exact("sqrt", x)
 
     def minimum(self, x: Any, y: Any) -> Expression:
-        return self._apply("np.minimum({}, {})", x, y)
+        return self._exact("minimum", x, y)
 
     def maximum(self, x: Any, y: Any) -> Expression:
-        return self._apply("np.maximum({}, {})", x, y)
+        return self._exact("maximum", x, y)
 
     def fmod(self, x: Any, y: Any) -> Expression:
-        return self._apply("np.fmod({}, {})", x, y)
+        return self._exact("fmod", x, y)
 
     def select(self, condition: Expression, yes: Any, no: Any) -> Expression:
         kind = next((x.kind for x in (yes, no) if isinstance(x, Expression)), self._float)
@@ -301,6 +300,10 @@ class SourceAlgebra:
 
     def _value(self, x: Any) -> Expression:
         return x if isinstance(x, Expression) else self.const(x)
+
+    def _exact(self, name: str, *operands: Any) -> Expression:
+        places = ", ".join("{}" for _ in operands)
+        return self._apply(f"{self.library.exact(name, self.width)}({places})", *operands)
 
     def _apply(self, template: str, *operands: Any) -> Expression:
         return self.writer.apply(self._float, template, *map(self._value, operands))
@@ -331,8 +334,16 @@ class MathLibrary:
     def function(self, name: str, kind: str) -> str:
         """The text that calls the function ``name`` of `FUNCTIONS` for floats of ``kind``, without its arguments."""
         if name in EXACT:
-            return f"np.{name}"
+            return self.exact(name, int(kind[1:]))
         return self.define(FUNCTIONS[name].definition, int(kind[1:]), name)
+
+    def exact(self, name: str, width: int) -> str:
+        """The text that calls ``name`` of `EXACT` for floats of ``width`` bits."""
+        return f"np.{name}"
+
+    def fused(self, width: int) -> str:
+        """The function that computes ``a * b + c`` with one rounding; "" if the next wider dtype serves."""
+        return self.add_text("fma_f64", _FMA_64) if width == 64 else ""
 
     def define(self, definition: Callable[..., Any], width: int, base: str) -> str:
         """The name of ``definition`` for floats of ``width`` bits, added now if it is new."""

@@ -320,7 +320,11 @@ class JitFunction:
         """
         from jitgrad.jit.ejection import eject
 
-        return self._with_held(lambda call: eject(path, self.eager, self.name, self._trace(call), call), args, kwargs)
+        def write(call: Call) -> Ejected:
+            traced = self._trace(call)
+            return eject(path, self.eager, self.name, traced, call, self.options.target(traced.place.device).device)
+
+        return self._with_held(write, args, kwargs)
 
     def _with_held(self, compute: Callable[[Call], _T], args: tuple[Any, ...], kwargs: dict[str, Any]) -> _T:
         """What ``compute`` makes of the call, once every tensor that the function replaces is an argument of it."""

@@ -14,11 +14,13 @@ import numpy as np
 import optree
 
 from jitgrad.compiler.input_source import InputSource, SourceKind
+from jitgrad.core.device_array import to_host
 from jitgrad.core.errors import ArgumentError, EjectError
 from jitgrad.core.ir import Value
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.eject.containers import container_text
+from jitgrad.eject.cuda_driver import CudaDriverWriter
 from jitgrad.eject.driver import DriverWriter
 from jitgrad.eject.function_source import literal_text
 from jitgrad.eject.module_spec import InputSpec, ModuleSpec, ResultSpec
@@ -52,8 +54,10 @@ class Ejected:
     state: Mapping[str, Any]
 
 
-def eject(path: str | os.PathLike[str], function: Callable[..., Any], name: str, traced: TraceResult, call: Call) -> Ejected:
-    """Write the program of ``traced`` to ``path``, and the results of ``call`` beside it."""
+def eject(
+    path: str | os.PathLike[str], function: Callable[..., Any], name: str, traced: TraceResult, call: Call, device: str
+) -> Ejected:
+    """Write the program of ``traced`` for ``device`` to ``path``, and the results of ``call`` beside it."""
     path = os.fspath(path)
     folder, file = os.path.split(path)
     stem, extension = os.path.splitext(file)
@@ -63,7 +67,7 @@ def eject(path: str | os.PathLike[str], function: Callable[..., Any], name: str,
     interface = _Interface(function, name, traced, call)
     spec = interface.spec()
     plan = plan_of(traced.graph, interface.updates_in_place())
-    driver = DriverWriter(spec, plan, names_at_top(spec))
+    driver = (DriverWriter if device == "cpu" else CudaDriverWriter)(spec, plan, names_at_top(spec))
     text = write_module(spec, driver, f"{stem}.npz")
     arrays = _recorded(interface, spec, driver.writers)
     ejected = Ejected(
@@ -186,7 +190,7 @@ class _Interface:
         aval = self.traced.graph.inputs[k].aval if k < len(self.traced.sources) else x.aval
         is_argument = source.kind is SourceKind.ARGUMENT
         name = expression if expression.isidentifier() else self._unique(_identifier(expression))
-        constant = np.asarray(x) if source.kind is SourceKind.CONSTANT else None
+        constant = np.asarray(to_host(_data(x))) if source.kind is SourceKind.CONSTANT else None
         changed = k in self.traced.written or k >= len(self.traced.sources)
         is_number = is_argument and isinstance(x, (float, int))
         return InputSpec(name, expression, aval.shape, aval.dtype, changed, is_number, constant)
@@ -275,6 +279,10 @@ class _Interface:
         }
 
 
+def _data(x: Any) -> Any:
+    return x._data if isinstance(x, Tensor) else x
+
+
 class _Text(str):
     """The text of one argument."""
 
@@ -299,7 +307,7 @@ def _recorded(interface: _Interface, spec: ModuleSpec, writers: Sequence[str]) -
     little about what the function does with it.
     """
     operands = [source.resolve(interface.call.leaves) for source in interface.sources]
-    data = [np.array(x._data if isinstance(x, Tensor) else x, i.dtype) for x, i in zip(operands, spec.inputs, strict=True)]
+    data = [np.array(to_host(_data(x)), i.dtype) for x, i in zip(operands, spec.inputs, strict=True)]
     arrays = {i.expression: x for i, x in zip(spec.inputs, data, strict=True) if i.constant is not None}
     calls = 2 if spec.updates else 1
     for call in range(calls):

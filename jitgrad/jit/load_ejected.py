@@ -21,13 +21,14 @@ from jitgrad.core.requirements import require_numba
 from jitgrad.core.tensor import Tensor
 from jitgrad.jit.records import NAMESPACE
 from jitgrad.jit.suspects import distance
+from jitgrad.ops.creation import asarray
 
 
 class EjectedFunction:
     """The ``run`` of an ejected module on Tensors.
 
     Attributes:
-        module: the module itself; ``module.run`` takes NumPy arrays.
+        module: the module itself; ``module.run`` takes NumPy arrays, and on CUDA arrays on the device.
     """
 
     def __init__(self, module: ModuleType, about: Mapping[str, Any], path: str) -> None:
@@ -47,8 +48,8 @@ class EjectedFunction:
             raise ArgumentError(f"{self!r} runs on arrays and cannot be traced: call it outside @jit functions")
         leaves, treedef = optree.tree_flatten((args, kwargs), none_is_leaf=True, namespace=NAMESPACE)
         self._check_gradients(leaves)
-        tensors = {id(x._data): x for x in leaves if isinstance(x, Tensor)}
-        arrays = [x._data if isinstance(x, Tensor) else x for x in leaves]
+        tensors = {id(a): x for x in leaves if isinstance(x, Tensor) for a in (x, x._data)}
+        arrays = [x._data if isinstance(x, Tensor) and x.device == "cpu" else x for x in leaves]
         new_args, new_kwargs = optree.tree_unflatten(treedef, arrays)
         result = self.module.run(*new_args, **new_kwargs)
         if self._about["gradients"]:
@@ -56,7 +57,7 @@ class EjectedFunction:
             for name, key in self._about["gradients"].items():
                 target = leaves[key] if isinstance(key, int) else kwargs[key]
                 if isinstance(target, Tensor):
-                    target._grad = None if gradients[name] is None else Tensor(gradients[name])
+                    target._grad = None if gradients[name] is None else _as_tensor(gradients[name], {})
         changed = [leaves[k] for k in self._about["changed_arguments"]]
         changed += [kwargs[name] for name in self._about["changed_state"]]
         for x in changed:
@@ -74,10 +75,11 @@ class EjectedFunction:
 
 
 def _as_tensor(x: Any, tensors: Mapping[int, Tensor]) -> Any:
-    if not isinstance(x, (np.ndarray, np.generic)):
-        return x
-    tensor = tensors.get(id(x))
-    return Tensor(np.asarray(x)) if tensor is None else tensor
+    if (tensor := tensors.get(id(x))) is not None:
+        return tensor
+    if hasattr(x, "__cuda_array_interface__") and not isinstance(x, Tensor):
+        return asarray(x)
+    return Tensor(np.asarray(x)) if isinstance(x, (np.ndarray, np.generic)) else x
 
 
 def load_ejected(path: str | os.PathLike[str], *, check: str = "recorded") -> EjectedFunction:
