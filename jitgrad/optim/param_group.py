@@ -9,8 +9,10 @@ import numpy as np
 
 from jitgrad.autograd.modes import no_grad
 from jitgrad.core.aval import Aval
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.inplace import assign
 
 FLOAT64 = np.dtype(np.float64)
@@ -39,7 +41,8 @@ def write_scalar(what: str, name: str, target: Tensor, value: Any) -> None:
 class ParamGroup(MutableMapping[str, Any]):
     """Parameters and their options: ``group["params"]``, ``group["lr"]``, ``group["weight_decay"]`` and others.
 
-    The learning rate is a tensor, ``group.lr``: a new one is new data. Another option is a constant of compiled steps, which
+    The learning rate is a tensor, ``group.lr``: a new one is new data, and in a compiled step ``group["lr"]`` is a tensor too.
+    Another option is a constant of compiled steps, which
     are traced anew after a change, unless :meth:`as_tensor` has made it a tensor, too.
     """
 
@@ -59,7 +62,10 @@ class ParamGroup(MutableMapping[str, Any]):
         if name == "params":
             return list(self.params)
         value = self.lr if name == "lr" else self.options[name]
-        return float(value.item()) if isinstance(value, Tensor) else value
+        if not isinstance(value, Tensor):
+            return value
+        # in a compiled step it has no value yet; and a later change must not show in what was read
+        return multiply(value, 1.0) if current_interpreter.get().tracing else float(value.item())
 
     def __setitem__(self, name: str, value: Any) -> None:
         if name == "params":
