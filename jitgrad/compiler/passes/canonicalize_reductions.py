@@ -35,7 +35,7 @@ def canonicalize_reductions(graph: Graph, tuning: Tuning) -> Graph:
     for node in new.visit():
         trailing = around.get(node, ())
         if node in around and _form(node) in between:
-            if rows.are_alone(node):
+            if rows.suit_between(node):
                 _reduce_rows(new, node)
             else:
                 new.keep(node)
@@ -135,6 +135,15 @@ class _Rows:
     def suit(self, node: TraceNode) -> bool:
         form = _form(node)
         return form in self.forms and (self.find(node.ins[0]), form) in self.again and self.are_alone(node)
+
+    def suit_between(self, node: TraceNode) -> bool:
+        """Whether a reduction that no loop nest computes otherwise should be one of rows.
+
+        Beside reductions over other axes it should be if every element needs its result: the other way is a library
+        call, between a kernel that writes its operand and one that reads this again.
+        """
+        again = (self.find(node.ins[0]), _form(node)) in self.again and self.strides.end_is_dense(node.ins[0])
+        return again or self.are_alone(node)
 
     def are_alone(self, node: TraceNode) -> bool:
         """Whether all reductions of such elements go over the same rows, and the operand's last axis is the densest."""

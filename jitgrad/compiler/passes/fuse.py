@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
@@ -93,10 +93,30 @@ class Fuser:
         for out in node.outs:
             self.home[out] = new.number
         self.precede(new, producers)
+        if producers and self.spreads_to_reduction(node):
+            return
         for number in sorted(producers, reverse=True):
             self.try_merge(self.find(number), self.find(new.number), producers[number], node, group)
         if new.merged_into is not None:
             self.forget(new)
+
+    def spreads_to_reduction(self, node: TraceNode) -> bool:
+        """Whether ``node`` makes many elements of few, and a reduction of these follows.
+
+        It belongs to the kernel of the reduction, which then reads the few; with what computes the few, it would write
+        the many.
+        """
+        if node.op.kind is not Kind.ELEMENTWISE or any(2 * a.aval.size > node.out.aval.size for a in node.ins):
+            return False
+        return any(user.op.kind is Kind.REDUCE for user in self.users(node.out))
+
+    def users(self, value: Value) -> Iterator[TraceNode]:
+        """The nodes that read ``value``, seen through renaming movement."""
+        for user in self.graph.users(value):
+            if user.op.renames:
+                yield from self.users(user.out)
+            else:
+                yield user
 
     def producers(self, node: TraceNode) -> dict[int, TraceNode]:
         """The numbers of the clusters that compute what ``node`` reads, with the last such node of each."""
