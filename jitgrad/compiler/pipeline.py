@@ -18,6 +18,7 @@ from jitgrad.compiler.passes.hoist_small_reductions import hoist_small_reduction
 from jitgrad.compiler.passes.insert_copies import insert_copies
 from jitgrad.compiler.passes.materialize_transposes import materialize_transposes
 from jitgrad.compiler.passes.merge_images import merge_images
+from jitgrad.compiler.passes.recompute_outer import recompute_outer
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.passes.sink_transposes import sink_transposes
 from jitgrad.compiler.passes.slices import insert_slices, merge_pads, push_slices_up
@@ -71,6 +72,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(canonicalize_reductions, "after all passes that change the axes of reductions"),
     Pass(unroll_reductions, "after reductions in two steps, the second of which may have few rows"),
     Pass(eliminate_common, "the passes above emit equal slices and transposes; those below count readers"),
+    Pass(recompute_outer, "after the passes over reductions and the last one that computes equal values once"),
     Pass(push_slices_up, "before the parts of a whole get their places: it gives each part a kernel of its own"),
     Pass(merge_pads, "before insert_slices, which replaces every `place`"),
     Pass(insert_slices, "before products are batched: a value can be written to one place only"),

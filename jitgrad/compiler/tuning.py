@@ -82,6 +82,9 @@ class Tuning:
     max_row_bytes: int = 16 << 20
     # The shortest last axis whose elements fill the lanes of vectors.
     min_lanes: int = 16
+    # Outer differences and products of at least so many elements are computed again for each
+    # reduction that needs loops of its own: fewer are in the first-level caches between kernels.
+    min_recomputed: int = 1 << 15
     # Each chunk of rows has a row of partial results, which costs as much as reading a row of the
     # operand; with more rows, or shorter ones, the partial results do not matter.
     max_unrolled_rows: int = 16

@@ -27,7 +27,7 @@ def canonicalize_reductions(graph: Graph, tuning: Tuning) -> Graph:
     reduction of rows, which fuses with the ops that compute ``x``, and the second reads one number of each row.
     """
     around = {node: _trailing(node) for node in graph.nodes if _is_reduction(node)}
-    between = {_form(node) for node in around if _lies_between(node, tuning)}
+    between = {_form(node) for node in around if lies_between(node, tuning)}
     if not any(around.values()) and not between:
         return graph
     long_rows = {_form(node) for node, trailing in around.items() if trailing and _rows_pay(node, trailing, tuning)}
@@ -36,13 +36,13 @@ def canonicalize_reductions(graph: Graph, tuning: Tuning) -> Graph:
         trailing = around.get(node, ())
         if node in around and _form(node) in between:
             if rows.suit_between(node):
-                _reduce_rows(new, node)
+                reduce_rows(new, node)
             else:
                 new.keep(node)
         elif not trailing:
             new.keep(node)
         elif rows.suit(node):
-            _reduce_rows(new, node)
+            reduce_rows(new, node)
         else:
             _reduce_twice(new, node, trailing)
     return new.graph()
@@ -69,7 +69,7 @@ def _trailing(node: TraceNode) -> AxisMap:
     return tuple(k for k in axes if k > kept[-1] and shape[k] != 1)
 
 
-def _lies_between(node: TraceNode, tuning: Tuning) -> bool:
+def lies_between(node: TraceNode, tuning: Tuning) -> bool:
     """Whether a reduction goes over axes between kept ones, the last of which makes vectors: rows are their lanes."""
     shape, axes = _form(node)
     real = [k for k, n in enumerate(shape) if n != 1]
@@ -88,7 +88,7 @@ def _rows_pay(node: TraceNode, trailing: AxisMap, tuning: Tuning) -> bool:
     return many and long and row * node.ins[0].aval.dtype.itemsize <= tuning.max_row_bytes and is_fusible(node)
 
 
-def _reduce_rows(new: Rewriter, node: TraceNode) -> None:
+def reduce_rows(new: Rewriter, node: TraceNode) -> None:
     """Reduce the operand with its kept axes moved to the front."""
     shape, axes = _form(node)
     kept = tuple(k for k in range(len(shape)) if k not in axes)

@@ -16,6 +16,9 @@ from jitgrad.core.errors import VerifyError
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.op import Kind
 
+_FEW = 8  # times fewer elements, which are read again at no cost to speak of
+_LONGEST_CHAIN = 16
+
 
 @dataclass(eq=False, slots=True)
 class _Cluster:
@@ -54,6 +57,7 @@ class Fuser:
         self.live: dict[int, _Cluster] = {}  # by number; those not merged into another
         self.home: dict[Value, int] = {}  # the number of the cluster that computes a value
         self.refusals: list[Refusal] = []
+        self.outer: set[Value] = set()  # values of many elements that are made of few
         self._roots: dict[TraceNode, list[Value]] = {}
 
     def run(self) -> None:
@@ -84,7 +88,8 @@ class Fuser:
     def place(self, position: int, node: TraceNode) -> None:
         """Give ``node`` a cluster of its own, then merge it with those of its producers, latest first."""
         fusible, producers = is_fusible(node), self.producers(node)
-        if fusible and len(producers) == 1 and self.append(self.find(*producers), node):
+        joined = self.worth_joining(node) if fusible else producers
+        if fusible and len(joined) == len(producers) == 1 and self.append(self.find(*producers), node):
             return
         group = single(node, self.definitions) if fusible else why_not_fusible(node)
         new = _Cluster(len(self.clusters), position, [node], group if isinstance(group, Group) else None)
@@ -93,22 +98,48 @@ class Fuser:
         for out in node.outs:
             self.home[out] = new.number
         self.precede(new, producers)
-        if producers and self.spreads_to_reduction(node):
-            return
-        for number in sorted(producers, reverse=True):
+        for number in sorted(joined, reverse=True):
             self.try_merge(self.find(number), self.find(new.number), producers[number], node, group)
         if new.merged_into is not None:
             self.forget(new)
 
-    def spreads_to_reduction(self, node: TraceNode) -> bool:
-        """Whether ``node`` makes many elements of few, and a reduction of these follows.
-
-        It belongs to the kernel of the reduction, which then reads the few; with what computes the few, it would write
-        the many.
-        """
-        if node.op.kind is not Kind.ELEMENTWISE or any(2 * a.aval.size > node.out.aval.size for a in node.ins):
+    def is_outer(self, node: TraceNode) -> bool:
+        """Whether ``node`` makes many elements of few, by itself or with others that do."""
+        if node.op.kind is not Kind.ELEMENTWISE:
             return False
-        return any(user.op.kind is Kind.REDUCE for user in self.users(node.out))
+        size = node.out.aval.size
+        return all(_FEW * root.aval.size <= size or root in self.outer for root in self.roots(node))
+
+    def leads_to_reduction(self, node: TraceNode) -> bool:
+        """Whether a reduction follows ``node`` in a chain of elementwise ops."""
+        for _ in range(_LONGEST_CHAIN):
+            users = list(self.users(node.out))
+            if any(user.op.kind is Kind.REDUCE for user in users):
+                return True
+            alike = [user for user in users if user.op.kind is Kind.ELEMENTWISE and user.out.aval.size == node.out.aval.size]
+            if not alike:
+                return False
+            node = alike[-1]
+        return False
+
+    def worth_joining(self, node: TraceNode) -> dict[int, TraceNode]:
+        """The producers of ``node`` that it may join.
+
+        Many elements of few belong to the kernel of the reduction that follows, which then reads the few. With what
+        computes the few, they would be written to memory, unless both reductions are of one loop nest.
+        """
+        producers = self.producers(node)
+        if not self.is_outer(node):
+            return producers
+        self.outer.add(node.out)
+        if not producers or not self.leads_to_reduction(node):
+            return producers
+        large = [root for root in self.roots(node) if _FEW * root.aval.size > node.out.aval.size]
+        whole = {self.find(self.home[root]).number for root in large if root in self.home}
+        for number, producer in producers.items():
+            if number not in whole:
+                self.refusals.append(Refusal(producer, node, "a reduction follows, which can make these elements of few itself"))
+        return {number: producer for number, producer in producers.items() if number in whole}
 
     def users(self, value: Value) -> Iterator[TraceNode]:
         """The nodes that read ``value``, seen through renaming movement."""
