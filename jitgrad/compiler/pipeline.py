@@ -23,6 +23,7 @@ from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.passes.sink_transposes import sink_transposes
 from jitgrad.compiler.passes.slices import insert_slices, merge_pads, push_slices_up
 from jitgrad.compiler.passes.split_at_joints import split_at_joints
+from jitgrad.compiler.passes.transpose_first import transpose_first
 from jitgrad.compiler.passes.unroll_axes import unroll_axes
 from jitgrad.compiler.passes.unroll_reductions import unroll_reductions
 from jitgrad.compiler.passes.upcast_fp16 import upcast_fp16_reductions
@@ -67,6 +68,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(merge_images, "before products of one row become sums, and before reductions change"),
     Pass(decompose_matvec, "before the passes over reductions and transposes: its sums are some of theirs"),
     Pass(sink_transposes, "before the passes over reductions: it changes the axes of those that read transposes"),
+    Pass(transpose_first, "after sink_transposes, which moves transpositions as far as they go"),
     Pass(distribute_mean_gradient, "before reductions are cut in pieces or in two: it matches whole sums"),
     Pass(unroll_axes, "before reductions become reductions of rows, which those over short axes need not be"),
     Pass(canonicalize_reductions, "after all passes that change the axes of reductions"),

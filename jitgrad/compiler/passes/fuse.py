@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
 from jitgrad.compiler.compiler_ops import FUSED
-from jitgrad.compiler.fusion.axis_maps import Definitions
+from jitgrad.compiler.cost import expensive
+from jitgrad.compiler.fusion.axis_maps import Definitions, identity
 from jitgrad.compiler.fusion.group import Group, is_fusible, why_not_fusible
 from jitgrad.compiler.fusion.merge import extended, merge, single
 from jitgrad.compiler.passes.cleanup import eliminate_dead
@@ -110,6 +111,19 @@ class Fuser:
         size = node.out.aval.size
         return all(_FEW * root.aval.size <= size or root in self.outer for root in self.roots(node))
 
+    def is_transposed_multiple(self, node: TraceNode) -> bool:
+        """Whether ``node`` is a cheap op of one transposed array, which other nodes read in its own order."""
+        if node.op.kind is not Kind.ELEMENTWISE or node.op.function is not None or expensive(node.op):
+            return False
+        large = [(root, dims) for root, dims in self.definitions.reads(node) if root.aval.shape]
+        if len(large) != 1 or node.out in self.graph.outputs:
+            return False
+        root, dims = large[0]
+        if not isinstance(root, Value) or root.aval.size != node.out.aval.size:
+            return False
+        turned = dims != identity(len(dims)) and sorted(dims) == list(range(len(dims)))
+        return turned and any(not user.op.renames for user in self.graph.users(root))
+
     def leads_to_reduction(self, node: TraceNode) -> bool:
         """Whether a reduction follows ``node`` in a chain of elementwise ops."""
         for _ in range(_LONGEST_CHAIN):
@@ -129,6 +143,10 @@ class Fuser:
         computes the few, they would be written to memory, unless both reductions are of one loop nest.
         """
         producers = self.producers(node)
+        if producers and self.is_transposed_multiple(node):
+            reason = "what reads the transpose computes this op for less than a store"
+            self.refusals += [Refusal(producer, node, reason) for producer in producers.values()]
+            return {}
         if not self.is_outer(node):
             return producers
         self.outer.add(node.out)
