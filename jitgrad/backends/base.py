@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Protocol
 
 from jitgrad.backends.codegen.scalar import function_name
@@ -62,13 +63,30 @@ class CompiledLaunch:
 class Frame(Protocol):
     """Memory of one running call."""
 
+    def results(self) -> list[Any]:
+        """Arrays for the results of the program's kernels."""
+
     def run(self, inputs: Sequence[Any], results: list[Any], interruptible: bool = False) -> None:
         """Run all steps on ``inputs``; they write to ``results``, where None is for arrays that
         library calls return. ``interruptible``: a signal may stop the run between two blocks."""
 
 
+class AddressSpace(Enum):
+    """What a generated call passes to the frames of a program."""
+
+    HOST = "addresses of arrays on the host"
+    DEVICE = "addresses of arrays on a device, and the inputs that are on the host"
+
+
 class Runner(Protocol):
-    """Runs one program on its target."""
+    """Runs one program on its target.
+
+    Attributes:
+        address_space: None if there is no generated call for its programs.
+    """
+
+    @property
+    def address_space(self) -> AddressSpace | None: ...
 
     @property
     def tiled_products(self) -> frozenset[Any]:

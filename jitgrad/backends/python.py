@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.backends.base import user_functions
+from jitgrad.backends.base import AddressSpace, user_functions
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cpu.host_target import HostTarget
 from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
@@ -144,6 +144,7 @@ class PythonTarget(HostTarget):
 class PythonRunner:
     """Runs ``program`` step by step."""
 
+    address_space: AddressSpace | None = None
     tiled_products: frozenset[Any] = frozenset()
 
     def __init__(self, program: Program) -> None:

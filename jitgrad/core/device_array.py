@@ -87,6 +87,19 @@ def contiguous_strides(shape: Shape, itemsize: int) -> tuple[int, ...]:
     return tuple(strides)
 
 
+def is_packed(shape: Shape, strides: Sequence[int], itemsize: int) -> bool:
+    """Whether elements with these strides, in bytes, lie in row-major order without gaps."""
+    step = itemsize
+    for n, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if n == 0:
+            return True
+        if n != 1:
+            if stride != step:
+                return False
+            step *= n
+    return True
+
+
 class Flags(NamedTuple):
     """What an ndarray has under the same names."""
 
@@ -102,7 +115,7 @@ class DeviceArray:
     the same. NumPy cannot read it: what needs the numbers says ``device.to_host(array)``.
     """
 
-    __slots__ = ("address", "shape", "strides", "dtype", "owner", "device", "__weakref__")
+    __slots__ = ("address", "shape", "strides", "dtype", "owner", "device", "is_contiguous", "__weakref__")
 
     def __init__(
         self, address: int, shape: Shape, dtype: Dtype, owner: Any, device: Device, strides: Sequence[int] | None = None
@@ -113,6 +126,8 @@ class DeviceArray:
         self.owner: Any = owner
         self.device: Device = device
         self.strides: tuple[int, ...] = contiguous_strides(shape, dtype.itemsize) if strides is None else tuple(strides)
+        # whether the elements lie in row-major order without gaps
+        self.is_contiguous: bool = strides is None or is_packed(shape, strides, dtype.itemsize)
 
     @property
     def ndim(self) -> int:
@@ -125,19 +140,6 @@ class DeviceArray:
     @property
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
-
-    @property
-    def is_contiguous(self) -> bool:
-        """Whether the elements lie in row-major order without gaps."""
-        step = self.dtype.itemsize
-        for n, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if n == 0:
-                return True
-            if n != 1:
-                if stride != step:
-                    return False
-                step *= n
-        return True
 
     @property
     def flags(self) -> Flags:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
-from collections.abc import Iterator
-from ctypes import byref, c_double, c_float, c_int, c_longlong, c_uint64, c_void_p
+from collections.abc import Callable, Iterator
+from ctypes import byref, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from jitgrad.core.errors import CudaError
 from jitgrad.core.fork import fork_safe_lock
-from jitgrad.device.driver import Product
 
 _NAMES = ("libcublas.so.13", "libcublas.so.12", "cublas64_13.dll", "cublas64_12.dll")
 # folders of the wheels, below the namespace package nvidia
 _FOLDERS = ("cu13/lib", "cublas/lib", "cu13/bin/x86_64", "cublas/bin")
-_NO_TRANSPOSE, _TRANSPOSE = 0, 1
-
-_GEMM = (c_void_p, c_int, c_int, c_int, c_int, c_int, c_void_p, c_uint64, c_int, c_longlong, c_uint64, c_int, c_longlong)
-_GEMM_ARGUMENTS = (*_GEMM, c_void_p, c_uint64, c_int, c_longlong, c_int)
+_SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "cublasCreate_v2": (c_void_p,),
+    "cublasSetStream_v2": (c_void_p, c_void_p),
+    "cublasSetWorkspace_v2": (c_void_p, c_uint64, c_size_t),
+}
+_WORKSPACE = 32 << 20  # bytes; what cuBLAS itself takes on the largest devices
 
 
 def _candidates() -> Iterator[str]:
@@ -44,33 +43,42 @@ def find_cublas() -> Any:
 
 
 class Cublas:
-    """cuBLAS in the current context, on the default stream, in full float32 precision (no TF32)."""
+    """A handle of cuBLAS in the current context, in full float32 precision (no TF32).
+
+    Attributes:
+        handle: on the default stream.
+        lock: held while ``handle`` is in use, because it serves one thread at a time.
+    """
 
     def __init__(self, library: Any = None) -> None:
         self._library = find_cublas() if library is None else library
-        for name in ("cublasSgemmStridedBatched", "cublasDgemmStridedBatched"):
-            getattr(self._library, name).argtypes = _GEMM_ARGUMENTS
-        handle = c_void_p()
-        self._call("cublasCreate_v2", byref(handle))
-        self._handle = handle
-        self._lock = fork_safe_lock()  # a handle serves one thread at a time
+        for name, types in _SIGNATURES.items():
+            getattr(self._library, name).argtypes = types
+        self.handle = self._new_handle()
+        self.lock = fork_safe_lock()
 
     def _call(self, function: str, *args: Any) -> None:
-        status = getattr(self._library, function)(*args)
-        if status:
-            raise CudaError(f"{function} failed with cublasStatus_t {status}")
+        check_status(function, getattr(self._library, function)(*args))
 
-    def multiply(self, product: Product) -> None:
-        """Start ``product``. cuBLAS knows columns first, so it computes the transposed product of the
-        operands in exchanged order."""
-        (m, k, n), (left, right, out) = product.sizes, (product.left, product.right, product.out)
-        single = product.dtype == np.float32
-        number = c_float if single else c_double
-        operands = [x for a in (right, left) for x in (a.address, a.leading, a.step)]
-        forms = [_TRANSPOSE if a.transposed else _NO_TRANSPOSE for a in (right, left)]
-        sizes, results = (n, m, k), (out.address, out.leading, out.step)
-        function = f"cublas{'S' if single else 'D'}gemmStridedBatched"
-        with self._lock:
-            self._call(
-                function, self._handle, *forms, *sizes, byref(number(1)), *operands, byref(number(0)), *results, product.batch
-            )
+    def _new_handle(self) -> int:
+        handle = c_void_p()
+        self._call("cublasCreate_v2", byref(handle))
+        return handle.value or 0
+
+    def on_stream(self, stream: int, workspace: Callable[[int], int]) -> int:
+        """Another handle, for ``stream``. ``workspace`` gives it memory of its own of a number of bytes: cuBLAS may not
+        allocate while a graph is captured."""
+        handle = self._new_handle()
+        self._call("cublasSetStream_v2", handle, stream)
+        self._call("cublasSetWorkspace_v2", handle, workspace(_WORKSPACE), _WORKSPACE)
+        return handle
+
+    def function(self, name: str) -> int:
+        """The address of a function of the library."""
+        return ctypes.cast(getattr(self._library, name), c_void_p).value or 0
+
+
+def check_status(function: str, status: int) -> None:
+    """Raise CudaError if ``status``, which ``function`` returned, is no success."""
+    if status:
+        raise CudaError(f"{function} failed with cublasStatus_t {status}")

@@ -13,7 +13,7 @@ from jitgrad.core.errors import IndexingError
 from jitgrad.core.op import OpDef
 from jitgrad.device import exchange
 from jitgrad.device.driver import Driver
-from jitgrad.device.pool import DevicePool
+from jitgrad.device.pool import Block, DevicePool
 from jitgrad.eager.buffer_pool import address_of
 
 
@@ -43,11 +43,14 @@ class Faults:
         self._numbers: dict[str, int] = {}  # by what such a kernel does
         self._pending = False
 
-    def note(self, what: str) -> tuple[int, int]:
-        """A kernel that does ``what`` starts: the address of the words, and the number that it writes to one of them."""
+    def expect(self) -> None:
+        """Such a kernel starts."""
+        self._pending = True
+
+    def register(self, what: str) -> tuple[int, int]:
+        """Of a kernel that does ``what``: the address of the words, and the number that it writes to one of them."""
         if self._memory is None:
             self._memory = self._device.full((self.WORDS,), 0, np.dtype(np.int64))
-        self._pending = True
         return self._memory.address, self._numbers.setdefault(what, len(self._numbers) + 1)
 
     def check(self) -> None:
@@ -134,7 +137,8 @@ class CudaDevice:
             source = self.from_host(source)
         if not target.size:
             return
-        if source.may_share_memory(target):
+        apart = source.owner is not target.owner and type(source.owner) is type(target.owner) is Block
+        if not apart and source.may_share_memory(target):
             if (source.address, source.strides) == (target.address, target.strides):
                 return
             source = self.copy(source)

@@ -5,17 +5,16 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from collections.abc import Sequence
-from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from contextlib import AbstractContextManager
+from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_ulonglong, c_void_p
 from threading import local
 from typing import Any
 
-import numpy as np
-
 from jitgrad.core.errors import CudaError, OutOfMemoryError
-from jitgrad.core.fork import cached_property
+from jitgrad.core.fork import cached_property, fork_safe_lock
 from jitgrad.device.cublas import Cublas
-from jitgrad.device.driver import LoadableCode, MemoryInfo, Product
+from jitgrad.device.cublas import check_status as check_product
+from jitgrad.device.driver import COPY, LAUNCH, LAUNCH_GRAPH, PRODUCTS, LoadableCode, MemoryInfo, Record
 
 INSTALL = (
     "A CUDA device needs an NVIDIA GPU and its driver (libcuda.so.1; nvcuda.dll on Windows), version 525 or newer, and "
@@ -25,10 +24,11 @@ LOWEST_CAPABILITY = (8, 0)
 
 _OUT_OF_MEMORY = 2
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76  # of CUdevice_attribute
-# of cuLaunchKernel's extra list and of CUjit_option, in cuda.h
-_PARAMETERS, _PARAMETERS_SIZE, _END = 1, 2, 0
+# of CUjit_option, CUstream_flags and CUstreamCaptureMode, in cuda.h
 _ERROR_LOG, _ERROR_LOG_SIZE = 5, 6
 _LOG_BYTES = 8192
+_NON_BLOCKING = 1
+_THIS_THREAD = 1  # other threads may go on allocating and copying while this one captures
 
 # Argument types of the functions used; all return a CUresult. The suffixes are the ABI versions.
 _SIGNATURES: dict[str, tuple[Any, ...]] = {
@@ -52,7 +52,12 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuMemsetD32Async": (c_uint64, c_uint, c_size_t, c_void_p),
     "cuModuleLoadDataEx": (c_void_p, c_char_p, c_uint, c_void_p, c_void_p),
     "cuModuleGetFunction": (c_void_p, c_void_p, c_char_p),
-    "cuLaunchKernel": (c_void_p, *[c_uint] * 7, c_void_p, c_void_p, c_void_p),
+    "cuStreamCreate": (c_void_p, c_uint),
+    "cuStreamBeginCapture_v2": (c_void_p, c_int),
+    "cuStreamEndCapture": (c_void_p, c_void_p),
+    "cuGraphInstantiateWithFlags": (c_void_p, c_void_p, c_ulonglong),
+    "cuGraphDestroy": (c_void_p,),
+    "cuGraphExecDestroy": (c_void_p,),
     "cuEventCreate": (c_void_p, c_uint),
     "cuEventRecord": (c_void_p, c_void_p),
     "cuEventSynchronize": (c_void_p,),
@@ -71,6 +76,8 @@ def load_library(name: str | None = None) -> Any:
         library = ctypes.CDLL(name)
         for function, types in _SIGNATURES.items():
             getattr(library, function).argtypes = types
+        for function in (LAUNCH, COPY, LAUNCH_GRAPH):
+            getattr(library, function)
     except (OSError, AttributeError) as error:
         raise CudaError(f"no CUDA driver was found ({error}). {INSTALL}") from None
     return library
@@ -116,16 +123,17 @@ class CudaDriver:
         self._context = context
         self._threads = local()
         self._process = os.getpid()
+        self._capture_lock = fork_safe_lock()
 
     def _call(self, function: str, *args: Any) -> None:
         check_status(self._library, function, getattr(self._library, function)(*args))
 
     def _run(self, function: str, *args: Any) -> None:
         """`_call` with the context current in this thread."""
-        self._bind()
+        self.bind()
         self._call(function, *args)
 
-    def _bind(self) -> None:
+    def bind(self) -> None:
         if os.getpid() != self._process:
             raise CudaError(
                 "CUDA was used before this process was forked, and a child cannot go on using it. Start "
@@ -189,20 +197,65 @@ class CudaDriver:
         self._run("cuModuleGetFunction", byref(function), module, code.entry.encode())
         return function.value or 0
 
-    def launch(self, function: int, blocks: int, threads: int, args: Sequence[int]) -> None:
-        words = np.array(args or [0], np.int64)
-        size = c_size_t(8 * len(args))
-        address = words.ctypes.data
-        extra = (c_void_p * 5)(_PARAMETERS, address, _PARAMETERS_SIZE, ctypes.addressof(size), _END)
-        self._run("cuLaunchKernel", function, blocks, 1, 1, threads, 1, 1, 0, None, None, extra)
+    # --- calls by address -------------------------------------------------------------------------
 
     @cached_property
     def _cublas(self) -> Cublas:
+        self.bind()
         return Cublas()
 
-    def multiply(self, product: Product) -> None:
-        self._bind()
-        self._cublas.multiply(product)
+    def function(self, name: str) -> int:
+        if name in PRODUCTS:
+            return self._cublas.function(name)
+        return ctypes.cast(getattr(self._library, name), c_void_p).value or 0
+
+    def products(self) -> int:
+        return self._cublas.handle
+
+    @property
+    def products_lock(self) -> AbstractContextManager[object]:
+        lock: AbstractContextManager[object] = self._cublas.lock
+        return lock
+
+    def check(self, function: str, status: int) -> None:
+        if function in PRODUCTS:
+            check_product(function, status)
+        else:
+            check_status(self._library, function, status)
+
+    # --- graphs -----------------------------------------------------------------------------------
+
+    @cached_property
+    def _capture_stream(self) -> int:
+        """A stream that the default stream does not wait for: nothing runs in it."""
+        stream = c_void_p()
+        self._run("cuStreamCreate", byref(stream), _NON_BLOCKING)
+        return stream.value or 0
+
+    @cached_property
+    def _capture_products(self) -> int:
+        """cuBLAS on that stream. Graphs run one after the other, so one piece of memory serves all of them."""
+        return self._cublas.on_stream(self._capture_stream, self.allocate)
+
+    def capture(self, record: Record, products: bool) -> int:
+        graph, executable = c_void_p(), c_void_p()
+        with self._capture_lock:
+            stream, handle = self._capture_stream, self._capture_products if products else 0
+            self._run("cuStreamBeginCapture_v2", stream, _THIS_THREAD)
+            try:
+                record(stream, handle)
+                self._call("cuStreamEndCapture", stream, byref(graph))
+            except BaseException:
+                self._library.cuStreamEndCapture(stream, byref(graph))  # whose status adds nothing to the error
+                raise
+        try:
+            self._call("cuGraphInstantiateWithFlags", byref(executable), graph, 0)
+        finally:
+            self._call("cuGraphDestroy", graph)
+        return executable.value or 0
+
+    def destroy_graph(self, graph: int) -> None:
+        self._run("cuGraphExecDestroy", graph)
 
     def synchronize(self) -> None:
         self._run("cuCtxSynchronize")

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from jitgrad.core.aval import Dtype
-
 DEFAULT_STREAM = 1  # as __cuda_array_interface__ and DLPack number the stream that orders all work
+
+# C functions that programs call by address (`Driver.function`)
+LAUNCH, COPY, LAUNCH_GRAPH = "cuLaunchKernel", "cuMemcpyDtoDAsync_v2", "cuGraphLaunch"
+SGEMM, DGEMM = "cublasSgemmStridedBatched", "cublasDgemmStridedBatched"
+PRODUCTS = (SGEMM, DGEMM)
+# of the list ``extra`` of cuLaunchKernel: the address of the arguments follows, that of their size, and the end
+ARGUMENTS, ARGUMENTS_SIZE, END = 1, 2, 0
+
+Record = Callable[[int, int], None]
+"""Starts work: (the stream that it must use, the handle of cuBLAS on that stream)."""
 
 
 class LoadableCode(Protocol):
@@ -18,30 +27,6 @@ class LoadableCode(Protocol):
 
     @property
     def entry(self) -> str: ...
-
-
-class Matrix(NamedTuple):
-    """Where the matrices of a batch lie.
-
-    ``leading`` is the number of elements from one row to the next, or from one column if
-    ``transposed``; ``step`` that from one matrix to the next.
-    """
-
-    address: int
-    transposed: bool
-    leading: int
-    step: int
-
-
-class Product(NamedTuple):
-    """``batch`` products ``out = left @ right`` of ``m x k`` and ``k x n`` matrices (``sizes``: m, k, n)."""
-
-    dtype: Dtype
-    sizes: tuple[int, int, int]
-    left: Matrix
-    right: Matrix
-    out: Matrix
-    batch: int
 
 
 class MemoryInfo(NamedTuple):
@@ -94,11 +79,28 @@ class Driver(Protocol):
     def load(self, code: LoadableCode) -> int:
         """A handle of the function ``code.entry``."""
 
-    def launch(self, function: int, blocks: int, threads: int, args: Sequence[int]) -> None:
-        """Start a kernel; ``args`` are its 64-bit words."""
+    def bind(self) -> None:
+        """Prepare this thread for calls of C functions."""
 
-    def multiply(self, product: Product) -> None:
-        """Start a product of matrices of float32 or float64."""
+    def function(self, name: str) -> int:
+        """The address of a C function of the driver or of cuBLAS, by its name in the library."""
+
+    def products(self) -> int:
+        """The handle of cuBLAS on the default stream. `products_lock` is held while it is in use."""
+
+    @property
+    def products_lock(self) -> AbstractContextManager[object]:
+        """The lock of `products`."""
+
+    def check(self, function: str, status: int) -> None:
+        """Raise the error for what the C function named ``function`` returned, unless that is 0."""
+
+    def capture(self, record: Record, products: bool) -> int:
+        """A handle of a graph of the work that ``record`` starts, which does not run now. ``products``: whether it
+        uses cuBLAS."""
+
+    def destroy_graph(self, graph: int) -> None:
+        """Give ``graph`` back."""
 
     def synchronize(self) -> None:
         """Wait until all work is done; errors of kernels come to light here."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from sys import getrefcount
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
+from weakref import WeakSet
 
 from jitgrad.core.aval import Aval, Dtype, Shape
 from jitgrad.core.errors import OutOfMemoryError
@@ -27,6 +28,13 @@ class MemoryStats(NamedTuple):
     peak_bytes_held: int
     bytes_free_on_device: int
     bytes_on_device: int
+
+
+class Holder(Protocol):
+    """Keeps arrays of the pool that nobody uses at the moment."""
+
+    def release(self) -> None:
+        """Let go of them."""
 
 
 class Block:
@@ -69,6 +77,11 @@ class DevicePool:
         self._classes: dict[int, _SizeClass] = {}
         self._lock = fork_safe_lock()
         self._allocations = self._reuses = self._held = self._peak = 0
+        self._holders: WeakSet[Holder] = WeakSet()
+
+    def add_holder(self, holder: Holder) -> None:
+        """``holder`` keeps arrays to use them again; it lets go of them before memory runs out."""
+        self._holders.add(holder)
 
     def take(self, shape: Shape, dtype: Dtype) -> Block:
         """A block for an array of ``shape`` and ``dtype``.
@@ -139,6 +152,8 @@ class DevicePool:
     def trim(self) -> int:
         """Give every block without references back to the driver; returns the number of bytes."""
         released = 0
+        for holder in list(self._holders):
+            holder.release()
         with self._lock:
             for group in self._classes.values():
                 while (block := self._idle_block(group)) is not None:

@@ -22,7 +22,6 @@ from jitgrad.jit.fast_call import FastCall, FastCallWriter
 from jitgrad.jit.input_steps import CallState, PrepareArrays
 from jitgrad.jit.signature import Call
 from jitgrad.jit.trace_call import EffectKind, TraceResult
-from jitgrad.runtime.native_runner import NativeRunner
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import ProgramOp, compile_graph
 
@@ -73,6 +72,9 @@ class Executable:
             traced.broken,
         )
         self.program = self.op.forward if traced.differentiable else self._compile(count, watch, unfused)
+        self.program.state_on_host = self._state_on_host()
+        if not traced.differentiable:
+            self.program.returned = sorted({r.output for r in traced.results if r.output is not None})
         plan = self.program.plan
         written = {p.location.buffer for p in plan.outputs if p.location is not None}
         self.overwritten = tuple(k for k, buffer in enumerate(plan.inputs) if buffer in written)
@@ -114,6 +116,12 @@ class Executable:
             if e.output is not None and e.target in inputs and uses[graph.outputs[e.output]] == 1
         }
 
+    def _state_on_host(self) -> tuple[int, ...]:
+        """Outputs that are new data of outside tensors on the host."""
+        effects = [e for e in self.traced.effects_of(EffectKind.DATA) if e.target.kind is SourceKind.TENSOR]
+        on_host = [e for e in effects if isinstance(e.target.key._data, np.ndarray)]
+        return tuple([e.output for e in on_host if e.output is not None])
+
     def _outputs_over(self, free: Sequence[Value]) -> dict[int, Value]:
         """Pairs results with the donated inputs ``free`` of the same shape and dtype, in order."""
         waiting: dict[tuple[Any, Any], deque[Value]] = {}
@@ -142,7 +150,7 @@ class Executable:
     @gc_paused()
     def make_fast_call(self, call: Call) -> FastCall | None:
         """A function that replaces `still_valid` and `run` for the signature of ``call``."""
-        if not isinstance(self.program.runner, NativeRunner):
+        if self.program.runner.address_space is None:
             return None
         return self.plan.fast_call(FastCallWriter(call, self.traced, self.program, self.donated_used))
 

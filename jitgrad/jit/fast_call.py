@@ -9,9 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.backends.base import AddressSpace
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.core.aval import Aval
+from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.buffer_pool import address_of
 from jitgrad.jit.signature import Call
@@ -25,6 +27,7 @@ MISS = object()  # the result of a fast call that does not apply; it has changed
 FEW = 24  # the text handles up to this number of tensors one by one, and more in loops
 
 _ARRAYS = (np.ndarray, np.generic)
+_HOST = (*_ARRAYS, float, int)
 
 
 class NotSupportedError(Exception):
@@ -38,6 +41,12 @@ def usable_address(tensor: Tensor) -> int:
         tensor._address = address_of(data)
         return tensor._address
     return 0
+
+
+def device_address(tensor: Tensor) -> int:
+    """The address of ``tensor``'s data on the device; 0 if it is elsewhere, or kernels need a copy."""
+    data = tensor._data
+    return data.address if type(data) is DeviceArray and data.is_contiguous else 0
 
 
 def same_aval(tensor: Tensor, expected: Aval) -> bool:
@@ -91,12 +100,15 @@ class FastCallWriter:
         self.donated_used = donated_used  # positions of the inputs that are donated and overwritten
         self.lines: list[str] = []
         self.names: dict[str, Any] = {"MISS": MISS, "Tensor": Tensor, "ndarray": np.ndarray, "same_aval": same_aval}
-        self.names.update(usable_address=usable_address, of_result=Tensor.of_result)
+        self.names.update(usable_address=usable_address, device_address=device_address, of_result=Tensor.of_result)
+        self.on_device = program.runner.address_space is AddressSpace.DEVICE
         self.leaves: list[str] = []  # an expression for each leaf of the arguments
         self.lists: dict[str, int] = {}  # names of the lists of tensors that loops handle, with their lengths
         self.pointers: list[str] = []  # an expression for the address of each input of the program
         # of the inputs that are numbers: the frame's array for them, and an expression for the number
         self.numbers: dict[int, tuple[str, str]] = {}
+        # of the inputs of a program on a device that are on the host: an expression for the array or number
+        self.on_host: dict[int, str] = {}
         self.tensors: dict[int, str] = {}  # an expression for each output of the program that is a tensor already
         self._data_lists: set[str] = set()  # lists whose arrays have a list of their own
 
@@ -139,6 +151,15 @@ class FastCallWriter:
         """An expression for the array of the tensor or array at ``source``."""
         return self.object_text(source) if self.is_array(source) else f"{self.object_text(source)}._data"
 
+    def address_text(self, tensor: str) -> str:
+        """An expression for the address of the data of ``tensor``; 0 where the general path has to look at it."""
+        return f"device_address({tensor})" if self.on_device else f"{tensor}._address or usable_address({tensor})"
+
+    def stays_on_host(self, source: InputSource) -> bool:
+        """Whether the object at ``source`` is an input on the host of a program on a device."""
+        x = source.resolve(self.call.leaves) if self.on_device else None
+        return isinstance(x._data if isinstance(x, Tensor) else x, _HOST)
+
     def input_text(self, k: int) -> str:
         """An expression for the array of input ``k``."""
         return f"frame.{self.numbers[k][0]}[{k}, ...]" if k in self.numbers else self.data_text(self.traced.sources[k])
@@ -178,8 +199,11 @@ class FastCallWriter:
             k = slot - len(program.plan.inputs)
             whole = place.location.is_contiguous(place.aval.shape)
             if k < len(program.result_specs) and whole and program.result_specs[k][0] == place.aval.shape:
+                if self.on_device:
+                    return f"r[{k}]", "0"
                 return (f"o[{k}]", f"q[{k}]") if self.many_results else (f"o{k}", f"q{k}")
-        arrays = "r" if program.plan.external else "o" if self.many_results else tuple_text(self.result_arrays())
+        in_list = program.plan.external or self.on_device
+        arrays = "r" if in_list else "o" if self.many_results else tuple_text(self.result_arrays())
         return f"{self.constant('view', program.output_views[output])}((), {arrays})", "0"
 
     def aval_of(self, output: int, weak: bool) -> Aval:

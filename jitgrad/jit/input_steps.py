@@ -16,7 +16,7 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.eager.buffer_pool import POOL, address_of
 from jitgrad.guards.guard import Guard
-from jitgrad.jit.fast_call import FEW, FastCallWriter, listed
+from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed
 from jitgrad.jit.memory_overlap import WrittenRanges, overlapping, share_element
 from jitgrad.jit.trace_call import TraceResult
 from jitgrad.runtime.ownership import is_unique_owner
@@ -118,7 +118,7 @@ class CheckDevices:
         return None
 
     def write(self, w: FastCallWriter) -> None:
-        """Only tensors on the host have an address that a fast call can use."""
+        """A tensor that is elsewhere has no address that a fast call can use."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -145,12 +145,13 @@ class ReadInputs:
     def write(self, w: FastCallWriter) -> None:
         sources = self.traced.sources
         looped: dict[int, str] = {}  # addresses that a loop finds
-        tensors = [k for k, s in enumerate(sources) if s.kind is SourceKind.TENSOR]
+        tensors = [k for k, s in enumerate(sources) if s.kind is SourceKind.TENSOR and not w.stays_on_host(s)]
         grads = [k for k, s in enumerate(sources) if s.kind is SourceKind.GRADIENT and s.key.kind is SourceKind.TENSOR]
-        if len(tensors) > FEW:
+        few = 2 if w.on_device else FEW  # a look at a device array is a call
+        if len(tensors) > few:
             self._write_addresses(w, "b", w.constant("L", tuple(sources[k].key for k in tensors)))
             looped.update((k, f"b[{j}]") for j, k in enumerate(tensors))
-        if len(grads) > FEW:
+        if len(grads) > few:
             avals = w.constant("V", tuple(self.traced.graph.inputs[k].aval for k in grads))
             w.line(f"gs = [t._grad for t in {w.constant('L', tuple(sources[k].key.key for k in grads))}]")
             w.miss_if("any([g is None for g in gs])")  # `in` would ask the tensors' ==
@@ -169,11 +170,13 @@ class ReadInputs:
             w.pointers.append(looped.get(k) or self._pointer(w, k, source))
 
     def _write_addresses(self, w: FastCallWriter, name: str, tensors: str) -> None:
-        w.line(f"{name} = [t._address or usable_address(t) for t in {tensors}]")
+        w.line(f"{name} = [{w.address_text('t')} for t in {tensors}]")
         w.miss_if(f"0 in {name}")
 
     def _pointer(self, w: FastCallWriter, k: int, source: InputSource) -> str:
         text = w.object_text(source)
+        if w.stays_on_host(source):
+            return self._on_host(w, k, source)
         number = type(w.call.leaves[source.key]) if source.kind is SourceKind.ARGUMENT else None
         if number in (float, int):
             w.numbers[k] = ("floats" if number is float else "ints", text)
@@ -186,9 +189,19 @@ class ReadInputs:
             w.names["address_of"] = address_of
             w.line(f"p{k} = address_of({text})")
             return f"p{k}"
-        w.line(f"p{k} = {text}._address or usable_address({text})")
+        w.line(f"p{k} = {w.address_text(text)}")
         w.miss_if(f"not p{k}")
         return f"p{k}"
+
+    def _on_host(self, w: FastCallWriter, k: int, source: InputSource) -> str:
+        """Input ``k`` of a program on a device is an array or a number on the host."""
+        if source.kind is SourceKind.GRADIENT:
+            raise NotSupportedError
+        w.on_host[k] = text = w.object_text(source)
+        if isinstance(source.resolve(w.call.leaves), Tensor):
+            w.on_host[k] = f"{text}._data"
+            w.miss_if(f"type({text}._data) is not ndarray")
+        return "0"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -220,9 +233,12 @@ class CheckOverlap:
 
     def write(self, w: FastCallWriter) -> None:
         """Outside tensors are not compared with each other: their overlap never changes."""
-        sources, written = self.traced.sources, self.traced.written
+        sources = self.traced.sources
+        if len(w.on_host) > 1 and any(k in w.on_host and sources[k].kind is SourceKind.ARGUMENT for k in self.traced.written):
+            raise NotSupportedError
         sizes = [v.aval.nbytes for v in self.traced.graph.inputs]
-        arrays = [k for k in range(len(sources)) if k not in w.numbers]
+        written = [k for k in self.traced.written if k not in w.on_host]
+        arrays = [k for k in range(len(sources)) if k not in w.numbers and k not in w.on_host]
         arguments = [k for k in arrays if sources[k].kind is SourceKind.ARGUMENT]
         pairs = [(k, j) for k in written for j in arrays if j != k and (j in arguments or k in arguments)]
         if len(pairs) <= FEW:
@@ -287,6 +303,8 @@ class PrepareArrays:
 
     def write(self, w: FastCallWriter) -> None:
         if self.donated_used:
+            if w.on_device:
+                raise NotSupportedError  # nobody counts the owners of memory there
             w.names["is_unique_owner"] = is_unique_owner
             texts = [w.leaves[w.traced.sources[k].key] for k in self.donated_used]
             w.miss_if(f"not all(map(is_unique_owner, ({listed(texts)},)))")

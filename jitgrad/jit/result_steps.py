@@ -42,6 +42,10 @@ class RunProgram:
 
     def write(self, w: FastCallWriter) -> None:
         new_frame = self.program.runner.frame
+        if w.on_device:
+            w.names.update(frames=self.program.frames, new_frame=new_frame)
+            self._run_on_device(w)
+            return
         w.names.update(frames=deque([frame := new_frame()]), new_frame=new_frame)
         addresses = self._allocate(w)
         if isinstance(frame, NativeFrame) and frame.count:
@@ -86,6 +90,15 @@ class RunProgram:
         self._take_frame(w)
         w.line(f"pack(frame.bases, 0{', ' if addresses else ''}{listed(addresses)})")
         w.line("(pool.pool or current_pool()).run(frame.address, frame.count)")
+        w.line("frames.append(frame)")
+
+    def _run_on_device(self, w: FastCallWriter) -> None:
+        """Text for a program on a device: its result buffers, then those of library calls, are the list ``r``."""
+        self._take_frame(w)
+        external = len(self.program.plan.external)
+        w.line("r = frame.results()" + (f" + [None] * {external}" if external else ""))
+        waiting = tuple_text([f"({k}, {text})" for k, text in w.on_host.items()])
+        w.line(f"frame.start([{listed(w.pointers)}], {waiting}, r)")
         w.line("frames.append(frame)")
 
     def _run_with_library_calls(self, w: FastCallWriter) -> None:
@@ -153,7 +166,7 @@ class WriteData:
                 raise NotSupportedError
             place = self.program.plan.outputs[effect.output]
             if place.location is None or place.location.buffer.role is not BufferRole.INPUT:
-                w.names["copyto"] = np.copyto
+                w.names["copyto"] = copy_elements if w.on_device else np.copyto
                 w.line(f"copyto({w.data_text(effect.target)}, {w.array_of(effect.output)[0]})")
             if effect.target.kind is SourceKind.TENSOR:
                 tensors.append(effect.target.key)

@@ -21,6 +21,11 @@ class HostFrame:
         self.arena = np.empty(max(64, program.plan.arena_bytes) + 64, np.uint8)
         self.shift = -address_of(self.arena) % 64  # the arena proper starts at a cache line
 
+    def results(self) -> list[Any]:
+        """New arrays for the results of the program's kernels."""
+        allocate = self.program.target.allocate
+        return [allocate(shape, dtype) for shape, dtype in self.program.result_specs]
+
     def bytes_of(self, buffer: Buffer, inputs: Sequence[Any], results: Sequence[Any]) -> np.ndarray[Any, Any]:
         """The memory of ``buffer`` as a flat array of bytes."""
         slot = self.program.slots.get(buffer)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.backends.base import AddressSpace
 from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.core.fork import cached_property
 from jitgrad.eager.buffer_pool import ALIGNMENT, address_of
@@ -24,6 +25,8 @@ from jitgrad.runtime.program import Program
 
 class NativeRunner:
     """Runs ``program`` by the instruction loop, but for library calls that need Python."""
+
+    address_space: AddressSpace | None = AddressSpace.HOST
 
     def __init__(self, program: Program) -> None:
         self.program = program

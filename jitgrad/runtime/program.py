@@ -24,11 +24,19 @@ LONG_SECONDS = 0.2  # a longer run of a program waits for the kernels where Ctrl
 
 
 class Program:
-    """Runs a Plan on a target. Calls from several threads each get a frame of their own."""
+    """Runs a Plan on a target. Calls from several threads each get a frame of their own.
+
+    Attributes:
+        state_on_host: numbers of the outputs that are new data of tensors on the host.
+        returned: numbers of the outputs that the caller may keep; others take the place of earlier ones, as gradients do.
+        frames: those that no call uses at the moment.
+    """
 
     def __init__(self, plan: Plan, target: Target) -> None:
         self.plan = plan
         self.target = target
+        self.state_on_host: Sequence[int] = ()
+        self.returned: Sequence[int] = range(len(plan.outputs))
         self.new_kernels = 0
         self.new_from_disk = 0
         self.slots: dict[Buffer, int] = {}
@@ -40,7 +48,7 @@ class Program:
         self.result_specs = self._result_specs()
         self.output_views = tuple(self._output_view(p) for p in plan.outputs)
         self.seconds = math.inf  # of the shortest run so far
-        self._frames: list[Frame] = []
+        self.frames: list[Frame] = []
         self._lock = fork_safe_lock()
 
     def _prepare(self, step: KernelStep | OpStep, launches: dict[Lowered, CompiledLaunch]) -> Launch | LibraryCall:
@@ -108,8 +116,8 @@ class Program:
     def prepare(self) -> None:
         """Load the machine code, as the first run does."""
         with self._lock:
-            if not self._frames:
-                self._frames.append(self.runner.frame())
+            if not self.frames:
+                self.frames.append(self.runner.frame())
 
     def run(self, inputs: Sequence[Any], interruptible: bool = True) -> list[Any]:
         """The results for C-contiguous ``inputs`` of exactly the planned shapes and dtypes. Donated
@@ -119,11 +127,11 @@ class Program:
         contents then.
         """
         with self._lock:
-            frame = self._frames.pop() if self._frames else None
+            frame = self.frames.pop() if self.frames else None
         if frame is None:
             with gc_paused():
                 frame = self.runner.frame()
-        results: list[Any] = [self.target.allocate(shape, dtype) for shape, dtype in self.result_specs]
+        results = frame.results()
         results += [None] * len(self.plan.external)  # library calls fill these in
         start = time.perf_counter()
         try:
@@ -131,7 +139,7 @@ class Program:
             self.seconds = min(self.seconds, time.perf_counter() - start)
         finally:
             with self._lock:
-                self._frames.append(frame)
+                self.frames.append(frame)
         return [view(inputs, results) for view in self.output_views]
 
 

@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 import time
+import weakref
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from jitgrad.core.aval import Dtype, Shape
 from jitgrad.core.errors import CudaError, OutOfMemoryError
-from jitgrad.device.driver import LoadableCode, Matrix, MemoryInfo, Product
+from jitgrad.device.driver import (
+    ARGUMENTS,
+    ARGUMENTS_SIZE,
+    COPY,
+    DGEMM,
+    END,
+    LAUNCH,
+    LAUNCH_GRAPH,
+    SGEMM,
+    LoadableCode,
+    MemoryInfo,
+    Record,
+)
 
+CAPTURE_STREAM = 77
+PRODUCTS_HANDLE, CAPTURE_HANDLE = 78, 79
+_LAUNCH_FAILED = 719  # CUDA_ERROR_LAUNCH_FAILED
 FIRST_ADDRESS = 1 << 56  # no host pointer is so large, so one that reaches the device is found
 _ALIGNMENT = 256
 _GAP = 4096  # unmapped bytes between allocations: an access beyond the end of one is found
@@ -30,6 +49,8 @@ class Counts:
     copies_on_device: int = 0
     fills: int = 0
     loads: int = 0
+    captures: int = 0
+    graph_launches: int = 0
     launches: int = 0
     products: int = 0
     synchronizations: int = 0
@@ -63,6 +84,40 @@ Emulate = Callable[[Any, int, int, Sequence[int], FakeMemory], None]
 """Runs a kernel: (code, blocks, threads, args, memory)."""
 
 
+def _arguments(extra: int) -> list[int]:
+    """The words that the list ``extra`` of a launch points to."""
+    keys = (ctypes.c_int64 * 5).from_address(extra)
+    assert (keys[0], keys[2], keys[4]) == (ARGUMENTS, ARGUMENTS_SIZE, END)
+    return list((ctypes.c_int64 * (ctypes.c_int64.from_address(keys[3]).value // 8)).from_address(keys[1]))
+
+
+def _number_at(address: int, dtype: Dtype) -> float:
+    return (ctypes.c_float if dtype.itemsize == 4 else ctypes.c_double).from_address(address).value
+
+
+class _CFunctions:
+    """C functions that call methods of a driver, by the names of CUDA's."""
+
+    def __init__(self, driver: FakeDriver) -> None:
+        alive = weakref.proxy(driver)
+        single, double = np.dtype(np.float32), np.dtype(np.float64)
+        self._callbacks = {
+            LAUNCH: _c_function(11, lambda *words: alive._launch(*words)),
+            COPY: _c_function(4, lambda *words: alive._copy(*words)),
+            LAUNCH_GRAPH: _c_function(2, lambda *words: alive._launch_graph(*words)),
+            SGEMM: _c_function(18, lambda *words: alive._multiply(single, *words)),
+            DGEMM: _c_function(18, lambda *words: alive._multiply(double, *words)),
+        }
+
+    def address(self, name: str) -> int:
+        return ctypes.cast(self._callbacks[name], ctypes.c_void_p).value or 0
+
+
+def _c_function(arguments: int, function: Callable[..., int]) -> Any:
+    """A C function of so many words."""
+    return ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_int64] * arguments)(function)
+
+
 class FakeDriver:
     """Emulates one device with ``total`` bytes of memory; ``counts`` says what it was asked to do.
 
@@ -82,7 +137,13 @@ class FakeDriver:
         self._total = total
         self._used = 0
         self._next = FIRST_ADDRESS
-        self._functions: list[LoadableCode] = []
+        self._codes: list[LoadableCode] = []
+        self._functions = _CFunctions(self)
+        self._thread = threading.local()  # its ``error`` is what the last C function of the thread raised
+        self._capture_lock = threading.Lock()
+        self._captured: list[Callable[[], Any]] | None = None
+        self._graphs: dict[int, list[Callable[[], Any]]] = {}
+        self.products_lock = threading.RLock()
         self._events: dict[int, float] = {}
         self.waits: list[tuple[int, int]] = []  # (stream, event)
 
@@ -135,30 +196,101 @@ class FakeDriver:
 
     def load(self, code: LoadableCode) -> int:
         self.counts.loads += 1
-        self._functions.append(code)
-        return len(self._functions)
+        self._codes.append(code)
+        return len(self._codes)
 
-    def launch(self, function: int, blocks: int, threads: int, args: Sequence[int]) -> None:
+    # --- calls by address -------------------------------------------------------------------------
+
+    def bind(self) -> None:
+        """The emulated device has no context."""
+
+    def function(self, name: str) -> int:
+        return self._functions.address(name)
+
+    def products(self) -> int:
+        return PRODUCTS_HANDLE
+
+    def check(self, function: str, status: int) -> None:
+        error: BaseException | None = getattr(self._thread, "error", None)
+        self._thread.error = None
+        if error is not None:
+            raise error
+        assert not status, f"{function} returned {status}"
+
+    def _guarded(self, work: Callable[[], Any], stream: int) -> int:
+        """What a C function returns that starts ``work`` in ``stream``: errors wait for `check`."""
+        try:
+            if stream == CAPTURE_STREAM:
+                assert self._captured is not None, "work for a stream that captures nothing"
+                self._captured.append(work)
+            else:
+                assert stream == 0, f"no stream {stream}"
+                work()
+        except BaseException as error:
+            self._thread.error = error
+            return _LAUNCH_FAILED
+        return 0
+
+    def _launch(self, function: int, *words: int) -> int:
+        blocks, threads, stream, extra = words[0], words[3], words[7], words[9]
+        args = _arguments(extra)
+        return self._guarded(partial(self._run_kernel, function, blocks, threads, args), stream)
+
+    def _run_kernel(self, function: int, blocks: int, threads: int, args: Sequence[int]) -> None:
         if not (0 < blocks < 1 << 31 and 0 < threads <= 1024):
             raise CudaError(f"cuLaunchKernel failed: CUDA_ERROR_INVALID_VALUE (1): {blocks} blocks of {threads} threads")
         self.counts.launches += 1
-        self._emulate(self._functions[function - 1], blocks, threads, args, self.memory)
+        self._emulate(self._codes[function - 1], blocks, threads, args, self.memory)
 
-    def multiply(self, product: Product) -> None:
+    def _copy(self, address: int, source: int, nbytes: int, stream: int) -> int:
+        return self._guarded(partial(self.copy_on_device, address, source, nbytes), stream)
+
+    def _multiply(self, dtype: Dtype, handle: int, *words: int) -> int:
+        stream = {PRODUCTS_HANDLE: 0, CAPTURE_HANDLE: CAPTURE_STREAM}[handle]
+        return self._guarded(partial(self._run_product, dtype, words), stream)
+
+    def _run_product(self, dtype: Dtype, words: Sequence[int]) -> None:
+        """A product of matrices whose columns lie one after the other, as cuBLAS takes them."""
         self.counts.products += 1
-        m, k, n = product.sizes
-        left, right = self._matrices(product, product.left, m, k), self._matrices(product, product.right, k, n)
+        right_turned, left_turned, n, m, k = words[:5]
+        assert [_number_at(words[i], dtype) for i in (5, 12)] == [1, 0]
+        right, left, out = [words[i : i + 3] for i in (6, 9, 13)]
+        a = self._matrices(dtype, left, (words[16], m, k), left_turned)
+        b = self._matrices(dtype, right, (words[16], k, n), right_turned)
         with np.errstate(all="ignore"):
-            np.matmul(left, right, out=self._matrices(product, product.out, m, n))
+            np.matmul(a, b, out=self._matrices(dtype, out, (words[16], m, n), 0))
 
-    def _matrices(self, product: Product, matrix: Matrix, rows: int, columns: int) -> np.ndarray[Any, Any]:
-        """The matrices of one operand of ``product`` as an array over device memory."""
-        size = product.dtype.itemsize
-        strides = (1, matrix.leading) if matrix.transposed else (matrix.leading, 1)
-        shape, steps = (product.batch, rows, columns), (matrix.step, *strides)
+    def _matrices(self, dtype: Dtype, words: Sequence[int], shape: Shape, turned: int) -> np.ndarray[Any, Any]:
+        """The matrices of one operand as an array over device memory, with rows where cuBLAS has columns.
+
+        ``words``: address, elements from one column to the next, and from one matrix to the next.
+        """
+        size, (address, leading, step) = dtype.itemsize, words
+        strides = (1, leading) if turned else (leading, 1)
+        steps = (step, *strides)
         last = sum((length - 1) * step for length, step in zip(shape, steps, strict=True))
-        memory = self.memory.span(matrix.address, (last + 1) * size)
-        return np.ndarray(shape, product.dtype, memory.data, 0, [size * s for s in steps])
+        memory = self.memory.span(address, (last + 1) * size)
+        return np.ndarray(shape, dtype, memory.data, 0, [size * s for s in steps])
+
+    # --- graphs -----------------------------------------------------------------------------------
+
+    def capture(self, record: Record, products: bool) -> int:
+        with self._capture_lock:
+            self.counts.captures += 1
+            self._captured = []
+            try:
+                record(CAPTURE_STREAM, CAPTURE_HANDLE if products else 0)
+                self._graphs[graph := self.counts.captures] = self._captured
+            finally:
+                self._captured = None
+        return graph
+
+    def _launch_graph(self, graph: int, stream: int) -> int:
+        self.counts.graph_launches += 1
+        return self._guarded(lambda: [work() for work in self._graphs[graph]], stream)
+
+    def destroy_graph(self, graph: int) -> None:
+        del self._graphs[graph]
 
     def synchronize(self) -> None:
         self.counts.synchronizations += 1

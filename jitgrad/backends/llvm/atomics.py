@@ -1,4 +1,4 @@
-"""Atomic words and calls by address, for the control code of the thread pool.
+"""Atomic words and calls by address, for the control code of the thread pool and of CUDA programs.
 
 ===============================================  ======================================================================
 ``atomic_load(p, k)``                            ``p[k]``
@@ -9,6 +9,8 @@
 ``call_kernel(function, args, start, stop)``     ``void function(int64_t *args, int64_t start, int64_t stop)``
 ``call_c(function, first, second, third)``       ``int function(first, second, third)`` of words: also right for C functions
                                                  that take fewer arguments
+``call_words(function, words)``                   ``int function(words[0], ..., words[17])``: also right for C functions of
+                                                 fewer integers and pointers, of any width
 ``call_sgemm(function, t, m, n, a, b, c)``       ``cblas_sgemm`` with 64-bit integers, row-major, of (a part of) the product
                                                  that the table ``t`` describes; ``call_dgemm`` is ``cblas_dgemm``
 ===============================================  ======================================================================
@@ -28,6 +30,7 @@ from llvmlite import binding, ir
 from jitgrad.backends.llvm.int_dialect import IntFunction, word_at
 from jitgrad.backends.llvm.ir_builder import WORD, word
 
+CALL_WORDS = 18  # arguments of `call_words`: those of cublasSgemmStridedBatched, the longest list that is needed
 _INT = ir.IntType(32)
 _ORDER = "seq_cst"
 
@@ -72,6 +75,13 @@ def _call_c(builder: Any, function: Any, first: Any, second: Any, third: Any) ->
     return builder.sext(_call(builder, function, _INT, [first, second, third]), WORD)
 
 
+def _call_words(builder: Any, function: Any, words: Any) -> Any:
+    """The calling conventions of 64-bit systems pass every integer and pointer as a word, and the caller removes what
+    it passed, so that a function ignores the words after its last argument."""
+    arguments = [builder.load(word_at(builder, words, k)) for k in range(CALL_WORDS)]
+    return builder.sext(_call(builder, function, _INT, arguments), WORD)
+
+
 def _call_gemm(
     real: Any, bits: int, builder: Any, function: Any, table: Any, m: Any, n: Any, a: Any, b: Any, c: Any
 ) -> None:
@@ -98,6 +108,7 @@ ATOMICS: dict[str, IntFunction] = {
     "pause": _pause,
     "call_kernel": _call_kernel,
     "call_c": _call_c,
+    "call_words": _call_words,
     "call_sgemm": partial(_call_gemm, ir.FloatType(), 32),
     "call_dgemm": partial(_call_gemm, ir.DoubleType(), 64),
 }

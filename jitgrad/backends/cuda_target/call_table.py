@@ -1,0 +1,195 @@
+"""Calls of C functions of the CUDA driver and of cuBLAS in a table, which a native loop makes one after the other."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jitgrad.backends.llvm.code_object import compile_control_code
+from jitgrad.device.driver import (
+    ARGUMENTS,
+    ARGUMENTS_SIZE,
+    COPY,
+    DGEMM,
+    END,
+    LAUNCH,
+    LAUNCH_GRAPH,
+    PRODUCTS,
+    SGEMM,
+    Driver,
+)
+from jitgrad.eager.buffer_pool import address_of
+from jitgrad.runtime.executor import fastcall
+from jitgrad.runtime.executor.gemm import Gemm
+
+_ROW_WORDS = 19  # a function, and the words of `jitgrad.backends.llvm.atomics`' call_words
+_HEADER_WORDS = 8
+_NO_TRANSPOSE, _TRANSPOSE = 0, 1
+# factors of the product, and of what the result was
+_FACTORS: dict[str, np.ndarray[Any, Any]] = {SGEMM: np.array([1, 0], np.float32), DGEMM: np.array([1, 0], np.float64)}
+
+# A table: the addresses of its own memory and of the bases, those of the relocation's arrays where, region and offset, and
+# their length; the status of the last call, and how many were made. Then a row per call.
+_SOURCE = """
+def run_calls(unused, table, count):
+    memory = table[0]
+    bases = table[1]
+    where = table[2]
+    region = table[3]
+    offset = table[4]
+    for k in range(table[5]):
+        memory[where[k]] = bases[region[k]] + offset[k]
+    status = 0
+    k = 0
+    row = table + 64
+    while k < count and status == 0:
+        status = call_words(row[0], row + 8)
+        row += 152
+        k += 1
+    table[6] = status
+    table[7] = k
+"""
+
+
+class Address(NamedTuple):
+    """An address that each call of a program has anew: ``offset`` bytes after the base of a region of memory."""
+
+    region: int
+    offset: int
+
+
+Word = int | Address
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of the C function ``function`` with ``words``; the loop stops if it does not return 0.
+
+    Attributes:
+        args: of a launch, the words of the kernel; their place in memory follows ``words``.
+    """
+
+    function: str
+    words: tuple[Word, ...]
+    args: tuple[Word, ...] | None = None
+
+
+def launch(function: int, blocks: int, threads: int, args: Sequence[Word], stream: Word) -> Call:
+    """Start a kernel on a grid of one axis."""
+    return Call(LAUNCH, (function, blocks, 1, 1, threads, 1, 1, 0, stream, 0), tuple(args))
+
+
+def copy(target: Word, source: Word, nbytes: int, stream: Word) -> Call:
+    """Copy in the memory of the device."""
+    return Call(COPY, (target, source, nbytes, stream))
+
+
+def launch_graph(graph: Word, stream: Word) -> Call:
+    """Start the work that was captured."""
+    return Call(LAUNCH_GRAPH, (graph, stream))
+
+
+def multiply(gemm: Gemm, operands: Sequence[Word], handle: Word) -> Call:
+    """Start a product. cuBLAS takes columns for rows, so it gets the operands in exchanged order."""
+    (m, k, n), (left, right, out) = gemm.sizes, operands
+    function = SGEMM if gemm.dtype == np.float32 else DGEMM
+    one, zero = (address_of(_FACTORS[function][i:]) for i in (0, 1))
+    forms = [_TRANSPOSE if matrix.transposed else _NO_TRANSPOSE for matrix in (gemm.right, gemm.left)]
+    a, b, c = gemm.batch.strides
+    factors = (right, gemm.right.leading, b, left, gemm.left.leading, a)
+    return Call(function, (handle, *forms, n, m, k, one, *factors, zero, out, gemm.out.leading, c, gemm.batch.length))
+
+
+@cache
+def _loop() -> Callable[[int, int], None]:
+    """``run(table, count)``: makes the first ``count`` calls of a table, without the GIL."""
+    code = compile_control_code(_SOURCE, "run_calls", "thread_pool")
+    args, binding = (ctypes.c_int64 * 1)(), (ctypes.c_int64 * 2)()
+    binding[1] = ctypes.addressof(args)
+    return fastcall.bind(code.address, binding, code, args)
+
+
+class CallTable:
+    """Calls, ready for any bases of their regions.
+
+    Attributes:
+        products: whether there are matrix products among them.
+        regions: those that any of them refers to.
+    """
+
+    def __init__(self, calls: Sequence[Call], driver: Driver) -> None:
+        self.calls = tuple(calls)
+        self.driver = driver
+        self.products = any(call.function in PRODUCTS for call in calls)
+        self._own: list[tuple[int, int]] = []  # words that are addresses in the table: their numbers, and those of the words
+        words = list(self._layout())
+        relocated = [(k, *word) for k, word in enumerate(words) if isinstance(word, Address)]
+        self.relocations = tuple(np.array([row[i] for row in relocated], np.int64) for i in range(3))
+        self.regions = frozenset(row[1] for row in relocated)
+        self.words = np.array([0 if isinstance(word, Address) else word for word in words], np.int64)
+
+    def _layout(self) -> Iterator[Word]:
+        """All words: the header, the rows, then the arguments of each launch."""
+        yield from [0] * _HEADER_WORDS
+        end = _HEADER_WORDS + _ROW_WORDS * len(self.calls)
+        for k, call in enumerate(self.calls):
+            words = list(call.words)
+            if call.args is not None:
+                self._own.append((_HEADER_WORDS + _ROW_WORDS * k + 1 + len(words), end))
+                end += 6 + len(call.args)
+                words.append(0)
+            yield self.driver.function(call.function)
+            yield from words
+            yield from [0] * (_ROW_WORDS - 1 - len(words))
+        start = _HEADER_WORDS + _ROW_WORDS * len(self.calls)
+        for call in self.calls:
+            if call.args is not None:
+                # the list ``extra`` of cuLaunchKernel, the size that it refers to, and the arguments
+                self._own += [(start + 1, start + 6), (start + 3, start + 5)]
+                yield from (ARGUMENTS, 0, ARGUMENTS_SIZE, 0, END, 8 * len(call.args), *call.args)
+                start += 6 + len(call.args)
+
+    def argument_words(self, call: int) -> slice:
+        """Where the arguments of the launch with that number are among the words."""
+        start = _HEADER_WORDS + _ROW_WORDS * len(self.calls)
+        for earlier in self.calls[:call]:
+            start += 0 if earlier.args is None else 6 + len(earlier.args)
+        args = self.calls[call].args
+        assert args is not None
+        return slice(start + 6, start + 6 + len(args))
+
+    def bound(self, bases: np.ndarray[Any, Any]) -> BoundTable:
+        """The table for one frame, whose ``bases`` it reads at each run."""
+        memory = self.words.copy()
+        start = address_of(memory)
+        for k, target in self._own:
+            memory[k] = start + 8 * target
+        addresses = [start, address_of(bases), *(address_of(a) if a.size else 0 for a in self.relocations)]
+        memory[: len(addresses) + 1] = [*addresses, len(self.relocations[0])]
+        return BoundTable(self, memory, bases)
+
+
+class BoundTable:
+    """A table in the memory of one frame."""
+
+    def __init__(self, table: CallTable, memory: np.ndarray[Any, Any], bases: np.ndarray[Any, Any]) -> None:
+        self.table = table
+        self.memory = memory
+        self._bases = bases
+        self._address, self._count = address_of(memory), len(table.calls)
+        self._status = memory.data[6:8]
+        self._lock = table.driver.products_lock if table.products else nullcontext()
+
+    def run(self) -> None:
+        """Make all calls; the thread is bound to the driver."""
+        with self._lock:
+            _loop()(self._address, self._count)
+        status, made = self._status
+        if status:
+            self.table.driver.check(self.table.calls[made - 1].function, status)

@@ -1,0 +1,215 @@
+"""A program as the device runs it: calls of C functions in tables, and the steps between them that need Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import prod
+from typing import NamedTuple
+
+from jitgrad.backends.codegen.source import Source
+from jitgrad.backends.cuda.capability import Capability
+from jitgrad.backends.cuda.launch import LaunchShape, epilogue_launch, kernel_launch
+from jitgrad.backends.cuda.schedule import BLOCK_THREADS, CudaSchedule
+from jitgrad.backends.cuda_target import call_table
+from jitgrad.backends.cuda_target.call_table import Address, Call, CallTable, Word
+from jitgrad.backends.cuda_target.device_call import CALL_THREADS, DeviceCall
+from jitgrad.backends.cuda_target.device_code import DeviceCode
+from jitgrad.backends.cuda_target.graphs import MIN_CALLS
+from jitgrad.backends.cuda_target.indexed import find_access
+from jitgrad.backends.cuda_target.lines import find_lines
+from jitgrad.backends.cuda_target.windows import find_windows
+from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
+from jitgrad.compiler.plan import Place
+from jitgrad.core.aval import Dtype, Shape
+from jitgrad.device.cuda_device import CudaDevice
+from jitgrad.runtime.executor.gemm import gemms_of
+from jitgrad.runtime.executor.launch import Launch
+from jitgrad.runtime.library_call import LibraryCall
+from jitgrad.runtime.program import Program
+
+# Results of a replayed graph that are copied out of it: callers may keep losses, and its addresses must stay.
+_MAX_COPIED, _MAX_COPIED_BYTES = 8, 1 << 16
+
+
+class Gather(NamedTuple):
+    """Copy the value at ``place``, whose elements lie apart, to new memory: the base of ``region``."""
+
+    place: Place
+    region: int
+
+
+class CopiedResult(NamedTuple):
+    """A small result: its number, its slot, and the region of the array that the caller gets."""
+
+    number: int
+    slot: int
+    region: int
+    nbytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalResult:
+    """A result that a library op on the device writes, and that `Program.run` does not allocate."""
+
+    number: int
+    shape: Shape
+    dtype: Dtype
+
+
+@lru_cache(maxsize=256)
+def _code(source: Source, capability: Capability) -> DeviceCode:
+    return DeviceCode(source, "kernel", capability, {})
+
+
+def device_call(call: LibraryCall) -> DeviceCall | None:
+    """The kernel that computes ``call``: from arrays, into a whole array."""
+    written = [p for _, p in call.writes]
+    if any(p.location is None for _, p, _, _ in call.reads):
+        return None
+    if any(p.location is None or not p.location.is_contiguous(p.aval.shape) for p in written):
+        return None
+    arguments = call.op, call.avals, call.attrs
+    return find_access(*arguments) or find_windows(*arguments) or find_lines(*arguments)
+
+
+class DeviceProgram:
+    """The parts of ``program`` on ``device``.
+
+    The bases of a frame are the addresses of its regions: inputs and results by their slots, then the arena, and
+    what the attributes say.
+
+    Attributes:
+        parts: in the order in which they run.
+        arena, stream, products, graph: regions; the last three have handles in place of addresses.
+        region_count: how many regions there are.
+        external: results to allocate before a run.
+        copied: results that a replayed graph writes to memory of the frame; empty if there can be no graph.
+        checks_bounds: whether a kernel may find an index out of bounds.
+    """
+
+    def __init__(self, program: Program, device: CudaDevice) -> None:
+        self.program = program
+        self.device = device
+        self.arena, self.stream, self.products, self.graph = range(len(program.slots), len(program.slots) + 4)
+        self.region_count = len(program.slots) + 4
+        self.external: list[ExternalResult] = []
+        self.checks_bounds = False
+        self.parts: list[CallTable | Gather | LibraryCall] = []
+        self._calls: list[Call] = []
+        for step in program.steps:
+            self._add_step(step)
+        self._end_table()
+        self.copied = self._copied_results()
+        self.replay = self._replay_table() if self.has_graph else None
+
+    @property
+    def has_graph(self) -> bool:
+        """Whether the whole program is one table that is worth a graph."""
+        return len(self.parts) == 1 and isinstance(part := self.parts[0], CallTable) and len(part.calls) >= MIN_CALLS
+
+    @property
+    def uses_products(self) -> bool:
+        return any(isinstance(part, CallTable) and part.products for part in self.parts)
+
+    def base(self, buffer: Buffer, offset: int) -> Address:
+        """Where ``buffer`` lies."""
+        region = self.program.slots.get(buffer)
+        if region is not None:
+            return Address(region, offset)
+        return Address(self.arena, self.program.plan.offsets[buffer] + offset)
+
+    # --- steps ------------------------------------------------------------------------------------
+
+    def _add_step(self, step: Launch | LibraryCall) -> None:
+        if isinstance(step, Launch):
+            self._add_kernels(step)
+        elif (products := gemms_of(step.step)) is not None:
+            handle = Address(self.products, 0)
+            self._calls += [call_table.multiply(gemm, [self.base(*at) for at in gemm.operands], handle) for gemm in products]
+        elif (launch := device_call(step)) is not None:
+            self._add_device_call(step, launch)
+        else:
+            self._end_table()
+            self.parts.append(step)
+
+    def _end_table(self) -> None:
+        if self._calls:
+            self.parts.append(CallTable(self._calls, self.device.driver))
+            self._calls = []
+
+    def _launch(self, function: int, blocks: int, threads: int, args: Sequence[Word]) -> None:
+        self._calls.append(call_table.launch(function, blocks, threads, args, Address(self.stream, 0)))
+
+    def _add_kernels(self, launch: Launch) -> None:
+        """The kernel of ``launch``, and its epilogue as a second one."""
+        lowered, kernel = launch.step.lowered, launch.kernel
+        schedule = lowered.schedule
+        assert isinstance(schedule, CudaSchedule)
+        if schedule.iterations:
+            self._add(kernel.main_code, launch.args, kernel_launch(lowered.kernel, schedule), schedule.threads)
+        if kernel.epilogue is not None:
+            self._add(kernel.epilogue_code, launch.epilogue_args, epilogue_launch(lowered.kernel, schedule), BLOCK_THREADS)
+
+    def _add(self, code: DeviceCode, slots: Sequence[ArgSlot], shape: LaunchShape, threads: int) -> None:
+        args = [slot if isinstance(slot, int) else self.base(*slot) for slot in slots]
+        self._launch(code.function(self.device.driver), shape.blocks, threads, (*args, shape.iterations))
+
+    def _add_device_call(self, call: LibraryCall, launch: DeviceCall) -> None:
+        """The kernel ``launch`` that computes ``call``, on contiguous operands."""
+        operands = [self._contiguous(p) for _, p, _, _ in call.reads]
+        ((slot, place),) = call.writes
+        if slot < 0:
+            out = self._at(place)
+        else:
+            out = Address(slot, 0)
+            self.external.append(ExternalResult(slot - len(self.program.plan.inputs), place.aval.shape, place.aval.dtype))
+        if launch.changes and not call.in_place and place.aval.nbytes:
+            self._calls.append(call_table.copy(out, operands[0], place.aval.nbytes, Address(self.stream, 0)))
+        faults: tuple[int, ...] = ()
+        if launch.checks_bounds:
+            self.checks_bounds = True
+            faults = self.device.faults.register(_described(call))
+        function = _code(launch.source, Capability(*self.device.driver.capability)).function(self.device.driver)
+        args: list[Word] = [out, *(operands[k] for k in launch.operands), *launch.words, *faults, launch.iterations]
+        self._launch(function, launch.blocks, CALL_THREADS, args)
+
+    def _at(self, place: Place) -> Address:
+        assert place.location is not None
+        return self.base(place.location.buffer, place.location.offset)
+
+    def _contiguous(self, place: Place) -> Address:
+        """The address of the value at ``place``, or of a copy in row-major order."""
+        if place.location is None or place.location.is_contiguous(place.aval.shape):
+            return self._at(place)
+        self._end_table()
+        self.parts.append(Gather(place, self.region_count))
+        self.region_count += 1
+        return Address(self.region_count - 1, 0)
+
+    # --- graphs -----------------------------------------------------------------------------------
+
+    def _copied_results(self) -> list[CopiedResult]:
+        specs = self.program.result_specs
+        sizes = [prod(shape) * dtype.itemsize for shape, dtype in specs]
+        outputs = [self.program.plan.outputs[k].location for k in self.program.returned]
+        returned = {self.program.slots[at.buffer] - len(self.program.plan.inputs) for at in outputs if at is not None}
+        small = [k for k, nbytes in enumerate(sizes) if 0 < nbytes <= _MAX_COPIED_BYTES and k in returned]
+        small = sorted(sorted(small, key=lambda k: sizes[k])[:_MAX_COPIED]) if self.has_graph else []
+        first = self.region_count
+        self.region_count += len(small)
+        slot = len(self.program.plan.inputs)
+        return [CopiedResult(k, slot + k, first + j, sizes[k]) for j, k in enumerate(small)]
+
+    def _replay_table(self) -> CallTable:
+        """Launch the graph, then copy its small results to arrays of the caller's."""
+        stream = Address(self.stream, 0)
+        copies = [call_table.copy(Address(r.region, 0), Address(r.slot, 0), r.nbytes, stream) for r in self.copied]
+        return CallTable([call_table.launch_graph(Address(self.graph, 0), stream), *copies], self.device.driver)
+
+
+def _described(call: LibraryCall) -> str:
+    """What ``call`` does, for errors."""
+    origin = str(call.step.node.origin)
+    return f"{call.op} of {', '.join(map(str, call.avals))}" + (f" ({origin})" if origin else "")
