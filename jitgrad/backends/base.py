@@ -83,10 +83,14 @@ class Runner(Protocol):
 
     Attributes:
         address_space: None if there is no generated call for its programs.
+        launched: how the steps are started, in words; "" for one after the other.
     """
 
     @property
     def address_space(self) -> AddressSpace | None: ...
+
+    @property
+    def launched(self) -> str: ...
 
     @property
     def tiled_products(self) -> frozenset[Any]:

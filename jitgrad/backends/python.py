@@ -145,6 +145,7 @@ class PythonRunner:
     """Runs ``program`` step by step."""
 
     address_space: AddressSpace | None = None
+    launched = ""
     tiled_products: frozenset[Any] = frozenset()
 
     def __init__(self, program: Program) -> None:

@@ -14,7 +14,7 @@ from jitgrad.core.errors import CudaError, OutOfMemoryError
 from jitgrad.core.fork import cached_property, fork_safe_lock
 from jitgrad.device.cublas import Cublas
 from jitgrad.device.cublas import check_status as check_product
-from jitgrad.device.driver import COPY, LAUNCH, LAUNCH_GRAPH, PRODUCTS, LoadableCode, MemoryInfo, Record
+from jitgrad.device.driver import COPY, LAUNCH, LAUNCH_GRAPH, PRODUCTS, LoadableCode, MemoryInfo, StartWork
 
 INSTALL = (
     "A CUDA device needs an NVIDIA GPU and its driver (libcuda.so.1; nvcuda.dll on Windows), version 525 or newer, and "
@@ -237,7 +237,7 @@ class CudaDriver:
         """cuBLAS on that stream. Graphs run one after the other, so one piece of memory serves all of them."""
         return self._cublas.on_stream(self._capture_stream, self.allocate)
 
-    def capture(self, record: Record, products: bool) -> int:
+    def capture(self, record: StartWork, products: bool) -> int:
         graph, executable = c_void_p(), c_void_p()
         with self._capture_lock:
             stream, handle = self._capture_stream, self._capture_products if products else 0

@@ -10,12 +10,12 @@ DEFAULT_STREAM = 1  # as __cuda_array_interface__ and DLPack number the stream t
 
 # C functions that programs call by address (`Driver.function`)
 LAUNCH, COPY, LAUNCH_GRAPH = "cuLaunchKernel", "cuMemcpyDtoDAsync_v2", "cuGraphLaunch"
-SGEMM, DGEMM = "cublasSgemmStridedBatched", "cublasDgemmStridedBatched"
-PRODUCTS = (SGEMM, DGEMM)
+CUBLAS_SGEMM, CUBLAS_DGEMM = "cublasSgemmStridedBatched", "cublasDgemmStridedBatched"
+PRODUCTS = (CUBLAS_SGEMM, CUBLAS_DGEMM)
 # of the list ``extra`` of cuLaunchKernel: the address of the arguments follows, that of their size, and the end
 ARGUMENTS, ARGUMENTS_SIZE, END = 1, 2, 0
 
-Record = Callable[[int, int], None]
+StartWork = Callable[[int, int], None]
 """Starts work: (the stream that it must use, the handle of cuBLAS on that stream)."""
 
 
@@ -95,7 +95,7 @@ class Driver(Protocol):
     def check(self, function: str, status: int) -> None:
         """Raise the error for what the C function named ``function`` returned, unless that is 0."""
 
-    def capture(self, record: Record, products: bool) -> int:
+    def capture(self, record: StartWork, products: bool) -> int:
         """A handle of a graph of the work that ``record`` starts, which does not run now. ``products``: whether it
         uses cuBLAS."""
 

@@ -155,6 +155,7 @@ class Explanation:
         backward: the explanation of the backward program; None where no gradients flow.
         device: where it runs, "cpu" or "cuda".
         block_runs: kernels that run block by block.
+        launched: how a device starts the steps, in words; "" for one after the other.
     """
 
     name: str
@@ -167,6 +168,7 @@ class Explanation:
     backward: Explanation | None = None
     device: str = "cpu"
     block_runs: tuple[BlockRunReport, ...] = ()
+    launched: str = ""
 
     @property
     def fused(self) -> int:
@@ -212,7 +214,7 @@ class Explanation:
 
     def _lines(self) -> Iterable[str]:
         calls = len(self.unfused_ops)
-        place = "" if self.device == "cpu" else f", on {self.device}"
+        place = "" if self.device == "cpu" else f", on {self.device}{self.launched and f' {self.launched}'}"
         yield f"{self.name}: {self.op_count} ops -> {self.launches} steps, {self.fused} fused, {calls} unfused{place}"
         for is_view, group in groupby(self.steps, lambda step: step.kind == "view"):
             steps = list(group)
@@ -291,7 +293,15 @@ def explain_program(name: str, program: Program, before: Graph, op_count: int) -
     in_place = sum(buffer.role is BufferRole.INPUT for buffer in written)
     apart, device = _apart(before, program.target), program.target.device
     return Explanation(
-        name, op_count, steps, apart, plan.arena_bytes, in_place, device=device, block_runs=runs
+        name,
+        op_count,
+        steps,
+        apart,
+        plan.arena_bytes,
+        in_place,
+        device=device,
+        block_runs=runs,
+        launched=program.runner.launched,
     )
 
 

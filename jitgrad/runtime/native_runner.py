@@ -27,6 +27,7 @@ class NativeRunner:
     """Runs ``program`` by the instruction loop, but for library calls that need Python."""
 
     address_space: AddressSpace | None = AddressSpace.HOST
+    launched = ""
 
     def __init__(self, program: Program) -> None:
         self.program = program

@@ -20,14 +20,14 @@ from jitgrad.device.driver import (
     ARGUMENTS,
     ARGUMENTS_SIZE,
     COPY,
-    DGEMM,
+    CUBLAS_DGEMM,
+    CUBLAS_SGEMM,
     END,
     LAUNCH,
     LAUNCH_GRAPH,
-    SGEMM,
     LoadableCode,
     MemoryInfo,
-    Record,
+    StartWork,
 )
 
 CAPTURE_STREAM = 77
@@ -105,8 +105,8 @@ class _CFunctions:
             LAUNCH: _c_function(11, lambda *words: alive._launch(*words)),
             COPY: _c_function(4, lambda *words: alive._copy(*words)),
             LAUNCH_GRAPH: _c_function(2, lambda *words: alive._launch_graph(*words)),
-            SGEMM: _c_function(18, lambda *words: alive._multiply(single, *words)),
-            DGEMM: _c_function(18, lambda *words: alive._multiply(double, *words)),
+            CUBLAS_SGEMM: _c_function(18, lambda *words: alive._multiply(single, *words)),
+            CUBLAS_DGEMM: _c_function(18, lambda *words: alive._multiply(double, *words)),
         }
 
     def address(self, name: str) -> int:
@@ -274,7 +274,7 @@ class FakeDriver:
 
     # --- graphs -----------------------------------------------------------------------------------
 
-    def capture(self, record: Record, products: bool) -> int:
+    def capture(self, record: StartWork, products: bool) -> int:
         with self._capture_lock:
             self.counts.captures += 1
             self._captured = []

@@ -40,6 +40,7 @@ def test_all_fused_agree_with_the_reference(name: str):
     assert failures(ALL[name], ["jitgrad"]) == {}
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # of torch, by its optimisers
 @pytest.mark.peers
 @pytest.mark.parametrize("name", [n for n in ALL if not ALL[n].slow])
 def test_other_libraries_agree_with_the_reference(name: str):

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitgrad.backends.cuda_target.call_table import Address, Call, CallTable, copy, launch, launch_graph, multiply
+from jitgrad.backends.cuda_target.call_table import Address, CallTable, DriverCall, copy, launch, launch_graph, multiply
 from jitgrad.core.errors import CudaError
 from jitgrad.device.cuda_driver import CudaDriver
-from jitgrad.device.driver import COPY, DGEMM, LAUNCH, LAUNCH_GRAPH, SGEMM
+from jitgrad.device.driver import COPY, CUBLAS_DGEMM, CUBLAS_SGEMM, LAUNCH, LAUNCH_GRAPH
 from jitgrad.runtime.executor.gemm import BatchAxis, Gemm, MatrixLayout
 from tests.device.test_driver import Library
 
@@ -25,7 +25,7 @@ class Noting:
         self.arguments: list[list[int]] = []
         self.statuses = list(statuses)
         self.products_lock = threading.Lock()
-        lengths = {LAUNCH: 11, COPY: 4, LAUNCH_GRAPH: 2, SGEMM: 18, DGEMM: 18}
+        lengths = {LAUNCH: 11, COPY: 4, LAUNCH_GRAPH: 2, CUBLAS_SGEMM: 18, CUBLAS_DGEMM: 18}
         self._kept = {name: self._function(name, count) for name, count in lengths.items()}
 
     def _function(self, name: str, count: int) -> Any:
@@ -46,7 +46,7 @@ class Noting:
         raise CudaError(f"{function} returned {status}")
 
 
-def run(calls: list[Call], bases: list[int], driver: Noting) -> None:
+def run(calls: list[DriverCall], bases: list[int], driver: Noting) -> None:
     CallTable(calls, driver).bound(np.array(bases, np.int64)).run()  # type: ignore[arg-type]
 
 
@@ -80,7 +80,7 @@ def test_the_first_failure_ends_the_run_and_names_the_function() -> None:
     assert len(driver.calls) == 2
 
 
-@pytest.mark.parametrize(("dtype", "function"), [(np.float32, SGEMM), (np.float64, DGEMM)])
+@pytest.mark.parametrize(("dtype", "function"), [(np.float32, CUBLAS_SGEMM), (np.float64, CUBLAS_DGEMM)])
 def test_a_product_is_that_of_the_columns(dtype: Any, function: str) -> None:
     driver = Noting()
     rows, columns = MatrixLayout(False, 10), MatrixLayout(True, 11)

@@ -130,7 +130,7 @@ BINARY = "add sub mul div subtract multiply divide pow remainder fmod copysign h
 LIMITED = "log log2 log10 sqrt rsqrt asin acos atanh acosh log1p pow".split()
 
 
-NOT_IN_TORCH = "logical_not floor_divide asinh acosh atanh".split()  # nothing, or no gradient
+NOT_IN_TORCH = "logical_not floor_divide asinh acosh atanh arcsinh arccosh arctanh sgn".split()  # nothing, or no gradient
 
 
 def in_place(name: str, *more: Any) -> Any:
@@ -149,7 +149,10 @@ def test_unary_in_place_same_as_torch(name: str):
     others = {"lerp": (Y, 0.3), "clip": (-0.5, 0.5), "clamp": (-0.5, 0.5), "masked_fill": (MASK, 2.0)}
     others |= {"addcmul": (Y, Y), "addcdiv": (Y, Y), "scatter_add": (0, PLACES, Y), "index_add": (0, ROWS, Y[:2])}
     others |= {"scatter": (0, np.array([[2, 0, 1, 0]]), Y[:1]), "index_fill": (0, ROWS, 2.0), "index_copy": (0, ROWS, Y[:2])}
-    others |= {"addmm": (S, X), "addmv": (), "baddbmm": (), "bernoulli": (), "normal": (), "uniform": ()}
+    others |= {"addmm": (S, X), "cumsum": (0,), "logit": (0.1,), "ldexp": (np.array([[2, 1, 0, 3]]),)}
+    others |= dict.fromkeys(("arctan2", "xlogy", "true_divide"), (np.abs(Y) + 0.5,))
+    others |= dict.fromkeys("nextafter addmv addr addbmm baddbmm index_put masked_scatter scatter_reduce gcd lcm".split(), ())
+    others |= dict.fromkeys("bernoulli normal uniform".split(), ())
     torch: Any = pytest.importorskip("torch")
     if not hasattr(torch.Tensor, f"{name}_") or others.get(name) == ():
         pytest.skip("random, of other axes, or not in torch")

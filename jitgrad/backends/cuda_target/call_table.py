@@ -16,12 +16,12 @@ from jitgrad.device.driver import (
     ARGUMENTS,
     ARGUMENTS_SIZE,
     COPY,
-    DGEMM,
+    CUBLAS_DGEMM,
+    CUBLAS_SGEMM,
     END,
     LAUNCH,
     LAUNCH_GRAPH,
     PRODUCTS,
-    SGEMM,
     Driver,
 )
 from jitgrad.eager.buffer_pool import address_of
@@ -32,7 +32,10 @@ _ROW_WORDS = 19  # a function, and the words of `jitgrad.backends.llvm.atomics`'
 _HEADER_WORDS = 8
 _NO_TRANSPOSE, _TRANSPOSE = 0, 1
 # factors of the product, and of what the result was
-_FACTORS: dict[str, np.ndarray[Any, Any]] = {SGEMM: np.array([1, 0], np.float32), DGEMM: np.array([1, 0], np.float64)}
+_FACTORS: dict[str, np.ndarray[Any, Any]] = {
+    CUBLAS_SGEMM: np.array([1, 0], np.float32),
+    CUBLAS_DGEMM: np.array([1, 0], np.float64),
+}
 
 # A table: the addresses of its own memory and of the bases, those of the relocation's arrays where, region and offset, and
 # their length; the status of the last call, and how many were made. Then a row per call.
@@ -68,7 +71,7 @@ Word = int | Address
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class DriverCall:
     """A call of the C function ``function`` with ``words``; the loop stops if it does not return 0.
 
     Attributes:
@@ -80,30 +83,30 @@ class Call:
     args: tuple[Word, ...] | None = None
 
 
-def launch(function: int, blocks: int, threads: int, args: Sequence[Word], stream: Word) -> Call:
+def launch(function: int, blocks: int, threads: int, args: Sequence[Word], stream: Word) -> DriverCall:
     """Start a kernel on a grid of one axis."""
-    return Call(LAUNCH, (function, blocks, 1, 1, threads, 1, 1, 0, stream, 0), tuple(args))
+    return DriverCall(LAUNCH, (function, blocks, 1, 1, threads, 1, 1, 0, stream, 0), tuple(args))
 
 
-def copy(target: Word, source: Word, nbytes: int, stream: Word) -> Call:
+def copy(target: Word, source: Word, nbytes: int, stream: Word) -> DriverCall:
     """Copy in the memory of the device."""
-    return Call(COPY, (target, source, nbytes, stream))
+    return DriverCall(COPY, (target, source, nbytes, stream))
 
 
-def launch_graph(graph: Word, stream: Word) -> Call:
+def launch_graph(graph: Word, stream: Word) -> DriverCall:
     """Start the work that was captured."""
-    return Call(LAUNCH_GRAPH, (graph, stream))
+    return DriverCall(LAUNCH_GRAPH, (graph, stream))
 
 
-def multiply(gemm: Gemm, operands: Sequence[Word], handle: Word) -> Call:
+def multiply(gemm: Gemm, operands: Sequence[Word], handle: Word) -> DriverCall:
     """Start a product. cuBLAS takes columns for rows, so it gets the operands in exchanged order."""
     (m, k, n), (left, right, out) = gemm.sizes, operands
-    function = SGEMM if gemm.dtype == np.float32 else DGEMM
+    function = CUBLAS_SGEMM if gemm.dtype == np.float32 else CUBLAS_DGEMM
     one, zero = (address_of(_FACTORS[function][i:]) for i in (0, 1))
     forms = [_TRANSPOSE if matrix.transposed else _NO_TRANSPOSE for matrix in (gemm.right, gemm.left)]
     a, b, c = gemm.batch.strides
     factors = (right, gemm.right.leading, b, left, gemm.left.leading, a)
-    return Call(function, (handle, *forms, n, m, k, one, *factors, zero, out, gemm.out.leading, c, gemm.batch.length))
+    return DriverCall(function, (handle, *forms, n, m, k, one, *factors, zero, out, gemm.out.leading, c, gemm.batch.length))
 
 
 @cache
@@ -123,7 +126,7 @@ class CallTable:
         regions: those that any of them refers to.
     """
 
-    def __init__(self, calls: Sequence[Call], driver: Driver) -> None:
+    def __init__(self, calls: Sequence[DriverCall], driver: Driver) -> None:
         self.calls = tuple(calls)
         self.driver = driver
         self.products = any(call.function in PRODUCTS for call in calls)

@@ -13,7 +13,7 @@ from jitgrad.backends.cuda.capability import Capability
 from jitgrad.backends.cuda.launch import LaunchShape, epilogue_launch, kernel_launch
 from jitgrad.backends.cuda.schedule import BLOCK_THREADS, CudaSchedule
 from jitgrad.backends.cuda_target import call_table
-from jitgrad.backends.cuda_target.call_table import Address, Call, CallTable, Word
+from jitgrad.backends.cuda_target.call_table import Address, CallTable, DriverCall, Word
 from jitgrad.backends.cuda_target.device_call import CALL_THREADS, DeviceCall
 from jitgrad.backends.cuda_target.device_code import DeviceCode
 from jitgrad.backends.cuda_target.graphs import MIN_CALLS
@@ -97,7 +97,7 @@ class DeviceProgram:
         self.external: list[ExternalResult] = []
         self.checks_bounds = False
         self.parts: list[CallTable | Gather | LibraryCall] = []
-        self._calls: list[Call] = []
+        self._calls: list[DriverCall] = []
         for step in program.steps:
             self._add_step(step)
         self._end_table()

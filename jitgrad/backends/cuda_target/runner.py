@@ -32,6 +32,10 @@ class CudaRunner:
         """What the device does, with the kernels loaded."""
         return DeviceProgram(self.program, self.device)
 
+    @property
+    def launched(self) -> str:
+        return "as one CUDA graph" if self.code.has_graph else ""
+
     def frame(self) -> CudaFrame:
         return CudaFrame(self.code, self.overwritten, self.results_on_host)
 
