@@ -58,7 +58,7 @@ class Cublas:
         self.lock = fork_safe_lock()
 
     def _call(self, function: str, *args: Any) -> None:
-        check_status(function, getattr(self._library, function)(*args))
+        check_cublas_status(function, getattr(self._library, function)(*args))
 
     def _new_handle(self) -> int:
         handle = c_void_p()
@@ -78,7 +78,7 @@ class Cublas:
         return ctypes.cast(getattr(self._library, name), c_void_p).value or 0
 
 
-def check_status(function: str, status: int) -> None:
+def check_cublas_status(function: str, status: int) -> None:
     """Raise CudaError if ``status``, which ``function`` returned, is no success."""
     if status:
         raise CudaError(f"{function} failed with cublasStatus_t {status}")

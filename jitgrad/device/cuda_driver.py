@@ -12,9 +12,16 @@ from typing import Any
 
 from jitgrad.core.errors import CudaError, OutOfMemoryError
 from jitgrad.core.fork import cached_property, fork_safe_lock
-from jitgrad.device.cublas import Cublas
-from jitgrad.device.cublas import check_status as check_product
-from jitgrad.device.driver import COPY, LAUNCH, LAUNCH_GRAPH, PRODUCTS, LoadableCode, MemoryInfo, StartWork
+from jitgrad.device.cublas import Cublas, check_cublas_status
+from jitgrad.device.driver import (
+    COPY_MEMORY,
+    LAUNCH_GRAPH,
+    LAUNCH_KERNEL,
+    PRODUCTS,
+    LoadableCode,
+    MemoryInfo,
+    StartWork,
+)
 
 INSTALL = (
     "A CUDA device needs an NVIDIA GPU and its driver (libcuda.so.1; nvcuda.dll on Windows), version 525 or newer, and "
@@ -76,7 +83,7 @@ def load_library(name: str | None = None) -> Any:
         library = ctypes.CDLL(name)
         for function, types in _SIGNATURES.items():
             getattr(library, function).argtypes = types
-        for function in (LAUNCH, COPY, LAUNCH_GRAPH):
+        for function in (LAUNCH_KERNEL, COPY_MEMORY, LAUNCH_GRAPH):
             getattr(library, function)
     except (OSError, AttributeError) as error:
         raise CudaError(f"no CUDA driver was found ({error}). {INSTALL}") from None
@@ -219,7 +226,7 @@ class CudaDriver:
 
     def check(self, function: str, status: int) -> None:
         if function in PRODUCTS:
-            check_product(function, status)
+            check_cublas_status(function, status)
         else:
             check_status(self._library, function, status)
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 DEFAULT_STREAM = 1  # as __cuda_array_interface__ and DLPack number the stream that orders all work
 
 # C functions that programs call by address (`Driver.function`)
-LAUNCH, COPY, LAUNCH_GRAPH = "cuLaunchKernel", "cuMemcpyDtoDAsync_v2", "cuGraphLaunch"
+LAUNCH_KERNEL, COPY_MEMORY, LAUNCH_GRAPH = "cuLaunchKernel", "cuMemcpyDtoDAsync_v2", "cuGraphLaunch"
 CUBLAS_SGEMM, CUBLAS_DGEMM = "cublasSgemmStridedBatched", "cublasDgemmStridedBatched"
 PRODUCTS = (CUBLAS_SGEMM, CUBLAS_DGEMM)
 # of the list ``extra`` of cuLaunchKernel: the address of the arguments follows, that of their size, and the end

@@ -19,12 +19,12 @@ from jitgrad.core.errors import CudaError, OutOfMemoryError
 from jitgrad.device.driver import (
     ARGUMENTS,
     ARGUMENTS_SIZE,
-    COPY,
+    COPY_MEMORY,
     CUBLAS_DGEMM,
     CUBLAS_SGEMM,
     END,
-    LAUNCH,
     LAUNCH_GRAPH,
+    LAUNCH_KERNEL,
     LoadableCode,
     MemoryInfo,
     StartWork,
@@ -102,8 +102,8 @@ class _CFunctions:
         alive = weakref.proxy(driver)
         single, double = np.dtype(np.float32), np.dtype(np.float64)
         self._callbacks = {
-            LAUNCH: _c_function(11, lambda *words: alive._launch(*words)),
-            COPY: _c_function(4, lambda *words: alive._copy(*words)),
+            LAUNCH_KERNEL: _c_function(11, lambda *words: alive._launch(*words)),
+            COPY_MEMORY: _c_function(4, lambda *words: alive._copy(*words)),
             LAUNCH_GRAPH: _c_function(2, lambda *words: alive._launch_graph(*words)),
             CUBLAS_SGEMM: _c_function(18, lambda *words: alive._multiply(single, *words)),
             CUBLAS_DGEMM: _c_function(18, lambda *words: alive._multiply(double, *words)),

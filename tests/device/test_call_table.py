@@ -9,10 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitgrad.backends.cuda_target.call_table import Address, CallTable, DriverCall, copy, launch, launch_graph, multiply
+from jitgrad.backends.cuda_target.call_table import (
+    Address,
+    CallTable,
+    DriverCall,
+    copy_call,
+    graph_call,
+    launch_call,
+    product_call,
+)
 from jitgrad.core.errors import CudaError
 from jitgrad.device.cuda_driver import CudaDriver
-from jitgrad.device.driver import COPY, CUBLAS_DGEMM, CUBLAS_SGEMM, LAUNCH, LAUNCH_GRAPH
+from jitgrad.device.driver import COPY_MEMORY, CUBLAS_DGEMM, CUBLAS_SGEMM, LAUNCH_GRAPH, LAUNCH_KERNEL
 from jitgrad.runtime.executor.gemm import BatchAxis, Gemm, MatrixLayout
 from tests.device.test_driver import Library
 
@@ -25,13 +33,13 @@ class Noting:
         self.arguments: list[list[int]] = []
         self.statuses = list(statuses)
         self.products_lock = threading.Lock()
-        lengths = {LAUNCH: 11, COPY: 4, LAUNCH_GRAPH: 2, CUBLAS_SGEMM: 18, CUBLAS_DGEMM: 18}
+        lengths = {LAUNCH_KERNEL: 11, COPY_MEMORY: 4, LAUNCH_GRAPH: 2, CUBLAS_SGEMM: 18, CUBLAS_DGEMM: 18}
         self._kept = {name: self._function(name, count) for name, count in lengths.items()}
 
     def _function(self, name: str, count: int) -> Any:
         def noted(*words: int) -> int:
             self.calls.append((name, words))
-            if name == LAUNCH:
+            if name == LAUNCH_KERNEL:
                 extra = (ctypes.c_int64 * 5).from_address(words[10])
                 size = ctypes.c_int64.from_address(extra[3]).value
                 self.arguments.append(list((ctypes.c_int64 * (size // 8)).from_address(extra[1])))
@@ -52,7 +60,7 @@ def run(calls: list[DriverCall], bases: list[int], driver: Noting) -> None:
 
 def test_launches_pass_their_arguments_in_one_buffer() -> None:
     driver = Noting()
-    calls = [launch(7, 3, 256, (Address(0, 16), -5, 1 << 60), Address(2, 0)), launch(8, 1, 32, (Address(1, 0),), 0)]
+    calls = [launch_call(7, 3, 256, (Address(0, 16), -5, 1 << 60), Address(2, 0)), launch_call(8, 1, 32, (Address(1, 0),), 0)]
 
     run(calls, [1000, 2000, 77], driver)
 
@@ -62,13 +70,13 @@ def test_launches_pass_their_arguments_in_one_buffer() -> None:
 
 def test_a_table_is_relocated_at_every_run() -> None:
     driver, bases = Noting(), np.array([100, 200], np.int64)
-    bound = CallTable([copy(Address(0, 8), Address(1, 0), 64, 0), launch_graph(Address(0, 0), 5)], driver).bound(bases)  # type: ignore[arg-type]
+    bound = CallTable([copy_call(Address(0, 8), Address(1, 0), 64, 0), graph_call(Address(0, 0), 5)], driver).bound(bases)  # type: ignore[arg-type]
     bound.run()
     bases[:] = 300, 400
     bound.run()
 
     assert driver.calls == [
-        (COPY, (108, 200, 64, 0)), (LAUNCH_GRAPH, (100, 5)), (COPY, (308, 400, 64, 0)), (LAUNCH_GRAPH, (300, 5))
+        (COPY_MEMORY, (108, 200, 64, 0)), (LAUNCH_GRAPH, (100, 5)), (COPY_MEMORY, (308, 400, 64, 0)), (LAUNCH_GRAPH, (300, 5))
     ]  # fmt: skip
 
 
@@ -76,7 +84,7 @@ def test_the_first_failure_ends_the_run_and_names_the_function() -> None:
     driver = Noting((0, 719))
 
     with pytest.raises(CudaError, match="cuMemcpyDtoDAsync_v2 returned 719"):
-        run([launch_graph(1, 0), copy(1, 2, 3, 0), launch_graph(2, 0)], [0], driver)
+        run([graph_call(1, 0), copy_call(1, 2, 3, 0), graph_call(2, 0)], [0], driver)
     assert len(driver.calls) == 2
 
 
@@ -86,7 +94,7 @@ def test_a_product_is_that_of_the_columns(dtype: Any, function: str) -> None:
     rows, columns = MatrixLayout(False, 10), MatrixLayout(True, 11)
     gemm = Gemm(np.dtype(dtype), (2, 3, 4), rows, columns, MatrixLayout(False, 12), (), BatchAxis(5, (6, 0, 8)))
 
-    run([multiply(gemm, (Address(0, 0), Address(1, 0), Address(2, 4)), 9)], [100, 200, 300], driver)
+    run([product_call(gemm, (Address(0, 0), Address(1, 0), Address(2, 4)), 9)], [100, 200, 300], driver)
 
     ((name, words),) = driver.calls
     assert name == function

@@ -15,12 +15,12 @@ from jitgrad.backends.llvm.code_object import compile_control_code
 from jitgrad.device.driver import (
     ARGUMENTS,
     ARGUMENTS_SIZE,
-    COPY,
+    COPY_MEMORY,
     CUBLAS_DGEMM,
     CUBLAS_SGEMM,
     END,
-    LAUNCH,
     LAUNCH_GRAPH,
+    LAUNCH_KERNEL,
     PRODUCTS,
     Driver,
 )
@@ -83,22 +83,22 @@ class DriverCall:
     args: tuple[Word, ...] | None = None
 
 
-def launch(function: int, blocks: int, threads: int, args: Sequence[Word], stream: Word) -> DriverCall:
+def launch_call(function: int, blocks: int, threads: int, args: Sequence[Word], stream: Word) -> DriverCall:
     """Start a kernel on a grid of one axis."""
-    return DriverCall(LAUNCH, (function, blocks, 1, 1, threads, 1, 1, 0, stream, 0), tuple(args))
+    return DriverCall(LAUNCH_KERNEL, (function, blocks, 1, 1, threads, 1, 1, 0, stream, 0), tuple(args))
 
 
-def copy(target: Word, source: Word, nbytes: int, stream: Word) -> DriverCall:
+def copy_call(target: Word, source: Word, nbytes: int, stream: Word) -> DriverCall:
     """Copy in the memory of the device."""
-    return DriverCall(COPY, (target, source, nbytes, stream))
+    return DriverCall(COPY_MEMORY, (target, source, nbytes, stream))
 
 
-def launch_graph(graph: Word, stream: Word) -> DriverCall:
+def graph_call(graph: Word, stream: Word) -> DriverCall:
     """Start the work that was captured."""
     return DriverCall(LAUNCH_GRAPH, (graph, stream))
 
 
-def multiply(gemm: Gemm, operands: Sequence[Word], handle: Word) -> DriverCall:
+def product_call(gemm: Gemm, operands: Sequence[Word], handle: Word) -> DriverCall:
     """Start a product. cuBLAS takes columns for rows, so it gets the operands in exchanged order."""
     (m, k, n), (left, right, out) = gemm.sizes, operands
     function = CUBLAS_SGEMM if gemm.dtype == np.float32 else CUBLAS_DGEMM

@@ -127,7 +127,7 @@ class DeviceProgram:
             self._add_kernels(step)
         elif (products := gemms_of(step.step)) is not None:
             handle = Address(self.products, 0)
-            self._calls += [call_table.multiply(gemm, [self.base(*at) for at in gemm.operands], handle) for gemm in products]
+            self._calls += [call_table.product_call(gemm, [self.base(*at) for at in gemm.operands], handle) for gemm in products]
         elif (launch := device_call(step)) is not None:
             self._add_device_call(step, launch)
         else:
@@ -140,7 +140,7 @@ class DeviceProgram:
             self._calls = []
 
     def _launch(self, function: int, blocks: int, threads: int, args: Sequence[Word]) -> None:
-        self._calls.append(call_table.launch(function, blocks, threads, args, Address(self.stream, 0)))
+        self._calls.append(call_table.launch_call(function, blocks, threads, args, Address(self.stream, 0)))
 
     def _add_kernels(self, launch: Launch) -> None:
         """The kernel of ``launch``, and its epilogue as a second one."""
@@ -166,7 +166,7 @@ class DeviceProgram:
             out = Address(slot, 0)
             self.external.append(ExternalResult(slot - len(self.program.plan.inputs), place.aval.shape, place.aval.dtype))
         if launch.changes and not call.in_place and place.aval.nbytes:
-            self._calls.append(call_table.copy(out, operands[0], place.aval.nbytes, Address(self.stream, 0)))
+            self._calls.append(call_table.copy_call(out, operands[0], place.aval.nbytes, Address(self.stream, 0)))
         faults: tuple[int, ...] = ()
         if launch.checks_bounds:
             self.checks_bounds = True
@@ -205,8 +205,8 @@ class DeviceProgram:
     def _replay_table(self) -> CallTable:
         """Launch the graph, then copy its small results to arrays of the caller's."""
         stream = Address(self.stream, 0)
-        copies = [call_table.copy(Address(r.region, 0), Address(r.slot, 0), r.nbytes, stream) for r in self.copied]
-        return CallTable([call_table.launch_graph(Address(self.graph, 0), stream), *copies], self.device.driver)
+        copies = [call_table.copy_call(Address(r.region, 0), Address(r.slot, 0), r.nbytes, stream) for r in self.copied]
+        return CallTable([call_table.graph_call(Address(self.graph, 0), stream), *copies], self.device.driver)
 
 
 def _described(call: LibraryCall) -> str:

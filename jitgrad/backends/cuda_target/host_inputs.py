@@ -11,7 +11,7 @@ import numpy as np
 
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cuda.capability import Capability
-from jitgrad.backends.cuda_target.call_table import CallTable, launch
+from jitgrad.backends.cuda_target.call_table import CallTable, launch_call
 from jitgrad.backends.cuda_target.device_call import CALL_THREADS, CallWriter
 from jitgrad.backends.cuda_target.device_code import DeviceCode
 from jitgrad.core.device_array import DeviceArray
@@ -61,7 +61,7 @@ class HostInputs:
         driver = self._device.driver
         code = _writing_kernel(count, Capability(*driver.capability))
         words = (self._memory.address, *[0] * count, 1)
-        table = CallTable([launch(code.function(driver), 1, CALL_THREADS, words, 0)], driver)
+        table = CallTable([launch_call(code.function(driver), 1, CALL_THREADS, words, 0)], driver)
         self._bound = table.bound(np.zeros(1, np.int64))
         where = table.argument_words(0)
         self._words = self._bound.memory[where.start + 1 : where.stop - 1]
