@@ -1,121 +1,84 @@
-"""Measures three steps, eager and fused, on this machine and draws docs/speed.svg: ``make picture``."""
+"""Draws docs/speed.svg, the corpus of programs beside torch.compile and JAX: ``make picture``.
+
+``python docs/speed.py RECORD`` draws measurements that ``python -m benchmarks --json RECORD`` saved.
+"""
 
 from __future__ import annotations
 
-import gc
-import time
-from collections.abc import Callable
+import math
+import sys
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
 
-import numpy as np
-
-import jitgrad as jg
-from jitgrad import nn, optim
+from benchmarks import cli
+from benchmarks.measure import Outcome
+from benchmarks.programs import PROGRAMS
+from benchmarks.record import Record, load_record
 
 PICTURE = Path(__file__).with_name("speed.svg")
-WIDTH, LEFT, BAR, GAP = 760, 20, 20, 74
-COLOURS = {"eager": "#9aa5b1", "fused": "#0b7285"}
+COMPILERS = ("torch.compile", "jax")
+WIDTH, LABELS, BAR, ROW, TOP, LARGEST = 760, 190, 12, 18, 66, 16.0
+AHEAD, BEHIND, GRID = "#0b7285", "#c2410c", "#ced4da"
 
 
-def chain() -> tuple[Any, tuple[Any, ...]]:
-    """A tanh-gelu of a product, squared and summed, with both gradients: two inputs of 4 million float32."""
-    generator = np.random.default_rng(0)
-    x, w = (jg.tensor(generator.standard_normal(4_000_000, np.float32)) for _ in range(2))
-
-    def loss(x: Any, w: Any) -> Any:
-        h = x * w
-        y = 0.5 * h * (1 + jg.tanh(0.7978845608 * (h + 0.044715 * h**3)))
-        return (y * y).sum()
-
-    return jg.jit(jg.value_and_grad(loss, argnums=(0, 1))), (x, w)
+def times_faster(outcome: Outcome) -> tuple[float, str] | None:
+    """How many times as fast as the faster compiler jitgrad is, and that compiler; None if there is no figure."""
+    times = {row.peer: row.median for row in outcome.rows if not math.isnan(row.median)}
+    others = {name: times[name] for name in COMPILERS if name in times}
+    if "jitgrad" not in times or not others:
+        return None
+    best = min(others, key=lambda name: others[name])
+    return others[best] / times["jitgrad"], best
 
 
-def cross_entropy() -> tuple[Any, tuple[Any, ...]]:
-    """Softmax cross-entropy and its gradient, 8192 rows of 1000 float32 scores."""
-    generator = np.random.default_rng(0)
-    scores = jg.tensor(generator.standard_normal((8192, 1000), np.float32))
-    labels = jg.tensor(generator.integers(0, 1000, 8192))
-    return jg.jit(jg.value_and_grad(jg.cross_entropy)), (scores, labels)
+def position(ratio: float) -> float:
+    """Where ``ratio`` is from left to right; each doubling takes as much room."""
+    low, high = -1.0, math.log2(LARGEST)
+    exponent = min(max(math.log2(ratio), low), high)
+    return LABELS + (exponent - low) / (high - low) * (WIDTH - LABELS - 130)
 
 
-def digits_step() -> tuple[Any, tuple[Any, ...]]:
-    """A whole training step with Adam: a 64-256-128-10 network, batch 64, float32."""
-    generator = np.random.default_rng(0)
-    jg.manual_seed(0)
-    model = nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 10))
-    # The same batch over and over would be learnt by heart: gradients would shrink to denormals, which are slow.
-    optimizer = optim.Adam(model.parameters(), lr=1e-7)
-
-    @jg.jit
-    def step(images: Any, labels: Any) -> Any:
-        optimizer.zero_grad()
-        loss = jg.cross_entropy(model(images), labels)
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    return step, (jg.tensor(generator.random((64, 64), np.float32)), jg.tensor(generator.integers(0, 10, 64)))
-
-
-WORKLOADS: dict[str, Callable[[], tuple[Any, tuple[Any, ...]]]] = {
-    "elementwise chain, 4M float32: value and two gradients": chain,
-    "softmax cross-entropy, 8192 x 1000 float32: value and gradient": cross_entropy,
-    "training step of an MLP on digits, batch 64: forward, backward, Adam": digits_step,
-}
-
-
-def milliseconds(run: Callable[[], Any], seconds: float) -> float:
-    """The fastest of as many calls as fit into ``seconds``: what other programs on the machine disturb least."""
-    run()
-    gc.collect()
-    times: list[float] = []
-    until = time.perf_counter() + seconds
-    while len(times) < 5 or time.perf_counter() < until:
-        start = time.perf_counter()
-        run()
-        times.append(time.perf_counter() - start)
-    return min(times) * 1e3
+def draw(record: Record) -> str:
+    """One bar for each program, the fastest first."""
+    names = [p.name for p in PROGRAMS]
+    found = {o.workload: figure for o in record.outcomes if o.workload in names and (figure := times_faster(o)) is not None}
+    mean = math.exp(sum(math.log(ratio) for ratio, _ in found.values()) / len(found))
+    height, one = TOP + ROW * len(found) + 12, position(1.0)
+    threads = record.machine.get("threads", "2")
+    parts = [
+        f'<text x="20" y="20" font-weight="bold">{len(found)} programs, value and gradient: how many times as fast as the faster '
+        "of torch.compile and JAX</text>",
+        f'<text x="20" y="38" fill="#5c6770">geometric mean {mean:.1f}; {threads} threads, {record.date}; longer is '
+        "better</text>",
+    ]
+    for ratio in (0.5, 1, 2, 4, 8, 16):
+        x = position(ratio)
+        dashes = "" if ratio == 1 else ' stroke-dasharray="2 3"'
+        parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 6}" y2="{height - 12}" stroke="{GRID}"{dashes}/>')
+        parts.append(f'<text x="{x:.1f}" y="{TOP - 10}" text-anchor="middle" font-size="11" fill="#5c6770">{ratio}</text>')
+    for k, (name, (ratio, best)) in enumerate(sorted(found.items(), key=lambda item: -item[1][0])):
+        y, end = TOP + k * ROW, position(ratio)
+        colour = AHEAD if ratio >= 1 else BEHIND
+        parts.append(f'<text x="{LABELS - 10}" y="{y + 11}" text-anchor="end">{name}</text>')
+        start, length = min(one, end), max(1.0, abs(end - one))
+        parts.append(f'<rect x="{start:.1f}" y="{y}" width="{length:.1f}" height="{BAR}" fill="{colour}"/>')
+        parts.append(f'<text x="{max(end, one) + 6:.1f}" y="{y + 11}" font-size="11">{ratio:.1f} ({best})</text>')
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" font-family="sans-serif" font-size="13"'
+    return "\n".join([f'{head} fill="#212529">', f'<rect width="{WIDTH}" height="{height}" fill="white"/>', *parts, "</svg>\n"])
 
 
-def measure(seconds: float = 2.0) -> dict[str, dict[str, float]]:
-    """Milliseconds per call by workload, then "eager" and "fused"."""
-    found = {}
-    for name, make in WORKLOADS.items():
-        step, args = make()
-        found[name] = {"eager": milliseconds(lambda s=step, a=args: s.eager(*a), seconds)}
-        found[name]["fused"] = milliseconds(lambda s=step, a=args: s(*a), seconds)
-        print(f"{name}: eager {found[name]['eager']:.3g} ms, fused {found[name]['fused']:.3g} ms")
-    return found
-
-
-def draw(found: dict[str, dict[str, float]], threads: int) -> str:
-    """Two bars for each workload, the slower one across the picture."""
-    parts = []
-    for k, (name, times) in enumerate(found.items()):
-        top = 44 + k * GAP
-        parts.append(f'<text x="{LEFT}" y="{top}" font-weight="bold">{name}</text>')
-        longest = max(times.values())
-        for row, (how, value) in enumerate(times.items()):
-            y = top + 8 + row * (BAR + 2)
-            length = max(2.0, (WIDTH - 2 * LEFT - 190) * value / longest)
-            label = f"{how} {value:.3g} ms"
-            if how == "fused":
-                label += f", {times['eager'] / value:.1f} times faster"
-            parts.append(f'<rect x="{LEFT}" y="{y}" width="{length:.1f}" height="{BAR}" fill="{COLOURS[how]}"/>')
-            parts.append(f'<text x="{LEFT + length + 8:.1f}" y="{y + 15}">{label}</text>')
-    height = 44 + len(found) * GAP
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{height}" '
-            'font-family="sans-serif" font-size="13" fill="#212529">',
-            f'<rect width="{WIDTH}" height="{height}" fill="white"/>',
-            f'<text x="{LEFT}" y="20" fill="#5c6770">fastest call on {threads} threads; shorter is better</text>',
-            *parts,
-            "</svg>\n",
-        ]
-    )
+def main() -> None:
+    if len(sys.argv) > 1:
+        record = load_record(Path(sys.argv[1]))
+    else:
+        with TemporaryDirectory() as folder:
+            path = Path(folder, "corpus.json")
+            names = [p.name for p in PROGRAMS]
+            options = ["--peers", ",".join(("jitgrad", *COMPILERS)), "--seconds", "2", "--json", str(path)]
+            cli.main([*names, *options], standalone_mode=False)
+            record = load_record(path)
+    PICTURE.write_text(draw(record), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    PICTURE.write_text(draw(measure(), jg.get_num_threads()), encoding="utf-8")
+    main()
