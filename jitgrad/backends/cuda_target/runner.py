@@ -24,7 +24,7 @@ from jitgrad.core.device_array import DeviceArray, copy_elements, to_host
 from jitgrad.core.op import Kind
 from jitgrad.device.cuda_device import CudaDevice
 from jitgrad.device.driver import Matrix, Product
-from jitgrad.eager.interpreter import checked_result, run_eagerly
+from jitgrad.eager.run import checked_result, run_eagerly
 from jitgrad.runtime.executor.gemm import Gemm, gemms_of
 from jitgrad.runtime.executor.launch import Launch
 from jitgrad.runtime.library_call import LibraryCall
