@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.autograd.sweep import BackwardPass, Key, edge_key
+from jitgrad.autograd.backward_pass import BackwardPass, Key, edge_key
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.errors import AutogradError, ShapeError
 from jitgrad.core.tape_node import Edge, Node, edge_of

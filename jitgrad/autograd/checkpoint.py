@@ -13,9 +13,9 @@ import numpy as np
 import optree
 
 from jitgrad.autograd.backward import gradients
+from jitgrad.autograd.backward_pass import edge_key
 from jitgrad.autograd.level import ALIAS, same_memory
 from jitgrad.autograd.modes import enable_grad
-from jitgrad.autograd.sweep import edge_key
 from jitgrad.core.context import Interpreter, current_interpreter, grad_enabled, open_tapes
 from jitgrad.core.errors import AutogradError, InPlaceError
 from jitgrad.core.op import Kind, OpDef, define

@@ -73,7 +73,7 @@ class OpPlan:
     def convert(self, x: Any) -> np.ndarray[Any, Any] | None:
         """The number ``x`` as an array of ``dtype``; None if an int might not fit in it."""
         dtype = self.dtype
-        if type(x) is int and not 0 <= x < 128 and dtype.kind != "f":  # type: ignore[union-attr]
+        if isinstance(x, int) and not 0 <= x < 128 and dtype.kind != "f":  # type: ignore[union-attr]
             return None
         try:
             found = np.asarray(x, dtype)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Dtype, aval_of_array, aval_of_scalar, strong_aval
+from jitgrad.core.aval import Aval, Count, Dtype, aval_of_array, aval_of_scalar, strong_aval
 from jitgrad.core.op import REGISTRY, Kind, OpDef
 from jitgrad.core.plan import OpPlan
 from jitgrad.core.tensor import Tensor
@@ -32,7 +32,7 @@ def make_op_plan(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any])
                 return None
             x._aval = aval_of_array(x._data)
             avals.append(x._aval)
-        elif type(x) in (int, float) and number < 0:
+        elif type(x) in _NUMBERS and number < 0:
             number = k
             avals.append(aval_of_scalar(x))
         else:
@@ -99,6 +99,7 @@ def _nbytes(aval: Aval) -> int:
     return math.prod(aval.shape) * aval.dtype.itemsize
 
 
+_NUMBERS = (int, float, Count)
 _SIMPLE = (int, bool, str, type(None), np.dtype)
 
 
