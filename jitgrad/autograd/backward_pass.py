@@ -22,6 +22,7 @@ from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.origin import Origin, at_origin
+from jitgrad.core.plan import Recipe
 from jitgrad.core.tape_node import Edge, Node
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager import numpy_errors
@@ -35,6 +36,7 @@ Sent = tuple[Edge, Cotangent]  # a gradient on its way
 
 _accumulating = fork_safe_lock()
 _ndarray = np.ndarray
+_Array = np.ndarray[Any, Any]
 
 
 def edge_key(edge: Edge) -> Key:
@@ -70,6 +72,7 @@ class BackwardPass:
         self.origin = Origin()  # of the op that is differentiated now, in a trace
         self.heap: list[tuple[int, Node]] = []
         self.pending: dict[int, dict[int, Cotangent]] = {}
+        self.single: dict[int, Cotangent] = {}  # on arrays: of nodes with a recipe, which have one result
         self.leaves: dict[int, tuple[Tensor, Cotangent, Origin]] = {}
         self.sums: set[int] = (
             set()
@@ -98,16 +101,20 @@ class BackwardPass:
 
     def run_nodes_on_arrays(self, sent: Iterable[Sent]) -> None:
         """`run_nodes`, by rules where there are any. NumPy's warnings are off but while other code runs."""
-        heap, pending = self.heap, self.pending
+        heap = self.heap
         silence: Any = numpy_errors.silence()
         try:
             self.send_all(sent)
             while heap:
                 node = heapq.heappop(heap)[1]
-                arrived = pending.pop(id(node))
-                if (rule := self.rule_for(node, arrived)) is not None:
-                    self.apply_rule(rule, node, arrived[0])
-                    continue
+                if node.recipe is not None:
+                    g = self.single.pop(id(node))
+                    if type(g) is _ndarray and (rule := self.rule_for(node, node.recipe)) is not None:
+                        self.apply_rule(rule, node, g)
+                        continue
+                    arrived = {0: g}
+                else:
+                    arrived = self.pending.pop(id(node))
                 restored, silence = silence, None
                 numpy_errors.restore(restored)
                 sent = self.step(node, arrived)
@@ -117,12 +124,9 @@ class BackwardPass:
             if silence is not None:
                 numpy_errors.restore(silence)
 
-    def rule_for(self, node: Node, arrived: dict[int, Cotangent]) -> ArrayRule | None:
+    def rule_for(self, node: Node, recipe: Recipe) -> ArrayRule | None:
         """The rule by which ``node`` can run; None if it is to be looked at, or not all its gradients are needed."""
-        recipe = node.recipe
-        if recipe is None or node.hooks is not None or node.retained is not None:
-            return None
-        if type(arrived[0]) is not _ndarray or node.edges is None:
+        if node.hooks is not None or node.retained is not None or node.edges is None:
             return None
         if self.keys is not None:
             if (id(node), 0) in self.keys:
@@ -132,12 +136,25 @@ class BackwardPass:
                     return None
         return recipe.rule or rule_of(node, recipe)
 
-    def apply_rule(self, rule: ArrayRule, node: Node, g: Cotangent) -> None:
+    def apply_rule(self, rule: ArrayRule, node: Node, g: _Array) -> None:
         """Run ``rule`` on the gradient of ``node``'s result and send the results to its operands."""
-        if self.sums:
-            self.sums.discard(id(g))
-        for edge, gx in zip(node.edges, rule(node, g), strict=True):  # type: ignore[arg-type]
-            if gx is not None:
+        single, sums = self.single, self.sums
+        if sums:
+            sums.discard(id(g))
+        for edge, gx in zip(node.edges, rule(node, g)):  # type: ignore[arg-type]
+            if gx is None:
+                continue
+            if (
+                type(edge) is tuple and edge[0].recipe is not None
+            ):  # as `send`, which would be a call for every gradient
+                source = edge[0]
+                before = single.get(id(source))
+                if before is None:
+                    single[id(source)] = gx
+                    heapq.heappush(self.heap, (-source.sequence, source))
+                else:
+                    single[id(source)] = self.total(before, gx)
+            else:
                 self.send(edge, gx)
         if not self.retain_graph:
             node.release()
@@ -183,6 +200,14 @@ class BackwardPass:
             g = g._data
         if type(edge) is tuple:
             node, index = edge
+            if self.on_arrays and node.recipe is not None:
+                before = self.single.get(id(node))
+                if before is None:
+                    self.single[id(node)] = g
+                    heapq.heappush(self.heap, (-node.sequence, node))
+                else:
+                    self.single[id(node)] = self.total(before, g)
+                return
             arrived = self.pending.get(id(node))
             if arrived is None:
                 self.pending[id(node)] = {index: g}
@@ -201,7 +226,10 @@ class BackwardPass:
             return total(_wrapped(a), _wrapped(b))
         if id(a) in self.sums:
             return np.add(a, b, out=a)
-        out = np.add(a, b, out=... if a.nbytes < LARGE else empty_buffer(a.shape, a.dtype))
+        if not a.ndim:
+            out = np.add(a, b, out=...)
+        else:
+            out = np.add(a, b) if a.nbytes < LARGE else np.add(a, b, out=empty_buffer(a.shape, a.dtype))
         self.sums.add(id(out))
         return out
 

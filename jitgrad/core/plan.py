@@ -20,6 +20,7 @@ from jitgrad.core.op import OpDef
 LAST_COUNTED = 63
 MAX_PLANS = 1024  # of one op; a program with more shapes than that starts again
 _MAX_NUMBERS = 64
+_FITS = 1 << 15  # a number nearer to 0 overflows in no floating dtype
 
 
 class Recipe:
@@ -75,10 +76,14 @@ class OpPlan:
         dtype = self.dtype
         if isinstance(x, int) and not 0 <= x < 128 and dtype.kind != "f":  # type: ignore[union-attr]
             return None
-        try:
+        if -_FITS < x < _FITS:
             found = np.asarray(x, dtype)
-        except OverflowError:
-            return None
+        else:
+            try:
+                with np.errstate(all="ignore"):
+                    found = np.asarray(x, dtype)
+            except OverflowError:
+                return None
         # equal numbers other than zeros are the same number, for each plan takes one type of them
         if x and len(self.numbers) < _MAX_NUMBERS:
             self.numbers[x] = found

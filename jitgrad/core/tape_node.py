@@ -185,7 +185,8 @@ class Node:
         """Free the saved tensors; a second backward through this node raises GraphFreedError."""
         self.saved = self.saved_outs = ()
         self.edges = None
-        self.attrs = _NO_ATTRS
+        if self.recipe is None:  # else the plan's
+            self.attrs = _NO_ATTRS
 
     def __repr__(self) -> str:
         return f"<{self.op} at {self.origin}>"
@@ -220,10 +221,7 @@ def record(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], resul
 
 
 def record_planned(plan: OpPlan, operands: tuple[Any, ...], out: Tensor, depth: int) -> None:
-    """`record` of an op that ran by ``plan``, on a result that has a gradient.
-
-    ``depth``: of the first frame above this one that may be the user's.
-    """
+    """`record` of an op that ran by ``plan``; ``depth``: of the first frame above this one that may be the user's."""
     if not grad_enabled.get():
         return
     edges: list[Edge] = []
@@ -235,9 +233,8 @@ def record_planned(plan: OpPlan, operands: tuple[Any, ...], out: Tensor, depth: 
         else:
             edges.append(None)
             which += which
-    try:
-        needs = plan.recipes[which]
-    except KeyError:
+    needs = plan.recipes.get(which, False)
+    if needs is False:
         needs = plan.recipes[which] = recipe(plan.op, tuple([edge is not None for edge in edges]), plan)
     if needs is None:
         return
@@ -247,36 +244,35 @@ def record_planned(plan: OpPlan, operands: tuple[Any, ...], out: Tensor, depth: 
     node.edges = tuple(edges)
     node.avals = plan.avals
     node.out_avals = node.saved_outs = plan.outs
+    node.saved = plan.avals
     node.sequence = next(_sequence)
     node._place = place_of_call(depth + 1)
     node.stack = stack_text() if anomaly_detection.get() else ""
     node.hooks = node.retained = None
     node.recipe = needs
-    _save(node, needs, plan, operands, out)
+    if needs.needed or plan.number >= 0:
+        _save(node, needs, plan, operands)
+    if needs.needs_out:
+        memory = out._memory or out._storage
+        node.saved_outs = ((out._data, memory, memory.version),)
     out.grad_fn = node
     out._requires_grad = True
     for tape in open_tapes.get():
         tape.record(node, operands)
 
 
-def _save(node: Node, needs: Recipe, plan: OpPlan, operands: tuple[Any, ...], out: Tensor) -> None:
-    """Let ``node`` keep what backward needs of operands and result."""
+def _save(node: Node, needs: Recipe, plan: OpPlan, operands: tuple[Any, ...]) -> None:
+    """Let ``node`` keep what backward needs of the operands."""
     number = plan.number
-    if needs.needed or number >= 0:
-        kept: list[Any] = [*plan.avals]
-        if number >= 0:
-            kept[number] = operands[number]
-        for k in needs.needed:
-            if k != number:
-                x = operands[k]
-                memory = x._memory or x._storage
-                kept[k] = x._data, memory, memory.version
-        node.saved = kept
-    else:
-        node.saved = plan.avals
-    if needs.needs_out:
-        memory = out._memory or out._storage
-        node.saved_outs = ((out._data, memory, memory.version),)
+    kept: list[Any] = [*plan.avals]
+    if number >= 0:
+        kept[number] = operands[number]
+    for k in needs.needed:
+        if k != number:
+            x = operands[k]
+            memory = x._memory or x._storage
+            kept[k] = x._data, memory, memory.version
+    node.saved = kept
 
 
 _new = object.__new__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -54,14 +54,14 @@ def elementwise_function(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, A
         and function.resolve_dtypes((*dtypes, None))[-1] == out
     )
 
-    def call(*arrays: Any) -> Any:
+    def compute(*arrays: Any) -> Any:
         arrays = tuple([np.asarray(x, dtype) for x, dtype in zip(arrays, dtypes, strict=True)])
         # as NumPy's result would be
         if pooled and all([x.flags.c_contiguous for x in arrays]):
-            return np.asarray(quietly(function, *arrays, out=buffer_pool.empty_buffer(shape, out)), out)
-        return np.asarray(quietly(function, *arrays, **attrs), out)
+            return np.asarray(function(*arrays, out=buffer_pool.empty_buffer(shape, out)), out)
+        return np.asarray(function(*arrays, **attrs), out)
 
-    return call
+    return partial(quietly, compute)
 
 
 def run_with_aval(op: OpDef, expected: Aval | tuple[Aval, ...], attrs: Mapping[str, Any], *arrays: Any) -> Any:
