@@ -1,4 +1,4 @@
-"""Automatic differentiation: the tape, reverse mode, transforms; imports core, ops."""
+"""Automatic differentiation: the tape, reverse mode, transforms; imports core, eager, ops."""
 
 from __future__ import annotations
 

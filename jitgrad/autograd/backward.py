@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import heapq
-import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from jitgrad.autograd.local_gradients import check_finite, fit, vjp_of
-from jitgrad.autograd.masks import Cotangent, settle, total
-from jitgrad.core.context import adjoint_observer, anomaly_detection, current_interpreter, grad_enabled
-from jitgrad.core.device_array import DeviceArray
+from jitgrad.autograd.backward_pass import BackwardPass, Key, edge_key
+from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.errors import AutogradError, ShapeError
-from jitgrad.core.fork import fork_safe_lock
-from jitgrad.core.origin import Origin, at_origin
 from jitgrad.core.tape_node import Edge, Node, edge_of
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import add, astype
+from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.creation import ones_like
 from jitgrad.ops.keywords import takes_dim
-
-Key = tuple[int, int]  # (id of a node, which result) or (id of a leaf, -1)
-Hook = Callable[[Tensor], Tensor | None]
-
-_accumulating = fork_safe_lock()
 
 
 @takes_dim(gradient="grad")
@@ -129,23 +117,15 @@ def run_backward(
     token = grad_enabled.set(create_graph)
     try:
         if wanted is None:
-            _Sweep(None, None, retain_graph).run(roots)
+            BackwardPass(None, None, retain_graph).run(roots)
             return []
         keys = {edge_key(edge) for edge in wanted if edge is not None}
-        sweep = _Sweep(keys, nodes_toward(keys, roots, since), retain_graph)
+        sweep = BackwardPass(keys, nodes_toward(keys, roots, since), retain_graph)
         sweep.quiet = {edge_key(edge) for edge in quiet if edge is not None}
         grads = sweep.run(roots)
         return [None if edge is None else grads[edge_key(edge)] for edge in wanted]
     finally:
         grad_enabled.reset(token)
-
-
-def edge_key(edge: Edge) -> Key:
-    """The identity of the destination of ``edge``."""
-    if isinstance(edge, Tensor):
-        return id(edge), -1
-    assert edge is not None
-    return id(edge[0]), edge[1]
 
 
 def reachable_nodes(edges: Iterable[Edge], since: int) -> list[Node]:
@@ -176,163 +156,3 @@ def nodes_toward(keys: set[Key], roots: Iterable[tuple[Edge, Tensor]], since: in
                 toward.add(id(node))
                 break
     return toward
-
-
-class _Sweep:
-    """One backward pass, with the arrived gradients by node and result, and by leaf.
-
-    ``keys`` are the destinations whose gradients are returned (None: accumulate into all leaves).
-    ``toward`` holds the nodes to run.
-    """
-
-    def __init__(self, keys: set[Key] | None, toward: set[int] | None, retain_graph: bool) -> None:
-        self.keys = keys
-        self.toward = toward
-        self.quiet: set[Key] = set()
-        self.results: defaultdict[Key, Tensor | None] = defaultdict(lambda: None)
-        self.retain_graph = retain_graph
-        self.tracing = current_interpreter.get().tracing
-        self.anomaly = anomaly_detection.get() and not self.tracing  # a trace has no values to check
-        self.observer = adjoint_observer.get()
-        self.watched = self.observer is not None or keys is not None
-        self.origin = Origin()  # of the op that is differentiated now, in a trace
-        self.heap: list[tuple[int, Node]] = []
-        self.pending: dict[int, dict[int, Cotangent]] = {}
-        self.leaves: dict[int, tuple[Tensor, Cotangent, Origin]] = {}
-
-    def run(self, roots: Sequence[tuple[Edge, Tensor]]) -> Mapping[Key, Tensor | None]:
-        for edge, seed in roots:
-            if self.flows(edge):
-                self.send(edge, seed)
-        while self.heap:
-            _, node = heapq.heappop(self.heap)
-            if self.tracing or self.observer is not None:
-                self.origin = node.origin.of_gradient()
-                with at_origin(self.origin):  # names the op that a backward op differentiates
-                    self.step(node)
-            else:
-                self.step(node)
-        while self.leaves:
-            leaf, arrived, origin = self.leaves.pop(next(iter(self.leaves)))
-            if type(arrived) is Tensor:
-                g = arrived
-            else:
-                with at_origin(origin):
-                    g = settle(arrived)
-            del arrived  # `own` counts references
-            if self.observer is not None:
-                self.observer(leaf, -1, g)
-            if (id(leaf), -1) not in self.quiet:
-                g = run_hooks(leaf._hooks, g)
-            if self.keys is not None:
-                self.results[id(leaf), -1] = g
-                continue
-            accumulate(leaf, own(g))
-        return self.results
-
-    def flows(self, edge: Edge) -> bool:
-        """Whether the gradient along ``edge`` is needed."""
-        if edge is None or self.keys is None or self.toward is None:
-            return edge is not None
-        return edge_key(edge) in self.keys or (isinstance(edge, tuple) and id(edge[0]) in self.toward)
-
-    def send(self, edge: Edge, g: Cotangent) -> None:
-        """Add ``g`` to the gradient at ``edge``."""
-        assert edge is not None
-        if isinstance(edge, Tensor):
-            earlier = self.leaves.get(id(edge))
-            self.leaves[id(edge)] = (edge, g if earlier is None else total(earlier[1], g), self.origin)
-            return
-        node, index = edge
-        arrived = self.pending.get(id(node))
-        if arrived is None:
-            arrived = self.pending[id(node)] = {}
-            heapq.heappush(self.heap, (-node.sequence, node))
-        before = arrived.get(index)
-        arrived[index] = g if before is None else total(before, g)
-
-    def step(self, node: Node) -> None:
-        """Run the vjp of ``node`` on the arrived gradients and send the results to its operands."""
-        arrived = self.pending.pop(id(node))
-        if self.watched or node.hooks is not None or node.retained is not None:
-            self.observe(node, arrived)
-        if self.toward is not None and id(node) not in self.toward:
-            return
-        operands, out = node.unpack()
-        assert node.edges is not None
-        edges = node.edges if self.keys is None else [edge if self.flows(edge) else None for edge in node.edges]
-        for edge, x, gx in zip(edges, operands, vjp_of(node, edges, arrived, operands, out), strict=True):
-            if gx is None or edge is None:
-                continue
-            gx = fit(node, gx, x)
-            if self.anomaly:
-                check_finite(node, settle(gx))
-            self.send(edge, gx)
-        if not self.retain_graph:
-            node.release()
-
-    def observe(self, node: Node, arrived: dict[int, Cotangent]) -> None:
-        """Run hooks on the gradients of ``node``'s results, and keep requested gradients."""
-        if self.observer is not None:
-            for index, cotangent in arrived.items():
-                self.observer(node, index, settle(cotangent))
-        for index, hooks in (node.hooks or {}).items():
-            if index in arrived and (id(node), index) not in self.quiet:
-                g = settle(arrived[index])
-                seen = run_hooks(hooks, g)
-                if seen is not g:
-                    arrived[index] = seen
-        if self.keys is not None:
-            for index, cotangent in arrived.items():
-                if (id(node), index) in self.keys:
-                    self.results[id(node), index] = settle(cotangent)
-            return
-        for index, reference in (node.retained or {}).items():
-            tensor = reference()
-            if tensor is not None and index in arrived:
-                accumulate(tensor, own(settle(arrived[index])))
-
-
-def run_hooks(hooks: Sequence[Hook] | None, g: Tensor) -> Tensor:
-    """``g`` after all hooks. Raises ShapeError if one changes its shape."""
-    for hook in tuple(hooks or ()):
-        new = hook(g)
-        if new is None:
-            continue
-        if not isinstance(new, Tensor) or new.shape != g.shape:
-            returned = new.aval if isinstance(new, Tensor) else type(new).__name__
-            raise ShapeError(
-                f"a hook must return None or a gradient like the one it got, {g.aval}; it returned {returned}"
-            )
-        g = new
-    return g
-
-
-def accumulate(tensor: Tensor, g: Tensor) -> None:
-    """``tensor.grad += g``, out of place; threads may share a leaf."""
-    interpreter = current_interpreter.get()
-    with _accumulating:
-        before = interpreter.read_grad(tensor)
-        interpreter.write_grad(tensor, g if before is None else add(before, g))
-
-
-def own(g: Tensor) -> Tensor:
-    """``g`` as a ``.grad`` that may be changed in place, because nothing else shares its memory.
-
-    A vjp may return its incoming gradient, or a broadcast view of it, for several operands.
-    Reference counts show whether the caller's ``g`` is the only owner of the memory; if in doubt,
-    it is copied.
-    """
-    data = current_interpreter.get().current(g)
-    if isinstance(data, DeviceArray):
-        data = data.copy()
-    elif isinstance(data, np.ndarray):
-        # references: the caller's variable, the parameter and the call; g._data, `data` and the
-        # call
-        alone = sys.getrefcount(g) <= 3 and sys.getrefcount(data) <= 3
-        if not alone or data.base is not None or not data.flags.writeable:
-            data = data.copy()
-    new = Tensor(data, g._aval)
-    if g._requires_grad:
-        new.grad_fn, new._out_index, new._requires_grad = g.grad_fn, g._out_index, True
-    return new

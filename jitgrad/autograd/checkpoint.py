@@ -12,7 +12,8 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import optree
 
-from jitgrad.autograd.backward import edge_key, gradients
+from jitgrad.autograd.backward import gradients
+from jitgrad.autograd.backward_pass import edge_key
 from jitgrad.autograd.level import ALIAS, same_memory
 from jitgrad.autograd.modes import enable_grad
 from jitgrad.core.context import Interpreter, current_interpreter, grad_enabled, open_tapes

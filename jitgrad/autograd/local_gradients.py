@@ -36,7 +36,7 @@ def vjp_of(
 ) -> Sequence[Any]:
     """The gradients of ``node``'s operands with an edge, before broadcasting is undone."""
     for g in arrived.values():
-        data = (g.raw if isinstance(g, MaskedGradient) else g)._data
+        data = getattr(g.raw if isinstance(g, MaskedGradient) else g, "_data", None)
         if type(data) is DeviceArray:
             with creating_on(data.device):
                 return _vjp_of(node, edges, arrived, operands, out)

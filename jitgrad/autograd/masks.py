@@ -123,15 +123,18 @@ class MaskedGradient:
 # ops whose vjps make zeros of zeros, whatever the operands
 _LINEAR = frozenset({ADD, SUBTRACT, NEGATIVE, POSITIVE, ASTYPE})
 
-Cotangent = Tensor | MaskedGradient
+# an array, a tensor, or a tensor with a mask
+Cotangent = np.ndarray[Any, Any] | Tensor | MaskedGradient
 
 
 def settle(g: Cotangent) -> Tensor:
     """``g`` as a tensor, zero outside of its mask."""
-    return g.settle() if type(g) is MaskedGradient else g  # type: ignore[return-value]
+    if type(g) is Tensor:
+        return g
+    return g.settle() if isinstance(g, MaskedGradient) else Tensor(g)
 
 
-def total(a: Cotangent, b: Cotangent) -> Cotangent:
+def total(a: Cotangent, b: Cotangent) -> Tensor | MaskedGradient:
     """The sum of two gradients of one value; zero by construction where both are."""
     if type(a) is not MaskedGradient or type(b) is not MaskedGradient:
         return add(settle(a), settle(b))

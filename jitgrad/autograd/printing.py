@@ -114,7 +114,7 @@ def format_history(loss: Tensor) -> str:
         )
     listing = Listing()
     for node in reachable_nodes([edge_of(loss)], 0):
-        listing.add(node, [getattr(x, "aval", x) for x in node.saved])
+        listing.add(node, [aval if type(x) is tuple else x for x, aval in zip(node.saved, node.avals, strict=True)])
     return f"{listing.text()}\nreturn %{len(listing.entries) - 1}" + (f".{loss._out_index}" if loss._out_index else "")
 
 

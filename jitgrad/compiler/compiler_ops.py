@@ -11,7 +11,7 @@ import numpy as np
 from jitgrad.core.aval import Aval, Shape, same_dtype
 from jitgrad.core.ir import evaluate
 from jitgrad.core.op import Kind, OpDef, define, define_elementwise
-from jitgrad.eager.interpreter import run_on_arrays
+from jitgrad.eager.run import run_on_arrays
 from jitgrad.ops.convolution import UNFOLD, Pair, add_windows, copy_windows
 
 Index = tuple[tuple[int, int, int], ...]  # (start, step, length) per axis

@@ -58,7 +58,12 @@ _MAX_ARRAYS = 4096
 
 def aval_of_array(array: Any) -> Aval:
     """The aval of ``array``; those of the same shape and dtype are mostly one object, which is found quickly."""
-    key = array.shape, array.dtype
+    return strong_aval(array.shape, array.dtype)
+
+
+def strong_aval(shape: Shape, dtype: Dtype) -> Aval:
+    """`aval_of_array` of an array of ``shape`` and ``dtype``."""
+    key = shape, dtype
     aval = _ARRAYS.get(key)
     if aval is None:
         if len(_ARRAYS) >= _MAX_ARRAYS:

@@ -46,10 +46,11 @@ class Interpreter(Protocol):
 class CurrentInterpreter:
     """A ContextVar whose default is the eager interpreter, which registers itself."""
 
-    __slots__ = ("_variable", "eager")
+    __slots__ = ("_variable", "eager", "other")
 
     def __init__(self) -> None:
         self._variable: ContextVar[Interpreter | None] = ContextVar("current_interpreter", default=None)
+        self.other = self._variable.get  # the interpreter if it is not the eager one, else None: the quickest question
         self.eager: Interpreter
 
     def get(self) -> Interpreter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,24 @@ from jitgrad.core.aval import Aval, aval_of_scalar
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import OperandError
 from jitgrad.core.op import OpDef
-from jitgrad.core.tape_node import record
+from jitgrad.core.plan import MAX_PLANS, OpPlan
+from jitgrad.core.tape_node import record, record_planned
 from jitgrad.core.tensor import Tensor, check_supported
+
+_other_interpreter = current_interpreter.other
+_ndarray = np.ndarray
+_new = object.__new__
+# Makes the plan of an op on operands, or None; the eager interpreter registers it.
+PlanMaker = Callable[[OpDef, tuple[Any, ...], Mapping[str, Any]], OpPlan | None]
+
+
+class _Registered:
+    plan_maker: PlanMaker
+
+
+def make_plans_by(maker: PlanMaker) -> None:
+    """Let ``maker`` make plans."""
+    _Registered.plan_maker = staticmethod(maker)
 
 
 def apply_op(op: OpDef, *operands: Any, **attrs: Any) -> Any:
@@ -27,10 +44,90 @@ def apply_op(op: OpDef, *operands: Any, **attrs: Any) -> Any:
         OperandError: an operand is no tensor, array or number.
         ShapeError, DtypeError: the operands do not fit together.
     """
-    interpreter = current_interpreter.get()
-    result = interpreter.apply(op, operands, attrs)
+    if _other_interpreter() is None:
+        planned = _apply_planned(op, operands, attrs)
+        if planned is not None:
+            return planned
+    result = current_interpreter.get().apply(op, operands, attrs)
     record(op, operands, attrs, result)
     return result
+
+
+def _apply_planned(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Tensor | None:
+    """The result of ``op`` by its plan for these operands; None if there is none."""
+    key: list[Any] = []
+    arrays: list[Any] = []
+    for x in operands:
+        if type(x) is Tensor:
+            data = x._data
+            if type(data) is not _ndarray:
+                return None
+            key.append(id(x._aval or x.aval))
+            arrays.append(data)
+        else:
+            key.append(type(x))
+            arrays.append(x)
+    if attrs:
+        key += attrs.items()
+        key += map(type, attrs.values())
+    try:
+        plan = op.plans[tuple(key)]
+    except KeyError:
+        plan = plan_for(op, operands, attrs)
+    except TypeError:  # an attribute is no key
+        return None
+    return None if plan is None else run_plan(plan, operands, arrays)
+
+
+def plan_for(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> OpPlan | None:
+    """A new plan, which is remembered; None if there is none."""
+    plan = _Registered.plan_maker(op, operands, attrs)
+    if len(op.plans) >= MAX_PLANS:
+        op.plans.clear()
+    if plan is not None:
+        kinds = [type(x) if plan.number == k else id(plan.avals[k]) for k, x in enumerate(operands)]
+        op.plans[*kinds, *attrs.items(), *map(type, attrs.values())] = plan
+    return plan
+
+
+def run_plan(plan: OpPlan, operands: tuple[Any, ...], arrays: list[Any]) -> Tensor | None:
+    """The result of ``plan`` on ``operands``, whose data are ``arrays``, recorded as that of the caller's caller's caller.
+
+    None if it is to be computed in another way.
+    """
+    number = plan.number
+    if number >= 0:
+        x = plan.numbers.get(arrays[number])
+        if x is None and (x := plan.convert(arrays[number])) is None:
+            return None
+        arrays[number] = x
+    try:
+        data = plan.function(*arrays)
+    except RuntimeError:  # another thread is within NumPy's context
+        return None
+    out = _new(Tensor)
+    out._data = data
+    out._aval = plan.out
+    out._requires_grad = False
+    out._grad = out.grad_fn = out._hooks = out._view = out._memory = None
+    out._out_index = out._address = 0
+    if plan.op.views:
+        share_view(plan, operands[0], out)
+    for x in operands:
+        if type(x) is Tensor and x._requires_grad:
+            record_planned(plan, operands, out, 4)
+            break
+    return out
+
+
+def share_view(plan: OpPlan, x: Tensor, out: Tensor) -> None:
+    """Note that ``out``, the result of a view op on ``x``, shares its memory, if it does."""
+    data, base = x._data, out._data.base
+    if base is None and out._data is not data:
+        return
+    if out._data is data or base is data or base is data.base or np.may_share_memory(out._data, data):
+        storage = out._memory = x._storage
+        storage.share(x, out, plan.op, plan.attrs)
 
 
 def aval_of(op: OpDef, x: Any) -> Aval:

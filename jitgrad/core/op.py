@@ -71,10 +71,11 @@ class OpDef:
     updates_first_operand: bool = False
     saves: tuple[frozenset[int], ...] = ()  # per vjp function: which operands it reads
     saves_out: tuple[bool, ...] = ()
+    # (avals, attrs) -> a function of arrays that does what ``eager`` does with less preparation, or None
+    prepare: Callable[[Sequence[Aval], Mapping[str, Any]], Callable[..., Any] | None] | None = None
     function: Callable[..., Any] | None = None  # a user-defined scalar function with control flow
-    # found at the first use: NumPy functions by the kinds of operands, what backward needs by the operands with gradients
-    direct: dict[Any, Callable[..., Any] | None] = field(init=False, default_factory=dict)
-    saved: dict[int, tuple[tuple[bool, ...], bool] | None] = field(init=False, default_factory=dict)
+    # Plans by the ids of operands' avals (see `jitgrad.core.plan`), made at the first use; None where there is none.
+    plans: dict[Any, Any] = field(init=False, default_factory=dict)
 
     def __str__(self) -> str:
         return self.name

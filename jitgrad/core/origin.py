@@ -82,6 +82,40 @@ class Origin:
         return Origin.of_code(code) if code is not None else Origin()
 
 
+CallPlace = Origin | tuple[CodeType, int]  # a line, or the instruction of code whose line is looked up when it is printed
+
+
+def place_of_call(depth: int) -> CallPlace:
+    """The user's innermost instruction, or the origin that `at_origin` set.
+
+    ``depth``: of the first frame that may be the user's. Finding the line takes longer than many an op.
+    """
+    pinned = _pinned.get()
+    if pinned is not None:
+        return pinned
+    frame = sys._getframe(depth)
+    while frame is not None:
+        code = frame.f_code
+        internal = _INTERNAL.get(code.co_filename)
+        if internal is None:
+            internal = _is_internal(code.co_filename)
+        if not internal:
+            return code, frame.f_lasti
+        frame = frame.f_back  # type: ignore[assignment]
+    return NO_ORIGIN
+
+
+def origin_of(place: CallPlace) -> Origin:
+    """The line of ``place``."""
+    if isinstance(place, Origin):
+        return place
+    code, instruction = place
+    for start, end, line in code.co_lines():
+        if start <= instruction < end and line is not None:
+            return _at(code.co_filename, line)
+    return _at(code.co_filename, code.co_firstlineno)
+
+
 _at = lru_cache(maxsize=4096)(Origin)  # the ops of a loop come from few lines
 NO_ORIGIN = Origin()
 _pinned: ContextVar[Origin | None] = ContextVar("pinned_origin", default=None)

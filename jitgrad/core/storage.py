@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from jitgrad.core.op import OpDef
 from jitgrad.core.origin import NO_ORIGIN, Origin
 
+_tuple = tuple.__new__  # makes a named tuple in half the time
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -33,8 +34,8 @@ class Storage:
     def __init__(self) -> None:
         self.version: int = 0
         self.changed_at: Origin = NO_ORIGIN
-        # empty while one tensor alone uses this memory
-        self._sharers: list[weakref.ref[Any]] = []
+        # none while one tensor alone uses this memory
+        self._sharers: list[weakref.ref[Any]] | None = None
 
     def bump(self, origin: Origin | None = None) -> None:
         """Count a change made at ``origin`` (None: the user's current line)."""
@@ -50,21 +51,25 @@ class Storage:
         self, parent: Any, view: Any, through: tuple[tuple[OpDef | None, Mapping[str, Any]], ...]
     ) -> None:
         """`share`, made from ``parent`` by several ops, one after the other."""
+        by_op = through[-1][0] is not None
         lineage = parent._view
-        if lineage is None or lineage.steps[-1][0] is None:  # a detached tensor has a history of its own
-            view._view = Lineage(weakref.ref(parent), through, None if through[-1][0] is None else parent)
+        here = weakref.ref(parent)
+        if lineage is None or lineage[1][-1][0] is None:  # a detached tensor has a history of its own
+            view._view = _tuple(Lineage, (here, through, parent if by_op else None))
         else:
-            root, steps, kept = lineage
-            view._view = Lineage(root, steps + through, None if through[-1][0] is None else kept)
+            view._view = _tuple(Lineage, (lineage[0], lineage[1] + through, lineage[2] if by_op else None))
         sharers = self._sharers
+        if sharers is None:
+            self._sharers = [here, weakref.ref(view)]
+            return
         count = len(sharers)
         if count & (count + 1) == 0 and count:  # at 2**k - 1 entries: drop the dead ones
             sharers = self._sharers = list({id(t): ref for ref in sharers if (t := ref()) is not None}.values())
-        if not sharers or not any([ref() is parent for ref in sharers[-2:]]):
-            sharers.append(weakref.ref(parent))
+        if not any([ref is here for ref in sharers[-2:]]):  # a tensor has one reference of this kind
+            sharers.append(here)
         sharers.append(weakref.ref(view))
 
     def others(self, *tensors: Any) -> list[Any]:
         """The live tensors over this memory, without ``tensors``."""
-        alive = {id(t): t for ref in self._sharers if (t := ref()) is not None and t._storage is self}
+        alive = {id(t): t for ref in self._sharers or () if (t := ref()) is not None and t._storage is self}
         return [t for t in alive.values() if all(t is not tensor for tensor in tensors)]

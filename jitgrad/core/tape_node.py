@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
@@ -11,13 +11,10 @@ from jitgrad.core.aval import Aval
 from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled, open_tapes
 from jitgrad.core.errors import AutogradError, GraphFreedError, InPlaceError
 from jitgrad.core.op import OpDef
-from jitgrad.core.origin import Origin, stack_text
+from jitgrad.core.origin import CallPlace, Origin, origin_of, place_of_call, stack_text
+from jitgrad.core.plan import OpPlan, Recipe, recipe
 from jitgrad.core.storage import Storage
 from jitgrad.core.tensor import Tensor
-
-# define() examines this many operands of a variadic op. A vjp that reads the last of them reads all
-# further ones.
-LAST_COUNTED = 63
 
 _sequence = count()
 
@@ -38,71 +35,54 @@ def edge_of(x: Any) -> Edge:
     return x if x.grad_fn is None else (x.grad_fn, x._out_index)
 
 
-class SavedTensor:
-    """A tensor saved for backward, without its node, which would form a cycle."""
-
-    __slots__ = ("aval", "data", "edge", "storage", "version")
-
-    def __init__(self, data: Any, aval: Aval, storage: Storage, edge: Edge) -> None:
-        self.data: Any = data
-        self.aval: Aval = aval
-        self.storage: Storage = storage
-        self.version: int = storage.version
-        self.edge: Edge = edge
-
-    def failure(self, node: Node) -> InPlaceError | None:
-        """The error of `unpack`, if its memory has changed since."""
-        if self.storage.version == self.version or 0 in self.aval.shape:
-            return None
-        return InPlaceError(
-            f"backward of {node.op} at {node.origin.full()} needs a tensor {self.aval} that was changed in place "
-            f"at {self.storage.changed_at.full()}. Use an out-of-place operation there (x = x + y, not x += y), "
-            "or .clone() the tensor first."
-        )
-
-    def unpack(self, node: Node, edge: Edge) -> Tensor:
-        """The saved tensor. Raises InPlaceError if its memory has changed since."""
-        if self.storage.version != self.version and (failure := self.failure(node)) is not None:
-            raise failure
-        if isinstance(edge, Tensor) and edge._storage is self.storage:
-            return edge
-        tensor = Tensor(self.data, self.aval, self.storage)
-        if type(edge) is tuple:  # else a copy of a leaf that a compiled call has changed since
-            tensor.grad_fn, tensor._out_index = edge
-            tensor._requires_grad = True
-        return tensor
+# A tensor saved for backward, without its node, which would form a cycle: its data, and its memory with the number of
+# changes at that time. A tuple, for it takes a third of the time to make.
+Saved = tuple[Any, Storage, int]
 
 
-def _saving(op: OpDef, edges: tuple[Edge, ...]) -> tuple[tuple[bool, ...], bool] | None:
-    """Which operands the vjp functions to be run read, and whether these read the results; None: there are none."""
-    vjp = op.vjp
-    if not isinstance(vjp, tuple):
-        saves = op.saves[0]
-        if op.variadic and LAST_COUNTED in saves:
-            saves = saves.union(range(LAST_COUNTED, len(edges)))
-        return tuple([k in saves for k in range(len(edges))]), op.saves_out[0]
-    used = [k for k, edge in enumerate(edges) if edge is not None and vjp[k] is not None]
-    needed = frozenset[int]().union(*[op.saves[k] for k in used])
-    return (tuple([k in needed for k in range(len(edges))]), any([op.saves_out[k] for k in used])) if used else None
+def saved(x: Tensor) -> Saved:
+    """``x`` as a node saves it."""
+    memory = x._storage
+    return current_interpreter.get().current(x), memory, memory.version
 
 
 class Node:
-    """One executed op: the operands that backward reads, and the destinations of all gradients."""
+    """One executed op: the operands that backward reads, and the destinations of all gradients.
+
+    ``saved`` has a `Saved` for each operand that backward reads, the Aval of any other tensor, and numbers as
+    they are; ``saved_outs`` likewise of the results.
+    """
 
     __slots__ = (
         "__weakref__",
+        "_place",
         "attrs",
+        "avals",
         "edges",
         "hooks",
         "op",
-        "origin",
         "out_avals",
+        "recipe",
         "retained",
         "saved",
         "saved_outs",
         "sequence",
         "stack",
     )
+
+    op: OpDef
+    attrs: Mapping[str, Any]
+    edges: tuple[Edge, ...] | None
+    avals: tuple[Aval | None, ...]  # of operands, where these are tensors
+    out_avals: tuple[Aval, ...]
+    sequence: int
+    stack: str
+    hooks: dict[int, list[Callable[[Tensor], Tensor | None]]] | None
+    retained: dict[int, weakref.ref[Tensor]] | None  # results whose gradient goes into .grad
+    recipe: Recipe | None  # None: backward calls the vjp
+    saved: Sequence[Any]
+    saved_outs: tuple[Any, ...]
+    _place: CallPlace
 
     def __init__(
         self,
@@ -111,32 +91,30 @@ class Node:
         attrs: Mapping[str, Any],
         outs: tuple[Tensor, ...],
         edges: tuple[Edge, ...],
-        saving: tuple[tuple[bool, ...], bool] | None = None,
+        needs: Recipe | None = None,
     ) -> None:
-        """``saving``: which operands backward reads, and whether it reads the results, where that is known."""
-        self.op: OpDef = op
-        self.attrs: Mapping[str, Any] = attrs
-        self.edges: tuple[Edge, ...] | None = edges
-        self.out_avals: tuple[Aval] | tuple[Aval, ...] = (outs[0].aval,) if len(outs) == 1 else tuple([out.aval for out in outs])
-        self.sequence: int = next(_sequence)
-        self.origin: Origin = Origin.capture()
-        self.stack: str = stack_text() if anomaly_detection.get() else ""
-        self.hooks: dict[int, list[Callable[[Tensor], Tensor | None]]] | None = None
-        # results whose gradient goes into .grad
-        self.retained: dict[int, weakref.ref[Tensor]] | None = None
-        needed, needs_out = saving or _saving(op, edges) or ((False,) * len(edges), False)
-        saved: list[Any] = []
-        for x, edge, need in zip(operands, edges, needed, strict=True):
-            if not isinstance(x, Tensor):
-                saved.append(x)
-            elif need:
-                saved.append(SavedTensor(current_interpreter.get().current(x), x.aval, x._storage, edge))
-            else:
-                saved.append(x._aval or x.aval)
-        self.saved: tuple[Any, ...] = tuple(saved)
-        self.saved_outs: tuple[Any, ...] = self.out_avals
-        if needs_out:
-            self.saved_outs = tuple([SavedTensor(out._data, out.aval, out._storage, None) for out in outs])
+        """``needs``: what backward reads, where that is known."""
+        self.op = op
+        self.attrs = attrs
+        self.edges = edges
+        self.avals = tuple([x.aval if isinstance(x, Tensor) else None for x in operands])
+        self.out_avals = tuple([out.aval for out in outs])
+        self.sequence = next(_sequence)
+        self._place = Origin.capture()
+        self.stack = stack_text() if anomaly_detection.get() else ""
+        self.hooks = self.retained = self.recipe = None
+        needs = needs or recipe(op, tuple([edge is not None for edge in edges])) or Recipe(None, (), False)
+        needed = needs.needed
+        self.saved = [
+            x if aval is None else saved(x) if k in needed else aval
+            for k, (x, aval) in enumerate(zip(operands, self.avals, strict=True))
+        ]
+        self.saved_outs = tuple([saved(out) for out in outs]) if needs.needs_out else self.out_avals
+
+    @property
+    def origin(self) -> Origin:
+        """The user's line of the op."""
+        return origin_of(self._place)
 
     def hooks_of(self, index: int) -> list[Callable[[Tensor], Tensor | None]]:
         """The list of hooks on result ``index``."""
@@ -154,11 +132,38 @@ class Node:
         """(operands, out) for the vjp, with an Aval for each that it does not read."""
         if self.edges is None:
             raise self.freed()
-        operands = [s.unpack(self, s.edge) if isinstance(s, SavedTensor) else s for s in self.saved]
+        operands = [
+            self._unpacked(s, aval, edge) if type(s) is tuple else s
+            for s, aval, edge in zip(self.saved, self.avals, self.edges, strict=True)
+        ]
         outs = tuple(
-            s.unpack(self, (self, k)) if isinstance(s, SavedTensor) else s for k, s in enumerate(self.saved_outs)
+            self._unpacked(s, self.out_avals[k], (self, k)) if type(s) is tuple else s
+            for k, s in enumerate(self.saved_outs)
         )
         return operands, outs if self.op.multiple else outs[0]
+
+    def _unpacked(self, kept: Saved, aval: Aval | None, edge: Edge) -> Tensor:
+        """The saved tensor. Raises InPlaceError if its memory has changed since."""
+        data, memory, version = kept
+        if memory.version != version and (failure := self.changed(memory, aval)) is not None:
+            raise failure
+        if isinstance(edge, Tensor) and edge._storage is memory:
+            return edge
+        tensor = Tensor(data, aval, memory)
+        if type(edge) is tuple:  # else a copy of a leaf that a compiled call has changed since
+            tensor.grad_fn, tensor._out_index = edge
+            tensor._requires_grad = True
+        return tensor
+
+    def changed(self, memory: Storage, aval: Aval | None) -> InPlaceError | None:
+        """The error of `unpack` for a saved tensor whose ``memory`` has changed; None if it has no elements."""
+        if aval is not None and 0 in aval.shape:
+            return None
+        return InPlaceError(
+            f"backward of {self.op} at {self.origin.full()} needs a tensor {aval} that was changed in place "
+            f"at {memory.changed_at.full()}. Use an out-of-place operation there (x = x + y, not x += y), "
+            "or .clone() the tensor first."
+        )
 
     def freed(self) -> GraphFreedError:
         """The error of a second backward through this node."""
@@ -171,17 +176,23 @@ class Node:
         """The error of `unpack`."""
         if self.edges is None:
             return self.freed()
-        failures = [s.failure(self) for s in (*self.saved, *self.saved_outs) if isinstance(s, SavedTensor)]
-        return next((failure for failure in failures if failure is not None), None)
+        for s, aval in zip((*self.saved, *self.saved_outs), (*self.avals, *self.out_avals), strict=True):
+            if type(s) is tuple and s[1].version != s[2] and (failure := self.changed(s[1], aval)) is not None:
+                return failure
+        return None
 
     def release(self) -> None:
         """Free the saved tensors; a second backward through this node raises GraphFreedError."""
         self.saved = self.saved_outs = ()
         self.edges = None
-        self.attrs = {}
+        if self.recipe is None:  # else the plan's
+            self.attrs = _NO_ATTRS
 
     def __repr__(self) -> str:
         return f"<{self.op} at {self.origin}>"
+
+
+_NO_ATTRS: Mapping[str, Any] = {}
 
 
 def record(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], result: Any) -> None:
@@ -193,29 +204,75 @@ def record(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], resul
         return
     if op.vjp is None or not grad_enabled.get():
         return
-    found: list[Edge] = []
-    which = 1  # operands with an edge, in bits below the first
-    for x in operands:
-        if isinstance(x, Tensor) and x._requires_grad:  # as `edge_of`, which would be a call for every operand
-            found.append(x if x.grad_fn is None else (x.grad_fn, x._out_index))
-            which += which + 1
-        else:
-            found.append(None)
-            which += which
-    edges = tuple(found)
-    try:
-        saving = op.saved[which]
-    except KeyError:
-        saving = op.saved[which] = _saving(op, edges)
-    if saving is None:
+    edges = tuple([edge_of(x) for x in operands])
+    needs = recipe(op, tuple([edge is not None for edge in edges]))
+    if needs is None:
         return
     outs: tuple[Tensor, ...] = tuple(result) if op.multiple else (result,)
     node = None
     for k, out in enumerate(outs):
         if out.aval.dtype.kind == "f":  # as `is_differentiable`
-            node = node or Node(op, operands, attrs, outs, edges, saving)
+            node = node or Node(op, operands, attrs, outs, edges, needs)
             out.grad_fn, out._out_index, out._requires_grad = node, k, True
     if node is None:
         return
     for tape in open_tapes.get():
         tape.record(node, operands)
+
+
+def record_planned(plan: OpPlan, operands: tuple[Any, ...], out: Tensor, depth: int) -> None:
+    """`record` of an op that ran by ``plan``; ``depth``: of the first frame above this one that may be the user's."""
+    if not grad_enabled.get():
+        return
+    edges: list[Edge] = []
+    which = 1  # operands with an edge, in bits below the first
+    for x in operands:
+        if type(x) is Tensor and x._requires_grad:  # as `edge_of`, which would be a call for every operand
+            edges.append(x if x.grad_fn is None else (x.grad_fn, x._out_index))
+            which += which + 1
+        else:
+            edges.append(None)
+            which += which
+    needs = plan.recipes.get(which, False)
+    if needs is False:
+        needs = plan.recipes[which] = recipe(plan.op, tuple([edge is not None for edge in edges]), plan)
+    if needs is None:
+        return
+    node = _new(Node)
+    node.op = plan.op
+    node.attrs = plan.attrs
+    node.edges = tuple(edges)
+    node.avals = plan.avals
+    node.out_avals = node.saved_outs = plan.outs
+    node.saved = plan.avals
+    node.sequence = next(_sequence)
+    node._place = place_of_call(depth + 1)
+    node.stack = stack_text() if anomaly_detection.get() else ""
+    node.hooks = node.retained = None
+    node.recipe = needs
+    if needs.needed or plan.number >= 0:
+        _save(node, needs, plan, operands)
+    if needs.needs_out:
+        memory = out._memory or out._storage
+        node.saved_outs = ((out._data, memory, memory.version),)
+    out.grad_fn = node
+    out._requires_grad = True
+    for tape in open_tapes.get():
+        tape.record(node, operands)
+
+
+def _save(node: Node, needs: Recipe, plan: OpPlan, operands: tuple[Any, ...]) -> None:
+    """Let ``node`` keep what backward needs of the operands."""
+    number = plan.number
+    kept: list[Any] = [*plan.avals]
+    if number >= 0:
+        kept[number] = operands[number]
+    for k in needs.needed:
+        if k != number:
+            x = operands[k]
+            memory = x._memory or x._storage
+            kept[k] = x._data, memory, memory.version
+    node.saved = kept
+
+
+_new = object.__new__

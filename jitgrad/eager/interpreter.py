@@ -2,91 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from functools import lru_cache
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Dtype, Shape, broadcast_shapes
+from jitgrad.core.aval import Aval
 from jitgrad.core.context import creation_device, current_interpreter
 from jitgrad.core.device_array import Device, DeviceArray, to_host
-from jitgrad.core.dispatch import aval_of
-from jitgrad.core.errors import DeviceError, InPlaceError, LeakedTracerError, ShapeError
+from jitgrad.core.dispatch import aval_of, make_plans_by
+from jitgrad.core.errors import DeviceError, InPlaceError, LeakedTracerError
 from jitgrad.core.number_range import check_numbers
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.core.traced_constants import fill_constant
-from jitgrad.eager import buffer_pool
-from jitgrad.eager.direct_ufuncs import LARGE, direct_result, quietly
-from jitgrad.eager.float16 import eager_function
-from jitgrad.eager.large_arrays import LARGE_ELEMENTS, for_large
-
-
-def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[str, Any]) -> Any:
-    """The NumPy result of ``op``, in the op's dtype."""
-    if op.kind is Kind.ELEMENTWISE:
-        pooled = None
-        if attrs:
-            broadcast_shapes(op.name, avals)
-            dtypes, out = op.dtypes(avals, **attrs)
-            function = eager_function(op, dtypes)
-        else:
-            dtypes, out, function, pooled = _loop(op, *[(a.shape, a.dtype, a.weak) for a in avals])
-        with np.errstate(all="ignore"):
-            arrays = [np.asarray(x, dtype) for x, dtype in zip(arrays, dtypes, strict=True)]
-            # as NumPy's result would be
-            if pooled is not None and all(x.flags.c_contiguous for x in arrays):
-                return function(*arrays, out=buffer_pool.empty_buffer(pooled, out))
-            result = function(*arrays, **attrs)
-        return np.asarray(result, out)
-    expected = op.abstract(avals, attrs)
-    result = quietly(op.eager, *arrays, **attrs)
-    if op.moves:
-        return result
-    if op.multiple:
-        assert isinstance(expected, tuple)
-        return tuple(checked_result(op, r, a) for r, a in zip(result, expected, strict=True))
-    assert isinstance(expected, Aval)
-    return checked_result(op, result, expected)
-
-
-@lru_cache(maxsize=4096)
-def _loop(
-    op: OpDef, *fields: tuple[Shape, Dtype, bool]
-) -> tuple[tuple[Dtype, ...], Dtype, Callable[..., Any], Shape | None]:
-    """For an elementwise ``op`` without attributes: dtypes of operands and result, NumPy function,
-    and pooled shape.
-
-    The last is the shape of a large result that the function can write into a given buffer, else
-    None.
-
-    Raises:
-        ShapeError: if the shapes do not broadcast.
-    """
-    avals = [Aval(*aval) for aval in fields]
-    shape = broadcast_shapes(op.name, avals)
-    dtypes, out = op.dtypes(avals)
-    function = eager_function(op, dtypes)
-    if math.prod(shape) >= LARGE_ELEMENTS and getattr(function, "takes_many_passes", False):
-        return dtypes, out, for_large(op, function, out), None
-    if not isinstance(function, np.ufunc) or math.prod(shape) * out.itemsize < LARGE:
-        return dtypes, out, function, None
-    return dtypes, out, function, shape if function.resolve_dtypes((*dtypes, None))[-1] == out else None
-
-
-def run_on_arrays(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-    """The eager result of ``op`` on arrays and numbers."""
-    return run_eagerly(op, list(operands), [aval_of(op, x) for x in operands], attrs)
-
-
-def checked_result(op: OpDef, result: Any, expected: Aval) -> np.ndarray[Any, Any]:
-    """``result`` in the dtype of ``expected``. Raises ShapeError if its shape differs."""
-    array = np.asarray(result, expected.dtype)
-    if array.shape != expected.shape:
-        raise ShapeError(f"{op.name} returned shape {array.shape}, its shape rule says {expected.shape}")
-    return array
+from jitgrad.eager.plans import make_op_plan
+from jitgrad.eager.run import run_eagerly
 
 
 def _device_for(op: OpDef, operands: tuple[Any, ...], arrays: list[Any]) -> Device | None:
@@ -124,8 +55,6 @@ class EagerInterpreter:
     generator_states: tuple[Any, ...] = ()
 
     def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
-        if not attrs and op.kind is Kind.ELEMENTWISE and (quick := direct_result(op, operands)) is not None:
-            return quick
         avals = [x.aval if type(x) is Tensor else aval_of(op, x) for x in operands]
         arrays: list[Any] = []
         device = creation_device.get()
@@ -202,3 +131,4 @@ class EagerInterpreter:
 
 
 current_interpreter.eager = EagerInterpreter()
+make_plans_by(make_op_plan)

@@ -10,7 +10,7 @@ import numpy as np
 from jitgrad.core.aval import Shape
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Tensor
-from jitgrad.eager.interpreter import run_on_arrays
+from jitgrad.eager.run import run_on_arrays
 from jitgrad.runtime.provenance import ElementIndex
 
 _Op = tuple[OpDef, Mapping[str, Any], tuple[Any, ...], tuple[Tensor, ...]]

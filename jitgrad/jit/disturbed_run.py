@@ -17,7 +17,7 @@ from jitgrad.core.ir import TraceNode
 from jitgrad.core.op import Kind, OpDef, parsed_scalar
 from jitgrad.eager.buffer_pool import empty_buffer
 from jitgrad.eager.float16 import HALF, is_exact
-from jitgrad.eager.interpreter import run_eagerly
+from jitgrad.eager.run import run_eagerly
 from jitgrad.eager.scalar_eval import blockwise, evaluate_with, scalar_functions
 from jitgrad.vecmath import FUNCTIONS
 

@@ -23,7 +23,7 @@ from jitgrad.compiler.plan import KernelStep, Place
 from jitgrad.core.ir import Graph, TraceNode, evaluate
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.origin import Origin
-from jitgrad.eager.interpreter import run_on_arrays
+from jitgrad.eager.run import run_on_arrays
 from jitgrad.jit.isolate import kernel_nodes
 from jitgrad.jit.rounding_judge import measure
 from jitgrad.jit.suspects import distance, last_rounding

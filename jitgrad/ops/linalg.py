@@ -30,6 +30,11 @@ def _matmul_eager(x: Any, y: Any) -> Any:
     return np.matmul(x, y)
 
 
+def _prepare_matmul(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> Any:
+    x, y = avals
+    return np.matmul if x.ndim == y.ndim == 2 and x.dtype == y.dtype != HALF else None
+
+
 def _matmul_abstract(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> Aval:
     x, y = avals
     if not x.ndim or not y.ndim:
@@ -79,6 +84,7 @@ MATMUL: OpDef = define(
     kind=Kind.OPAQUE,
     contraction=True,
     eager=_matmul_eager,
+    prepare=_prepare_matmul,
     abstract=_matmul_abstract,
     vjp=(_matmul_vjp_x, _matmul_vjp_y),
     domain=("matrix", "matrix"),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.errors import ArgumentError, AutogradError
+from jitgrad.core.op import OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import (
     arithmetic,
@@ -36,31 +37,16 @@ from jitgrad.ops import (
 from jitgrad.ops.creation import clone, detached
 from jitgrad.ops.inplace import copy_, fill_, set_item, update, zero_
 from jitgrad.ops.linalg import matmul
+from jitgrad.ops.operators import Binary, forward, is_operand, reflected
 from jitgrad.ops.placement import move
 from jitgrad.ops.subscript import get_item
 from jitgrad.ops.tables import ELEMENTWISE
 
-Binary = Callable[[Any, Any], Tensor]
-
-
-def _is_operand(x: Any) -> bool:
-    """Whether an operator takes ``x``. It takes a complex number, to say that there are no complex tensors."""
-    return isinstance(x, (Tensor, np.ndarray, np.generic, bool, int, float, complex))
-
-
 # --- operators ---------------------------------------------------------------------------------------------------
 
 
-def _forward(function: Binary) -> Callable[[Tensor, Any], Any]:
-    return lambda self, other: function(self, other) if _is_operand(other) else NotImplemented
-
-
-def _reflected(function: Binary) -> Callable[[Tensor, Any], Any]:
-    return lambda self, other: function(other, self) if _is_operand(other) else NotImplemented
-
-
 def _in_place(function: Binary) -> Callable[[Tensor, Any], Any]:
-    return lambda self, other: update(function, self, other) if _is_operand(other) else NotImplemented
+    return lambda self, other: update(function, self, other) if is_operand(other) else NotImplemented
 
 
 # name -> function; each becomes __name__, __rname__ and __iname__
@@ -78,6 +64,13 @@ ARITHMETIC: Mapping[str, Binary] = {
     "xor": comparison.bitwise_xor,
     "lshift": comparison.bitwise_left_shift,
     "rshift": comparison.bitwise_right_shift,
+}
+# of functions that do nothing but apply an op
+OPS: Mapping[str, OpDef] = {
+    "add": arithmetic.ADD,
+    "sub": arithmetic.SUBTRACT,
+    "mul": arithmetic.MULTIPLY,
+    "truediv": arithmetic.DIVIDE,
 }
 COMPARISON: Mapping[str, Binary] = {
     "eq": comparison.equal,
@@ -100,13 +93,13 @@ def _contains(self: Tensor, value: Any) -> bool:
 def _operators() -> dict[str, Any]:
     table: dict[str, Any] = {}
     for name, function in ARITHMETIC.items():
-        table[f"__{name}__"] = _forward(function)
-        table[f"__r{name}__"] = _reflected(function)
+        table[f"__{name}__"] = forward(function, OPS.get(name))
+        table[f"__r{name}__"] = reflected(function, OPS.get(name))
         table[f"__i{name}__"] = _in_place(function)
-    table |= {f"__{name}__": _forward(function) for name, function in COMPARISON.items()}
+    table |= {f"__{name}__": forward(function) for name, function in COMPARISON.items()}
     table |= {
-        "__divmod__": lambda self, other: _divmod(self, other) if _is_operand(other) else NotImplemented,
-        "__rdivmod__": lambda self, other: _divmod(other, self) if _is_operand(other) else NotImplemented,
+        "__divmod__": lambda self, other: _divmod(self, other) if is_operand(other) else NotImplemented,
+        "__rdivmod__": lambda self, other: _divmod(other, self) if is_operand(other) else NotImplemented,
         "__neg__": arithmetic.negative,
         "__pos__": arithmetic.positive,
         "__abs__": arithmetic.abs,

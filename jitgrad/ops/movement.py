@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from jitgrad.core.op import Kind, OpDef, define, define_reduction
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.operand import Operand, apply
+from jitgrad.ops.quick_calls import broadcast_view, prepare_sum
 
 AxisArgument = int | Iterable[int] | None
 SliceIndex = tuple[tuple[int, int, int], ...]  # (start, step, length) for every axis
@@ -102,6 +103,17 @@ def as_slices(index: SliceIndex) -> tuple[Any, ...]:
     )
 
 
+def _prepare_place(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Any], Any]:
+    shape, key, dtype = attrs["shape"], (*as_slices(attrs["index"]), ...), avals[0].dtype
+
+    def call(x: Any) -> Any:
+        out = np.zeros(shape, dtype)
+        out[key] = x
+        return out
+
+    return call
+
+
 def _place(x: Any, *, shape: Shape, index: SliceIndex) -> np.ndarray[Any, Any]:
     array = np.asarray(x)
     out = np.zeros(shape, array.dtype)
@@ -112,7 +124,11 @@ def _place(x: Any, *, shape: Shape, index: SliceIndex) -> np.ndarray[Any, Any]:
 # --- sum: the transpose of broadcast_to -------------------------------------------------------------------------
 
 
-SUM = define_reduction(monoid.SUM_MONOID, lambda g, _out, _x, *, axis: broadcast_to(apply(EXPAND_DIMS, g, axis=axis), _x.shape))
+SUM = define_reduction(
+    monoid.SUM_MONOID,
+    lambda g, _out, _x, *, axis: broadcast_to(apply(EXPAND_DIMS, g, axis=axis), _x.shape),
+    prepare=prepare_sum,
+)
 
 # --- movement ----------------------------------------------------------------------------------------------------
 
@@ -124,6 +140,7 @@ BROADCAST_TO = define(
     abstract=_broadcast_aval,
     vjp=(lambda g, _out, _x, *, shape: sum_to(g, _x.shape),),
     views=True,
+    prepare=lambda _avals, attrs: broadcast_view(attrs["shape"]),
     domain=("real",),
     sample_attrs={"shape": (2, 3, 4)},
 )
@@ -135,6 +152,7 @@ RESHAPE = define(
     abstract=_reshape_aval,
     vjp=(lambda g, _out, _x, *, shape: reshape(g, _x.shape),),
     views=True,
+    prepare=lambda _avals, attrs: operator.methodcaller("reshape", attrs["shape"]),
     domain=("real",),
     sample_attrs={"shape": (4, 3)},
 )
@@ -146,6 +164,7 @@ PERMUTE_DIMS: OpDef = define(
     abstract=_permute_aval,
     vjp=(lambda g, _out, _x, *, axes: apply(PERMUTE_DIMS, g, axes=tuple(map(int, np.argsort(axes)))),),
     views=True,
+    prepare=lambda _avals, attrs: operator.methodcaller("transpose", attrs["axes"]),
     domain=("real",),
     sample_attrs={"axes": (1, 0)},
 )
@@ -158,6 +177,7 @@ EXPAND_DIMS: OpDef = define(
     abstract=_expand_aval,
     vjp=(lambda g, _out, _x, *, axis: apply(SQUEEZE, g, axis=axis),),
     views=True,
+    prepare=lambda avals, attrs: operator.methodcaller("reshape", shape_with_ones(avals[0].shape, attrs["axis"])),
     domain=("real",),
     sample_attrs={"axis": (1,)},
 )
@@ -170,6 +190,7 @@ SQUEEZE: OpDef = define(
     abstract=_squeeze_aval,
     vjp=(lambda g, _out, _x, *, axis: apply(EXPAND_DIMS, g, axis=axis),),
     views=True,
+    prepare=lambda _avals, attrs: operator.methodcaller("squeeze", attrs["axis"]),
     domain=("real",),
     sample_attrs={"axis": ()},
 )
@@ -180,6 +201,7 @@ SLICE = define(
     abstract=_slice_aval,
     vjp=(lambda g, _out, _x, *, index: place(g, _x.shape, index),),
     views=True,
+    prepare=lambda _avals, attrs: operator.itemgetter((*as_slices(attrs["index"]), ...)),
     domain=("real",),
     sample_attrs={"index": ((0, 1, 2), (2, -1, 3))},
 )
@@ -189,6 +211,7 @@ PLACE = define(
     eager=_place,
     abstract=_place_aval,
     vjp=(lambda g, _out, _x, *, shape, index: slice(g, index),),
+    prepare=_prepare_place,
     domain=("real",),
     sample_attrs={"shape": (6, 8), "index": ((0, 1, 3), (7, -2, 4))},
 )

@@ -14,7 +14,7 @@ from jitgrad.compiler.plan import OpStep, Place
 from jitgrad.core.aval import Aval, dtype_name
 from jitgrad.core.op import Kind
 from jitgrad.eager.float16 import HALF
-from jitgrad.eager.interpreter import checked_result, run_eagerly
+from jitgrad.eager.run import checked_result, run_eagerly
 from jitgrad.runtime.executor.blas import find_blas
 from jitgrad.runtime.executor.gemm import Gemm, gemms_of
 from jitgrad.runtime.executor.tiled_products import tiled_product, tiles_pay

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind
-from jitgrad.eager.interpreter import run_on_arrays
+from jitgrad.eager.run import run_on_arrays
 from jitgrad.ops.comparison import WHERE
 from jitgrad.ops.joining import CONCAT
 from jitgrad.ops.movement import PLACE

@@ -11,7 +11,7 @@ import pytest
 
 import jitgrad.ops.methods  # noqa: F401 - attaches operators to Tensor
 from jitgrad.autograd import detect_anomaly, no_grad
-from jitgrad.autograd.backward import own
+from jitgrad.autograd.backward_pass import own
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import AnomalyError, AutogradError, GraphFreedError, InPlaceError, ShapeError
 from jitgrad.core.op import REGISTRY, define_elementwise

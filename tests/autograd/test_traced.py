@@ -12,7 +12,7 @@ from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.ir import evaluate
 from jitgrad.core.tensor import Tensor
-from jitgrad.eager.interpreter import run_on_arrays
+from jitgrad.eager.run import run_on_arrays
 from jitgrad.ops.creation import tensor
 from jitgrad.ops.random import Generator
 

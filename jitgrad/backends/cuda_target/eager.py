@@ -16,7 +16,7 @@ from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.ir import Graph, TraceNode, Value
 from jitgrad.core.op import OpDef
 from jitgrad.device.cuda_device import CudaDevice
-from jitgrad.eager.interpreter import run_eagerly
+from jitgrad.eager.run import run_eagerly
 from jitgrad.ops.creation import COPY, FULL
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import compile_graph

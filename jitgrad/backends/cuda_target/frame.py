@@ -17,7 +17,7 @@ from jitgrad.backends.cuda_target.result_sets import ResultSets
 from jitgrad.compiler.plan import Place
 from jitgrad.core.device_array import DeviceArray, copy_elements, to_host
 from jitgrad.core.op import Kind
-from jitgrad.eager.interpreter import checked_result, run_eagerly
+from jitgrad.eager.run import checked_result, run_eagerly
 from jitgrad.runtime.library_call import LibraryCall
 
 _BYTES = np.dtype(np.uint8)

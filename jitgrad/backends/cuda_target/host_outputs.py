@@ -11,7 +11,7 @@ import numpy as np
 
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value, evaluate
 from jitgrad.core.op import Kind
-from jitgrad.eager.interpreter import run_on_arrays
+from jitgrad.eager.run import run_on_arrays
 from jitgrad.runtime.program import Program
 
 _MAX_ELEMENTS, _MAX_NODES = 64, 32  # more work is the device's, even if the host has to wait for it

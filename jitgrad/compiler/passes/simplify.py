@@ -13,7 +13,7 @@ from jitgrad.compiler.passes.rewriter import Rewriter
 from jitgrad.core.aval import Aval
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode
 from jitgrad.core.op import Kind, OpDef
-from jitgrad.eager.interpreter import run_eagerly
+from jitgrad.eager.run import run_eagerly
 from jitgrad.ops.arithmetic import ADD, ASTYPE, DIVIDE, MULTIPLY, NEGATIVE, POSITIVE, SUBTRACT
 from jitgrad.ops.comparison import LOGICAL_NOT, WHERE
 from jitgrad.ops.creation import COPY, FULL

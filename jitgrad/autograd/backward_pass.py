@@ -1,0 +1,330 @@
+"""One backward pass over the tape: later nodes first, each once.
+
+Gradients are arrays where backward itself is not recorded, and a node runs the rule that was compiled for
+ops like it. Elsewhere they are tensors, and a node calls its vjp.
+"""
+
+from __future__ import annotations
+
+import heapq
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jitgrad.autograd.local_gradients import check_finite, fit, vjp_of
+from jitgrad.autograd.masks import Cotangent, MaskedGradient, settle, total
+from jitgrad.autograd.rules import ArrayRule, rule_of
+from jitgrad.core.context import adjoint_observer, anomaly_detection, current_interpreter, grad_enabled
+from jitgrad.core.device_array import DeviceArray
+from jitgrad.core.errors import ShapeError
+from jitgrad.core.fork import fork_safe_lock
+from jitgrad.core.origin import Origin, at_origin
+from jitgrad.core.plan import Recipe
+from jitgrad.core.tape_node import Edge, Node
+from jitgrad.core.tensor import Tensor
+from jitgrad.eager import numpy_errors
+from jitgrad.eager.buffer_pool import empty_buffer
+from jitgrad.eager.run import LARGE
+from jitgrad.ops.arithmetic import add
+
+Key = tuple[int, int]  # (id of a node, which result) or (id of a leaf, -1)
+Hook = Callable[[Tensor], Tensor | None]
+Sent = tuple[Edge, Cotangent]  # a gradient on its way
+
+_accumulating = fork_safe_lock()
+_ndarray = np.ndarray
+_Array = np.ndarray[Any, Any]
+
+
+def edge_key(edge: Edge) -> Key:
+    """The identity of the destination of ``edge``."""
+    if isinstance(edge, Tensor):
+        return id(edge), -1
+    assert edge is not None
+    return id(edge[0]), edge[1]
+
+
+class BackwardPass:
+    """One backward pass, with the arrived gradients by node and result, and by leaf.
+
+    ``keys`` are the destinations whose gradients are returned (None: accumulate into all leaves).
+    ``toward`` holds the nodes to run.
+    """
+
+    def __init__(self, keys: set[Key] | None, toward: set[int] | None, retain_graph: bool) -> None:
+        self.keys = keys
+        self.toward = toward
+        self.quiet: set[Key] = set()
+        self.results: defaultdict[Key, Tensor | None] = defaultdict(lambda: None)
+        self.retain_graph = retain_graph
+        self.tracing = current_interpreter.get().tracing
+        self.anomaly = anomaly_detection.get() and not self.tracing  # a trace has no values to check
+        self.observer = adjoint_observer.get()
+        self.watched = self.observer is not None or keys is not None
+        self.on_arrays = (
+            numpy_errors.RETURNS_ARRAYS
+            and not (self.tracing or self.anomaly or grad_enabled.get())
+            and self.observer is None
+        )
+        self.origin = Origin()  # of the op that is differentiated now, in a trace
+        self.heap: list[tuple[int, Node]] = []
+        self.pending: dict[int, dict[int, Cotangent]] = {}
+        self.single: dict[int, Cotangent] = {}  # on arrays: of nodes with a recipe, which have one result
+        self.leaves: dict[int, tuple[Tensor, Cotangent, Origin]] = {}
+        self.sums: set[int] = (
+            set()
+        )  # the ids of arrays in `pending` and `leaves` that were summed here: nothing else has them
+
+    def run(self, roots: Sequence[tuple[Edge, Tensor]]) -> Mapping[Key, Tensor | None]:
+        sent = [(edge, seed) for edge, seed in roots if self.flows(edge)]
+        if self.on_arrays:
+            self.run_nodes_on_arrays(sent)
+        else:
+            self.run_nodes(sent)
+        while self.leaves:
+            self.finish_leaf()
+        return self.results
+
+    def run_nodes(self, sent: Iterable[Sent]) -> None:
+        self.send_all(sent)
+        while self.heap:
+            _, node = heapq.heappop(self.heap)
+            if self.tracing or self.observer is not None:
+                self.origin = node.origin.of_gradient()
+                with at_origin(self.origin):  # names the op that a backward op differentiates
+                    self.send_all(self.step(node, self.pending.pop(id(node))))
+            else:
+                self.send_all(self.step(node, self.pending.pop(id(node))))
+
+    def run_nodes_on_arrays(self, sent: Iterable[Sent]) -> None:
+        """`run_nodes`, by rules where there are any. NumPy's warnings are off but while other code runs."""
+        heap = self.heap
+        silence: Any = numpy_errors.silence()
+        try:
+            self.send_all(sent)
+            while heap:
+                node = heapq.heappop(heap)[1]
+                if node.recipe is not None:
+                    g = self.single.pop(id(node))
+                    if type(g) is _ndarray and (rule := self.rule_for(node, node.recipe)) is not None:
+                        self.apply_rule(rule, node, g)
+                        continue
+                    arrived = {0: g}
+                else:
+                    arrived = self.pending.pop(id(node))
+                restored, silence = silence, None
+                numpy_errors.restore(restored)
+                sent = self.step(node, arrived)
+                silence = numpy_errors.silence()
+                self.send_all(sent)
+        finally:
+            if silence is not None:
+                numpy_errors.restore(silence)
+
+    def rule_for(self, node: Node, recipe: Recipe) -> ArrayRule | None:
+        """The rule by which ``node`` can run; None if it is to be looked at, or not all its gradients are needed."""
+        if node.hooks is not None or node.retained is not None or node.edges is None:
+            return None
+        if self.keys is not None:
+            if (id(node), 0) in self.keys:
+                return None
+            for edge in node.edges:
+                if edge is not None and not self.flows(edge):
+                    return None
+        return recipe.rule or rule_of(node, recipe)
+
+    def apply_rule(self, rule: ArrayRule, node: Node, g: _Array) -> None:
+        """Run ``rule`` on the gradient of ``node``'s result and send the results to its operands."""
+        single, sums = self.single, self.sums
+        if sums:
+            sums.discard(id(g))
+        for edge, gx in zip(node.edges, rule(node, g)):  # type: ignore[arg-type]
+            if gx is None:
+                continue
+            if (
+                type(edge) is tuple and edge[0].recipe is not None
+            ):  # as `send`, which would be a call for every gradient
+                source = edge[0]
+                before = single.get(id(source))
+                if before is None:
+                    single[id(source)] = gx
+                    heapq.heappush(self.heap, (-source.sequence, source))
+                else:
+                    single[id(source)] = self.total(before, gx)
+            else:
+                self.send(edge, gx)
+        if not self.retain_graph:
+            node.release()
+
+    def step(self, node: Node, arrived: dict[int, Cotangent]) -> list[Sent]:
+        """Run the vjp of ``node`` on the arrived gradients; returns what is to be sent to its operands."""
+        for index, g in arrived.items():
+            if type(g) is _ndarray:
+                self.sums.discard(id(g))
+                arrived[index] = Tensor(g)
+        if self.watched or node.hooks is not None or node.retained is not None:
+            self.observe(node, arrived)
+        if self.toward is not None and id(node) not in self.toward:
+            return []
+        operands, out = node.unpack()
+        assert node.edges is not None
+        edges = node.edges if self.keys is None else [edge if self.flows(edge) else None for edge in node.edges]
+        sent: list[Sent] = []
+        for edge, x, gx in zip(edges, operands, vjp_of(node, edges, arrived, operands, out), strict=True):
+            if gx is None or edge is None:
+                continue
+            gx = fit(node, gx, x)
+            if self.anomaly:
+                check_finite(node, settle(gx))
+            sent.append((edge, gx))
+        if not self.retain_graph:
+            node.release()
+        return sent
+
+    def flows(self, edge: Edge) -> bool:
+        """Whether the gradient along ``edge`` is needed."""
+        if edge is None or self.keys is None or self.toward is None:
+            return edge is not None
+        return edge_key(edge) in self.keys or (isinstance(edge, tuple) and id(edge[0]) in self.toward)
+
+    def send_all(self, sent: Iterable[Sent]) -> None:
+        for edge, g in sent:
+            self.send(edge, g)
+
+    def send(self, edge: Edge, g: Cotangent) -> None:
+        """Add ``g`` to the gradient at ``edge``."""
+        if self.on_arrays and type(g) is Tensor and type(g._data) is _ndarray:
+            g = g._data
+        if type(edge) is tuple:
+            node, index = edge
+            if self.on_arrays and node.recipe is not None:
+                before = self.single.get(id(node))
+                if before is None:
+                    self.single[id(node)] = g
+                    heapq.heappush(self.heap, (-node.sequence, node))
+                else:
+                    self.single[id(node)] = self.total(before, g)
+                return
+            arrived = self.pending.get(id(node))
+            if arrived is None:
+                self.pending[id(node)] = {index: g}
+                heapq.heappush(self.heap, (-node.sequence, node))
+            else:
+                before = arrived.get(index)
+                arrived[index] = g if before is None else self.total(before, g)
+            return
+        assert isinstance(edge, Tensor)
+        earlier = self.leaves.get(id(edge))
+        self.leaves[id(edge)] = (edge, g if earlier is None else self.total(earlier[1], g), self.origin)
+
+    def total(self, a: Cotangent, b: Cotangent) -> Cotangent:
+        """The sum of two gradients of one value, in the memory of ``a`` if that is such a sum."""
+        if type(a) is not _ndarray or type(b) is not _ndarray:
+            return total(_wrapped(a), _wrapped(b))
+        if id(a) in self.sums:
+            return np.add(a, b, out=a)
+        if not a.ndim:
+            out = np.add(a, b, out=...)
+        else:
+            out = np.add(a, b) if a.nbytes < LARGE else np.add(a, b, out=empty_buffer(a.shape, a.dtype))
+        self.sums.add(id(out))
+        return out
+
+    def finish_leaf(self) -> None:
+        """Hand the whole gradient of a leaf out."""
+        leaf, arrived, origin = self.leaves.pop(next(iter(self.leaves)))
+        if self.keys is None and leaf._hooks is None and type(arrived) is _ndarray:
+            accumulate(leaf, Tensor(arrived if id(arrived) in self.sums else own_array(arrived)))
+            return
+        with at_origin(origin):
+            g = settle(arrived)
+        del arrived  # `own` counts references
+        if self.observer is not None:
+            self.observer(leaf, -1, g)
+        if (id(leaf), -1) not in self.quiet:
+            g = run_hooks(leaf._hooks, g)
+        if self.keys is not None:
+            self.results[id(leaf), -1] = g
+        else:
+            accumulate(leaf, own(g))
+
+    def observe(self, node: Node, arrived: dict[int, Cotangent]) -> None:
+        """Run hooks on the gradients of ``node``'s results, and keep requested gradients."""
+        if self.observer is not None:
+            for index, cotangent in arrived.items():
+                self.observer(node, index, settle(cotangent))
+        for index, hooks in (node.hooks or {}).items():
+            if index in arrived and (id(node), index) not in self.quiet:
+                g = settle(arrived[index])
+                seen = run_hooks(hooks, g)
+                if seen is not g:
+                    arrived[index] = seen
+        if self.keys is not None:
+            for index, cotangent in arrived.items():
+                if (id(node), index) in self.keys:
+                    self.results[id(node), index] = settle(cotangent)
+            return
+        for index, reference in (node.retained or {}).items():
+            tensor = reference()
+            if tensor is not None and index in arrived:
+                accumulate(tensor, own(settle(arrived[index])))
+
+
+def _wrapped(g: Cotangent) -> Tensor | MaskedGradient:
+    return Tensor(g) if isinstance(g, np.ndarray) else g
+
+
+def run_hooks(hooks: Sequence[Hook] | None, g: Tensor) -> Tensor:
+    """``g`` after all hooks. Raises ShapeError if one changes its shape."""
+    for hook in tuple(hooks or ()):
+        new = hook(g)
+        if new is None:
+            continue
+        if not isinstance(new, Tensor) or new.shape != g.shape:
+            returned = new.aval if isinstance(new, Tensor) else type(new).__name__
+            raise ShapeError(
+                f"a hook must return None or a gradient like the one it got, {g.aval}; it returned {returned}"
+            )
+        g = new
+    return g
+
+
+def accumulate(tensor: Tensor, g: Tensor) -> None:
+    """``tensor.grad += g``, out of place; threads may share a leaf."""
+    interpreter = current_interpreter.get()
+    with _accumulating:
+        before = interpreter.read_grad(tensor)
+        interpreter.write_grad(tensor, g if before is None else add(before, g))
+
+
+def own_array(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """`own` of an array."""
+    # references: the caller's variable, the parameter and the call
+    if sys.getrefcount(data) > 3 or data.base is not None or not data.flags.writeable:
+        return data.copy()
+    return data
+
+
+def own(g: Tensor) -> Tensor:
+    """``g`` as a ``.grad`` that may be changed in place, because nothing else shares its memory.
+
+    A vjp may return its incoming gradient, or a broadcast view of it, for several operands.
+    Reference counts show whether the caller's ``g`` is the only owner of the memory; if in doubt,
+    it is copied.
+    """
+    data = current_interpreter.get().current(g)
+    if isinstance(data, DeviceArray):
+        data = data.copy()
+    elif isinstance(data, np.ndarray):
+        # references: the caller's variable, the parameter and the call; g._data, `data` and the
+        # call
+        alone = sys.getrefcount(g) <= 3 and sys.getrefcount(data) <= 3
+        if not alone or data.base is not None or not data.flags.writeable:
+            data = data.copy()
+    new = Tensor(data, g._aval)
+    if g._requires_grad:
+        new.grad_fn, new._out_index, new._requires_grad = g.grad_fn, g._out_index, True
+    return new

@@ -1,0 +1,103 @@
+"""The arithmetic operators of Tensor: an op by its plan, at once, or the function that takes any operands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.op import OpDef
+from jitgrad.core.tape_node import record_planned
+from jitgrad.core.tensor import Tensor
+
+Binary = Callable[[Any, Any], Any]
+
+_other_interpreter = current_interpreter.other
+_ndarray = np.ndarray
+_new = object.__new__
+
+
+def is_operand(x: Any) -> bool:
+    """Whether an operator takes ``x``. It takes a complex number, to say that there are no complex tensors."""
+    return isinstance(x, (Tensor, np.ndarray, np.generic, bool, int, float, complex))
+
+
+def forward(function: Binary, op: OpDef | None = None) -> Binary:
+    """``function(self, other)`` as an operator; ``op`` is what it applies, if it does nothing else."""
+    if op is None:
+        return lambda self, other: function(self, other) if is_operand(other) else NotImplemented
+    plans = op.plans
+
+    def operator(self: Tensor, other: Any) -> Any:
+        # what apply_op does with a plan, without the calls in between
+        if _other_interpreter() is None:
+            a = self._data
+            if type(other) is Tensor:
+                plan = plans.get((id(self._aval or self.aval), id(other._aval or other.aval)))
+                b = other._data
+                if plan is not None and type(b) is _ndarray and type(a) is _ndarray:
+                    try:
+                        data = plan.function(a, b)
+                    except RuntimeError:
+                        return function(self, other)
+                    out = _new(Tensor)
+                    out._data = data
+                    out._aval = plan.out
+                    out._requires_grad = False
+                    out._grad = out.grad_fn = out._hooks = out._view = out._memory = None
+                    out._out_index = out._address = 0
+                    if self._requires_grad or other._requires_grad:
+                        record_planned(plan, (self, other), out, 2)
+                    return out
+            else:
+                plan = plans.get((id(self._aval or self.aval), type(other)))
+                if plan is not None and type(a) is _ndarray:
+                    result = _with_number(plan, a, other)
+                    if result is not None:
+                        if self._requires_grad:
+                            record_planned(plan, (self, other), result, 2)
+                        return result
+        return function(self, other) if is_operand(other) else NotImplemented
+
+    return operator
+
+
+def reflected(function: Binary, op: OpDef | None = None) -> Binary:
+    """``function(other, self)`` as an operator."""
+    if op is None:
+        return lambda self, other: function(other, self) if is_operand(other) else NotImplemented
+    plans = op.plans
+
+    def operator(self: Tensor, other: Any) -> Any:
+        if _other_interpreter() is None:
+            plan = plans.get((type(other), id(self._aval or self.aval)))
+            a = self._data
+            if plan is not None and type(a) is _ndarray:
+                out = _with_number(plan, a, other)
+                if out is not None:
+                    if self._requires_grad:
+                        record_planned(plan, (other, self), out, 2)
+                    return out
+        return function(other, self) if is_operand(other) else NotImplemented
+
+    return operator
+
+
+def _with_number(plan: Any, array: np.ndarray[Any, Any], number: Any) -> Tensor | None:
+    """The result of ``plan`` on an array and a Python number, whose place it knows; None if that does not fit."""
+    b = plan.numbers.get(number)
+    if b is None and (b := plan.convert(number)) is None:
+        return None
+    try:
+        data = plan.function(array, b) if plan.number else plan.function(b, array)
+    except RuntimeError:
+        return None
+    out = _new(Tensor)
+    out._data = data
+    out._aval = plan.out
+    out._requires_grad = False
+    out._grad = out.grad_fn = out._hooks = out._view = out._memory = None
+    out._out_index = out._address = 0
+    return out
