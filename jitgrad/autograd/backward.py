@@ -19,7 +19,7 @@ from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.origin import Origin, at_origin
 from jitgrad.core.tape_node import Edge, Node, edge_of
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import add, astype
+from jitgrad.ops.arithmetic import add, astype, conjugated
 from jitgrad.ops.creation import ones_like
 from jitgrad.ops.keywords import takes_dim
 
@@ -72,6 +72,11 @@ def seed_gradient(loss: Tensor, grad: Any) -> Tensor:
             "it was computed under no_grad, or it was detached"
         )
     if grad is None:
+        if loss.dtype.kind == "c":
+            raise AutogradError(
+                f"backward on a complex tensor {loss.aval} needs backward(grad): a loss must be real, such as x.real or "
+                "abs(x)**2, or weighted by a complex gradient"
+            )
         if loss.size != 1:
             raise AutogradError(
                 f"backward on a tensor {loss.aval} of several elements needs backward(grad) of that shape"
@@ -94,8 +99,11 @@ def gradients(
     create_graph: bool = False,
     since: int = 0,
     quiet: Iterable[Edge] = (),
+    inside_vjp: bool = False,
 ) -> list[Tensor | None]:
     """d(outputs)/d(inputs) weighted by ``seeds``, without ``.grad``; None if independent.
+
+    ``inside_vjp``: complex seeds and results are as vjps have them (see `outward`).
 
     Only nodes between ``inputs`` and ``outputs`` run (and are freed). The caller promises that no
     node with a sequence number below ``since`` depends on an input, so the search stops there.
@@ -109,7 +117,17 @@ def gradients(
         create_graph=create_graph,
         since=since,
         quiet=quiet,
+        inside_vjp=inside_vjp,
     )
+
+
+def outward(g: Tensor) -> Tensor:
+    """The gradient that users see for one inside of vjps, and the other way round: conjugates if complex.
+
+    Users get dL/dx + i dL/dy, as in torch. With its conjugate, for which dL = Re(g dz), the vjp of a holomorphic function
+    has the formula of the real one.
+    """
+    return conjugated(g)  # type: ignore[no-any-return]
 
 
 def run_backward(
@@ -120,6 +138,7 @@ def run_backward(
     create_graph: bool,
     since: int = 0,
     quiet: Iterable[Edge] = (),
+    inside_vjp: bool = False,
 ) -> list[Tensor | None]:
     """Run every node between ``roots`` and the leaves (or ``wanted``) once, last ones first.
 
@@ -134,6 +153,7 @@ def run_backward(
         keys = {edge_key(edge) for edge in wanted if edge is not None}
         sweep = _Sweep(keys, nodes_toward(keys, roots, since), retain_graph)
         sweep.quiet = {edge_key(edge) for edge in quiet if edge is not None}
+        sweep.inside_vjp = inside_vjp
         grads = sweep.run(roots)
         return [None if edge is None else grads[edge_key(edge)] for edge in wanted]
     finally:
@@ -189,6 +209,7 @@ class _Sweep:
         self.keys = keys
         self.toward = toward
         self.quiet: set[Key] = set()
+        self.inside_vjp = False
         self.results: defaultdict[Key, Tensor | None] = defaultdict(lambda: None)
         self.retain_graph = retain_graph
         self.tracing = current_interpreter.get().tracing
@@ -203,7 +224,7 @@ class _Sweep:
     def run(self, roots: Sequence[tuple[Edge, Tensor]]) -> Mapping[Key, Tensor | None]:
         for edge, seed in roots:
             if self.flows(edge):
-                self.send(edge, seed)
+                self.send(edge, self.result(seed))
         while self.heap:
             _, node = heapq.heappop(self.heap)
             if self.tracing or self.observer is not None:
@@ -220,6 +241,8 @@ class _Sweep:
                 with at_origin(origin):
                     g = settle(arrived)
             del arrived  # `own` counts references
+            if g.dtype.kind == "c":
+                g = self.result(g)
             if self.observer is not None:
                 self.observer(leaf, -1, g)
             if (id(leaf), -1) not in self.quiet:
@@ -275,22 +298,26 @@ class _Sweep:
         """Run hooks on the gradients of ``node``'s results, and keep requested gradients."""
         if self.observer is not None:
             for index, cotangent in arrived.items():
-                self.observer(node, index, settle(cotangent))
+                self.observer(node, index, outward(settle(cotangent)))
         for index, hooks in (node.hooks or {}).items():
             if index in arrived and (id(node), index) not in self.quiet:
-                g = settle(arrived[index])
+                g = outward(settle(arrived[index]))
                 seen = run_hooks(hooks, g)
                 if seen is not g:
-                    arrived[index] = seen
+                    arrived[index] = outward(seen)
         if self.keys is not None:
             for index, cotangent in arrived.items():
                 if (id(node), index) in self.keys:
-                    self.results[id(node), index] = settle(cotangent)
+                    self.results[id(node), index] = self.result(settle(cotangent))
             return
         for index, reference in (node.retained or {}).items():
             tensor = reference()
             if tensor is not None and index in arrived:
-                accumulate(tensor, own(settle(arrived[index])))
+                accumulate(tensor, own(outward(settle(arrived[index]))))
+
+    def result(self, g: Tensor) -> Tensor:
+        """``g`` as the caller of this sweep wants it; a seed of the caller as vjps want it."""
+        return g if self.inside_vjp else outward(g)
 
 
 def run_hooks(hooks: Sequence[Hook] | None, g: Tensor) -> Tensor:

@@ -80,7 +80,7 @@ def direct_result(op: OpDef, operands: tuple[Any, ...]) -> Tensor | None:
     return Tensor(result if type(result) is _ndarray else np.asarray(result))
 
 
-_SCALARS: dict[type, type] = {float: float, int: int}
+_SCALARS: dict[type, type] = {float: float, int: int, complex: complex}
 
 
 def _kind(x: Tensor) -> Any:
@@ -95,6 +95,8 @@ def _ufunc(op: OpDef, kinds: tuple[Any, ...]) -> _Ufunc:
     """The ufunc that computes ``op`` on operands of ``kinds``, dtypes or Python types; None if there is none."""
     tensors = [k for k in kinds if isinstance(k, np.dtype)]
     if not tensors or _IGNORING is None:
+        return None
+    if not op.takes_complex and any(k is complex or (isinstance(k, np.dtype) and k.kind == "c") for k in kinds):
         return None
     avals = [Aval((1,), k) if isinstance(k, np.dtype) else aval_of_scalar(k()) for k in kinds]
     try:

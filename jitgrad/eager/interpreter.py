@@ -14,7 +14,7 @@ from jitgrad.core.context import creation_device, current_interpreter
 from jitgrad.core.device_array import Device, DeviceArray, to_host
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import DeviceError, InPlaceError, LeakedTracerError, ShapeError
-from jitgrad.core.number_range import check_numbers
+from jitgrad.core.number_range import check_complex, check_numbers
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.core.traced_constants import fill_constant
@@ -140,6 +140,8 @@ class EagerInterpreter:
                 arrays.append(x)
         if device is not None:
             device = _device_for(op, operands, arrays)
+        if not op.takes_complex:
+            check_complex(op, avals)
         check_numbers(op, operands, avals, attrs)
         result = (run_eagerly if device is None else device.apply)(op, arrays, avals, attrs)
         if op.multiple:

@@ -12,6 +12,8 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops import (
     arithmetic,
     comparison,
+    complex_numbers,
+    complex_parts,
     creation,
     entropy,
     gamma,
@@ -44,7 +46,7 @@ Binary = Callable[[Any, Any], Tensor]
 
 
 def _is_operand(x: Any) -> bool:
-    """Whether an operator takes ``x``. It takes a complex number, to say that there are no complex tensors."""
+    """Whether an operator takes ``x``."""
     return isinstance(x, (Tensor, np.ndarray, np.generic, bool, int, float, complex))
 
 
@@ -223,6 +225,13 @@ OTHER_METHODS: Mapping[str, Any] = {
     "fill_": fill_,
     "fill": fill_,
     "copy_": copy_,
+    "cfloat": _cast(np.complex64),
+    "cdouble": _cast(np.complex128),
+    "conj": complex_parts.conj,
+    "conjugate": complex_parts.conj,
+    "angle": complex_numbers.angle,
+    "real": property(complex_parts.real, doc="The real part, a view; of a real tensor its elements."),
+    "imag": property(complex_parts.imag, doc="The imaginary part, a view; of a real tensor zeros."),
     "T": property(movement.transpose, doc="The tensor with its axes reversed; a view."),
     "mT": property(movement.matrix_transpose, doc="The tensor with its last two axes exchanged; a view."),
 }

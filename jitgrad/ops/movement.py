@@ -112,7 +112,11 @@ def _place(x: Any, *, shape: Shape, index: SliceIndex) -> np.ndarray[Any, Any]:
 # --- sum: the transpose of broadcast_to -------------------------------------------------------------------------
 
 
-SUM = define_reduction(monoid.SUM_MONOID, lambda g, _out, _x, *, axis: broadcast_to(apply(EXPAND_DIMS, g, axis=axis), _x.shape))
+SUM = define_reduction(
+    monoid.SUM_MONOID,
+    lambda g, _out, _x, *, axis: broadcast_to(apply(EXPAND_DIMS, g, axis=axis), _x.shape),
+    takes_complex=True,
+)
 
 # --- movement ----------------------------------------------------------------------------------------------------
 
@@ -126,6 +130,7 @@ BROADCAST_TO = define(
     views=True,
     domain=("real",),
     sample_attrs={"shape": (2, 3, 4)},
+    takes_complex=True,
 )
 RESHAPE = define(
     "reshape(x, *, shape)",
@@ -137,6 +142,7 @@ RESHAPE = define(
     views=True,
     domain=("real",),
     sample_attrs={"shape": (4, 3)},
+    takes_complex=True,
 )
 PERMUTE_DIMS: OpDef = define(
     "permute_dims(x, *, axes)",
@@ -148,6 +154,7 @@ PERMUTE_DIMS: OpDef = define(
     views=True,
     domain=("real",),
     sample_attrs={"axes": (1, 0)},
+    takes_complex=True,
 )
 EXPAND_DIMS: OpDef = define(
     "expand_dims(x, *, axis)",
@@ -160,6 +167,7 @@ EXPAND_DIMS: OpDef = define(
     views=True,
     domain=("real",),
     sample_attrs={"axis": (1,)},
+    takes_complex=True,
 )
 SQUEEZE: OpDef = define(
     "squeeze(x, *, axis)",
@@ -172,6 +180,7 @@ SQUEEZE: OpDef = define(
     views=True,
     domain=("real",),
     sample_attrs={"axis": ()},
+    takes_complex=True,
 )
 SLICE = define(
     "slice(x, *, index)",
@@ -182,6 +191,7 @@ SLICE = define(
     views=True,
     domain=("real",),
     sample_attrs={"index": ((0, 1, 2), (2, -1, 3))},
+    takes_complex=True,
 )
 PLACE = define(
     "place(x, *, shape, index)",
@@ -191,6 +201,7 @@ PLACE = define(
     vjp=(lambda g, _out, _x, *, shape, index: slice(g, index),),
     domain=("real",),
     sample_attrs={"shape": (6, 8), "index": ((0, 1, 3), (7, -2, 4))},
+    takes_complex=True,
 )
 
 
