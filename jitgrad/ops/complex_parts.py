@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, complex_dtype_of, float_dtype_for, promote, real_dtype_of
+from jitgrad.core.dispatch import aval_of
+from jitgrad.core.number_range import refusal_of_complex
 from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import CONJ, add, multiply, negative, positive, square
+from jitgrad.ops.comparison import where
 from jitgrad.ops.operand import Operand, apply, dtype_of
 
 _SINGLE = np.dtype(np.float32)
@@ -72,6 +75,12 @@ def is_complex(x: Any) -> bool:
     return dtype is not None and dtype.kind == "c"
 
 
+def refuse_complex(what: str, x: Operand) -> None:
+    """Raise DtypeError if ``x`` is complex, of which the function ``what`` would compute something else than meant."""
+    if is_complex(x):
+        raise refusal_of_complex(what, aval_of(CONJ, x))
+
+
 def real(x: Operand) -> Tensor:
     """The real part, a view of a complex ``x``; of a real one ``x``."""
     return apply(REAL, x) if is_complex(x) else positive(x)
@@ -79,7 +88,7 @@ def real(x: Operand) -> Tensor:
 
 def imag(x: Operand) -> Tensor:
     """The imaginary part, a view of a complex ``x``; of a real one zeros."""
-    return apply(IMAG, x) if is_complex(x) else multiply(x, 0)
+    return apply(IMAG, x) if is_complex(x) else where(False, x, 0)
 
 
 def conj(x: Operand) -> Tensor:

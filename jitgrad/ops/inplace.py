@@ -192,8 +192,12 @@ def _is_part(target: Tensor, index: Any, value: Any) -> bool:
         return False
     if any(is_array(entry) or is_mask(entry) for entry in entries_of(index)):
         return False
-    part = basic_part(target, parse(target.shape, index))._view
-    return part is not None and len(part.steps) == len(value._view.steps) and _leads_to(value._view, part)
+    return is_same_view(value._view, basic_part(target, parse(target.shape, index))._view)
+
+
+def is_same_view(one: Lineage | None, other: Lineage | None) -> bool:
+    """Whether two views show the same part of one tensor."""
+    return one is not None and other is not None and len(one.steps) == len(other.steps) and _leads_to(one, other)
 
 
 def _write_item(target: Tensor, index: Any, value: Any) -> None:

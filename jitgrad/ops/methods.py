@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.errors import ArgumentError, AutogradError
+from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import (
     arithmetic,
@@ -36,7 +36,7 @@ from jitgrad.ops import (
     transcendental,
 )
 from jitgrad.ops.creation import clone, detached
-from jitgrad.ops.inplace import copy_, fill_, set_item, update, zero_
+from jitgrad.ops.inplace import assign, copy_, fill_, is_same_view, set_item, update, zero_
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.placement import move
 from jitgrad.ops.subscript import get_item
@@ -167,6 +167,20 @@ def _zero_grad(self: Tensor, set_to_none: bool = True) -> None:
     self.grad = None if set_to_none or grad is None else creation.zeros_like(grad)
 
 
+def _part(part_of: Callable[[Any], Tensor], doc: str) -> property:
+    """A part of complex numbers as a property; ``x.real = y`` and ``x.real += y`` change ``x`` in place."""
+
+    def change(self: Tensor, value: Any) -> None:
+        if not complex_parts.is_complex(self):
+            raise DtypeError(f"assignment to a part of {self.aval}, which is not complex: change the tensor itself, x[...] = value")
+        part = part_of(self)
+        changed = isinstance(value, Tensor) and value._storage is part._storage and is_same_view(value._view, part._view)
+        if not changed:
+            assign(part, value)
+
+    return property(part_of, change, doc=doc)
+
+
 def _cast(dtype: Any) -> Callable[[Tensor], Tensor]:
     return lambda self: _to(self, dtype=dtype)
 
@@ -230,8 +244,8 @@ OTHER_METHODS: Mapping[str, Any] = {
     "conj": complex_parts.conj,
     "conjugate": complex_parts.conj,
     "angle": complex_numbers.angle,
-    "real": property(complex_parts.real, doc="The real part, a view; of a real tensor its elements."),
-    "imag": property(complex_parts.imag, doc="The imaginary part, a view; of a real tensor zeros."),
+    "real": _part(complex_parts.real, "The real part, a view; of a real tensor its elements. Assigning to it changes them."),
+    "imag": _part(complex_parts.imag, "The imaginary part, a view; of a real tensor zeros. Assigning to it changes a complex one."),
     "T": property(movement.transpose, doc="The tensor with its axes reversed; a view."),
     "mT": property(movement.matrix_transpose, doc="The tensor with its last two axes exchanged; a view."),
 }
