@@ -101,6 +101,8 @@ IRDFT: OpDef = define(
     takes_complex=True,
 )
 
+TRANSFORMS = frozenset({DFT, RDFT, IRDFT})
+
 # --- arguments ---------------------------------------------------------------------------------------------------
 
 

@@ -172,7 +172,7 @@ def _part(part_of: Callable[[Any], Tensor], doc: str) -> property:
 
     def change(self: Tensor, value: Any) -> None:
         if not complex_parts.is_complex(self):
-            raise DtypeError(f"assignment to a part of {self.aval}, which is not complex: change the tensor itself, x[...] = value")
+            raise DtypeError(f"assignment to a part of {self.aval}, which is not complex: change it as x[...] = value")
         part = part_of(self)
         changed = isinstance(value, Tensor) and value._storage is part._storage and is_same_view(value._view, part._view)
         if not changed:
@@ -245,7 +245,7 @@ OTHER_METHODS: Mapping[str, Any] = {
     "conjugate": complex_parts.conj,
     "angle": complex_numbers.angle,
     "real": _part(complex_parts.real, "The real part, a view; of a real tensor its elements. Assigning to it changes them."),
-    "imag": _part(complex_parts.imag, "The imaginary part, a view; of a real tensor zeros. Assigning to it changes a complex one."),
+    "imag": _part(complex_parts.imag, "The imaginary part, a view; of a real tensor zeros. Assigning changes a complex one."),
     "T": property(movement.transpose, doc="The tensor with its axes reversed; a view."),
     "mT": property(movement.matrix_transpose, doc="The tensor with its last two axes exchanged; a view."),
 }

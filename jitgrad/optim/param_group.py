@@ -116,7 +116,8 @@ def checked_parameters(what: str, params: Any, earlier: Iterable[Tensor] = ()) -
     for p in listed:
         if not isinstance(p, Tensor) or not p.is_leaf or p.dtype.kind != "f":
             given = p.aval if isinstance(p, Tensor) else type(p).__name__
-            hint = ": make complex numbers of two of them, jg.complex(re, im)" if isinstance(p, Tensor) and p.dtype.kind == "c" else ""
+            is_complex = isinstance(p, Tensor) and p.dtype.kind == "c"
+            hint = ": make complex numbers of two of them, jg.complex(re, im)" if is_complex else ""
             raise ArgumentError(f"{what}: a parameter must be a floating leaf tensor, got {given}{hint}")
     everything = [*earlier, *listed]
     if len({id(p) for p in everything}) != len(everything):
