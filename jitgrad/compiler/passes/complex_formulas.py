@@ -93,10 +93,18 @@ def _quotient(f: Formulas, x: Parts, y: Parts) -> Parts:
 
 
 def _sign(f: Formulas, x: Parts) -> Parts:
+    """``x / |x|``; 0 of zero. Beside an infinite part a finite one is nothing."""
     size = f("hypot", *x)
-    zero = f("equal", size, _ZERO)
-    length = f("where", zero, _ONE, size)
-    return f("divide", x[0], length), f("divide", x[1], length)
+    infinite, zero = f("isinf", size), f("equal", size, _ZERO)
+    length = f("where", f("logical_or", infinite, zero), _ONE, size)
+    both = f("logical_and", f("isinf", x[0]), f("isinf", x[1]))
+
+    def part(p: Atom) -> Atom:
+        unit = f("where", f("isinf", p), f("copysign", _ONE, p), _ZERO)
+        limit = f("where", both, Literal(math.nan), unit)
+        return f("divide", f("where", infinite, limit, p), length)
+
+    return part(x[0]), part(x[1])
 
 
 # --- functions ---------------------------------------------------------------------------------------------------
@@ -121,7 +129,7 @@ def _log(f: Formulas, x: Parts) -> Parts:
     large, small = f("maximum", *sizes), f("minimum", *sizes)
     huge = f("greater", large, Literal(float(np.finfo(f.dtype).max) / 4))
     shrink = f("where", huge, Literal(0.25), _ONE)
-    size = f("hypot", f("multiply", large, shrink), f("multiply", small, shrink))
+    size = f("hypot", *[f("multiply", part, shrink) for part in sizes])
     far = f("add", f("log", size), f("where", huge, Literal(math.log(4.0)), _ZERO))
     near = f("logical_and", f("greater", size, Literal(0.7)), f("less", size, Literal(1.4)))
     beyond = f("multiply", f("subtract", large, _ONE), f("add", large, _ONE))
@@ -159,12 +167,18 @@ def _rsqrt(f: Formulas, x: Parts) -> Parts:
     return _quotient(f, (_ONE, _ZERO), _sqrt(f, x))
 
 
+def _product_with_zero(f: Formulas, a: Atom, b: Atom) -> Atom:
+    """``a * b``, zero if one is, whatever the other: an axis stays on the axis."""
+    by_b = f("where", f("equal", b, _ZERO), f("multiply", b, f("copysign", _ONE, a)), f("multiply", a, b))
+    return f("where", f("equal", a, _ZERO), f("multiply", a, f("copysign", _ONE, b)), by_b)
+
+
 def _circular(first: tuple[str, str], second: tuple[str, str], sign: str = "") -> Formula:
     """``sin(x + iy) = sin x cosh y + i cos x sinh y`` and its relatives."""
 
     def formula(f: Formulas, x: Parts) -> Parts:
-        real = f("multiply", f(first[0], x[0]), f(first[1], x[1]))
-        imaginary = f("multiply", f(second[0], x[0]), f(second[1], x[1]))
+        real = _product_with_zero(f, f(first[0], x[0]), f(first[1], x[1]))
+        imaginary = _product_with_zero(f, f(second[0], x[0]), f(second[1], x[1]))
         return real, f(sign, imaginary) if sign else imaginary
 
     return formula
