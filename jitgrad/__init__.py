@@ -48,7 +48,7 @@ from jitgrad.ops.activations import (
 )
 from jitgrad.ops.arithmetic import (
     abs as abs, absolute as absolute, add as add, astype as astype, clamp as clamp, clip as clip,
-    copysign as copysign, divide as divide, lerp as lerp, maximum as maximum, minimum as minimum,
+    copysign as copysign, divide as divide, maximum as maximum, minimum as minimum,
     mul as mul, multiply as multiply, neg as neg, negative as negative, positive as positive,
     reciprocal as reciprocal, rsqrt as rsqrt, sign as sign, sqrt as sqrt, square as square, sub as sub,
     subtract as subtract, true_divide as true_divide,
@@ -67,7 +67,7 @@ from jitgrad.ops.pooling import avg_pool2d as avg_pool2d, max_pool2d as max_pool
 from jitgrad.ops.creation import (
     arange as arange, asarray as asarray, clone as clone, empty as empty, empty_like as empty_like, eye as eye,
     from_numpy as from_numpy, full as full, full_like as full_like,
-    linspace as linspace, meshgrid as meshgrid, ones as ones, ones_like as ones_like, tensor as tensor,
+    linspace as linspace, ones as ones, ones_like as ones_like, tensor as tensor,
     tril as tril, triu as triu, zeros as zeros, zeros_like as zeros_like,
 )
 from jitgrad.ops.einsum import einsum as einsum
@@ -86,6 +86,7 @@ from jitgrad.ops.linalg import (
 )
 from jitgrad.ops.exchange import from_dlpack as from_dlpack, from_torch as from_torch
 from jitgrad.ops.grids import (
+    meshgrid as meshgrid,
     block_diag as block_diag, cartesian_prod as cartesian_prod, combinations as combinations,
     diag_embed as diag_embed, tril_indices as tril_indices, triu_indices as triu_indices,
 )
@@ -162,7 +163,8 @@ from jitgrad.ops.trigonometric import (
 )
 from jitgrad.ops.user import custom_op as custom_op, elementwise as elementwise, no_gradient as no_gradient
 from jitgrad.ops.operand import ValuesAndIndices as _ValuesAndIndices
-from jitgrad.numpy import linalg as linalg
+from jitgrad.ops.interpolation import lerp as lerp
+from jitgrad.numpy import linalg as linalg, torch_fft as _torch_fft
 from jitgrad.numpy.array_api import (
     can_cast as can_cast, cumulative_prod as cumulative_prod, isdtype as isdtype, namespace_info as _namespace_info,
     result_type as result_type, unique_all as unique_all, unique_counts as unique_counts,
@@ -171,7 +173,11 @@ from jitgrad.numpy.array_api import (
 from jitgrad.numpy.linalg import (
     cholesky as cholesky, det as det, inv as _inv, matrix_power as matrix_power, pinv as _pinv, slogdet as slogdet,
 )
-from jitgrad.numpy.elementwise import conj as conj, imag as imag, real as real
+from jitgrad.numpy.elementwise import conj as conj, imag as imag, isreal as isreal, real as real
+from jitgrad.ops.complex_numbers import (
+    angle as angle, polar as polar, view_as_complex as view_as_complex, view_as_real as view_as_real,
+)
+from jitgrad.ops.complex_parts import complex as complex, is_complex as is_complex
 from jitgrad.numpy.shapes import broadcast_arrays as broadcast_arrays
 from jitgrad.numpy.systems import cholesky_inverse as cholesky_inverse, cholesky_solve as cholesky_solve, logdet as logdet
 from jitgrad.numpy.shared_with_torch import SHARED as _SHARED
@@ -249,6 +255,7 @@ tensor_split: _Callable[..., list[Tensor]] = array_split
 broadcast_tensors = broadcast_arrays
 inverse = _inv
 ger = outer
+fft = _torch_fft
 pinverse = _pinv
 finfo = _np.finfo
 iinfo = _np.iinfo
@@ -256,6 +263,10 @@ iinfo = _np.iinfo
 float16: _np.dtype[_np.float16] = _np.dtype("float16")
 float32: _np.dtype[_np.float32] = _np.dtype("float32")
 float64: _np.dtype[_np.float64] = _np.dtype("float64")
+complex64: _np.dtype[_np.complex64] = _np.dtype("complex64")
+complex128: _np.dtype[_np.complex128] = _np.dtype("complex128")
+cfloat: _np.dtype[_np.complex64] = complex64
+cdouble: _np.dtype[_np.complex128] = complex128
 int8: _np.dtype[_np.int8] = _np.dtype("int8")
 int16: _np.dtype[_np.int16] = _np.dtype("int16")
 int32: _np.dtype[_np.int32] = _np.dtype("int32")
@@ -277,7 +288,7 @@ device = _DeviceName  # hides the folder of that name, which holds nothing publi
 newaxis: None = None
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
-globals()["__all__"] = ["linalg", "nn", "numpy", "optim", "scipy", *sorted(
+globals()["__all__"] = ["fft", "linalg", "nn", "numpy", "optim", "scipy", *sorted(
     name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)
 )]
 

@@ -60,6 +60,11 @@ def seed_gradient(loss: Tensor, grad: Any) -> Tensor:
             "it was computed under no_grad, or it was detached"
         )
     if grad is None:
+        if loss.dtype.kind == "c":
+            raise AutogradError(
+                f"backward on a complex tensor {loss.aval} needs backward(grad): a loss must be real, such as x.real or "
+                "abs(x)**2, or weighted by a complex gradient"
+            )
         if loss.size != 1:
             raise AutogradError(
                 f"backward on a tensor {loss.aval} of several elements needs backward(grad) of that shape"
@@ -82,8 +87,11 @@ def gradients(
     create_graph: bool = False,
     since: int = 0,
     quiet: Iterable[Edge] = (),
+    inside_vjp: bool = False,
 ) -> list[Tensor | None]:
     """d(outputs)/d(inputs) weighted by ``seeds``, without ``.grad``; None if independent.
+
+    ``inside_vjp``: complex seeds and results are as vjps have them (see `jitgrad.autograd.backward_pass.outward`).
 
     Only nodes between ``inputs`` and ``outputs`` run (and are freed). The caller promises that no
     node with a sequence number below ``since`` depends on an input, so the search stops there.
@@ -97,6 +105,7 @@ def gradients(
         create_graph=create_graph,
         since=since,
         quiet=quiet,
+        inside_vjp=inside_vjp,
     )
 
 
@@ -108,6 +117,7 @@ def run_backward(
     create_graph: bool,
     since: int = 0,
     quiet: Iterable[Edge] = (),
+    inside_vjp: bool = False,
 ) -> list[Tensor | None]:
     """Run every node between ``roots`` and the leaves (or ``wanted``) once, last ones first.
 
@@ -122,6 +132,7 @@ def run_backward(
         keys = {edge_key(edge) for edge in wanted if edge is not None}
         sweep = BackwardPass(keys, nodes_toward(keys, roots, since), retain_graph)
         sweep.quiet = {edge_key(edge) for edge in quiet if edge is not None}
+        sweep.inside_vjp = inside_vjp
         grads = sweep.run(roots)
         return [None if edge is None else grads[edge_key(edge)] for edge in wanted]
     finally:

@@ -28,7 +28,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.eager import numpy_errors
 from jitgrad.eager.buffer_pool import empty_buffer
 from jitgrad.eager.run import LARGE
-from jitgrad.ops.arithmetic import add
+from jitgrad.ops.arithmetic import add, conjugated
 
 Key = tuple[int, int]  # (id of a node, which result) or (id of a leaf, -1)
 Hook = Callable[[Tensor], Tensor | None]
@@ -47,6 +47,15 @@ def edge_key(edge: Edge) -> Key:
     return id(edge[0]), edge[1]
 
 
+def outward(g: Tensor) -> Tensor:
+    """The gradient that users see for one inside of vjps, and the other way round: conjugates if complex.
+
+    Users get dL/dx + i dL/dy, as in torch. With its conjugate, for which dL = Re(g dz), the vjp of a holomorphic function
+    has the formula of the real one.
+    """
+    return conjugated(g)  # type: ignore[no-any-return]
+
+
 class BackwardPass:
     """One backward pass, with the arrived gradients by node and result, and by leaf.
 
@@ -58,6 +67,7 @@ class BackwardPass:
         self.keys = keys
         self.toward = toward
         self.quiet: set[Key] = set()
+        self.inside_vjp = False
         self.results: defaultdict[Key, Tensor | None] = defaultdict(lambda: None)
         self.retain_graph = retain_graph
         self.tracing = current_interpreter.get().tracing
@@ -79,7 +89,7 @@ class BackwardPass:
         )  # the ids of arrays in `pending` and `leaves` that were summed here: nothing else has them
 
     def run(self, roots: Sequence[tuple[Edge, Tensor]]) -> Mapping[Key, Tensor | None]:
-        sent = [(edge, seed) for edge, seed in roots if self.flows(edge)]
+        sent = [(edge, self.result(seed)) for edge, seed in roots if self.flows(edge)]
         if self.on_arrays:
             self.run_nodes_on_arrays(sent)
         else:
@@ -236,12 +246,14 @@ class BackwardPass:
     def finish_leaf(self) -> None:
         """Hand the whole gradient of a leaf out."""
         leaf, arrived, origin = self.leaves.pop(next(iter(self.leaves)))
-        if self.keys is None and leaf._hooks is None and type(arrived) is _ndarray:
+        if self.keys is None and leaf._hooks is None and type(arrived) is _ndarray and arrived.dtype.kind != "c":
             accumulate(leaf, Tensor(arrived if id(arrived) in self.sums else own_array(arrived)))
             return
         with at_origin(origin):
             g = settle(arrived)
         del arrived  # `own` counts references
+        if g.dtype.kind == "c":
+            g = self.result(g)
         if self.observer is not None:
             self.observer(leaf, -1, g)
         if (id(leaf), -1) not in self.quiet:
@@ -255,22 +267,26 @@ class BackwardPass:
         """Run hooks on the gradients of ``node``'s results, and keep requested gradients."""
         if self.observer is not None:
             for index, cotangent in arrived.items():
-                self.observer(node, index, settle(cotangent))
+                self.observer(node, index, outward(settle(cotangent)))
         for index, hooks in (node.hooks or {}).items():
             if index in arrived and (id(node), index) not in self.quiet:
-                g = settle(arrived[index])
+                g = outward(settle(arrived[index]))
                 seen = run_hooks(hooks, g)
                 if seen is not g:
-                    arrived[index] = seen
+                    arrived[index] = outward(seen)
         if self.keys is not None:
             for index, cotangent in arrived.items():
                 if (id(node), index) in self.keys:
-                    self.results[id(node), index] = settle(cotangent)
+                    self.results[id(node), index] = self.result(settle(cotangent))
             return
         for index, reference in (node.retained or {}).items():
             tensor = reference()
             if tensor is not None and index in arrived:
-                accumulate(tensor, own(settle(arrived[index])))
+                accumulate(tensor, own(outward(settle(arrived[index]))))
+
+    def result(self, g: Tensor) -> Tensor:
+        """``g`` as the caller of this pass wants it; a seed of the caller as vjps want it."""
+        return g if self.inside_vjp else outward(g)
 
 
 def _wrapped(g: Cotangent) -> Tensor | MaskedGradient:

@@ -37,6 +37,7 @@ CHECKPOINT = define(
     abstract=_never,
     multiple=True,
     partial_vjp=True,
+    takes_complex=True,
     register=False,
 )
 
@@ -249,6 +250,7 @@ class _Segment:
             create_graph=nested,
             since=since,
             quiet=[edge_of(x) for x in operands[count:]],
+            inside_vjp=True,
         )
         remaining = iter(grads)
         return [next(remaining) if x._requires_grad else None for x in places]

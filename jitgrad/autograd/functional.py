@@ -198,6 +198,8 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
         level.look_outside(outs)
         blocks = []
         for out in outs:
+            if out.dtype.kind == "c":
+                raise AutogradError(f"jacobian: a result is complex, {out.aval}; take that of its .real and of its .imag")
             grads = optree.tree_unflatten(treedef, _rows(level, out))
             blocks.append(grads if chosen is None else tuple(grads))
         return optree.tree_unflatten(out_tree, blocks)

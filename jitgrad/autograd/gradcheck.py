@@ -26,10 +26,11 @@ def gradcheck(f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: fl
     """Compare the gradient of ``f(*inputs)`` with central differences ``(f(x + eps) - f(x - eps)) /
     (2 eps)``.
 
-    ``inputs`` is a Tensor or array, or a tuple of them; floats are converted to float64, others are
-    passed unchanged. Results (any pytree of Tensors) are weighted with fixed random numbers and
-    summed, so one reverse pass checks all of them. A gradient that is wrong by a relative 1e-4 is
-    found unless it is tiny beside the values that it is the gradient of.
+    ``inputs`` is a Tensor or array, or a tuple of them; floats are converted to float64, complex
+    numbers to complex128, of which both parts are varied; others are passed unchanged. Results (any
+    pytree of Tensors) are weighted with fixed random numbers and summed, so one reverse pass checks
+    all of them. A gradient that is wrong by a relative 1e-4 is found unless it is
+    tiny beside the values that it is the gradient of.
 
     Returns:
         True.
@@ -42,16 +43,34 @@ def gradcheck(f: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: fl
     arrays = [_array(x) for x in (inputs if isinstance(inputs, (tuple, list)) else (inputs,))]
     free = [k for k, x in enumerate(arrays) if is_differentiable(x.dtype)]
     if not free:
-        raise AutogradError("gradcheck: none of the inputs is a float tensor")
+        raise AutogradError("gradcheck: none of the inputs is a float or complex tensor")
     analytic, value = _weighted_sum(f, arrays, free)
-    for k, g in zip(free, analytic, strict=True):
-        for index, numeric, noise in _differences(arrays[k], value, eps):
+    for k, name, x, g in _real_parts(free, arrays, analytic):
+        for index, numeric, noise in _differences(x, value, eps):
             if not _close(float(g[index]), numeric, atol + noise, rtol):
                 raise GradcheckError(
-                    f"gradcheck: input {k}, element {index}: the analytic gradient is {float(g[index]):.10g}, "
+                    f"gradcheck: input {k}, {name}element {index}: the analytic gradient is {float(g[index]):.10g}, "
                     f"central differences give {numeric:.10g} (eps {eps:g}, atol {atol:g}, rtol {rtol:g}, noise {noise:.1g})"
                 )
     return True
+
+
+def _real_parts(
+    free: list[int], arrays: list[np.ndarray[Any, Any]], gradients: list[np.ndarray[Any, Any]]
+) -> Iterator[tuple[int, str, np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
+    """(number of the input, name of the part, the part as a view, its gradient) for each part of each free input."""
+    for k, g in zip(free, gradients, strict=True):
+        if arrays[k].dtype.kind == "c":
+            yield k, "real part of ", arrays[k].real, g.real
+            yield k, "imaginary part of ", arrays[k].imag, g.imag
+        else:
+            yield k, "", arrays[k], g
+
+
+def _weights(generator: np.random.Generator, like: Tensor) -> np.ndarray[Any, Any]:
+    """Random numbers in [0.5, 1.5), or with both parts there."""
+    weights = generator.uniform(0.5, 1.5, like.shape)
+    return weights + 1j * generator.uniform(0.5, 1.5, like.shape) if like.dtype.kind == "c" else weights
 
 
 def _weighted_sum(
@@ -70,20 +89,25 @@ def _weighted_sum(
     if not outs:
         raise AutogradError("gradcheck: the function returned no float Tensor")
     generator = np.random.default_rng(_SEED)
-    weights = [generator.uniform(0.5, 1.5, out.shape) for out in outs]
+    weights = [_weights(generator, out) for out in outs]
     seeds = [Tensor(w.astype(out.dtype)) for w, out in zip(weights, outs, strict=True)]
 
     def value() -> np.ndarray[Any, Any]:
         with no_grad():
             results = of_free(*(Tensor(arrays[k].copy()) for k in free))
-        return np.concatenate([np.ravel(w * r.numpy().astype(np.float64)) for w, r in zip(weights, results, strict=True)])
+        return np.concatenate([np.ravel(np.conj(w) * _double(r.numpy())).real for w, r in zip(weights, results, strict=True)])
 
     return [detached(g).numpy() for g in pull(seeds)], value
 
 
 def _array(x: Any) -> np.ndarray[Any, Any]:
     array = np.array(detached(x).numpy() if isinstance(x, Tensor) else x)
-    return array.astype(np.float64) if array.dtype.kind == "f" else array
+    return _double(array)
+
+
+def _double(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    kinds = {"f": np.float64, "c": np.complex128}
+    return array.astype(kinds[array.dtype.kind]) if array.dtype.kind in kinds else array
 
 
 def _float_results(out: Any) -> list[Tensor]:
@@ -142,5 +166,5 @@ def gradgradcheck(
     with no_grad():
         outs = _float_results(f(*(Tensor(x.copy()) for x in arrays)))
     generator = np.random.default_rng(_SEED + 1)
-    cotangents = [generator.uniform(0.5, 1.5, out.shape) for out in outs]
+    cotangents = [_weights(generator, out) for out in outs]
     return gradcheck(first_derivative, (*arrays, *cotangents), eps=eps, atol=atol, rtol=rtol)

@@ -31,6 +31,7 @@ ALIAS = define_elementwise(
     dtypes=same_dtype,
     views=True,
     vjp=(lambda g, _out, _x: g,),
+    takes_complex=True,
     register=False,
 )
 
@@ -76,7 +77,8 @@ class Level:
             raise OperandError(f"{what}: cannot differentiate with respect to argument{place}: {error}") from None
         if not is_differentiable(given.dtype):
             raise DtypeError(
-                f"{what}: argument{place} is {given.aval}; only floats have gradients. Convert it, or change argnums"
+                f"{what}: argument{place} is {given.aval}; only floats and complex numbers have gradients. "
+                "Convert it, or change argnums"
             )
         fresh = same_memory(given)
         if given._requires_grad and self.outer_mode:
@@ -139,9 +141,11 @@ def tensors_of(what: str, tree: Any) -> tuple[list[Tensor], Any]:
 
 
 def scalar_of(what: str, out: Any) -> Tensor:
-    """``out`` checked to be a loss. Raises AutogradError unless it is one float element."""
-    if isinstance(out, Tensor) and out.size == 1 and is_differentiable(out.dtype):
+    """``out`` checked to be a loss. Raises AutogradError unless it is one real float element."""
+    if isinstance(out, Tensor) and out.size == 1 and out.dtype.kind == "f":
         return out
     returned = out.aval if isinstance(out, Tensor) else f"a {type(out).__name__}"
+    if isinstance(out, Tensor) and out.dtype.kind == "c":
+        raise AutogradError(f"{what}: a loss must be real, the function returned {returned}: take its .real, or abs(x)**2")
     hint = " (with has_aux=True: a pair of it and anything else)" if isinstance(out, tuple) else ""
     raise AutogradError(f"{what}: the function must return a Tensor of one float element{hint}; it returned {returned}")

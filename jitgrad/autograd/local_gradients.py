@@ -25,7 +25,7 @@ from jitgrad.core.errors import AnomalyError, AutogradError, ShapeError
 from jitgrad.core.op import Kind, missing_vjp
 from jitgrad.core.tape_node import Edge, Node
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import astype
+from jitgrad.ops.arithmetic import projected
 from jitgrad.ops.comparison import Selected
 from jitgrad.ops.creation import zeros
 from jitgrad.ops.movement import sum_to
@@ -98,7 +98,7 @@ def fit(node: Node, g: Any, x: Any) -> Cotangent:
         return fit_tensor(node, g, x)
     out = node.out_avals[0].shape if node.op.kind is Kind.ELEMENTWISE else x.shape
     if x.shape == out:
-        raw = g.raw if g.raw.dtype == x.dtype else astype(g.raw, x.dtype)
+        raw = g.raw if g.raw.dtype == x.dtype else projected(g.raw, x.dtype)
         return g if raw is g.raw else MaskedGradient(raw, g.mask, g.applied)
     mask, fitted = reduced_mask(g.mask, out, x.shape), fit_tensor(node, g.settle(), x)
     return fitted if mask is None else MaskedGradient(fitted, mask, applied=True)
@@ -117,7 +117,7 @@ def fit_tensor(node: Node, g: Any, x: Any) -> Tensor:
                 f"the vjp of {node.op} at {node.origin.full()} returned a gradient {g.aval} for an operand of "
                 f"shape {shape}"
             ) from None
-    return g if g.dtype == dtype else astype(g, dtype)
+    return g if g.dtype == dtype else projected(g, dtype)
 
 
 def check_finite(node: Node, g: Tensor) -> None:

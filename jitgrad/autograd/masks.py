@@ -179,7 +179,7 @@ def stays_applied(op: OpDef, g: MaskedGradient, given: Tensor, gx: Any, operands
         return op is SUM or op is BROADCAST_TO or _moves(op)
     if not g.applied or (gx.gradient if type(gx) is Selected else gx) is given:
         return g.applied
-    return op in _LINEAR or (op in (MULTIPLY, DIVIDE) and is_number(x := operands[-1]) and x != 0 and math.isfinite(x))
+    return op in _LINEAR or (op in (MULTIPLY, DIVIDE) and is_number(x := operands[-1]) and x != 0 and x - x == 0)
 
 
 def _is_pointwise(op: OpDef) -> bool:

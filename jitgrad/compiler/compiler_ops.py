@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Shape, same_dtype
+from jitgrad.core.aval import Aval, Shape, complex_dtype_of, real_dtype_of, same_dtype
 from jitgrad.core.ir import evaluate
 from jitgrad.core.op import Kind, OpDef, define, define_elementwise
 from jitgrad.eager.run import run_on_arrays
+from jitgrad.ops.complex_parts import COMPLEX
 from jitgrad.ops.convolution import UNFOLD, Pair, add_windows, copy_windows
 
 Index = tuple[tuple[int, int, int], ...]  # (start, step, length) per axis
@@ -48,6 +49,23 @@ INSERT_SLICES: OpDef = define(
     kind=Kind.OPAQUE,
     eager=_insert_slices,
     abstract=lambda avals, attrs: Aval(attrs["shape"], avals[0].dtype),
+    register=False,
+)
+# The real (index 0) or the imaginary part of complex numbers where they lie. (Positions of elements stay what they are.)
+COMPONENT: OpDef = define(
+    "component(x, *, index)",
+    kind=Kind.MOVEMENT,
+    eager=lambda x, *, index: x if np.asarray(x).dtype.kind != "c" else (np.real(x), np.imag(x))[index],
+    abstract=lambda avals, _attrs: Aval(avals[0].shape, real_dtype_of(avals[0].dtype)),
+    views=True,
+    register=False,
+)
+# Complex numbers of their parts, which kernels write side by side.
+INTERLEAVE: OpDef = define(
+    "interleave(re, im)",
+    kind=Kind.OPAQUE,
+    eager=COMPLEX.eager,
+    abstract=lambda avals, _attrs: Aval(avals[0].shape, complex_dtype_of(avals[0].dtype)),
     register=False,
 )
 # ``unfold`` and ``fold`` of [n, c, h, w] with windows as [c, kh, kw, n, rows, columns].

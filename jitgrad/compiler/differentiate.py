@@ -44,14 +44,15 @@ def differentiate(graph: Graph, wrt: Sequence[int], seeded: Sequence[int]) -> Jo
         wanted = set(wrt)
         inputs = [trace.argument(k, v.aval, k in wanted) for k, v in enumerate(graph.inputs)]
         values = tuple(t._data for t in inputs)
-        outs = _replay(graph, inputs, trace)
-        tensors = [x if isinstance(x, Tensor) else trace.constant_number(x) for x in outs]
+        results = _replay(graph, inputs, trace)
+        tensors = [x if isinstance(x, Tensor) else trace.constant_number(x) for x in results]
         seeds = [Tensor(trace.add_input(tensors[k].aval, InputSource(SourceKind.SEED, k))) for k in seeded]
         live = [(tensors[k], s) for k, s in zip(seeded, seeds, strict=True) if tensors[k]._requires_grad]
-        grads = gradients([t for t, _ in live], [s for _, s in live], [inputs[k] for k in wrt], retain_graph=False)
+        outs, given = [t for t, _ in live], [s for _, s in live]
+        grads = gradients(outs, given, [inputs[k] for k in wrt], retain_graph=False, inside_vjp=True)
         atoms = tuple(trace.current(t) for t in (*tensors, *[g for g in grads if g is not None]))
         flows = tuple(g is not None for g in grads)
-        return Joint(trace.graph(atoms), values, tuple(s._data for s in seeds), len(outs), flows)
+        return Joint(trace.graph(atoms), values, tuple(s._data for s in seeds), len(results), flows)
     finally:
         grad_enabled.reset(mode)
         current_interpreter.reset(token)

@@ -11,6 +11,7 @@ from jitgrad.compiler.isomorphic import OutlinedGraph, alone, outline
 from jitgrad.compiler.passes.batch_products import batch_products
 from jitgrad.compiler.passes.canonicalize_reductions import canonicalize_reductions
 from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
+from jitgrad.compiler.passes.decompose_complex import decompose_complex
 from jitgrad.compiler.passes.decompose_matvec import decompose_matvec
 from jitgrad.compiler.passes.distribute_mean_gradient import distribute_mean_gradient
 from jitgrad.compiler.passes.fuse import fuse
@@ -59,6 +60,7 @@ _READ = "kernels are made for values that something reads"
 
 PASSES: tuple[Pass, ...] = (
     Pass(eliminate_dead, "traces hold values that nothing reads; no other pass should look at them", _READ),
+    Pass(decompose_complex, "before simplify, which also simplifies the parts; kernels know real numbers only"),
     Pass(simplify, "constants and identities would hide the patterns that the other passes match"),
     Pass(
         upcast_fp16_reductions,

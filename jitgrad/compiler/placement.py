@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.compiler.compiler_ops import INSERT_SLICES, Index
+from jitgrad.compiler.compiler_ops import COMPONENT, INSERT_SLICES, INTERLEAVE, Index
 from jitgrad.compiler.lowering.kernel_reuse import GroupStructures, position
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole, Location, operand_layouts, row_major, view_location
 from jitgrad.compiler.lowering.lower import PlacedGroup
@@ -65,17 +65,15 @@ class _Placer:
 
     # --- inserted slices -------------------------------------------------------------------------------------------
 
-    def _find_parts(self) -> dict[Value, tuple[TraceNode, Index]]:
-        """The ``insert_slices`` and the index in it of values that kernels and products write there
-        directly."""
-        parts: dict[Value, tuple[TraceNode, Index]] = {}
+    def _find_parts(self) -> dict[Value, tuple[TraceNode, Index | int]]:
+        """The ``insert_slices`` or ``interleave`` and the index in it of values that kernels and products
+        write there directly."""
+        parts: dict[Value, tuple[TraceNode, Index | int]] = {}
         outputs = set(self.graph.outputs)
         for node in self.graph.nodes:
-            if node.op is not INSERT_SLICES:
-                continue
-            for atom, index in zip(node.ins, node.attr("indices"), strict=True):
+            for atom, index in zip(node.ins, _indices(node), strict=True) if node.op in _JOINS else ():
                 producer = self.graph.producer(atom)
-                if producer is None or not (producer.op.kind is Kind.FUSED or producer.op is INSERT_SLICES):
+                if producer is None or not (producer.op.kind is Kind.FUSED or producer.op in _JOINS):
                     continue
                 assert isinstance(atom, Value)
                 if atom not in outputs and atom not in parts and atom not in self.in_place:
@@ -83,8 +81,7 @@ class _Placer:
         return parts
 
     def _whole(self, node: TraceNode) -> Location:
-        """The location of an ``insert_slices``: a part of a larger one, else a buffer; gaps between
-        parts are zeros."""
+        """The location of a join: a part of a larger one, else a buffer; gaps between parts are zeros."""
         value, pending = node.out, list[TraceNode]()
         while node.out not in self.locations:
             pending.append(node)
@@ -93,20 +90,20 @@ class _Placer:
             node, _ = self.parts[node.out]
         for outer in reversed(pending):
             place = self.allocate(outer.out)
-            for border in uncovered(outer.out.aval.shape, outer.attr("indices")):
+            for border in uncovered(outer.out.aval.shape, outer.attr("indices")) if outer.op is INSERT_SLICES else ():
                 aval = Aval(tuple(n for _, _, n in border), outer.out.aval.dtype)
                 assert place.location is not None
                 self._clear(outer, Place(aval, _part(place.location, outer.out.aval, border, aval)))
         return self.locations[value]
 
-    def _part_of(self, node: TraceNode, index: Index, aval: Aval) -> Location:
+    def _part_of(self, node: TraceNode, index: Index | int, aval: Aval) -> Location:
         return _part(self._whole(node), node.out.aval, index, aval)
 
-    def _insert_slices(self, node: TraceNode) -> None:
+    def _join(self, node: TraceNode) -> None:
         """Copy the parts that are not written in place."""
-        for atom, index in zip(node.ins, node.attr("indices"), strict=True):
+        for atom, index in zip(node.ins, _indices(node), strict=True):
             whole, written = self.parts.get(atom, (None, None)) if isinstance(atom, Value) else (None, None)
-            if whole is not node or written is not index:
+            if whole is not node or written != index:
                 self._copy(atom, Place(atom.aval, self._part_of(node, index, atom.aval)), node)
 
     # --- copies ------------------------------------------------------------------------------------------------------
@@ -147,8 +144,8 @@ class _Placer:
             if view is not None:
                 self.locations[node.out] = view
                 return
-        if node.op is INSERT_SLICES:
-            self._insert_slices(node)
+        if node.op in _JOINS:
+            self._join(node)
         elif node.op is PUT_SLICE and node.ins[0].aval.dtype == node.ins[1].aval.dtype:
             self._put_slice(node)
         elif node.op.kind is Kind.FUSED:
@@ -242,9 +239,19 @@ class _Placer:
         return target
 
 
-def _part(whole: Location, aval: Aval, index: Index, part: Aval) -> Location:
+_JOINS = (INSERT_SLICES, INTERLEAVE)  # values that others are written into
+
+
+def _indices(node: TraceNode) -> Sequence[Index | int]:
+    """Which part of a join each operand is: a slice, or a component of complex numbers."""
+    indices: Sequence[Index | int] = node.attr("indices") if node.op is INSERT_SLICES else range(2)
+    return indices
+
+
+def _part(whole: Location, aval: Aval, index: Index | int, part: Aval) -> Location:
     """The location of the part ``index`` of a value ``aval`` at ``whole``."""
-    view = TraceNode(SLICE, (Value(aval),), (Value(part),), (("index", index),))
+    op = COMPONENT if isinstance(index, int) else SLICE
+    view = TraceNode(op, (Value(aval),), (Value(part),), (("index", index),))
     location = view_location(view, whole, aval)
     assert location is not None
     return location

@@ -18,7 +18,7 @@ from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import LeakedTracerError, TracedValueError, TraceError
 from jitgrad.core.ir import Atom, Graph, Literal, Names, TraceNode, Value, format_node
-from jitgrad.core.number_range import check_numbers
+from jitgrad.core.number_range import check_complex, check_numbers
 from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin
 from jitgrad.core.tape_node import Edge, Node, edge_of, next_sequence, record
@@ -142,6 +142,8 @@ class Trace:
 
     def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
         avals = [x.aval if type(x) is Tensor else aval_of(op, x) for x in operands]
+        if not op.takes_complex:
+            check_complex(op, avals)
         expected = op.abstract(avals, attrs)
         check_numbers(op, operands, avals, attrs)
         if self.has_numbers:

@@ -76,6 +76,7 @@ PYTHON_SCALAR_DTYPES: dict[type, Dtype] = {
     bool: np.dtype(np.bool_),
     int: np.dtype(np.int64),
     float: np.dtype(np.float64),
+    complex: np.dtype(np.complex128),
 }
 
 
@@ -89,9 +90,11 @@ class Count(int):
     """A number that follows from a shape, and is an argument of kernels, not part of their text."""
 
 
-def aval_of_scalar(x: bool | int | float) -> Aval:
+def aval_of_scalar(x: bool | int | float | complex) -> Aval:
     """The weak 0-d aval of a Python number."""
-    return _scalar_aval(bool if isinstance(x, bool) else int if isinstance(x, int) else float)
+    if isinstance(x, int):
+        return _scalar_aval(bool if isinstance(x, bool) else int)
+    return _scalar_aval(float if isinstance(x, float) else complex)
 
 
 def broadcast_shapes(what: str, avals: Sequence[Aval]) -> Shape:
@@ -172,11 +175,12 @@ def normalize_shape(what: str, shape: Any) -> Shape:
 # as in NumPy's ufunc loops.
 
 DtypeRule = Callable[..., tuple[tuple[Dtype, ...], Dtype]]
+_WEAK_TYPES: dict[str, type] = {"f": float, "c": complex}
 
 
 def _key(a: Aval) -> Any:
     if a.weak:
-        return float if a.dtype.kind == "f" else int
+        return _WEAK_TYPES.get(a.dtype.kind, int)
     return a.dtype
 
 
@@ -184,7 +188,7 @@ def _key(a: Aval) -> Any:
 def _ufunc_dtypes(ufunc: np.ufunc, keys: tuple[Any, ...]) -> tuple[tuple[Dtype, ...], Dtype]:
     """NumPy's loop resolution. As in NumPy, float functions of bool and int8 give f16."""
     if all(not isinstance(k, np.dtype) for k in keys):  # only weak operands: Python's dtypes
-        keys = tuple(np.dtype(np.float64 if k is float else np.int64) for k in keys)
+        keys = tuple(PYTHON_SCALAR_DTYPES[k] for k in keys)
     resolved = ufunc.resolve_dtypes((*keys, None))
     return tuple(resolved[: len(keys)]), resolved[-1]
 
@@ -238,5 +242,19 @@ def select_dtype(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype, ...
 
 
 def is_differentiable(dtype: Dtype) -> bool:
-    """Only floats have gradients; integers and bools never require grad."""
-    return dtype.kind == "f"
+    """Only floats and complex numbers have gradients; integers and bools never require grad."""
+    return dtype.kind in "fc"
+
+
+@lru_cache(maxsize=64)
+def real_dtype_of(dtype: Dtype) -> Dtype:
+    """The dtype of the parts of a complex ``dtype``; of others ``dtype`` itself."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+
+
+@lru_cache(maxsize=64)
+def complex_dtype_of(dtype: Dtype) -> Dtype:
+    """The complex dtype that holds ``dtype``: complex64 for floats of up to 32 bits, else complex128."""
+    if dtype.kind == "f" and dtype.itemsize <= 4:
+        return np.dtype(np.complex64)
+    return dtype if dtype.kind == "c" else np.dtype(np.complex128)

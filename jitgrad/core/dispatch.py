@@ -134,12 +134,10 @@ def aval_of(op: OpDef, x: Any) -> Aval:
     """The aval of operand ``x``. Raises OperandError if no op can take it."""
     if isinstance(x, Tensor):
         return x.aval
-    if isinstance(x, (bool, int, float)) and not isinstance(x, np.generic):
+    if isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic):
         return aval_of_scalar(x)
     if isinstance(x, (np.ndarray, np.generic)):
         return Aval(x.shape, check_supported(op.name, x.dtype))
-    if isinstance(x, complex):
-        check_supported(op.name, np.complex128)
     raise OperandError(
         f"{op.name}: operand of type {type(x).__name__} is neither tensor, array nor number: {str(x)[:60]!r}. "
         "Convert it with jitgrad.tensor(...)"

@@ -27,7 +27,7 @@ class Literal:
     ``shape_derived``: it follows from a shape, and is an argument of kernels and not part of their text.
     """
 
-    value: bool | int | float
+    value: bool | int | float | complex
     dtype: Dtype | None = None
     shape_derived: bool = False
 
@@ -115,7 +115,7 @@ def exact(value: Any) -> Any:
         return tuple([exact(x) for x in value])
     if kind in (int, str):
         return kind, value
-    if kind in (float, bool) or isinstance(value, np.generic):
+    if kind in (float, bool, complex) or isinstance(value, np.generic):
         return kind, repr(value)
     return value
 

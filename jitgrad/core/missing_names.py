@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from typing import NoReturn
 
-_COMPLEX = "there are no complex dtypes; compute with the real and the imaginary part as two tensors"
 _CAST = "convert with model.to(dtype) and x.to(dtype); there is no automatic mixed precision"
 _DIFFERENTIATE = "jitgrad itself has grad, value_and_grad, vjp, jvp, hvp, jacobian and hessian"
 INSTEAD: Mapping[str, str] = {  # what users of torch and JAX type
@@ -19,8 +18,7 @@ INSTEAD: Mapping[str, str] = {  # what users of torch and JAX type
     "DataParallel": "there is one process and one device",
     "func": _DIFFERENTIATE, "autograd": _DIFFERENTIATE, "jacrev": "use jitgrad.jacobian", "jacfwd": "use jitgrad.jacobian",
     "amp": _CAST, "autocast": _CAST, "GradScaler": _CAST, "bfloat16": "NumPy has no bfloat16; the floats are 16, 32 and 64 bits",
-    "fft": _COMPLEX, "stft": _COMPLEX, "complex": _COMPLEX, "complex64": _COMPLEX, "complex128": _COMPLEX,
-    "view_as_complex": _COMPLEX, "view_as_real": _COMPLEX,
+    "stft": "take jitgrad.fft.rfft of windows, x.unfold(axis, size, step) * window", "complex32": "use complex64",
     "sparse": "there are no sparse tensors; use index_add and take", "sparse_coo_tensor": "use index_add and take",
     "FloatTensor": "use jitgrad.tensor(data, dtype=jitgrad.float32)",
     "LongTensor": "use jitgrad.tensor(data, dtype=jitgrad.int64)",

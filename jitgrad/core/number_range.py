@@ -1,4 +1,4 @@
-"""Python ints that do not fit in the integer dtype that an op computes in."""
+"""Operands that an op cannot take: complex ones, and Python ints that do not fit in its integer dtype."""
 
 from __future__ import annotations
 
@@ -8,10 +8,51 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, Count, Dtype
+from jitgrad.core.errors import DeviceError, DtypeError
 from jitgrad.core.op import Kind, OpDef
 
 _INTS = (int, Count)
 _FITS_ALL = range(128)  # in every integer dtype
+
+
+_INSTEAD = {
+    "less": "compare real parts, or abs(x)", "less_equal": "compare real parts, or abs(x)",
+    "greater": "compare real parts, or abs(x)", "greater_equal": "compare real parts, or abs(x)",
+    "maximum": "choose with where(abs(x) >= abs(y), x, y)", "minimum": "choose with where(abs(x) <= abs(y), x, y)",
+    "max": "take it of abs(x) or x.real", "min": "take it of abs(x) or x.real",
+    "argmax": "take it of abs(x) or x.real", "argmin": "take it of abs(x) or x.real",
+    "argsort": "sort by abs(x) or x.real", "argtopk": "choose by abs(x) or x.real",
+}  # fmt: skip
+
+
+def refusal_of_complex(what: str, aval: Aval) -> DtypeError:
+    """The error of a function that complex numbers have not."""
+    remedy = _INSTEAD.get(what, "apply it to abs(x), or to x.real and x.imag")
+    order = ": complex numbers have no order" if what in _INSTEAD else ""
+    return DtypeError(f"{what} is not defined for complex operands, got {aval}{order}; {remedy}")
+
+
+def check_complex(op: OpDef, avals: Sequence[Aval]) -> None:
+    """Raise DtypeError if ``op`` has a complex operand, and is not defined for it."""
+    for aval in avals:
+        if aval.dtype.kind == "c":
+            raise refusal_of_complex(op.name, aval)
+
+
+def refusal_on_device(what: str, aval: Aval, device: str) -> DeviceError:
+    """The error of complex numbers on a device, which computes with real ones only."""
+    return DeviceError(
+        f"{what}: complex numbers are on the host only, got {aval} for {device}. Compute on the host, with .cpu(), or keep "
+        "the real and the imaginary part as two tensors"
+    )
+
+
+def check_on_device(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any], device: str) -> None:
+    """Raise DeviceError if ``op`` takes or makes complex numbers on ``device``."""
+    results = op.abstract(avals, attrs)
+    for aval in (*avals, *(results if isinstance(results, tuple) else (results,))):
+        if aval.dtype.kind == "c":
+            raise refusal_on_device(op.name, aval, device)
 
 
 def check_numbers(op: OpDef, operands: Sequence[Any], avals: Sequence[Aval], attrs: Mapping[str, Any]) -> None:

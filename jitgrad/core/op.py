@@ -65,6 +65,7 @@ class OpDef:
     contraction: bool = False  # a matrix product, which BLAS computes
     fills: bool = False  # the CPU target's machine code for it writes to memory that the program provides
     partial_vjp: bool = False  # the vjp gets None for results without a gradient, where others get zeros
+    takes_complex: bool = False  # defined for complex operands; others refuse them
     per_line: bool = False  # computes each line along attr ``axis`` by itself
     # The result is the first operand but for some elements, and takes its memory if nothing reads it later; the op checks
     # all indices before it changes any element.

@@ -211,7 +211,7 @@ def record(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], resul
     outs: tuple[Tensor, ...] = tuple(result) if op.multiple else (result,)
     node = None
     for k, out in enumerate(outs):
-        if out.aval.dtype.kind == "f":  # as `is_differentiable`
+        if out.aval.dtype.kind in "fc":  # as `is_differentiable`
             node = node or Node(op, operands, attrs, outs, edges, needs)
             out.grad_fn, out._out_index, out._requires_grad = node, k, True
     if node is None:

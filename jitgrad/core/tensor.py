@@ -14,7 +14,7 @@ from jitgrad.core.errors import ArgumentError, AutogradError, DeviceError, Donat
 from jitgrad.core.ir import Value
 from jitgrad.core.storage import Lineage, Storage
 
-SUPPORTED = "?bhilqBHILQefd"
+SUPPORTED = "?bhilqBHILQefdFD"
 _HOST, _CUDA = DeviceName("cpu"), DeviceName("cuda")
 
 
@@ -176,9 +176,9 @@ class Tensor:
         self.requires_grad_(flag)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Let this leaf collect gradients, or not. Raises DtypeError unless it is floating."""
+        """Let this leaf collect gradients, or not. Raises DtypeError unless it is floating or complex."""
         if requires_grad and not is_differentiable(self.dtype):
-            raise DtypeError(f"requires_grad_: only floating tensors have gradients; this one is {self.aval}")
+            raise DtypeError(f"requires_grad_: only floating and complex tensors have gradients; this one is {self.aval}")
         if not requires_grad and self.grad_fn is not None:
             raise AutogradError("requires_grad_(False) on a result of an op: use .detach() for a copy without history")
         self._requires_grad = bool(requires_grad)
@@ -246,6 +246,9 @@ class Tensor:
 
     def __float__(self) -> float:
         return float(self.concrete("float()").item() if self.size == 1 else self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.concrete("complex()").item() if self.size == 1 else self.item())
 
     def __int__(self) -> int:
         return int(self.concrete("int()").item() if self.size == 1 else self.item())
@@ -354,12 +357,12 @@ class Tensor:
 
 
 def check_supported(what: str, dtype: Any) -> Dtype:
-    """``dtype`` as a NumPy dtype. Raises DtypeError for complex, object and other dtypes."""
+    """``dtype`` as a NumPy dtype. Raises DtypeError for object and other dtypes that tensors cannot have."""
     result: Dtype
     try:
         result = np.dtype(dtype)
     except TypeError:
         raise DtypeError(f"{what}: {dtype!r} is no dtype") from None
     if result.char not in SUPPORTED or not result.isnative:
-        raise DtypeError(f"{what}: dtype {result} is not supported; bool, integer and float dtypes are")
+        raise DtypeError(f"{what}: dtype {result} is not supported; bool, integer, float and complex dtypes are")
     return result

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Dtype
+from jitgrad.core.aval import Aval, Dtype
 from jitgrad.core.device_array import Device, DeviceArray
 from jitgrad.core.errors import DtypeError, OperandError
+from jitgrad.core.number_range import refusal_on_device
 from jitgrad.device.driver import DEFAULT_STREAM, Driver
 
 # of dlpack.h
@@ -139,7 +140,7 @@ def interface_of(array: DeviceArray) -> dict[str, Any]:
 def array_from_interface(device: Device, x: Any) -> DeviceArray:
     """An array over the memory of ``x``, which has ``__cuda_array_interface__``.
 
-    Work of another stream that is still to write it is waited for.
+    Work of another stream that is still to write it is waited for. Raises DeviceError for complex numbers.
     """
     described = x.__cuda_array_interface__
     if described.get("stream") not in (None, DEFAULT_STREAM):
@@ -149,4 +150,6 @@ def array_from_interface(device: Device, x: Any) -> DeviceArray:
         raise OperandError(f"asarray: the memory of this {type(x).__name__} is read-only; pass a copy")
     dtype = np.dtype(described["typestr"])
     shape = tuple(described["shape"])
+    if dtype.kind == "c":
+        raise refusal_on_device("asarray", Aval(shape, dtype), device.name)
     return DeviceArray(address if math.prod(shape) else 0, shape, dtype, x, device, described.get("strides"))

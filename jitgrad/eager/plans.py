@@ -31,6 +31,8 @@ def make_op_plan(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any])
             if x.aval.weak:
                 return None
             x._aval = aval_of_array(x._data)
+            if x._aval.dtype.kind == "c":
+                return None
             avals.append(x._aval)
         elif type(x) in _NUMBERS and number < 0:
             number = k
@@ -44,6 +46,8 @@ def make_op_plan(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any])
     except (ValueError, TypeError):  # the interpreter reports what is wrong
         return None
     assert isinstance(expected, Aval)
+    if expected.dtype.kind == "c":  # vjps of complex ops run on tensors
+        return None
     return _plan(op, tuple(avals), dict(attrs), expected, number)
 
 

@@ -19,6 +19,8 @@ from jitgrad.eager.buffer_pool import empty_buffer
 from jitgrad.eager.float16 import HALF, is_exact
 from jitgrad.eager.run import run_eagerly
 from jitgrad.eager.scalar_eval import blockwise, evaluate_with, scalar_functions
+from jitgrad.jit.complex_pairs import as_pairs
+from jitgrad.ops.fourier import TRANSFORMS
 from jitgrad.vecmath import FUNCTIONS
 
 AMPLITUDE = 8.0  # disturbances in units of half an ULP: enough to cross ties that roundings may cross
@@ -112,6 +114,8 @@ class Disturbance:
         ``exact_if_short``: a number with few significant bits was not rounded, and stays.
         """
         x = np.asarray(x)
+        if x.dtype.kind == "c":
+            return self.moved(as_pairs(x), factor).view(x.dtype)[..., 0]
         if x.dtype.kind != "f" or not x.size:
             return x
         if x.size <= _BLOCK and not self.fast:
@@ -359,6 +363,16 @@ def _squares(x: np.ndarray[Any, Any], axis: int, dtype: Any) -> np.ndarray[Any, 
     return np.asarray(np.einsum("...i,...i->..." if axis == -1 else "...ij,...ij->...j", terms, terms))
 
 
+def _transform(result: Any, attrs: Mapping[str, Any], d: Disturbance) -> Any:
+    """A Fourier transform: rounded relative to the root mean square of each line of results."""
+    axes = attrs["axes"] if "axes" in attrs else (attrs["axis"],)
+    pairs = as_pairs(result) if result.dtype.kind == "c" else result[..., None]
+    size = np.sqrt(np.mean(np.square(pairs), axis=(*axes, -1), keepdims=True, dtype=np.float64))
+    rounding = d.amplitude * float(np.finfo(pairs.dtype).eps) / 2
+    moved = d.moved_by(pairs, rounding * np.broadcast_to(size, pairs.shape))
+    return (moved.view(result.dtype) if result.dtype.kind == "c" else moved)[..., 0]
+
+
 def run_disturbed(node: TraceNode, arrays: list[Any], attrs: Mapping[str, Any], d: Disturbance | None) -> Any:
     """The result of ``node`` on ``arrays``, rounded at random."""
     op, avals = node.op, [atom.aval for atom in node.ins]
@@ -374,4 +388,6 @@ def run_disturbed(node: TraceNode, arrays: list[Any], attrs: Mapping[str, Any], 
             return _reduction(op, np.asarray(arrays[0]), attrs, result, d)
         if op.contraction:
             return _product(arrays[0], arrays[1], result, d)
+        if op in TRANSFORMS:
+            return _transform(result, attrs, d)
         return result  # movement, and sums in a fixed order

@@ -12,6 +12,7 @@ import numpy as np
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.core.ir import Graph
 from jitgrad.core.op import Kind
+from jitgrad.jit.complex_pairs import as_pairs, pairs_of, results_as_pairs
 from jitgrad.jit.disturbed_run import Disturbance, PartialDisturbance, is_large
 from jitgrad.jit.graph_run import GraphRun
 from jitgrad.jit.sampled_graph import Sample, sample, sorted_set
@@ -63,7 +64,7 @@ class Mismatch:
         """Whether ``ours`` is as wrong at the same elements."""
         if self.doubt is None:
             return bool(ours.shape != eager.shape or ours.dtype != eager.dtype)
-        x, y = ours.reshape(-1)[self.doubt.positions], eager.reshape(-1)[self.doubt.positions]
+        x, y = [as_pairs(a).reshape(-1)[self.doubt.positions] for a in (ours, eager)]
         return bool(np.any(~(distance(x, y) <= self.doubt.budgets)))
 
     def __str__(self) -> str:
@@ -84,6 +85,7 @@ def find_mismatches(
     spares the latter if estimates nearly do and results are as sensitive to the last bits of the inputs.
     """
     mismatches: list[Mismatch] = []
+    pairs = pairs_of(pairs)
     unlike: dict[int, np.ndarray[Any, Any]] = {}
     for k, (name, ours, eager) in pairs.items():
         if ours.shape != eager.shape or ours.dtype != eager.dtype:
@@ -93,6 +95,7 @@ def find_mismatches(
             unlike[k] = found
     if not unlike:
         return mismatches
+    graph = results_as_pairs(graph)
     doubts, part = _cheapest_look(graph, pairs, unlike)
     if part is not None:
         doubts = _examine_part(part, inputs, pairs, doubts)
@@ -188,7 +191,7 @@ def _examine_sensitive(
         disturbance = Disturbance(seed)
         outputs = rerun([disturbance.moved(x) if isinstance(x, np.ndarray) else x for x in inputs])
         for k, d in doubts.items():
-            moved[k] = np.hypot(moved[k], distance(np.asarray(outputs[k]).reshape(-1)[d.positions], ours[k]))
+            moved[k] = np.hypot(moved[k], distance(as_pairs(np.asarray(outputs[k])).reshape(-1)[d.positions], ours[k]))
         if all(np.all(apart[k] <= TOLERATED * moved[k] / np.sqrt(seed + 1)) for k in doubts):
             return {}
     return doubts

@@ -84,6 +84,8 @@ def leaf_key(x: Any) -> Any:
         return (np.ndarray, x.shape, check_supported("@jit argument", x.dtype))
     if kind in (int, bool, str, bytes, type(None)):
         return (kind, x)
+    if kind is complex:
+        return (kind, repr(x))
     if kind is Static:
         return kind  # another part of the key holds its value
     if kind is slice:

@@ -24,7 +24,7 @@ def save(tensors: Mapping[str, Any] | Module, path: str | os.PathLike[str]) -> N
 
     Raises:
         CheckpointError: safetensors is not installed, or a value of the mapping is no tensor or
-            array.
+            array, or complex128.
     """
     state = tensors.state_dict() if isinstance(tensors, Module) else tensors
     arrays: dict[str, np.ndarray[Any, Any]] = {}
@@ -33,6 +33,8 @@ def save(tensors: Mapping[str, Any] | Module, path: str | os.PathLike[str]) -> N
             raise CheckpointError(f"save: {name!r} is a {type(tensor).__name__}; expected a name and a tensor or array")
         # the writer copies raw memory, so it must be in row-major order
         arrays[name] = np.asarray(detached(asarray(tensor)).numpy(), order="C")
+        if arrays[name].dtype == np.complex128:
+            raise CheckpointError(f"save: {name!r} is complex128, which safetensors files do not have: save .real and .imag")
     try:
         from safetensors.numpy import save as encode
     except ImportError:

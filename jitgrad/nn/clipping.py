@@ -55,7 +55,8 @@ def _total_norm(grads: list[Tensor], norm_type: float) -> Tensor:
         for g in grads[1:]:
             total = maximum(total, max_(arithmetic.abs(g)))
         return total
-    powers = [sum_(square(g) if norm_type == 2 else transcendental.pow(arithmetic.abs(g), norm_type)) for g in grads]
+    sizes = [arithmetic.abs(g) if norm_type != 2 or g.dtype.kind == "c" else g for g in grads]
+    powers = [sum_(square(x) if norm_type == 2 else transcendental.pow(x, norm_type)) for x in sizes]
     total = powers[0]
     for power in powers[1:]:
         total = add(total, power)

@@ -13,13 +13,14 @@ from numpy import (
     errstate as errstate, finfo as finfo, iinfo as iinfo, integer as integer, floating as floating, generic as generic,
     isscalar as isscalar, issubdtype as issubdtype, ix_ as ix_, mask_indices as mask_indices, mgrid as mgrid, number as number,
     ogrid as ogrid,
+    complexfloating as complexfloating,
     printoptions as printoptions, promote_types as promote_types, ravel_multi_index as ravel_multi_index,
     index_exp as index_exp, s_ as s_, set_printoptions as set_printoptions, seterr as seterr, tril_indices as tril_indices,
     triu_indices as triu_indices, unravel_index as unravel_index,
 )
 from jitgrad.core.errors import shown as _shown
 from jitgrad.core.tensor import Tensor as _Tensor
-from jitgrad.numpy import linalg as linalg, random as random
+from jitgrad.numpy import fft as fft, linalg as linalg, random as random
 from jitgrad.numpy.calculus import (
     convolve as convolve, correlate as correlate, diff as diff, ediff1d as ediff1d, gradient as gradient,
     interp as interp, polyval as polyval, trapezoid as trapezoid, unwrap as unwrap,
@@ -33,7 +34,8 @@ from jitgrad.numpy.creation import (
     vander as vander, zeros as zeros, zeros_like as zeros_like,
 )
 from jitgrad.numpy.elementwise import (
-    abs as abs, absolute as absolute, acos as acos, acosh as acosh, add as add, arccos as arccos, arccosh as arccosh,
+    abs as abs, absolute as absolute, acos as acos, acosh as acosh, add as add, angle as angle,
+    arccos as arccos, arccosh as arccosh,
     arcsin as arcsin, arcsinh as arcsinh, arctan as arctan, arctan2 as arctan2, arctanh as arctanh, around as around,
     asin as asin, asinh as asinh, atan as atan, atan2 as atan2, atanh as atanh, bitwise_and as bitwise_and,
     bitwise_invert as bitwise_invert, bitwise_left_shift as bitwise_left_shift, bitwise_not as bitwise_not,
@@ -42,7 +44,8 @@ from jitgrad.numpy.elementwise import (
     deg2rad as deg2rad, degrees as degrees, divide as divide, divmod as divmod, equal as equal, exp as exp, exp2 as exp2,
     expm1 as expm1, fabs as fabs, fix as fix, float_power as float_power, floor as floor, floor_divide as floor_divide,
     fmax as fmax, fmin as fmin, fmod as fmod, greater as greater, greater_equal as greater_equal, heaviside as heaviside,
-    hypot as hypot, imag as imag, invert as invert, iscomplexobj as iscomplexobj, isfinite as isfinite, isinf as isinf,
+    hypot as hypot, imag as imag, invert as invert, iscomplex as iscomplex,
+    iscomplexobj as iscomplexobj, isrealobj as isrealobj, isfinite as isfinite, isinf as isinf,
     isnan as isnan, isneginf as isneginf, isposinf as isposinf, isreal as isreal, left_shift as left_shift, less as less,
     less_equal as less_equal, log as log, log10 as log10, log1p as log1p, log2 as log2, logaddexp as logaddexp,
     logaddexp2 as logaddexp2, logical_and as logical_and, logical_not as logical_not, logical_or as logical_or,
@@ -72,7 +75,8 @@ from jitgrad.numpy.products import (
     outer as outer, tensordot as tensordot, trace as trace, vdot as vdot, vecdot as vecdot,
 )
 from jitgrad.numpy.scalar_types import (
-    bool_ as bool_, byte as byte, double as double, float16 as float16, float32 as float32, float64 as float64, half as half,
+    bool_ as bool_, byte as byte, cdouble as cdouble, complex64 as complex64, complex128 as complex128,
+    csingle as csingle, double as double, float16 as float16, float32 as float32, float64 as float64, half as half,
     int16 as int16, int32 as int32, int64 as int64, int8 as int8, int_ as int_, intc as intc, longlong as longlong,
     short as short, single as single, ubyte as ubyte, uint as uint, uint16 as uint16, uint32 as uint32, uint64 as uint64,
     uint8 as uint8,
@@ -117,12 +121,12 @@ alltrue = all
 cumulative_sum = cumsum
 cumulative_prod = cumprod
 
-_install(globals(), vars(linalg))
+_install(globals(), vars(linalg), vars(fft))
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
 globals()["__all__"] = sorted(
     name for name, value in globals().items()
-    if name in ("linalg", "random") or (name[0] != "_" and not isinstance(value, _ModuleType))
+    if name in ("fft", "linalg", "random") or (name[0] != "_" and not isinstance(value, _ModuleType))
 )
 
 

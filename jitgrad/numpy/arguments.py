@@ -15,7 +15,7 @@ from jitgrad.ops import arithmetic, creation, joining
 
 FLOAT64 = np.dtype(np.float64)
 INT64 = np.dtype(np.int64)
-_PYTHON = (bool, int, float)
+_PYTHON = (bool, int, float, complex)
 _REMEDIES = {
     "out": "tensors come out of functions, so assign the result: y[...] = {0}(...)",
     "where": "choose the elements with where(condition, x, other) before",
@@ -78,9 +78,9 @@ def in_dtype(x: Tensor, dtype: Any) -> Tensor:
 
 
 def floating(x: Any) -> Tensor:
-    """``x`` as a tensor of floats: ints and bools as float64."""
+    """``x`` as a tensor of floats or complex numbers: ints and bools as float64."""
     given = tensor_of(x)
-    return given if given.dtype.kind == "f" else arithmetic.astype(given, FLOAT64)
+    return given if given.dtype.kind in "fc" else arithmetic.astype(given, FLOAT64)
 
 
 def common_dtype(*xs: Tensor) -> Dtype:

@@ -26,11 +26,11 @@ _KINDS: Mapping[str, str] = {
     "signed integer": "int8 int16 int32 int64",
     "unsigned integer": "uint8 uint16 uint32 uint64",
     "real floating": "float32 float64",
-    "complex floating": "",
+    "complex floating": "complex64 complex128",
 }
 _GROUPS: Mapping[str, tuple[str, ...]] = {
     "integral": ("signed integer", "unsigned integer"),
-    "numeric": ("signed integer", "unsigned integer", "real floating"),
+    "numeric": ("signed integer", "unsigned integer", "real floating", "complex floating"),
 }
 
 # --- dtypes ------------------------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ def result_type(*arrays_and_dtypes: Any) -> Dtype:
     """The dtype that tensors, dtypes and Python numbers have together; the numbers give way, as in arithmetic."""
     if not arrays_and_dtypes:
         raise ArgumentError("result_type: expected at least one tensor, dtype or number")
-    numbers = (bool, int, float)
+    numbers = (bool, int, float, complex)
     return np.result_type(*(x if isinstance(x, numbers) else _dtype(x) for x in arrays_and_dtypes))
 
 

@@ -13,7 +13,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import common_dtype, floating, tensor_of
 from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import reduce, sorting
-from jitgrad.ops.arithmetic import add, astype, clip, divide, multiply, subtract
+from jitgrad.ops.arithmetic import add, astype, clip, conjugated, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, greater, less, logical_and, not_equal, where
 from jitgrad.ops.indexing import take
 from jitgrad.ops.joining import concat, pad
@@ -152,8 +152,8 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
-    """The cross-correlation of two vectors: :func:`convolve` with ``v`` backwards."""
-    x, y = tensor_of(a), tensor_of(v)
+    """The cross-correlation of two vectors: :func:`convolve` with the conjugate of ``v`` backwards."""
+    x, y = tensor_of(a), conjugated(tensor_of(v))
     if x.size < y.size:  # NumPy exchanges them, and turns the result round
         return flip(convolve(y, flip(x), mode))
     return convolve(x, flip(y), mode)

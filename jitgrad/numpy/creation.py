@@ -11,7 +11,7 @@ import numpy as np
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.numpy.arguments import FLOAT64, INT64, common_dtype, floating, in_dtype, refuse, tensor_of, tensors_of
-from jitgrad.ops import creation
+from jitgrad.ops import creation, grids
 from jitgrad.ops.arithmetic import add, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.creation import iota
@@ -215,9 +215,9 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
 
 def meshgrid(*xi: Any, copy: bool = True, sparse: bool = False, indexing: str = "xy") -> tuple[Tensor, ...]:
     """The coordinates of the grid over vectors; with ``sparse`` in shapes that broadcast to it."""
-    grids = creation.meshgrid(*tensors_of(xi), indexing=indexing)
+    found = grids.meshgrid(*tensors_of(xi), indexing=indexing)
     if not sparse:
-        return grids
+        return found
     swapped = [1, 0, *range(2, len(xi))] if indexing == "xy" and len(xi) > 1 else list(range(len(xi)))
     return tuple(
         reshape(flatten(tensor_of(x)), tuple(-1 if k == axis else 1 for k in range(len(xi))))

@@ -10,8 +10,9 @@ import numpy as np
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import FLOAT64, Ufunc, as_ufunc, floating, refuse, tensor_of
-from jitgrad.ops import arithmetic, comparison, rounding, transcendental, trigonometric
-from jitgrad.ops.creation import ones_like, zeros_like
+from jitgrad.ops import arithmetic, comparison, complex_numbers, complex_parts, rounding, transcendental, trigonometric
+from jitgrad.ops.complex_parts import is_complex
+from jitgrad.ops.creation import zeros_like
 from jitgrad.ops.operand import apply
 
 CUBE_ROOT = define_elementwise(
@@ -50,7 +51,7 @@ right_shift: Ufunc = as_ufunc(comparison.bitwise_right_shift)
 bitwise_right_shift: Ufunc = right_shift
 bitwise_xor: Ufunc = as_ufunc(comparison.bitwise_xor)
 ceil: Ufunc = as_ufunc(rounding.ceil)
-conj: Ufunc = as_ufunc(arithmetic.positive)
+conj: Ufunc = as_ufunc(complex_parts.conj)
 conjugate: Ufunc = conj
 copysign: Ufunc = as_ufunc(arithmetic.copysign)
 cos: Ufunc = as_ufunc(trigonometric.cos)
@@ -185,23 +186,39 @@ def isneginf(x: Any, out: None = None) -> Tensor:
 
 
 def real(val: Any) -> Tensor:
-    """``val``: there are no complex tensors."""
-    return tensor_of(val)
+    """The real part, a view of complex ``val``; a real ``val`` itself."""
+    return complex_parts.real(given) if is_complex(given := tensor_of(val)) else given
 
 
 def imag(val: Any) -> Tensor:
-    """Zeros: there are no complex tensors."""
-    return zeros_like(tensor_of(val))
+    """The imaginary part, a view of complex ``val``; zeros for a real one."""
+    return complex_parts.imag(given) if is_complex(given := tensor_of(val)) else zeros_like(given)
+
+
+def angle(z: Any, deg: bool = False) -> Tensor:
+    """The angle of each number with the positive real axis, in radians, or in degrees."""
+    out = complex_numbers.angle(floating(z))
+    return _degrees(out) if deg else out
 
 
 def isreal(x: Any) -> Tensor:
-    """True for every element: there are no complex tensors."""
-    return ones_like(tensor_of(x), dtype=np.bool_)
+    """Whether the imaginary part of each element is 0."""
+    return comparison.equal(imag(x), 0)
+
+
+def iscomplex(x: Any) -> Tensor:
+    """Whether the imaginary part of each element is not 0."""
+    return comparison.not_equal(imag(x), 0)
 
 
 def iscomplexobj(x: Any) -> bool:
-    """Whether ``x`` holds complex numbers: no tensor does, a NumPy array or a Python number may."""
-    return not isinstance(x, Tensor) and np.iscomplexobj(x)
+    """Whether ``x``, a tensor, an array or a number, has a complex dtype."""
+    return is_complex(x) if isinstance(x, Tensor) else np.iscomplexobj(x)
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether ``x``, a tensor, an array or a number, has no complex dtype."""
+    return not iscomplexobj(x)
 
 
 def sinc(x: Any) -> Tensor:
@@ -242,6 +259,9 @@ def nan_to_num(
 ) -> Tensor:
     """``x`` with numbers in place of NaN and infinities: by default 0 and the largest and smallest of the dtype."""
     given = tensor_of(x)
+    if is_complex(given):
+        parts = [nan_to_num(part, copy, nan, posinf, neginf) for part in (real(given), imag(given))]
+        return complex_parts.complex(*parts)
     if given.dtype.kind != "f":
         return given
     limits = np.finfo(given.dtype)

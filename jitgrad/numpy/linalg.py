@@ -39,8 +39,8 @@ from jitgrad.ops.placement import beside
 LinAlgError = np.linalg.LinAlgError
 
 _INSTEAD = {
-    "eig": "the eigenvalues of a matrix that is not symmetric are complex, and there are no complex dtypes; use eigh or svd",
-    "eigvals": "the eigenvalues of a matrix that is not symmetric are complex, and there are no complex dtypes; use eigvalsh",
+    "eig": "use eigh or svd; of a matrix that is not symmetric there is no gradient, for the eigenvalues may be defective",
+    "eigvals": "use eigvalsh; of a matrix that is not symmetric there is no gradient, for the eigenvalues may be defective",
 }
 
 

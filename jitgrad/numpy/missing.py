@@ -5,15 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 _IN_PLACE = "it changes an array in place; make a new one with where(condition, new, old), or assign x[index] = new"
-_COMPLEX = "there are no complex dtypes; compute with the real and the imaginary part as two tensors"
 _FILES = "use NumPy's on x.detach().numpy()"
 _LOOP = "write the operation on whole arrays; jg.elementwise makes an op of a function of scalars"
 _INSTEAD = {
-    "fft": "a Fourier transform needs complex dtypes, which do not exist here; real ones can be jg.custom_op of numpy.fft, "
-    "or a product with the matrix of cosines",
     "put": _IN_PLACE, "place": _IN_PLACE, "putmask": _IN_PLACE, "copyto": _IN_PLACE, "fill_diagonal": _IN_PLACE,
     "put_along_axis": _IN_PLACE,
-    "complex64": _COMPLEX, "complex128": _COMPLEX, "cdouble": _COMPLEX, "complexfloating": _COMPLEX, "angle": _COMPLEX,
+    "clongdouble": "the widest complex dtype is complex128", "complex256": "the widest complex dtype is complex128",
     "save": _FILES, "savez": _FILES, "savetxt": _FILES, "load": _FILES, "loadtxt": _FILES, "genfromtxt": _FILES,
     "histogram": "use bincount(digitize(x, edges)), or " + _FILES, "histogram2d": _FILES, "array2string": _FILES,
     "vectorize": _LOOP, "apply_along_axis": _LOOP, "apply_over_axes": _LOOP, "frompyfunc": _LOOP, "nditer": _LOOP,

@@ -14,9 +14,10 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import INT64, floating, refuse, tensor_of
 from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import creation, reduce, sorting
-from jitgrad.ops.arithmetic import add, astype, lerp, maximum, multiply, subtract
+from jitgrad.ops.arithmetic import add, astype, maximum, multiply, subtract
 from jitgrad.ops.comparison import isnan, less, where
 from jitgrad.ops.indexing import index_add, take, take_along_axis
+from jitgrad.ops.interpolation import lerp
 from jitgrad.ops.movement import broadcast_to, flip, moveaxis, reshape
 from jitgrad.ops.placement import move
 from jitgrad.ops.rounding import ceil, floor, remainder, rint

@@ -10,7 +10,7 @@ from jitgrad.numpy.arguments import in_dtype, refuse, tensor_of, tensors_of
 from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import einsum as einsum_
 from jitgrad.ops import joining, linalg, reduce
-from jitgrad.ops.arithmetic import multiply, subtract
+from jitgrad.ops.arithmetic import conjugated, multiply, subtract
 from jitgrad.ops.joining import stack
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import moveaxis, reshape
@@ -36,8 +36,8 @@ def vecdot(x1: Any, x2: Any, /, out: None = None, *, axis: int = -1) -> Tensor:
 
 
 def vdot(a: Any, b: Any, /) -> Tensor:
-    """The inner product of the flattened arrays."""
-    return linalg.matmul(ravel(a), ravel(b))
+    """The inner product of the flattened arrays, of complex ones with the conjugates of ``a``."""
+    return linalg.matmul(conjugated(ravel(a)), ravel(b))
 
 
 def inner(a: Any, b: Any, /) -> Tensor:

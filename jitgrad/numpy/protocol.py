@@ -21,9 +21,12 @@ def overrides(names: Mapping[str, Any], module: Any) -> dict[Any, Callable[..., 
     return {function: f for function, f in theirs.items() if isinstance(function, _DISPATCHED)}
 
 
-def install(names: Mapping[str, Any], linalg: Mapping[str, Any]) -> None:
-    """Let NumPy's functions, and ufuncs that are no ops, call those of ``names``; those of numpy.linalg of ``linalg``."""
-    found = overrides(linalg, np.linalg) | overrides(names, np)
+def install(names: Mapping[str, Any], linalg: Mapping[str, Any], fft: Mapping[str, Any]) -> None:
+    """Let NumPy's functions, and ufuncs that are no ops, call those of ``names``.
+
+    Those of numpy.linalg call ``linalg``, those of numpy.fft ``fft``.
+    """
+    found = overrides(linalg, np.linalg) | overrides(fft, np.fft) | overrides(names, np)
     for conversion in (np.atleast_1d, np.atleast_2d, np.atleast_3d):
         found[conversion] = _arrays_without_history(conversion, found[conversion])
     interop.NUMPY_FUNCTIONS.update(found)

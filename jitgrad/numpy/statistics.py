@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import normalize_axes, normalize_axis
+from jitgrad.core.aval import normalize_axes, normalize_axis, real_dtype_of
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.monoid import sum_dtype
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import FLOAT64, INT64, floating, in_dtype, refuse, tensor_of
 from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import arithmetic, reduce
-from jitgrad.ops.arithmetic import add, astype, divide, multiply, subtract
+from jitgrad.ops.arithmetic import add, astype, conjugated, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, isnan, logical_not, not_equal, where
+from jitgrad.ops.complex_parts import is_complex, squared_size
 from jitgrad.ops.joining import concat
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.movement import broadcast_to, cut, expand_dims, reshape
@@ -165,7 +166,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
             raise ArgumentError(f"average: weights {w.aval} for {given.aval}: one per element, or with axis=k one per slice")
         k = normalize_axis("average", axis, given.ndim)
         w = broadcast_to(reshape(w, tuple(-1 if j == k else 1 for j in range(given.ndim))), given.shape)
-    w = astype(w, np.result_type(given.dtype, w.dtype, *([FLOAT64] if given.dtype.kind != "f" else [])), copy=False)
+    w = astype(w, np.result_type(given.dtype, w.dtype, *([FLOAT64] if given.dtype.kind not in "fc" else [])), copy=False)
     total = reduce.sum(w, axis, keepdims)
     out = divide(reduce.sum(multiply(given, w), axis, keepdims), total)
     return (out, total) if returned else out
@@ -181,7 +182,7 @@ def cov(
     correction = float((0 if bias else 1) if ddof is None else ddof)
     if aweights is None and fweights is None:
         centred = subtract(x, reduce.mean(x, 1, keepdims=True))
-        product = matmul(centred, centred.T)
+        product = matmul(centred, conjugated(centred.T))
         return _scalar_if_one(divide(product, builtins.max(x.shape[1] - correction, 0.0)))
     given = [astype(tensor_of(v), FLOAT64, copy=False) for v in (fweights, aweights) if v is not None]
     w = given[0] if len(given) == 1 else multiply(*given)
@@ -190,11 +191,12 @@ def cov(
     spread = total if aweights is None else divide(reduce.sum(multiply(w, given[-1])), total)
     # of frequencies alone, the correction is a number of observations
     factor = subtract(total, correction if aweights is None else multiply(correction, spread))
-    return _scalar_if_one(divide(matmul(multiply(centred, w), centred.T), arithmetic.maximum(factor, 0.0)))
+    return _scalar_if_one(divide(matmul(multiply(centred, w), conjugated(centred.T)), arithmetic.maximum(factor, 0.0)))
 
 
 def _variables(m: Any, rowvar: bool) -> Tensor:
-    x = astype(tensor_of(m), FLOAT64, copy=False)  # as in NumPy, of float32 too
+    given = tensor_of(m)
+    x = astype(given, np.complex128 if is_complex(given) else FLOAT64, copy=False)  # as in NumPy, of float32 too
     x = expand_dims(x, 0) if x.ndim < 2 else x if rowvar else x.T
     return expand_dims(x, 0) if x.ndim < 2 else x
 
@@ -217,7 +219,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Tensor:
 
 def _filled(a: Any, value: float) -> Tensor:
     given = tensor_of(a)
-    return where(isnan(given), value, given) if given.dtype.kind == "f" else given
+    return where(isnan(given), value, given) if given.dtype.kind in "fc" else given
 
 
 def nansum(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Tensor:
@@ -241,7 +243,7 @@ def nancumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = N
 
 
 def _count(a: Tensor, axis: Any, keepdims: bool) -> Tensor:
-    return astype(reduce.sum(logical_not(isnan(a)), axis, keepdims), a.dtype)
+    return astype(reduce.sum(logical_not(isnan(a)), axis, keepdims), real_dtype_of(a.dtype))
 
 
 def nanmean(a: Any, axis: Any = None, dtype: Any = None, out: None = None, keepdims: bool = False) -> Tensor:
@@ -256,7 +258,7 @@ def nanvar(
     """:func:`var` of the elements that are not NaN; NaN where there are no more than ``ddof``."""
     given = in_dtype(floating(a), dtype)
     distance = subtract(given, nanmean(given, axis, keepdims=True))
-    total = nansum(multiply(distance, distance), axis, None, out, keepdims)
+    total = nansum(squared_size(distance), axis, None, out, keepdims)
     degrees = subtract(_count(given, axis, keepdims), ddof)
     return divide(total, where(degrees > 0, degrees, math.nan))
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, like_ufunc, same_dtype
-from jitgrad.core.op import define_elementwise
+from jitgrad.core.errors import DtypeError
+from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor, check_supported
-from jitgrad.eager.where import select_by_mask
 from jitgrad.ops.comparison import (
+    Selected,
     equal,
     greater,
     greater_equal,
@@ -34,6 +35,7 @@ ADD = define_elementwise(
     dtypes=like_ufunc(np.add),
     vjp=(lambda g, _out, _x, _y: g, lambda g, _out, _x, _y: g),
     domain=("real", "real"),
+    takes_complex=True,
 )
 SUBTRACT = define_elementwise(
     "subtract(x, y)",
@@ -42,6 +44,7 @@ SUBTRACT = define_elementwise(
     dtypes=like_ufunc(np.subtract),
     vjp=(lambda g, _out, _x, _y: g, lambda g, _out, _x, _y: negative(g)),
     domain=("real", "real"),
+    takes_complex=True,
 )
 MULTIPLY = define_elementwise(
     "multiply(x, y)",
@@ -50,6 +53,7 @@ MULTIPLY = define_elementwise(
     dtypes=like_ufunc(np.multiply),
     vjp=(lambda g, _out, _x, y: multiply(g, y), lambda g, _out, x, _y: multiply(g, x)),
     domain=("real", "real"),
+    takes_complex=True,
 )
 DIVIDE = define_elementwise(
     "divide(x, y)",
@@ -61,6 +65,7 @@ DIVIDE = define_elementwise(
         lambda g, out, _x, y: negative(multiply(divide(g, y), out)),
     ),
     domain=("real", "nonzero"),
+    takes_complex=True,
 )
 NEGATIVE = define_elementwise(
     "negative(x)",
@@ -69,6 +74,7 @@ NEGATIVE = define_elementwise(
     dtypes=like_ufunc(np.negative),
     vjp=(lambda g, _out, _x: negative(g),),
     domain=("real",),
+    takes_complex=True,
 )
 POSITIVE = define_elementwise(
     "positive(x)",
@@ -77,6 +83,7 @@ POSITIVE = define_elementwise(
     dtypes=like_ufunc(np.positive),
     vjp=(lambda g, _out, _x: g,),
     domain=("real",),
+    takes_complex=True,
 )
 RECIPROCAL = define_elementwise(
     "reciprocal(x)",
@@ -84,6 +91,7 @@ RECIPROCAL = define_elementwise(
     eager=lambda x: 1 / x,
     vjp=(lambda g, out, _x: negative(multiply(g, multiply(out, out))),),
     domain=("nonzero",),
+    takes_complex=True,
 )
 SQUARE = define_elementwise(
     "square(x)",
@@ -92,6 +100,7 @@ SQUARE = define_elementwise(
     dtypes=like_ufunc(np.square),
     vjp=(lambda g, _out, x: multiply(g, multiply(2.0, x)),),
     domain=("real",),
+    takes_complex=True,
 )
 
 
@@ -142,16 +151,39 @@ ABS = define_elementwise(
     scalar="abs(x)",
     eager=np.absolute,
     dtypes=like_ufunc(np.absolute),
-    vjp=(lambda g, _out, x: multiply(g, sign(x)),),
+    vjp=(lambda g, _out, x: multiply(g, conjugated(sign(x))),),
     domain=("nonzero",),
+    takes_complex=True,
 )
+CONJ: OpDef = define_elementwise(
+    "conj(x)",
+    scalar=None,
+    eager=np.conjugate,
+    dtypes=like_ufunc(np.conjugate),
+    vjp=(lambda g, _out, _x: apply(CONJ, g),),
+    domain=("complex",),
+    takes_complex=True,
+)
+
+
+def _sign_gradient(g: Tensor, out: Any, x: Any) -> Tensor | Selected:
+    """Zero of real ``x``. A complex sign, ``x / |x|``, turns with ``x``; its gradient at 0 is 0."""
+    if x.dtype.kind != "c":
+        return zero_gradient(g, out)
+    length = abs(x)
+    zero = equal(length, 0.0)
+    across = subtract(g, conjugated(multiply(g, multiply(out, out))))
+    return where(zero, 0.0, divide(across, multiply(where(zero, 1.0, length), 2.0)))
+
+
 SIGN = define_elementwise(
     "sign(x)",
     scalar="sign(x)",
     eager=np.sign,
     dtypes=like_ufunc(np.sign),
-    vjp=(zero_gradient,),
+    vjp=(_sign_gradient,),
     domain=("nonzero",),
+    takes_complex=True,
 )
 COPYSIGN = define_elementwise(
     "copysign(x, y)",
@@ -167,6 +199,7 @@ SQRT = define_elementwise(
     eager=np.sqrt,
     vjp=(lambda g, out, _x: divide(multiply(g, 0.5), out),),
     domain=("positive",),
+    takes_complex=True,
 )
 RSQRT = define_elementwise(
     "rsqrt(x)",
@@ -174,16 +207,22 @@ RSQRT = define_elementwise(
     eager=lambda x: 1 / np.sqrt(x),
     vjp=(lambda g, out, _x: multiply(multiply(g, -0.5), multiply(multiply(out, out), out)),),
     domain=("positive",),
+    takes_complex=True,
 )
 
 
+def conjugated(x: Any) -> Any:
+    """The complex conjugate of a complex tensor; everything else as it is."""
+    return apply(CONJ, x) if x.dtype.kind == "c" else x
+
+
 def abs(x: Operand) -> Tensor:
-    """``|x|``; its gradient at 0 is 0."""
+    """``|x|``, real; its gradient at 0 is 0."""
     return apply(ABS, x)
 
 
 def sign(x: Operand) -> Tensor:
-    """-1, 0 or 1; NaN for NaN."""
+    """-1, 0 or 1; NaN for NaN; of complex numbers ``x / |x|``."""
     return apply(SIGN, x)
 
 
@@ -287,27 +326,6 @@ def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> 
     return apply(CLIP_MIN, x, min) if max is None else apply(CLIP, x, min, max)
 
 
-# --- interpolation -----------------------------------------------------------------------------------------------
-
-LERP = define_elementwise(
-    "lerp(x, y, weight)",
-    # from the nearer end, so that weight 1 gives y exactly
-    scalar="x + weight * (y - x) if abs(weight) < 0.5 else y - (y - x) * (1 - weight)",
-    eager=lambda x, y, weight: select_by_mask(np.abs(weight) < 0.5, x + weight * (y - x), y - (y - x) * (1 - weight)),
-    vjp=(
-        lambda g, _out, _x, _y, weight: multiply(g, subtract(1.0, weight)),
-        lambda g, _out, _x, _y, weight: multiply(g, weight),
-        lambda g, _out, x, y, _weight: multiply(g, subtract(y, x)),
-    ),
-    domain=("real", "real", "real"),
-)
-
-
-def lerp(x: Operand, y: Operand, weight: Operand) -> Tensor:
-    """``x + weight * (y - x)``, floating, exact at both ends."""
-    return apply(LERP, x, y, weight)
-
-
 # --- dtypes ------------------------------------------------------------------------------------------------------
 
 
@@ -315,14 +333,21 @@ def _astype_dtypes(avals: Sequence[Aval], *, dtype: Dtype) -> tuple[tuple[Dtype,
     return (avals[0].dtype,), dtype
 
 
+def _converted(x: np.ndarray[Any, Any], *, dtype: Dtype) -> np.ndarray[Any, Any]:
+    if x.dtype.kind == "c" and dtype.kind not in "cb":
+        x = x.real
+    return x.astype(dtype)
+
+
 ASTYPE = define_elementwise(
     "astype(x, *, dtype)",
     scalar="x",  # the conversion is the store in the result's dtype
-    eager=lambda x, *, dtype: x.astype(dtype),
+    eager=_converted,
     dtypes=_astype_dtypes,
-    vjp=(lambda g, _out, x, *, dtype: astype(g, x.dtype),),
+    vjp=(lambda g, _out, x, *, dtype: projected(g, x.dtype),),
     domain=("real",),
     sample_attrs={"dtype": np.dtype(np.float64)},
+    takes_complex=True,
 )
 
 
@@ -330,12 +355,21 @@ def astype(x: Operand, dtype: Any, *, copy: bool = True) -> Tensor:
     """``x`` converted to ``dtype`` as in C; with ``copy=False`` a tensor of that dtype itself.
 
     Raises:
-        DtypeError: ``dtype`` is no bool, integer or float dtype.
+        DtypeError: ``dtype`` is no bool, integer, float or complex dtype; or ``x`` is complex and ``dtype`` holds no imaginary
+            part, which NumPy would drop with a warning.
     """
     wanted = check_supported("astype", dtype)
-    if not copy and isinstance(x, Tensor) and x.dtype == wanted:
+    given = getattr(x, "dtype", None)
+    if not copy and isinstance(x, Tensor) and given == wanted:
         return x
+    if given is not None and given.kind == "c" and wanted.kind not in "cb":
+        raise DtypeError(f"astype from {given} to {wanted} would drop imaginary parts: take x.real, or abs(x)")
     return apply(ASTYPE, x, dtype=wanted)
+
+
+def projected(g: Tensor, dtype: Dtype) -> Tensor:
+    """``g`` in ``dtype``, of complex numbers the real part: the gradient of a real operand that was made complex."""
+    return apply(ASTYPE, g, dtype=dtype)
 
 
 absolute = abs

@@ -63,6 +63,7 @@ WHERE = define_elementwise(
         lambda g, _out, condition, _x, _y: except_where(condition, g),
     ),
     domain=("bool", "real", "real"),
+    takes_complex=True,
 )
 
 
@@ -83,18 +84,19 @@ def zero_gradient(g: Tensor, _out: Any, *_operands: Any) -> Selected:
 # --- comparisons -------------------------------------------------------------------------------------------------
 
 
-def _comparison(name: str, symbol: str, ufunc: np.ufunc) -> OpDef:
+def _comparison(name: str, symbol: str, ufunc: np.ufunc, **rest: Any) -> OpDef:
     return define_elementwise(
         f"{name}(x, y)",
         scalar=f"x {symbol} y",
         eager=ufunc,
         dtypes=like_ufunc(ufunc),
         domain=("real", "real"),
+        **rest,
     )
 
 
-EQUAL = _comparison("equal", "==", np.equal)
-NOT_EQUAL = _comparison("not_equal", "!=", np.not_equal)
+EQUAL = _comparison("equal", "==", np.equal, takes_complex=True)
+NOT_EQUAL = _comparison("not_equal", "!=", np.not_equal, takes_complex=True)
 LESS = _comparison("less", "<", np.less)
 LESS_EQUAL = _comparison("less_equal", "<=", np.less_equal)
 GREATER = _comparison("greater", ">", np.greater)
@@ -165,14 +167,21 @@ def _float_predicate(avals: Sequence[Aval], **_attrs: Any) -> tuple[tuple[Dtype,
     return float_dtype(avals)[0], np.dtype(np.bool_)
 
 
-def _predicate(name: str, ufunc: np.ufunc) -> OpDef:
-    return define_elementwise(f"{name}(x)", scalar=f"{name}(x)", eager=ufunc, dtypes=_float_predicate, domain=("real",))
+def _predicate(name: str, ufunc: np.ufunc, takes_complex: bool = True) -> OpDef:
+    return define_elementwise(
+        f"{name}(x)",
+        scalar=f"{name}(x)",
+        eager=ufunc,
+        dtypes=_float_predicate,
+        domain=("real",),
+        takes_complex=takes_complex,
+    )
 
 
 ISNAN = _predicate("isnan", np.isnan)
 ISINF = _predicate("isinf", np.isinf)
 ISFINITE = _predicate("isfinite", np.isfinite)
-SIGNBIT = _predicate("signbit", np.signbit)
+SIGNBIT = _predicate("signbit", np.signbit, takes_complex=False)
 
 
 def isnan(x: Operand) -> Tensor:
@@ -205,6 +214,7 @@ def _logical(name: str, symbol: str, ufunc: np.ufunc) -> OpDef:
         eager=ufunc,
         dtypes=like_ufunc(ufunc),
         domain=("bool", "bool"),
+        takes_complex=True,
     )
 
 
@@ -217,6 +227,7 @@ LOGICAL_NOT = define_elementwise(
     eager=np.logical_not,
     dtypes=like_ufunc(np.logical_not),
     domain=("bool",),
+    takes_complex=True,
 )
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Dtype, Shape, normalize_axis, normalize_shape
+from jitgrad.core.aval import Aval, Dtype, Shape, complex_dtype_of, normalize_axis, normalize_shape
 from jitgrad.core.config import get_default_dtype
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import aval_of
-from jitgrad.core.errors import ArgumentError, OperandError, ShapeError, shown
+from jitgrad.core.errors import ArgumentError, OperandError, ShapeError
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.device.cuda import cuda_device
@@ -22,7 +22,7 @@ from jitgrad.ops.arithmetic import add, astype, multiply
 from jitgrad.ops.comparison import equal, greater_equal, less_equal, where
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.keywords import takes_dim
-from jitgrad.ops.movement import SUM, broadcast_to, expand_dims, reshape
+from jitgrad.ops.movement import SUM, broadcast_to
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.placement import beside, move, placing
 from jitgrad.ops.rounding import floor
@@ -55,6 +55,7 @@ FULL = define(
     vjp=(lambda g, _out, _value, *, shape, dtype: apply(SUM, g, axis=tuple(range(len(shape)))),),
     domain=("scalar",),
     sample_attrs={"shape": (3, 4), "dtype": np.dtype(np.float64)},
+    takes_complex=True,
 )
 IOTA = define(
     "iota(*, shape, axis, dtype)",
@@ -62,6 +63,7 @@ IOTA = define(
     eager=_iota,
     abstract=lambda _avals, attrs: Aval(attrs["shape"], attrs["dtype"]),
     sample_attrs={"shape": (3, 4), "axis": 1, "dtype": np.dtype(np.int64)},
+    takes_complex=True,
 )
 COPY = define(
     "copy(x)",
@@ -70,6 +72,7 @@ COPY = define(
     abstract=lambda avals, _attrs: Aval(avals[0].shape, avals[0].dtype),
     vjp=(lambda g, _out, _x: g,),
     domain=("real",),
+    takes_complex=True,
 )
 
 
@@ -84,10 +87,12 @@ def _holds_numpy(data: Any) -> bool:
 
 
 def array_from(what: str, data: Any) -> np.ndarray[Any, Any]:
-    """Python data as an array: floats in the default dtype, ints in int64; arrays keep their dtype."""
+    """Python data as an array: floats in the default dtype, complex numbers in its complex one, ints in int64; arrays keep
+    their dtype."""
     array = exact_array(what, data)
-    if array.dtype == np.float64 and not isinstance(data, (np.ndarray, np.generic)) and not _holds_numpy(data):
-        array = array.astype(get_default_dtype())
+    if array.dtype.kind in "fc" and not isinstance(data, (np.ndarray, np.generic)) and not _holds_numpy(data):
+        default = get_default_dtype()
+        array = array.astype(complex_dtype_of(default) if array.dtype.kind == "c" else default)
     return array
 
 
@@ -120,7 +125,7 @@ def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: b
     int64; an ndarray and a Tensor keep their dtype. The copy has no history.
 
     Raises:
-        DtypeError: complex, string or object data, or ``requires_grad`` of a dtype that is not floating.
+        DtypeError: string or object data, or ``requires_grad`` of a dtype that is neither floating nor complex.
         OperandError: ragged data.
     """
     if isinstance(data, (Tensor, np.ndarray)):
@@ -178,8 +183,9 @@ def detached(x: Tensor) -> Tensor:
 
 
 def _dtype_of_number(value: Any) -> Dtype:
-    if isinstance(value, float) and not isinstance(value, np.generic):
-        return get_default_dtype()
+    if isinstance(value, (float, complex)) and not isinstance(value, np.generic):
+        default = get_default_dtype()
+        return default if isinstance(value, float) else complex_dtype_of(default)
     return aval_of(FULL, value).dtype
 
 
@@ -375,25 +381,3 @@ def tril(x: Operand, k: int = 0) -> Tensor:
 def triu(x: Operand, k: int = 0) -> Tensor:
     """The upper triangle over the last two axes: zeros below the ``k``-th diagonal."""
     return _triangle("triu", x, k, lower=False)
-
-
-def meshgrid(*xs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
-    """Coordinates of the grid over the 1-D ``xs``, which may be in a list; "xy" swaps the first two axes, as in NumPy."""
-    if len(xs) == 1 and isinstance(xs[0], (list, tuple)):
-        (xs,) = xs
-    if indexing not in ("xy", "ij"):
-        raise ArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', got {shown(indexing)}")
-    avals = [aval_of(COPY, x) for x in xs]
-    if any(a.ndim > 1 for a in avals):
-        raise ShapeError(f"meshgrid needs 1-D arrays, got {', '.join(map(str, avals))}")
-    axes = list(range(len(xs)))
-    if indexing == "xy":
-        axes[:2] = axes[:2][::-1]
-    shape = [0] * len(xs)
-    for axis, aval in zip(axes, avals, strict=True):
-        shape[axis] = aval.size
-    columns = (reshape(x, (a.size,)) for x, a in zip(xs, avals, strict=True))
-    return tuple(
-        broadcast_to(expand_dims(c, [k for k in range(len(xs)) if k != axis]), shape)
-        for c, axis in zip(columns, axes, strict=True)
-    )

@@ -33,8 +33,8 @@ def _lapack(name: str, function: Callable[..., Any], *arrays: Array, **keywords:
 def _matrices(name: str, x: Aval, *, square: bool = True) -> Aval:
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
         raise ShapeError(f"{name} of {x}: the last two axes must be those of {'square ' if square else ''}matrices")
-    if x.dtype.char not in "fd":
-        raise DtypeError(f"{name} of {x}: LAPACK takes float32 and float64; .astype() it")
+    if x.dtype.char not in "fdFD":
+        raise DtypeError(f"{name} of {x}: LAPACK takes float32, float64 and their complex dtypes; .astype() it")
     return x
 
 
@@ -78,6 +78,7 @@ INVERSE = define(
     abstract=_same_aval("inv"),
     vjp=(_inverse_vjp,),
     domain=("invertible",),
+    takes_complex=True,
 )
 
 
@@ -104,6 +105,7 @@ SOLVE: OpDef = define(
         lambda g, _out, a, _b: solve(matrix_transpose_of(a), g),
     ),
     domain=("invertible", "matrix"),
+    takes_complex=True,
 )
 
 
@@ -133,6 +135,7 @@ DETERMINANT = define(
     abstract=_numbers_aval,
     vjp=(lambda g, out, x: _scaled(multiply(g, out), matrix_transpose_of(apply(INVERSE, x))),),
     domain=("invertible",),
+    takes_complex=True,
 )
 
 

@@ -8,16 +8,39 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import normalize_axis
-from jitgrad.core.errors import ArgumentError, ShapeError
+from jitgrad.core.dispatch import aval_of
+from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.ops.comparison import where
-from jitgrad.ops.creation import asarray, meshgrid
+from jitgrad.ops.creation import COPY, asarray
 from jitgrad.ops.indexing import as_constant, take
 from jitgrad.ops.joining import concat, pad, stack
 from jitgrad.ops.keywords import takes_dim
-from jitgrad.ops.movement import expand_dims, moveaxis, reshape
+from jitgrad.ops.movement import broadcast_to, expand_dims, moveaxis, reshape
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.placement import beside, placing
+
+
+def meshgrid(*xs: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """Coordinates of the grid over the 1-D ``xs``, which may be in a list; "xy" swaps the first two axes, as in NumPy."""
+    if len(xs) == 1 and isinstance(xs[0], (list, tuple)):
+        (xs,) = xs
+    if indexing not in ("xy", "ij"):
+        raise ArgumentError(f"meshgrid: indexing must be 'xy' or 'ij', got {shown(indexing)}")
+    avals = [aval_of(COPY, x) for x in xs]
+    if any(a.ndim > 1 for a in avals):
+        raise ShapeError(f"meshgrid needs 1-D arrays, got {', '.join(map(str, avals))}")
+    axes = list(range(len(xs)))
+    if indexing == "xy":
+        axes[:2] = axes[:2][::-1]
+    shape = [0] * len(xs)
+    for axis, aval in zip(axes, avals, strict=True):
+        shape[axis] = aval.size
+    columns = (reshape(x, (a.size,)) for x, a in zip(xs, avals, strict=True))
+    return tuple(
+        broadcast_to(expand_dims(c, [k for k in range(len(xs)) if k != axis]), shape)
+        for c, axis in zip(columns, axes, strict=True)
+    )
 
 
 def cartesian_prod(*xs: Operand) -> Tensor:

@@ -8,7 +8,7 @@ from jitgrad.core.aval import same_dtype
 from jitgrad.core.op import define_elementwise
 
 STOP_GRADIENT = define_elementwise(
-    "stop_gradient(x)", scalar="x", eager=lambda x: x, dtypes=same_dtype, views=True, domain=("real",)
+    "stop_gradient(x)", scalar="x", eager=lambda x: x, dtypes=same_dtype, views=True, domain=("real",), takes_complex=True
 )
 
 # A leaf after an update without history: the new numbers, with the leaf's gradient.
@@ -18,4 +18,5 @@ UPDATED = define_elementwise(
     eager=lambda leaf, new: np.copy(new),
     dtypes=same_dtype,
     vjp=(lambda g, _out, _leaf, _new: g, None),
+    takes_complex=True,
 )

@@ -207,6 +207,7 @@ TAKE = define(
     vjp=(_take_vjp, None),
     domain=("real", "index"),
     sample_attrs={"axis": 0},
+    takes_complex=True,
 )
 INDEX_ADD = define(
     "index_add(x, index, src, *, axis)",
@@ -219,6 +220,7 @@ INDEX_ADD = define(
         None,
         lambda g, _out, _x, index, _src, *, axis: apply(TAKE, g, index, axis=axis),
     ),
+    takes_complex=True,
 )
 GATHER = define(
     "gather(x, index, *, axis)",
@@ -229,6 +231,7 @@ GATHER = define(
         lambda g, _out, _x, index, *, axis: apply(SCATTER_ADD, zeros(_x.shape, dtype=g.dtype), index, g, axis=axis),
         None,
     ),
+    takes_complex=True,
 )
 SCATTER_ADD: OpDef = define(
     "scatter_add(x, index, src, *, axis)",
@@ -241,6 +244,7 @@ SCATTER_ADD: OpDef = define(
         None,
         lambda g, _out, _x, index, _src, *, axis: apply(GATHER, g, index, axis=axis),
     ),
+    takes_complex=True,
 )
 INDEX_GET = define(
     "index_get(x, *indices, axes)",
@@ -248,6 +252,7 @@ INDEX_GET = define(
     eager=lambda x, *indices, axes: np.asarray(x)[key_of(np.ndim(x), axes, indices)],
     abstract=_index_get_aval,
     vjp=_index_get_vjp,
+    takes_complex=True,
 )
 INDEX_PUT = define(
     "index_put(x, v, *indices, axes)",
@@ -256,6 +261,7 @@ INDEX_PUT = define(
     eager=_index_put,
     abstract=_index_put_aval,
     vjp=_index_put_vjp,
+    takes_complex=True,
 )
 INDEX_PUT_ADD = define(
     "index_put_add(x, v, *indices, axes)",
@@ -264,6 +270,7 @@ INDEX_PUT_ADD = define(
     eager=_index_put_add,
     abstract=_index_put_aval,
     vjp=_index_put_add_vjp,
+    takes_complex=True,
 )
 PUT_SLICE = define(
     "put_slice(x, v, *, index)",
@@ -274,6 +281,7 @@ PUT_SLICE = define(
         lambda g, _out, _x, _v, *, index: put_slice(g, zeros(_v.shape, dtype=g.dtype), index),
         lambda g, _out, _x, _v, *, index: slice(g, index),
     ),
+    takes_complex=True,
 )
 
 

@@ -39,7 +39,7 @@ def assign(target: Tensor, new: Operand) -> Tensor:
             become wrong, or has read-only memory.
     """
     aval = aval_of(SLICE, new)
-    if not aval.weak and not np.can_cast(aval.dtype, target.dtype, "same_kind"):
+    if (not aval.weak or aval.dtype.kind == "c") and not np.can_cast(aval.dtype, target.dtype, "same_kind"):
         raise DtypeError(
             f"in-place change of a tensor {target.aval}: cannot cast the new value {aval} to {target.dtype}"
         )
@@ -155,6 +155,7 @@ def set_item(target: Tensor, index: Any, value: Any) -> None:
         IndexingError, ShapeError: as for reading, or the value does not broadcast to what ``index`` selects.
         InPlaceError: see :func:`assign`.
     """
+    refuse_imaginary(target, value)
     tracked = grad_enabled.get() and (target._requires_grad or (isinstance(value, Tensor) and value._requires_grad))
     if _is_part(target, index, value):
         return
@@ -166,6 +167,14 @@ def set_item(target: Tensor, index: Any, value: Any) -> None:
             _assign_item(target, index, value)
     else:
         _write_item(target, index, value)
+
+
+def refuse_imaginary(target: Tensor, value: Any) -> None:
+    """Raise DtypeError if ``value`` is complex and ``target`` is not: NumPy would drop imaginary parts, or refuse numbers."""
+    if isinstance(value, (Tensor, np.ndarray, np.generic, complex)) and target.dtype.kind != "c":
+        dtype = np.dtype(complex) if isinstance(value, complex) else value.dtype
+        if dtype.kind == "c":
+            raise DtypeError(f"assignment of {dtype} to a part of {target.aval}: assign x.real, or make the tensor complex")
 
 
 def _assign_item(target: Tensor, index: Any, value: Any) -> None:
@@ -183,8 +192,12 @@ def _is_part(target: Tensor, index: Any, value: Any) -> bool:
         return False
     if any(is_array(entry) or is_mask(entry) for entry in entries_of(index)):
         return False
-    part = basic_part(target, parse(target.shape, index))._view
-    return part is not None and len(part.steps) == len(value._view.steps) and _leads_to(value._view, part)
+    return is_same_view(value._view, basic_part(target, parse(target.shape, index))._view)
+
+
+def is_same_view(one: Lineage | None, other: Lineage | None) -> bool:
+    """Whether two views show the same part of one tensor."""
+    return one is not None and other is not None and len(one.steps) == len(other.steps) and _leads_to(one, other)
 
 
 def _write_item(target: Tensor, index: Any, value: Any) -> None:
@@ -200,6 +213,7 @@ def _write_item(target: Tensor, index: Any, value: Any) -> None:
         given = value.concrete("in-place change")
     elif not is_number(value):  # NumPy would drop imaginary parts, read strings and make NaN of None
         given = exact_array("an assignment", value)
+        refuse_imaginary(target, given)
     try:
         with np.errstate(all="ignore"):
             data[tuple(concrete)] = given

@@ -14,8 +14,10 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops import (
     arithmetic,
     comparison,
+    complex_parts,
     creation,
     einsum,
+    grids,
     indexing,
     joining,
     linalg,
@@ -43,6 +45,7 @@ UFUNCS: dict[str, Callable[..., Any]] = {
     "vecdot": linalg.vecdot,
     "fabs": _fabs,
     "float_power": transcendental.pow,
+    "conjugate": complex_parts.conj,
     **{getattr(np, name).__name__: f for name, f in ELEMENTWISE.items() if isinstance(getattr(np, name, None), np.ufunc)},
 }
 
@@ -117,7 +120,8 @@ def _function_table() -> dict[Any, Callable[..., Any]]:
         joining: "stack split unstack roll repeat tile pad diagonal",
         indexing: "take take_along_axis",
         sorting: "sort argsort nonzero searchsorted unique",
-        creation: "zeros_like ones_like full_like empty_like tril triu meshgrid",
+        creation: "zeros_like ones_like full_like empty_like tril triu",
+        grids: "meshgrid",
         linalg: "dot outer tensordot",
         einsum: "einsum",
         arithmetic: "clip",

@@ -55,6 +55,7 @@ CONCAT = define(
     vjp=_concat_vjp,
     domain=("real", "real"),
     sample_attrs={"axis": 1},
+    takes_complex=True,
 )
 
 

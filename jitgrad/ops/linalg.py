@@ -14,7 +14,7 @@ from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.float16 import HALF, SINGLE
-from jitgrad.ops.arithmetic import add, astype, multiply
+from jitgrad.ops.arithmetic import add, astype, conjugated, multiply
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import expand_dims, moveaxis, permute_dims, reshape, squeeze
@@ -88,6 +88,7 @@ MATMUL: OpDef = define(
     abstract=_matmul_abstract,
     vjp=(_matmul_vjp_x, _matmul_vjp_y),
     domain=("matrix", "matrix"),
+    takes_complex=True,
 )
 
 
@@ -133,7 +134,7 @@ def dot(x: Any, y: Any) -> Tensor:
 
 @takes_dim()
 def vecdot(x: Any, y: Any, *, axis: int = -1) -> Tensor:
-    """The sum of ``x * y`` over ``axis``; the other axes broadcast (array API ``vecdot``).
+    """The sum of ``conj(x) * y`` over ``axis``; the other axes broadcast (array API ``vecdot``).
 
     Raises:
         ShapeError: if the operands' sizes along ``axis`` differ.
@@ -142,7 +143,7 @@ def vecdot(x: Any, y: Any, *, axis: int = -1) -> Tensor:
     kx, ky = normalize_axis("vecdot", axis, x.ndim), normalize_axis("vecdot", axis, y.ndim)
     if not x.ndim or not y.ndim or x.shape[kx] != y.shape[ky]:
         raise ShapeError(f"vecdot: {x.aval} and {y.aval} differ in size along axis {axis}")
-    total = sum_(multiply(_to_last(x, kx), _to_last(y, ky)), axis=-1)
+    total = sum_(multiply(_to_last(conjugated(x), kx), _to_last(y, ky)), axis=-1)
     dtype = promote(x.aval, y.aval)  # small integers are summed in 64 bits and wrap, as in NumPy
     return total if total.dtype == dtype else astype(total, dtype)
 

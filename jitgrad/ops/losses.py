@@ -15,6 +15,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops import arithmetic, transcendental
 from jitgrad.ops.arithmetic import add, astype, divide, maximum, minimum, multiply, sqrt, square, subtract
 from jitgrad.ops.comparison import equal, greater_equal, less, less_equal, logical_and, not_equal, where
+from jitgrad.ops.complex_parts import refuse_complex
 from jitgrad.ops.creation import asarray, iota
 from jitgrad.ops.movement import expand_dims
 from jitgrad.ops.operand import is_number
@@ -27,7 +28,8 @@ Reduction = str  # "mean", "sum" or "none"
 
 
 def reduced(what: str, losses: Tensor, reduction: Reduction) -> Tensor:
-    """``losses``, their sum or their mean. Raises ArgumentError for another ``reduction``."""
+    """``losses``, their sum or their mean. Raises ArgumentError for another ``reduction``, DtypeError for complex losses."""
+    refuse_complex(what, losses)
     if reduction == "mean":
         return mean(losses)
     if reduction == "sum":

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.errors import ArgumentError, AutogradError
+from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError
 from jitgrad.core.op import OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import (
     arithmetic,
     comparison,
+    complex_numbers,
+    complex_parts,
     creation,
     entropy,
     gamma,
@@ -35,7 +37,7 @@ from jitgrad.ops import (
     transcendental,
 )
 from jitgrad.ops.creation import clone, detached
-from jitgrad.ops.inplace import copy_, fill_, set_item, update, zero_
+from jitgrad.ops.inplace import assign, copy_, fill_, is_same_view, set_item, update, zero_
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.operators import Binary, forward, is_operand, reflected
 from jitgrad.ops.placement import move
@@ -158,6 +160,20 @@ def _zero_grad(self: Tensor, set_to_none: bool = True) -> None:
     self.grad = None if set_to_none or grad is None else creation.zeros_like(grad)
 
 
+def _part(part_of: Callable[[Any], Tensor], doc: str) -> property:
+    """A part of complex numbers as a property; ``x.real = y`` and ``x.real += y`` change ``x`` in place."""
+
+    def change(self: Tensor, value: Any) -> None:
+        if not complex_parts.is_complex(self):
+            raise DtypeError(f"assignment to a part of {self.aval}, which is not complex: change it as x[...] = value")
+        part = part_of(self)
+        changed = isinstance(value, Tensor) and value._storage is part._storage and is_same_view(value._view, part._view)
+        if not changed:
+            assign(part, value)
+
+    return property(part_of, change, doc=doc)
+
+
 def _cast(dtype: Any) -> Callable[[Tensor], Tensor]:
     return lambda self: _to(self, dtype=dtype)
 
@@ -216,6 +232,13 @@ OTHER_METHODS: Mapping[str, Any] = {
     "fill_": fill_,
     "fill": fill_,
     "copy_": copy_,
+    "cfloat": _cast(np.complex64),
+    "cdouble": _cast(np.complex128),
+    "conj": complex_parts.conj,
+    "conjugate": complex_parts.conj,
+    "angle": complex_numbers.angle,
+    "real": _part(complex_parts.real, "The real part, a view; of a real tensor its elements. Assigning to it changes them."),
+    "imag": _part(complex_parts.imag, "The imaginary part, a view; of a real tensor zeros. Assigning changes a complex one."),
     "T": property(movement.transpose, doc="The tensor with its axes reversed; a view."),
     "mT": property(movement.matrix_transpose, doc="The tensor with its last two axes exchanged; a view."),
 }

@@ -128,6 +128,7 @@ SUM = define_reduction(
     monoid.SUM_MONOID,
     lambda g, _out, _x, *, axis: broadcast_to(apply(EXPAND_DIMS, g, axis=axis), _x.shape),
     prepare=prepare_sum,
+    takes_complex=True,
 )
 
 # --- movement ----------------------------------------------------------------------------------------------------
@@ -143,6 +144,7 @@ BROADCAST_TO = define(
     prepare=lambda _avals, attrs: broadcast_view(attrs["shape"]),
     domain=("real",),
     sample_attrs={"shape": (2, 3, 4)},
+    takes_complex=True,
 )
 RESHAPE = define(
     "reshape(x, *, shape)",
@@ -155,6 +157,7 @@ RESHAPE = define(
     prepare=lambda _avals, attrs: operator.methodcaller("reshape", attrs["shape"]),
     domain=("real",),
     sample_attrs={"shape": (4, 3)},
+    takes_complex=True,
 )
 PERMUTE_DIMS: OpDef = define(
     "permute_dims(x, *, axes)",
@@ -167,6 +170,7 @@ PERMUTE_DIMS: OpDef = define(
     prepare=lambda _avals, attrs: operator.methodcaller("transpose", attrs["axes"]),
     domain=("real",),
     sample_attrs={"axes": (1, 0)},
+    takes_complex=True,
 )
 EXPAND_DIMS: OpDef = define(
     "expand_dims(x, *, axis)",
@@ -180,6 +184,7 @@ EXPAND_DIMS: OpDef = define(
     prepare=lambda avals, attrs: operator.methodcaller("reshape", shape_with_ones(avals[0].shape, attrs["axis"])),
     domain=("real",),
     sample_attrs={"axis": (1,)},
+    takes_complex=True,
 )
 SQUEEZE: OpDef = define(
     "squeeze(x, *, axis)",
@@ -193,6 +198,7 @@ SQUEEZE: OpDef = define(
     prepare=lambda _avals, attrs: operator.methodcaller("squeeze", attrs["axis"]),
     domain=("real",),
     sample_attrs={"axis": ()},
+    takes_complex=True,
 )
 SLICE = define(
     "slice(x, *, index)",
@@ -204,6 +210,7 @@ SLICE = define(
     prepare=lambda _avals, attrs: operator.itemgetter((*as_slices(attrs["index"]), ...)),
     domain=("real",),
     sample_attrs={"index": ((0, 1, 2), (2, -1, 3))},
+    takes_complex=True,
 )
 PLACE = define(
     "place(x, *, shape, index)",
@@ -214,6 +221,7 @@ PLACE = define(
     prepare=_prepare_place,
     domain=("real",),
     sample_attrs={"shape": (6, 8), "index": ((0, 1, 3), (7, -2, 4))},
+    takes_complex=True,
 )
 
 

@@ -16,6 +16,7 @@ from jitgrad.eager.where import select_by_mask
 from jitgrad.ops import arithmetic
 from jitgrad.ops.arithmetic import add, astype, multiply, reciprocal, rsqrt, subtract
 from jitgrad.ops.comparison import Selected, equal, greater_equal, less, where
+from jitgrad.ops.complex_parts import refuse_complex
 from jitgrad.ops.creation import asarray, detached, iota
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.indexing import take
@@ -148,6 +149,7 @@ def dropout(x: Any, p: Any = 0.5, training: bool = True, *, generator: Generator
 
 def _standardized(x: Tensor, axes: Sequence[int], eps: Any) -> Tensor:
     """``x`` with mean 0 and variance 1 over ``axes`` (biased variance, as all the papers below)."""
+    refuse_complex("normalisation", x)
     centred = subtract(x, mean(x, axis=axes, keepdims=True))
     spread = mean(arithmetic.square(centred), axis=axes, keepdims=True)
     return multiply(centred, rsqrt(add(spread, eps)))
@@ -186,6 +188,7 @@ def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None)
     epsilon of ``x``'s dtype, as in torch.
     """
     x = asarray(x)
+    refuse_complex("rms_norm", x)
     axes = _last_axes("rms_norm", x, normalized_shape, weight)
     small = float(np.finfo(x.dtype).eps) if eps is None else eps
     square = mean(arithmetic.square(x), axis=axes, keepdims=True)
@@ -237,6 +240,7 @@ def batch_norm(
             raise ArgumentError("batch_norm: training=False needs running_mean and running_var")
         root = rsqrt(add(_per_channel(running_var, x.ndim), eps))
         return _affine(multiply(subtract(x, _per_channel(running_mean, x.ndim)), root), scale, shift)
+    refuse_complex("batch_norm", x)
     axes = (0, *range(2, x.ndim))
     count = x.size // x.shape[1] if x.shape[1] else 0
     if count < 2:

@@ -9,8 +9,9 @@ from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import arithmetic, transcendental
-from jitgrad.ops.arithmetic import astype, multiply
+from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.comparison import equal, not_equal, where
+from jitgrad.ops.complex_parts import is_complex, squared_size
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import SUM, AxisArgument
 from jitgrad.ops.operand import Operand
@@ -44,9 +45,9 @@ def norm(x: Operand, ord: float | str | None = None, axis: AxisArgument = None, 
 
 
 def _norm_over(x: Operand, ord: float | str | None, axes: tuple[int, ...], keepdims: bool) -> Tensor:
-    values = in_float_dtype("norm", x)
+    values = x if is_complex(x) else in_float_dtype("norm", x)
     if ord is None or ord in ("fro", 2):
-        return in_dtype_of(root(sum(multiply(values, values), axes, keepdims)), x)
+        return in_dtype_of(root(sum(squared_size(values), axes, keepdims)), x)
     if not isinstance(ord, (int, float)):
         raise ArgumentError(f"norm: the order must be a number, None or 'fro', got {shown(ord)}; others are in linalg.norm")
     return in_dtype_of(_p_norm(values, float(ord), axes, keepdims), x)

@@ -11,7 +11,7 @@ from jitgrad.core.aval import Dtype, aval_of_scalar
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.tensor import Tensor
 
-Operand: TypeAlias = "Tensor | np.ndarray[Any, Any] | np.generic | bool | int | float"
+Operand: TypeAlias = "Tensor | np.ndarray[Any, Any] | np.generic | bool | int | float | complex"
 
 
 class ValuesAndIndices(NamedTuple):
@@ -27,7 +27,7 @@ apply: Callable[..., Tensor] = apply_op
 
 def is_number(x: Any) -> bool:
     """Whether ``x`` is a Python number, which is weakly typed (a NumPy scalar is not)."""
-    return isinstance(x, (bool, int, float)) and not isinstance(x, np.generic)
+    return isinstance(x, (bool, int, float, complex)) and not isinstance(x, np.generic)
 
 
 def dtype_of(x: Any) -> Dtype | None:

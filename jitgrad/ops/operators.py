@@ -20,7 +20,7 @@ _new = object.__new__
 
 
 def is_operand(x: Any) -> bool:
-    """Whether an operator takes ``x``. It takes a complex number, to say that there are no complex tensors."""
+    """Whether an operator takes ``x``."""
     return isinstance(x, (Tensor, np.ndarray, np.generic, bool, int, float, complex))
 
 

@@ -16,6 +16,7 @@ from jitgrad.core.context import creating_on, current_interpreter
 from jitgrad.core.device_array import DeviceArray, to_host
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import DeviceError
+from jitgrad.core.number_range import refusal_on_device
 from jitgrad.core.op import Kind, define
 from jitgrad.core.storage import Storage
 from jitgrad.core.tensor import Tensor
@@ -48,13 +49,17 @@ def move(x: Tensor, device: Any) -> Tensor:
 
     Raises:
         ArgumentError, CudaError: there is no such device.
-        DeviceError: a @jit function runs on another one.
+        DeviceError: a @jit function runs on another one, or ``x`` is complex.
     """
     name = _name_of(device)
     if current_interpreter.get().tracing:
         _check_traced_place(name)
         return x
-    return x if x.device == name else apply_op(MOVE, x, device=name, back=x.device)
+    if x.device == name:
+        return x
+    if x.dtype.kind == "c":
+        raise refusal_on_device("move", x.aval, name)
+    return apply_op(MOVE, x, device=name, back=x.device)  # type: ignore[no-any-return]
 
 
 def _name_of(device: Any) -> str:

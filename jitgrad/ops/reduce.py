@@ -12,13 +12,15 @@ import numpy as np
 from jitgrad.core import monoid
 from jitgrad.core.aval import Array, Aval, Count, normalize_axes, normalize_axis
 from jitgrad.core.dispatch import aval_of
-from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
+from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.monoid import sum_dtype
+from jitgrad.core.number_range import refusal_of_complex
 from jitgrad.core.op import Kind, OpDef, define, define_reduction, reduced_shape
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.ops import arithmetic
-from jitgrad.ops.arithmetic import add, astype, divide, multiply, sqrt, subtract
+from jitgrad.ops.arithmetic import add, astype, divide, sqrt, subtract
 from jitgrad.ops.comparison import Selected, equal, greater, isfinite, less, where
+from jitgrad.ops.complex_parts import squared_size
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.indexing import take_along_axis
 from jitgrad.ops.keywords import takes_dim
@@ -76,11 +78,11 @@ def _cumulative_sum_vjp(g: Tensor, _out: Tensor, _x: Any, *, axis: int, reverse:
     return apply(CUMULATIVE_SUM, g, axis=axis, reverse=not reverse)
 
 
-PROD = define_reduction(monoid.PROD_MONOID, _prod_vjp)
+PROD = define_reduction(monoid.PROD_MONOID, _prod_vjp, takes_complex=True)
 MAX = define_reduction(monoid.MAX_MONOID, _extremum_vjp(less))
 MIN = define_reduction(monoid.MIN_MONOID, _extremum_vjp(greater))
-ANY = define_reduction(monoid.ANY_MONOID)
-ALL = define_reduction(monoid.ALL_MONOID)
+ANY = define_reduction(monoid.ANY_MONOID, takes_complex=True)
+ALL = define_reduction(monoid.ALL_MONOID, takes_complex=True)
 ARGMAX = define(
     "argmax(x, *, axis)",
     kind=Kind.OPAQUE,
@@ -108,6 +110,7 @@ CUMULATIVE_SUM = define(
     vjp=(_cumulative_sum_vjp,),
     domain=("real",),
     sample_attrs={"axis": 0, "reverse": True},
+    takes_complex=True,
 )
 
 
@@ -247,12 +250,12 @@ def cumulative_sum(x: Operand, axis: int | None = None, *, dtype: Any = None, in
 
 
 def in_float_dtype(what: str, x: Operand) -> Operand:
-    """``x`` in the dtype of means: float64 for ints, float32 for float16, as in NumPy."""
+    """``x`` in the dtype of means: float64 for ints, float32 for float16, as in NumPy. Raises DtypeError for complex ``x``."""
     dtype = aval_of(SUM, x).dtype
     if dtype.kind in "biu":
         return astype(x, np.dtype(np.float64))
-    if dtype.kind != "f":
-        raise DtypeError(f"{what} is not defined for {dtype}")
+    if dtype.kind == "c":
+        raise refusal_of_complex(what, aval_of(SUM, x))
     return astype(x, np.dtype(np.float32)) if dtype.itemsize == 2 else x
 
 
@@ -270,7 +273,8 @@ def _count(x: Operand, axis: AxisArgument, what: str) -> Count:
 @takes_dim()
 def mean(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """The mean over ``axis``: float64 for ints and bools, else in ``x``'s dtype; NaN of no elements."""
-    return in_dtype_of(divide(sum(in_float_dtype("mean", x), axis, keepdims), _count(x, axis, "mean")), x)
+    values = x if aval_of(SUM, x).dtype.kind == "c" else in_float_dtype("mean", x)
+    return in_dtype_of(divide(sum(values, axis, keepdims), _count(x, axis, "mean")), x)
 
 
 def _unbiased_var(
@@ -293,9 +297,8 @@ def var(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correc
 
     ``var(x, dim=k)`` and ``var(x, unbiased=flag)`` are torch's, whose ``correction`` is 1 unless it is given.
     """
-    values = in_float_dtype("var", x)
-    distance = subtract(values, mean(values, axis, keepdims=True))
-    total = sum(multiply(distance, distance), axis, keepdims)
+    values = x if aval_of(SUM, x).dtype.kind == "c" else in_float_dtype("var", x)
+    total = sum(squared_size(subtract(values, mean(values, axis, keepdims=True))), axis, keepdims)
     degrees = builtins.max(_count(x, axis, "var") - correction, 0)
     return in_dtype_of(divide(total, Count(degrees) if isinstance(degrees, int) else degrees), x)
 
@@ -309,7 +312,8 @@ def root(square: Tensor) -> Tensor:
 @takes_dim(_unbiased_std, unbiased="unbiased")
 def std(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
     """The square root of :func:`var`, with its arguments; its gradient is 0 where all elements are equal."""
-    return in_dtype_of(root(var(in_float_dtype("std", x), axis, keepdims, correction=correction)), x)
+    values = x if aval_of(SUM, x).dtype.kind == "c" else in_float_dtype("std", x)
+    return in_dtype_of(root(var(values, axis, keepdims, correction=correction)), x)
 
 
 def _shift(x: Operand, axes: Sequence[int]) -> Operand:

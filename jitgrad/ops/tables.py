@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterator, Mapping
 from types import ModuleType
 
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops import activations, arithmetic, comparison, rounding, special, transcendental, trigonometric
+from jitgrad.ops import (
+    activations,
+    arithmetic,
+    comparison,
+    interpolation,
+    rounding,
+    special,
+    transcendental,
+    trigonometric,
+)
 
 
 def functions_of(module: ModuleType) -> Iterator[tuple[str, Callable[..., Tensor]]]:
@@ -22,6 +31,6 @@ def functions_of(module: ModuleType) -> Iterator[tuple[str, Callable[..., Tensor
 # Each is a function of jitgrad, a method of Tensor, and what NumPy's function of that name calls.
 ELEMENTWISE: Mapping[str, Callable[..., Tensor]] = {
     name: function
-    for module in (arithmetic, comparison, rounding, transcendental, special, trigonometric, activations)
+    for module in (arithmetic, comparison, interpolation, rounding, transcendental, special, trigonometric, activations)
     for name, function in functions_of(module)
 }

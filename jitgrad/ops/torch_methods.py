@@ -12,6 +12,7 @@ from jitgrad.core.errors import AutogradError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import (
     arithmetic,
+    complex_parts,
     creation,
     entropy,
     gamma,
@@ -46,6 +47,11 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     method.__doc__ = f"``{function.__name__}`` in place."
     return method
+
+
+def _adjoint(transposed: Tensor) -> Tensor:
+    """The complex conjugate; of real numbers the view itself."""
+    return complex_parts.conj(transposed) if complex_parts.is_complex(transposed) else transposed
 
 
 def _updating(function: Callable[[Any, Any], Tensor]) -> Callable[..., Tensor]:
@@ -198,11 +204,12 @@ ONLY_IN_TORCH: Mapping[str, Any] = {
     "itemsize": property(lambda self: self.dtype.itemsize, doc="The bytes of an element."),
     "nbytes": property(lambda self: self.aval.nbytes, doc="The bytes of all elements."),
     "is_cpu": property(lambda self: self.device == "cpu", doc="Whether the data is on the host."),
-    "H": property(movement.transpose, doc="The transpose of a matrix of real numbers; a view."),
-    "mH": property(movement.matrix_transpose, doc="The transposes of matrices of real numbers; a view."),
+    "H": property(lambda self: _adjoint(movement.transpose(self)), doc="The conjugate transpose of a matrix."),
+    "mH": property(lambda self: _adjoint(movement.matrix_transpose(self)), doc="The conjugate transposes of matrices."),
     "unfold": windows_along,
     "pin_memory": lambda self: self,
-    "is_complex": lambda self: False,
+    "is_complex": complex_parts.is_complex,
+    "resolve_conj": lambda self: self,
     "is_nonzero": lambda self: bool(self),
     "element_size": lambda self: self.dtype.itemsize,
     "is_cuda": property(lambda self: self.device != "cpu", doc="Whether the data is on a CUDA device."),

@@ -23,6 +23,7 @@ from jitgrad.ops.arithmetic import (
     subtract,
 )
 from jitgrad.ops.comparison import Selected, equal, greater_equal, isinf, logical_and, where, zero_gradient
+from jitgrad.ops.complex_parts import real
 from jitgrad.ops.operand import Operand, apply, dtype_of, is_number
 
 LN2 = math.log(2.0)
@@ -30,13 +31,16 @@ LN10 = math.log(10.0)
 
 # --- exponentials ------------------------------------------------------------------------------------------------
 
-EXP = define_elementwise("exp(x)", scalar="exp(x)", eager=np.exp, vjp=(lambda g, out, _x: multiply(g, out),), domain=("real",))
+EXP = define_elementwise(
+    "exp(x)", scalar="exp(x)", eager=np.exp, vjp=(lambda g, out, _x: multiply(g, out),), domain=("real",), takes_complex=True
+)
 EXP2 = define_elementwise(
     "exp2(x)",
     scalar="exp2(x)",
     eager=np.exp2,
     vjp=(lambda g, out, _x: multiply(g, multiply(out, LN2)),),
     domain=("real",),
+    takes_complex=True,
 )
 EXPM1 = define_elementwise(
     "expm1(x)",
@@ -44,6 +48,7 @@ EXPM1 = define_elementwise(
     eager=np.expm1,
     vjp=(lambda g, out, _x: multiply(g, add(out, 1.0)),),
     domain=("real",),
+    takes_complex=True,
 )
 
 
@@ -85,13 +90,16 @@ def sigmoid(x: Operand) -> Tensor:
 
 # --- logarithms --------------------------------------------------------------------------------------------------
 
-LOG = define_elementwise("log(x)", scalar="log(x)", eager=np.log, vjp=(lambda g, _out, x: divide(g, x),), domain=("positive",))
+LOG = define_elementwise(
+    "log(x)", scalar="log(x)", eager=np.log, vjp=(lambda g, _out, x: divide(g, x),), domain=("positive",), takes_complex=True
+)
 LOG2 = define_elementwise(
     "log2(x)",
     scalar="log2(x)",
     eager=np.log2,
     vjp=(lambda g, _out, x: divide(g, multiply(x, LN2)),),
     domain=("positive",),
+    takes_complex=True,
 )
 LOG10 = define_elementwise(
     "log10(x)",
@@ -99,6 +107,7 @@ LOG10 = define_elementwise(
     eager=np.log10,
     vjp=(lambda g, _out, x: divide(g, multiply(x, LN10)),),
     domain=("positive",),
+    takes_complex=True,
 )
 LOG1P = define_elementwise(
     "log1p(x)",
@@ -106,6 +115,7 @@ LOG1P = define_elementwise(
     eager=np.log1p,
     vjp=(lambda g, _out, x: divide(g, add(1.0, x)),),
     domain=("positive",),
+    takes_complex=True,
 )
 
 
@@ -166,7 +176,7 @@ def _pow_base_gradient(g: Tensor, _out: Any, x: Any, y: Any) -> Tensor | Selecte
 
 def _pow_exponent_gradient(g: Tensor, out: Any, x: Any, y: Any) -> Tensor:
     """``g * out * log(x)``. Of ``0**y``, constant for ``y > 0``, it is 0 and not ``0 * -inf``."""
-    base = where(logical_and(equal(x, 0.0), greater_equal(y, 0.0)), 1.0, x)
+    base = where(logical_and(equal(x, 0.0), greater_equal(real(y), 0.0)), 1.0, x)
     return multiply(g, multiply(out, log(base)))
 
 
@@ -183,6 +193,7 @@ POW = define_elementwise(
     dtypes=float_dtype,
     vjp=(_pow_base_gradient, _pow_exponent_gradient),
     domain=("positive", "real"),
+    takes_complex=True,
 )
 INTEGER_POW = define_elementwise(
     "integer_pow(x, y)",
@@ -200,12 +211,12 @@ def pow(x: Operand, y: Operand) -> Tensor:
     square root, and so are their gradients. Raises ArgumentError for integers to negative integer powers.
     """
     base, exponent = dtype_of(x), dtype_of(y)
-    floating = base is not None and base.kind == "f"
-    if floating and not isinstance(x, float) and is_number(y) and not isinstance(y, bool):
+    floating = base is not None and base.kind in "fc"
+    if floating and not is_number(x) and is_number(y) and not isinstance(y, (bool, complex)):
         simple = _simple_power(x, y)
         if simple is not None:
             return simple
-    if floating or (exponent is not None and exponent.kind == "f"):
+    if floating or (exponent is not None and exponent.kind in "fc"):
         return apply(POW, x, y)
     return apply(INTEGER_POW, x, y)
 

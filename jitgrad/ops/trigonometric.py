@@ -16,7 +16,7 @@ from jitgrad.ops.operand import Operand, apply
 # --- circle ------------------------------------------------------------------------------------------------------
 
 SIN = define_elementwise(
-    "sin(x)", scalar="sin(x)", eager=np.sin, vjp=(lambda g, _out, x: multiply(g, cos(x)),), domain=("real",)
+    "sin(x)", scalar="sin(x)", eager=np.sin, vjp=(lambda g, _out, x: multiply(g, cos(x)),), domain=("real",), takes_complex=True
 )
 COS = define_elementwise(
     "cos(x)",
@@ -24,6 +24,7 @@ COS = define_elementwise(
     eager=np.cos,
     vjp=(lambda g, _out, x: negative(multiply(g, sin(x))),),
     domain=("real",),
+    takes_complex=True,
 )
 TAN = define_elementwise(
     "tan(x)",
@@ -31,6 +32,7 @@ TAN = define_elementwise(
     eager=np.tan,
     vjp=(lambda g, out, _x: multiply(g, add(1.0, square(out))),),
     domain=("within_one",),
+    takes_complex=True,
 )
 
 
@@ -45,6 +47,7 @@ ASIN = define_elementwise(
     eager=np.arcsin,
     vjp=(lambda g, _out, x: divide(g, sqrt(_one_minus_square(x))),),
     domain=("within_one",),
+    takes_complex=True,
 )
 ACOS = define_elementwise(
     "acos(x)",
@@ -52,6 +55,7 @@ ACOS = define_elementwise(
     eager=np.arccos,
     vjp=(lambda g, _out, x: negative(divide(g, sqrt(_one_minus_square(x)))),),
     domain=("within_one",),
+    takes_complex=True,
 )
 ATAN = define_elementwise(
     "atan(x)",
@@ -59,6 +63,7 @@ ATAN = define_elementwise(
     eager=np.arctan,
     vjp=(lambda g, _out, x: divide(g, add(1.0, square(x))),),
     domain=("real",),
+    takes_complex=True,
 )
 
 
@@ -100,6 +105,7 @@ SINH = define_elementwise(
     eager=np.sinh,
     vjp=(lambda g, _out, x: multiply(g, cosh(x)),),
     domain=("real",),
+    takes_complex=True,
 )
 COSH = define_elementwise(
     "cosh(x)",
@@ -107,6 +113,7 @@ COSH = define_elementwise(
     eager=np.cosh,
     vjp=(lambda g, _out, x: multiply(g, sinh(x)),),
     domain=("real",),
+    takes_complex=True,
 )
 TANH = define_elementwise(
     "tanh(x)",
@@ -114,13 +121,20 @@ TANH = define_elementwise(
     eager=np.tanh,
     vjp=(lambda g, out, _x: multiply(g, subtract(1.0, multiply(out, out))),),
     domain=("real",),
+    takes_complex=True,
 )
+def _root_of_one_plus_square(x: Any) -> Tensor:
+    """``sqrt(1 + x**2)``, which would overflow for a large real ``x``."""
+    return sqrt(add(square(x), 1.0)) if x.dtype.kind == "c" else hypot(x, 1.0)
+
+
 ASINH = define_elementwise(
     "asinh(x)",
     scalar="asinh(x)",
     eager=np.arcsinh,
-    vjp=(lambda g, _out, x: divide(g, hypot(x, 1.0)),),  # sqrt(x**2 + 1) would overflow for large x
+    vjp=(lambda g, _out, x: divide(g, _root_of_one_plus_square(x)),),
     domain=("real",),
+    takes_complex=True,
 )
 ACOSH = define_elementwise(
     "acosh(x)",
@@ -128,6 +142,7 @@ ACOSH = define_elementwise(
     eager=np.arccosh,
     vjp=(lambda g, _out, x: divide(g, multiply(sqrt(subtract(x, 1.0)), sqrt(add(x, 1.0)))),),
     domain=("above_one",),
+    takes_complex=True,
 )
 ATANH = define_elementwise(
     "atanh(x)",
@@ -135,6 +150,7 @@ ATANH = define_elementwise(
     eager=np.arctanh,
     vjp=(lambda g, _out, x: divide(g, _one_minus_square(x)),),
     domain=("within_one",),
+    takes_complex=True,
 )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.complex_parts import complex, imag, real
 from jitgrad.ops.indexing import put_slice
 from jitgrad.ops.movement import permute_dims, reshape
 
@@ -27,10 +28,20 @@ def _through_reshape(base: Tensor, new: Tensor, _attrs: Mapping[str, Any]) -> Te
     return reshape(new, base.shape)
 
 
+def _through_real(base: Tensor, new: Tensor, _attrs: Mapping[str, Any]) -> Tensor:
+    return complex(new, imag(base))
+
+
+def _through_imag(base: Tensor, new: Tensor, _attrs: Mapping[str, Any]) -> Tensor:
+    return complex(real(base), new)
+
+
 WRITERS: Mapping[str, ViewWriter] = {
     "slice": _through_slice,
     "permute_dims": _through_permute,
     "reshape": _through_reshape,
     "expand_dims": _through_reshape,
     "squeeze": _through_reshape,
+    "real": _through_real,
+    "imag": _through_imag,
 }

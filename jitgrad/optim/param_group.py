@@ -116,7 +116,9 @@ def checked_parameters(what: str, params: Any, earlier: Iterable[Tensor] = ()) -
     for p in listed:
         if not isinstance(p, Tensor) or not p.is_leaf or p.dtype.kind != "f":
             given = p.aval if isinstance(p, Tensor) else type(p).__name__
-            raise ArgumentError(f"{what}: a parameter must be a floating leaf tensor, got {given}")
+            is_complex = isinstance(p, Tensor) and p.dtype.kind == "c"
+            hint = ": make complex numbers of two of them, jg.complex(re, im)" if is_complex else ""
+            raise ArgumentError(f"{what}: a parameter must be a floating leaf tensor, got {given}{hint}")
     everything = [*earlier, *listed]
     if len({id(p) for p in everything}) != len(everything):
         raise ArgumentError(f"{what}: the same parameter was given twice")

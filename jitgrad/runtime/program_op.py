@@ -128,6 +128,7 @@ class ProgramOp:
             saves=(frozenset(range(len(graph.inputs))),),
             saves_out=(False,),
             partial_vjp=True,
+            takes_complex=True,
         )
         self._gradients: dict[tuple[int, ...], GradientProgram] = {}
         self._derivatives: dict[tuple[int, ...], ProgramOp] = {}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.autograd.backward import gradients
-from jitgrad.core.aval import Array
+from jitgrad.core.aval import Array, Aval, aval_of_array
 from jitgrad.core.errors import ArgumentError, GradcheckError
 from jitgrad.core.tensor import Tensor
 
@@ -38,26 +38,37 @@ def check_grads(
     Args:
         f: takes Tensors, returns a Tensor or a tuple of them; operands that are not floating are
             passed unchanged.
-        xs: arrays or Tensors; the floating ones must be float64.
+        xs: arrays or Tensors; the floating ones must be float64, complex ones complex128.
         step: of the finite differences; small for functions with many kinks, with a larger ``rtol``.
 
     Raises:
-        ArgumentError: a floating operand is not float64, or none is floating.
+        ArgumentError: a floating operand is not float64, a complex one not complex128, or none is either.
         GradcheckError: they disagree; the message has the order, the operand and both numbers.
     """
     arrays = [np.array(x.concrete("check_grads") if isinstance(x, Tensor) else x) for x in xs]
-    floating = [k for k, x in enumerate(arrays) if x.dtype.kind == "f"]
-    if not floating or any(arrays[k].dtype != np.float64 for k in floating):
-        raise ArgumentError(f"check_grads needs float64 operands, got {[str(x.dtype) for x in arrays]}")
+    floating = [k for k, x in enumerate(arrays) if x.dtype.kind in "fc"]
+    if not floating or any(arrays[k].dtype not in (np.float64, np.complex128) for k in floating):
+        raise ArgumentError(f"check_grads needs float64 or complex128 operands, got {[str(x.dtype) for x in arrays]}")
     rng = np.random.default_rng(seed)
     for level in range(1, order + 1):
         outputs = _as_tuple(f(*_tensors(arrays, ())))
-        cotangents = [rng.normal(0.0, 1.0, out.shape) for out in outputs]
+        cotangents = [_drawn(rng.normal, (0.0, 1.0), out.aval) for out in outputs]
         for k in floating:
-            way = _Direction(k, step, rng.uniform(-1.0, 1.0, arrays[k].shape))
+            way = _Direction(k, step, _drawn(rng.uniform, (-1.0, 1.0), aval_of_array(arrays[k])))
             _check_direction(f, arrays, way, cotangents, _Limits(rtol, atol, level))
         if level < order:
             f, arrays, floating = _gradient_function(f, arrays, floating, cotangents)
+
+
+def _drawn(draw: Callable[..., Array], parameters: tuple[float, float], like: Aval) -> Array:
+    """Numbers from ``draw`` in the shape of ``like``; both parts, if that is complex."""
+    real = np.asarray(draw(*parameters, like.shape))
+    return np.asarray(real + 1j * draw(*parameters, like.shape)) if like.dtype.kind == "c" else real
+
+
+def _inner(a: Array, b: Array) -> float:
+    """The inner product of two arrays, complex numbers as pairs."""
+    return float(np.sum(np.conj(a) * b).real)
 
 
 def _as_tuple(x: Any) -> tuple[Tensor, ...]:
@@ -94,12 +105,12 @@ def _check_direction(
     inputs = _tensors(arrays, [k])
     seeds = [Tensor(u) for u in cotangents]
     g = gradients(_as_tuple(f(*inputs)), seeds, [inputs[k]])[0]
-    analytic = 0.0 if g is None else float(np.sum(g.concrete("check_grads") * way.along))
+    analytic = 0.0 if g is None else _inner(g.concrete("check_grads"), way.along)
 
     def along(t: float) -> float:
         moved = [*arrays[:k], arrays[k] + t * way.along, *arrays[k + 1 :]]
         outputs = _as_tuple(f(*_tensors(moved, [])))
-        return float(sum(np.sum(u * out.concrete("check_grads")) for u, out in zip(cotangents, outputs, strict=True)))
+        return float(sum(_inner(u, out.concrete("check_grads")) for u, out in zip(cotangents, outputs, strict=True)))
 
     near, far = along(h) - along(-h), along(2 * h) - along(-2 * h)
     numeric = (8 * near - far) / (12 * h)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Array, Dtype, Shape
+from jitgrad.core.aval import Array, Dtype, Shape, complex_dtype_of
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.op import OpDef
 
@@ -39,6 +39,7 @@ def _with_eigenvalues(rng: np.random.Generator, values: list[float]) -> Array:
 # do not reach them.
 DOMAINS: dict[str, Draw] = {
     "real": lambda rng, shape: rng.normal(0.0, 1.2, shape),
+    "complex": lambda rng, shape: rng.normal(0.0, 1.2, shape) + 1j * rng.normal(0.0, 1.2, shape),
     "positive": lambda rng, shape: rng.uniform(0.3, 3.0, shape),
     "nonzero": lambda rng, shape: _with_sign(rng, rng.uniform(0.4, 2.5, shape)),
     "within_one": lambda rng, shape: rng.uniform(-0.9, 0.9, shape),
@@ -62,7 +63,8 @@ def sample_operands(op: OpDef, rng: np.random.Generator, shape: Shape = (3, 4), 
     """One array of ``shape`` for each operand of ``op``, from the domains of its entry.
 
     ``dtype`` is the dtype of the real-valued domains; an integer dtype rounds them away from 0, an unsigned one
-    also drops the sign. Bools stay bools, and integers stay integers where ``dtype`` is floating.
+    also drops the sign; of a complex one both parts are drawn. Bools stay bools, and integers stay integers where
+    ``dtype`` is floating. The domain of complex numbers has the complex dtype of a floating ``dtype``.
 
     Raises:
         ArgumentError: the entry names no domain, or one that is not in ``DOMAINS``.
@@ -72,13 +74,20 @@ def sample_operands(op: OpDef, rng: np.random.Generator, shape: Shape = (3, 4), 
     unknown = sorted(set(op.domain) - set(DOMAINS))
     if unknown:
         raise ArgumentError(f"sample_operands: the domain {unknown} of op {op} is not one of {sorted(DOMAINS)}")
-    return [_converted(np.asarray(DOMAINS[name](rng, shape)), np.dtype(dtype)) for name in op.domain]
+    return [_converted(_drawn(name, rng, shape, np.dtype(dtype)), np.dtype(dtype)) for name in op.domain]
+
+
+def _drawn(name: str, rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Array:
+    x = np.asarray(DOMAINS[name](rng, shape))
+    return x + 1j * np.asarray(DOMAINS[name](rng, shape)) if dtype.kind == "c" and x.dtype.kind == "f" else x
 
 
 def _converted(x: Array, dtype: Dtype) -> Array:
-    if x.dtype == np.bool_ or (x.dtype.kind == "i" and dtype.kind == "f"):
+    if x.dtype == np.bool_ or (x.dtype.kind == "i" and dtype.kind in "fc"):
         return x
-    if dtype.kind in "fb":
-        return x.astype(dtype)
+    if x.dtype.kind == "c" and dtype.kind == "f":
+        return x.astype(complex_dtype_of(dtype))
+    if dtype.kind in "fcb" or x.dtype.kind == "c":
+        return x.astype(dtype) if dtype.kind in "fcb" else x
     rounded = np.sign(x) * np.ceil(np.abs(x))
     return (np.abs(rounded) if dtype.kind == "u" else rounded).astype(dtype)

@@ -145,11 +145,11 @@ def test_singular_matrices_are_errors_that_name_op_and_shape(f: Any, words: str,
 def test_what_is_refused_says_what_to_do():
     with pytest.raises(ShapeError, match="square"):
         np.linalg.inv(TALL)
-    with pytest.raises(DtypeError, match="float32 and float64"):
+    with pytest.raises(DtypeError, match="float32, float64"):
         np.linalg.inv(SQUARE.astype(numpy.float16))
     with pytest.raises(AutogradError, match="full_matrices=False"):
         jg.grad(lambda x: np.linalg.svd(x)[0].sum())(jg.asarray(TALL))
-    with pytest.raises(AttributeError, match="complex"):
+    with pytest.raises(AttributeError, match="use eigh or svd"):
         np.linalg.eig
     with pytest.raises(ValueError, match="'fro', 'nuc'"):
         np.linalg.norm(SQUARE, 3, (0, 1))

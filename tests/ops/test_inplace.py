@@ -338,7 +338,7 @@ def test_values_that_no_tensor_can_hold_are_not_assigned(index, value):
 
     x = jg.tensor([1.0, 2.0])
     for function in (changed, jg.jit(changed)):
-        with pytest.raises(DtypeError, match="is not supported"):
+        with pytest.raises(DtypeError, match=r"is not supported|imaginary|assign x.real"):
             function(x)
 
 
@@ -353,9 +353,9 @@ def test_assigned_lists_keep_their_doubles():
         np.testing.assert_array_equal(function(x).numpy(), [0.1, 0.2, 0.0])
 
 
-@pytest.mark.parametrize("op", [operator.add, operator.mul, operator.pow, operator.iadd, operator.eq, operator.lt])
-def test_operators_refuse_complex_numbers(op):
+@pytest.mark.parametrize("op", [operator.iadd, operator.imul, operator.lt, operator.floordiv, operator.mod])
+def test_operators_that_complex_numbers_do_not_have(op):
     x = jg.tensor([1.0, 2.0])
-    for function in (lambda x: op(x, 1j), jg.jit(lambda x: op(x, 1j)), lambda x: op(1j, x)):
-        with pytest.raises(DtypeError, match="complex128 is not supported"):
+    for function in (lambda x: op(x, 1j), jg.jit(lambda x: op(x, 1j))):
+        with pytest.raises(DtypeError, match=r"complex|c64|c128"):
             function(x)

@@ -167,6 +167,7 @@ def test_python_numbers_are_weak(op: OpDef) -> None:
 
     assert result.dtype in (
         np.dtype(np.float32),
+        np.dtype(np.complex64),
         np.dtype(np.bool_),
         *[np.dtype(d) for d in op.sample_attrs.values()],
     )

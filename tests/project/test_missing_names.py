@@ -11,7 +11,7 @@ import jitgrad as jg
     ("module", "name", "advice"),
     [
         (jg, "compile", "jitgrad.jit"),
-        (jg, "fft", "no complex dtypes"),
+        (jg, "stft", "rfft of windows"),
         (jg, "vmap", "leading axis"),
         (jg, "sofmax", "did you mean 'softmax'"),
         (jg.nn, "Linaer", "did you mean 'Linear'"),

@@ -84,6 +84,9 @@ def view_location(node: TraceNode, source: Location, aval: Aval) -> Location | N
     copied."""
     name, strides, itemsize = node.op.name, source.strides, aval.dtype.itemsize
     shape = node.out.aval.shape
+    if name == "component":
+        offset = source.offset + node.attr("index") * itemsize // 2
+        return Location(source.buffer, offset, tuple(2 * s for s in strides))
     if name == "broadcast_to":
         shift = len(shape) - len(strides)
         moved = tuple(

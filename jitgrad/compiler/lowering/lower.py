@@ -148,6 +148,7 @@ class _Builder:
 
     def number(self, literal: Literal) -> str | bool | int | float:
         """The value of ``literal``, or the parameter that has it."""
+        assert not isinstance(literal.value, complex)  # kernels compute with real numbers
         if not literal.shape_derived:
             return literal.value
         name = self.counts.setdefault(id(literal), f"c{len(self.counts)}")

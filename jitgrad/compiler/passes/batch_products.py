@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from jitgrad.compiler.compiler_ops import INSERT_SLICES, Index
+from jitgrad.compiler.compiler_ops import COMPONENT, INSERT_SLICES, Index
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole, Location, row_major, view_location
 from jitgrad.compiler.passes.rewriter import Rewriter
 from jitgrad.compiler.tuning import Tuning
@@ -95,6 +95,8 @@ def _block(atom: Atom, graph: Graph) -> _Block | None:
     chain: list[TraceNode] = []
     rows, columns = atom.aval.shape
     while (node := graph.producer(atom)) is not None and node.op.kind is Kind.MOVEMENT:
+        if node.op is COMPONENT:
+            return None
         chain.append(node)
         atom = node.ins[0]
     if not isinstance(atom, Value) or not chain or columns == 0 or atom.aval.size % columns:

@@ -107,7 +107,7 @@ Rule = Callable[[_Simplifier, tuple[Atom, ...], Mapping[str, Any], Aval], Atom |
 
 def _is(atom: Atom, number: float) -> bool:
     """Whether ``atom`` is this number, sign of zero included."""
-    if not isinstance(atom, Literal) or atom.value != number:
+    if not isinstance(atom, Literal) or isinstance(atom.value, complex) or atom.value != number:
         return False
     return number != 0 or math.copysign(1.0, float(atom.value)) == math.copysign(1.0, number)
 
@@ -291,7 +291,7 @@ def _reduce(r: _Simplifier, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out
 def _sum(r: _Simplifier, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out: Aval) -> Atom | None:
     """NumPy adds the terms to 0.0: the sum of -0.0 alone is 0.0."""
     total = _reduce(r, ins, attrs, out)
-    return total if total is None or out.dtype.kind != "f" else r.apply(ADD, total, Literal(0.0))
+    return total if total is None or out.dtype.kind not in "fc" else r.apply(ADD, total, Literal(0.0))
 
 
 def _reduction_rule(op: OpDef) -> Rule:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from jitgrad.core.aval import Aval
 from jitgrad.core.dispatch import apply_op, aval_of
 from jitgrad.core.errors import OpDefinitionError
 from jitgrad.core.op import Kind, OpDef, define, missing_vjp
+from jitgrad.core.tensor import Tensor
 
 
 class NoGradient:
@@ -113,7 +115,7 @@ def _by_example(forward: Callable[..., Any]) -> AbstractRule:
 def _define(
     name: str, forward: Callable[..., Any], vjp: UserVjp, abstract: AbstractRule, *, multiple: bool
 ) -> OpDef:
-    rule = None if isinstance(vjp, NoGradient) else vjp or missing_vjp
+    rule = None if isinstance(vjp, NoGradient) else missing_vjp if vjp is None else _of_user(vjp)
     return define(
         _signature(name, forward),
         kind=Kind.OPAQUE,
@@ -122,7 +124,27 @@ def _define(
         vjp=rule,
         multiple=multiple,
         register=False,
+        takes_complex=True,
     )
+
+
+def _of_user(vjp: Callable[..., Any]) -> Callable[..., Any]:
+    """``vjp``, whose complex gradients are those that users see, with those of built-in vjps: their conjugates."""
+
+    @wraps(vjp)  # whose parameters say what it reads
+    def call(g: Any, *rest: Any, **attrs: Any) -> Any:
+        grads = vjp(_conjugates(g), *rest, **attrs)
+        return _conjugates(grads)
+
+    return call
+
+
+def _conjugates(g: Any) -> Any:
+    if isinstance(g, (tuple, list)):
+        return type(g)([_conjugates(x) for x in g])
+    if isinstance(g, (Tensor, np.ndarray, np.generic)):
+        return g.conj() if g.dtype.kind == "c" else g
+    return g.conjugate() if isinstance(g, complex) else g
 
 
 def _on_arrays(forward: Callable[..., Any]) -> Callable[..., Any]:

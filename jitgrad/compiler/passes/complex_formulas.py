@@ -1,0 +1,224 @@
+"""Elementwise ops on complex numbers as ops on their parts, by the formulas of NumPy's loops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from jitgrad.compiler.passes.rewriter import Rewriter
+from jitgrad.core.aval import Dtype
+from jitgrad.core.ir import Atom, Literal
+from jitgrad.core.op import REGISTRY, OpDef
+from jitgrad.ops.arithmetic import CONJ
+from jitgrad.ops.complex_parts import IMAG, REAL
+
+Parts = tuple[Atom, Atom]  # real and imaginary
+_ZERO, _ONE, _HALF, _TWO = Literal(0.0), Literal(1.0), Literal(0.5), Literal(2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Formulas:
+    """Emits real ops to ``new``; ``dtype`` is that of the parts."""
+
+    new: Rewriter
+    dtype: Dtype
+
+    def __call__(self, name: str, *ins: Atom) -> Atom:
+        """The result of the real op ``name``; numbers are of the dtype of the parts."""
+        return self.new.emit(REGISTRY[name], *[self.typed(atom) for atom in ins])
+
+    def typed(self, atom: Atom) -> Atom:
+        is_weak = isinstance(atom, Literal) and atom.dtype is None
+        return replace(atom, dtype=self.dtype) if is_weak else atom  # type: ignore[arg-type]
+
+    def truth(self, x: Parts) -> Atom:
+        """Whether a number is not zero."""
+        return self("logical_or", self("not_equal", x[0], _ZERO), self("not_equal", x[1], _ZERO))
+
+
+Formula = Callable[..., Parts | Atom]  # (formulas, parts of each operand) -> parts of the result, or the real result
+
+
+def _on_parts(name: str) -> Formula:
+    """The op of that name on both parts."""
+
+    def formula(f: Formulas, *xs: Parts) -> Parts:
+        return f(name, *[x[0] for x in xs]), f(name, *[x[1] for x in xs])
+
+    return formula
+
+
+def _of_both(name: str, combine: str) -> Formula:
+    """The results of a predicate on both parts, combined."""
+
+    def formula(f: Formulas, *xs: Parts) -> Atom:
+        return f(combine, f(name, *[x[0] for x in xs]), f(name, *[x[1] for x in xs]))
+
+    return formula
+
+
+def _logical(name: str) -> Formula:
+    return lambda f, *xs: f(name, *[f.truth(x) for x in xs])
+
+
+# --- arithmetic --------------------------------------------------------------------------------------------------
+
+
+def _product(f: Formulas, x: Parts, y: Parts) -> Parts:
+    real = f("subtract", f("multiply", x[0], y[0]), f("multiply", x[1], y[1]))
+    return real, f("add", f("multiply", x[0], y[1]), f("multiply", x[1], y[0]))
+
+
+def _quotient(f: Formulas, x: Parts, y: Parts) -> Parts:
+    """R. L. Smith, "Algorithm 116: complex division", 1962: scaled by the larger part of ``y``, so that nothing overflows.
+
+    Of a ``y`` of zero NumPy divides both parts by ``|0|``.
+    """
+    sizes = f("abs", y[0]), f("abs", y[1])
+    first = f("greater_equal", *sizes)
+    large, small = f("where", first, *y), f("where", first, y[1], y[0])
+    ratio = f("divide", small, large)
+    scale = f("divide", _ONE, f("add", large, f("multiply", small, ratio)))
+    tilted = [f("multiply", part, ratio) for part in x]
+    real = f("where", first, f("add", x[0], tilted[1]), f("add", tilted[0], x[1]))
+    imaginary = f("where", first, f("subtract", x[1], tilted[0]), f("subtract", tilted[1], x[0]))
+    zero = f("logical_and", first, f("equal", sizes[0], _ZERO))
+    return (
+        f("where", zero, f("divide", x[0], sizes[0]), f("multiply", real, scale)),
+        f("where", zero, f("divide", x[1], sizes[0]), f("multiply", imaginary, scale)),
+    )
+
+
+def _sign(f: Formulas, x: Parts) -> Parts:
+    """``x / |x|``; 0 of zero. Beside an infinite part a finite one is nothing."""
+    size = f("hypot", *x)
+    infinite, zero = f("isinf", size), f("equal", size, _ZERO)
+    length = f("where", f("logical_or", infinite, zero), _ONE, size)
+    both = f("logical_and", f("isinf", x[0]), f("isinf", x[1]))
+
+    def part(p: Atom) -> Atom:
+        unit = f("where", f("isinf", p), f("copysign", _ONE, p), _ZERO)
+        limit = f("where", both, Literal(math.nan), unit)
+        return f("divide", f("where", infinite, limit, p), length)
+
+    return part(x[0]), part(x[1])
+
+
+# --- functions ---------------------------------------------------------------------------------------------------
+
+
+def _exp(f: Formulas, x: Parts) -> Parts:
+    """``e**re * (cos im, sin im)``; where ``e**re`` alone overflows, by two factors."""
+    limit, step = math.log(float(np.finfo(f.dtype).max)) - 4.0, 16.0
+    high = f("greater", x[0], Literal(limit))
+    size = f("exp", f("subtract", x[0], f("where", high, Literal(step), _ZERO)))
+    factor = f("where", high, Literal(math.exp(step)), _ONE)
+    real = f("multiply", f("multiply", size, f("cos", x[1])), factor)
+    turned = f("multiply", f("multiply", size, f("sin", x[1])), factor)
+    nothing = f("equal", x[0], Literal(-math.inf))  # whatever the angle
+    imaginary = f("where", f("equal", x[1], _ZERO), x[1], f("where", nothing, _ZERO, turned))
+    return f("where", nothing, _ZERO, real), imaginary
+
+
+def _log(f: Formulas, x: Parts) -> Parts:
+    """``(log |x|, angle)``: near the unit circle by ``log1p`` of ``|x|**2 - 1``, without cancellation."""
+    sizes = f("abs", x[0]), f("abs", x[1])
+    large, small = f("maximum", *sizes), f("minimum", *sizes)
+    huge = f("greater", large, Literal(float(np.finfo(f.dtype).max) / 4))
+    shrink = f("where", huge, Literal(0.25), _ONE)
+    size = f("hypot", *[f("multiply", part, shrink) for part in sizes])
+    far = f("add", f("log", size), f("where", huge, Literal(math.log(4.0)), _ZERO))
+    near = f("logical_and", f("greater", size, Literal(0.7)), f("less", size, Literal(1.4)))
+    beyond = f("multiply", f("subtract", large, _ONE), f("add", large, _ONE))
+    close = f("multiply", f("log1p", f("add", beyond, f("multiply", small, small))), _HALF)
+    return f("where", near, close, far), f("atan2", x[1], x[0])
+
+
+def _scaled_log(factor: float) -> Formula:
+    def formula(f: Formulas, x: Parts) -> Parts:
+        real, angle = _log(f, x)
+        return f("multiply", real, Literal(factor)), f("multiply", angle, Literal(factor))
+
+    return formula
+
+
+def _sqrt(f: Formulas, x: Parts) -> Parts:
+    """T. E. Hull et al., "Implementing complex elementary functions using exception handling", 1994.
+
+    The larger part of the root is ``sqrt((|re| + |x|) / 2)``, the smaller one ``|im| / 2`` divided by it.
+    """
+    sizes = f("abs", x[0]), f("abs", x[1])
+    huge = f("greater", f("maximum", *sizes), Literal(float(np.finfo(f.dtype).max) / 4))
+    shrink, grow = f("where", huge, Literal(0.25), _ONE), f("where", huge, _TWO, _ONE)
+    a, b = [f("multiply", size, shrink) for size in sizes]
+    large = f("sqrt", f("multiply", f("add", a, f("hypot", a, b)), _HALF))
+    quotient = f("divide", b, f("multiply", large, _TWO))
+    small = f("where", f("equal", large, _ZERO), _ZERO, quotient)
+    infinite = f("isinf", x[1])  # both parts are
+    large, small = [f("where", infinite, Literal(math.inf), f("multiply", part, grow)) for part in (large, small)]
+    right = f("greater_equal", x[0], _ZERO)
+    return f("where", right, large, small), f("copysign", f("where", right, small, large), x[1])
+
+
+def _rsqrt(f: Formulas, x: Parts) -> Parts:
+    return _quotient(f, (_ONE, _ZERO), _sqrt(f, x))
+
+
+def _product_with_zero(f: Formulas, a: Atom, b: Atom) -> Atom:
+    """``a * b``, zero if one is, whatever the other: an axis stays on the axis."""
+    by_b = f("where", f("equal", b, _ZERO), f("multiply", b, f("copysign", _ONE, a)), f("multiply", a, b))
+    return f("where", f("equal", a, _ZERO), f("multiply", a, f("copysign", _ONE, b)), by_b)
+
+
+def _circular(first: tuple[str, str], second: tuple[str, str], sign: str = "") -> Formula:
+    """``sin(x + iy) = sin x cosh y + i cos x sinh y`` and its relatives."""
+
+    def formula(f: Formulas, x: Parts) -> Parts:
+        real = _product_with_zero(f, f(first[0], x[0]), f(first[1], x[1]))
+        imaginary = _product_with_zero(f, f(second[0], x[0]), f(second[1], x[1]))
+        return real, f(sign, imaginary) if sign else imaginary
+
+    return formula
+
+
+_BY_NAME: Mapping[str, Formula] = {
+    "add": _on_parts("add"),
+    "subtract": _on_parts("subtract"),
+    "negative": _on_parts("negative"),
+    "multiply": _product,
+    "square": lambda f, x: _product(f, x, x),
+    "divide": _quotient,
+    "reciprocal": lambda f, x: _quotient(f, (_ONE, _ZERO), x),
+    "abs": lambda f, x: f("hypot", *x),
+    "sign": _sign,
+    "equal": _of_both("equal", "logical_and"),
+    "not_equal": _of_both("not_equal", "logical_or"),
+    "isnan": _of_both("isnan", "logical_or"),
+    "isinf": _of_both("isinf", "logical_or"),
+    "isfinite": _of_both("isfinite", "logical_and"),
+    "logical_and": _logical("logical_and"),
+    "logical_or": _logical("logical_or"),
+    "logical_xor": _logical("logical_xor"),
+    "logical_not": _logical("logical_not"),
+    "exp": _exp,
+    "log": _log,
+    "log2": _scaled_log(1.0 / math.log(2.0)),
+    "log10": _scaled_log(1.0 / math.log(10.0)),
+    "sqrt": _sqrt,
+    "rsqrt": _rsqrt,
+    "sin": _circular(("sin", "cosh"), ("cos", "sinh")),
+    "cos": _circular(("cos", "cosh"), ("sin", "sinh"), "negative"),
+    "sinh": _circular(("sinh", "cos"), ("cosh", "sin")),
+    "cosh": _circular(("cosh", "cos"), ("sinh", "sin")),
+}
+
+# By op; those whose operands are all converted to one complex dtype.
+FORMULAS: Mapping[OpDef, Formula] = {
+    **{REGISTRY[name]: formula for name, formula in _BY_NAME.items()},
+    CONJ: lambda f, x: (x[0], f("negative", x[1])),
+    REAL: lambda _f, x: x[0],
+    IMAG: lambda _f, x: x[1],
+}
