@@ -30,7 +30,8 @@ from jitgrad.jit.options import JitOptions
 from jitgrad.jit.program_cache import CacheInfo, ProgramCache
 from jitgrad.jit.signature import Call, Signature, key_difference
 from jitgrad.jit.snapshot import Snapshot
-from jitgrad.jit.trace_call import TraceResult, trace_call
+from jitgrad.jit.trace_call import trace_call
+from jitgrad.jit.trace_result import TraceResult
 from jitgrad.jit.trace_warnings import warn_of_effects, warn_of_retraces, write_log
 from jitgrad.runtime.program import Program
 

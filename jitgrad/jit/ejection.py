@@ -30,7 +30,7 @@ from jitgrad.jit.records import NAMESPACE
 from jitgrad.jit.rounding_judge import measure
 from jitgrad.jit.signature import Call, Static
 from jitgrad.jit.suspects import last_rounding
-from jitgrad.jit.trace_call import EffectKind, TraceResult
+from jitgrad.jit.trace_result import EffectKind, TraceResult
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.random import default_generator
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from jitgrad.compiler.runtime_number import ValueNeededError
 from jitgrad.jit.signature import Call
-from jitgrad.jit.trace_call import TraceResult
+from jitgrad.jit.trace_result import TraceResult
 
 _REMEMBERED = 1024  # signatures; forgetting one only repeats a trace
 

@@ -21,7 +21,7 @@ from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.eager.buffer_pool import POOL, SMALL
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed, tuple_text
 from jitgrad.jit.input_steps import CallState
-from jitgrad.jit.trace_call import EffectKind, TraceResult
+from jitgrad.jit.trace_result import EffectKind, TraceResult
 from jitgrad.ops.inplace import assign
 from jitgrad.runtime.executor import thread_pool
 from jitgrad.runtime.executor.fastcall import data_address
