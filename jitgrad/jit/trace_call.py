@@ -13,7 +13,7 @@ import optree
 from jitgrad.autograd.broken_history import broken_histories
 from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.input_source import InputSource, SourceKind
-from jitgrad.compiler.runtime_number import RuntimeNumber, ValueNeededError
+from jitgrad.compiler.runtime_number import FLOAT_AVAL, RuntimeNumber, ValueNeededError
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
@@ -23,12 +23,12 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tape_node import Edge, edge_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.environment import Environment
-from jitgrad.guards.writes import TensorPlace
+from jitgrad.guards.writes import HeldPlace, RepeatedStore
 from jitgrad.jit.devices import device_of_arguments, place_of
 from jitgrad.jit.held_places import ReplacedTensorsError
 from jitgrad.jit.output_views import find_view
 from jitgrad.jit.records import NAMESPACE, is_record
-from jitgrad.jit.signature import FLOAT_AVAL, Call, Static
+from jitgrad.jit.signature import Call, Static
 from jitgrad.jit.trace_result import Effect, EffectKind, Result, TraceResult, describe_source
 from jitgrad.ops.random import default_generator
 
@@ -50,7 +50,7 @@ def trace_call(
     """
     environment = Environment(function, call.static)
     trace = Trace(name, device_of_arguments(call))
-    originals: list[tuple[TensorPlace, Any]] = []
+    originals: list[tuple[HeldPlace, Any]] = []
     token = current_interpreter.set(trace)
     try:
         leaves, tensors = _traced_leaves(trace, call, shared)
@@ -115,6 +115,7 @@ def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[li
             tensor = trace.argument_like(k, x)
         elif type(x) is float:
             tensor = trace.argument(k, FLOAT_AVAL)
+            trace.numbers.add(tensor._data)
         else:
             tensor = trace.argument(k, Aval(x.shape, x.dtype))
         by_id[id(x)] = tensors[k] = leaves[k] = tensor
@@ -148,7 +149,7 @@ def _finish(
     leaves, treedef = optree.tree_flatten(with_stored, none_is_leaf=True)
     outputs, starts = list[Atom](), dict[int, Edge]()
     copied = {*donated, *(k for k, x in enumerate(call.leaves) if not isinstance(x, Tensor))}
-    results = _results(trace, leaves, outputs, starts, copied)
+    results = _results(trace, leaves, _numbers(trace, stores, len(leaves)), outputs, starts, copied)
     effects = _effects(trace, tensors, outputs, starts)
     _check_leaves(effects, call, trace.name)
     changed = {e.target for e in effects if e.kind is EffectKind.DATA}
@@ -169,50 +170,80 @@ def _finish(
         alive=tuple(trace.alive),
         names=(names := {id(t): path for path, t in environment.tensors().items()}),
         stores=tuple(store.without_value() for store in stores),
-        changes_python=len(environment.writes()) > len(stores),
+        changes_python=environment.changes_more(),
         python_effects=tuple(environment.effects()),
         place=place_of(trace, call.leaves, partial(describe_source, names, call.name)),
     )
 
 
-def _results(
-    trace: Trace, leaves: Sequence[Any], outputs: list[Atom], starts: dict[int, Edge], copied: Collection[int]
-) -> tuple[Result, ...]:
-    """One for each of ``leaves``; new tensors, and views of ``copied`` arguments, are outputs.
+def _numbers(trace: Trace, stores: Sequence[RepeatedStore], count: int) -> frozenset[int]:
+    """The leaves, of ``count``, that stores put in places as Python numbers: the last leaves are those of the stores."""
+    stored = optree.tree_leaves([store.value for store in stores], none_is_leaf=True)
+    pairs = enumerate(stored, count - len(stored))
+    numbers = {k for k, x in pairs if type(x) is RuntimeNumber or (isinstance(x, Tensor) and trace.stands_for_number(x))}
+    return frozenset(numbers)
 
-    Where the gradients of outputs go is added to ``starts``.
-    """
+
+def _results(
+    trace: Trace,
+    leaves: Sequence[Any],
+    numbers: Collection[int],
+    outputs: list[Atom],
+    starts: dict[int, Edge],
+    copied: Collection[int],
+) -> tuple[Result, ...]:
+    """One for each of ``leaves``, of which ``numbers`` are to be Python numbers."""
     positions: dict[tuple[Atom, bool], int] = {}  # outputs by their atom and whether gradients flow to them
-    results = []
-    for x in leaves:
-        if isinstance(x, np.ndarray):
-            x = trace.constant(x)
-        if type(x) is RuntimeNumber:
-            raise x.needed("a result")
-        if is_record(type(x)):
-            raise UnguardableError(
-                f"@jit function {trace.name!r} returns a {type(x).__name__}, and a call cannot tell it from an argument: "
-                "return its parts as a tuple or a dict"
-            )
-        if not isinstance(x, Tensor):
-            results.append(Result(value=x))
-        elif id(x) in trace.lifted or type(x._data) is not Value:
-            results.append(Result(source=trace.source_of(x)))
-        elif (source_and_view := find_view(trace, x, copied)) is not None:
-            source, view = source_and_view
-            results.append(Result(source=source, view=view))
-        else:
-            atom = trace.current(x)
-            # a history that was freed inside the function leads nowhere
-            flows = x._requires_grad and x.grad_fn is not None and x.grad_fn.edges is not None
-            if flows:
-                atom = trace.with_history(atom, x)
-            output = positions.setdefault((atom, flows), len(outputs))
-            if output == len(outputs):
-                outputs.append(atom)
-                starts.update({output: edge_of(x)} if flows else {})
-            results.append(Result(output=output, weak=x.aval.weak))
-    return tuple(results)
+    return tuple([
+        _number(trace, x, outputs) if k in numbers else _result(trace, x, outputs, starts, copied, positions)
+        for k, x in enumerate(leaves)
+    ])  # fmt: skip
+
+
+def _number(trace: Trace, x: Any, outputs: list[Atom]) -> Result:
+    """The result for a number that depends on numbers among the arguments."""
+    outputs.append(x.value if type(x) is RuntimeNumber else trace.current(x))
+    return Result(output=len(outputs) - 1, number=True)
+
+
+def _result(
+    trace: Trace,
+    x: Any,
+    outputs: list[Atom],
+    starts: dict[int, Edge],
+    copied: Collection[int],
+    positions: dict[tuple[Atom, bool], int],
+) -> Result:
+    """For a leaf of what the function returns or stores; new tensors, and views of ``copied`` arguments, are outputs.
+
+    Where the gradients of outputs go is added to ``starts``, and outputs by their atom, and by whether gradients flow
+    to them, to ``positions``.
+    """
+    if isinstance(x, np.ndarray):
+        x = trace.constant(x)
+    if type(x) is RuntimeNumber:
+        raise x.needed("a result")
+    if is_record(type(x)):
+        raise UnguardableError(
+            f"@jit function {trace.name!r} returns a {type(x).__name__}, and a call cannot tell it from an argument: "
+            "return its parts as a tuple or a dict"
+        )
+    if not isinstance(x, Tensor):
+        return Result(value=x)
+    if id(x) in trace.lifted or type(x._data) is not Value:
+        return Result(source=trace.source_of(x))
+    if (source_and_view := find_view(trace, x, copied)) is not None:
+        return Result(source=source_and_view[0], view=source_and_view[1])
+    atom = trace.current(x)
+    # a history that was freed inside the function leads nowhere
+    flows = x._requires_grad and x.grad_fn is not None and x.grad_fn.edges is not None
+    if flows:
+        atom = trace.with_history(atom, x)
+    output = positions.setdefault((atom, flows), len(outputs))
+    if output == len(outputs):
+        outputs.append(atom)
+        starts.update({output: edge_of(x)} if flows else {})
+    return Result(output=output, weak=x.aval.weak)
 
 
 def _effects(

@@ -14,7 +14,7 @@ from jitgrad.core.errors import AutogradError
 from jitgrad.core.ir import Graph
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.guard import Guard
-from jitgrad.guards.writes import StoredTensors
+from jitgrad.guards.writes import RepeatedStore
 from jitgrad.jit.devices import TracePlace
 from jitgrad.jit.output_views import ResultView
 
@@ -49,6 +49,7 @@ class Result:
     source: InputSource | None = None  # of an object that exists before the call
     view: ResultView | None = None  # of ``source``
     value: Any = None
+    number: bool = False  # the output becomes a Python number
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -90,7 +91,7 @@ class TraceResult:
     grads_present: tuple[tuple[InputSource, bool], ...]
     alive: tuple[Any, ...]
     names: dict[int, str]
-    stores: tuple[StoredTensors, ...]
+    stores: tuple[RepeatedStore, ...]
     changes_python: bool
     python_effects: tuple[str, ...]
     place: TracePlace

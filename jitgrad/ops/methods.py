@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, AutogradError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import (
@@ -60,7 +61,14 @@ def _reflected(function: Binary) -> Callable[[Tensor, Any], Any]:
 
 
 def _in_place(function: Binary) -> Callable[[Tensor, Any], Any]:
-    return lambda self, other: update(function, self, other) if _is_operand(other) else NotImplemented
+    def change(self: Tensor, other: Any) -> Any:
+        if not _is_operand(other):
+            return NotImplemented
+        # a float of the caller has no memory: other names of it keep their value
+        number = (interpreter := current_interpreter.get()).tracing and interpreter.stands_for_number(self)
+        return function(self, other) if number else update(function, self, other)
+
+    return change
 
 
 # name -> function; each becomes __name__, __rname__ and __iname__
