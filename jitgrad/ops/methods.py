@@ -183,7 +183,7 @@ METHOD_NAMES: Mapping[Any, str] = {
     norms: "norm",
     movement: "reshape permute_dims transpose matrix_transpose swapaxes moveaxis expand_dims squeeze broadcast_to flip "
     "flatten",
-    joining: "split unstack roll repeat tile pad diagonal",
+    joining: "split unstack roll tile pad diagonal",
     indexing: "take take_along_axis gather scatter_add index_add",
     sorting: "sort argsort topk nonzero unique searchsorted",
     creation: "clone tril triu",
@@ -213,6 +213,7 @@ OTHER_METHODS: Mapping[str, Any] = {
     "movedim": movement.moveaxis,
     "swapdims": movement.swapaxes,
     "unbind": joining.unstack,
+    "repeat": torch_methods.repeat,
     "repeat_interleave": joining.repeat,
     "lgamma": gamma.gammaln,
     "ger": linalg.outer,
