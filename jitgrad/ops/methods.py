@@ -180,7 +180,6 @@ def _cast(dtype: Any) -> Callable[[Tensor], Tensor]:
 # module -> the names of its functions that are methods as well, with the tensor as first argument
 METHOD_NAMES: Mapping[Any, str] = {
     reduce: "sum prod mean max min var std logsumexp all any argmax argmin cumulative_sum softmax log_softmax",
-    norms: "norm",
     movement: "reshape permute_dims transpose matrix_transpose swapaxes moveaxis expand_dims squeeze broadcast_to flip "
     "flatten",
     joining: "split unstack roll tile pad diagonal",
@@ -213,6 +212,7 @@ OTHER_METHODS: Mapping[str, Any] = {
     "movedim": movement.moveaxis,
     "swapdims": movement.swapaxes,
     "unbind": joining.unstack,
+    "norm": norms.method_norm,
     "repeat": torch_methods.repeat,
     "repeat_interleave": joining.repeat,
     "lgamma": gamma.gammaln,

@@ -320,3 +320,14 @@ def test_repeat_with_torchs_numbers_warns_or_is_an_error(compiled: bool):
     for f in (lambda t: t.repeat(2, 1, 1), lambda t: t[0].repeat(2, 1)):
         with pytest.raises(jg.errors.ArgumentError, match=r"write tile\(2, 1"):
             call(f, x)
+
+
+def test_the_method_norm_is_that_of_vectors_whatever_the_number_of_axes():
+    x = jg.tensor(X)
+
+    np.testing.assert_allclose(x.norm(2).item(), np.linalg.norm(X.ravel()), rtol=1e-6)
+    np.testing.assert_allclose(x.norm(1).item(), np.abs(X).sum(), rtol=1e-6)
+    np.testing.assert_allclose(x.norm(p=3, dim=(0, 1)).item(), (np.abs(X) ** 3).sum() ** (1 / 3), rtol=1e-6)
+    np.testing.assert_allclose(x.norm(2, dim=1, keepdim=True).numpy(), np.linalg.norm(X, axis=1, keepdims=True), rtol=1e-6)
+    with pytest.raises(ArgumentError, match="matrix norm"):
+        jg.norm(x, 2)
