@@ -177,7 +177,8 @@ def _repeats(write: Write, value: Any) -> bool:
     """
     if VARIES in write.operations or write.kind == "array" or write.operations == {HELD}:
         return False
-    return is_constant(value) or (isinstance(value, int | float) and not isinstance(value, np.generic))
+    parts = optree.tree_leaves(value, none_is_leaf=True) if type(value) is tuple else [value]
+    return all(is_constant(x) or (isinstance(x, int | float) and not isinstance(x, np.generic)) for x in parts)
 
 
 def share_containers(stores: list[RepeatedStore], reads: Reads) -> bool:

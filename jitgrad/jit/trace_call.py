@@ -180,8 +180,7 @@ def _numbers(trace: Trace, stores: Sequence[RepeatedStore], count: int) -> froze
     """The leaves, of ``count``, that stores put in places as Python numbers: the last leaves are those of the stores."""
     stored = optree.tree_leaves([store.value for store in stores], none_is_leaf=True)
     pairs = enumerate(stored, count - len(stored))
-    numbers = {k for k, x in pairs if type(x) is RuntimeNumber or (isinstance(x, Tensor) and trace.stands_for_number(x))}
-    return frozenset(numbers)
+    return frozenset({k for k, x in pairs if isinstance(x, Tensor) and trace.stands_for_number(x)})
 
 
 def _results(
@@ -192,12 +191,13 @@ def _results(
     starts: dict[int, Edge],
     copied: Collection[int],
 ) -> tuple[Result, ...]:
-    """One for each of ``leaves``, of which ``numbers`` are to be Python numbers."""
+    """One for each of ``leaves``, of which ``numbers`` and what was computed from ints are to be Python numbers."""
     positions: dict[tuple[Atom, bool], int] = {}  # outputs by their atom and whether gradients flow to them
-    return tuple([
-        _number(trace, x, outputs) if k in numbers else _result(trace, x, outputs, starts, copied, positions)
-        for k, x in enumerate(leaves)
-    ])  # fmt: skip
+    results = []
+    for k, x in enumerate(leaves):
+        is_number = k in numbers or type(x) is RuntimeNumber
+        results.append(_number(trace, x, outputs) if is_number else _result(trace, x, outputs, starts, copied, positions))
+    return tuple(results)
 
 
 def _number(trace: Trace, x: Any, outputs: list[Atom]) -> Result:
@@ -221,8 +221,6 @@ def _result(
     """
     if isinstance(x, np.ndarray):
         x = trace.constant(x)
-    if type(x) is RuntimeNumber:
-        raise x.needed("a result")
     if is_record(type(x)):
         raise UnguardableError(
             f"@jit function {trace.name!r} returns a {type(x).__name__}, and a call cannot tell it from an argument: "

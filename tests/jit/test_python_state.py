@@ -37,10 +37,16 @@ class Trainer:
         self.stats = {"samples": 0, "batch": 0}
         self.average: Any = 0.0
         self.history: list[Any] = []
+        self.counts: Any = ()
 
     def counter(self, x: Any) -> Any:
         self.steps += 1
         return x * self.weight / self.steps
+
+    def counter_that_is_returned(self, x: Any) -> Any:
+        self.steps += 1
+        self.counts = (self.steps, self.steps * 0.5)
+        return x * self.weight + self.steps, {"step": self.steps, "half": self.steps / 2}
 
     def counter_that_is_not_read(self, x: Any) -> Any:
         self.steps += 1
@@ -133,7 +139,11 @@ def run(method: str, compiled: Callable[[Any], Any]) -> list[Any]:
         x = jg.tensor(np.linspace(-1.0, 1.0, 3) + k)
         if k == 5:  # the caller changes what the step changes, too
             trainer.steps, trainer.rate, trainer.started, trainer.phase = 0, 0.25, False, Phase.START
-        seen += [step(x).tolist(), *trainer.state()]
+        result = step(x)
+        if isinstance(result, tuple):
+            result, numbers = result
+            seen += [*numbers.items(), *map(type, numbers.values())]
+        seen += [result.tolist(), *trainer.state()]
     return seen
 
 
