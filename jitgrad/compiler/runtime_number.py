@@ -20,6 +20,7 @@ from jitgrad.ops import arithmetic, comparison, rounding, transcendental
 # converting them to floats is exact.
 LARGEST_INT = 2**31 - 1
 INT_AVAL = Aval((), np.dtype(np.int64), weak=True)
+FLOAT_AVAL = Aval((), np.dtype(np.float64), weak=True)
 
 
 class ValueNeededError(TracedValueError):

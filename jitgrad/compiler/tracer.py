@@ -57,6 +57,7 @@ class Trace:
         self.leaves: dict[int, Atom] = {}  # values with the histories of what leaves stand for, by their ids
         self.before: dict[Edge, Atom] = {}  # results of nodes before they were changed in place, by node
         self.has_numbers = False  # whether an argument is a RuntimeNumber
+        self.numbers: set[Atom] = set()  # number arguments and results of these alone
         self.values_needed: frozenset[int] = frozenset()  # positions of those whose value the function asked for
         self.alive: list[Any] = []  # keeps objects alive whose id is a key above
 
@@ -74,6 +75,9 @@ class Trace:
         """A leaf Tensor that stands for the flat argument number ``position``."""
         source = InputSource(SourceKind.ARGUMENT, position)
         return self._argument_tensor(self.add_input(aval, source, requires_grad), source, requires_grad)
+
+    def stands_for_number(self, tensor: Tensor) -> bool:
+        return type(tensor._data) is Value and tensor._data in self.numbers
 
     def argument_like(self, position: int, outside: Tensor) -> Tensor:
         """A Tensor that stands for ``outside``, the flat argument number ``position``.
@@ -99,7 +103,8 @@ class Trace:
     def int_argument(self, position: int) -> RuntimeNumber:
         """A number that stands for the int argument number ``position``."""
         self.has_numbers = True
-        return argument_number(self.add_input(INT_AVAL, InputSource(SourceKind.ARGUMENT, position)), position)
+        self.numbers.add(value := self.add_input(INT_AVAL, InputSource(SourceKind.ARGUMENT, position)))
+        return argument_number(value, position)
 
     def own(self, value: Value) -> Value:
         self.owned.add(value)
@@ -149,7 +154,10 @@ class Trace:
         if self.has_numbers:
             check_operands(op, operands, avals, attrs)
         atoms = tuple([self._operand(op, x) for x in operands])
-        outs = tuple([Tensor(value) for value in self.emit(op, atoms, expected, attrs)])
+        values = self.emit(op, atoms, expected, attrs)
+        if self.numbers and values[0].aval.weak and all(atom in self.numbers or type(atom) is Literal for atom in atoms):
+            self.numbers.update(values)
+        outs = tuple([Tensor(value) for value in values])
         if op.views and isinstance(operands[0], Tensor) and outs[0].size:  # without elements there is nothing to share
             self._remember_view(View(weakref.ref(outs[0]), operands[0], op, attrs))
         return outs if op.multiple else outs[0]
@@ -383,8 +391,6 @@ class Trace:
         """Where ``tensor`` comes from, if that is outside of the trace, and whether it was changed in place since."""
         known = self.lifted.get(id(tensor))
         return None if known is None else (known[1], self.current(tensor) is not known[2])
-
-    # --- the result ----------------------------------------------------------------------------------------------
 
     def graph(self, outputs: tuple[Atom, ...]) -> Graph:
         return Graph(self.name, tuple(self.inputs), tuple(self.nodes), outputs)

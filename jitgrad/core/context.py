@@ -36,6 +36,9 @@ class Interpreter(Protocol):
     def write_grad(self, tensor: Any, grad: Any) -> None:
         """Set ``tensor.grad`` inside the running function."""
 
+    def stands_for_number(self, tensor: Any) -> bool:
+        """Whether ``tensor`` stands for a Python number: an argument, or what Python arithmetic made of some."""
+
     def current(self, tensor: Any) -> Any:
         """The present contents of ``tensor``: an array, or a traced Value."""
 

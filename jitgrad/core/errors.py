@@ -156,6 +156,10 @@ class EffectWarning(JitgradWarning):
     (docs/errors.md#effectwarning)."""
 
 
+class MeaningWarning(JitgradWarning):
+    """A call has another meaning in torch, and a result of another shape (docs/errors.md#meaningwarning)."""
+
+
 class CacheWarning(JitgradWarning):
     """The disk cache could not be used for an entry (docs/errors.md#cachewarning)."""
 

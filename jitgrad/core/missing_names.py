@@ -25,6 +25,10 @@ INSTEAD: Mapping[str, str] = {  # what users of torch and JAX type
     "set_default_device": 'pass device="cuda", or move tensors and modules with .to("cuda")',
     "set_default_tensor_type": "use jitgrad.set_default_dtype",
     "DataLoader": "any iterable of arrays will do",
+    "utils": "any iterable of arrays will do for a data loader, and jitgrad.checkpoint is at the top",
+    "Function": "use jitgrad.custom_op(forward, vjp=...)", "custom_vjp": "use jitgrad.custom_op(forward, vjp=...)",
+    "lax": "write loops and branches in Python; their trace is compiled",
+    "tree_util": "any library for pytrees will do, such as optree",
     "ShapeDtypeStruct": "it is jitgrad.ShapeDtypeStruct",
 }  # fmt: skip
 

@@ -45,11 +45,11 @@ class Donated:
 
 
 class HookHandle:
-    """The result of ``register_hook``; a second ``remove()`` does nothing."""
+    """The result of ``register_hook`` and others; a second ``remove()`` does nothing."""
 
     __slots__ = ("_hook", "_hooks")
 
-    def __init__(self, hooks: list[Any], hook: Callable[[Tensor], Tensor | None]) -> None:
+    def __init__(self, hooks: list[Any], hook: Callable[..., Any]) -> None:
         self._hooks = hooks
         self._hook = hook
 

@@ -127,6 +127,9 @@ class EagerInterpreter:
     def write_grad(self, tensor: Tensor, grad: Tensor | None) -> None:
         tensor._grad = grad
 
+    def stands_for_number(self, tensor: Tensor) -> bool:
+        return False
+
     def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
         if type(tensor._data) is Donated:
             return tensor._data.error(what, tensor.aval)

@@ -163,7 +163,8 @@ class Contents:
             self.reads.check("keys", value, None, keys, path, origin)
         else:
             self.reads.check("length", value, None, 0, path, origin)
-        if len(keys) <= _UNROLLED and type(value) is dict:
+        written = self.reads.writes_of(value)
+        if type(value) is dict and (written or len(keys) <= _UNROLLED):  # `check` leaves out what the trace wrote
             for key, item in zip(keys, parts, strict=True):
                 self.reads.check("item", value, key, item, path.item(key), origin)
         else:
@@ -190,7 +191,7 @@ class Contents:
         if storage is not None:
             self.reads.check("length", storage, None, len(storage), path.attr("__dict__"), origin)
         for name, part in (*(storage or {}).items(), *slots_of(value).items()):
-            if name in getattr(cls, "_unguarded", ()):
+            if name in getattr(cls, "_unguarded", ()) or (storage is not None and self.reads.written(storage, name)):
                 continue
             if storage is not None and name in storage and not name.isidentifier():
                 self.reads.check("item", storage, name, part, path.attr(name), origin)

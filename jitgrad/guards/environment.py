@@ -18,10 +18,13 @@ from jitgrad.guards.frames import Observer
 from jitgrad.guards.guard import NOWHERE, Check, Guard, Path, behaves_alike, describe
 from jitgrad.guards.object_state import MISSING, instance_dict, title
 from jitgrad.guards.observed_files import is_observed
-from jitgrad.guards.reads import ArrayRead, Reads, Write
+from jitgrad.guards.reads import HELD, ArrayRead, Reads, Write
 from jitgrad.guards.writes import (
-    StoredTensors,
-    TensorPlace,
+    HeldPlace,
+    RepeatedStore,
+    can_be_held,
+    is_constant,
+    is_plain_number,
     place_content,
     replaced_places,
     share_containers,
@@ -100,30 +103,33 @@ class Environment:
 
     # --- what the trace changed -------------------------------------------------------------------
 
-    def hold(self, place: TensorPlace, traced: Any) -> None:
-        """``place`` holds ``traced`` tensors, which stand for others in each call."""
-        self._reads.write(place.kind, place.holder, place.key, traced, place.path, NOWHERE)
+    def hold(self, place: HeldPlace, traced: Any) -> None:
+        """``place`` holds ``traced`` tensors or a number, which stand for others in each call."""
+        self._reads.write(place.kind, place.holder, place.key, traced, place.path, NOWHERE, HELD)
 
-    def replaced(self) -> list[TensorPlace]:
-        """The places in which the function replaced a tensor that it had read."""
-        return replaced_places(self._checks())
+    def replaced(self) -> list[HeldPlace]:
+        """The places in which the function replaced a tensor or a number that it had read."""
+        return replaced_places(self._checks(), can_be_held)
 
     def changes(self) -> list[str]:
         """Changes of Python state that a compiled program would not make, and must not miss.
 
         Values that fill an empty place (a cache, a mask made on first use) are no such changes: the
         guard notices them, and the next call is traced anew. Neither are writes to what the function
-        does not read (see `effects`), and those that each call makes (see `stores`).
+        does not read (see `effects`), and those that each call makes (see `stores`), if the guard
+        compares what was there before and that is no number (which `replaced` gives).
         """
         reasons: dict[str, str] = {}
-        stored_again = {(id(s.holder), repr(s.key)) for s in self.stores()}
+        stored_again = {s.identity for s in self.stores()}
         for check in self._reads.checks:
             reason, now = check.reason(), check.read()
-            known = not tensors_in(now) or not _places(check).isdisjoint(stored_again)
-            if reason is not None and not (known and _fills(check)):
+            repeated = not _places(check).isdisjoint(stored_again)
+            guarded = repeated and is_constant(check.expected) and not (is_plain_number(check.expected) and is_plain_number(now))
+            filled = (repeated or not tensors_in(now)) and _fills(check)
+            if reason is not None and not guarded and not filled:
                 reasons.setdefault(check.path.text, _consequence(check, now, reason))
         for write in self._reads.writes.values():
-            if (id(write.holder), repr(write.key)) in stored_again:
+            if write.identity in stored_again:
                 continue
             if write.read and not _unchanged(write):
                 reasons.setdefault(write.path.text, _consequence(_check_of(write), None, f"{write.path}{_place(write)} changed"))
@@ -138,16 +144,21 @@ class Environment:
         """All changes of Python state outside the function."""
         return [w for w in self._reads.writes.values() if not _unchanged(w)]
 
-    def stores(self) -> list[StoredTensors]:
-        """The changes of Python state that store tensors, and that each call makes again."""
-        stores = [store for w in self.writes() if (store := store_of(w)) is not None]
-        return [] if share_containers(stores, self._reads) else stores
+    def stores(self) -> list[RepeatedStore]:
+        """The changes of Python state that each call makes again, such as those that store tensors."""
+        stores = [s for w in self._reads.writes.values() if (s := store_of(w)) is not None and not (s.tensors and _unchanged(w))]
+        return [s for s in stores if not s.tensors] if share_containers(stores, self._reads) else stores
+
+    def changes_more(self) -> bool:
+        """Whether the function changes Python state in ways that calls do not make again."""
+        stored_again = {s.identity for s in self.stores()}
+        return any(w.identity not in stored_again for w in self.writes())
 
     def effects(self) -> list[str]:
         """The changes of what the function does not read, which happen only while tracing."""
         known = {place for check in self._reads.checks for place in _places(check)}
-        known |= {(id(s.holder), repr(s.key)) for s in self.stores()}
-        unread = [f"{w.path}{_place(w)}" for w in self.writes() if (id(w.holder), repr(w.key)) not in known]
+        known |= {s.identity for s in self.stores()}
+        unread = [f"{w.path}{_place(w)}" for w in self.writes() if w.identity not in known]
         return [*unread, *self._reads.prints]
 
     def restore(self) -> None:
@@ -214,6 +225,8 @@ def _new_tensors(write: Write) -> list[Tensor]:
 def _unchanged(write: Write) -> bool:
     if write.kind == "array":
         return bool((write.holder == write.old).all())
+    if HELD in write.operations:  # a run-time number cannot be compared
+        return place_content(write.kind, write.holder, write.key) is write.old
     if write.kind != "container":
         return behaves_alike(place_content(write.kind, write.holder, write.key), write.old)
     now, before = write.holder, write.old

@@ -76,6 +76,8 @@ def _store(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     if i.opname.endswith("DEREF") and i.argval in frame.frame.f_code.co_freevars:
         for cell in frame.cells(i.argval):
             frame.reads.write("cell", cell, None, cell_contents(cell), Path("nonlocal", i.argval), frame.origin())
+            if isinstance(value, Unrepeatable):
+                frame.reads.varies(cell, None)
     frame.bind(i.argval, value)
 
 
@@ -120,11 +122,12 @@ def _load_deref(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
 
 @on_opcodes("STORE_GLOBAL", "DELETE_GLOBAL")
 def _store_global(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
-    if i.opname == "STORE_GLOBAL":
-        frame.pop()
+    value = frame.pop() if i.opname == "STORE_GLOBAL" else UNKNOWN
     scope = frame.frame.f_globals
     path = Path("global", i.argval)
     frame.reads.write("item", scope, i.argval, scope.get(i.argval, MISSING), path, frame.origin())
+    if isinstance(value, Unrepeatable):
+        frame.reads.varies(scope, i.argval)
 
 
 @on_opcodes("IMPORT_NAME")
@@ -173,6 +176,7 @@ def _store_attr(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
         frame.observer.tainted[key] = value
         for part in (holder, instance_dict(holder)):
             frame.reads.forget_single_read(part, i.argval)
+            frame.reads.varies(part, i.argval)
     else:
         frame.observer.tainted.pop(key, None)
 
@@ -209,6 +213,7 @@ def _store_subscript(frame: ShadowFrame, i: dis.Instruction, after: int) -> None
         if isinstance(value, Unrepeatable):
             frame.observer.tainted[id(holder)] = value
             frame.reads.forget_single_read(holder, key)
+            frame.reads.varies(holder, key)
 
 
 @on_opcodes("STORE_SLICE")

@@ -118,7 +118,7 @@ def _build(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     elif i.opname == "BUILD_TUPLE" and plain:
         frame.push(tuple(values))
     elif i.opname == "BUILD_STRING":
-        frame.push(UNKNOWN)
+        frame.push(next((v for v in values if isinstance(v, Unrepeatable)), UNKNOWN))
     else:
         frame.push(Parts(tuple(values)))
 
@@ -148,15 +148,16 @@ def _map_add(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
 @on_opcodes("LIST_TO_TUPLE", "CALL_INTRINSIC_1", "FORMAT_SIMPLE", "CONVERT_VALUE")
 def _replace_top(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     value = frame.pop()
-    frame.push(value if i.opname in ("LIST_TO_TUPLE", "CALL_INTRINSIC_1") and isinstance(value, Parts) else UNKNOWN)
+    same = i.opname in ("LIST_TO_TUPLE", "CALL_INTRINSIC_1") and isinstance(value, Parts)
+    frame.push(value if same or isinstance(value, Unrepeatable) else UNKNOWN)
 
 
 @on_opcodes("FORMAT_VALUE", "FORMAT_WITH_SPEC")
 def _format(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     if i.opname == "FORMAT_WITH_SPEC" or (i.arg or 0) & 4:
         frame.pop()
-    frame.pop()
-    frame.push(UNKNOWN)
+    value = frame.pop()
+    frame.push(value if isinstance(value, Unrepeatable) else UNKNOWN)
 
 
 @on_opcodes("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE")

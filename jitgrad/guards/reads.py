@@ -29,6 +29,8 @@ from jitgrad.guards.object_state import MISSING, instance_dict, lookup
 from jitgrad.guards.observed_files import is_observed
 
 MAX_CHECKS = 100_000
+VARIES = "a value that differs from call to call"  # among the operations of a write, for what a clock gave
+HELD = "a value that each call reads there"  # for a place that is an argument of the function
 PLAIN = (  # values without parts
     *(*IMMUTABLE, slice, CodeType, type(MISSING), GetSetDescriptorType, MemberDescriptorType),
     *(MethodDescriptorType, WrapperDescriptorType),
@@ -70,6 +72,10 @@ class Write:
     read: bool = False
     operations: set[str] = field(default_factory=set)
 
+    @property
+    def identity(self) -> tuple[int, str]:
+        return id(self.holder), repr(self.key)
+
 
 class Reads:
     """Everything that a trace read outside the function, in the order of the first reads.
@@ -92,6 +98,7 @@ class Reads:
         self._enclosing: dict[CodeType, list[FunctionType]] = {}
         self._counts: dict[tuple[str, int, Any], int] = {}
         self._listed: dict[str, int] = {}
+        self._changed: set[int] = set()  # the ids of all that was written to
         self._externals: dict[int, tuple[Any, Path]] = {}
 
     # --- external values --------------------------------------------------------------------------
@@ -242,6 +249,16 @@ class Reads:
         name = key if isinstance(key, str | int) or key is MISSING else repr(key)
         write = self.writes.setdefault((id(holder), name), Write(holder, key, old, path, origin, kind))
         write.operations.add(operation)
+        self._changed.add(id(holder))
+
+    def writes_of(self, holder: Any) -> bool:
+        """Whether the trace wrote any item of ``holder``."""
+        return id(holder) in self._changed
+
+    def varies(self, holder: Any, key: Any) -> None:
+        """What was written to ``key`` of ``holder`` differs from call to call."""
+        if (write := self.writes.get((id(holder), key if isinstance(key, str | int) else repr(key)))) is not None:
+            write.operations.add(VARIES)
 
 
 def stores(value: Any, name: str) -> bool:

@@ -7,8 +7,9 @@ attribute, a dict of activations.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -17,17 +18,21 @@ import optree
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.guard import NOWHERE, Check, Path, cell_contents
 from jitgrad.guards.object_state import MISSING, instance_dict
-from jitgrad.guards.reads import Reads, Write, copy_of
+from jitgrad.guards.reads import HELD, VARIES, Reads, Write, copy_of
 
 _APPENDING = {"append", "extend", "__iadd__", "+="}
 _UPDATING = {"update", "__ior__", "|=", "[]="}
 # Beside tensors only values without a history: a number may be a clock's or a counter's.
 _PLAIN = (str, bytes, bool, type(None), np.dtype)
+# Alone in a place, which the record of its write tells from a clock's.
+_CONSTANTS = (*_PLAIN, int, float)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class StoredTensors:
+class RepeatedStore:
     """A change of outside state that each call makes: ``value`` is what the trace stored.
+
+    It is a tensor, a container of tensors, a number that depends on one that the place held before, or a constant.
 
     Attributes:
         kind: of the write, for one place; "extend": ``value`` lists what is appended; "update":
@@ -40,6 +45,15 @@ class StoredTensors:
     value: Any
     path: Path
 
+    @property
+    def identity(self) -> tuple[int, str]:
+        return id(self.holder), repr(self.key)
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """The tensors that the trace stored."""
+        return tensors_in(self.value)
+
     def present(self) -> Any:
         """What an eager run has stored, in the form of ``value``."""
         if self.kind == "extend":
@@ -48,7 +62,7 @@ class StoredTensors:
             return {key: self.holder[key] for key in self.value}
         return place_content(self.kind, self.holder, self.key)
 
-    def without_value(self) -> StoredTensors:
+    def without_value(self) -> RepeatedStore:
         """The same place, with None for what the trace stored there."""
         return replace(self, value=optree.tree_map(lambda _: None, self.value, none_is_leaf=True))
 
@@ -60,7 +74,7 @@ class StoredTensors:
         return Write(self.holder, self.key, old, self.path, NOWHERE, kind)
 
     def make(self, value: Any) -> None:
-        """Store ``value``, which has the form of the traced one."""
+        """RepeatedStore ``value``, which has the form of the traced one."""
         if self.kind == "extend":
             self.holder.extend(value)
         elif self.kind == "update":
@@ -71,9 +85,9 @@ class StoredTensors:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class TensorPlace:
-    """An item of a dict, an attribute or a variable, outside a function, that holds other tensors on
-    every call, such as the state of a recurrent network."""
+class HeldPlace:
+    """An item of a dict, an attribute or a variable, outside a function, that holds other tensors or another number on
+    every call, such as the state of a recurrent network or a counter of steps."""
 
     kind: str
     holder: Any
@@ -93,15 +107,30 @@ class TensorPlace:
         fill_place(self.kind, self.holder, self.key, value)
 
 
-def replaced_places(checks: Iterable[Check]) -> list[TensorPlace]:
-    """The places of which ``checks`` read tensors, and which hold other tensors now."""
-    found: dict[tuple[int, str], TensorPlace] = {}
+def replaced_places(checks: Iterable[Check], holds: Callable[[Any], bool]) -> list[HeldPlace]:
+    """The places of which ``checks`` read values for which ``holds`` is true, and which hold other such values now."""
+    found: dict[tuple[int, str], HeldPlace] = {}
     for check in checks:
-        if holds_only_tensors(check.expected) and not check.identical:
+        if holds(check.expected) and not check.identical:
             place = _place_of(check)
-            if place is not None and holds_only_tensors(check.read()) and check.reason() is not None:
+            if place is not None and holds(check.read()) and check.reason() is not None:
                 found.setdefault(place.identity, place)
     return list(found.values())
+
+
+def is_plain_number(value: Any) -> bool:
+    """Whether ``value`` is a Python int or float."""
+    return type(value) in (int, float)
+
+
+def is_constant(value: Any) -> bool:
+    """Whether ``value`` is a plain value: no container, no object, no NumPy scalar."""
+    return type(value) in _CONSTANTS or isinstance(value, Enum)
+
+
+def can_be_held(value: Any) -> bool:
+    """Whether ``value`` in a place can be an argument of the function: a number, or tensors alone."""
+    return is_plain_number(value) or holds_only_tensors(value)
 
 
 def holds_only_tensors(value: Any) -> bool:
@@ -114,13 +143,13 @@ def holds_only_tensors(value: Any) -> bool:
     return bool(leaves) and all(isinstance(x, Tensor) for x in leaves)
 
 
-def _place_of(check: Check) -> TensorPlace | None:
+def _place_of(check: Check) -> HeldPlace | None:
     """The place that ``check`` reads; None if it is not one that can be filled."""
     holder, kind = check.holder, check.kind
     if kind == "attribute" and check.key in (instance_dict(holder) or ()):
         holder, kind = instance_dict(holder), "item"
     known = kind == "cell" or kind == "attribute" or (kind == "item" and isinstance(holder, dict))
-    return TensorPlace(kind, holder, check.key, check.path) if known else None
+    return HeldPlace(kind, holder, check.key, check.path) if known else None
 
 
 def tensors_in(value: Any) -> list[Tensor]:
@@ -128,18 +157,31 @@ def tensors_in(value: Any) -> list[Tensor]:
     return [x for x in optree.tree_leaves(value, none_is_leaf=True) if isinstance(x, Tensor)]
 
 
-def store_of(write: Write) -> StoredTensors | None:
+def store_of(write: Write) -> RepeatedStore | None:
     """The write as something that each call can do again; None if it is not."""
     kind, value = write.kind, place_content(write.kind, write.holder, write.key)
     if kind == "container":
         kind, value = _growth(write)
+    elif _repeats(write, value):
+        return RepeatedStore(kind, write.holder, write.key, value, write.path)
     if write.read or not tensors_in(value):
         return None
     leaves = optree.tree_leaves(value, none_is_leaf=True)
-    return StoredTensors(kind, write.holder, write.key, value, write.path) if all(map(_can_be_stored, leaves)) else None
+    return RepeatedStore(kind, write.holder, write.key, value, write.path) if all(map(_can_be_stored, leaves)) else None
 
 
-def share_containers(stores: list[StoredTensors], reads: Reads) -> bool:
+def _repeats(write: Write, value: Any) -> bool:
+    """Whether ``value`` is a constant that each call stores, or a number that it computes from the one that was there.
+
+    What decided on a constant is guarded; so it is stored even where it was there before.
+    """
+    if VARIES in write.operations or write.kind == "array" or write.operations == {HELD}:
+        return False
+    parts = optree.tree_leaves(value, none_is_leaf=True) if type(value) is tuple else [value]
+    return all(is_constant(x) or (isinstance(x, int | float) and not isinstance(x, np.generic)) for x in parts)
+
+
+def share_containers(stores: list[RepeatedStore], reads: Reads) -> bool:
     """Whether a list or dict is stored that is also elsewhere: a call would store a new one."""
     containers = [x for store in stores for x in _containers(store.value)]
     outside = any(reads.path_of(x) is not None for x in containers)

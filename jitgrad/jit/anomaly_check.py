@@ -8,7 +8,7 @@ from typing import Any
 from jitgrad.core.errors import AnomalyError
 from jitgrad.core.tensor import Tensor
 from jitgrad.jit.executable import Executable
-from jitgrad.jit.trace_call import EffectKind, TraceResult
+from jitgrad.jit.trace_result import EffectKind, TraceResult
 from jitgrad.runtime.provenance import find_non_finite
 
 

@@ -15,7 +15,7 @@ from jitgrad.compiler.runtime_number import LARGEST_INT
 from jitgrad.core import config
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.writes import holds_only_tensors
+from jitgrad.guards.writes import can_be_held
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, interned
 from jitgrad.jit.input_steps import CallState
 from jitgrad.jit.records import NAMESPACE
@@ -53,8 +53,8 @@ class CheckArguments:
                 text.tree(f"held_{k}", value)
             else:
                 w.leaves.append("None")
-                w.names["holds_only_tensors"] = holds_only_tensors
-                w.miss_if(f"holds_only_tensors(held_{k})")
+                w.names["can_be_held"] = can_be_held
+                w.miss_if(f"can_be_held(held_{k})")
         if len(w.leaves) - sum(w.lists.values()) > MAX_LEAVES:
             raise NotSupportedError
         text.distinct()

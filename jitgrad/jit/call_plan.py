@@ -30,7 +30,7 @@ from jitgrad.jit.result_steps import (
     WrapResults,
     WriteData,
 )
-from jitgrad.jit.trace_call import TraceResult
+from jitgrad.jit.trace_result import TraceResult
 from jitgrad.runtime.program_op import ProgramOp
 
 

@@ -30,8 +30,9 @@ from jitgrad.jit.options import JitOptions
 from jitgrad.jit.program_cache import CacheInfo, ProgramCache
 from jitgrad.jit.signature import Call, Signature, key_difference
 from jitgrad.jit.snapshot import Snapshot
-from jitgrad.jit.trace_call import TraceResult, trace_call
-from jitgrad.jit.trace_warnings import warn_of_effects, warn_of_retraces, write_log
+from jitgrad.jit.trace_call import trace_call
+from jitgrad.jit.trace_result import TraceResult
+from jitgrad.jit.trace_warnings import MANY_TRACES, warn_of_counters, warn_of_effects, warn_of_retraces, write_log
 from jitgrad.runtime.program import Program
 
 if TYPE_CHECKING:
@@ -41,9 +42,6 @@ _T = TypeVar("_T")
 _disabled: ContextVar[bool] = ContextVar("jit_disabled", default=False)
 # Called with every new executable, so that tools can follow what a whole script compiles.
 on_compile: ContextVar[Callable[[JitFunction, Executable], None] | None] = ContextVar("on_compile", default=None)
-
-# A function that is traced more often for the same arguments probably changes what it reads.
-MANY_TRACES = 16
 
 # Every call tries the fast calls of its function one after the other.
 MANY_FAST_CALLS = 4
@@ -132,6 +130,8 @@ class JitFunction:
             call, traced = self._ints.choose(call, self._is_known, self._trace)
             if traced is not None:
                 self._traced[call.key] = traced
+            elif call.held:
+                warn_of_counters(self.name, self._ints.values_in_places(call), self._warned)
             return call
 
     def _is_known(self, call: Call) -> bool:

@@ -17,7 +17,7 @@ from jitgrad.jit.executable import Executable
 from jitgrad.jit.isolate import find_wrong_kernels
 from jitgrad.jit.mismatch_report import warn_of_mismatch
 from jitgrad.jit.rounding_judge import find_mismatches
-from jitgrad.jit.trace_call import EffectKind
+from jitgrad.jit.trace_result import EffectKind
 
 
 def check_on_host(

@@ -30,7 +30,7 @@ from jitgrad.jit.records import NAMESPACE
 from jitgrad.jit.rounding_judge import measure
 from jitgrad.jit.signature import Call, Static
 from jitgrad.jit.suspects import last_rounding
-from jitgrad.jit.trace_call import EffectKind, TraceResult
+from jitgrad.jit.trace_result import EffectKind, TraceResult
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.random import default_generator
 
@@ -63,7 +63,7 @@ def eject(
     stem, extension = os.path.splitext(file)
     if extension != ".py" or not stem.isidentifier():
         raise ArgumentError(f"eject({path!r}): the path names a Python module, such as 'kernels.py'")
-    _check_tensors_outside(name, traced, call)
+    _check_state_outside(name, traced, call)
     interface = _Interface(function, name, traced, call)
     spec = interface.spec()
     plan = plan_of(traced.graph, interface.updates_in_place())
@@ -80,13 +80,13 @@ def eject(
     return ejected
 
 
-def _check_tensors_outside(name: str, traced: TraceResult, call: Call) -> None:
-    """A module has no place for tensors that the function keeps outside itself from call to call."""
+def _check_state_outside(name: str, traced: TraceResult, call: Call) -> None:
+    """A module has no place for what the function keeps outside itself from call to call."""
     places = [*map(str, call.held_names), *(str(store.path) for store in traced.stores)]
     if places:
         raise EjectError(
-            f"eject: {name!r} keeps tensors in {', '.join(dict.fromkeys(places))}, which a module does not have; "
-            "pass them as arguments and return them"
+            f"eject: {name!r} keeps state in {', '.join(dict.fromkeys(places))}, which a module does not have; "
+            "pass tensors and numbers as arguments and return them, and set flags before the call"
         )
 
 

@@ -17,7 +17,7 @@ from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.buffer_pool import address_of
 from jitgrad.jit.signature import Call
-from jitgrad.jit.trace_call import TraceResult
+from jitgrad.jit.trace_result import TraceResult
 from jitgrad.runtime.program import Program
 
 FastCall = Callable[[tuple[Any, ...], dict[str, Any]], Any]

@@ -1,7 +1,8 @@
 """Places outside a function that hold other tensors on every call: further arguments of it.
 
 The hidden state of a recurrent network, ``self.h = cell(x, self.h)``, is read and replaced by each
-call. A guard for the tensor that was there during the trace would fail on every call.
+call, and so is a counter, ``self.steps += 1``. A guard for what was there during the trace would fail
+on every call.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ from typing import Any
 
 from jitgrad.core.errors import UnguardableError
 from jitgrad.guards.guard import Guard
-from jitgrad.guards.writes import TensorPlace, holds_only_tensors, replaced_places
+from jitgrad.guards.writes import HeldPlace, can_be_held, holds_only_tensors, replaced_places
 
 MOST_PLACES = 64  # reading each costs some 0.1 us a call
 
 
 class ReplacedTensorsError(UnguardableError):
-    """The function reads tensors in ``places`` and replaces them: they must be arguments."""
+    """The function reads tensors and numbers in ``places`` and replaces them: they must be arguments."""
 
-    def __init__(self, message: str, places: Sequence[TensorPlace]) -> None:
+    def __init__(self, message: str, places: Sequence[HeldPlace]) -> None:
         super().__init__(message)
         self.places = places
 
@@ -29,14 +30,14 @@ class HeldPlaces:
     """The places of one @jit function."""
 
     def __init__(self) -> None:
-        self.places: tuple[TensorPlace, ...] = ()
+        self.places: tuple[HeldPlace, ...] = ()
         self._replaced: Counter[tuple[int, str]] = Counter()  # by callers, between calls
 
     def read(self) -> tuple[Any, ...]:
-        """What the places hold: tensors and containers of tensors, and None for anything else."""
-        return tuple([x if holds_only_tensors(x := place.read()) else None for place in self.places])
+        """What the places hold: numbers, tensors and containers of tensors, and None for anything else."""
+        return tuple([x if can_be_held(x := place.read()) else None for place in self.places])
 
-    def add(self, places: Iterable[TensorPlace]) -> bool:
+    def add(self, places: Iterable[HeldPlace]) -> bool:
         """Take ``places`` from now on; whether any is new."""
         known = {place.identity for place in self.places}
         new = [place for place in places if place.identity not in known][: MOST_PLACES - len(known)]
@@ -49,6 +50,6 @@ class HeldPlaces:
 
     def add_replaced(self, guards: Iterable[Guard]) -> bool:
         """Take the places in which a caller replaced a tensor for the second time, as ``guards`` show."""
-        found = {place.identity: place for guard in guards for place in replaced_places(guard.checks)}
+        found = {place.identity: place for guard in guards for place in replaced_places(guard.checks, holds_only_tensors)}
         self._replaced.update([*found])
         return self.add(place for identity, place in found.items() if self._replaced[identity] > 1)

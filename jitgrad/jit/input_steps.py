@@ -18,7 +18,7 @@ from jitgrad.eager.buffer_pool import POOL, address_of
 from jitgrad.guards.guard import Guard
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed
 from jitgrad.jit.memory_overlap import WrittenRanges, overlapping, share_element
-from jitgrad.jit.trace_call import TraceResult
+from jitgrad.jit.trace_result import TraceResult
 from jitgrad.runtime.ownership import is_unique_owner
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import contiguous

@@ -8,7 +8,7 @@ from typing import Any
 
 from jitgrad.compiler.runtime_number import ValueNeededError
 from jitgrad.jit.signature import Call
-from jitgrad.jit.trace_call import TraceResult
+from jitgrad.jit.trace_result import TraceResult
 
 _REMEMBERED = 1024  # signatures; forgetting one only repeats a trace
 
@@ -20,6 +20,7 @@ class _Ints:
     first: tuple[int, ...]  # their values in the first call
     changed: set[int] = field(default_factory=set)  # positions of those that had another value since
     needed: set[int] = field(default_factory=set)  # positions of those whose value the function needs
+    held: dict[int, set[int]] = field(default_factory=dict)  # values of those of them that places hold
 
 
 class IntArguments:
@@ -52,6 +53,14 @@ class IntArguments:
     def keep_static(self, call: Call, positions: frozenset[int]) -> None:
         """The values of the ints at ``positions`` are part of the key from now on."""
         self._of(call).needed |= positions
+
+    def values_in_places(self, call: Call) -> dict[str, int]:
+        """How many values each place has held so far that holds an int whose value the function needs."""
+        ints, first = self._of(call), len(call.leaves) - len(call.held_names)
+        for k in ints.needed:
+            if k >= first:
+                ints.held.setdefault(k, set()).add(call.leaves[k])
+        return {call.name(k): len(values) for k, values in ints.held.items()}
 
     def clear(self) -> None:
         self._seen.clear()

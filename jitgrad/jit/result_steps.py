@@ -15,13 +15,13 @@ from jitgrad.autograd.modes import enable_grad
 from jitgrad.compiler.input_source import SourceKind
 from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.core.aval import Aval
-from jitgrad.core.device_array import copy_elements
+from jitgrad.core.device_array import copy_elements, to_host
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.eager.buffer_pool import POOL, SMALL
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed, tuple_text
 from jitgrad.jit.input_steps import CallState
-from jitgrad.jit.trace_call import EffectKind, TraceResult
+from jitgrad.jit.trace_result import EffectKind, TraceResult
 from jitgrad.ops.inplace import assign
 from jitgrad.runtime.executor import thread_pool
 from jitgrad.runtime.executor.fastcall import data_address
@@ -210,12 +210,13 @@ class WrapResults:
 
     def run(self, call: CallState) -> None:
         for r in self.traced.results:
-            if r.output is not None and r.output not in call.tensors:
+            if r.output is not None and r.output not in call.tensors and not r.number:
                 array = call.outputs[r.output]
                 call.tensors[r.output] = Tensor(array, Aval(array.shape, array.dtype, r.weak))
 
     def write(self, w: FastCallWriter) -> None:
-        weak = {r.output: r.weak for r in self.traced.results if r.output is not None and r.output not in w.tensors}
+        new = [r for r in self.traced.results if not r.number and r.output is not None and r.output not in w.tensors]
+        weak = {r.output: r.weak for r in new if r.output is not None}
         if len(weak) <= FEW:
             for output, is_weak in weak.items():
                 w.tensors[output] = f"t{output}"
@@ -260,8 +261,12 @@ class BuildResult:
     def run(self, call: CallState) -> None:
         leaves: list[Any] = []
         for r in self.traced.results:
-            x = r.value if r.output is None else call.tensors[r.output]
-            x = x if r.source is None else r.source.resolve(call.leaves)
+            if r.source is not None:
+                x = r.source.resolve(call.leaves)
+            elif r.output is None:
+                x = r.value
+            else:
+                x = to_host(call.outputs[r.output]).item() if r.number else call.tensors[r.output]
             leaves.append(x if r.view is None else r.view.of(x))
         call.result = optree.tree_unflatten(self.traced.treedef, leaves)
         if self.traced.stores:
@@ -273,7 +278,7 @@ class BuildResult:
         texts = []
         for r in self.traced.results:
             if r.output is not None:
-                text = w.tensors[r.output]
+                text = f"{w.array_of(r.output)[0]}.item()" if r.number else w.tensors[r.output]
             else:
                 text = w.constant("C", r.value) if r.source is None else w.object_text(r.source)
             texts.append(text if r.view is None else f"{w.constant('W', r.view.of)}({text})")

@@ -12,18 +12,15 @@ import optree
 
 from jitgrad.compiler.runtime_number import LARGEST_INT
 from jitgrad.core import config
-from jitgrad.core.aval import Aval
 from jitgrad.core.context import grad_enabled
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import ArgumentError, UnguardableError
 from jitgrad.core.fork import cached_property
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor, check_supported
-from jitgrad.guards.writes import TensorPlace
+from jitgrad.guards.writes import HeldPlace
 from jitgrad.jit.held_places import HeldPlaces
 from jitgrad.jit.records import NAMESPACE, classes_in, register
-
-FLOAT_AVAL = Aval((), np.dtype(np.float64), weak=True)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -42,7 +39,7 @@ class Call:
     keyword_order: bool = False  # whether the function can tell in which order keywords were passed
     ints: tuple[int, ...] = ()
     runtime_ints: frozenset[int] = frozenset()
-    held: tuple[TensorPlace, ...] = ()
+    held: tuple[HeldPlace, ...] = ()
     held_names: tuple[str, ...] = ()
 
     def name(self, position: int) -> str:

@@ -12,7 +12,7 @@ from jitgrad.core.device_array import copy_elements
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.writes import undo
-from jitgrad.jit.trace_call import TraceResult
+from jitgrad.jit.trace_result import TraceResult
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import Enum
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,145 +13,24 @@ import optree
 from jitgrad.autograd.broken_history import broken_histories
 from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.input_source import InputSource, SourceKind
-from jitgrad.compiler.runtime_number import RuntimeNumber, ValueNeededError
+from jitgrad.compiler.runtime_number import FLOAT_AVAL, RuntimeNumber, ValueNeededError
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
-from jitgrad.core.errors import AutogradError, UnguardableError
-from jitgrad.core.ir import Atom, Graph, Value
+from jitgrad.core.errors import UnguardableError
+from jitgrad.core.ir import Atom, Value
 from jitgrad.core.origin import Origin
 from jitgrad.core.tape_node import Edge, edge_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.environment import Environment
-from jitgrad.guards.guard import Guard
-from jitgrad.guards.writes import StoredTensors, TensorPlace
-from jitgrad.jit.devices import TracePlace, device_of_arguments, place_of
+from jitgrad.guards.writes import HeldPlace, RepeatedStore
+from jitgrad.jit.devices import device_of_arguments, place_of
 from jitgrad.jit.held_places import ReplacedTensorsError
-from jitgrad.jit.output_views import ResultView, find_view
+from jitgrad.jit.output_views import find_view
 from jitgrad.jit.records import NAMESPACE, is_record
-from jitgrad.jit.signature import FLOAT_AVAL, Call, Static
+from jitgrad.jit.signature import Call, Static
+from jitgrad.jit.trace_result import Effect, EffectKind, Result, TraceResult, describe_source
 from jitgrad.ops.random import default_generator
-
-
-class EffectKind(Enum):
-    """What of its target an `Effect` changes."""
-
-    DATA = "the data of a tensor or an array"
-    GRADIENT = "the .grad of a tensor"
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Effect:
-    """A change of outside state: ``target``'s data or gradient becomes ``output`` (or None).
-
-    ``history``: the target takes over the history of the output, or loses its own if that has none.
-    """
-
-    kind: EffectKind
-    target: InputSource
-    output: int | None
-    history: bool = False
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Result:
-    """One leaf of the function's result, or of what it stores outside: a new tensor, an object or a
-    view of one, or a value."""
-
-    output: int | None = None  # of the program, for a new tensor
-    weak: bool = False
-    source: InputSource | None = None  # of an object that exists before the call
-    view: ResultView | None = None  # of ``source``
-    value: Any = None
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class TraceResult:
-    """The results of one trace.
-
-    Attributes:
-        results, treedef: of the function's result; with ``stores`` of the pair of it and of a list
-            of their values.
-        differentiable: positions of the outputs through which gradients flow to the inputs.
-        broken: errors that backward from these outputs raises: the function changed in place what
-            that reads, or freed its graph.
-        wants_grad: positions of the inputs that require grad.
-        written: positions of the inputs whose data the function changes in place.
-        contiguous: positions of the inputs whose data must be C-contiguous: an in-place change in the
-            trace shows, or does not show, in a reshape for that reason.
-        grads_present: sources of the tensors whose gradients were read, and whether there was one.
-        alive: objects whose ids other parts of the program hold.
-        names: paths from the function to tensors, by the ids of the tensors.
-        shared: (position, tensor) of the arguments that are also outside tensors.
-        stores: the changes of Python state that a compiled call makes.
-        changes_python: running the function changes Python state in other ways.
-        python_effects: the places of these changes that the function does not read.
-        place: the device that it runs on.
-        argument_names: the flat arguments of the call, for messages.
-    """
-
-    graph: Graph
-    sources: tuple[InputSource, ...]
-    results: tuple[Result, ...]
-    treedef: Any
-    effects: tuple[Effect, ...]
-    differentiable: tuple[int, ...]
-    broken: Mapping[int, AutogradError]
-    wants_grad: tuple[int, ...]
-    written: tuple[int, ...]
-    contiguous: tuple[int, ...]
-    guard: Guard
-    grads_present: tuple[tuple[InputSource, bool], ...]
-    alive: tuple[Any, ...]
-    names: dict[int, str]
-    stores: tuple[StoredTensors, ...]
-    changes_python: bool
-    python_effects: tuple[str, ...]
-    place: TracePlace
-    argument_names: tuple[str, ...] = ()
-    shared: tuple[tuple[int, Tensor], ...] = ()
-
-    def observed(self, result: Any) -> list[tuple[str, Any]]:
-        """The leaves of ``results`` after an eager run that returned ``result``, with their names."""
-        leaves = [(f"result {k}", x) for k, x in enumerate(optree.tree_leaves(result, none_is_leaf=True))]
-        for store in self.stores:
-            name = f"what {store.path} holds"
-            leaves += [(name, x) for x in optree.tree_leaves(store.present(), none_is_leaf=True)]
-        return leaves
-
-    def describe(self, source: InputSource) -> str:
-        """The object at ``source`` in words, for messages."""
-        return describe_source(self.names, self.argument_names.__getitem__, source)
-
-    def positions_of(self, arguments: Collection[int]) -> list[int]:
-        """Positions of the inputs that are these flat arguments."""
-        return [k for k, s in enumerate(self.sources) if s.kind is SourceKind.ARGUMENT and s.key in arguments]
-
-    def outside(self) -> dict[int, Tensor]:
-        """The tensors from outside that the program reads, by id."""
-        return {id(s.key): s.key for s in self.sources if s.kind is SourceKind.TENSOR}
-
-    def shared_arguments(self, leaves: Sequence[Any]) -> frozenset[int]:
-        """Positions of arguments that are outside tensors as well, and not traced as such.
-
-        Where the function changes nothing, two inputs for one tensor do no harm.
-        """
-        if not self.effects:
-            return frozenset()
-        outside, known = self.outside(), {k for k, _ in self.shared}
-        return frozenset(k for k, x in enumerate(leaves) if id(x) in outside and k not in known)
-
-    def effects_of(self, kind: EffectKind) -> list[Effect]:
-        return [e for e in self.effects if e.kind is kind]
-
-
-def describe_source(names: Mapping[int, str], argument_name: Callable[[int], str], source: InputSource) -> str:
-    """The object at ``source`` in words; ``names`` are those of outside tensors, by id."""
-    if source.kind is SourceKind.GRADIENT:
-        return f"the gradient of {describe_source(names, argument_name, source.key)}"
-    if source.kind is SourceKind.ARGUMENT:
-        return argument_name(source.key)
-    return names.get(id(source.key), "a captured array")
 
 
 @gc_paused()
@@ -172,7 +50,7 @@ def trace_call(
     """
     environment = Environment(function, call.static)
     trace = Trace(name, device_of_arguments(call))
-    originals: list[tuple[TensorPlace, Any]] = []
+    originals: list[tuple[HeldPlace, Any]] = []
     token = current_interpreter.set(trace)
     try:
         leaves, tensors = _traced_leaves(trace, call, shared)
@@ -237,6 +115,7 @@ def _traced_leaves(trace: Trace, call: Call, shared: frozenset[int]) -> tuple[li
             tensor = trace.argument_like(k, x)
         elif type(x) is float:
             tensor = trace.argument(k, FLOAT_AVAL)
+            trace.numbers.add(tensor._data)
         else:
             tensor = trace.argument(k, Aval(x.shape, x.dtype))
         by_id[id(x)] = tensors[k] = leaves[k] = tensor
@@ -270,7 +149,7 @@ def _finish(
     leaves, treedef = optree.tree_flatten(with_stored, none_is_leaf=True)
     outputs, starts = list[Atom](), dict[int, Edge]()
     copied = {*donated, *(k for k, x in enumerate(call.leaves) if not isinstance(x, Tensor))}
-    results = _results(trace, leaves, outputs, starts, copied)
+    results = _results(trace, leaves, _numbers(trace, stores, len(leaves)), outputs, starts, copied)
     effects = _effects(trace, tensors, outputs, starts)
     _check_leaves(effects, call, trace.name)
     changed = {e.target for e in effects if e.kind is EffectKind.DATA}
@@ -291,50 +170,78 @@ def _finish(
         alive=tuple(trace.alive),
         names=(names := {id(t): path for path, t in environment.tensors().items()}),
         stores=tuple(store.without_value() for store in stores),
-        changes_python=len(environment.writes()) > len(stores),
+        changes_python=environment.changes_more(),
         python_effects=tuple(environment.effects()),
         place=place_of(trace, call.leaves, partial(describe_source, names, call.name)),
     )
 
 
-def _results(
-    trace: Trace, leaves: Sequence[Any], outputs: list[Atom], starts: dict[int, Edge], copied: Collection[int]
-) -> tuple[Result, ...]:
-    """One for each of ``leaves``; new tensors, and views of ``copied`` arguments, are outputs.
+def _numbers(trace: Trace, stores: Sequence[RepeatedStore], count: int) -> frozenset[int]:
+    """The leaves, of ``count``, that stores put in places as Python numbers: the last leaves are those of the stores."""
+    stored = optree.tree_leaves([store.value for store in stores], none_is_leaf=True)
+    pairs = enumerate(stored, count - len(stored))
+    return frozenset({k for k, x in pairs if isinstance(x, Tensor) and trace.stands_for_number(x)})
 
-    Where the gradients of outputs go is added to ``starts``.
-    """
+
+def _results(
+    trace: Trace,
+    leaves: Sequence[Any],
+    numbers: Collection[int],
+    outputs: list[Atom],
+    starts: dict[int, Edge],
+    copied: Collection[int],
+) -> tuple[Result, ...]:
+    """One for each of ``leaves``, of which ``numbers`` and what was computed from ints are to be Python numbers."""
     positions: dict[tuple[Atom, bool], int] = {}  # outputs by their atom and whether gradients flow to them
     results = []
-    for x in leaves:
-        if isinstance(x, np.ndarray):
-            x = trace.constant(x)
-        if type(x) is RuntimeNumber:
-            raise x.needed("a result")
-        if is_record(type(x)):
-            raise UnguardableError(
-                f"@jit function {trace.name!r} returns a {type(x).__name__}, and a call cannot tell it from an argument: "
-                "return its parts as a tuple or a dict"
-            )
-        if not isinstance(x, Tensor):
-            results.append(Result(value=x))
-        elif id(x) in trace.lifted or type(x._data) is not Value:
-            results.append(Result(source=trace.source_of(x)))
-        elif (source_and_view := find_view(trace, x, copied)) is not None:
-            source, view = source_and_view
-            results.append(Result(source=source, view=view))
-        else:
-            atom = trace.current(x)
-            # a history that was freed inside the function leads nowhere
-            flows = x._requires_grad and x.grad_fn is not None and x.grad_fn.edges is not None
-            if flows:
-                atom = trace.with_history(atom, x)
-            output = positions.setdefault((atom, flows), len(outputs))
-            if output == len(outputs):
-                outputs.append(atom)
-                starts.update({output: edge_of(x)} if flows else {})
-            results.append(Result(output=output, weak=x.aval.weak))
+    for k, x in enumerate(leaves):
+        is_number = k in numbers or type(x) is RuntimeNumber
+        results.append(_number(trace, x, outputs) if is_number else _result(trace, x, outputs, starts, copied, positions))
     return tuple(results)
+
+
+def _number(trace: Trace, x: Any, outputs: list[Atom]) -> Result:
+    """The result for a number that depends on numbers among the arguments."""
+    outputs.append(x.value if type(x) is RuntimeNumber else trace.current(x))
+    return Result(output=len(outputs) - 1, number=True)
+
+
+def _result(
+    trace: Trace,
+    x: Any,
+    outputs: list[Atom],
+    starts: dict[int, Edge],
+    copied: Collection[int],
+    positions: dict[tuple[Atom, bool], int],
+) -> Result:
+    """For a leaf of what the function returns or stores; new tensors, and views of ``copied`` arguments, are outputs.
+
+    Where the gradients of outputs go is added to ``starts``, and outputs by their atom, and by whether gradients flow
+    to them, to ``positions``.
+    """
+    if isinstance(x, np.ndarray):
+        x = trace.constant(x)
+    if is_record(type(x)):
+        raise UnguardableError(
+            f"@jit function {trace.name!r} returns a {type(x).__name__}, and a call cannot tell it from an argument: "
+            "return its parts as a tuple or a dict"
+        )
+    if not isinstance(x, Tensor):
+        return Result(value=x)
+    if id(x) in trace.lifted or type(x._data) is not Value:
+        return Result(source=trace.source_of(x))
+    if (source_and_view := find_view(trace, x, copied)) is not None:
+        return Result(source=source_and_view[0], view=source_and_view[1])
+    atom = trace.current(x)
+    # a history that was freed inside the function leads nowhere
+    flows = x._requires_grad and x.grad_fn is not None and x.grad_fn.edges is not None
+    if flows:
+        atom = trace.with_history(atom, x)
+    output = positions.setdefault((atom, flows), len(outputs))
+    if output == len(outputs):
+        outputs.append(atom)
+        starts.update({output: edge_of(x)} if flows else {})
+    return Result(output=output, weak=x.aval.weak)
 
 
 def _effects(

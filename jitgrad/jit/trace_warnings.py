@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from jitgrad.core import config
 from jitgrad.core.errors import EffectWarning, RetraceWarning
+
+# A function that is traced more often for the same arguments probably changes what it reads.
+MANY_TRACES = 16
 
 _USERS_CALL = 6  # frames between the warning and the line that calls the @jit function
 
@@ -27,6 +31,15 @@ def warn_of_retraces(name: str, what: str, reasons: Sequence[str]) -> None:
     reason = reasons[-1] if reasons else "what it reads changed"
     remedy = "Pass what changes as a tensor or a float argument."
     warnings.warn(f"@jit function {name!r} {what} because {reason}. {remedy}", RetraceWarning, stacklevel=_USERS_CALL)
+
+
+def warn_of_counters(name: str, values: Mapping[str, int], warned: set[Any]) -> None:
+    """The function is traced for each value of a counter: ``values`` says how many each place has had."""
+    for place, count in values.items():
+        if count == MANY_TRACES and place not in warned:
+            warned.add(place)
+            reason = "its value decides a branch, a shape, an index or a text"
+            warn_of_retraces(name, f"is traced for each value, {count} values of {place} so far,", [reason])
 
 
 def write_log(topic: str, message: str) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from jitgrad.autograd.modes import no_grad
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, CheckpointError, TraceError
-from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.core.tensor import HookHandle, Tensor, check_supported
 from jitgrad.ops.creation import asarray, detached
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.placement import replace_data
@@ -67,7 +67,33 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} has no forward method")
 
     def __call__(self, *args: Any, **keywords: Any) -> Any:
-        return self.forward(*args, **keywords)
+        attributes = self.__dict__
+        for before in (*attributes.get("_forward_pre_hooks", ()),):
+            if (new := before(self, args)) is not None:
+                args = new if isinstance(new, tuple) else (new,)
+        result = self.forward(*args, **keywords)
+        for after in (*attributes.get("_forward_hooks", ()),):
+            if (new := after(self, args, result)) is not None:
+                result = new
+        return result
+
+    def register_forward_pre_hook(self, hook: Callable[[Any, tuple[Any, ...]], Any]) -> HookHandle:
+        """Call ``hook(module, args)`` before each forward; what it returns, if not None, replaces the arguments.
+
+        The handle's ``remove()`` takes the hook away.
+        """
+        hooks = self.__dict__.setdefault("_forward_pre_hooks", [])
+        hooks.append(hook)
+        return HookHandle(hooks, hook)
+
+    def register_forward_hook(self, hook: Callable[[Any, tuple[Any, ...], Any], Any]) -> HookHandle:
+        """Call ``hook(module, args, result)`` after each forward; what it returns, if not None, replaces the result.
+
+        The handle's ``remove()`` takes the hook away.
+        """
+        hooks = self.__dict__.setdefault("_forward_hooks", [])
+        hooks.append(hook)
+        return HookHandle(hooks, hook)
 
     # --- registering ------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError
 from jitgrad.core.op import OpDef
 from jitgrad.core.tensor import Tensor
@@ -48,7 +49,14 @@ from jitgrad.ops.tables import ELEMENTWISE
 
 
 def _in_place(function: Binary) -> Callable[[Tensor, Any], Any]:
-    return lambda self, other: update(function, self, other) if is_operand(other) else NotImplemented
+    def change(self: Tensor, other: Any) -> Any:
+        if not is_operand(other):
+            return NotImplemented
+        # a float of the caller has no memory: other names of it keep their value
+        number = (interpreter := current_interpreter.get()).tracing and interpreter.stands_for_number(self)
+        return function(self, other) if number else update(function, self, other)
+
+    return change
 
 
 # name -> function; each becomes __name__, __rname__ and __iname__
@@ -181,10 +189,9 @@ def _cast(dtype: Any) -> Callable[[Tensor], Tensor]:
 # module -> the names of its functions that are methods as well, with the tensor as first argument
 METHOD_NAMES: Mapping[Any, str] = {
     reduce: "sum prod mean max min var std logsumexp all any argmax argmin cumulative_sum softmax log_softmax",
-    norms: "norm",
     movement: "reshape permute_dims transpose matrix_transpose swapaxes moveaxis expand_dims squeeze broadcast_to flip "
     "flatten",
-    joining: "split unstack roll repeat tile pad diagonal",
+    joining: "split unstack roll tile pad diagonal",
     indexing: "take take_along_axis gather scatter_add index_add",
     sorting: "sort argsort topk nonzero unique searchsorted",
     creation: "clone tril triu",
@@ -214,6 +221,8 @@ OTHER_METHODS: Mapping[str, Any] = {
     "movedim": movement.moveaxis,
     "swapdims": movement.swapaxes,
     "unbind": joining.unstack,
+    "norm": norms.method_norm,
+    "repeat": torch_methods.repeat,
     "repeat_interleave": joining.repeat,
     "lgamma": gamma.gammaln,
     "ger": linalg.outer,

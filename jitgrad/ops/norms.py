@@ -26,6 +26,14 @@ def vector_norm(
     return _norm_over(x, ord, axes, keepdims)
 
 
+@takes_dim(p="ord")
+def method_norm(
+    self: Tensor, ord: float | str | None = None, axis: AxisArgument = None, keepdims: bool = False
+) -> Tensor:
+    """``x.norm(2)``: arrays of NumPy have no such method, so it is torch's, of vectors over any number of axes."""
+    return vector_norm(self, ord, axis, keepdims)
+
+
 @takes_dim(vector_norm, p="ord")
 def norm(x: Operand, ord: float | str | None = None, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """The vector norm of order ``ord`` (None and "fro": 2) over ``axis`` (None: of all elements).

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 
 from jitgrad.core.context import grad_enabled
-from jitgrad.core.errors import AutogradError
+from jitgrad.core.errors import ArgumentError, AutogradError, MeaningWarning, shown
+from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import (
     arithmetic,
@@ -18,6 +20,7 @@ from jitgrad.ops import (
     gamma,
     indexing,
     integers,
+    joining,
     movement,
     normal_distribution,
     random,
@@ -29,11 +32,38 @@ from jitgrad.ops import (
 from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.creation import clone
 from jitgrad.ops.inplace import assign, update
+from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.placement import beside
 from jitgrad.ops.random import Generator
 from jitgrad.ops.tables import ELEMENTWISE
 from jitgrad.ops.windows import windows_along
+
+# --- one name for two meanings -----------------------------------------------------------------------------------
+
+
+@takes_dim()
+def repeat(self: Tensor, repeats: Any, *more: Any, axis: int | None = None, output_size: int | None = None) -> Tensor:
+    """Each element repeated along ``axis``, as NumPy's method; ``tile`` is what torch calls repeat.
+
+    Raises:
+        ArgumentError: several numbers that torch would take for repetitions of the whole tensor.
+    """
+    called = f"repeat({', '.join(map(shown, (repeats, *more)))})"
+    if len(more) > 1 or (more and (axis is not None or (self.ndim == 1 and more[0] not in (0, -1)))):
+        raise ArgumentError(
+            f"{called} of {self.aval}: expected one count and an axis, as in NumPy; to repeat the whole tensor, as torch "
+            f"does, write {called.replace('repeat', 'tile', 1)}"
+        )
+    if more and self.ndim == 2 and more[0] == 1 and repeats != 1:
+        warnings.warn(
+            f"{Origin.capture().full()}: {called} of {self.aval} repeats each element along axis 1, as in NumPy; torch repeats "
+            f"the whole tensor. Write repeat({shown(repeats)}, axis=1), or {called.replace('repeat', 'tile', 1)} for torch's",
+            MeaningWarning,
+            stacklevel=3,
+        )
+    return joining.repeat(self, repeats, more[0] if more else axis, output_size=output_size)
+
 
 # --- in place ----------------------------------------------------------------------------------------------------
 

@@ -8,6 +8,9 @@ from math import cos, inf, pi
 from typing import Any
 
 from jitgrad.core.errors import ArgumentError, shown
+from jitgrad.core.tensor import Tensor
+from jitgrad.optim.cycles import CyclicLR as CyclicLR  # noqa: PLC0414 - public here
+from jitgrad.optim.cycles import OneCycleLR as OneCycleLR  # noqa: PLC0414 - public here
 from jitgrad.optim.optimizer import Optimizer
 from jitgrad.optim.schedule import Schedule as Schedule  # noqa: PLC0414 - public here
 
@@ -38,6 +41,9 @@ class MultiplicativeLR(LambdaLR):
             base *= self.lr_lambdas[k](j)
         return base
 
+    def next_rate(self, n: int, base: float, k: int, current: float) -> float:
+        return current * self.lr_lambdas[k](n) if n > 0 else current
+
 
 class StepLR(Schedule):
     """Times ``gamma`` every ``step_size`` steps."""
@@ -52,6 +58,9 @@ class StepLR(Schedule):
     def factor(self, n: int) -> float:
         return self.gamma ** (n // self.step_size)
 
+    def next_rate(self, n: int, base: float, k: int, current: float) -> float:
+        return current if n == 0 or n % self.step_size else current * self.gamma
+
 
 class MultiStepLR(Schedule):
     """Times ``gamma`` at each of the ``milestones``."""
@@ -64,6 +73,9 @@ class MultiStepLR(Schedule):
     def factor(self, n: int) -> float:
         return self.gamma ** sum(1 for m in self.milestones if m <= n)
 
+    def next_rate(self, n: int, base: float, k: int, current: float) -> float:
+        return current * self.gamma ** self.milestones.count(n)
+
 
 class ExponentialLR(Schedule):
     """Times ``gamma`` at each step."""
@@ -74,6 +86,9 @@ class ExponentialLR(Schedule):
 
     def factor(self, n: int) -> float:
         return self.gamma**n
+
+    def next_rate(self, n: int, base: float, k: int, current: float) -> float:
+        return current if n == 0 else current * self.gamma
 
 
 class LinearLR(Schedule):
@@ -93,6 +108,9 @@ class LinearLR(Schedule):
         part = min(n, self.total_iters) / self.total_iters
         return self.start_factor + (self.end_factor - self.start_factor) * part
 
+    def next_rate(self, n: int, base: float, k: int, current: float) -> float:
+        return _next_by_factors(self, n, self.total_iters, current)
+
 
 class ConstantLR(Schedule):
     """Times ``factor`` for the first ``total_iters`` steps."""
@@ -105,6 +123,9 @@ class ConstantLR(Schedule):
     def factor(self, n: int) -> float:
         return self.start_factor if n < self.total_iters else 1.0
 
+    def next_rate(self, n: int, base: float, k: int, current: float) -> float:
+        return _next_by_factors(self, n, self.total_iters, current)
+
 
 class PolynomialLR(Schedule):
     """Down to 0 in ``total_iters`` steps, as ``(1 - n / total_iters)**power``."""
@@ -116,6 +137,17 @@ class PolynomialLR(Schedule):
 
     def factor(self, n: int) -> float:
         return float((1.0 - min(n, self.total_iters) / self.total_iters) ** self.power)
+
+    def next_rate(self, n: int, base: float, k: int, current: float) -> float:
+        return _next_by_factors(self, n, self.total_iters, current)
+
+
+def _next_by_factors(schedule: Schedule, n: int, last: int, current: float) -> float:
+    """``current`` times what the factor of ``schedule``, which changes up to step ``last``, changes by at step ``n``."""
+    if n > last:
+        return current
+    before = 1.0 if n == 0 else schedule.factor(n - 1)
+    return current * (schedule.factor(n) / before) if before else 0.0
 
 
 class CosineAnnealingLR(Schedule):
@@ -138,6 +170,17 @@ class CosineAnnealingLR(Schedule):
         if n < self.warmup:
             return base * (n + 1) / (self.warmup + 1)
         return self.eta_min + (base - self.eta_min) * (1.0 + cos(pi * (n - self.warmup) / self.T_max)) / 2.0
+
+    def next_rate(self, n: int, base: float, k: int, current: float) -> float:
+        m = n - self.warmup
+        if self.warmup and m <= 0:
+            return self.rate(n, base, k)
+        if m <= 0:
+            return current
+        if (m - 1 - self.T_max) % (2 * self.T_max) == 0:  # the wave was at its lowest point
+            return current + (base - self.eta_min) * (1.0 - cos(pi / self.T_max)) / 2.0
+        ratio = (1.0 + cos(pi * m / self.T_max)) / (1.0 + cos(pi * (m - 1) / self.T_max))
+        return ratio * (current - self.eta_min) + self.eta_min
 
 
 class CosineAnnealingWarmRestarts(Schedule):
@@ -169,133 +212,54 @@ class SequentialLR(Schedule):
             raise ArgumentError("SequentialLR: give schedules of this optimizer, and a milestone between each two")
         self.schedulers: list[Schedule] = list(schedulers)
         self.milestones: list[int] = list(milestones)
-        # each schedule has begun with what the one before it set
-        first = schedulers[0].base_lrs
-        for later in schedulers[1:]:
-            later.base_lrs = list(first)
-        super().__init__(optimizer)
-        self.base_lrs: list[float] = list(first)
-
-    def set_rates(self) -> None:
-        current = bisect_right(self.milestones, self.last_epoch)
-        schedule = self.schedulers[current]
-        schedule.last_epoch = self.last_epoch - (self.milestones[current - 1] if current else 0)
-        schedule.set_rates()
-
-
-class OneCycleLR(Schedule):
-    """Up to ``max_lr`` in ``pct_start`` of all steps, then down far below where it began (L. N. Smith, N. Topin,
-    "Super-convergence", 2017).
-
-    ``cycle_momentum`` moves the momentum (of Adam: the first beta) the other way; it becomes a tensor of the optimizer,
-    so that compiled steps need no new trace.
-
-    Raises:
-        ArgumentError: the number of steps is not given, or an argument has no such value.
-    """
-
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        max_lr: float | Sequence[float],
-        total_steps: int | None = None,
-        epochs: int | None = None,
-        steps_per_epoch: int | None = None,
-        pct_start: float = 0.3,
-        anneal_strategy: str = "cos",
-        cycle_momentum: bool = True,
-        base_momentum: float = 0.85,
-        max_momentum: float = 0.95,
-        div_factor: float = 25.0,
-        final_div_factor: float = 1e4,
-        three_phase: bool = False,
-    ) -> None:
-        total = total_steps if total_steps is not None else (epochs or 0) * (steps_per_epoch or 0)
-        if total < 1 or not 0 <= pct_start <= 1 or anneal_strategy not in ("cos", "linear"):
-            raise ArgumentError(
-                f"OneCycleLR: needs total_steps, or epochs and steps_per_epoch; pct_start in [0, 1] and anneal_strategy "
-                f"'cos' or 'linear'; got {total} steps, {pct_start} and {shown(anneal_strategy)}"
-            )
-        self.total_steps: int = total
-        self.strategy: str = anneal_strategy
-        groups = optimizer.param_groups
-        self.max_lrs: list[float] = [float(max_lr)] * len(groups) if isinstance(max_lr, (int, float)) else [*map(float, max_lr)]
-        self.div_factor: float = div_factor
-        self.final_div_factor: float = final_div_factor
-        self.momenta: tuple[float, float] = (max_momentum, base_momentum)
-        rise = pct_start * total - 1
-        # (last step, value at its start, value at its end); values are 0: initial, 1: largest, 2: final
-        self.phases: list[tuple[float, int, int]] = [(rise, 0, 1), (total - 1, 1, 2)]
-        if three_phase:
-            self.phases = [(rise, 0, 1), (2 * pct_start * total - 2, 1, 0), (total - 1, 0, 2)]
-        self.cycled: list[Any] = [self._momentum_of(group) for group in groups] if cycle_momentum else []
+        for group in optimizer.param_groups:  # each schedule has begun with what the one before it set
+            group["lr"] = group["initial_lr"]
         super().__init__(optimizer)
 
-    def _momentum_of(self, group: Any) -> Any:
-        name = "beta1" if "betas" in group.options else "momentum"
-        if name == "momentum" and not group.options.get("momentum"):
-            raise ArgumentError("OneCycleLR: cycle_momentum=True needs an optimizer with momentum or betas; pass False")
-        return group.as_tensor(name, self.momenta[0])
+    def scheduled(self) -> list[Tensor]:
+        # all that any of them sets, each once
+        every = {id(scalar): scalar for schedule in self.schedulers for scalar in schedule.scheduled()}
+        return list(every.values())
 
-    def _between(self, n: int, values: tuple[float, float, float]) -> float:
-        start = 0.0
-        for end, first, last in self.phases:
-            if n <= end or end == self.phases[-1][0]:
-                part = (n - start) / (end - start) if end != start else 1.0
-                if self.strategy == "linear":
-                    return values[first] + (values[last] - values[first]) * part
-                return values[last] + (values[first] - values[last]) * (1.0 + cos(pi * part)) / 2.0
-            start = end
-        raise AssertionError("the last phase ends at the last step")
-
-    def rate(self, n: int, base: float, k: int) -> float:
-        if n >= self.total_steps:
-            raise ArgumentError(f"OneCycleLR: step {n + 1} of a cycle of {self.total_steps} steps")
-        initial = self.max_lrs[k] / self.div_factor
-        return self._between(n, (initial, self.max_lrs[k], initial / self.final_div_factor))
-
-    def set_rates(self) -> None:
-        super().set_rates()
-        high, low = self.momenta
-        for group, held in zip(self.optimizer.param_groups, self.cycled, strict=False):
-            name = "beta1" if "betas" in group.options else "momentum"
-            assert group.options[name] is held
-            group[name] = self._between(self.last_epoch, (high, low, high))
+    def values(self, n: int, current: Sequence[float] | None) -> list[float]:
+        which = bisect_right(self.milestones, n)
+        schedule, start = self.schedulers[which], self.milestones[which - 1] if which else 0
+        scalars = self.scheduled()
+        places = [next(k for k, x in enumerate(scalars) if x is own) for own in schedule.scheduled()]
+        before = [float(x.item()) for x in scalars] if current is None else list(current)
+        chained = current is not None and not (which and n == start)
+        for k, value in zip(places, schedule.values(n - start, [before[k] for k in places] if chained else None), strict=True):
+            before[k] = value
+        return before
 
 
-class CyclicLR(Schedule):
-    """Up from ``base_lr`` to ``max_lr`` and down again, in lines (L. N. Smith, "Cyclical learning rates", WACV 2017).
+class ChainedScheduler:
+    """Steps all of ``schedulers``, whose effects multiply where they compute from the current rate."""
 
-    ``mode`` "triangular" keeps the height, "triangular2" halves it with each cycle, "exp_range" makes it
-    ``gamma**n``. ``cycle_momentum`` is not supported: pass False.
-    """
+    def __init__(self, schedulers: Sequence[Schedule], optimizer: Optimizer | None = None) -> None:
+        owner = optimizer or (schedulers[0].optimizer if schedulers else None)
+        if not schedulers or any(s.optimizer is not owner for s in schedulers):
+            raise ArgumentError("ChainedScheduler: give schedules of one optimizer")
+        self.optimizer: Optimizer = schedulers[0].optimizer
+        self.schedulers: list[Schedule] = list(schedulers)
 
-    def __init__(
-        self,
-        optimizer: Optimizer,
-        base_lr: float,
-        max_lr: float,
-        step_size_up: int = 2000,
-        step_size_down: int | None = None,
-        mode: str = "triangular",
-        gamma: float = 1.0,
-        cycle_momentum: bool = True,
-    ) -> None:
-        if cycle_momentum or mode not in ("triangular", "triangular2", "exp_range"):
-            raise ArgumentError(f"CyclicLR: pass cycle_momentum=False, and one of torch's modes; got {shown(mode)}")
-        self.low: float = base_lr
-        self.high: float = max_lr
-        self.mode: str = mode
-        self.gamma: float = gamma
-        self.up: int = step_size_up
-        self.down: int = step_size_up if step_size_down is None else step_size_down
-        super().__init__(optimizer)
+    def step(self) -> None:
+        """Step each schedule, in order."""
+        for schedule in self.schedulers:
+            schedule.step()
 
-    def rate(self, n: int, base: float, k: int) -> float:
-        cycle, place = divmod(n, self.up + self.down)
-        part = place / self.up if place <= self.up else 1.0 - (place - self.up) / self.down
-        scale = {"triangular": 1.0, "triangular2": 0.5**cycle, "exp_range": self.gamma**n}[self.mode]
-        return self.low + (self.high - self.low) * part * scale
+    def get_last_lr(self) -> list[float]:
+        """The current learning rate of each group."""
+        return self.schedulers[-1].get_last_lr()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The states of the schedules."""
+        return {"schedulers": [schedule.state_dict() for schedule in self.schedulers]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from ``state``."""
+        for schedule, own in zip(self.schedulers, state["schedulers"], strict=True):
+            schedule.load_state_dict(own)
 
 
 class ReduceLROnPlateau:

@@ -42,8 +42,8 @@ class ParamGroup(MutableMapping[str, Any]):
     """Parameters and their options: ``group["params"]``, ``group["lr"]``, ``group["weight_decay"]`` and others.
 
     The learning rate is a tensor, ``group.lr``: a new one is new data, and in a compiled step ``group["lr"]`` is a tensor too.
-    Another option is a constant of compiled steps, which
-    are traced anew after a change, unless :meth:`as_tensor` has made it a tensor, too.
+    Another option is a constant of compiled steps, which are traced anew after a change, unless :meth:`as_tensor` has made
+    it a tensor, too. ``group["initial_lr"]`` is there once a schedule has been made.
     """
 
     def __init__(self, what: str, params: tuple[Tensor, ...], first: int, rate: float, options: dict[str, Any]) -> None:
@@ -51,6 +51,7 @@ class ParamGroup(MutableMapping[str, Any]):
         self.params: tuple[Tensor, ...] = params
         self.first: int = first
         self.lr: Tensor = weak_scalar(rate)
+        self.initial_lr: float | None = None  # before the first schedule
         self.options = options
 
     def as_tensor(self, name: str, value: float) -> Tensor:
@@ -61,6 +62,8 @@ class ParamGroup(MutableMapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name == "params":
             return list(self.params)
+        if name == "initial_lr" and self.initial_lr is not None:
+            return self.initial_lr
         value = self.lr if name == "lr" else self.options[name]
         if not isinstance(value, Tensor):
             return value

@@ -1,25 +1,53 @@
-"""The base class of learning-rate schedules."""
+"""The base class of learning-rate schedules, and the op by which compiled steps compute rates."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from jitgrad.autograd.modes import no_grad
+from jitgrad.core.aval import Aval
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.op import Kind, define
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import add
+from jitgrad.ops.inplace import assign
 from jitgrad.optim.optimizer import Optimizer
+from jitgrad.optim.param_group import weak_scalar
 
 
 class Schedule:
     """Base class: subclasses give the factor on the initial learning rates after ``n`` steps.
 
     ``last_epoch`` counts the steps; the rates are set in the constructor (n = 0) and by each
-    ``step()``. Call it outside compiled functions, for which the new rate is new data that needs no
-    new trace.
+    ``step()``. Within a compiled step the count and the rates are state of the program, which calls
+    the schedule's Python code for the new rates: nothing is traced anew.
+
+    The first schedule of a group notes its learning rate as ``group["initial_lr"]``. Schedules that
+    torch computes from the current rate are computed so here (`next_rate`): two of them multiply,
+    and a rate that was set by hand is where they go on.
     """
 
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer = optimizer
-        self.base_lrs: list[float] = [group["lr"] for group in optimizer.param_groups]
-        self.last_epoch: int = 0
+        for group in optimizer.param_groups:
+            group.initial_lr = group["lr"] if group.initial_lr is None else group.initial_lr
+        self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
+        self._count: Tensor = weak_scalar(0.0)
         self.set_rates()
+
+    @property
+    def last_epoch(self) -> Any:
+        """The number of steps so far; a tensor inside a compiled function."""
+        return add(self._count, 0.0) if current_interpreter.get().tracing else _whole(self._count.item())
+
+    @last_epoch.setter
+    def last_epoch(self, value: float) -> None:
+        with no_grad():
+            assign(self._count, value)
 
     def factor(self, n: int) -> float:
         """The factor on the initial learning rates after ``n`` steps."""
@@ -29,25 +57,69 @@ class Schedule:
         """The learning rate after ``n`` steps of group ``k``, which began with ``base``."""
         return base * self.factor(n)
 
-    def step(self) -> None:
-        """Go on to the next learning rates."""
-        self.last_epoch += 1
-        self.set_rates()
+    def next_rate(self, n: int, base: float, k: int, current: float) -> float:
+        """The learning rate after ``n`` steps of group ``k``, whose rate is ``current`` after n - 1 steps."""
+        return self.rate(n, base, k)
 
-    def set_rates(self) -> None:
-        """Set the rates for the current number of steps."""
-        for k, (group, base) in enumerate(zip(self.optimizer.param_groups, self.base_lrs, strict=True)):
-            group["lr"] = self.rate(self.last_epoch, base, k)
+    def scheduled(self) -> list[Tensor]:
+        """The scalars that the schedule sets: the learning rate of each group first."""
+        return [group.lr for group in self.optimizer.param_groups[: len(self.base_lrs)]]
+
+    def values(self, n: int, current: Sequence[float] | None) -> list[float]:
+        """What the `scheduled` scalars are after ``n`` steps: from the ``current`` ones, or from the initial ones."""
+        if current is None:
+            return [self.rate(n, base, k) for k, base in enumerate(self.base_lrs)]
+        return [self.next_rate(n, base, k, now) for k, (base, now) in enumerate(zip(self.base_lrs, current, strict=False))]
+
+    def step(self, epoch: float | None = None) -> None:
+        """Go on to the next learning rates, or to those after ``epoch`` steps."""
+        with no_grad():
+            assign(self._count, add(self._count, 1.0) if epoch is None else epoch)
+        self.set_rates(direct=epoch is not None)
+
+    def set_rates(self, direct: bool = False) -> None:
+        """Set the rates for the current number of steps; ``direct``: from the initial rates."""
+        scalars = self.scheduled()
+        if current_interpreter.get().tracing:
+            values = apply_op(SCHEDULED, self._count, *scalars, schedule=self, direct=direct)
+        else:
+            current = None if direct else [float(scalar.item()) for scalar in scalars]
+            values = self.values(_whole(self._count.item()), current)
+        with no_grad():
+            for scalar, value in zip(scalars, values, strict=True):
+                assign(scalar, value)
 
     def get_last_lr(self) -> list[float]:
         """The current learning rate of each group."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of the schedule."""
-        return {"base_lrs": list(self.base_lrs), "last_epoch": self.last_epoch}
+        """The position of the schedule, and the rates there."""
+        return {"base_lrs": list(self.base_lrs), "last_epoch": self.last_epoch, "_last_lr": self.get_last_lr()}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go to the position in ``state``, and set the learning rates."""
         self.base_lrs, self.last_epoch = list(state["base_lrs"]), state["last_epoch"]
-        self.set_rates()
+        self.set_rates(direct=True)
+        for group, rate in zip(self.optimizer.param_groups, state.get("_last_lr", ()), strict=False):
+            group["lr"] = rate
+
+
+def _whole(n: Any) -> Any:
+    """The number of steps as an int, unless it is between two."""
+    return int(n) if float(n).is_integer() else float(n)
+
+
+def _run(count: Any, *scalars: Any, schedule: Schedule, direct: bool) -> tuple[np.ndarray[Any, Any], ...]:
+    current = None if direct else [float(x) for x in scalars]
+    return tuple([np.asarray(v, np.float64) for v in schedule.values(_whole(count), current)])
+
+
+def _avals(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> tuple[Aval, ...]:
+    return tuple([Aval((), np.dtype(np.float64)) for _ in avals[1:]])
+
+
+# The schedule's Python code runs when the program does, so what it reads needs no guard.
+SCHEDULED = define(
+    "scheduled(count, *scalars, schedule, direct)", kind=Kind.OPAQUE, eager=_run, abstract=_avals, multiple=True, register=False
+)

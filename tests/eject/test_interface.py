@@ -179,7 +179,7 @@ def test_tensors_that_a_function_keeps_outside_are_refused(tmp_path: Path) -> No
         return state["h"].sum()
 
     for function, place in ((storing, "closure cell `losses`"), (recurrent, r"closure cell `state\['h'\]`")):
-        with pytest.raises(EjectError, match=f"keeps tensors in {place}, which a module does not have"):
+        with pytest.raises(EjectError, match=f"keeps state in {place}, which a module does not have"):
             jg.jit(function).eject(tmp_path / "kept.py", tensor(3))
     assert losses == []
 

@@ -37,7 +37,7 @@ ORDINARY = {**ordinary_code.CASES, **ordinary_state.CASES, **ordinary_libraries.
 # what no guard can compare, or happens on every call anew
 REFUSED = set(
     """
-    clock clock_branch count counter_attr ctypes ctypes_array datetime_now environ iterator list_as_counter mp_value
+    clock clock_branch count ctypes ctypes_array datetime_now environ iterator list_as_counter mp_value
     np_load np_random path_exists path_read pathlib_exists random rng warn_filter_getrecursion
     """.split()
 )

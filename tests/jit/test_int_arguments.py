@@ -17,6 +17,7 @@ pytestmark = pytest.mark.filterwarnings("error::jitgrad.core.errors.MismatchWarn
 
 ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "product": lambda x, k: x * k,
+    "result": lambda x, k: (x * k, k + 1, {"half": k / 2}),
     "reflected": lambda x, k: (k - x) / (x * x + 1) + k / 4,
     "bias correction": lambda x, k: x / (1 - 0.9**k),
     "int arithmetic": lambda x, k: x * (3 * k - 1) + -k,
@@ -36,7 +37,6 @@ NEEDS_VALUE: dict[str, Callable[[Any, Any], Any]] = {
     "range": lambda x, k: sum((x * j for j in range(k)), x),
     "conversion": lambda x, k: x * math.sqrt(k) + float(k),
     "power": lambda x, k: x**k,
-    "result": lambda x, k: (x, k + 1),
     "text": lambda x, k: {f"key {k}": x},
     "small integers": lambda x, k: jg.astype(x, "i1") + k,
     "type": lambda x, k: x * {1: 2, 2: 3, 3: 4, 4: 7}[k],

@@ -238,3 +238,32 @@ def test_parameters_are_recognised() -> None:
     layer.zero_grad()
     assert layer.weight.grad is None
     assert layer.half().weight.dtype == jg.float16
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_forward_hooks_see_and_replace(compiled: bool) -> None:
+    model = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    seen: dict[str, Any] = {}
+
+    def remember(module: Any, args: Any, result: Any) -> None:
+        seen["hidden"] = result.detach()
+
+    def call(x: Any) -> Any:
+        return model(x)
+
+    call = jg.jit(call) if compiled else call
+    x, plain = jg.ones(5, 3), model(jg.ones(5, 3)).tolist()
+    first = model[0].register_forward_hook(remember)
+    np.testing.assert_allclose(call(x).detach().numpy(), plain, rtol=1e-5)
+    np.testing.assert_allclose(seen["hidden"].numpy(), model[0](x).detach().numpy(), rtol=1e-6)
+
+    doubled = model[0].register_forward_pre_hook(lambda module, args: (args[0] * 2.0,))
+    shifted = model.register_forward_hook(lambda module, args, result: result + 1.0)
+    expected = model[2](jg.relu(model[0](x))) + 1.0
+    np.testing.assert_allclose(call(x).detach().numpy(), expected.detach().numpy(), rtol=1e-5)
+
+    for handle in (first, doubled, shifted):
+        handle.remove()
+    seen.clear()
+    np.testing.assert_allclose(call(x).detach().numpy(), plain, rtol=1e-5)
+    assert seen == {}

@@ -6,6 +6,8 @@ import copy
 import operator
 import subprocess
 import sys
+import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -294,3 +296,39 @@ def test_a_tensor_of_one_element_formats_as_its_number() -> None:
     assert f"{jg.tensor([1, 2])}" == str(jg.tensor([1, 2]))
     with pytest.raises(ArgumentError, match="exactly one element"):
         format(jg.tensor([1.0, 2.0]), ".3f")
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_repeat_with_torchs_numbers_warns_or_is_an_error(compiled: bool):
+    def call(f: Any, x: Any) -> Any:
+        return (jg.jit(f, backend="python") if compiled else f)(x)
+
+    x = jg.tensor(np.arange(6.0).reshape(2, 3))
+    with pytest.warns(jg.errors.MeaningWarning, match=r"test_methods.py:\d+: repeat\(2, 1\) .* or tile\(2, 1\) for torch's"):
+        assert call(lambda t: t.repeat(2, 1), x).shape == (2, 6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for f, shape in (
+            (lambda t: t.repeat(2, axis=1), (2, 6)),
+            (lambda t: t.repeat(2, 0), (4, 3)),
+            (lambda t: t.repeat(1, 1), (2, 3)),
+            (lambda t: t.repeat(2), (12,)),
+            (lambda t: t[0].repeat(2, 0), (6,)),
+            (lambda t: t.repeat_interleave(2, 1), (2, 6)),
+            (lambda t: t.tile(2, 1), (4, 3)),
+        ):
+            assert call(f, x).shape == shape
+    for f in (lambda t: t.repeat(2, 1, 1), lambda t: t[0].repeat(2, 1)):
+        with pytest.raises(jg.errors.ArgumentError, match=r"write tile\(2, 1"):
+            call(f, x)
+
+
+def test_the_method_norm_is_that_of_vectors_whatever_the_number_of_axes():
+    x = jg.tensor(X)
+
+    np.testing.assert_allclose(x.norm(2).item(), np.linalg.norm(X.ravel()), rtol=1e-6)
+    np.testing.assert_allclose(x.norm(1).item(), np.abs(X).sum(), rtol=1e-6)
+    np.testing.assert_allclose(x.norm(p=3, dim=(0, 1)).item(), (np.abs(X) ** 3).sum() ** (1 / 3), rtol=1e-6)
+    np.testing.assert_allclose(x.norm(2, dim=1, keepdim=True).numpy(), np.linalg.norm(X, axis=1, keepdims=True), rtol=1e-6)
+    with pytest.raises(ArgumentError, match="matrix norm"):
+        jg.norm(x, 2)

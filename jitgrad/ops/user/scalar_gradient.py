@@ -85,6 +85,9 @@ class SymbolicInterpreter:
     def write_grad(self, tensor: Tensor, grad: Tensor | None) -> None:
         tensor._grad = grad
 
+    def stands_for_number(self, tensor: Tensor) -> bool:
+        return False
+
     def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
         return OpDefinitionError(f"{self.what}: its derivative needs the value of a tensor, in {what}; pass vjp=")
 

@@ -204,16 +204,6 @@ def count_():
 
 
 @case
-def counter_attr():
-    o = NS(n=0)
-
-    def f(x):
-        o.n += 1
-        return x * o.n
-    return (f, lambda: None)
-
-
-@case
 def list_as_counter():
     l = []
 

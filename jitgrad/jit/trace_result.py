@@ -1,0 +1,141 @@
+"""What the trace of a @jit function gives: its graph, its results, and what it changes outside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import optree
+
+from jitgrad.compiler.input_source import InputSource, SourceKind
+from jitgrad.core.errors import AutogradError
+from jitgrad.core.ir import Graph
+from jitgrad.core.tensor import Tensor
+from jitgrad.guards.guard import Guard
+from jitgrad.guards.writes import RepeatedStore
+from jitgrad.jit.devices import TracePlace
+from jitgrad.jit.output_views import ResultView
+
+
+class EffectKind(Enum):
+    """What of its target an `Effect` changes."""
+
+    DATA = "the data of a tensor or an array"
+    GRADIENT = "the .grad of a tensor"
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Effect:
+    """A change of outside state: ``target``'s data or gradient becomes ``output`` (or None).
+
+    ``history``: the target takes over the history of the output, or loses its own if that has none.
+    """
+
+    kind: EffectKind
+    target: InputSource
+    output: int | None
+    history: bool = False
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Result:
+    """One leaf of the function's result, or of what it stores outside: a new tensor, an object or a
+    view of one, or a value."""
+
+    output: int | None = None  # of the program, for a new tensor
+    weak: bool = False
+    source: InputSource | None = None  # of an object that exists before the call
+    view: ResultView | None = None  # of ``source``
+    value: Any = None
+    number: bool = False  # the output becomes a Python number
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class TraceResult:
+    """The results of one trace.
+
+    Attributes:
+        results, treedef: of the function's result; with ``stores`` of the pair of it and of a list
+            of their values.
+        differentiable: positions of the outputs through which gradients flow to the inputs.
+        broken: errors that backward from these outputs raises: the function changed in place what
+            that reads, or freed its graph.
+        wants_grad: positions of the inputs that require grad.
+        written: positions of the inputs whose data the function changes in place.
+        contiguous: positions of the inputs whose data must be C-contiguous: an in-place change in the
+            trace shows, or does not show, in a reshape for that reason.
+        grads_present: sources of the tensors whose gradients were read, and whether there was one.
+        alive: objects whose ids other parts of the program hold.
+        names: paths from the function to tensors, by the ids of the tensors.
+        shared: (position, tensor) of the arguments that are also outside tensors.
+        stores: the changes of Python state that a compiled call makes.
+        changes_python: running the function changes Python state in other ways.
+        python_effects: the places of these changes that the function does not read.
+        place: the device that it runs on.
+        argument_names: the flat arguments of the call, for messages.
+    """
+
+    graph: Graph
+    sources: tuple[InputSource, ...]
+    results: tuple[Result, ...]
+    treedef: Any
+    effects: tuple[Effect, ...]
+    differentiable: tuple[int, ...]
+    broken: Mapping[int, AutogradError]
+    wants_grad: tuple[int, ...]
+    written: tuple[int, ...]
+    contiguous: tuple[int, ...]
+    guard: Guard
+    grads_present: tuple[tuple[InputSource, bool], ...]
+    alive: tuple[Any, ...]
+    names: dict[int, str]
+    stores: tuple[RepeatedStore, ...]
+    changes_python: bool
+    python_effects: tuple[str, ...]
+    place: TracePlace
+    argument_names: tuple[str, ...] = ()
+    shared: tuple[tuple[int, Tensor], ...] = ()
+
+    def observed(self, result: Any) -> list[tuple[str, Any]]:
+        """The leaves of ``results`` after an eager run that returned ``result``, with their names."""
+        leaves = [(f"result {k}", x) for k, x in enumerate(optree.tree_leaves(result, none_is_leaf=True))]
+        for store in self.stores:
+            name = f"what {store.path} holds"
+            leaves += [(name, x) for x in optree.tree_leaves(store.present(), none_is_leaf=True)]
+        return leaves
+
+    def describe(self, source: InputSource) -> str:
+        """The object at ``source`` in words, for messages."""
+        return describe_source(self.names, self.argument_names.__getitem__, source)
+
+    def positions_of(self, arguments: Collection[int]) -> list[int]:
+        """Positions of the inputs that are these flat arguments."""
+        return [k for k, s in enumerate(self.sources) if s.kind is SourceKind.ARGUMENT and s.key in arguments]
+
+    def outside(self) -> dict[int, Tensor]:
+        """The tensors from outside that the program reads, by id."""
+        return {id(s.key): s.key for s in self.sources if s.kind is SourceKind.TENSOR}
+
+    def shared_arguments(self, leaves: Sequence[Any]) -> frozenset[int]:
+        """Positions of arguments that are outside tensors as well, and not traced as such.
+
+        Where the function changes nothing, two inputs for one tensor do no harm.
+        """
+        if not self.effects:
+            return frozenset()
+        outside, known = self.outside(), {k for k, _ in self.shared}
+        return frozenset(k for k, x in enumerate(leaves) if id(x) in outside and k not in known)
+
+    def effects_of(self, kind: EffectKind) -> list[Effect]:
+        return [e for e in self.effects if e.kind is kind]
+
+
+def describe_source(names: Mapping[int, str], argument_name: Callable[[int], str], source: InputSource) -> str:
+    """The object at ``source`` in words; ``names`` are those of outside tensors, by id."""
+    if source.kind is SourceKind.GRADIENT:
+        return f"the gradient of {describe_source(names, argument_name, source.key)}"
+    if source.kind is SourceKind.ARGUMENT:
+        return argument_name(source.key)
+    return names.get(id(source.key), "a captured array")
