@@ -18,18 +18,19 @@ from numpy import broadcast_shapes as broadcast_shapes, promote_types as promote
 from jitgrad.eager import interpreter as _interpreter  # noqa: F401 - installs what ops do outside of a trace
 from jitgrad.backends.cuda_target import eager as _on_device  # noqa: F401 - and on a device
 from jitgrad.backends import eager_kernels as _by_kernels  # noqa: F401 - and on large arrays
-from jitgrad import nn as nn, numpy as numpy, optim as optim
+from jitgrad import func as func, nn as nn, numpy as numpy, optim as optim
 from jitgrad.core import errors as errors
 from jitgrad.device import cuda as cuda
 from jitgrad.autograd import (
     Tape as Tape, checkpoint as checkpoint, detect_anomaly as detect_anomaly, enable_grad as enable_grad,
-    gradcheck as gradcheck, gradgradcheck as gradgradcheck, hessian as hessian, hvp as hvp,
-    inference_mode as inference_mode, is_grad_enabled as is_grad_enabled, jacobian as jacobian, jvp as jvp,
+    gradcheck as gradcheck, gradgradcheck as gradgradcheck, hvp as hvp,
+    inference_mode as inference_mode, is_grad_enabled as is_grad_enabled, jvp as jvp,
     no_grad as no_grad, print_graph as print_graph, set_grad_enabled as set_grad_enabled,
     value_and_grad as value_and_grad, vjp as vjp,
 )
 from jitgrad.autograd.flattening import flatten_params as flatten_params
 from jitgrad.autograd.functional import grad as grad
+from jitgrad.batching import hessian as hessian, jacobian as jacobian, vmap as vmap
 from jitgrad.core.config import get_default_dtype as get_default_dtype, set_default_dtype as set_default_dtype
 from jitgrad.core.device_array import DeviceName as _DeviceName
 from jitgrad.core.dispatch import apply_op as apply_op
@@ -288,7 +289,7 @@ device = _DeviceName  # hides the folder of that name, which holds nothing publi
 newaxis: None = None
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
-globals()["__all__"] = ["fft", "linalg", "nn", "numpy", "optim", "scipy", *sorted(
+globals()["__all__"] = ["fft", "func", "linalg", "nn", "numpy", "optim", "scipy", *sorted(
     name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)
 )]
 

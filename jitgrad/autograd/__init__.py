@@ -5,7 +5,7 @@ from __future__ import annotations
 from jitgrad.autograd.backward import backward, retain_grad
 from jitgrad.autograd.checkpoint import checkpoint
 from jitgrad.autograd.chosen import chosen_gradients as grad
-from jitgrad.autograd.functional import hessian, hvp, jacobian, jvp, value_and_grad, vjp
+from jitgrad.autograd.functional import hvp, jvp, value_and_grad, vjp
 from jitgrad.autograd.gradcheck import gradcheck, gradgradcheck
 from jitgrad.autograd.modes import (
     detect_anomaly,
@@ -28,11 +28,9 @@ __all__ = [
     "grad",
     "gradcheck",
     "gradgradcheck",
-    "hessian",
     "hvp",
     "inference_mode",
     "is_grad_enabled",
-    "jacobian",
     "jvp",
     "no_grad",
     "print_graph",

@@ -1,4 +1,4 @@
-"""Functional transforms over pytrees, which nest: grad, vjp, jvp, hvp, jacobian, hessian."""
+"""Functional transforms over pytrees, which nest: grad, vjp, jvp, hvp."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ from jitgrad.core.context import grad_enabled
 from jitgrad.core.errors import ArgumentError, AutogradError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import astype
-from jitgrad.ops.creation import asarray, eye, ones_like, zeros, zeros_like
-from jitgrad.ops.joining import stack
-from jitgrad.ops.movement import reshape, slice
+from jitgrad.ops.creation import asarray, ones_like, zeros, zeros_like
 
 Argnums = int | Sequence[int]
 
@@ -66,11 +64,15 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
 
 
 def _first_of_pair(result: Any) -> Any:
+    return _pair(result)[0]
+
+
+def _pair(result: Any) -> tuple[Any, Any]:
     if not isinstance(result, tuple) or len(result) != 2:
         raise AutogradError(
-            f"has_aux=True: the function must return (loss, aux); it returned a {type(result).__name__}"
+            f"has_aux=True: the function must return (result, aux); it returned a {type(result).__name__}"
         )
-    return result[0]
+    return result
 
 
 def _enter(level: Level, what: str, args: tuple[Any, ...], argnums: Argnums) -> tuple[list[Any], Any, Any]:
@@ -104,14 +106,16 @@ def _match(what: str, tree: Any, like: Sequence[Tensor], treedef: Any) -> list[T
     return [x if x.dtype == y.dtype else astype(x, y.dtype) for x, y in zip(tensors, like, strict=True)]
 
 
-def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """``(f(*primals), vjp_fn)``; ``vjp_fn(cotangents)`` gives a tuple with one gradient per primal.
 
     ``cotangents`` has the structure, shapes and dtypes of ``f``'s result. ``vjp_fn`` may be called
-    any number of times.
+    any number of times. With ``has_aux``, ``f`` returns ``(result, aux)``, and ``vjp`` returns
+    ``(result, vjp_fn, aux)``.
     """
     level = Level()
-    out = level.call(f, level.enter(primals, "vjp"), {})
+    returned = level.call(f, level.enter(primals, "vjp"), {})
+    out, aux = _pair(returned) if has_aux else (returned, None)
     outs, out_tree = tensors_of("vjp", out)
     level.look_outside(outs)
     in_tree: Any = optree.tree_structure(primals)
@@ -123,23 +127,25 @@ def vjp(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[[Any], tupl
         grads: tuple[Any, ...] = optree.tree_unflatten(in_tree, pulled)
         return grads
 
-    return level.leave(out), vjp_fn
+    return (level.leave(out), vjp_fn, level.leave(aux)) if has_aux else (level.leave(out), vjp_fn)
 
 
 def _as_arguments(x: Any) -> tuple[Any, ...]:
     return tuple(x) if isinstance(x, (tuple, list)) else (x,)
 
 
-def jvp(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
+def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = False) -> Any:
     """``(f(*primals), tangent_out)``: ``f`` and its derivative in direction ``tangents``.
 
-    ``primals`` and ``tangents`` are tuples with one item per argument. The vjp is linear in its
+    ``primals`` and ``tangents`` are tuples with one item per argument. With ``has_aux``, ``f``
+    returns ``(result, aux)``, and ``jvp`` returns ``(result, tangent_out, aux)``. The vjp is linear in its
     cotangent u, and its transpose is the jvp, so two reverse passes give it (J. Townsend, "A new
     trick for calculating Jacobian vector products", 2017).
     """
     primals, tangents = _as_arguments(primals), _as_arguments(tangents)
     level = Level()
-    out = level.call(f, level.enter(primals, "jvp"), {})
+    returned = level.call(f, level.enter(primals, "jvp"), {})
+    out, aux = _pair(returned) if has_aux else (returned, None)
     outs, out_tree = tensors_of("jvp", out)
     directions = _match("jvp", tangents, level.inputs, optree.tree_structure(primals))
     level.look_outside([*outs, *directions])
@@ -156,7 +162,8 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any) -> tuple[Any, Any]:
         since=level.since,
     )
     result = [zeros_like(same_memory(x)) if t is None else t for x, t in zip(outs, tangent_outs, strict=True)]
-    return level.leave(out), level.leave(optree.tree_unflatten(out_tree, result))
+    tangent_out = level.leave(optree.tree_unflatten(out_tree, result))
+    return (level.leave(out), tangent_out, level.leave(aux)) if has_aux else (level.leave(out), tangent_out)
 
 
 def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
@@ -180,49 +187,3 @@ def hvp(f: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     products = level.pull([g for g, _ in rows], [v for _, v in rows], retain=level.nested, create=level.nested)
     result = level.leave(optree.tree_unflatten(treedef, products))
     return result[0] if bare else result
-
-
-def jacobian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """A function that returns the Jacobian: for each result leaf, for each input leaf, shape
-    ``out.shape + in.shape``.
-
-    The structure is that of ``f``'s result, with the structure of the argument(s) in place of every
-    leaf. One reverse pass per element of the result.
-    """
-
-    @wraps(f)
-    def jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
-        level = Level()
-        full, chosen, treedef = _enter(level, "jacobian", args, argnums)
-        outs, out_tree = tensors_of("jacobian", level.call(f, full, kwargs))
-        level.look_outside(outs)
-        blocks = []
-        for out in outs:
-            if out.dtype.kind == "c":
-                raise AutogradError(f"jacobian: a result is complex, {out.aval}; take that of its .real and of its .imag")
-            grads = optree.tree_unflatten(treedef, _rows(level, out))
-            blocks.append(grads if chosen is None else tuple(grads))
-        return optree.tree_unflatten(out_tree, blocks)
-
-    return jacobian_of_f
-
-
-def _rows(level: Level, out: Tensor) -> list[Tensor]:
-    """d(out)/d(input) for every input, row by row."""
-    shape, count = out.shape, out.size
-    if count == 0:
-        return [zeros((*shape, *x.shape), dtype=x.dtype) for x in level.inputs]
-    basis = eye(count, dtype=out.dtype)
-    rows = []
-    for k in range(count):
-        seed = reshape(slice(basis, ((k, 1, 1), (0, 1, count))), shape)
-        rows.append(level.pull([out], [seed], retain=True, create=level.nested))
-    return [
-        reshape(stack(column), (*shape, *x.shape))
-        for column, x in zip(zip(*rows, strict=True), level.inputs, strict=True)
-    ]
-
-
-def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
-    """A function that returns the Hessian of the scalar function ``f``."""
-    return jacobian(grad(f, argnums), argnums)

@@ -161,7 +161,8 @@ def gradgradcheck(
     def first_derivative(*everything: Tensor) -> tuple[Any, ...]:
         xs, cotangents = everything[: len(arrays)], everything[len(arrays) :]
         _, pull = vjp(with_free(xs), *(xs[k] for k in free))
-        return pull(list(cotangents))
+        gradients: tuple[Any, ...] = pull(list(cotangents))
+        return gradients
 
     with no_grad():
         outs = _float_results(f(*(Tensor(x.copy()) for x in arrays)))

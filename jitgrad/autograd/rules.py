@@ -112,6 +112,15 @@ class _Recorder:
     def take_over(self, _target: Tensor, _source: Tensor) -> None:
         raise _Unrecordable("an in-place change")
 
+    def stands_for_number(self, _tensor: Tensor) -> bool:
+        return False
+
+    def known_value(self, _tensor: Tensor, _what: str) -> None:
+        """Tensors have no data."""
+
+    def draw(self, _generator: Any, _shape: Any, _per_element: int) -> None:
+        """A vjp draws no numbers."""
+
     def explain_missing_value(self, _tensor: Tensor, what: str) -> Exception:
         return _Unrecordable(what)
 

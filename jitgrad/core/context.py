@@ -42,6 +42,12 @@ class Interpreter(Protocol):
     def current(self, tensor: Any) -> Any:
         """The present contents of ``tensor``: an array, or a traced Value."""
 
+    def known_value(self, tensor: Any, what: str) -> Any:
+        """The array of a traced ``tensor``, if this interpreter can give one to the operation ``what``; else None."""
+
+    def draw(self, generator: Any, shape: Any, per_element: int) -> Any:
+        """What ``generator.bits(shape, per_element)`` gives, if a trace does not record how it is computed; else None."""
+
     def explain_missing_value(self, tensor: Any, what: str) -> Exception:
         """The error for the operation ``what``, which needs data that a trace does not have."""
 

@@ -77,6 +77,11 @@ class TracedValueError(TraceError, TypeError):
     (docs/errors.md#tracedvalueerror)."""
 
 
+class RandomnessError(TraceError):
+    """vmap met random numbers and was not told how examples differ in them
+    (docs/errors.md#randomnesserror)."""
+
+
 class LeakedTracerError(TraceError):
     """A tensor made while tracing was used after the trace had ended
     (docs/errors.md#leakedtracererror)."""
@@ -140,6 +145,10 @@ class JitgradWarning(UserWarning):
 
 class FallbackWarning(JitgradWarning):
     """A @jit function runs eagerly (docs/errors.md#fallbackwarning)."""
+
+
+class BatchingWarning(JitgradWarning):
+    """vmap applies an op to one example after the other (docs/errors.md#batchingwarning)."""
 
 
 class MismatchWarning(JitgradWarning):

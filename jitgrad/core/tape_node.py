@@ -233,8 +233,9 @@ def record_planned(plan: OpPlan, operands: tuple[Any, ...], out: Tensor, depth: 
         else:
             edges.append(None)
             which += which
-    needs = plan.recipes.get(which, False)
-    if needs is False:
+    try:
+        needs = plan.recipes[which]
+    except KeyError:
         needs = plan.recipes[which] = recipe(plan.op, tuple([edge is not None for edge in edges]), plan)
     if needs is None:
         return

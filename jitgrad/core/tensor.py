@@ -209,7 +209,7 @@ class Tensor:
             raise self._data.error(what, self.aval)
         interpreter = current_interpreter.get()
         data = interpreter.current(self)
-        if type(data) is Value:
+        if type(data) is Value and (data := interpreter.known_value(self, what)) is None:
             raise interpreter.explain_missing_value(self, what)
         return to_host(data)  # type: ignore[no-any-return]
 

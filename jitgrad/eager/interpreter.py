@@ -130,11 +130,17 @@ class EagerInterpreter:
     def stands_for_number(self, tensor: Tensor) -> bool:
         return False
 
+    def known_value(self, _tensor: Tensor, _what: str) -> None:
+        """A traced tensor that outlives its trace has no value."""
+
+    def draw(self, _generator: Any, _shape: Any, _per_element: int) -> None:
+        """Numbers are computed by ops."""
+
     def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
         if type(tensor._data) is Donated:
             return tensor._data.error(what, tensor.aval)
         return LeakedTracerError(
-            f"{what}: this tensor {tensor.aval} was made while @jit traced a function and has no data. It escaped from "
+            f"{what}: this tensor {tensor.aval} was made while @jit or vmap traced a function and has no data. It escaped from "
             "the trace through a global, an attribute or a list; return it from the function instead."
         )
 

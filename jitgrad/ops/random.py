@@ -90,6 +90,8 @@ class Generator:
         blocks = (prod(shape) + 1) // 2
         interpreter = current_interpreter.get()
         if interpreter.tracing:
+            if (drawn := interpreter.draw(self, shape, per_element)) is not None:
+                return drawn  # type: ignore[no-any-return]
             interpreter.generator_states.append(self.state)
         drawn = tuple(self._words(shape, k * blocks) for k in range(per_element))
         with creating_on(None):  # the state stays on the host, wherever the numbers are

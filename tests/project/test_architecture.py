@@ -38,6 +38,8 @@ ROOMS = (
     "jitgrad.compiler.memory",
     "jitgrad.compiler.passes",
     "jitgrad.compiler",
+    "jitgrad.batching",
+    "jitgrad.func",
     "jitgrad.backends.llvm",
     "jitgrad.backends.codegen",
     "jitgrad.backends.base",  # what a target is

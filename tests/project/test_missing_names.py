@@ -12,7 +12,8 @@ import jitgrad as jg
     [
         (jg, "compile", "jitgrad.jit"),
         (jg, "stft", "rfft of windows"),
-        (jg, "vmap", "leading axis"),
+        (jg, "jacrev", "jitgrad.func.jacrev"),
+        (jg.func, "jacref", "did you mean 'jacrev'"),
         (jg, "sofmax", "did you mean 'softmax'"),
         (jg.nn, "Linaer", "did you mean 'Linear'"),
         (jg.nn, "DataParallel", "one process"),

@@ -88,6 +88,12 @@ class SymbolicInterpreter:
     def stands_for_number(self, tensor: Tensor) -> bool:
         return False
 
+    def known_value(self, _tensor: Tensor, _what: str) -> None:
+        """Tensors are symbols."""
+
+    def draw(self, _generator: Any, _shape: Any, _per_element: int) -> None:
+        """A derivative draws no numbers."""
+
     def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
         return OpDefinitionError(f"{self.what}: its derivative needs the value of a tensor, in {what}; pass vjp=")
 
