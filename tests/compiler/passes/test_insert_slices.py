@@ -133,7 +133,8 @@ def test_rows_that_a_loop_reads_twice_are_written_once(same: Any) -> None:
 
 
 def test_places_that_overlap_share_zeros_beside_rows_that_do_not() -> None:
-    graph = jit(jg.grad(lambda x: layers(x) + ((x[1:] + x[:-1]) ** 3).sum()), check="off").graph(jg.ones((12, 200)), stage="merge_pads")
+    gradient = jg.grad(lambda x: layers(x) + ((x[1:] + x[:-1]) ** 3).sum())
+    graph = jit(gradient, check="off").graph(jg.ones((12, 200)), stage="merge_pads")
     places = [node for node in graph.nodes if node.op.name == "place"]
 
     assert [node.out.aval.shape for node in places if node.ins[0].aval.shape == (11, 200)] == [(13, 200)]
