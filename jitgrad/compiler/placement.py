@@ -21,7 +21,7 @@ from jitgrad.core.aval import Aval, Shape
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.ops.indexing import PUT_SLICE
-from jitgrad.ops.movement import SLICE
+from jitgrad.ops.movement import EXPAND_DIMS, SLICE, SQUEEZE
 
 
 def place_values(
@@ -67,18 +67,26 @@ class _Placer:
 
     def _find_parts(self) -> dict[Value, tuple[TraceNode, Index | int]]:
         """The ``insert_slices`` or ``interleave`` and the index in it of values that kernels and products
-        write there directly."""
+        write there directly, as those of which a part is a view with other axes of length 1."""
         parts: dict[Value, tuple[TraceNode, Index | int]] = {}
-        outputs = set(self.graph.outputs)
+        outputs = {self.lifetimes.roots[a] for a in self.graph.outputs if isinstance(a, Value)}
         for node in self.graph.nodes:
             for atom, index in zip(node.ins, _indices(node), strict=True) if node.op in _JOINS else ():
-                producer = self.graph.producer(atom)
+                written = self._written_for(atom)
+                producer = self.graph.producer(written) if written is not None else None
                 if producer is None or not (producer.op.kind is Kind.FUSED or producer.op in _JOINS):
                     continue
-                assert isinstance(atom, Value)
-                if atom not in outputs and atom not in parts and atom not in self.in_place:
-                    parts[atom] = node, index
+                assert written is not None
+                if written not in outputs and written not in parts and written not in self.in_place:
+                    parts[written] = node, index
         return parts
+
+    def _written_for(self, atom: Atom) -> Value | None:
+        """The value that is written if ``atom`` is written to its place: ``atom``, or that of which it is a row."""
+        producer = self.graph.producer(atom)
+        if producer is not None and producer.op in (EXPAND_DIMS, SQUEEZE):
+            return self._written_for(producer.ins[0])
+        return atom if isinstance(atom, Value) else None
 
     def _whole(self, node: TraceNode) -> Location:
         """The location of a join: a part of a larger one, else a buffer; gaps between parts are zeros."""
@@ -97,13 +105,17 @@ class _Placer:
         return self.locations[value]
 
     def _part_of(self, node: TraceNode, index: Index | int, aval: Aval) -> Location:
-        return _part(self._whole(node), node.out.aval, index, aval)
+        """The location of a part, for a value of another shape but for axes of length 1."""
+        shape = node.out.aval.shape if isinstance(index, int) else tuple([n for _, _, n in index])
+        location = _part(self._whole(node), node.out.aval, index, Aval(shape, aval.dtype))
+        return location if shape == aval.shape else _with_axes(location, shape, aval.shape)
 
     def _join(self, node: TraceNode) -> None:
         """Copy the parts that are not written in place."""
         for atom, index in zip(node.ins, _indices(node), strict=True):
-            whole, written = self.parts.get(atom, (None, None)) if isinstance(atom, Value) else (None, None)
-            if whole is not node or written != index:
+            written = self._written_for(atom)
+            whole, at = self.parts.get(written, (None, None)) if written is not None else (None, None)
+            if whole is not node or at is not index:
                 self._copy(atom, Place(atom.aval, self._part_of(node, index, atom.aval)), node)
 
     # --- copies ------------------------------------------------------------------------------------------------------
@@ -255,6 +267,16 @@ def _part(whole: Location, aval: Aval, index: Index | int, part: Aval) -> Locati
     location = view_location(view, whole, aval)
     assert location is not None
     return location
+
+
+def _with_axes(location: Location, shape: Shape, wanted: Shape) -> Location:
+    """``location`` of a value of ``shape`` for the shape ``wanted``, which has other axes of length 1."""
+    steps = iter([step for step, n in zip(location.strides, shape, strict=True) if n != 1])
+    strides = [next(steps) if n != 1 else 0 for n in wanted]
+    for k in reversed(range(len(wanted))):  # axes of length 1 step as in an array in order
+        if wanted[k] == 1:
+            strides[k] = strides[k + 1] * wanted[k + 1] if k + 1 < len(wanted) else 1
+    return Location(location.buffer, location.offset, tuple(strides))
 
 
 def _is_dense(aval: Aval, location: Location) -> bool:

@@ -13,7 +13,7 @@ from jitgrad.inspect.explain import Explanation, explain
 from jitgrad.inspect.kernels import KernelView, kernel_views
 from jitgrad.inspect.replay import Replay, replay
 from jitgrad.inspect.stages import stage as stage_named
-from jitgrad.inspect.timing import backward_inputs, program_inputs, step_seconds
+from jitgrad.inspect.timing import backward_inputs, program_inputs, step_times
 from jitgrad.jit.decorator import JitFunction
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.shape_struct import with_tensors
@@ -39,10 +39,10 @@ def _explain(self: JitFunction, *args: Any, measure: bool = False, **kwargs: Any
         )
     inputs = program_inputs(compiled, call.leaves)
     of_backward = backward_inputs(compiled, inputs) if explanation.backward is not None else []
-    explanation = explanation.timed(step_seconds(compiled.program, inputs))
+    explanation = explanation.timed(step_times(compiled.program, inputs))
     if explanation.backward is None:
         return explanation
-    return replace(explanation, backward=explanation.backward.timed(step_seconds(compiled.op.backward, of_backward)))
+    return replace(explanation, backward=explanation.backward.timed(step_times(compiled.op.backward, of_backward)))
 
 
 def _kernels(self: JitFunction, *args: Any, **kwargs: Any) -> list[KernelView]:

@@ -18,6 +18,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.device.cuda import synchronize
 from jitgrad.eager.large_arrays import allowing_kernels
 from jitgrad.inspect.explain import Explanation, explain
+from jitgrad.inspect.roofline import MIN_BYTES, Roofline
 from jitgrad.inspect.stages import has_backward
 from jitgrad.inspect.timing import Timing, program_inputs, readable_seconds, time_in_turn
 from jitgrad.inspect.traffic import eager_traffic, readable_bytes
@@ -61,6 +62,8 @@ class Comparison:
         compiles: counters of that call.
         eager_ops, eager_bytes: ops, and bytes moved, of eager execution.
         explanation: the steps of the compiled programs.
+        copy_seconds: the time of copies of as many bytes as each kernel of 256 kB and more reads and writes, one
+            after the other: what memory alone takes. 0.0 on a device, and without such kernels.
     """
 
     name: str
@@ -73,6 +76,7 @@ class Comparison:
     eager_ops: int
     eager_bytes: int
     explanation: Explanation
+    copy_seconds: float = 0.0
 
     @property
     def agrees(self) -> bool:
@@ -125,6 +129,9 @@ class Comparison:
         kernels = "1 kernel" if self.kernels == 1 else f"{self.kernels} kernels"
         yield "ops or launches", str(self.eager_ops), f"{self.launches} ({kernels})"
         yield "bytes moved at least", readable_bytes(self.eager_bytes), readable_bytes(self.fused_bytes)
+        if self.copy_seconds:
+            part = f"{self.copy_seconds / self.fused.median:.0%} of the time"
+            yield "copies of the kernels' bytes", "", f"{readable_seconds(self.copy_seconds)} ({part})"
         compiles = f"{self.compiles.kernels_compiled} compiled, {self.compiles.kernels_from_disk} from disk"
         yield "kernels made", "", compiles
         worst = self.max_error
@@ -165,6 +172,17 @@ def _fresh(f: Callable[..., Any]) -> JitFunction:
     return new
 
 
+def copies_of_kernels(explanation: Explanation) -> float:
+    """Seconds of copies of the bytes of each kernel on the host, of those with enough bytes to measure."""
+    roofline, seconds = Roofline(), 0.0
+    for program in filter(None, (explanation, explanation.backward)):
+        for step in program.steps if program.device == "cpu" else ():
+            nbytes = step.bytes_read + step.bytes_written
+            if step.kind == "fused" and nbytes >= MIN_BYTES:
+                seconds += roofline.copy_seconds(nbytes)
+    return seconds
+
+
 class _Run:
     """One comparison: the function, its call, and the state that the call changes."""
 
@@ -199,6 +217,7 @@ class _Run:
             timings = time_in_turn([self.waiting(self.run_as_users_do), self.waiting(self.run_fused)], seconds)
         finally:
             self.snapshot.restore()
+        explanation = explain(self.compiled)
         graph = self.compiled.op.joint.graph if self.backward else self.compiled.traced.graph
         return Comparison(
             name=self.function.name,
@@ -210,7 +229,8 @@ class _Run:
             compiles=self.function.cache_info(),
             eager_ops=len(graph.nodes),
             eager_bytes=eager_traffic(graph),
-            explanation=explain(self.compiled),
+            explanation=explanation,
+            copy_seconds=copies_of_kernels(explanation),
         )
 
     # --- running -------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from jitgrad.compiler.plan import BlockRun, KernelStep, OpStep, Step
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.core.origin import Origin
+from jitgrad.inspect.roofline import StepTime
 from jitgrad.inspect.stages import has_backward, program_graph
 from jitgrad.inspect.traffic import plan_traffic, readable_bytes
 from jitgrad.jit.executable import Executable
@@ -39,6 +40,10 @@ class StepReport:
         origins: the user's lines.
         bytes_read, bytes_written: every distinct array once.
         seconds: median time of this step alone, if it was measured.
+        fastest: the shortest of these times.
+        copy_seconds: of a kernel of 256 kB and more: the shortest time of a copy of as many bytes,
+            measured in turn with it.
+        arithmetic_seconds: its time if all elements were in the first-level cache, where that was measured.
         by: the implementation of a matrix product: "BLAS", "tiles" (jitgrad's machine code for few rows, columns or
             terms), "small matrices" (its machine code for batches of them) or "NumPy"; on a device, "cuBLAS", and
             "the host" for every op without a kernel.
@@ -56,11 +61,33 @@ class StepReport:
     bytes_written: int
     seconds: float | None = None
     by: str = ""
+    fastest: float | None = None
+    copy_seconds: float | None = None
+    arithmetic_seconds: float | None = None
+
+    def timed(self, took: StepTime) -> StepReport:
+        """This report with its times."""
+        seconds, least = took.median, took.fastest
+        return replace(self, seconds=seconds, fastest=least, copy_seconds=took.copy, arithmetic_seconds=took.arithmetic)
 
     @property
     def gigabytes_per_second(self) -> float | None:
         """Bytes moved over time, if it was measured."""
         return (self.bytes_read + self.bytes_written) / self.seconds / 1e9 if self.seconds else None
+
+    @property
+    def of_limit(self) -> float | None:
+        """The part of its shortest time that its bytes or its arithmetic take, whichever takes longer."""
+        if self.fastest is None or self.copy_seconds is None:
+            return None
+        return max(self.copy_seconds, self.arithmetic_seconds or 0.0) / self.fastest
+
+    @property
+    def limit(self) -> str:
+        """What takes longer: "memory" or "arithmetic"; "" if it was not measured."""
+        if self.copy_seconds is None:
+            return ""
+        return "arithmetic" if (self.arithmetic_seconds or 0.0) > self.copy_seconds else "memory"
 
     def __str__(self) -> str:
         results = ", ".join(self.outs[:2]) + (f" +{len(self.outs) - 2}" if len(self.outs) > 2 else "")
@@ -73,6 +100,8 @@ class StepReport:
             line += f"   {self.seconds * 1e6:.1f} us"
             if self.bytes_read + self.bytes_written:
                 line += f", {self.gigabytes_per_second:.2f} GB/s"
+            if self.of_limit is not None:
+                line += f", {self.of_limit:.0%} of {self.limit}"
         lines = lines_text(self.origins)
         return f"{line}   # {lines}" if lines else line
 
@@ -203,11 +232,10 @@ class Explanation:
         """Values that backward recomputes."""
         return [k for k in self.kept if not k.saved]
 
-    def timed(self, seconds: Sequence[float]) -> Explanation:
-        """This explanation with the time of every kernel and library call, in order."""
-        remaining = iter(seconds)
-        steps = tuple(s if s.kind == "view" else replace(s, seconds=next(remaining)) for s in self.steps)
-        return replace(self, steps=steps)
+    def timed(self, times: Sequence[StepTime]) -> Explanation:
+        """This explanation with the times of every kernel and library call, in order."""
+        remaining = iter(times)
+        return replace(self, steps=tuple(s if s.kind == "view" else s.timed(next(remaining)) for s in self.steps))
 
     def __str__(self) -> str:
         return "\n".join(self._lines())

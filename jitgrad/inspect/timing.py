@@ -13,13 +13,13 @@ import numpy as np
 from jitgrad.core.device_array import to_host
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.buffer_pool import POOL
+from jitgrad.inspect.roofline import Roofline, StepTime
 from jitgrad.jit.executable import Executable
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import contiguous
 
 MAX_SAMPLES = 1000
 MIN_SAMPLES = 5
-STEP_SAMPLES = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +93,14 @@ def backward_inputs(
     return [*used, *saved, *(np.ones(v.aval.shape, v.aval.dtype) for v in seeds)]
 
 
-def step_seconds(program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> list[float]:
-    """The median time of every step of ``program`` alone, run in order on ``inputs``, which are overwritten.
+def step_times(program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> list[StepTime]:
+    """The time of every step of ``program`` alone, run in order on ``inputs``, which are overwritten.
 
     Each step becomes a program of its own whose buffers are all inputs, so its time includes one call.
     """
-    plan = program.plan
+    plan, roofline = program.plan, Roofline()
     memory = dict(zip(plan.inputs, (x.reshape(-1).view(np.uint8) for x in inputs), strict=True))
-    medians = []
+    times = []
     for step in plan.steps:
         buffers = tuple(dict.fromkeys(step.buffers))
         for buffer in buffers:
@@ -110,12 +110,5 @@ def step_seconds(program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> li
         alone = replace(
             plan, inputs=buffers, outputs=(), results=(), steps=(step,), offsets={}, arena_bytes=0, external=(), block_runs=()
         )
-        single = Program(alone, program.target)
-        arrays = [memory[buffer] for buffer in buffers]
-        samples = []
-        for _ in range(STEP_SAMPLES):
-            start = time.perf_counter()
-            single.run(arrays)
-            samples.append(time.perf_counter() - start)
-        medians.append(float(np.median(samples)))
-    return medians
+        times.append(roofline.time(Program(alone, program.target), [memory[buffer] for buffer in buffers]))
+    return times

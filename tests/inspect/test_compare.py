@@ -191,3 +191,11 @@ def test_settings_that_leave_nothing_to_time_are_refused(monkeypatch, variable: 
 def test_a_function_that_cannot_be_compiled_says_so():
     with pytest.raises(TracedValueError):
         jg.compare(lambda x: x + 1 if x.sum() > 0 else x, array(3))
+
+
+def test_the_time_of_copies_of_the_kernels_bytes_is_in_the_table():
+    large = jg.compare(lambda x: jg.exp(x) * 2.0, array(512, 512), seconds=QUICK)
+    small = jg.compare(lambda x: jg.exp(x) * 2.0, array(4), seconds=QUICK)
+
+    assert large.copy_seconds > 0 and "copies of the kernels' bytes" in str(large)
+    assert small.copy_seconds == 0 and "copies of" not in str(small)

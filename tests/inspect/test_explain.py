@@ -201,3 +201,40 @@ def test_the_text_says_what_the_fields_say():
     assert f"saved for backward: f32[4,4] matmul ({line})" in text
     assert f"recomputed in backward: tanh ({line})" in text
     assert "\nloss backward: " in text
+
+
+@pytest.mark.numba
+def test_measured_kernels_are_compared_with_a_copy_and_with_their_arithmetic():
+    x = jg.ones((512, 512))
+    report = jg.jit(lambda x: (jg.exp(x) * 2.0, x[:2] @ x)).explain(x, measure=True)
+    kernel = next(step for step in report.steps if step.kind == "fused")
+    product = next(step for step in report.steps if step.kind == "unfused")
+
+    assert kernel.fastest is not None and kernel.seconds is not None and 0 < kernel.fastest <= kernel.seconds
+    assert kernel.copy_seconds is not None and kernel.arithmetic_seconds is not None and kernel.of_limit is not None
+    assert kernel.of_limit == max(kernel.copy_seconds, kernel.arithmetic_seconds) / kernel.fastest
+    assert f"% of {kernel.limit}" in str(kernel) and kernel.limit in ("memory", "arithmetic")
+    assert (product.copy_seconds, product.of_limit, product.limit) == (None, None, "")
+
+
+@pytest.mark.numba
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.sum(),
+        lambda x: x.sum(0),
+        lambda x: jg.exp(x - x.max(1, keepdims=True)).sum(1),
+        lambda x: x.T + x,
+        lambda x: jg.exp(x[:, :4]) * 2.0 + x[:, 4:8],
+    ],
+)
+def test_kernels_of_all_forms_are_measured(f):
+    report = jg.jit(f, check="off").explain(jg.ones((512, 512)), measure=True)
+
+    assert all(step.copy_seconds for step in report.steps if step.bytes_read + step.bytes_written >= 1 << 18)
+
+
+def test_small_kernels_have_no_limit():
+    (step,) = jg.jit(lambda x: x + 1.0).explain(array(16), measure=True).steps
+
+    assert step.seconds is not None and step.of_limit is None and "of memory" not in str(step)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from jitgrad.compiler.compiler_ops import INSERT_SLICES
 from jitgrad.compiler.lowering.kernel_reuse import GroupStructures
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.op import Kind
@@ -34,6 +35,7 @@ class Lifetimes:
         for k, node in enumerate(graph.nodes):
             self._last_read.update({self.roots[a]: k for a in node.ins if isinstance(a, Value)})
         self._results = {self.roots[a] for a in graph.outputs if isinstance(a, Value)}
+        self._beside = _parts_and_wholes(graph, self.roots)
 
     def is_read(self, value: Value) -> bool:
         """Whether a node reads ``value``, also through a view."""
@@ -41,9 +43,21 @@ class Lifetimes:
 
     def die_in(self, node: TraceNode, value: Value) -> bool:
         """Whether nothing reads ``value`` after ``node``, which reads it directly, if at all, and
-        not through a view."""
-        through_view = any(isinstance(a, Value) and a is not value and self.roots[a] is value for a in node.ins)
-        return not (through_view or value in self._results) and self._last_read.get(value, -1) <= self.order[node]
+        not through a view. Values that may lie in the same memory count too: the parts of a joined
+        array, and the whole."""
+        shared = self._sharing(value)
+        otherwise = any(isinstance(a, Value) and a is not value and self.roots[a] in shared for a in node.ins)
+        last_read = max(self._last_read.get(v, -1) for v in shared)
+        return not otherwise and self._results.isdisjoint(shared) and last_read <= self.order[node]
+
+    def _sharing(self, value: Value) -> set[Value]:
+        """``value``, and the values whose memory may be part of its own, or the other way round."""
+        shared, pending = {value}, [value]
+        while pending:
+            new = self._beside.get(pending.pop(), set()) - shared
+            shared |= new
+            pending += new
+        return shared
 
 
 class _Search:
@@ -109,6 +123,17 @@ def _view_roots(graph: Graph) -> dict[Value, Value]:
             source = node.ins[0] if node.op.kind is Kind.MOVEMENT else None
             roots[out] = roots[source] if isinstance(source, Value) else out
     return roots
+
+
+def _parts_and_wholes(graph: Graph, roots: Mapping[Value, Value]) -> dict[Value, set[Value]]:
+    """For each ``insert_slices``, the values that may be written straight into it; for each of these, the whole."""
+    beside: dict[Value, set[Value]] = {}
+    for node in graph.nodes:
+        if node.op is INSERT_SLICES:
+            for part in {roots[a] for a in node.ins if isinstance(a, Value) and a not in graph.outputs}:
+                beside.setdefault(part, set()).add(node.out)
+                beside.setdefault(node.out, set()).add(part)
+    return beside
 
 
 def _cannot_fail(node: TraceNode) -> bool:

@@ -185,11 +185,13 @@ def uncovered(shape: Shape, indices: Sequence[Index]) -> list[Index]:
 def merge_pads(graph: Graph, tuning: Tuning) -> Graph:
     """``place(x, i) + place(x, j)`` become ``y[a] + y[b]`` of one ``y``, which is ``x`` among as many zeros as all need.
 
-    The gradient of a stencil puts one array into zeros at every place from which it was read.
+    The gradient of a stencil puts one array into zeros at every place from which it was read. Places that `insert_slices`
+    makes one whole of stay as they are: the rows that a loop reads are each written once, and no zeros around them.
     """
     groups: dict[tuple[Atom, Shape], list[TraceNode]] = {}
+    side_by_side = _places_side_by_side(graph)
     for node in graph.nodes:
-        if node.op is PLACE and all(step == 1 for _, step, _ in node.attr("index")):
+        if node.op is PLACE and node not in side_by_side and all(step == 1 for _, step, _ in node.attr("index")):
             groups.setdefault((node.ins[0], node.attr("shape")), []).append(node)
     pads: dict[TraceNode, _Pad] = {}
     for places in groups.values():
@@ -207,6 +209,25 @@ def merge_pads(graph: Graph, tuning: Tuning) -> Graph:
         entries = zip(own.starts, node.attr("index"), node.out.aval.shape, strict=True)
         new.define(node.out, SLICE, wholes[own], index=tuple((most - entry[0], 1, n) for most, entry, n in entries))
     return new.graph()
+
+
+def _places_side_by_side(graph: Graph) -> set[TraceNode]:
+    """The places in sums all of whose places are the same or do not overlap: parts of one whole."""
+    sums: dict[Atom, dict[Index, list[TraceNode]]] = {}  # the places in a sum, by where they are
+    whole, meeting = set[TraceNode](), set[TraceNode]()
+    for node in graph.nodes:
+        if node.op is PLACE:
+            sums[node.out] = {node.attr("index"): [node]}
+        elif node.op is ADD and all(a in sums and a.aval.shape == node.out.aval.shape for a in node.ins):
+            first, second = (sums[a] for a in node.ins)
+            places = {p for of in (first, second) for same in of.values() for p in same}
+            if all(_disjoint(i, j) for i in second.keys() - first.keys() for j in first):
+                larger, smaller = (first, second) if len(first) >= len(second) else (second, first)
+                sums[node.out] = larger | {i: [*larger.get(i, ()), *of] for i, of in smaller.items()}
+                whole |= places if len(sums[node.out]) > 1 else set()
+            else:
+                meeting |= places
+    return whole - meeting
 
 
 @dataclass(frozen=True, eq=False, slots=True)

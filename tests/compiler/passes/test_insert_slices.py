@@ -111,3 +111,30 @@ def test_a_sum_of_parts_that_is_read_by_itself_is_written_too(same: Any) -> None
         return some, more, more + more, some.sum()
 
     same(program, jg.tensor(R.standard_normal((6, 4))), rtol=1e-14)
+
+
+def layers(x: Any) -> Any:
+    """Each row but the ends is read twice, with one value as the gradient of both readings."""
+    total = x[0] * 0.0
+    for k in range(len(x) - 1):
+        total = total + jg.exp(x[k] + x[k + 1])
+    return total.sum()
+
+
+def test_rows_that_a_loop_reads_twice_are_written_once(same: Any) -> None:
+    x = jg.tensor(R.standard_normal((12, 2000)) * 0.1)
+    gradient = jg.grad(layers)
+
+    same(gradient, x, rtol=1e-13)
+    explanation = jit(gradient, check="off").explain(x)
+    assert explanation.bytes_written <= 4 * x.nbytes  # not all zeros around each of the 22 rows
+    graph = jit(gradient, check="off").graph(x, stage="insert_slices")
+    assert [node.op.name for node in graph.nodes if node.op.name in ("place", "insert_slices")] == ["insert_slices"]
+
+
+def test_places_that_overlap_share_zeros_beside_rows_that_do_not() -> None:
+    gradient = jg.grad(lambda x: layers(x) + ((x[1:] + x[:-1]) ** 3).sum())
+    graph = jit(gradient, check="off").graph(jg.ones((12, 200)), stage="merge_pads")
+    places = [node for node in graph.nodes if node.op.name == "place"]
+
+    assert [node.out.aval.shape for node in places if node.ins[0].aval.shape == (11, 200)] == [(13, 200)]
