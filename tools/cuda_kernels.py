@@ -182,7 +182,8 @@ def faults_of_text(code: CudaCode) -> Iterator[str]:
     stored = re.findall(r"copy_vector\(at\(\w+, [^\n]*\), (?:at\()?(\w+u)\b[^\n]* (\d+)\)$", text, re.MULTILINE)
     for access, vectors in (("ld", loaded), ("st", stored)):
         whole = any(sizes.get(name, 0) * int(count) == VECTOR_BYTES for name, count in vectors)
-        if whole and not re.search(rf"\b{access}\.global[.\w]*\.v[248]\.", code.ptx):
+        used = re.search(rf"\b{access}\.global", code.ptx)  # an op with a constant result reads nothing
+        if whole and used and not re.search(rf"\b{access}\.global[.\w]*\.v[248]\.", code.ptx):
             yield f"no vector {access}"
     asked, found = len(re.findall(r"call [^@]*@llvm\.fma\.", code.llvm)), len(re.findall(r"\bfma\.\w+\.", code.ptx))
     if found > asked:
