@@ -51,6 +51,7 @@ def run(
     seconds: float,
     save_to: Path | None = None,
     device: str = "cpu",
+    scale: int = 1,
 ) -> Record:
     """Measure with progress on the terminal; saves after each workload."""
     from benchmarks.measure import measure
@@ -67,11 +68,11 @@ def run(
             def say(text: str, name: str = workload.name) -> None:
                 bar.update(task, description=f"{name}: {text}")
 
-            able = [p for p in loaded if slow or p.name not in workload.slow_peers]
+            able = [p for p in loaded if slow or not p.name.startswith(workload.slow_peers)]
             for peer in (p for p in loaded if p not in able):
                 bar.console.print(f"{workload.name}: {peer.name} takes a minute to compile: --slow includes it")
             try:
-                outcome = measure(workload, able, quick=quick, seconds=seconds, threads=threads, say=say)
+                outcome = measure(workload, able, quick=quick, seconds=seconds, threads=threads, say=say, scale=scale)
             except MemoryError:
                 bar.console.print(f"{workload.name}: not enough memory")
                 continue
@@ -99,6 +100,7 @@ def _write(record: Record, plot: Path | None, markdown: Path | None, beside: Pat
 @click.option("--threads", type=int, default=default_threads, help="For every library; default: all cores.")
 @click.option("--seconds", default=4.0, help="Timing per workload, after compiling.")
 @click.option("--device", default="cpu", type=click.Choice(["cpu", "cuda"]), help="For jitgrad and torch.")
+@click.option("--scale", default=1, help="Times the sizes; a GPU is busy with 16 times those.")
 @click.option("--quick", is_flag=True, help="Tiny sizes: does everything run, and is it right?")
 @click.option("--slow", is_flag=True, help="Also what takes minutes to compile, and 1e8 elements.")
 @click.option("--compile-times/--no-compile-times", default=False, help="Compile time by number of operations.")
@@ -115,6 +117,7 @@ def main(
     threads: int,
     seconds: float,
     device: str,
+    scale: int,
     quick: bool,
     slow: bool,
     compile_times: bool,
@@ -137,7 +140,7 @@ def main(
         chosen = [p.strip() for p in peers.split(",") if p.strip()]
         limit = 0.2 if quick else seconds
         with libraries.only_cpus(threads):
-            options = {"threads": threads, "quick": quick, "slow": slow, "device": device}
+            options = {"threads": threads, "quick": quick, "slow": slow, "device": device, "scale": scale}
             measured = run(names, chosen, seconds=limit, save_to=json_path, **options)
         record = measured if record is None else record.updated(measured)
         if compile_times or (markdown_path is not None and not names):

@@ -268,9 +268,10 @@ def measure(
     seconds: float,
     threads: int,
     say: Callable[[str], None] = lambda text: None,
+    scale: int = 1,
 ) -> Outcome:
-    """Run ``workload`` with ``peers``, and its variants."""
-    sizes = workload.quick if quick else workload.sizes
+    """Run ``workload`` with ``peers``, and its variants, at ``scale`` times its sizes."""
+    sizes = workload.scaled(workload.quick if quick else workload.sizes, scale)
     inputs = workload.inputs(np.random.default_rng(0), sizes)
     say("reference")
     reference, expected = reference_of(workload, inputs, threads)

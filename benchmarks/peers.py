@@ -118,13 +118,17 @@ def _torch(mode: str, threads: int, device: str) -> Peer:
 
         return value_first
 
+    compiled = {
+        "torch.compile": lambda f: torch.compile(f, dynamic=False),
+        "torch.compile.max-autotune": lambda f: torch.compile(f, dynamic=False, mode="max-autotune"),
+    }
     return Peer(
         mode,
         torch_namespace(),
         lambda x: torch.from_numpy(np.array(x)).to(device),
         lambda x: x.detach().cpu().numpy() if isinstance(x, torch.Tensor) else np.asarray(x),
         # code for each shape, as in the others; by default a second size is compiled to slower, general code
-        (lambda f: torch.compile(f, dynamic=False)) if mode == "torch.compile" else lambda f: f,
+        compiled.get(mode, _as_it_is),
         value_and_grad,
         lambda f, argnum=0: torch.func.grad(f, argnums=argnum),
         _waiting(torch.cuda.synchronize) if device == "cuda" else _as_it_is,
@@ -151,7 +155,7 @@ def _jax(threads: int) -> Peer:
     )
 
 
-NAMES = ("jitgrad", "jitgrad.eager", "numpy", "torch", "torch.compile", "jax")
+NAMES = ("jitgrad", "jitgrad.eager", "numpy", "torch", "torch.compile", "torch.compile.max-autotune", "jax")
 DEFAULT = ("jitgrad", "jitgrad.eager", "numpy", "torch", "torch.compile", "jax")
 REFERENCES = ("torch", "jax", "jitgrad.eager")  # of these, the first that is installed computes the float64 reference
 

@@ -12,6 +12,7 @@ from benchmarks.peers import Peer, tree_map
 
 Arrays = tuple[Any, ...]  # nested tuples, lists and dicts of NumPy arrays
 Sizes = Mapping[str, Any]
+SCALED = ("n", "rows", "batch", "points", "images", "counts")  # names of sizes that may grow
 Variant = tuple[Callable[..., Any], tuple[Any, ...], Callable[[Any], list[Any]]]
 
 
@@ -40,6 +41,14 @@ class Workload:
     slow: bool = False
     limits: str = ""
     variants: Mapping[str, Callable[[Arrays], Variant]] = field(default_factory=dict)
+
+    def scaled(self, sizes: Sizes, scale: int) -> Sizes:
+        """``sizes`` with ``scale`` times as many elements: more rows, not wider ones."""
+        name = next((name for name in SCALED if name in sizes), None)
+        if name is None or scale == 1:
+            return sizes
+        size = sizes[name]
+        return {**sizes, name: tuple(scale * n for n in size) if isinstance(size, tuple) else scale * size}
 
 
 def to_float64(tree: Any) -> Any:

@@ -1,6 +1,6 @@
 """A Gaussian process on the diabetes data: hyperparameters by SciPy's optimiser on the marginal likelihood.
 
-    python examples/gaussian_process.py [--picture process.png]
+    python examples/gaussian_process.py [--picture process.png] [--device cuda]
 
 Written with `jitgrad.numpy` as one would write it with NumPy: the kernel matrix, its Cholesky factor and two solves.
 Formulas: C. E. Rasmussen and C. K. I. Williams, "Gaussian Processes for Machine Learning", 2006, algorithm 2.1.
@@ -40,25 +40,38 @@ def predict(logs: Any, x: Any, y: Any, new: Any) -> Any:
     return covariance(logs, new, x) @ np.linalg.solve(root.T, np.linalg.solve(root, y))
 
 
-def main(training: int = 300, steps: int = 60, picture: str = "") -> float:
+def for_optimizer(step: Any, device: str) -> Any:
+    """``step`` for an optimiser on the host: on a GPU, parameters are copied to it, and its results back."""
+    if device == "cpu":
+        return step
+
+    def run(parameters: Any) -> tuple[float, Any]:
+        value, gradient = step(jg.tensor(parameters, device=device))
+        return value.item(), gradient.cpu().numpy()
+
+    return run
+
+
+def main(training: int = 300, steps: int = 60, picture: str = "", device: str = "cpu") -> float:
     """Returns the part of the variance of unseen values that the mean explains."""
     data = load_diabetes()
     order = numpy.random.default_rng(0).permutation(len(data.target))
     x = (data.data / data.data.std(axis=0))[order]
     y = ((data.target - data.target.mean()) / data.target.std())[order]
-    known, new = slice(training), slice(training, None)
+    at, values, new = jg.tensor(x[:training], device=device), jg.tensor(y[:training], device=device), slice(training, None)
 
     def cost(logs: Any) -> Any:
-        root = factor(logs, x[known])
-        scaled = np.linalg.solve(root, y[known])
+        root = factor(logs, at)
+        scaled = np.linalg.solve(root, values)
         return 0.5 * np.sum(scaled**2) + np.sum(np.log(np.diagonal(root)))
 
-    step = jg.jit(jg.value_and_grad(cost))
+    step = for_optimizer(jg.jit(jg.value_and_grad(cost)), device)
     step(START)  # compile
     start = time.perf_counter()
     found = minimize(step, START, jac=True, method="L-BFGS-B", options={"maxiter": steps})
-    print(f"{found.nfev} gradients in {time.perf_counter() - start:.2f} s: {step(START)[0].item():.1f} -> {found.fun:.1f}")
-    mean = predict(jg.tensor(found.x), x[known], y[known], x[new]).numpy()
+    print(f"{found.nfev} gradients in {time.perf_counter() - start:.2f} s: {float(step(START)[0]):.1f} -> {found.fun:.1f}")
+    logs, unseen = jg.tensor(found.x, device=device), jg.tensor(x[new], device=device)
+    mean = jg.jit(predict)(logs, at, values, unseen).cpu().numpy()
     explained = float(1 - numpy.mean((mean - y[new]) ** 2) / numpy.var(y[new]))
     print(f"explains {explained:.0%} of the variance of {len(y[new])} unseen values")
     for name, length in sorted(zip(data.feature_names, numpy.exp(found.x[2:]), strict=True), key=lambda pair: pair[1])[:4]:
@@ -81,4 +94,6 @@ def save(path: str, mean: Any, truth: Any) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--picture", default="", help="where to save a picture; needs matplotlib")
-    main(picture=parser.parse_args().picture)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    options = parser.parse_args()
+    main(picture=options.picture, device=options.device)

@@ -1,6 +1,6 @@
 """Fits a volatility smile to option prices: SciPy's optimiser on a compiled Black-Scholes formula and its gradient.
 
-    python examples/option_calibration.py [--picture smile.png]
+    python examples/option_calibration.py [--picture smile.png] [--device cuda]
 
 The smile is Gatheral's SVI parametrisation, w(k) = a + b (rho (k - m) + sqrt((k - m)^2 + s^2)), of the total variance w
 at log-moneyness k (J. Gatheral and A. Jacquier, "Arbitrage-free SVI volatility surfaces", Quantitative Finance 14, 2014).
@@ -40,17 +40,31 @@ def _normal(x: Any) -> Any:
     return 0.5 * jg.erfc(-x / np.sqrt(2.0))
 
 
-def main(strikes: int = 20_000, noise: float = 1e-4, picture: str = "") -> np.ndarray[Any, Any]:
+def for_optimizer(step: Any, device: str) -> Any:
+    """``step`` for an optimiser on the host: on a GPU, parameters are copied to it, and its results back."""
+    if device == "cpu":
+        return step
+
+    def run(parameters: Any) -> tuple[float, Any]:
+        value, gradient = step(jg.tensor(parameters, device=device))
+        return value.item(), gradient.cpu().numpy()
+
+    return run
+
+
+def main(strikes: int = 20_000, noise: float = 1e-4, picture: str = "", device: str = "cpu") -> np.ndarray[Any, Any]:
     """Returns the parameters found."""
     generator = np.random.default_rng(0)
     k = np.sort(generator.uniform(-0.8, 0.8, strikes))
     quotes = call_prices(jg.tensor(TRUE), jg.tensor(k)).numpy() + noise * generator.normal(size=strikes)
 
-    def loss(smile: Any) -> Any:
-        return ((call_prices(smile, k) - quotes) ** 2).mean() / noise**2
+    places, prices = jg.tensor(k, device=device), jg.tensor(quotes, device=device)
 
-    eager = jg.value_and_grad(loss)
-    fused = jg.jit(eager)
+    def loss(smile: Any) -> Any:
+        return ((call_prices(smile, places) - prices) ** 2).mean() / noise**2
+
+    gradient = jg.value_and_grad(loss)
+    eager, fused = for_optimizer(gradient, device), for_optimizer(jg.jit(gradient), device)
     fused(START)  # compile
     found = {}
     for name, function in (("eager", eager), ("fused", fused)):
@@ -80,4 +94,6 @@ def save(path: str, k: np.ndarray[Any, Any], smile: np.ndarray[Any, Any]) -> Non
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--picture", default="", help="where to save a picture; needs matplotlib")
-    main(picture=parser.parse_args().picture)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
+    options = parser.parse_args()
+    main(picture=options.picture, device=options.device)

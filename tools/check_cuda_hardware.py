@@ -4,8 +4,9 @@
 
 Each part runs in a process of its own with a limit of its own, so a crash or a hang of one costs nothing but its row:
 the doctor, the tests marked "cuda", every op of the registry and random programs against NumPy, single-pass kernels
-against the bandwidth of the driver's copy in the same process, the host's cost of a small training step, memory over
-many steps, and compute-sanitizer where it is installed. The last lines are a small table. It needs no network, and of
+against the bandwidth of the driver's copy in the same process, bits against the CPU's kernels, threads, the host's cost of
+a small training step, memory over many steps of a GRU, the benchmarks at 16 times their sizes against torch.compile and
+JAX where they are installed, and compute-sanitizer where that is. The last lines are a small table. It needs no network, and of
 packages what jitgrad and its tests need, and cuBLAS. With ``--emulated`` it tries itself out without a GPU.
 """
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -23,12 +25,17 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from tools import hardware_comparisons
+
+ROOT = Path(__file__).parents[1]
 CALLS = 20  # of a kernel, queued while the device is busy with copies
 PLUG_BYTES = 256 << 20
 GOAL = 0.9  # of the bandwidth of a copy
+HOST_GOAL = 10.0  # microseconds to start a step
+SUITE_SECONDS = 200.0
+MEASURED = ("bandwidth", "bits", "threads", "host", "memory", "suite")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +173,8 @@ def small_step(width: int = 64) -> Callable[[], Any]:
     return lambda: step(x, t)
 
 
-def measure_host(calls: int) -> Iterator[Row]:
-    """The host's time for a step, and the time with the device's."""
+def measure_host(calls: int, goal: float) -> Iterator[Row]:
+    """The host's time for a step, in microseconds at most ``goal``, and the time with the device's."""
     from jitgrad.device.cuda import synchronize
 
     step = small_step()
@@ -180,14 +187,36 @@ def measure_host(calls: int) -> Iterator[Row]:
     queued = time.perf_counter() - start
     synchronize()
     total = time.perf_counter() - start
-    yield Row("host", "small training step", f"{queued / calls * 1e6:.0f} us to queue, {total / calls * 1e6:.0f} us in all")
+    yield Row("host", "small training step", f"{queued / calls * 1e6:.0f} us to queue, {total / calls * 1e6:.0f} us in all",
+              queued / calls * 1e6 <= goal)  # fmt: skip
 
 
-def measure_memory(steps: int) -> Iterator[Row]:
+def gru_step(hidden: int) -> Callable[[], Any]:
+    """A training step of a recurrent network on the device."""
+    import jitgrad as jg
+    from jitgrad import nn, optim
+
+    jg.manual_seed(0)
+    model = nn.GRU(8, hidden).to("cuda")
+    optimizer = optim.Adam(model.parameters(), lr=1e-3)
+    x, t = jg.randn(5, 4, 8).to("cuda"), jg.randn(5, 4, hidden).to("cuda")
+
+    @jg.jit
+    def step(x: Any, t: Any) -> Any:
+        optimizer.zero_grad()
+        loss = jg.mse_loss(model(x)[0], t)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return lambda: step(x, t)
+
+
+def measure_memory(steps: int, hidden: int) -> Iterator[Row]:
     """Whether a training loop holds as much memory at its end as after its first steps."""
     import jitgrad as jg
 
-    step = small_step(16)
+    step = gru_step(hidden)
     for _ in range(5):
         step()
     before = jg.cuda.memory_stats()
@@ -195,7 +224,7 @@ def measure_memory(steps: int) -> Iterator[Row]:
         step()
     after = jg.cuda.memory_stats()
     flat = after.bytes_held == before.bytes_held
-    yield Row("memory", f"after {steps} steps", f"{after.bytes_held:,} bytes held, {before.bytes_held:,} before", flat)
+    yield Row("memory", f"after {steps} steps of a GRU", f"{after.bytes_held:,} bytes held, {before.bytes_held:,} before", flat)
 
 
 def measure(part: str, emulated: bool) -> Iterator[Row]:
@@ -209,9 +238,24 @@ def measure(part: str, emulated: bool) -> Iterator[Row]:
             else:
                 yield from measure_bandwidth((16 << 20, 64 << 20, 256 << 20), PLUG_BYTES, CALLS, GOAL)
         elif part == "host":
-            yield from measure_host(2 if emulated else 500)
+            yield from measure_host(2, math.inf) if emulated else measure_host(500, HOST_GOAL)
+        elif part == "memory":
+            yield from measure_memory(3, 4) if emulated else measure_memory(1000, 64)
         else:
-            yield from measure_memory(3 if emulated else 1000)
+            yield from (Row(part, *line) for line in compared(part, emulated))
+
+
+def compared(part: str, emulated: bool) -> Iterator[hardware_comparisons.Line]:
+    """The lines of a part that compares."""
+    compare = hardware_comparisons
+    if part == "bits":
+        return compare.compare_bits(3 if emulated else None)
+    if part == "threads":
+        return compare.compare_threads(2, 1) if emulated else compare.compare_threads(8, 50)
+    names = (*compare.GOAL_WORKLOADS, *compare.OTHER_WORKLOADS)
+    if emulated:
+        return compare.compare_speed(20.0, names[:2], (), 1, quick=True)
+    return compare.compare_speed(SUITE_SECONDS - 60.0, names, compare.COMPILERS, compare.SCALE, quick=False)
 
 
 # --- the run ---------------------------------------------------------------------------------------
@@ -235,16 +279,25 @@ def parts(emulated: bool) -> list[Part]:
     result = [
         Part("doctor", [python, "-m", "jitgrad", "doctor"], 60),
         Part("bandwidth", [python, me, "--part", "bandwidth", *flag], 120),
-        Part("tests", [python, "-m", "pytest", "-q", "-rf", "-m", marked, str(ROOT / "tests" / "device")], 200),
-        Part("ops", [*check, "2" if emulated else "60"], 200),
-        Part("host", [python, me, "--part", "host", *flag], 60),
-        Part("memory", [python, me, "--part", "memory", *flag], 60),
+        Part("bits", [python, me, "--part", "bits", *flag], 60),
+        Part("threads", [python, me, "--part", "threads", *flag], 30),
+        Part("host", [python, me, "--part", "host", *flag], 40),
+        Part("memory", [python, me, "--part", "memory", *flag], 40),
+        Part("suite", [python, me, "--part", "suite", *flag], SUITE_SECONDS),
+        Part("tests", [python, "-m", "pytest", "-q", "-rf", "-m", marked, str(ROOT / "tests" / "device")], 150),
+        Part("ops", [*check, "2" if emulated else "30"], 120),
     ]
+    return [*result, *sanitized(python, me)]
+
+
+def sanitized(python: str, me: str) -> list[Part]:
+    """Small parts under compute-sanitizer; where it is not installed, a line that says so."""
     sanitizer = shutil.which("compute-sanitizer")
-    for tool in ("memcheck", "racecheck") if sanitizer else ():
-        command = [str(sanitizer), "--tool", tool, "--error-exitcode", "3", python, me, "--part", "host"]
-        result.append(Part(tool, command, 120))
-    return result
+    if sanitizer is None:
+        line = Row("sanitizer", "memcheck, racecheck", "compute-sanitizer is not installed: skipped")
+        return [Part("sanitizer", [python, "-c", f"print({json.dumps(asdict(line))!r})"], 20)]
+    options = ["--error-exitcode", "3", python, me, "--part", "threads"]
+    return [Part(tool, [sanitizer, "--tool", tool, *options], 60) for tool in ("memcheck", "racecheck")]
 
 
 def run_part(part: Part, seconds: float) -> list[Row]:
@@ -276,7 +329,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="parts, comma-separated")
     parser.add_argument("--json", type=Path, help="also write the rows to this file")
     parser.add_argument("--emulated", action="store_true", help="try the script out, on an emulated device")
-    parser.add_argument("--part", choices=("bandwidth", "host", "memory"), help="measure this in the same process")
+    parser.add_argument("--part", choices=MEASURED, help="measure this in the same process")
     options = parser.parse_args()
     if options.part:
         for row in measure(options.part, options.emulated):

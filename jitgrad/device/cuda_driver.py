@@ -31,6 +31,7 @@ LOWEST_CAPABILITY = (8, 0)
 
 _OUT_OF_MEMORY = 2
 _CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76  # of CUdevice_attribute
+_LOCAL_BYTES = 3  # of CUfunction_attribute
 # of CUjit_option, CUstream_flags and CUstreamCaptureMode, in cuda.h
 _ERROR_LOG, _ERROR_LOG_SIZE = 5, 6
 _LOG_BYTES = 8192
@@ -70,6 +71,7 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
     "cuEventSynchronize": (c_void_p,),
     "cuEventElapsedTime": (c_void_p, c_void_p, c_void_p),
     "cuEventDestroy_v2": (c_void_p,),
+    "cuFuncGetAttribute": (c_void_p, c_int, c_void_p),
     "cuStreamWaitEvent": (c_void_p, c_void_p, c_uint),
     "cuGetErrorName": (c_int, c_void_p),
     "cuGetErrorString": (c_int, c_void_p),
@@ -203,6 +205,11 @@ class CudaDriver:
             raise type(error)(f"{error}. The driver's compiler says: {log.value.decode(errors='replace')}") from None
         self._run("cuModuleGetFunction", byref(function), module, code.entry.encode())
         return function.value or 0
+
+    def local_bytes(self, function: int) -> int:
+        value = c_int()
+        self._run("cuFuncGetAttribute", byref(value), _LOCAL_BYTES, function)
+        return value.value
 
     # --- calls by address -------------------------------------------------------------------------
 

@@ -79,6 +79,9 @@ class Driver(Protocol):
     def load(self, code: LoadableCode) -> int:
         """A handle of the function ``code.entry``."""
 
+    def local_bytes(self, function: int) -> int:
+        """Bytes of memory of its own that each thread of the function has because registers did not do."""
+
     def bind(self) -> None:
         """Prepare this thread for calls of C functions."""
 

@@ -199,6 +199,9 @@ class FakeDriver:
         self._codes.append(code)
         return len(self._codes)
 
+    def local_bytes(self, function: int) -> int:
+        return 0
+
     # --- calls by address -------------------------------------------------------------------------
 
     def bind(self) -> None:

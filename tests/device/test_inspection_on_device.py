@@ -15,12 +15,14 @@ from benchmarks.workloads import ALL
 from jitgrad.backends.cuda.capability import Capability
 from jitgrad.backends.cuda.ptxas import find_ptxas
 from jitgrad.backends.cuda_target.device_code import DeviceCode
-from jitgrad.backends.cuda_target.emulated_device import emulated_device
+from jitgrad.backends.cuda_target.emulated_device import emulate, emulated_device
 from jitgrad.backends.llvm import code_object
 from jitgrad.core.errors import CacheWarning, DeviceError
 from jitgrad.device import cuda as device_module
 from jitgrad.device.cuda_driver import CudaDriver, load_library
+from jitgrad.device.driver import LoadableCode
 from jitgrad.inspect.doctor import examine
+from jitgrad.testing.fake_driver import FakeDriver
 
 X = np.ones((16, 16), np.float32)
 
@@ -165,3 +167,31 @@ def test_the_doctor_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found["GPU"].ok is None
     assert "no CUDA driver was found" in found["GPU"].found
     assert "ptxas" in found
+
+
+def test_a_kernel_that_spills_on_a_device_is_loaded_with_more_registers() -> None:
+    class Spilling(FakeDriver):
+        """Its assembler spills what has the registers of two blocks."""
+
+        def __init__(self) -> None:
+            super().__init__(emulate, 1 << 20)
+            self.texts: list[str] = []
+
+        def load(self, code: LoadableCode) -> int:
+            self.texts.append(code.ptx)
+            return super().load(code)
+
+        def local_bytes(self, function: int) -> int:
+            return 8 * self.texts[function - 1].count(".minnctapersm 2")
+
+    with emulated_device():
+        (step,) = jg.jit(jg.tanh).lookup(jg.tensor(X, device="cuda")).program.steps
+    driver = Spilling()
+
+    handle = step.kernel.main_code.function(driver)
+
+    assert handle == 2
+    assert ".minnctapersm 2" in driver.texts[0]
+    assert driver.texts[1] == driver.texts[0].replace(".minnctapersm 2", ".minnctapersm 1")
+    assert step.kernel.main_code.function(driver) == handle
+    assert len(driver.texts) == 2

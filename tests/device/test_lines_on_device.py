@@ -74,13 +74,45 @@ def test_the_gradient_of_a_cumulative_sum_needs_no_op_of_the_host() -> None:
     assert "by the host" not in str(gradient.explain(on_device))
 
 
-def test_few_long_lines_are_left_to_the_host() -> None:
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "uint64", "bool"])
+@pytest.mark.parametrize("shape, axis", [((2, 1500), 1), ((1300, 2), 0), ((1025,), 0)])
+def test_a_block_shares_a_long_line(shape: tuple[int, ...], axis: int, dtype: str) -> None:
+    """Sums of integers have NumPy's bits; those of floats are as near to the exact sums as floats are."""
+    x = numbers(shape, dtype)
+    if x.dtype.kind != "f":
+        same_as_numpy(lambda x: jg.cumulative_sum(x, axis=axis), np.cumsum(x, axis=axis), x)
+        return
+    x /= x.dtype.type(7)
+    exact = np.cumsum(x.astype(np.float64), axis=axis)
+    same_as_numpy(lambda x: jg.cumulative_sum(x, axis=axis), exact.astype(dtype), x)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "uint8"])
+def test_a_block_finds_the_first_extremum_of_a_long_line(dtype: str) -> None:
+    x = numbers((2, (1 << 15) + 77), dtype)
+    if x.dtype.kind == "f":
+        x[1, [700, 20_000]] = np.nan
+    same_as_numpy(lambda x: jg.argmax(x, axis=1), np.argmax(x, axis=1), x)
+    same_as_numpy(lambda x: jg.argmin(x, axis=1), np.argmin(x, axis=1), x)
+
+
+def test_half_precision_has_the_bits_of_numpy() -> None:
+    x = np.random.default_rng(4).normal(size=(5, 40)).astype(np.float16)
+    x[2, 7:9] = np.nan
+    same_as_numpy(lambda x: jg.cumulative_sum(x, axis=1), np.cumsum(x, axis=1), x)
+    same_as_numpy(lambda x: jg.cumulative_sum(x, axis=0), np.cumsum(x, axis=0), x)
+    same_as_numpy(lambda x: jg.argmax(x, axis=1), np.argmax(x, axis=1), x)
+
+
+def test_very_long_lines_are_left_to_the_host() -> None:
     real = np.dtype(np.float32)
-    for shape, by_kernel in (((1, 1 << 11), False), ((1 << 11, 1 << 11), True), ((1, 1 << 10), True)):
-        found = find_lines(REGISTRY["cumulative_sum"], [Aval(shape, real)], {"axis": 1, "reverse": False})
-        assert (found is not None) is by_kernel
-    assert find_lines(REGISTRY["argmax"], [Aval((1 << 16,), real)], {"axis": 0}) is None
-    assert find_lines(REGISTRY["argmax"], [Aval((1 << 15,), real)], {"axis": None}) is not None
+    for op, attrs in (("cumulative_sum", {"axis": 1, "reverse": False}), ("argmax", {"axis": 1})):
+        threads = []
+        for shape in ((1 << 11, 1 << 11), (1, 1 << 10), (1, 1 << 16), (1, (1 << 22) + 1)):
+            found = find_lines(REGISTRY[op], [Aval(shape, real)], attrs)
+            threads.append(None if found is None else found.iterations // shape[0])
+        warp = 1 if op == "cumulative_sum" else 32
+        assert threads == [warp, warp, 256, None]
 
 
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90", "sm_100"])
@@ -90,6 +122,9 @@ def test_their_kernels_need_no_local_memory(architecture: str) -> None:
         calls = [find_lines(REGISTRY[name], [x], {"axis": 1}) for name in ("argmax", "argmin")]
         calls.append(find_lines(REGISTRY["argmax"], [Aval((9, 3), x.dtype)], {"axis": 0}))
         calls.append(find_lines(REGISTRY["cumulative_sum"], [x], {"axis": 0, "reverse": True}))
+        long = Aval((2, 1 << 16), x.dtype)
+        calls.append(find_lines(REGISTRY["cumulative_sum"], [long], {"axis": 1, "reverse": True}))
+        calls.append(find_lines(REGISTRY["argmin"], [long], {"axis": 1}))
         for call in calls:
             assert call is not None
             code = DeviceCode(call.source, "kernel", Capability(8, 0), {})

@@ -12,6 +12,8 @@ from jitgrad.core.errors import BackendError
 from jitgrad.core.fork import importing
 from jitgrad.core.requirements import require_numba
 
+_TWO_BLOCKS = ".minnctapersm 2"  # as `translate` asks for
+
 
 @dataclass(frozen=True, slots=True)
 class CudaCode:
@@ -37,6 +39,13 @@ class CudaCode:
     llvm: str
     source: Source
     functions: Mapping[str, Callable[..., Any]]
+
+
+def for_one_block(ptx: str) -> str | None:
+    """The kernel ``ptx`` with twice the registers for a thread, which leave room for one block on a processor; None if it
+    has them already. For kernels that an assembler spills otherwise: how many registers a kernel takes depends on it."""
+    text = ptx.replace(_TWO_BLOCKS, ".minnctapersm 1")
+    return None if text == ptx else text
 
 
 def compile_source(

@@ -33,11 +33,11 @@ class Elements(Body):
     """Statements of one element, or of element ``u`` of a vector.
 
     Args:
-        vectors: the names of the registers that hold vectors, by buffer.
+        vectors: the registers that hold elements, and which of them is this one, by buffer.
         mask: a condition under which the element exists; "" if it always does.
     """
 
-    def __init__(self, writer: ElementWriter, columns: Sequence[str], vectors: Mapping[str, str], mask: str) -> None:
+    def __init__(self, writer: ElementWriter, columns: Sequence[str], vectors: Mapping[str, tuple[str, str]], mask: str) -> None:
         super().__init__(writer.out, writer.rows, columns, bool(writer.kernel.outer))
         self.writer = writer
         self.vectors = vectors
@@ -45,7 +45,7 @@ class Elements(Body):
 
     def place(self, access: Access) -> tuple[str, str]:
         if access.name in self.vectors:
-            return self.vectors[access.name], "u"
+            return self.vectors[access.name]
         return super().place(access)
 
     def accumulate(self, s: Accumulate) -> None:
@@ -84,6 +84,20 @@ class ElementWriter(GridWriter):
         """The accesses whose elements a thread takes as vectors."""
         return [a for a in self.accesses if a.inner == ("1",)] if self.vector > 1 else []
 
+    def first_register(self, access: Access) -> str:
+        """The text of the first of the registers that hold a vector; "" for 0."""
+        return ""
+
+    def register(self, access: Access) -> tuple[str, str]:
+        """The registers of element ``u`` of a vector, and which of them it is."""
+        first = self.first_register(access)
+        return f"{access.name}u", f"{first} + u" if first else "u"
+
+    @property
+    def aligned_vectors(self) -> list[Access]:
+        """The accesses whose vectors are read or written in one access where memory allows it."""
+        return self.vectors
+
     def open_vectors(self) -> None:
         """Registers for vectors."""
         for a in self.vectors:
@@ -92,7 +106,7 @@ class ElementWriter(GridWriter):
     def check_alignment(self) -> None:
         """Write ``whole``: whether the vectors of a row start at multiples of their size."""
         if self.vectors:
-            fits = [f"is_aligned({self.pointer(a)}, {self.bytes_of(a)})" for a in self.vectors]
+            fits = [f"is_aligned({self.pointer(a)}, {self.bytes_of(a)})" for a in self.aligned_vectors]
             self.out.line(f"whole = {' and '.join(fits)}")
 
     def bytes_of(self, access: Access) -> int:
@@ -106,17 +120,25 @@ class ElementWriter(GridWriter):
             for s in statements:
                 place.statement(s)
             return
-        names = {a.name: f"{a.name}u" for a in self.vectors}
-        found = {s.access.name: s.access for s in statements if isinstance(s, Load) and s.access.name in names}
-        stored = {s.access.name: s.access for s in statements if isinstance(s, Store) and s.access.name in names}
+        names = {a.name: self.register(a) for a in self.vectors}
         whole = f"whole and j + {self.vector} <= {self.stop}" if self.stop else "whole"
-        self.transfer(list(found.values()), whole, load=True)
+        self.transfer(self.loaded(statements), whole, load=True)
         mask = f"j + u < {self.stop}" if self.stop else ""
         place = Elements(self, ("(j + u)",), names, mask)
         with self.out.block(f"for u in range({self.vector}):"):
             for s in statements:
                 place.statement(s)
-        self.transfer(list(stored.values()), whole, load=False)
+        self.transfer(self.stored(statements), whole, load=False)
+
+    def loaded(self, statements: Sequence[Statement]) -> list[Access]:
+        """What is read as vectors before the statements run."""
+        names = {a.name for a in self.vectors}
+        return list({s.access.name: s.access for s in statements if isinstance(s, Load) and s.access.name in names}.values())
+
+    def stored(self, statements: Sequence[Statement]) -> list[Access]:
+        """What is written as vectors after the statements."""
+        names = {a.name for a in self.vectors}
+        return list({s.access.name: s.access for s in statements if isinstance(s, Store) and s.access.name in names}.values())
 
     def transfer(self, accesses: Sequence[Access], whole: str, *, load: bool) -> None:
         """Copy vectors from memory to registers, or back."""
@@ -130,7 +152,8 @@ class ElementWriter(GridWriter):
             if load:
                 at = f"min(j + u, {self.stop} - 1)" if self.stop else "j + u"
                 for a in accesses:
-                    out.line(f"{a.name}u[u] = {self.pointer(a)}[{at}]")
+                    name, place = self.register(a)
+                    out.line(f"{name}[{place}] = {self.pointer(a)}[{at}]")
             elif self.stop:
                 with out.block(f"if j + u < {self.stop}:"):
                     self.store_one_by_one(accesses)
@@ -139,7 +162,8 @@ class ElementWriter(GridWriter):
 
     def store_one_by_one(self, accesses: Sequence[Access]) -> None:
         for a in accesses:
-            self.out.line(f"{self.pointer(a)}[j + u] = {a.name}u[u]")
+            name, place = self.register(a)
+            self.out.line(f"{self.pointer(a)}[j + u] = {name}[{place}]")
 
     def copy(self, access: Access, *, load: bool) -> None:
         """One vector, in several accesses if one cannot hold it."""
@@ -147,7 +171,8 @@ class ElementWriter(GridWriter):
         for first in range(0, self.vector, count):
             more = f" + {first}" if first else ""
             memory = f"at({self.pointer(access)}, j{more})"
-            register = f"at({access.name}u, {first})" if first else f"{access.name}u"
+            place = " + ".join(filter(None, (self.first_register(access), str(first or ""))))
+            register = f"at({access.name}u, {place})" if place else f"{access.name}u"
             to, source = (register, memory) if load else (memory, register)
             self.out.line(f"copy_vector({to}, {source}, {count})")
 

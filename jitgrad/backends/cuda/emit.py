@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cuda.columns import ColumnSums
 from jitgrad.backends.cuda.epilogue import EpilogueWriter
 from jitgrad.backends.cuda.flat import Flat
 from jitgrad.backends.cuda.grid_writer import GridWriter
+from jitgrad.backends.cuda.held_rows import row_writer
 from jitgrad.backends.cuda.rectangles import Rectangles, TiledTranspose
-from jitgrad.backends.cuda.rows import RowTeams
 from jitgrad.backends.cuda.schedule import CudaSchedule, GridForm
 from jitgrad.compiler.lowering.kernel_ir import Kernel, Schedule
 
-_FORMS: Mapping[GridForm, type[GridWriter]] = {
+_FORMS: Mapping[GridForm, Callable[[Kernel, CudaSchedule], GridWriter]] = {
     GridForm.FLAT: Flat,
     GridForm.GRID: Rectangles,
-    GridForm.ROWS: RowTeams,
+    GridForm.ROWS: row_writer,
     GridForm.COLUMNS: ColumnSums,
     GridForm.TILED_TRANSPOSE: TiledTranspose,
 }

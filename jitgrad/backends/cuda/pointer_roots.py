@@ -1,4 +1,4 @@
-"""Which parameters of a kernel its source writes through, directly or through pointers made of them."""
+"""Which parameters of a kernel its source writes through, directly or through pointers made of them, and its scratch."""
 
 from __future__ import annotations
 
@@ -26,6 +26,16 @@ def read_parameters(function: ast.FunctionDef) -> frozenset[str]:
     """The parameters through which ``function`` reads."""
     roots = pointer_roots(function)
     return frozenset(roots.get(name, name) for name in _loaded(function))
+
+
+def scratch_names(function: ast.FunctionDef) -> frozenset[str]:
+    """The pointers to scratch, which is in registers if every index is a literal once loops are unrolled."""
+    found = set[str]()
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id=called))):
+                found |= {name} if called.startswith("scratch_") else set()
+    return frozenset(found)
 
 
 def _stored(function: ast.FunctionDef) -> Iterator[str]:

@@ -61,6 +61,7 @@ def optimize_for_gpu(target_machine: Any, translated: Translated, linked: Sequen
         own = symbol.name == entry or symbol.name.startswith("llvm.")
         if not symbol.is_declaration and not own:
             symbol.linkage = "internal"
+    _unroll_whole(target_machine, module)
     options = binding.create_pipeline_tuning_options(speed_level=3)
     options.loop_vectorization = False
     options.slp_vectorization = False
@@ -69,6 +70,18 @@ def optimize_for_gpu(target_machine: Any, translated: Translated, linked: Sequen
     builder = binding.create_pass_builder(target_machine, options)
     builder.getModulePassManager().run(module, builder)
     return module
+
+
+def _unroll_whole(target_machine: Any, module: Any) -> None:
+    """Unroll what is marked for it, so that scratch is in registers before loads of it and of memory look alike: of "load
+    an element if there is one, and use it later if there is one" LLVM makes a load from one of two addresses."""
+    builder = binding.create_pass_builder(target_machine, binding.create_pipeline_tuning_options(speed_level=1))
+    passes = binding.create_new_module_pass_manager()
+    passes.add_sroa_pass()
+    passes.add_loop_rotate_pass()
+    passes.add_loop_unroll_pass()
+    passes.add_sroa_pass()
+    passes.run(module, builder)
 
 
 def undefined(module: Any) -> tuple[str, ...]:

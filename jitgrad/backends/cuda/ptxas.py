@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
+from jitgrad.backends.cuda.compile import for_one_block
 from jitgrad.core.errors import BackendError
 
 _HEADER = re.compile(r"^(?:\.version|\.target|\.address_size).*$", re.MULTILINE)
@@ -43,11 +44,13 @@ class Usage(NamedTuple):
     Attributes:
         local: bytes of memory that each thread has of its own, because registers did not do.
         spilled: bytes that are written to such memory.
+        blocks: 1 if the registers that two blocks leave to a thread did not do.
     """
 
     registers: int
     local: int
     spilled: int
+    blocks: int = 2
 
 
 @cache
@@ -59,12 +62,23 @@ def find_ptxas() -> Path | None:
 
 
 def assemble(codes: Sequence[PtxText], architecture: str) -> list[Usage]:
-    """What the kernels need on GPUs of ``architecture``, such as "sm_90"; they are assembled
-    together.
+    """What the kernels need on GPUs of ``architecture``, such as "sm_90"; they are assembled together, and those that two
+    blocks leave too few registers once more for one block, as when a driver loads them.
 
     Raises:
         BackendError: if there is no assembler, or it refuses the text.
     """
+    usage = _assembled([(code.entry, code.ptx) for code in codes], architecture)
+    tight = [(k, code.entry, text) for k, code in enumerate(codes) if usage[k].local and (text := for_one_block(code.ptx))]
+    if tight:
+        again = _assembled([(entry, text) for _, entry, text in tight], architecture)
+        for (k, _, _), used in zip(tight, again, strict=True):
+            usage[k] = used._replace(blocks=1)
+    return usage
+
+
+def _assembled(codes: Sequence[tuple[str, str]], architecture: str) -> list[Usage]:
+    """What kernels need, given by their names and texts."""
     ptxas = find_ptxas()
     if ptxas is None:
         raise BackendError("ptxas is not installed: pip install nvidia-cuda-nvcc-cu12")
@@ -83,11 +97,11 @@ def _name(number: int) -> str:
     return f"entry{number}"
 
 
-def _joined(codes: Sequence[PtxText]) -> Iterator[str]:
+def _joined(codes: Sequence[tuple[str, str]]) -> Iterator[str]:
     """One text of all kernels, each with names of its own."""
-    yield from _HEADER.findall(codes[0].ptx)
-    for k, code in enumerate(codes):
-        text = _HEADER.sub("", code.ptx)
-        text = re.sub(rf"\b{code.entry}\b(?=\()", _name(k), text)
-        text = re.sub(rf"\b{code.entry}_param_", f"{_name(k)}_param_", text)
+    yield from _HEADER.findall(codes[0][1])
+    for k, (entry, ptx) in enumerate(codes):
+        text = _HEADER.sub("", ptx)
+        text = re.sub(rf"\b{entry}\b(?=\()", _name(k), text)
+        text = re.sub(rf"\b{entry}_param_", f"{_name(k)}_param_", text)
         yield re.sub(r"\b(shared|jitgrad_)(?=[\w$])", rf"\g<1>{_name(k)}_", text)

@@ -114,16 +114,24 @@ class RowTeams(ElementWriter):
         reduced = [s for s in sweep.body if isinstance(s, Accumulate) and s.where is AccumulatorScope.ROW]
         for s in reduced:
             self.out.line(f"{total_name(s)} = {initial(s.monoid, wide_dtype(s))}")
-        long = self.schedule.team in (1, self.schedule.threads)
-        self.sum_loop(sweep.body, self.first, "size", self.step, runs=long)
+        self.sweep_loop(sweep)
         self.sums.over_team([(total_name(s), s.monoid, wide_dtype(s)) for s in reduced])
         for s in reduced:
             if in_sum_blocks(s):
                 self.out.line(f"{s.name} = {cast(total_name(s), wide_dtype(s), s.result)}")
 
+    def sweep_loop(self, sweep: Sweep) -> None:
+        """The loop of a thread over its elements of a row."""
+        long = self.schedule.team in (1, self.schedule.threads)
+        self.sum_loop(sweep.body, self.first, "size", self.step, runs=long)
+
+    def columns_in_memory(self) -> list[Accumulate]:
+        """The sums of columns whose partial sums lie in memory."""
+        return self.of(AccumulatorScope.COLUMN)
+
     def open_columns(self) -> None:
         """Set the partial sums of columns, each of which belongs to the thread that adds to it."""
-        sums = self.of(AccumulatorScope.COLUMN)
+        sums = self.columns_in_memory()
         for s in sums:
             self.out.line(f"{s.name} = at({s.partial}, block() * {self.factor(self.row_size)})")
         if not sums:

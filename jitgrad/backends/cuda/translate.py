@@ -11,7 +11,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from jitgrad.backends.cuda.pointer_roots import written_parameters
+from jitgrad.backends.cuda.pointer_roots import scratch_names, written_parameters
 from jitgrad.backends.cuda.simt import SIMT
 from jitgrad.backends.llvm import intrinsics
 from jitgrad.backends.llvm.ast_to_llvm import SourceFunction, Translation
@@ -24,9 +24,11 @@ from jitgrad.core.errors import BackendError
 
 TRIPLE = "nvptx64-nvidia-cuda"
 # Registers do for two blocks of 256 threads at once; left to itself, ptxas spills some kernels for a third block. Kernels
-# of very many arrays, whose addresses alone take half of these registers, have a processor for each block.
+# of very many arrays, whose addresses alone take half of these registers, have a processor for each block, and so has
+# what the assembler cannot fit into them (`jitgrad.backends.cuda.compile.for_one_block`).
 BLOCKS_PER_PROCESSOR = 2
 MANY_ARRAYS = 24
+SHORT_LOOP, UNROLLED = 8, 4  # iterations of a loop that is unrolled whole, and of a longer one that is unrolled
 _WORD = ir.IntType(32)
 _LOOP = re.compile(r'^(!\d+) = !\{ !"loop \d+", (.*) \}$', re.MULTILINE)
 
@@ -107,7 +109,7 @@ def _kernel(module: SimtModule, entry: SourceFunction, params: Sequence[str]) ->
                 set.add(argument.attributes, "readonly")  # llvmlite's list of names lacks it
     given = zip(params, types, function.args, strict=True)
     arguments = [TypedValue(type_, _received(builder, name, type_, word)) for name, type_, word in given]
-    Translation(builder, _Unrolled(module).hint).function(entry, arguments)
+    Translation(builder, _Unrolled(module, entry.definition).hint).function(entry, arguments)
     builder.ret_void()
     if module.block_threads is not None:
         arrays = sum(isinstance(t, PointerType) for t in types)
@@ -117,19 +119,40 @@ def _kernel(module: SimtModule, entry: SourceFunction, params: Sequence[str]) ->
 
 
 class _Unrolled:
-    """Metadata for loops with literal bounds: they are unrolled, so that scratch is in registers."""
+    """Metadata for loops with literal bounds: the short ones, and those that go through scratch, are unrolled, so that
+    scratch is in registers. Others are unrolled a few times: whole, ptxas would hold all that they load at once."""
 
-    def __init__(self, module: SimtModule) -> None:
+    def __init__(self, module: SimtModule, kernel: ast.FunctionDef) -> None:
         self.module = module
+        self.scratch = scratch_names(kernel)
         self.loops = 0
 
     def hint(self, loop: ast.For | ast.While) -> Any:
         """The metadata of one loop; ``_LOOP`` makes its node distinct, as LLVM demands."""
-        bounds = loop.iter.args if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) else [None]
-        if not all(isinstance(bound, ast.Constant) for bound in bounds):
+        if not isinstance(loop, ast.For) or not isinstance(loop.iter, ast.Call):
             return None
+        bounds = [b.value for b in loop.iter.args if isinstance(b, ast.Constant) and isinstance(b.value, int)]
+        if len(bounds) < len(loop.iter.args):
+            return None
+        whole = len(range(*bounds)) <= SHORT_LOOP or self.goes_through_scratch(loop)
+        how = ["llvm.loop.unroll.full"] if whole else ["llvm.loop.unroll.count", ir.Constant(_WORD, UNROLLED)]
         self.loops += 1
-        return self.module.add_metadata([f"loop {self.loops}", self.module.add_metadata(["llvm.loop.unroll.full"])])
+        return self.module.add_metadata([f"loop {self.loops}", self.module.add_metadata(how)])
+
+    def goes_through_scratch(self, loop: ast.For) -> bool:
+        """Whether the variable of ``loop`` is part of an index into scratch."""
+        assert isinstance(loop.target, ast.Name)
+        for node in ast.walk(loop):
+            match node:
+                case ast.Subscript(value=ast.Name(id=name), slice=index):
+                    pass
+                case ast.Call(func=ast.Name(id="at"), args=[ast.Name(id=name), index]):
+                    pass
+                case _:
+                    continue
+            if name in self.scratch and any(isinstance(n, ast.Name) and n.id == loop.target.id for n in ast.walk(index)):
+                return True
+        return False
 
 
 def _argument(type_: Any) -> Any:

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cuda.capability import Capability
-from jitgrad.backends.cuda.compile import CudaCode, compile_source
+from jitgrad.backends.cuda.compile import CudaCode, compile_source, for_one_block
 from jitgrad.backends.cuda.ptxas import Usage, assemble
 from jitgrad.backends.cuda_target.ptx_cache import KernelPtx, find_ptx
 from jitgrad.core.errors import BackendError
@@ -90,5 +90,8 @@ class DeviceCode:
         """What ``driver`` launches."""
         handle = self._handles.get(driver)
         if handle is None:
-            handle = self._handles[driver] = driver.load(self)
+            handle = driver.load(self)
+            if driver.local_bytes(handle) and (roomier := for_one_block(self.ptx)) is not None:
+                handle = driver.load(self._found[0]._replace(ptx=roomier))
+            self._handles[driver] = handle
         return handle

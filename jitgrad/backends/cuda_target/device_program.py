@@ -19,6 +19,7 @@ from jitgrad.backends.cuda_target.device_code import DeviceCode
 from jitgrad.backends.cuda_target.graphs import MIN_CALLS
 from jitgrad.backends.cuda_target.indexed import find_access
 from jitgrad.backends.cuda_target.lines import find_lines
+from jitgrad.backends.cuda_target.sorts import find_sorts
 from jitgrad.backends.cuda_target.windows import find_windows
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
 from jitgrad.compiler.plan import Place
@@ -71,7 +72,8 @@ def device_call(call: LibraryCall) -> DeviceCall | None:
     if any(p.location is None or not p.location.is_contiguous(p.aval.shape) for p in written):
         return None
     arguments = call.op, call.avals, call.attrs
-    return find_access(*arguments) or find_windows(*arguments) or find_lines(*arguments)
+    finders = find_access, find_windows, find_lines, find_sorts
+    return next((found for find in finders if (found := find(*arguments)) is not None), None)
 
 
 class DeviceProgram:

@@ -21,7 +21,7 @@ from jitgrad.ops.neural import CHECK_CLASSES
 from jitgrad.runtime.library.indexed_access import AccessMode, IndexSpace, SpaceOf, along, at_axes, for_each
 
 _ENOUGH_THREADS = 1 << 15  # for a change: more would read the same indices without work of their own
-_ADDED = frozenset({"f32", "f64", "i32", "i64"})
+_ADDED = frozenset({"f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"})
 _INDICES = frozenset({"i8", "i16", "i32", "i64", "u8", "u16", "u32"})
 
 
@@ -82,7 +82,7 @@ def _source(
     pointers = {"y0": dtype, "x0": dtype, **dict(zip(arrays, kinds, strict=True))}
     writer = CallWriter(pointers, [*lengths, "count", "width", "parts"], checks_bounds=True)
     with writer as out:
-        (_read if mode is AccessMode.READ else _change)(out, mode, own, per_outer, per_element, len(kinds))
+        (_read if mode is AccessMode.READ else _change)(out, mode, own, dtype, per_outer, per_element, len(kinds))
     return writer.source()
 
 
@@ -99,7 +99,7 @@ def _place(out: Emitter, count: int, per_outer: bool, per_element: bool) -> None
     out.line(f"place = {place}")
 
 
-def _read(out: Emitter, mode: AccessMode, own: bool, per_outer: bool, per_element: bool, count: int) -> None:
+def _read(out: Emitter, mode: AccessMode, own: bool, dtype: str, per_outer: bool, per_element: bool, count: int) -> None:
     out.line("c = t % width")
     out.line("k = (t // width) % count")
     out.line("o = t // (width * count)")
@@ -114,7 +114,7 @@ def _read(out: Emitter, mode: AccessMode, own: bool, per_outer: bool, per_elemen
         out.line("faults[thread()] = number")
 
 
-def _change(out: Emitter, mode: AccessMode, own: bool, per_outer: bool, per_element: bool, count: int) -> None:
+def _change(out: Emitter, mode: AccessMode, own: bool, dtype: str, per_outer: bool, per_element: bool, count: int) -> None:
     out.line("c = t % width")
     out.line("part = (t // width) % parts")
     out.line("o = t // (width * parts)")
@@ -123,7 +123,9 @@ def _change(out: Emitter, mode: AccessMode, own: bool, per_outer: bool, per_elem
         with out.block("if inside:"), out.block("if place % parts == part:"):
             out.line(f"j = (o * {_length(count)} + place) * width + c")
             value = "x0[(o * count + k) * width + c]"
-            out.line(f"y0[j] = y0[j] + {value}" if mode is AccessMode.ADD else f"y0[j] = {value}")
+            if mode is AccessMode.ADD:
+                value = f"as_bits(to_f16(as_half(y0[j]) + as_half({value})))" if dtype == "f16" else f"y0[j] + {value}"
+            out.line(f"y0[j] = {value}")
         with out.block("else:"):
             out.line("faults[thread()] = number")
 

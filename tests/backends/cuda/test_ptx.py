@@ -16,14 +16,15 @@ from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cuda.capability import Capability
 from jitgrad.backends.cuda.compile import CudaCode, compile_source
 from jitgrad.backends.cuda.ptx import llvm_version
-from jitgrad.backends.cuda.ptxas import assemble, find_ptxas
+from jitgrad.backends.cuda.ptxas import Usage, assemble, find_ptxas
 from jitgrad.compiler.lowering.kernel_ir import Kernel
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import BackendError
 from jitgrad.ops.user import elementwise
 from jitgrad.testing import sample_operands
+from jitgrad.testing.programs import random_program
 from tests.backends.cuda.conftest import RecordingTarget, assert_agree, normal
-from tests.backends.cuda.test_programs import FORMS
+from tests.backends.cuda.test_programs import FORMS, values_and_gradients
 from tests.ops.test_registry import SCALAR, accepts
 
 AMPERE, HOPPER = Capability(8, 0), Capability(9, 0)
@@ -108,7 +109,7 @@ def test_vectors_are_one_access(compile_for: Any) -> None:
 
 
 def test_what_a_kernel_writes_is_not_read_through_the_read_only_cache(compile_for: Any) -> None:
-    (code,) = compile_for(HOPPER, lambda x: jg.softmax(x, axis=1), normal(64, 1000))
+    (code,) = compile_for(HOPPER, lambda x: jg.softmax(x, axis=1), normal(64, 10000))
     assert "ld.global.v4.b32" in instructions(code, r"ld\.global"), "the exponentials are kept in the result's memory"
 
 
@@ -200,11 +201,40 @@ def test_costly_mathematics_in_float64_fits(architecture: str, capability: Capab
     assert_fits(compile_for(capability, distance, *args), architecture)
 
 
-def assert_fits(codes: list[CudaCode], architecture: str) -> None:
-    """The kernels keep everything in registers, and not in many."""
-    for code, usage in zip(codes, assemble(codes, architecture), strict=True):
-        most = MAX_REGISTERS if ".minnctapersm 2" in code.ptx else 2 * MAX_REGISTERS
+@needs_ptxas
+@pytest.mark.parametrize("architecture, capability", ARCHITECTURES.items())
+def test_columns_of_bytes_fit(architecture: str, capability: Capability, compile_for: Any) -> None:
+    """A loop over the parts of a block, which does not go through scratch, is not unrolled whole."""
+    codes = []
+    for name, dtype in (("max", "b"), ("min", "B"), ("max", "f")):
+        x = jg.tensor(np.ones((6, 40), dtype))
+        codes += compile_for(capability, lambda x, name=name: getattr(jg, name)(x, axis=0), x)
+
+    assert_fits(codes, architecture)
+
+
+@needs_ptxas
+@pytest.mark.numba
+@pytest.mark.parametrize("architecture, capability", ARCHITECTURES.items())
+def test_kernels_that_need_many_registers_get_them(architecture: str, capability: Capability, compile_for: Any) -> None:
+    codes = []
+    for seed in (109, 258):  # spilled with the registers of two blocks
+        program = random_program(seed)
+        args = [jg.tensor(x) for x in program.operands(np.dtype(("f4", "f8")[seed % 2]))]
+        codes += compile_for(capability, values_and_gradients(program), *args)
+
+    usage = assert_fits(codes, architecture)
+    assert any(used.blocks == 1 for used in usage)
+    assert sum(used.blocks == 1 for used in usage) <= 2
+
+
+def assert_fits(codes: list[CudaCode], architecture: str) -> list[Usage]:
+    """The kernels keep everything in registers, and not in many; gives what they need."""
+    found = assemble(codes, architecture)
+    for code, usage in zip(codes, found, strict=True):
+        most = MAX_REGISTERS if ".minnctapersm 2" in code.ptx and usage.blocks == 2 else 2 * MAX_REGISTERS
         assert not usage.spilled and not usage.local and usage.registers <= most, f"{usage}\n{code.source.text}"
+    return found
 
 
 @pytest.mark.numba

@@ -1,0 +1,105 @@
+"""What `tools/check_cuda_hardware.py` compares on the device: bits with the CPU's kernels, threads with each other, and the
+benchmarks with other compilers. Each function gives lines of its table: what, what was found, and whether it is right."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+Line = tuple[str, str, bool | None]
+
+SCALE = 16  # of the benchmarks' sizes
+COMPILERS = ("torch.compile", "torch.compile.max-autotune", "jax")
+# value and gradient of elementwise chains and normalisations: what the goal is about; the first are worth most
+GOAL_WORKLOADS = (
+    "gelu_chain", "rms_norm", "cross_entropy", "residual_norm_gelu", "swiglu", "batch_norm", "dropout_residual_norm",
+)  # fmt: skip
+OTHER_WORKLOADS = ("mlp_step_32", "adam_mixed", "logistic", "transformer")
+GOAL = 1.5  # geometric mean of the speed-ups over the fastest other compiler
+
+
+def compare_bits(limit: int | None = None) -> Iterator[Line]:
+    """Whether each elementwise op has the bits of the CPU's kernels, in float32 and float64; ``limit``: of so many ops."""
+    import numpy as np
+
+    import jitgrad as jg
+    from jitgrad.core.dispatch import apply_op
+    from jitgrad.core.errors import DtypeError
+    from jitgrad.core.op import Kind
+    from jitgrad.testing import sample_operands
+    from jitgrad.testing.on_device import ops_to_check
+
+    ops = [op for op in ops_to_check() if op.kind is Kind.ELEMENTWISE and op.scalar is not None]
+    for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
+        different, count = [], 0
+        for op in ops[:limit]:
+            operands = [jg.tensor(x) for x in sample_operands(op, np.random.default_rng(0), (65, 67), dtype)]
+
+            def f(*xs: Any, op: Any = op) -> Any:
+                return apply_op(op, *xs, **op.sample_attrs)
+
+            try:
+                expected = jg.jit(f, check="off")(*operands).numpy()
+            except DtypeError:
+                continue  # the op does not take this dtype
+            count += 1
+            found = jg.jit(f, check="off")(*[x.to("cuda") for x in operands]).cpu().numpy()
+            if found.tobytes() != expected.tobytes():
+                different.append(op.name)
+        text = f"{count - len(different)} of {count} elementwise ops" + (f"; not {', '.join(different)}" if different else "")
+        yield f"as the CPU's kernels, {dtype}", text, not different
+
+
+def compare_threads(threads: int, calls: int) -> Iterator[Line]:
+    """Whether threads that run one compiled function at once get what one thread gets."""
+    import jitgrad as jg
+
+    gradient = jg.jit(jg.value_and_grad(lambda x, w: (jg.softmax(jg.tanh(x @ w), axis=1) ** 2).sum(), argnums=(0, 1)))
+    jg.manual_seed(0)
+    inputs = [(jg.randn(64, 32).to("cuda"), jg.randn(32, 48).to("cuda")) for _ in range(threads)]
+
+    def run(k: int) -> bytes:
+        value, gradients = gradient(*inputs[k])
+        return b"".join(x.cpu().numpy().tobytes() for x in (value, *gradients))
+
+    expected = [run(k) for k in range(threads)]
+    with ThreadPoolExecutor(threads) as pool:
+        found = list(pool.map(lambda k: all(run(k) == expected[k] for _ in range(calls)), range(threads)))
+    yield f"{threads} threads, {calls} calls each", f"{sum(found)} have the bits of one thread", all(found)
+
+
+def compare_speed(seconds: float, names: Sequence[str], compilers: Sequence[str], scale: int, quick: bool) -> Iterator[Line]:
+    """The benchmarks against other compilers on the device, each checked against a float64 reference first.
+
+    The numbers are times of the other divided by ours. Workloads that ``seconds`` do not suffice for are named.
+    """
+    from benchmarks import peers as libraries
+    from benchmarks.measure import measure
+    from benchmarks.workloads import ALL
+
+    libraries.prepare_threads(8, "cuda")
+    end = time.monotonic() + seconds
+    missing: list[str] = []
+    peers = libraries.load_all(["jitgrad", *compilers], 8, missing.append, "cuda")
+    for text in missing:
+        yield "not compared", text, None
+    best: dict[str, float] = {}
+    for k, name in enumerate(names):
+        if time.monotonic() > end:
+            yield "no time was left for", ", ".join(names[k:]), None
+            break
+        outcome = measure(ALL[name], peers, quick=quick, seconds=0.0 if quick else 1.5, threads=8, scale=scale)
+        rows = {row.peer: row for row in outcome.rows}
+        ratios = {p: row.median / rows["jitgrad"].median for p, row in rows.items() if p in compilers and not row.failure}
+        failures = [f"{row.peer}: {row.failure.splitlines()[0][:60]}" for row in outcome.rows if row.failure]
+        if ratios and not rows["jitgrad"].failure:
+            best[name] = min(ratios.values())
+        text = ", ".join([f"{ratio:.2f} {peer}" for peer, ratio in ratios.items()] + failures) or "right, not compared"
+        slower = name in best and best[name] < 1.0
+        yield f"{name}, {outcome.sizes}"[:32], text, not (rows["jitgrad"].failure or slower)
+    if reached := [best[name] for name in GOAL_WORKLOADS if name in best]:
+        mean = math.exp(sum(map(math.log, reached)) / len(reached))
+        yield f"geometric mean of {len(reached)}", f"{mean:.2f} times the fastest other compiler; goal {GOAL}", mean >= GOAL
