@@ -1,4 +1,4 @@
-"""vmap: a traced function of one example on whole arrays; imports compiler, autograd, device, ops, core."""
+"""vmap: a traced function of one example on whole arrays; imports compiler, autograd, device, ops, eager, core."""
 
 from jitgrad.batching.jacobians import hessian as hessian
 from jitgrad.batching.jacobians import jacfwd as jacfwd

@@ -9,6 +9,7 @@ from jitgrad.batching.application import Application
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.op import OpDef
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.float16 import HALF
 from jitgrad.ops.arithmetic import astype, multiply
 from jitgrad.ops.decompositions import SOLVE
 from jitgrad.ops.linalg import MATMUL, matmul
@@ -19,8 +20,8 @@ from jitgrad.ops.reduce import sum as sum_
 def _matmul(a: Application) -> Any:
     x, y = a.operands
     ranks = a.aval(0).ndim, a.aval(1).ndim
-    if ranks == (1, 1) and all(a.mapped):
-        return _inner(a)
+    if ranks == (1, 1) and all(a.mapped) and HALF not in (a.aval(0).dtype, a.aval(1).dtype):
+        return _inner(a)  # a product of matrices would be a call of its own; in float16 it adds up in float32
     if not a.mapped[1] and (ranks[1] <= 2 if ranks[0] == 1 else ranks[1] == 1):
         return matmul(x, y)  # vectors are the rows of one matrix
     if not a.mapped[0] and ranks[1] == 1 and ranks[0] <= 2:

@@ -72,7 +72,8 @@ def test_as_in_torch(name: str) -> None:
     f = torch.func
     library = SimpleNamespace(
         tanh=torch.tanh, exp=torch.exp, log=torch.log, logsumexp=torch.logsumexp, solve=torch.linalg.solve,
-        eye=lambda n: torch.eye(n, dtype=torch.float64), vmap=f.vmap, grad=f.grad, jvp=f.jvp, jacobian=f.jacrev, hessian=f.hessian,
+        eye=lambda n: torch.eye(n, dtype=torch.float64), vmap=f.vmap, grad=f.grad, jvp=f.jvp, jacobian=f.jacrev,
+        hessian=f.hessian,
     )  # fmt: skip
 
     assert_close(run(name, JITGRAD, jg.tensor), run(name, library, torch.tensor))

@@ -267,6 +267,21 @@ def test_vectors_times_a_matrix_are_one_product() -> None:
     assert graph.count("matmul") == 1 and "f64[5,4] = matmul" in graph
 
 
+def test_inner_products_of_float16_add_up_in_float32() -> None:
+    xs = jg.tensor(RNG.normal(size=(4, 300)), dtype=jg.float16)
+
+    np.testing.assert_array_equal(jg.vmap(lambda x: x @ x)(xs).numpy(), looped(lambda x: x @ x, xs))
+
+
+def test_an_array_from_outside_is_guarded() -> None:
+    scale = np.array([1.0, 2.0, 3.0])
+    mapped = jg.jit(jg.vmap(lambda x: x * scale + jg.asarray(scale)))
+    close(mapped(XS), XS * scale + scale)
+
+    scale[1] = 7.0
+    close(mapped(XS), XS * scale + scale)
+
+
 def test_a_compiled_map_traces_once_until_what_it_reads_changes() -> None:
     scale = [2.0]
     mapped = jg.jit(jg.vmap(lambda x: x * P * scale[0]))
