@@ -13,7 +13,7 @@ from llvmlite import ir
 
 from jitgrad.backends.cuda.pointer_roots import scratch_names, written_parameters
 from jitgrad.backends.cuda.simt import SIMT
-from jitgrad.backends.llvm import intrinsics
+from jitgrad.backends.llvm import intrinsics, memory_access
 from jitgrad.backends.llvm.ast_to_llvm import SourceFunction, Translation
 from jitgrad.backends.llvm.kernel_frontend import parameter_type, written
 from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
@@ -109,13 +109,38 @@ def _kernel(module: SimtModule, entry: SourceFunction, params: Sequence[str]) ->
                 set.add(argument.attributes, "readonly")  # llvmlite's list of names lacks it
     given = zip(params, types, function.args, strict=True)
     arguments = [TypedValue(type_, _received(builder, name, type_, word)) for name, type_, word in given]
-    Translation(builder, _Unrolled(module, entry.definition).hint).function(entry, arguments)
+    arrays = sum(isinstance(t, PointerType) for t in types)
+    unrolled = _Unrolled(module, entry.definition)
+    translation = Translation(builder, unrolled.hint) if arrays <= MANY_ARRAYS else _ManyArrays(builder, unrolled)
+    translation.function(entry, arguments)
     builder.ret_void()
     if module.block_threads is not None:
-        arrays = sum(isinstance(t, PointerType) for t in types)
         blocks = 1 if arrays > MANY_ARRAYS else BLOCKS_PER_PROCESSOR
         for limit, count in {"maxntidx": module.block_threads, "minctasm": blocks}.items():
             module.add_named_metadata("nvvm.annotations", [function, limit, ir.Constant(_WORD, count)])
+
+
+class _ManyArrays(Translation):
+    """Translates kernels of very many arrays. LLVM would keep an address for each array that a loop goes through, which
+    takes two registers; it cannot follow an index through ``mov``, so each address is made of the index where it is used."""
+
+    def __init__(self, builder: Any, unrolled: _Unrolled) -> None:
+        super().__init__(builder, unrolled.hint)
+        self.scratch = unrolled.scratch
+
+    def load(self, node: ast.Subscript) -> TypedValue:
+        return memory_access.emit_load(self.builder, self.value(node.value), self.hidden(node))
+
+    def store(self, node: ast.Subscript, value: TypedValue) -> None:
+        memory_access.emit_store(self.builder, self.value(node.value), self.hidden(node), value)
+
+    def hidden(self, node: ast.Subscript) -> TypedValue:
+        """The index of ``node``, but of scratch, whose indices have to be literals."""
+        index = self.value(node.slice)
+        if index.type != I64 or (isinstance(node.value, ast.Name) and node.value.id in self.scratch):
+            return index
+        moved = self.builder.asm(ir.FunctionType(I64.llvm, [I64.llvm]), "mov.b64 $0, $1;", "=l,l", [index.ir], False)
+        return TypedValue(I64, moved)
 
 
 class _Unrolled:

@@ -192,6 +192,23 @@ def test_kernels_of_many_operands_fit(count: int, architecture: str, capability:
 
 @needs_ptxas
 @pytest.mark.parametrize("architecture, capability", ARCHITECTURES.items())
+def test_loops_over_very_many_arrays_keep_no_address_for_each(
+    architecture: str, capability: Capability, compile_for: Any
+) -> None:
+    def chain(*xs: Any) -> Any:
+        t, kept = xs[0], []
+        for x in xs * 2:
+            t = t * x + jg.sqrt(x)
+            kept.append(t)
+        return kept, (t * t).sum()
+
+    codes = compile_for(capability, chain, *[normal(40, 128, dtype="f8") for _ in range(26)])
+    assert max(code.ptx.count(".param .u64 .ptr") + code.ptx.count(".param .b64") for code in codes) > 70
+    assert_fits(codes, architecture)
+
+
+@needs_ptxas
+@pytest.mark.parametrize("architecture, capability", ARCHITECTURES.items())
 def test_costly_mathematics_in_float64_fits(architecture: str, capability: Capability, compile_for: Any) -> None:
     def distance(spot: Any, strike: Any, volatility: Any, market: Any) -> Any:
         d = jg.log(spot / strike) / volatility + volatility
