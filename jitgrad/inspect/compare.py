@@ -22,6 +22,7 @@ from jitgrad.inspect.roofline import MIN_BYTES, Roofline
 from jitgrad.inspect.stages import has_backward
 from jitgrad.inspect.timing import Timing, program_inputs, readable_seconds, time_in_turn
 from jitgrad.inspect.traffic import eager_traffic, readable_bytes
+from jitgrad.jit.complex_pairs import as_pairs
 from jitgrad.jit.decorator import JitFunction, disable_jit
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.first_call_check import named_outputs
@@ -311,6 +312,7 @@ class _Run:
 def _difference(name: str, fused: np.ndarray[Any, Any], eager: np.ndarray[Any, Any], problem: str) -> Difference:
     if fused.shape != eager.shape:
         return Difference(name, np.inf, np.inf, np.inf, problem)
+    fused, eager = as_pairs(fused), as_pairs(eager)
     with np.errstate(all="ignore"):
         apart = np.abs(fused.astype(np.float64) - eager.astype(np.float64))
         absolute = float(np.max(apart[np.isfinite(apart)], initial=0.0))

@@ -38,9 +38,9 @@ class ReplayedOp:
 
     line: str
     op: str
-    operands: tuple[float | str, ...]
-    value: float | str
-    adjoint: float | None
+    operands: tuple[float | complex | str, ...]
+    value: float | complex | str
+    adjoint: float | complex | None
     index: ElementIndex
 
 
@@ -66,7 +66,7 @@ def _call(o: ReplayedOp) -> str:
     return f"{o.op}({', '.join(map(_number, o.operands))})" if o.operands else o.op
 
 
-def _number(x: float | str) -> str:
+def _number(x: float | complex | str) -> str:
     return x if isinstance(x, str) else f"{x:.7g}"
 
 
@@ -238,17 +238,21 @@ def _largest_shape(steps: Sequence[_Step]) -> Shape:
 
 
 def _row(
-    recorder: _Recorder, elements: ElementMap, line: str, op: str, parts: tuple[float | str, ...], x: Tensor, data: Any
+    recorder: _Recorder, elements: ElementMap, line: str, op: str, parts: tuple[float | complex | str, ...], x: Tensor, data: Any
 ) -> ReplayedOp:
     place = elements.of(x)
     adjoint = recorder.adjoint(x)
-    at = None if adjoint is None or place is None else float(adjoint[place])
+    at = None if adjoint is None or place is None else _scalar(adjoint[place])
     return ReplayedOp(line, op, parts, _text(elements, x, data), at, place or ())
 
 
-def _text(elements: ElementMap, x: Any, data: Any) -> float | str:
+def _scalar(x: Any) -> float | complex:
+    return complex(x) if np.iscomplexobj(x) else float(x)
+
+
+def _text(elements: ElementMap, x: Any, data: Any) -> float | complex | str:
     """The value at the element; the shape of an operand of which no single element is meant."""
     if not isinstance(data, np.ndarray):
-        return str(data) if not isinstance(data, (int, float, np.generic)) else float(data)
+        return str(data) if not isinstance(data, (int, float, complex, np.generic)) else _scalar(data)
     place = elements.of(x)
-    return str(x.aval if isinstance(x, Tensor) else data.shape) if place is None else float(data[place])
+    return str(x.aval if isinstance(x, Tensor) else data.shape) if place is None else _scalar(data[place])

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitgrad.core.aval import Dtype, normalize_axis
+from jitgrad.core.aval import Dtype, complex_dtype_of, normalize_axis
 from jitgrad.core.config import get_default_dtype
 from jitgrad.core.errors import ArgumentError, DtypeError, shown
 from jitgrad.core.tensor import Tensor
@@ -168,7 +168,13 @@ class NamespaceInfo:
     def default_dtypes(self, *, device: Any = None) -> dict[str, Dtype]:
         """The dtypes of new tensors."""
         integer = np.dtype(np.int64)
-        return {"real floating": get_default_dtype(), "integral": integer, "indexing": integer}
+        floating = get_default_dtype()
+        return {
+            "real floating": floating,
+            "complex floating": complex_dtype_of(floating),
+            "integral": integer,
+            "indexing": integer,
+        }
 
     def dtypes(self, *, device: Any = None, kind: str | tuple[str, ...] | None = None) -> dict[str, Dtype]:
         """The dtypes of the standard that tensors can have, or those of a kind, or of several."""

@@ -147,11 +147,15 @@ def dropout(x: Any, p: Any = 0.5, training: bool = True, *, generator: Generator
 # --- normalisation -----------------------------------------------------------------------------------------------
 
 
+def _mean_square(what: str, x: Tensor, axes: Sequence[int]) -> Tensor:
+    refuse_complex(what, x)
+    return mean(arithmetic.square(x), axis=axes, keepdims=True)
+
+
 def _standardized(x: Tensor, axes: Sequence[int], eps: Any) -> Tensor:
     """``x`` with mean 0 and variance 1 over ``axes`` (biased variance, as all the papers below)."""
-    refuse_complex("normalisation", x)
     centred = subtract(x, mean(x, axis=axes, keepdims=True))
-    spread = mean(arithmetic.square(centred), axis=axes, keepdims=True)
+    spread = _mean_square("normalisation", centred, axes)
     return multiply(centred, rsqrt(add(spread, eps)))
 
 
@@ -188,10 +192,9 @@ def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None)
     epsilon of ``x``'s dtype, as in torch.
     """
     x = asarray(x)
-    refuse_complex("rms_norm", x)
     axes = _last_axes("rms_norm", x, normalized_shape, weight)
     small = float(np.finfo(x.dtype).eps) if eps is None else eps
-    square = mean(arithmetic.square(x), axis=axes, keepdims=True)
+    square = _mean_square("rms_norm", x, axes)
     return _affine(multiply(x, rsqrt(add(square, small))), weight, None)
 
 
@@ -240,14 +243,13 @@ def batch_norm(
             raise ArgumentError("batch_norm: training=False needs running_mean and running_var")
         root = rsqrt(add(_per_channel(running_var, x.ndim), eps))
         return _affine(multiply(subtract(x, _per_channel(running_mean, x.ndim)), root), scale, shift)
-    refuse_complex("batch_norm", x)
     axes = (0, *range(2, x.ndim))
     count = x.size // x.shape[1] if x.shape[1] else 0
     if count < 2:
         raise ArgumentError(f"batch_norm: {x.aval} has {count} values per channel; training needs at least two")
     centre = mean(x, axis=axes, keepdims=True)
     centred = subtract(x, centre)
-    spread = mean(arithmetic.square(centred), axis=axes, keepdims=True)
+    spread = _mean_square("batch_norm", centred, axes)
     out = _affine(multiply(centred, rsqrt(add(spread, eps))), scale, shift)
     if running_mean is not None:
         _move(running_mean, centre, momentum)

@@ -25,7 +25,7 @@ class NonFinite:
 
     node: TraceNode
     index: ElementIndex
-    value: float
+    value: float | complex
     operands: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -89,7 +89,7 @@ def _follow(graph: Graph, values: dict[Atom, Any], value: Value, index: ElementI
         if not bad:
             shown = tuple(str(_value_of(a, values)[at] if isinstance(a, Value) else a) for a, at in parts)
             more = ("...",) if len(shown) > MOST_OPERANDS else ()
-            return NonFinite(node, index, float(values[value][index]), (*shown[:MOST_OPERANDS], *more))
+            return NonFinite(node, index, values[value][index].item(), (*shown[:MOST_OPERANDS], *more))
         # a NaN rather than an infinity, which may be meant
         value, index = max(bad, key=lambda part: bool(np.isnan(values[part[0]][part[1]])))
     return None

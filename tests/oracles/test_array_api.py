@@ -178,4 +178,7 @@ def test_namespace_info() -> None:
     assert info.capabilities()["boolean indexing"] is True
     assert info.default_dtypes()["real floating"] == jg.float32
     assert list(info.dtypes(kind="real floating")) == ["float32", "float64"]
-    assert set(info.dtypes()) == set(DTYPES) and set(info.dtypes(kind=("bool", "integral"))) == set(DTYPES[:-2])
+    assert info.default_dtypes()["complex floating"] == jg.complex64
+    assert list(info.dtypes(kind="complex floating")) == ["complex64", "complex128"]
+    assert set(info.dtypes()) == {*DTYPES, "complex64", "complex128"}
+    assert set(info.dtypes(kind=("bool", "integral"))) == set(DTYPES[:-2])

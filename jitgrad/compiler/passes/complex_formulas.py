@@ -15,7 +15,7 @@ from jitgrad.core.op import REGISTRY, OpDef
 from jitgrad.ops.arithmetic import CONJ
 from jitgrad.ops.complex_parts import IMAG, REAL
 
-Parts = tuple[Atom, Atom]  # real and imaginary
+ComplexParts = tuple[Atom, Atom]  # real and imaginary
 _ZERO, _ONE, _HALF, _TWO = Literal(0.0), Literal(1.0), Literal(0.5), Literal(2.0)
 
 
@@ -34,18 +34,18 @@ class Formulas:
         is_weak = isinstance(atom, Literal) and atom.dtype is None
         return replace(atom, dtype=self.dtype) if is_weak else atom  # type: ignore[arg-type]
 
-    def truth(self, x: Parts) -> Atom:
+    def truth(self, x: ComplexParts) -> Atom:
         """Whether a number is not zero."""
         return self("logical_or", self("not_equal", x[0], _ZERO), self("not_equal", x[1], _ZERO))
 
 
-Formula = Callable[..., Parts | Atom]  # (formulas, parts of each operand) -> parts of the result, or the real result
+Formula = Callable[..., ComplexParts | Atom]  # (formulas, parts of each operand) -> parts of the result, or the real result
 
 
 def _on_parts(name: str) -> Formula:
     """The op of that name on both parts."""
 
-    def formula(f: Formulas, *xs: Parts) -> Parts:
+    def formula(f: Formulas, *xs: ComplexParts) -> ComplexParts:
         return f(name, *[x[0] for x in xs]), f(name, *[x[1] for x in xs])
 
     return formula
@@ -54,7 +54,7 @@ def _on_parts(name: str) -> Formula:
 def _of_both(name: str, combine: str) -> Formula:
     """The results of a predicate on both parts, combined."""
 
-    def formula(f: Formulas, *xs: Parts) -> Atom:
+    def formula(f: Formulas, *xs: ComplexParts) -> Atom:
         return f(combine, f(name, *[x[0] for x in xs]), f(name, *[x[1] for x in xs]))
 
     return formula
@@ -67,12 +67,12 @@ def _logical(name: str) -> Formula:
 # --- arithmetic --------------------------------------------------------------------------------------------------
 
 
-def _product(f: Formulas, x: Parts, y: Parts) -> Parts:
+def _product(f: Formulas, x: ComplexParts, y: ComplexParts) -> ComplexParts:
     real = f("subtract", f("multiply", x[0], y[0]), f("multiply", x[1], y[1]))
     return real, f("add", f("multiply", x[0], y[1]), f("multiply", x[1], y[0]))
 
 
-def _quotient(f: Formulas, x: Parts, y: Parts) -> Parts:
+def _quotient(f: Formulas, x: ComplexParts, y: ComplexParts) -> ComplexParts:
     """R. L. Smith, "Algorithm 116: complex division", 1962: scaled by the larger part of ``y``, so that nothing overflows.
 
     Of a ``y`` of zero NumPy divides both parts by ``|0|``.
@@ -92,7 +92,7 @@ def _quotient(f: Formulas, x: Parts, y: Parts) -> Parts:
     )
 
 
-def _sign(f: Formulas, x: Parts) -> Parts:
+def _sign(f: Formulas, x: ComplexParts) -> ComplexParts:
     """``x / |x|``; 0 of zero. Beside an infinite part a finite one is nothing."""
     size = f("hypot", *x)
     infinite, zero = f("isinf", size), f("equal", size, _ZERO)
@@ -110,7 +110,7 @@ def _sign(f: Formulas, x: Parts) -> Parts:
 # --- functions ---------------------------------------------------------------------------------------------------
 
 
-def _exp(f: Formulas, x: Parts) -> Parts:
+def _exp(f: Formulas, x: ComplexParts) -> ComplexParts:
     """``e**re * (cos im, sin im)``; where ``e**re`` alone overflows, by two factors."""
     limit, step = math.log(float(np.finfo(f.dtype).max)) - 4.0, 16.0
     high = f("greater", x[0], Literal(limit))
@@ -123,7 +123,7 @@ def _exp(f: Formulas, x: Parts) -> Parts:
     return f("where", nothing, _ZERO, real), imaginary
 
 
-def _log(f: Formulas, x: Parts) -> Parts:
+def _log(f: Formulas, x: ComplexParts) -> ComplexParts:
     """``(log |x|, angle)``: near the unit circle by ``log1p`` of ``|x|**2 - 1``, without cancellation."""
     sizes = f("abs", x[0]), f("abs", x[1])
     large, small = f("maximum", *sizes), f("minimum", *sizes)
@@ -138,14 +138,14 @@ def _log(f: Formulas, x: Parts) -> Parts:
 
 
 def _scaled_log(factor: float) -> Formula:
-    def formula(f: Formulas, x: Parts) -> Parts:
+    def formula(f: Formulas, x: ComplexParts) -> ComplexParts:
         real, angle = _log(f, x)
         return f("multiply", real, Literal(factor)), f("multiply", angle, Literal(factor))
 
     return formula
 
 
-def _sqrt(f: Formulas, x: Parts) -> Parts:
+def _sqrt(f: Formulas, x: ComplexParts) -> ComplexParts:
     """T. E. Hull et al., "Implementing complex elementary functions using exception handling", 1994.
 
     The larger part of the root is ``sqrt((|re| + |x|) / 2)``, the smaller one ``|im| / 2`` divided by it.
@@ -163,7 +163,7 @@ def _sqrt(f: Formulas, x: Parts) -> Parts:
     return f("where", right, large, small), f("copysign", f("where", right, small, large), x[1])
 
 
-def _rsqrt(f: Formulas, x: Parts) -> Parts:
+def _rsqrt(f: Formulas, x: ComplexParts) -> ComplexParts:
     return _quotient(f, (_ONE, _ZERO), _sqrt(f, x))
 
 
@@ -176,7 +176,7 @@ def _product_with_zero(f: Formulas, a: Atom, b: Atom) -> Atom:
 def _circular(first: tuple[str, str], second: tuple[str, str], sign: str = "") -> Formula:
     """``sin(x + iy) = sin x cosh y + i cos x sinh y`` and its relatives."""
 
-    def formula(f: Formulas, x: Parts) -> Parts:
+    def formula(f: Formulas, x: ComplexParts) -> ComplexParts:
         real = _product_with_zero(f, f(first[0], x[0]), f(first[1], x[1]))
         imaginary = _product_with_zero(f, f(second[0], x[0]), f(second[1], x[1]))
         return real, f(sign, imaginary) if sign else imaginary

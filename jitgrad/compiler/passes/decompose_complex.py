@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from jitgrad.compiler.compiler_ops import COMPONENT, INTERLEAVE
-from jitgrad.compiler.passes.complex_formulas import FORMULAS, Formulas, Parts
+from jitgrad.compiler.passes.complex_formulas import FORMULAS, ComplexParts, Formulas
 from jitgrad.compiler.passes.rewriter import Rewriter
 from jitgrad.core.aval import Dtype, Shape, complex_dtype_of, real_dtype_of
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
@@ -49,12 +49,12 @@ def _is_complex(atom: Atom) -> bool:
 class _Decomposer(Rewriter):
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
-        self.known_parts: dict[Atom, Parts] = {}
+        self.known_parts: dict[Atom, ComplexParts] = {}
         self.arrays: dict[Atom, Atom] = {v: v for v in graph.inputs}
 
     # --- forms of a value ----------------------------------------------------------------------------------------
 
-    def parts(self, atom: Atom) -> Parts:
+    def parts(self, atom: Atom) -> ComplexParts:
         """The parts of a complex value; components of its array if nothing else is known."""
         if isinstance(atom, Literal):
             number, dtype = complex(atom.value), atom.dtype and real_dtype_of(atom.dtype)
@@ -82,7 +82,7 @@ class _Decomposer(Rewriter):
             return part
         return self.emit(ASTYPE, part, dtype=dtype)
 
-    def parts_in(self, atom: Atom, dtype: Dtype) -> Parts:
+    def parts_in(self, atom: Atom, dtype: Dtype) -> ComplexParts:
         """The parts of a real or complex operand that an op converts to the complex ``dtype``."""
         real = real_dtype_of(dtype)
         if not _is_complex(atom):
@@ -129,7 +129,7 @@ class _Decomposer(Rewriter):
             return False
         return True
 
-    def define_parts(self, out: Value, result: Parts | Sequence[Atom] | Atom) -> None:
+    def define_parts(self, out: Value, result: ComplexParts | Sequence[Atom] | Atom) -> None:
         """``result``, parts or one real value, is ``out``."""
         shape, dtype = out.aval.shape, out.aval.dtype
         if not isinstance(result, tuple):
