@@ -15,6 +15,7 @@ import numpy as np
 
 from benchmarks import system
 from benchmarks.peers import REFERENCES, Peer, PeerMissing, leaves, load, tree_map
+from benchmarks.roofline import KernelLimit, kernel_limits
 from benchmarks.workload import Arrays, Workload, to_float64
 
 SLICE = 20e-3  # seconds of one timed batch of calls: caches are warm in a training loop, but not after a pause
@@ -47,7 +48,7 @@ class Outcome:
     """All rows of one workload.
 
     ``bytes`` is the least that it must move, ``copy`` the seconds of a copy of so many, ``products`` the seconds of its
-    matrix products in NumPy (NaN without any).
+    matrix products in NumPy (NaN without any), ``kernels`` the larger kernels of jitgrad beside their limits.
     """
 
     workload: str
@@ -58,6 +59,7 @@ class Outcome:
     copy: float
     rows: list[Row]
     products: float = math.nan
+    kernels: list[KernelLimit] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -67,6 +69,7 @@ class _Running:
     row: Row
     call: Callable[[], Any]
     products: Sequence[Any] = ()
+    kernels: Callable[[], list[KernelLimit]] = list
     repeats: int = 1
     times: list[float] = field(default_factory=list)
     faults: int = 0
@@ -175,7 +178,9 @@ def _prepare(workload: Workload, name: str, peer: Peer, inputs: Arrays, expected
         if not row.error <= workload.tolerance:
             raise ArithmeticError(f"wrong: error {row.error:.1e}, allowed {workload.tolerance:.0e}")
         row.steps = _step_names(function, arguments)
-        running.products = _products(function, arguments) if name == "jitgrad" else ()
+        if name == "jitgrad":
+            running.products = _products(function, arguments)
+            running.kernels = lambda: kernel_limits(function, tuple(tree_map(peer.array, inputs)))
         del out
         _warm_up(running)
     except Exception as error:  # a library's failure is a line in the table; the others go on
@@ -291,8 +296,9 @@ def measure(
         _finish(running)
     text = ", ".join(f"{k}={v if not isinstance(v, tuple) else _short(v)}" for k, v in sizes.items())
     rows = [r.row for r in runners]
+    kernels = [kernel for r in runners if not r.row.failure for kernel in r.kernels()]
     return Outcome(
-        workload.name, workload.title, text, nbytes, reference, copy.row.median, rows, products.row.median
+        workload.name, workload.title, text, nbytes, reference, copy.row.median, rows, products.row.median, kernels
     )
 
 

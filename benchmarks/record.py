@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import Outcome, Row
+from benchmarks.roofline import KernelLimit
 
 
 @dataclass(slots=True)
@@ -62,6 +63,7 @@ def load_record(path: Path) -> Record:
     outcomes = []
     for entry in raw["outcomes"]:
         rows = [Row(**_numbers(row)) for row in entry.pop("rows")]
-        outcomes.append(Outcome(**_numbers(entry), rows=rows))
+        kernels = [KernelLimit(**kernel) for kernel in entry.pop("kernels", ())]
+        outcomes.append(Outcome(**_numbers(entry), rows=rows, kernels=kernels))
     compiling = [Compiling(**_numbers(c)) for c in raw["compiling"]]
     return Record(raw["date"], raw["machine"], raw["quick"], outcomes, compiling)

@@ -12,6 +12,7 @@ from rich.table import Table
 from benchmarks.measure import Outcome, Row
 from benchmarks.plot import plot
 from benchmarks.record import Record
+from benchmarks.roofline import far_kernels, line_of
 
 __all__ = ["markdown", "plot", "show", "show_comparison"]
 
@@ -145,6 +146,8 @@ jitgrad beside NumPy, PyTorch and JAX, the same function for all of them, on sev
   of each, which other users of the machine disturb least.
 * *Of a copy* is the speed at which the unavoidable bytes (each input read once, each result written once) are moved,
   relative to `np.copyto` of as many bytes in the same run. It means little where arithmetic is the limit.
+* *Kernels of 1 MB and more* are compared with a copy of as many bytes, or with their own arithmetic on elements in the
+  first-level cache, whichever takes longer: their limit on this machine.
 * *Products alone* is the time NumPy's BLAS takes in the same run for the matrix products of the compiled step, with
   as many threads: what is left of the step is elementwise work, reductions and the call.
 * `jitgrad.module` and `torch.module` are the same work with a Module and an optimiser that change parameters in place
@@ -209,7 +212,10 @@ def _section(record: Record, beside: Record | None) -> str:
         about = f"{outcome.title} ({outcome.sizes}). Limit: {limits}."
         if not math.isnan(outcome.products):
             about += f" Products alone: {seconds(outcome.products)}."
-        parts.append(f"### {outcome.workload}\n\n{about}\n\n{_rows(outcome)}")
+        kernels = f"\n{line_of(outcome.kernels)}\n" if outcome.kernels else ""
+        parts.append(f"### {outcome.workload}\n\n{about}\n\n{_rows(outcome)}{kernels}")
+    if far := far_kernels((outcome.workload, outcome.kernels) for outcome in record.outcomes):
+        parts.append(far)
     if record.compiling:
         parts.append(_compiling(record))
     return "\n".join(parts) + "\n"

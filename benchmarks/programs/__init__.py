@@ -6,11 +6,12 @@ in float32.
 
 from __future__ import annotations
 
-from benchmarks.programs import finance, fluids, graphics, learning, ocean, particles, statistics
+from benchmarks.programs import atmosphere, finance, fluids, graphics, learning, ocean, particles, statistics
 from benchmarks.workload import Workload
 
 PROGRAMS: tuple[Workload, ...] = (
     *ocean.PROGRAMS,
+    *atmosphere.PROGRAMS,
     *fluids.PROGRAMS,
     *particles.PROGRAMS,
     *statistics.PROGRAMS,

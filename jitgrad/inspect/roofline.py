@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from jitgrad.runtime.program import Program
 # Less is in the second-level cache, where a launch and the call around it weigh more than bytes do.
 MIN_BYTES = 1 << 18
 CACHED_BYTES = 1 << 14  # of a part of a kernel's arrays that stays in the first-level cache
+MAX_CACHED_ROW = 1 << 18  # bytes of a row that stays in the second-level cache
 LAUNCHES = 256  # of that part, so that the call around them does not count
 TIMED_RUNS = 15
 
@@ -36,8 +37,9 @@ class StepTime:
         median, fastest: of its samples.
         copy: the fastest sample of a kernel that reads and writes as many bytes, measured in turn
             with it; None of library calls, and of steps with less than 256 kB.
-        arithmetic: the time it would take if all its elements were in the first-level cache; None
-            where no part of its arrays fits, of stores past the caches, and without machine code.
+        arithmetic: the time it would take if all its elements were in the first-level cache, or the
+            second-level one for long rows; None where a row does not fit, of transposes, and
+            without machine code.
     """
 
     median: float
@@ -100,10 +102,14 @@ def arithmetic_seconds(
     single: Program, launch: Launch, nbytes: int, arrays: Sequence[np.ndarray[Any, Any]]
 ) -> float | None:
     """The time of ``launch``, the step of ``single``, at the rate of its first iterations, run again and again."""
-    schedule = launch.step.lowered.schedule
-    count = min(schedule.block_size, schedule.iterations, CACHED_BYTES * schedule.iterations // nbytes)
-    if count < 1 or schedule.nontemporal or schedule.transposed or not isinstance(single.runner, NativeRunner):
+    lowered, schedule = launch.step.lowered, launch.step.lowered.schedule
+    row = nbytes // schedule.iterations
+    count = max(1, min(schedule.block_size, schedule.iterations, CACHED_BYTES // max(1, row)))
+    if row > MAX_CACHED_ROW or schedule.transposed or not isinstance(single.runner, NativeRunner):
         return None
+    if schedule.nontemporal:  # stores past the caches go to memory every time
+        ordinary = replace(schedule, nontemporal=frozenset())
+        launch = Launch.of(launch.step, single.target.compile(lowered.kernel, ordinary))
     frame = NativeFrame(_FirstIterations(single, launch, count))
     (samples,) = in_turn([lambda: frame.run(arrays, [])])
     threads = min(thread_pool.get_num_threads(), schedule.blocks)

@@ -96,12 +96,14 @@ def backward_inputs(
 def step_times(program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> list[StepTime]:
     """The time of every step of ``program`` alone, run in order on ``inputs``, which are overwritten.
 
-    Each step becomes a program of its own whose buffers are all inputs, so its time includes one call.
+    Each step becomes a program of its own whose buffers are all inputs, so its time includes one call. Buffers exist
+    from their first step to their last: a program may have far more temporaries than its arena has room for.
     """
     plan, roofline = program.plan, Roofline()
+    last = {buffer: k for k, step in enumerate(plan.steps) for buffer in step.buffers}
     memory = dict(zip(plan.inputs, (x.reshape(-1).view(np.uint8) for x in inputs), strict=True))
     times = []
-    for step in plan.steps:
+    for k, step in enumerate(plan.steps):
         buffers = tuple(dict.fromkeys(step.buffers))
         for buffer in buffers:
             if buffer not in memory:
@@ -111,4 +113,7 @@ def step_times(program: Program, inputs: Sequence[np.ndarray[Any, Any]]) -> list
             plan, inputs=buffers, outputs=(), results=(), steps=(step,), offsets={}, arena_bytes=0, external=(), block_runs=()
         )
         times.append(roofline.time(Program(alone, program.target), [memory[buffer] for buffer in buffers]))
+        for buffer in buffers:
+            if last[buffer] == k:
+                del memory[buffer]
     return times
