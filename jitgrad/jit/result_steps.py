@@ -21,7 +21,7 @@ from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.eager.buffer_pool import POOL, SMALL
 from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed, tuple_text
 from jitgrad.jit.input_steps import CallState
-from jitgrad.jit.trace_result import EffectKind, TraceResult
+from jitgrad.jit.trace_result import EffectKind, Result, TraceResult
 from jitgrad.ops.inplace import assign
 from jitgrad.runtime.executor import thread_pool
 from jitgrad.runtime.executor.fastcall import data_address
@@ -278,7 +278,7 @@ class BuildResult:
         texts = []
         for r in self.traced.results:
             if r.output is not None:
-                text = f"{w.array_of(r.output)[0]}.item()" if r.number else w.tensors[r.output]
+                text = self._number_text(w, r.output) if r.number else w.tensors[r.output]
             else:
                 text = w.constant("C", r.value) if r.source is None else w.object_text(r.source)
             texts.append(text if r.view is None else f"{w.constant('W', r.view.of)}({text})")
@@ -287,10 +287,28 @@ class BuildResult:
         tree = containers or f"{unflatten}([{listed(texts)}])"
         if self.traced.stores:
             w.line(f"result, stored = {tree}")
-            for k, store in enumerate(self.traced.stores):
-                w.line(f"{w.constant('M', store.make)}(stored[{k}])")
+            self._write_stores(w)
             tree = "result"
         w.line(f"return {tree}")
+
+    def _write_stores(self, w: FastCallWriter) -> None:
+        """Text that fills the places outside; constants in dicts, such as modes of many modules, in one loop."""
+        _, values = optree.tree_unflatten(self.traced.treedef, self.traced.results)
+        constants = []
+        for k, (store, r) in enumerate(zip(self.traced.stores, values, strict=True)):
+            if store.kind == "item" and type(r) is Result and r.output is None and r.source is None:
+                constants.append((store.holder, store.key, r.value))
+            else:
+                w.line(f"{w.constant('M', store.make)}(stored[{k}])")
+        if constants:
+            w.line(f"for place, key, value in {w.constant('N', constants)}: place[key] = value")
+
+    def _number_text(self, w: FastCallWriter, output: int) -> str:
+        array = w.array_of(output)[0]
+        if not w.on_device:
+            return f"{array}.item()"
+        w.names["to_host"] = to_host
+        return f"to_host({array}).item()"
 
 
 def _tree_text(w: FastCallWriter, tree: Any) -> str:

@@ -222,7 +222,7 @@ OTHER_METHODS: Mapping[str, Any] = {
     "swapdims": movement.swapaxes,
     "unbind": joining.unstack,
     "norm": norms.method_norm,
-    "repeat": torch_methods.repeat,
+    "repeat": torch_methods.method_repeat,
     "repeat_interleave": joining.repeat,
     "lgamma": gamma.gammaln,
     "ger": linalg.outer,

@@ -43,7 +43,7 @@ from jitgrad.ops.windows import windows_along
 
 
 @takes_dim()
-def repeat(self: Tensor, repeats: Any, *more: Any, axis: int | None = None, output_size: int | None = None) -> Tensor:
+def method_repeat(self: Tensor, repeats: Any, *more: Any, axis: int | None = None, output_size: int | None = None) -> Tensor:
     """Each element repeated along ``axis``, as NumPy's method; ``tile`` is what torch calls repeat.
 
     Raises:

@@ -162,3 +162,35 @@ def test_the_other_examples() -> None:
     assert max(errors[name] for name in ("price", "delta", "gamma", "vega")) < 1e-10
     found = gru_text.main(2, 2, 4, 8, device="cuda")
     np.testing.assert_allclose(found, gru_text.main(2, 2, 4, 8), rtol=1e-4)
+
+
+def test_counters_modes_and_schedules_within_steps():
+    def run(device: str) -> list[Any]:
+        jg.manual_seed(0)
+        model = small_network().to(device)
+        optimizer = optim.Adam(model.parameters(), lr=0.1)
+        schedule = optim.CosineAnnealingLR(optimizer, 10)
+        counts = {"steps": 0, "noise": 1.0}
+
+        @jg.jit
+        def step(x: Any, y: Any) -> Any:
+            model.train()
+            counts["steps"] += 1
+            counts["noise"] *= 0.9
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(x * counts["noise"]), y) / counts["steps"]
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            return loss, counts["steps"]
+
+        x, y = jg.rand(8, 6).to(device), jg.rand(8, 3).to(device)
+        seen: list[Any] = []
+        for _ in range(6):
+            model.eval()
+            loss, steps = step(x, y)
+            seen += [loss.item(), steps, counts["steps"], counts["noise"], optimizer.lr, schedule.last_epoch, model.training]
+        assert step.cache_info().fallbacks == 0
+        return seen
+
+    np.testing.assert_allclose(np.asarray(run("cuda"), float), np.asarray(run("cpu"), float), rtol=1e-3)

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+import jitgrad as jg
 from jitgrad.core.tensor import Tensor
 from tests.guards.observe import guard_of, observe
 
@@ -340,3 +341,23 @@ def test_functions_of_libraries_and_their_binding(monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "np", types.ModuleType("np"))
 
     assert "global `np`" in guard.check()
+
+
+def test_a_method_under_no_grad_is_guarded_for_what_it_reads_alone():
+    class Model:
+        def __init__(self):
+            self.scale, self.unused, self.seen = 2.0, 0, []
+
+        @jg.no_grad()
+        def call(self, x):
+            self.seen.append(x.sum())
+            return x * self.scale
+
+    model = Model()
+    call = jg.jit(model.call, backend="python")
+    for k in range(3):
+        model.unused = k
+        assert call(jg.ones(2)).tolist() == [2.0, 2.0]
+    assert (call.cache_info().traces, len(model.seen)) == (1, 3)
+    model.scale = 3.0
+    assert call(jg.ones(2)).tolist() == [3.0, 3.0]

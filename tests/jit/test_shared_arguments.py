@@ -140,8 +140,9 @@ def test_an_in_place_operator_may_assign_to_a_nonlocal_name():
         count += 1
         return x
 
-    with pytest.raises(UnguardableError, match="closure cell `count`"):
+    for _ in range(4):
         counting(jg.ones(3))
+    assert count == 4
 
 
 def test_attributes_of_a_namespace_through_attrgetter():

@@ -13,7 +13,11 @@ import pytest
 
 import jitgrad as jg
 
-PROGRAMS = ["mlp", "lstm_language_model", "transformer", "vae", "convnet", "unet", "gcn", "maml", "wgan", "dqn", "seq2seq"]
+PROGRAMS = [
+    *("mlp", "lstm_language_model", "transformer", "vae", "convnet", "unet", "gcn", "maml", "wgan", "dqn", "seq2seq"),
+    *("trainer", "optimizers"),
+]
+TRACES = {"trainer": 5}  # with numbers that become arguments, and in both modes of the model
 IMPORT = re.compile(r"^(import|from) torch\b", re.MULTILINE)
 
 
@@ -24,7 +28,7 @@ def program(name: str, changed: bool) -> types.ModuleType:
         text = re.sub(r"^import torch$", "import jitgrad as torch", text, flags=re.MULTILINE)
         text = IMPORT.sub(r"\1 jitgrad", text)
     module = types.ModuleType(f"{name}_{'jitgrad' if changed else 'torch'}")
-    exec(compile(text, f"{name}.py", "exec"), module.__dict__)
+    exec(compile(text, f"{name}.py", "exec", dont_inherit=True), module.__dict__)
     return module
 
 
@@ -59,7 +63,7 @@ def test_compiled_program_is_the_eager_program(name: str):
     np.testing.assert_allclose(main(fill(jg), compiled), expected, rtol=2e-3, atol=1e-5)
     assert expected[-1 if name == "vae" else 0] < 40.0
     assert steps[0].cache_info().fallbacks == 0
-    assert steps[0].cache_info().traces <= 2
+    assert steps[0].cache_info().traces <= TRACES.get(name, 2)
 
 
 @pytest.mark.peers
