@@ -78,10 +78,14 @@ def run(
                 continue
             record.outcomes.append(outcome)
             _print_failures(outcome, bar.console)
-            if save_to is not None:
-                save_record(record, save_to)
+            _save(record, save_to)
             bar.advance(task)
     return record
+
+
+def _save(record: Record, path: Path | None) -> None:
+    if path is not None:
+        save_record(record, path)
 
 
 def _write(record: Record, plot: Path | None, markdown: Path | None, beside: Path | None) -> None:
@@ -148,7 +152,6 @@ def main(
     report.show(record, console)
     if before is not None:
         report.show_comparison(record, before, console)
-    if json_path is not None:
-        save_record(record, json_path)
+    _save(record, json_path)
     _write(record, plot_path, markdown_path, beside_path)
     sys.exit(1 if any(r.failure for o in record.outcomes for r in o.rows if r.peer.startswith("jitgrad")) else 0)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from jitgrad.batching.application import Application
-from jitgrad.batching.rules import rule_of
+from jitgrad.batching.rules import batching_rule
 from jitgrad.core.aval import Count
 from jitgrad.core.context import Interpreter, creating_on, current_interpreter
 from jitgrad.core.dispatch import apply_op
@@ -100,7 +100,7 @@ def apply_to_all(
     if not any(mapped):
         return apply_op(op, *operands, **attrs)
     application = Application(op, operands, mapped, attrs, size)
-    rule = rule_of(op)
+    rule = batching_rule(op)
     result = NotImplemented if rule is None else rule(application)
     return _one_by_one(application) if result is NotImplemented else result
 

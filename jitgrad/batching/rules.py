@@ -125,6 +125,6 @@ _BY_OP: Mapping[OpDef, BatchingRule] = {
 }
 
 
-def rule_of(op: OpDef) -> BatchingRule | None:
+def batching_rule(op: OpDef) -> BatchingRule | None:
     """The rule for ``op``; None: it can only be applied to one example after the other."""
     return _BY_OP.get(op) or (_per_line if op.per_line else _BY_KIND.get(op.kind))

@@ -17,7 +17,7 @@ from jitgrad.core.context import grad_enabled
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import LeakedTracerError, TracedValueError, TraceError
-from jitgrad.core.ir import Atom, Graph, Literal, Names, TraceNode, Value, format_node
+from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value, line_of
 from jitgrad.core.number_range import check_complex, check_numbers
 from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin
@@ -309,18 +309,10 @@ class Trace:
         return None
 
     def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
-        value = self.current(tensor)
-        names = Names()
-        for v in self.inputs:
-            names(v)
-        line = ""
-        for node in self.nodes:
-            text = format_node(node, names)
-            if any(out is value for out in node.outs):
-                line = f"    {text}\n"
+        line = line_of(self.current(tensor), self.graph(()))
         return TracedValueError(
             f"{what} needs the value of an array that is only being traced: {tensor.aval}, "
-            f"at {Origin.capture().full()}\n{line}"
+            f"at {Origin.capture().full()}\n{line and f'    {line}\n'}"
             "@jit runs the function once per input shape, with no data in it. Use jitgrad.where(cond, a, b) for a choice "
             "per element, pass Python values through static_argnames, move this line out of the @jit function, or use "
             '@jit(fallback="eager").'
