@@ -14,6 +14,7 @@ from jitgrad.compiler.plan import BlockRun, KernelStep, OpStep, Step
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.core.origin import Origin
+from jitgrad.inspect.origins import lines_text
 from jitgrad.inspect.roofline import StepTime
 from jitgrad.inspect.stages import has_backward, program_graph
 from jitgrad.inspect.traffic import plan_traffic, readable_bytes
@@ -283,16 +284,6 @@ def ops_by_line(kept: Iterable[Kept]) -> str:
         ops = ", ".join(op if n == 1 else f"{op} x{n}" for op, n in counts.items())
         texts.append(f"{ops}{_at(origin)}")
     return "; ".join(texts)
-
-
-def lines_text(origins: Iterable[Origin]) -> str:
-    """``step.py:3,5 loss.py:7``: every line once, by file."""
-    files: dict[str, list[str]] = {}
-    for origin in sorted(origins, key=lambda o: o.line):
-        if origin.line:
-            name, _, line = str(origin).rpartition(":")
-            files.setdefault(name, []).append(line)
-    return " ".join(f"{name}:{','.join(dict.fromkeys(lines))}" for name, lines in files.items())
 
 
 def explain(compiled: Executable) -> Explanation:
