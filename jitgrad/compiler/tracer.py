@@ -309,10 +309,10 @@ class Trace:
         return None
 
     def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
-        line = line_of(self.current(tensor), self.graph(()))
+        line = line_of(self.current(tensor), self.graph(()), "    {}\n")
         return TracedValueError(
             f"{what} needs the value of an array that is only being traced: {tensor.aval}, "
-            f"at {Origin.capture().full()}\n{line and f'    {line}\n'}"
+            f"at {Origin.capture().full()}\n{line}"
             "@jit runs the function once per input shape, with no data in it. Use jitgrad.where(cond, a, b) for a choice "
             "per element, pass Python values through static_argnames, move this line out of the @jit function, or use "
             '@jit(fallback="eager").'

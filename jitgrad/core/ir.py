@@ -147,13 +147,13 @@ def format_node(node: TraceNode, names: Names, origins: bool = True) -> str:
     return f"{line}  # {node.origin}" if origins and node.origin.line else line
 
 
-def line_of(value: Any, graph: Graph) -> str:
-    """The line of ``graph`` that computes ``value``, as in its text; "" if none does."""
+def line_of(value: Any, graph: Graph, form: str) -> str:
+    """The line of ``graph``'s text that computes ``value``, put into ``form``; "" if none does."""
     names = Names()
     for v in graph.inputs:
         names(v)
     lines = [(node, format_node(node, names)) for node in graph.nodes]
-    return next((text for node, text in reversed(lines) if any(out is value for out in node.outs)), "")
+    return next((form.format(text) for node, text in reversed(lines) if any(out is value for out in node.outs)), "")
 
 
 def _lines(graph: Graph, origins: bool, indent: str, mark: TraceNode | None) -> Iterator[str]:
