@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Array, Dtype, Shape, complex_dtype_of
+from jitgrad.core.aval import Array, Aval, Dtype, Shape, complex_dtype_of
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.op import OpDef
 
@@ -57,6 +57,15 @@ DOMAINS: dict[str, Draw] = {
     "positive_definite": lambda rng, _shape: _with_eigenvalues(rng, [3.0, 1.5, 0.6]),
     "matrix": lambda rng, _shape: rng.normal(0.0, 1.0, (3, 3)),
 }
+
+
+def is_complex_op(op: OpDef) -> bool:
+    """Whether ``op``, on the samples of its entry, takes or makes complex numbers."""
+    if "complex" in op.domain or not set(op.domain) <= set(DOMAINS):
+        return "complex" in op.domain
+    samples = sample_operands(op, np.random.default_rng(0))
+    results = op.abstract([Aval(x.shape, x.dtype) for x in samples], op.sample_attrs)
+    return any(a.dtype.kind == "c" for a in (results if isinstance(results, tuple) else (results,)))
 
 
 def sample_operands(op: OpDef, rng: np.random.Generator, shape: Shape = (3, 4), dtype: Any = np.float64) -> list[Array]:

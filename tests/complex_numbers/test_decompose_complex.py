@@ -245,3 +245,13 @@ def test_random_programs(seed: int) -> None:
         for a, b in zip(found_grads, grads, strict=True):
             assert a.dtype == b.dtype
             np.testing.assert_allclose(a.numpy(), b.numpy(), 1e-8, 1e-9 * np.abs(b.numpy()).max())
+
+
+def test_python_numbers_as_parts() -> None:
+    f = jg.jit(lambda x, c: (jg.complex(x, 2), jg.complex(x, c), jg.complex(True, x), jg.complex(c, 1) * x, 2 * jg.complex(1, 3)))
+    x = jg.tensor([1.0, 2.0])
+    for c in (0.5, 1.5):
+        found = f(x, c)
+        for a, b in zip(found, f.eager(x, c), strict=True):
+            assert (a.dtype, a.shape) == (b.dtype, b.shape)
+            np.testing.assert_array_equal(a.numpy(), b.numpy())

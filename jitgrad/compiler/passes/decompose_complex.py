@@ -78,6 +78,8 @@ class _Decomposer(Rewriter):
 
     def converted(self, part: Atom, dtype: Dtype) -> Atom:
         """A part in ``dtype``; weak floats adapt by themselves."""
+        if isinstance(part, Literal):
+            return replace(part, value=dtype.type(part.value).item(), dtype=dtype)
         if part.aval.dtype == dtype or (part.aval.weak and part.aval.dtype.kind == "f"):
             return part
         return self.emit(ASTYPE, part, dtype=dtype)
@@ -142,7 +144,7 @@ class _Decomposer(Rewriter):
 
     def exactly(self, part: Atom, dtype: Dtype) -> Atom:
         if isinstance(part, Literal):
-            return Literal(part.value, dtype) if part.dtype is None else self.converted(part, dtype)
+            return self.converted(part, dtype)
         return part if part.aval.dtype == dtype else self.emit(ASTYPE, part, dtype=dtype)
 
     def with_shape_of(self, part: Atom, shape: Shape) -> Atom:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.compiler.passes.rewriter import Rewriter
-from jitgrad.core.aval import Aval
+from jitgrad.core.aval import Aval, aval_of_scalar
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.eager.run import run_eagerly
@@ -97,7 +97,9 @@ def _fold(op: OpDef, ins: tuple[Atom, ...], attrs: Mapping[str, Any], out: Aval)
     arrays = [np.asarray(a.value, a.aval.dtype) for a in ins if isinstance(a, Literal)]
     value = run_eagerly(op, arrays, [a.aval for a in ins], attrs)
     shape_derived = any(isinstance(a, Literal) and a.shape_derived for a in ins)
-    return Literal(value.item(), None if out.weak else out.dtype, shape_derived)
+    number = value.item()
+    weak = out.weak and aval_of_scalar(number).dtype == out.dtype  # a weak float32 is no Python number
+    return Literal(number, None if weak else out.dtype, shape_derived)
 
 
 # --- the rules: (simplifier, ins, attrs, aval of the result) -> an equal atom, or None -----------------------------------
