@@ -60,9 +60,9 @@ docs: $(READY)
 bench: $(READY)
 	$(PY) -m benchmarks
 
-# docs/speed.svg: the corpus beside torch.compile and JAX, as far as they are installed. Takes some 15 minutes.
+# docs/speed.svg, from the tables in docs/PERFORMANCE.md.
 picture: $(READY)
-	PYTHONPATH=. $(PY) docs/speed.py
+	$(PY) docs/speed.py
 
 clean:
 	rm -rf $(VENV) build dist docs/build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
