@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.batching.rules import rule_of
+from jitgrad.batching.rules import batching_rule
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import BatchingWarning
 from jitgrad.core.op import REGISTRY
@@ -75,7 +75,7 @@ def _only_known_loops() -> Iterator[None]:
 def test_every_op_has_a_rule() -> None:
     tested = {c.op.name for c in ALL}
 
-    assert all(rule_of(op) is not None for op in REGISTRY.values() if op.operands)
+    assert all(batching_rule(op) is not None for op in REGISTRY.values() if op.operands)
     assert {op.name for op in REGISTRY.values() if op.operands} - tested == set()
 
 
