@@ -181,7 +181,7 @@ class custom_vjp:
     ) -> list[Any]:
         """The results ``leaves``, of which those at ``places`` have the gradient."""
         outs = [leaves[k] for k in places]
-        rule = GradientRule(tuple([x.aval for x in outs]), len(pull.inputs), pulled, reads_outs, lazy=lazy)
+        rule = GradientRule(tuple([x.aval for x in outs]), len(pull.inputs), pulled, reads_outs, what=self._what, lazy=lazy)
         results = dict(zip(places, with_gradient(self._name, outs, pull.inputs, residuals, rule) if outs else (), strict=True))
         return [results[k] if k in results else without_history(x) for k, x in enumerate(leaves)]
 

@@ -142,7 +142,7 @@ def _results(cls: type[Function], context: FunctionContext, args: tuple[Any, ...
         pull = _Pull(cls, context, args, leaves, places)
         chosen = [outs[k] for k in places]
         reads_outs = any(k is not None for k in pull.from_outs)
-        rule = GradientRule(tuple([x.aval for x in chosen]), len(run.inputs), pull, reads_outs, context._fill)
+        rule = GradientRule(tuple([x.aval for x in chosen]), len(run.inputs), pull, reads_outs, context._fill, context._what)
         residuals = pull.residuals(context._to_save)
         inputs = [x for x, needed in zip(args, context.needs_input_grad, strict=True) if needed]
         for k, x in zip(places, with_gradient(cls.__name__, chosen, inputs, residuals, rule), strict=True):

@@ -10,9 +10,10 @@ import numpy as np
 
 from jitgrad.autograd.backward import reachable_nodes
 from jitgrad.autograd.backward_pass import edge_key
-from jitgrad.autograd.level import same_memory
+from jitgrad.autograd.level import Level, same_memory, unrecorded_level
+from jitgrad.autograd.modes import enable_grad
 from jitgrad.core.aval import Aval, is_differentiable
-from jitgrad.core.context import current_interpreter, grad_enabled
+from jitgrad.core.context import current_interpreter, grad_enabled, open_tapes
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import AutogradError, InPlaceError, ShapeError, shown
 from jitgrad.core.ir import Graph
@@ -40,6 +41,7 @@ class GradientRule:
     pull: Pull
     reads_outs: bool = False
     fill: bool = True
+    what: str = ""  # the function, in messages
     body: Graph | None = None
     present: tuple[bool, ...] = ()
     lazy: bool = False
@@ -64,8 +66,33 @@ def _vjp(g: tuple[Tensor | None, ...], out: Any, *operands: Any, rule: GradientR
     results = len(rule.avals)
     residuals = operands[results + rule.inputs :]
     given = rule.filled(g) if rule.fill else g
-    grads = rule.pull(given, out if rule.reads_outs else (), residuals)
+    outs = out if rule.reads_outs else ()
+    level = None if rule.body is not None or grad_enabled.get() else unrecorded_level.get()
+    grads = rule.pull(given, outs, residuals) if level is None else _pulled_within(level, rule, given, outs, residuals)
     return [*[None] * results, *grads, *[None] * len(residuals)]
+
+
+def _pulled_within(
+    level: Level, rule: GradientRule, g: Sequence[Any], outs: Sequence[Any], residuals: Sequence[Any]
+) -> list[Tensor | None]:
+    """The gradients, which must not depend on what an outer level may differentiate by: nothing records that.
+
+    What is saved has told the level so before.
+    """
+    given = [[same_memory(x) if isinstance(x, Tensor) else x for x in xs] for xs in (g, outs, residuals)]
+    token = open_tapes.set(())
+    try:
+        with enable_grad():
+            grads = rule.pull(*given)
+    finally:
+        open_tapes.reset(token)
+    level.look_outside([gx for gx in grads if gx is not None])
+    if level.nested:
+        raise AutogradError(
+            f"the backward function of {rule.what} reads a tensor that requires grad and is neither an argument nor saved by "
+            "its forward function. Save it there, as a residual or with save_for_backward, or use its .detach()"
+        )
+    return [None if gx is None else same_memory(gx) for gx in grads]
 
 
 # Operands are the results, without history, the inputs, and the residuals, through which no gradient flows. Their

@@ -288,6 +288,20 @@ def test_a_tensor_that_would_get_no_gradient_is_an_error(run: Run) -> None:
     assert np.array_equal(run(jg.grad(lambda x: detached(x).sum()))(jg.tensor(X)), np.ones(3))
 
 
+def test_what_the_backward_function_reads_is_differentiated_or_refused() -> None:
+    """From outside, by tensors that it gets as residuals; others are an error in eager execution, and found in a trace."""
+
+    def gradient(x: Any, w: Any, saved: bool) -> Any:
+        f = make(lambda y: y, lambda y: (y, w if saved else None), lambda r, g: (g * (r if saved else w),))
+        return jg.grad(lambda y: f(y).sum())(x).sum()
+
+    x, by_w = jg.tensor(X), jg.grad(gradient, argnums=1)
+    for run in (partial(by_w, saved=True), jg.jit(partial(by_w, saved=True)), jg.jit(partial(by_w, saved=False), check="off")):
+        assert np.array_equal(run(x, x), np.ones(3))
+    with pytest.raises(jg.errors.AutogradError, match="reads a tensor that requires grad and is neither an argument nor saved"):
+        by_w(x, x, saved=False)
+
+
 @EXECUTIONS
 @pytest.mark.parametrize(
     ("bwd", "error", "message"),
