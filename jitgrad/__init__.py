@@ -18,12 +18,14 @@ from numpy import broadcast_shapes as broadcast_shapes, promote_types as promote
 from jitgrad.eager import interpreter as _interpreter  # noqa: F401 - installs what ops do outside of a trace
 from jitgrad.backends.cuda_target import eager as _on_device  # noqa: F401 - and on a device
 from jitgrad.backends import eager_kernels as _by_kernels  # noqa: F401 - and on large arrays
+from jitgrad.compiler import captured_rule as _captured_rule  # noqa: F401 - installs what custom_vjp does in a trace
 from jitgrad import func as func, nn as nn, numpy as numpy, optim as optim
 from jitgrad.core import errors as errors
 from jitgrad.device import cuda as cuda
 from jitgrad.autograd import (
-    Tape as Tape, checkpoint as checkpoint, detect_anomaly as detect_anomaly, enable_grad as enable_grad,
-    gradcheck as gradcheck, gradgradcheck as gradgradcheck, hvp as hvp,
+    Tape as Tape, checkpoint as checkpoint, custom_vjp as custom_vjp,
+    detect_anomaly as detect_anomaly, enable_grad as enable_grad, gradcheck as gradcheck,
+    gradgradcheck as gradgradcheck, hvp as hvp,
     inference_mode as inference_mode, is_grad_enabled as is_grad_enabled, jvp as jvp,
     no_grad as no_grad, print_graph as print_graph, set_grad_enabled as set_grad_enabled,
     value_and_grad as value_and_grad, vjp as vjp,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from jitgrad.autograd.backward import backward, retain_grad
 from jitgrad.autograd.checkpoint import checkpoint
 from jitgrad.autograd.chosen import chosen_gradients as grad
+from jitgrad.autograd.custom_vjp import custom_vjp
+from jitgrad.autograd.function import Function
 from jitgrad.autograd.functional import hvp, jvp, value_and_grad, vjp
 from jitgrad.autograd.gradcheck import gradcheck, gradgradcheck
 from jitgrad.autograd.modes import (
@@ -20,9 +22,11 @@ from jitgrad.autograd.tape import Tape
 from jitgrad.core.tensor import Tensor
 
 __all__ = [
+    "Function",
     "Tape",
     "backward",
     "checkpoint",
+    "custom_vjp",
     "detect_anomaly",
     "enable_grad",
     "grad",

@@ -23,6 +23,9 @@ from jitgrad.ops.creation import zeros_like
 # The levels whose functions are running, outermost first.
 _running: ContextVar[tuple[Level, ...]] = ContextVar("running_levels", default=())
 
+# The level whose gradients are computed without a record, though its results might be differentiated from outside.
+unrecorded_level: ContextVar[Level | None] = ContextVar("unrecorded_level", default=None)
+
 # The identity: a fresh input of a level is the result of this op on the given tensor.
 ALIAS = define_elementwise(
     "alias(x)",
@@ -127,7 +130,12 @@ class Level:
     def pull_sparse(
         self, outs: Sequence[Tensor], seeds: Sequence[Tensor], *, retain: bool, create: bool
     ) -> list[Tensor | None]:
-        return gradients(outs, seeds, self.inputs, retain_graph=retain, create_graph=create, since=self.since)
+        unwatched = create or self.nested or not (self.outer_mode and grad_enabled.get())
+        token = unrecorded_level.set(None if unwatched else self)
+        try:
+            return gradients(outs, seeds, self.inputs, retain_graph=retain, create_graph=create, since=self.since)
+        finally:
+            unrecorded_level.reset(token)
 
 
 def tensors_of(what: str, tree: Any) -> tuple[list[Tensor], Any]:

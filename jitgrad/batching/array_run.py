@@ -6,7 +6,9 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from jitgrad.autograd.replaced_gradient import replaces_gradient
 from jitgrad.batching.application import Application
+from jitgrad.batching.gradient_rules import replaced_for_all
 from jitgrad.batching.rules import batching_rule
 from jitgrad.core.aval import Count
 from jitgrad.core.context import Interpreter, creating_on, current_interpreter
@@ -100,6 +102,8 @@ def apply_to_all(
     if not any(mapped):
         return apply_op(op, *operands, **attrs)
     application = Application(op, operands, mapped, attrs, size)
+    if replaces_gradient(op):
+        return replaced_for_all(application, apply_to_all)
     rule = batching_rule(op)
     result = NotImplemented if rule is None else rule(application)
     return _one_by_one(application) if result is NotImplemented else result

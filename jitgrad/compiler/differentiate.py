@@ -10,6 +10,7 @@ from jitgrad.autograd.backward import gradients
 from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
+from jitgrad.compiler.passes.gradient_rules import drop_gradient_rules
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core.context import current_interpreter, grad_enabled
@@ -81,7 +82,7 @@ class Split:
 
 def split_joint(joint: Joint) -> Split:
     """Cut the joint graph where it is cheap: save results of library calls and reductions, recompute the rest."""
-    graph = eliminate_dead(eliminate_common(simplify(eliminate_dead(joint.graph))))
+    graph = eliminate_dead(eliminate_common(simplify(eliminate_dead(drop_gradient_rules(joint.graph)))))
     outputs, grads = graph.outputs[: joint.outputs], graph.outputs[joint.outputs :]
     late = _reachable(graph, joint.seeds)
     wanted = {a for n in graph.nodes if n.outs[0] in late for a in n.ins} | set(grads)

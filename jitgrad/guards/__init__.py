@@ -1,1 +1,1 @@
-"""What a trace read from outside the function, and whether it has changed; imports core."""
+"""What a trace read from outside the function, and whether it has changed; imports core, autograd."""

@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.autograd.custom_vjp import custom_vjp
+from jitgrad.autograd.function import Function
 from jitgrad.core.errors import UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
@@ -158,6 +160,8 @@ class Reads:
                 part = _static_attribute(value, name)
                 if part is not None:
                     yield part, path
+        if isinstance(value, custom_vjp) or (isinstance(value, type) and issubclass(value, Function)):
+            yield from ((part, path) for part in value.called_functions())
         if isinstance(value, MethodType):
             yield value.__self__, path.attr("__self__")
         if isinstance(value, partial | partialmethod):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.compiler.passes.cleanup import eliminate_dead
+from jitgrad.compiler.passes.gradient_rules import drop_gradient_rules
 from jitgrad.core.ir import Graph
 from jitgrad.core.op import Kind
 from jitgrad.jit.complex_pairs import as_pairs, pairs_of, results_as_pairs
@@ -95,7 +96,7 @@ def find_mismatches(
             unlike[k] = found
     if not unlike:
         return mismatches
-    graph = results_as_pairs(graph)
+    graph = results_as_pairs(drop_gradient_rules(graph))
     doubts, part = _cheapest_look(graph, pairs, unlike)
     if part is not None:
         doubts = _examine_part(part, inputs, pairs, doubts)
@@ -140,7 +141,7 @@ def measure(
 ) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
     """For each output of ``graph`` in ``positions``: its elements there in a run op by op, and how far
     rounding takes them."""
-    made = sample(graph, positions, estimate=False)
+    made = sample(drop_gradient_rules(graph), positions, estimate=False)
     assert made is not None
     run = GraphRun(made.graph, inputs)
     base = run(None)

@@ -13,14 +13,14 @@ from jitgrad.core.aval import Array, Aval, aval_of_array
 from jitgrad.core.errors import ArgumentError, GradcheckError
 from jitgrad.core.tensor import Tensor
 
-Function = Callable[..., Any]
+_Function = Callable[..., Any]
 
 # of a five-point stencil: its error h**4 and the rounding error eps / h are both near 1e-12
 STEP = 1e-3
 
 
 def check_grads(
-    f: Function,
+    f: _Function,
     xs: Sequence[Any],
     order: int = 2,
     *,
@@ -98,7 +98,7 @@ class _Limits:
 
 
 def _check_direction(
-    f: Function, arrays: list[Array], way: _Direction, cotangents: list[Array], limits: _Limits
+    f: _Function, arrays: list[Array], way: _Direction, cotangents: list[Array], limits: _Limits
 ) -> None:
     """Compare both derivatives of ``<cotangents, f>`` along ``way``."""
     k, h = way.operand, way.step
@@ -123,8 +123,8 @@ def _check_direction(
 
 
 def _gradient_function(
-    f: Function, arrays: list[Array], floating: list[int], cotangents: list[Array]
-) -> tuple[Function, list[Array], list[int]]:
+    f: _Function, arrays: list[Array], floating: list[int], cotangents: list[Array]
+) -> tuple[_Function, list[Array], list[int]]:
     """The gradient of ``f`` as a function of operands and cotangents, with its operands."""
     count = len(arrays)
 
