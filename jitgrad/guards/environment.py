@@ -19,6 +19,7 @@ from jitgrad.guards.guard import NOWHERE, Check, Guard, Path, behaves_alike, des
 from jitgrad.guards.object_state import MISSING, instance_dict, title
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.reads import HELD, ArrayRead, Reads, Write
+from jitgrad.guards.varying_arrays import has_changed
 from jitgrad.guards.writes import (
     HeldPlace,
     RepeatedStore,
@@ -96,6 +97,21 @@ class Environment:
             if read.compared or (read.used and id(read.array) not in inputs):
                 checks.append(_content_check(read))
         return Guard(checks)
+
+    def can_rely_on(self, array: np.ndarray[Any, Any]) -> bool:
+        """Whether a guard can watch the contents of ``array``, or the trace made it."""
+        chain = _bases(array)
+        reads = self._reads_of(chain)
+        made_here = not reads and chain[-1].base is None
+        return made_here or bool(reads and all(r.content is not None and not has_changed(r.array) for r in reads))
+
+    def rely_on(self, array: np.ndarray[Any, Any]) -> None:
+        """The program is right only for the present contents of ``array``."""
+        for read in self._reads_of(_bases(array)):
+            read.compared = True
+
+    def _reads_of(self, arrays: Iterable[np.ndarray[Any, Any]]) -> list[ArrayRead]:
+        return [self._reads.arrays[id(array)] for array in arrays if id(array) in self._reads.arrays]
 
     def _checks(self) -> list[Check]:
         identical = self._reads.identical
@@ -177,6 +193,14 @@ class Environment:
         if self._reads.errors:
             origin, message = self._reads.errors[0]
             raise UnguardableError(f"{origin.full()}: {message}")
+
+
+def _bases(array: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
+    """``array``, the array of which it is a view, and so on."""
+    chain = [array]
+    while isinstance(base := chain[-1].base, np.ndarray):
+        chain.append(base)
+    return chain
 
 
 def _content_check(read: ArrayRead) -> Check:

@@ -21,6 +21,7 @@ from jitgrad.core.errors import GuardError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.object_state import MISSING, instance_dict, slots_of
+from jitgrad.guards.varying_arrays import note_change
 
 NOWHERE = Origin()
 _LONGEST = 500  # characters of a path
@@ -124,6 +125,8 @@ class Check:
             return None
         where = f" ({self.origin})" if self.origin.line else ""
         if self.kind in ("content", "bytes", "part", "elements"):
+            if isinstance(self.holder, np.ndarray):
+                note_change(self.holder)
             return f"{self.path}{where} changed its contents"
         if self.kind == "length":
             return f"{self.path}{where} has {now} items, had {self.expected}"

@@ -18,6 +18,7 @@ from jitgrad.guards.containers import contains, mutate, write_attribute, write_i
 from jitgrad.guards.guard import Path, cell_contents
 from jitgrad.guards.object_state import MISSING, instance_dict
 from jitgrad.guards.part_of import PartOf
+from jitgrad.guards.reads import is_container
 from jitgrad.guards.shadow import Handler, ShadowFrame, Unrepeatable, whole_key
 
 HANDLERS: dict[str, Handler] = {}
@@ -187,6 +188,7 @@ def _subscript(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     if isinstance(holder, Unrepeatable):
         frame.push(holder)
         return
+    frame.numbers(key)
     getter = getattr(type(holder), "__getitem__", None)
     frame.expected = getter  # of a class in Python code, whose frame returns the item
     frame.arguments = [holder, key]
@@ -205,6 +207,8 @@ def _binary_slice(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
 def _store_subscript(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     key, holder = frame.pop(), frame.pop()
     value = frame.pop() if i.opname == "STORE_SUBSCR" else UNKNOWN
+    if not is_container(holder):
+        frame.numbers(key, value)
     if isinstance(holder, PartOf):
         frame.refuse_change(frame.candidates(holder))
     elif holder is not UNKNOWN:

@@ -355,6 +355,14 @@ class ShadowFrame:
             elif not isinstance(value, (Unrepeatable, BoundFunction)) and value is not UNKNOWN:
                 self.contents.everything(value, self.origin())
 
+    def numbers(self, *values: Any) -> None:
+        """C code reads the lists of numbers among these values: an index, or what is assigned at one."""
+        for value in self._candidates_of(values):
+            if isinstance(value, Parts):
+                self.numbers(*value.values)
+            elif isinstance(value, list | tuple) and _has_numbers(value):
+                self.contents.everything(value, self.origin(), operands=True)
+
     def iterate(self, value: Any) -> Any:
         """Read the items of ``value``, as a loop does; one of them."""
         if isinstance(value, Unrepeatable):
@@ -381,3 +389,7 @@ class ShadowFrame:
             part = None if is_container(value) or isinstance(value, Parts) else parts_of(value)
             yield from (value,) if part is None else self.candidates(part)
 
+
+def _has_numbers(value: Any) -> bool:
+    """Whether ``value`` is a number, or a list or tuple that has numbers in it at any depth."""
+    return isinstance(value, int | float) or (isinstance(value, list | tuple) and any(map(_has_numbers, value)))

@@ -11,6 +11,7 @@ import numpy as np
 import optree
 
 from jitgrad.autograd.broken_history import broken_histories
+from jitgrad.compiler.constant_indices import slice_constant_indices
 from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.runtime_number import FLOAT_AVAL, RuntimeNumber, ValueNeededError
@@ -18,7 +19,7 @@ from jitgrad.compiler.tracer import Trace
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import UnguardableError
-from jitgrad.core.ir import Atom, Value
+from jitgrad.core.ir import Atom, Graph, Value
 from jitgrad.core.origin import Origin
 from jitgrad.core.tape_node import Edge, edge_of
 from jitgrad.core.tensor import Tensor
@@ -155,7 +156,7 @@ def _finish(
     changed = {e.target for e in effects if e.kind is EffectKind.DATA}
     _check_reachable(trace, environment)
     return TraceResult(
-        graph=trace.graph(tuple(outputs)),
+        graph=_with_slices(trace, environment, tuple(outputs)),  # first: it leaves out inputs, and adds to the guard
         sources=tuple(trace.sources),
         results=results,
         treedef=treedef,
@@ -174,6 +175,22 @@ def _finish(
         python_effects=tuple(environment.effects()),
         place=place_of(trace, call.leaves, partial(describe_source, names, call.name)),
     )
+
+
+def _with_slices(trace: Trace, environment: Environment, outputs: tuple[Atom, ...]) -> Graph:
+    """The graph of ``trace`` with slices for evenly spaced constant indices, which are no inputs then."""
+    pairs = zip(trace.inputs, trace.sources, strict=True)
+    kinds = (SourceKind.CONSTANT, SourceKind.ARRAY)
+    arrays = {v: s.key for v, s in pairs if s.kind in kinds and s.key.dtype.kind in "iu"}
+    constants = {v: array for v, array in arrays.items() if environment.can_rely_on(array)}
+    graph, used = slice_constant_indices(trace.graph(outputs), constants)
+    for value in used:
+        environment.rely_on(constants[value])
+    read = {atom for node in graph.nodes for atom in node.ins}.union(graph.outputs)
+    kept = [k for k, value in enumerate(trace.inputs) if value not in used or value in read]
+    trace.inputs[:] = [trace.inputs[k] for k in kept]
+    trace.sources[:] = [trace.sources[k] for k in kept]
+    return replace(graph, inputs=tuple(trace.inputs))
 
 
 def _numbers(trace: Trace, stores: Sequence[RepeatedStore], count: int) -> frozenset[int]:

@@ -16,7 +16,7 @@ from jitgrad.core.op import Kind
 from jitgrad.core.origin import Origin
 from jitgrad.ops.arithmetic import ADD
 from jitgrad.ops.joining import CONCAT
-from jitgrad.ops.movement import PLACE, SLICE
+from jitgrad.ops.movement import PLACE, RESHAPE, SLICE
 
 # A border is zeroed by itself if the whole is at least so large: it takes several steps.
 LEAST_WHOLE = 1 << 14
@@ -95,6 +95,7 @@ class _Wholes:
         self.counts = Counter[Atom](atom for node in graph.nodes for atom in node.ins)
         self.counts.update(graph.outputs)
         self.parts: dict[Atom, _Parts] = {}
+        self.shapes: dict[Atom, Shape] = {}  # of the whole that has the parts, whose reshape the value is
         self.origins: dict[Atom, Origin] = {}
         self.defined: set[Atom] = set()
         self.placed: set[Value] = set()
@@ -104,6 +105,8 @@ class _Wholes:
         parts = self._parts(node)
         if parts is not None:
             self.parts[node.out], self.origins[node.out] = parts, node.origin
+            shaped = node.op in (RESHAPE, ADD)
+            self.shapes[node.out] = self.shapes[node.ins[0]] if shaped else node.out.aval.shape
         return parts is not None
 
     def define(self, atoms: Iterable[Atom]) -> None:
@@ -115,7 +118,11 @@ class _Wholes:
                 self.define(parts)
                 here, self.new.origin = self.new.origin, self.origins[atom]
                 places = [self._placed_once(part) for part in parts]
-                self.new.define(atom, INSERT_SLICES, *places, indices=tuple(indices), shape=atom.aval.shape)
+                shape, attrs = self.shapes[atom], {"indices": tuple(indices), "shape": self.shapes[atom]}
+                if shape == atom.aval.shape:
+                    self.new.define(atom, INSERT_SLICES, *places, **attrs)
+                else:
+                    self.new.define(atom, RESHAPE, self.new.emit(INSERT_SLICES, *places, **attrs), shape=atom.aval.shape)
                 self.new.origin = here
 
     def _placed_once(self, part: Value) -> Value:
@@ -130,7 +137,11 @@ class _Wholes:
             return [node.ins[0]], [node.attr("index")]
         if node.op is CONCAT and all(isinstance(a, Value) and a.aval.dtype == node.out.aval.dtype for a in node.ins):
             return [a for a in node.ins if isinstance(a, Value)], _side_by_side(node)
+        if node.op is RESHAPE and node.ins[0] in self.parts and self.counts[node.ins[0]] == 1:
+            return self.parts[node.ins[0]]  # so that places in a flattened array, such as diagonals, meet in a sum
         if node.op is not ADD or any(a not in self.parts or a.aval.shape != node.out.aval.shape for a in node.ins):
+            return None
+        if len({self.shapes[a] for a in node.ins}) > 1:
             return None
         if any(self.counts[a] > 1 and len(self.parts[a][0]) > 1 for a in node.ins):
             return None  # the sum is needed by itself too
