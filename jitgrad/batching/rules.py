@@ -15,6 +15,7 @@ from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.convolution import FOLD, UNFOLD
 from jitgrad.ops.creation import COPY, FULL
 from jitgrad.ops.decompositions import CHOLESKY, DETERMINANT, EIGH, INVERSE, PSEUDO_INVERSE, QR, SLOGDET, SVD
+from jitgrad.ops.fourier import TRANSFORMS
 from jitgrad.ops.identity import UPDATED
 from jitgrad.ops.indexing import PUT_SLICE
 from jitgrad.ops.integers import EXPONENT, GCD
@@ -54,10 +55,11 @@ def _whole(a: Application) -> Any:
 
 
 def _axes_one_further(a: Application) -> Any:
-    """Attribute ``axis`` (one or several) names axes of the operand or the result."""
-    axis = a.attrs["axis"]
+    """Attribute ``axis`` or ``axes`` (one or several) names axes of the operand or the result."""
+    name = "axis" if "axis" in a.attrs else "axes"
+    axis = a.attrs[name]
     moved = tuple(k + 1 for k in axis) if isinstance(axis, tuple) else axis + 1
-    return apply_op(a.op, *a.operands, **{**a.attrs, "axis": moved})
+    return apply_op(a.op, *a.operands, **{**a.attrs, name: moved})
 
 
 def _per_line(a: Application) -> Any:
@@ -120,6 +122,7 @@ _BY_OP: Mapping[OpDef, BatchingRule] = {
     **dict.fromkeys((COPY, MOVE, EXPONENT, CHECK_CLASSES), _leading),
     **dict.fromkeys((UNFOLD, FOLD), _leading),
     **dict.fromkeys((INVERSE, DETERMINANT, SLOGDET, PSEUDO_INVERSE, CHOLESKY, EIGH, SVD, QR), _leading),
+    **dict.fromkeys(TRANSFORMS, _axes_one_further),
     **INDEXING_RULES,
     **PRODUCT_RULES,
 }

@@ -92,6 +92,8 @@ def weighted(outs: tuple[Any, ...]) -> Any:
     """A number in which every element of ``outs`` counts differently."""
     total: Any = 0.0
     for out in outs:
+        if out.dtype.kind == "c":
+            out = out.real + 0.5 * out.imag
         if out.dtype.kind == "f":
             total = total + (out * (1.0 + 0.1 * jg.arange(out.size, dtype=out.dtype).reshape(out.shape))).sum()
     return total
