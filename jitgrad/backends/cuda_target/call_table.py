@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from jitgrad.runtime.executor.gemm import Gemm
 
 _ROW_WORDS = 19  # a function, and the words of `jitgrad.backends.llvm.atomics`' call_words
 _HEADER_WORDS = 8
+_EXTRA_WORDS = 6  # before the arguments of a launch: the list ``extra`` of cuLaunchKernel, and the size that it refers to
 _NO_TRANSPOSE, _TRANSPOSE = 0, 1
 # factors of the product, and of what the result was
 _FACTORS: dict[str, np.ndarray[Any, Any]] = {
@@ -123,49 +125,44 @@ class CallTable:
 
     Attributes:
         products: whether there are matrix products among them.
-        regions: those that any of them refers to.
     """
 
     def __init__(self, calls: Sequence[DriverCall], driver: Driver) -> None:
         self.calls = tuple(calls)
         self.driver = driver
         self.products = any(call.function in PRODUCTS for call in calls)
+        sizes = [0 if call.args is None else _EXTRA_WORDS + len(call.args) for call in calls]
+        # where the list ``extra`` of each launch begins
+        self._extras = list(accumulate(sizes, initial=_HEADER_WORDS + _ROW_WORDS * len(calls)))
         self._own: list[tuple[int, int]] = []  # words that are addresses in the table: their numbers, and those of the words
         words = list(self._layout())
         relocated = [(k, *word) for k, word in enumerate(words) if isinstance(word, Address)]
         self.relocations = tuple(np.array([row[i] for row in relocated], np.int64) for i in range(3))
-        self.regions = frozenset(row[1] for row in relocated)
         self.words = np.array([0 if isinstance(word, Address) else word for word in words], np.int64)
 
     def _layout(self) -> Iterator[Word]:
         """All words: the header, the rows, then the arguments of each launch."""
         yield from [0] * _HEADER_WORDS
-        end = _HEADER_WORDS + _ROW_WORDS * len(self.calls)
         for k, call in enumerate(self.calls):
             words = list(call.words)
             if call.args is not None:
-                self._own.append((_HEADER_WORDS + _ROW_WORDS * k + 1 + len(words), end))
-                end += 6 + len(call.args)
+                self._own.append((_HEADER_WORDS + _ROW_WORDS * k + 1 + len(words), self._extras[k]))
                 words.append(0)
             yield self.driver.function(call.function)
             yield from words
             yield from [0] * (_ROW_WORDS - 1 - len(words))
-        start = _HEADER_WORDS + _ROW_WORDS * len(self.calls)
-        for call in self.calls:
+        for k, call in enumerate(self.calls):
             if call.args is not None:
-                # the list ``extra`` of cuLaunchKernel, the size that it refers to, and the arguments
-                self._own += [(start + 1, start + 6), (start + 3, start + 5)]
+                start = self._extras[k]
+                self._own += [(start + 1, start + _EXTRA_WORDS), (start + 3, start + _EXTRA_WORDS - 1)]
                 yield from (ARGUMENTS, 0, ARGUMENTS_SIZE, 0, END, 8 * len(call.args), *call.args)
-                start += 6 + len(call.args)
 
     def argument_words(self, call: int) -> slice:
         """Where the arguments of the launch with that number are among the words."""
-        start = _HEADER_WORDS + _ROW_WORDS * len(self.calls)
-        for earlier in self.calls[:call]:
-            start += 0 if earlier.args is None else 6 + len(earlier.args)
         args = self.calls[call].args
         assert args is not None
-        return slice(start + 6, start + 6 + len(args))
+        start = self._extras[call] + _EXTRA_WORDS
+        return slice(start, start + len(args))
 
     def bound(self, bases: np.ndarray[Any, Any]) -> BoundTable:
         """The table for one frame, whose ``bases`` it reads at each run."""

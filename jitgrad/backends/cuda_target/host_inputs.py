@@ -11,7 +11,7 @@ import numpy as np
 
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cuda.capability import Capability
-from jitgrad.backends.cuda_target.call_table import CallTable, launch_call
+from jitgrad.backends.cuda_target.call_table import BoundTable, CallTable, launch_call
 from jitgrad.backends.cuda_target.device_call import CALL_THREADS, CallWriter
 from jitgrad.backends.cuda_target.device_code import DeviceCode
 from jitgrad.core.device_array import DeviceArray
@@ -55,25 +55,25 @@ class HostInputs:
         self._parts = [packed[start : start + x.nbytes].view(x.dtype).reshape(x.shape) for start, x in placed]
         self.arrays = [DeviceArray(memory.address + start, x.shape, x.dtype, memory.owner, device) for start, x in placed]
         self.positions = tuple(positions)
-        self._table = self._writing_table(count) if count else None
+        self._writing = self._writing_table(count) if count else None
 
-    def _writing_table(self, count: int) -> CallTable:
+    def _writing_table(self, count: int) -> BoundTable:
         driver = self._device.driver
         code = _writing_kernel(count, Capability(*driver.capability))
         words = (self._memory.address, *[0] * count, 1)
         table = CallTable([launch_call(code.function(driver), 1, CALL_THREADS, words, 0)], driver)
-        self._bound = table.bound(np.zeros(1, np.int64))
+        bound = table.bound(np.zeros(1, np.int64))
         where = table.argument_words(0)
-        self._words = self._bound.memory[where.start + 1 : where.stop - 1]
+        self._words = bound.memory[where.start + 1 : where.stop - 1]
         self._packed_words = self._packed.view(np.int64)
-        return table
+        return bound
 
     def send(self, arrays: Sequence[Any]) -> None:
         """Bring the values of ``arrays`` to the device, in the order of its work."""
         for part, x in zip(self._parts, arrays, strict=True):
             part[...] = x
-        if self._table is None:
+        if self._writing is None:
             self._device.driver.copy_to_device(self._memory.address, address_of(self._packed), self._packed.nbytes)
             return
         self._words[:] = self._packed_words
-        self._bound.run()
+        self._writing.run()
