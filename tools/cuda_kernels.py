@@ -1,11 +1,13 @@
 """Proves CUDA kernels without a GPU: assembles every kernel that a set of programs has, and runs random ones.
 
     python tools/cuda_kernels.py [--programs 300] [--quick] [--every N]
+    python tools/cuda_kernels.py --tests tests
 
 Programs are every op of the registry in every dtype, the workloads of the benchmarks, the examples, and random ones with
 their gradients. Their kernels are assembled for three architectures with ptxas, which says what spills, and their text is
 checked for vector accesses and for contracted arithmetic. The examples and the random programs run in the emulator
-besides, and the latter are compared with the cpu target. The last lines are a table.
+besides, and the latter are compared with the cpu target. The last lines are a table. With ``--tests``, the programs are
+those that the tests in these paths compile for any target.
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,51 +32,25 @@ import jitgrad as jg
 import jitgrad.scipy
 from benchmarks import peers as libraries
 from benchmarks.workloads import ALL
-from jitgrad.backends.base import user_functions
-from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cuda.capability import Capability
 from jitgrad.backends.cuda.compile import CudaCode, compile_source
 from jitgrad.backends.cuda.emulator_functions import DTYPE_BY_NAME
 from jitgrad.backends.cuda.ptxas import assemble
 from jitgrad.backends.cuda.schedule import VECTOR_BYTES
-from jitgrad.backends.emulated import EmulatedTarget
 from jitgrad.backends.targets import TARGETS
-from jitgrad.compiler.lowering.kernel_ir import Kernel
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import JitgradError
 from jitgrad.core.op import REGISTRY, Kind, OpDef
 from jitgrad.testing import sample_operands
 from jitgrad.testing.programs import random_program
 from jitgrad.testing.samples import DOMAINS
+from tools.collected_kernels import Collected, Collector, run_tests
 
 ARCHITECTURES = {"sm_80": Capability(8, 0), "sm_90": Capability(9, 0), "sm_100": Capability(9, 0)}
 BATCH = 64  # kernels that ptxas gets at once
 BOUND = {"f4": 4e-6, "f8": 2e-13}
 MAX_REGISTERS = 128  # two blocks of 256 threads on each processor
 JIT = jg.jit
-
-
-@dataclass(frozen=True, slots=True)
-class Collected:
-    """One function of a kernel that a program has."""
-
-    origin: str
-    source: Source
-    entry: str
-    functions: dict[str, Any]
-
-
-class Collector(EmulatedTarget):
-    """The emulated target; it keeps every kernel that it is given."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.origin = ""
-        self.kernels: list[Collected] = []
-
-    def load(self, kernel: Kernel, source: Source, entry: str) -> Any:
-        self.kernels.append(Collected(self.origin, source, entry, user_functions(kernel)))
-        return super().load(kernel, source, entry)
 
 
 def compiled_only(function: Callable[..., Any], *args: Any) -> None:
@@ -169,10 +144,6 @@ def collect(programs: Iterator[tuple[str, Callable[[], None]]], target: Collecto
     return done, failed
 
 
-def distinct(kernels: list[Collected]) -> list[Collected]:
-    return list({(k.source.identity, k.source.params, k.entry): k for k in kernels}.values())
-
-
 def faults_of_text(code: CudaCode) -> Iterator[str]:
     """What is wrong with the PTX of a kernel: vectors of 16 bytes that are no single accesses, or arithmetic of the user
     that became fused multiply-adds, which round once instead of twice. This package's mathematics asks for those it has."""
@@ -230,9 +201,25 @@ def main() -> int:
     parser.add_argument("--programs", type=int, default=300, help="random programs")
     parser.add_argument("--every", type=int, default=1, help="assemble every so manieth kernel only")
     parser.add_argument("--quick", action="store_true", help="the workloads at their small sizes")
+    parser.add_argument("--tests", nargs="+", metavar="PATH", help="the kernels of these tests, and no others")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     target = Collector()
+    counts, failures = programs_of_tests(options, target) if options.tests else programs(options, target)
+    for failure in failures:
+        print("FAILED", failure)
+    faults = assembled(target.kernels[:: options.every])
+    print(", ".join(f"{count} {name}s" for name, count in counts.items()), f"and {len(failures) + faults} failures")
+    return int(bool(failures or faults))
+
+
+def programs_of_tests(options: argparse.Namespace, target: Collector) -> tuple[dict[str, int], list[str]]:
+    count, failures = run_tests(options.tests, target)
+    return {"program": count}, failures
+
+
+def programs(options: argparse.Namespace, target: Collector) -> tuple[dict[str, int], list[str]]:
+    """Compile or run all groups of programs; gives how many each has, and what failed."""
     TARGETS["emulated"] = target
     failures: list[str] = []
     groups = {
@@ -243,14 +230,10 @@ def main() -> int:
     }
     jg.jit = emulated_jit  # before the examples are imported
     counts = {}
-    for name, programs in groups.items():
-        counts[name], failed = collect(programs, target)
+    for name, group in groups.items():
+        counts[name], failed = collect(group, target)
         failures += failed
-    for failure in failures:
-        print("FAILED", failure)
-    faults = assembled(distinct(target.kernels)[:: options.every])
-    print(", ".join(f"{count} {name}s" for name, count in counts.items()), f"and {len(failures) + faults} failures")
-    return int(bool(failures or faults))
+    return counts, failures
 
 
 if __name__ == "__main__":
