@@ -63,9 +63,9 @@ class RuntimeNumber:
 
     def needed(self, what: str) -> ValueNeededError:
         """The error for ``what``, which the trace remembers, as the function may catch it."""
-        trace = current_interpreter.get()
-        if trace.tracing:
-            trace.values_needed |= self.positions  # type: ignore[attr-defined]
+        remembered: set[int] | None = getattr(current_interpreter.get(), "values_needed", None)
+        if remembered is not None:
+            remembered |= self.positions
         return ValueNeededError(self.positions, what)
 
 

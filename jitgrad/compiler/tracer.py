@@ -58,7 +58,7 @@ class Trace:
         self.before: dict[Edge, Atom] = {}  # results of nodes before they were changed in place, by node
         self.has_numbers = False  # whether an argument is a RuntimeNumber
         self.numbers: set[Atom] = set()  # number arguments and results of these alone
-        self.values_needed: frozenset[int] = frozenset()  # positions of those whose value the function asked for
+        self.values_needed: set[int] = set()  # positions of those whose value the function asked for
         self.alive: list[Any] = []  # keeps objects alive whose id is a key above
 
     # --- inputs --------------------------------------------------------------------------------------------------
