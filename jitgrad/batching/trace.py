@@ -38,7 +38,7 @@ class ExampleTrace(NestedTrace):
         """A Tensor for one example of ``whole``, the flat argument number ``position``, along its axis 0."""
         aval = Aval(whole.shape[1:], whole.dtype)
         if whole.device != "cpu":
-            self.device = whole.device
+            self.device: str = whole.device
         tensor = self.argument(position, aval, whole._requires_grad)
         self.contents[tensor._data] = whole
         self.mapped.add(tensor._data)

@@ -22,8 +22,8 @@ class NestedTrace(Trace):
         super().__init__(name, outer.device)
         self.outer = outer
         self.contents: dict[Value, Any] = {}
-        self.has_numbers = getattr(outer, "has_numbers", False)
-        self.values_needed = getattr(outer, "values_needed", self.values_needed)  # the same set: the numbers are its
+        self.has_numbers: bool = getattr(outer, "has_numbers", False)
+        self.values_needed: set[int] = getattr(outer, "values_needed", self.values_needed)  # the same set: the numbers are its
         self._numbers: dict[Value, Value] = {}  # for those of the run-time numbers of an outer trace
 
     @contextmanager

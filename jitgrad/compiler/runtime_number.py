@@ -48,9 +48,9 @@ class RuntimeNumber:
     __array_ufunc__ = None  # NumPy leaves operators to this class
 
     def __init__(self, value: Value, positions: frozenset[int], bound: int | None) -> None:
-        self.value = value
-        self.positions = positions
-        self.bound = bound
+        self.value: Value = value
+        self.positions: frozenset[int] = positions
+        self.bound: int | None = bound
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
