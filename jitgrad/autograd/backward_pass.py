@@ -70,16 +70,16 @@ class BackwardPass:
         self.inside_vjp = False
         self.results: defaultdict[Key, Tensor | None] = defaultdict(lambda: None)
         self.retain_graph = retain_graph
-        self.tracing = current_interpreter.get().tracing
-        self.anomaly = anomaly_detection.get() and not self.tracing  # a trace has no values to check
-        self.observer = adjoint_observer.get()
-        self.watched = self.observer is not None or keys is not None
-        self.on_arrays = (
+        self.tracing: bool = current_interpreter.get().tracing
+        self.anomaly: bool = anomaly_detection.get() and not self.tracing  # a trace has no values to check
+        self.observer: Callable[[Any, int, Any], None] | None = adjoint_observer.get()
+        self.watched: bool = self.observer is not None or keys is not None
+        self.on_arrays: bool = (
             numpy_errors.RETURNS_ARRAYS
             and not (self.tracing or self.anomaly or grad_enabled.get())
             and self.observer is None
         )
-        self.origin = Origin()  # of the op that is differentiated now, in a trace
+        self.origin: Origin = Origin()  # of the op that is differentiated now, in a trace
         self.heap: list[tuple[int, Node]] = []
         self.pending: dict[int, dict[int, Cotangent]] = {}
         self.single: dict[int, Cotangent] = {}  # on arrays: of nodes with a recipe, which have one result

@@ -154,10 +154,10 @@ class Forward:
 
     def __init__(self, what: str, tensors: Sequence[Tensor], inputs: Sequence[Tensor]) -> None:
         self.what = what
-        self.since = next_sequence()
+        self.since: int = next_sequence()
         self.tensors = tensors
-        self.versions = [x._storage.version for x in tensors]
-        self.inputs = [x for x in inputs if x._requires_grad and is_differentiable(x.dtype)]
+        self.versions: list[int] = [x._storage.version for x in tensors]
+        self.inputs: list[Tensor] = [x for x in inputs if x._requires_grad and is_differentiable(x.dtype)]
 
     def check(self, outs: Sequence[Any]) -> None:
         """Raise unless ``outs`` depend on no other tensor that requires grad, and no argument was changed in place.

@@ -19,6 +19,7 @@ from jitgrad.backends.python import Arrays, PythonFrame, PythonRunner, PythonTar
 from jitgrad.compiler.lowering.kernel_ir import Kernel, Schedule
 from jitgrad.compiler.lowering.layout import ArgSlot
 from jitgrad.compiler.lowering.loop_nest import LoopNest
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.runtime.executor.launch import Launch
 from jitgrad.runtime.program import Program
 
@@ -38,7 +39,7 @@ class EmulatedTarget(PythonTarget):
     """Schedules and writes kernels for CUDA, and runs them in the emulator."""
 
     name = "emulated"
-    tuning = cuda_tuning(CAPABILITY)
+    tuning: Tuning = cuda_tuning(CAPABILITY)
 
     def schedule(self, nest: LoopNest) -> CudaSchedule:
         return schedule(nest, self.tuning, CAPABILITY)

@@ -27,7 +27,7 @@ class NumbaCode:
 
     def __init__(self, compiled: Any) -> None:
         self._compiled = compiled
-        self.address = int(compiled.address)
+        self.address: int = int(compiled.address)
 
     @property
     def llvm(self) -> str:

@@ -37,8 +37,8 @@ class Pointer:
     __slots__ = ("array", "offset")
 
     def __init__(self, array: np.ndarray[Any, Any], offset: int = 0) -> None:
-        self.array = array
-        self.offset = offset
+        self.array: np.ndarray[Any, Any] = array
+        self.offset: int = offset
 
     def __getitem__(self, k: int) -> Any:
         return self.array[self._place(k)]

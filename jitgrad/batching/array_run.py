@@ -31,7 +31,8 @@ class RecordedExample(Protocol):
 
     outer: Interpreter
     nodes: list[TraceNode]
-    contents: dict[Value, ExampleContents]
+    contents: dict[Value, Any]  # of the inputs
+    mapped: set[Value]  # the inputs that differ between the examples
     size: int
     device: str
 
@@ -84,7 +85,7 @@ class ArrayRun:
             value = atom.value
             return Count(value) if atom.shape_derived and isinstance(value, int) else value, False
         known = self.results.get(atom)
-        return self.trace.contents[atom] if known is None else known
+        return (self.trace.contents[atom], atom in self.trace.mapped) if known is None else known
 
     def _step(self, node: TraceNode) -> None:
         contents = [self._read(atom) for atom in node.ins]

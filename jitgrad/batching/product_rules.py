@@ -11,7 +11,7 @@ from jitgrad.core.op import OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.float16 import HALF
 from jitgrad.ops.arithmetic import astype, multiply
-from jitgrad.ops.decompositions import SOLVE
+from jitgrad.ops.inverses import SOLVE
 from jitgrad.ops.linalg import MATMUL, matmul
 from jitgrad.ops.movement import expand_dims, moveaxis, permute_dims, reshape, squeeze
 from jitgrad.ops.reduce import sum as sum_

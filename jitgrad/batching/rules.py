@@ -14,11 +14,12 @@ from jitgrad.core.op import Kind, OpDef
 from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.convolution import FOLD, UNFOLD
 from jitgrad.ops.creation import COPY, FULL
-from jitgrad.ops.decompositions import CHOLESKY, DETERMINANT, EIGH, INVERSE, PSEUDO_INVERSE, QR, SLOGDET, SVD
+from jitgrad.ops.decompositions import CHOLESKY, EIG, EIGH, QR, SVD
 from jitgrad.ops.fourier import TRANSFORMS
 from jitgrad.ops.identity import UPDATED
 from jitgrad.ops.indexing import PUT_SLICE
 from jitgrad.ops.integers import EXPONENT, GCD
+from jitgrad.ops.inverses import DETERMINANT, INVERSE, PSEUDO_INVERSE, SLOGDET
 from jitgrad.ops.joining import CONCAT
 from jitgrad.ops.movement import (
     BROADCAST_TO,
@@ -121,7 +122,7 @@ _BY_OP: Mapping[OpDef, BatchingRule] = {
     GCD: _aligned,
     **dict.fromkeys((COPY, MOVE, EXPONENT, CHECK_CLASSES), _leading),
     **dict.fromkeys((UNFOLD, FOLD), _leading),
-    **dict.fromkeys((INVERSE, DETERMINANT, SLOGDET, PSEUDO_INVERSE, CHOLESKY, EIGH, SVD, QR), _leading),
+    **dict.fromkeys((INVERSE, DETERMINANT, SLOGDET, PSEUDO_INVERSE, CHOLESKY, EIG, EIGH, SVD, QR), _leading),
     **dict.fromkeys(TRANSFORMS, _axes_one_further),
     **INDEXING_RULES,
     **PRODUCT_RULES,

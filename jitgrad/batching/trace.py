@@ -2,56 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from jitgrad.batching.array_run import ArrayRun
 from jitgrad.compiler.input_source import InputSource, SourceKind
-from jitgrad.compiler.runtime_number import RuntimeNumber
-from jitgrad.compiler.tracer import Trace
+from jitgrad.compiler.nested_trace import NestedTrace
 from jitgrad.core.aval import Aval, Shape
-from jitgrad.core.context import Interpreter, adjoint_observer, current_interpreter, grad_enabled, open_tapes
+from jitgrad.core.context import Interpreter, current_interpreter, grad_enabled
 from jitgrad.core.errors import ArgumentError, InPlaceError, RandomnessError, TracedValueError
 from jitgrad.core.ir import Atom, Value
-from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin
 from jitgrad.core.tape_node import edge_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.random import Generator
 
 
-class ExampleTrace(Trace):
+class ExampleTrace(NestedTrace):
     """Records what the function does with one of ``size`` examples.
 
-    Tensors from outside are the same for all examples. ``contents`` says what each input stands for:
-    a tensor with the examples along axis 0, or an operand that is the same for all.
+    Tensors from outside are the same for all examples. ``contents`` has what each input stands for:
+    a tensor with the examples along axis 0 if it is in ``mapped``, or an operand that is the same for all.
     """
 
     def __init__(self, name: str, size: int, randomness: str, outer: Interpreter) -> None:
-        super().__init__(name, outer.device)
-        self.outer = outer
+        super().__init__(name, outer)
         self.size = size
         self.randomness = randomness
-        self.contents: dict[Value, tuple[Any, bool]] = {}
-        self.has_numbers = getattr(outer, "has_numbers", False)
-        self._numbers: dict[Value, Value] = {}  # for those of the run-time numbers of an outer trace
+        self.mapped: set[Value] = set()
         self._drawn: dict[int, Tensor] = {}  # states of generators that numbers were drawn from outside, by their ids
         self._known: ArrayRun | None = None
-
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        """Within it, ops are recorded here, and no tape or observer from outside sees them."""
-        tokens = current_interpreter.set(self), open_tapes.set(()), adjoint_observer.set(None)
-        try:
-            yield
-        finally:
-            self.restore_histories()
-            adjoint_observer.reset(tokens[2])
-            open_tapes.reset(tokens[1])
-            current_interpreter.reset(tokens[0])
-            if self.values_needed:  # run-time numbers belong to the outer trace
-                self.outer.values_needed |= self.values_needed  # type: ignore[attr-defined]
 
     # --- inputs ----------------------------------------------------------------------------------
 
@@ -59,9 +38,10 @@ class ExampleTrace(Trace):
         """A Tensor for one example of ``whole``, the flat argument number ``position``, along its axis 0."""
         aval = Aval(whole.shape[1:], whole.dtype)
         if whole.device != "cpu":
-            self.device = whole.device
+            self.device: str = whole.device
         tensor = self.argument(position, aval, whole._requires_grad)
-        self.contents[tensor._data] = (whole, True)
+        self.contents[tensor._data] = whole
+        self.mapped.add(tensor._data)
         return tensor
 
     def lift(self, x: Any, kind: SourceKind) -> Value:
@@ -70,49 +50,17 @@ class ExampleTrace(Trace):
                 f"vmap of {self.name!r} at {Origin.capture().full()} reads the state of a generator that it also draws "
                 "from: numbers of all examples are drawn together. Read the state outside of vmap"
             )
-        value = super().lift(x, kind)
-        if value not in self.contents:
-            self.contents[value] = (self._outside(x, kind), False)
-        return value
-
-    def _outside(self, x: Any, kind: SourceKind) -> Any:
-        if kind is not SourceKind.CONSTANT:
-            return x
-        token = current_interpreter.set(self.outer)
-        try:
-            return self.outer.constant(x)
-        finally:
-            current_interpreter.reset(token)
-
-    def atom(self, op: OpDef, x: Any) -> Atom:
-        if type(x) is not RuntimeNumber or x.value in self.owned:
-            return super().atom(op, x)
-        value = self._numbers.get(x.value)
-        if value is None:
-            value = self._numbers[x.value] = self.add_input(x.value.aval, InputSource(SourceKind.TENSOR, x))
-            self.contents[value] = (x, False)
-        return value
-
-    def current(self, tensor: Tensor) -> Any:
-        data = tensor._data
-        if type(data) is not Value or data in self.owned:
-            return super().current(tensor)
-        self.outer.current(tensor)  # raises if it belongs to no running trace
-        written = self.written.get(id(tensor))
-        if written is not None:
-            return written[1]
-        self.alive.append(tensor)
-        return self.lift(tensor, SourceKind.TENSOR)
+        return super().lift(x, kind)
 
     # --- gradients of leaves ---------------------------------------------------------------------
 
     def read_grad(self, tensor: Tensor) -> Tensor | None:
         if id(tensor) in self.grads:
             return self.grads[id(tensor)][1]
-        return tensor._grad if self._is_own(tensor) else self.outer.read_grad(tensor)
+        return tensor._grad if self.is_own(tensor) else self.outer.read_grad(tensor)
 
     def write_grad(self, tensor: Tensor, grad: Tensor | None) -> None:
-        if not self._is_own(tensor):
+        if not self.is_own(tensor):
             raise InPlaceError(
                 f"vmap of {self.name!r} at {Origin.capture().full()} changes the gradient of a tensor {tensor.aval} from "
                 "outside, as backward() does: every example has its own. Use jitgrad.grad in the function"
@@ -121,9 +69,6 @@ class ExampleTrace(Trace):
             tensor._grad = grad
         else:
             self.grads[id(tensor)] = (tensor, grad)
-
-    def _is_own(self, tensor: Tensor) -> bool:
-        return type(tensor._data) is Value and tensor._data in self.owned
 
     # --- random numbers --------------------------------------------------------------------------
 
@@ -135,7 +80,7 @@ class ExampleTrace(Trace):
                 state is part of what is recorded.
         """
         state = generator.state
-        if self._is_own(state):
+        if self.is_own(state):
             return None  # it starts anew for each example
         if self.randomness == "error":
             raise RandomnessError(
@@ -150,16 +95,15 @@ class ExampleTrace(Trace):
             )
         self._drawn[id(state)] = state
         different = self.randomness == "different"
-        token = current_interpreter.set(self.outer)
-        try:
+        with self.in_outer():
             drawn = generator.bits((self.size, *shape) if different else shape, per_element)
-        finally:
-            current_interpreter.reset(token)
         return tuple([self._drawn_input(bits, shape, different) for bits in drawn])
 
     def _drawn_input(self, bits: Tensor, shape: Shape, different: bool) -> Tensor:
         value = self.add_input(Aval(shape, bits.dtype), InputSource(SourceKind.TENSOR, bits))
-        self.contents[value] = (bits, different)
+        self.contents[value] = bits
+        if different:
+            self.mapped.add(value)
         return Tensor(value)
 
     # --- values ----------------------------------------------------------------------------------
@@ -176,11 +120,8 @@ class ExampleTrace(Trace):
             grad_enabled.reset(token)
         if mapped:
             return None
-        interpreter = current_interpreter.set(self.outer)
-        try:
+        with self.in_outer():
             return whole.concrete(what)
-        finally:
-            current_interpreter.reset(interpreter)
 
     def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
         return TracedValueError(
@@ -214,7 +155,7 @@ class ExampleTrace(Trace):
             InPlaceError: a change is not the same for all examples, or has a history.
         """
         for tensor, _, value in self.lifted.values():
-            if isinstance(tensor, Tensor) and self._is_own(tensor) and tensor._data is not value:
+            if isinstance(tensor, Tensor) and self.is_own(tensor) and tensor._data is not value:
                 raise InPlaceError(f"{self._in_place(tensor)}, an argument: change a .clone() of it")
         for tensor, _ in self.written.values():
             if id(tensor) in self.moved:

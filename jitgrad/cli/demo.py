@@ -14,7 +14,7 @@ from jitgrad import nn, optim
 from jitgrad.autograd import value_and_grad
 from jitgrad.core.tensor import Tensor
 from jitgrad.inspect import Comparison, KernelView, compare
-from jitgrad.jit.decorator import jit
+from jitgrad.jit.decorator import JitFunction, jit
 from jitgrad.jit.program_cache import CacheInfo
 from jitgrad.ops.arithmetic import sqrt
 from jitgrad.ops.creation import tensor
@@ -93,8 +93,8 @@ class RowReader(nn.Module):
     """A recurrent network that reads an image row by row, from top to bottom, and then says which digit it saw."""
 
     def __init__(self, hidden: int = 48) -> None:
-        self.rows = nn.GRU(ROW, hidden, batch_first=True)
-        self.scores = nn.Linear(hidden, CLASSES)
+        self.rows: nn.GRU = nn.GRU(ROW, hidden, batch_first=True)
+        self.scores: nn.Linear = nn.Linear(hidden, CLASSES)
 
     def forward(self, images: Tensor) -> Tensor:
         """[n, 64] -> [n, 10] scores."""
@@ -119,9 +119,9 @@ class Trainer:
             optimizer.step()
             return loss
 
-        self.model = model
+        self.model: RowReader = model
         self.device = device
-        self.step = wrap(training_step)
+        self.step: Callable[..., Tensor] = wrap(training_step)
 
     def batch(self, rows: Any) -> tuple[Tensor, Tensor]:
         arrays = self.dataset.images[rows], self.dataset.labels[rows]
@@ -181,4 +181,5 @@ def demonstrate(epochs: int = 40, seconds: float = 1.0, device: str = "cpu", siz
     compared = compare(prices, spot, strike, years, volatility, seconds=seconds)
     moved = compare(motion, rand(size, device=device), rand(size, device=device), seconds=seconds)
     kernels = prices.kernels(spot, strike, years, volatility)
+    assert isinstance(trainer.step, JitFunction)
     return Demonstration(device, size, dataset, eager, fused, trainer.step.cache_info(), compared, moved, kernels)

@@ -50,7 +50,7 @@ class Pass:
         self.run = run
         self.reason = reason
         self.required = required
-        self.name = run.__name__
+        self.name: str = run.__name__
         self._is_tuned = "tuning" in inspect.signature(run).parameters
 
     def __call__(self, graph: Graph, tuning: Tuning) -> Graph:

@@ -48,9 +48,9 @@ class RuntimeNumber:
     __array_ufunc__ = None  # NumPy leaves operators to this class
 
     def __init__(self, value: Value, positions: frozenset[int], bound: int | None) -> None:
-        self.value = value
-        self.positions = positions
-        self.bound = bound
+        self.value: Value = value
+        self.positions: frozenset[int] = positions
+        self.bound: int | None = bound
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
@@ -63,9 +63,9 @@ class RuntimeNumber:
 
     def needed(self, what: str) -> ValueNeededError:
         """The error for ``what``, which the trace remembers, as the function may catch it."""
-        trace = current_interpreter.get()
-        if trace.tracing:
-            trace.values_needed |= self.positions  # type: ignore[attr-defined]
+        remembered: set[int] | None = getattr(current_interpreter.get(), "values_needed", None)
+        if remembered is not None:
+            remembered |= self.positions
         return ValueNeededError(self.positions, what)
 
 

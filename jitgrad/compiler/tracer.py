@@ -38,9 +38,9 @@ class Trace:
 
     def __init__(self, name: str, device: str = "cpu") -> None:
         self.name = name
-        self.since = next_sequence()  # the nodes of its tensors have higher numbers
+        self.since: int = next_sequence()  # the nodes of its tensors have higher numbers
         self.generator_states: list[Tensor] = []  # may be on the host, whatever the device
-        self.device = device  # "cuda" once a tensor on that device was seen
+        self.device: str = device  # "cuda" once a tensor on that device was seen
         self.nodes: list[TraceNode] = []
         self.inputs: list[Value] = []
         self.sources: list[InputSource] = []
@@ -51,14 +51,14 @@ class Trace:
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
         self.grads_read: dict[int, tuple[Tensor, bool]] = {}
         self.views: dict[int, list[View]] = {}  # by the id of the root tensor's storage
-        self.reshapes = ReshapeViews()
+        self.reshapes: ReshapeViews = ReshapeViews()
         self.histories: dict[int, tuple[Tensor, History]] = {}  # before the function, of what it changes in place
         self.moved: dict[int, Edge] = {}  # where gradients of those go that have another one, by their ids
         self.leaves: dict[int, Atom] = {}  # values with the histories of what leaves stand for, by their ids
         self.before: dict[Edge, Atom] = {}  # results of nodes before they were changed in place, by node
-        self.has_numbers = False  # whether an argument is a RuntimeNumber
+        self.has_numbers: bool = False  # whether an argument is a RuntimeNumber
         self.numbers: set[Atom] = set()  # number arguments and results of these alone
-        self.values_needed: frozenset[int] = frozenset()  # positions of those whose value the function asked for
+        self.values_needed: set[int] = set()  # positions of those whose value the function asked for
         self.alive: list[Any] = []  # keeps objects alive whose id is a key above
 
     # --- inputs --------------------------------------------------------------------------------------------------

@@ -59,7 +59,8 @@ class CurrentInterpreter:
 
     def __init__(self) -> None:
         self._variable: ContextVar[Interpreter | None] = ContextVar("current_interpreter", default=None)
-        self.other = self._variable.get  # the interpreter if it is not the eager one, else None: the quickest question
+        # the interpreter if it is not the eager one, else None: the quickest question
+        self.other: Callable[[], Interpreter | None] = self._variable.get
         self.eager: Interpreter
 
     def get(self) -> Interpreter:

@@ -18,7 +18,7 @@ _locks: WeakSet[Any] = WeakSet()
 importing: RLock = RLock()
 
 
-def fork_safe_lock() -> Any:
+def fork_safe_lock() -> RLock:
     """A reentrant lock that is free in a forked child if another thread holds it.
 
     What it guards must be usable at any time: results that are complete before they are stored.

@@ -32,6 +32,8 @@ INSTEAD: Mapping[str, str] = {  # what users of torch and JAX type
     "ShapeDtypeStruct": "it is jitgrad.ShapeDtypeStruct",
 }  # fmt: skip
 
+Lookup = Callable[[str], NoReturn]  # the ``__getattr__`` of a module
+
 
 def meant(name: str, known: Iterable[str]) -> str:
     """" (did you mean 'x'?)", or nothing."""
@@ -39,7 +41,7 @@ def meant(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def raising(module: str, names: Mapping[str, object]) -> Callable[[str], NoReturn]:
+def raising(module: str, names: Mapping[str, object]) -> Lookup:
     """A ``__getattr__`` for ``module``, whose namespace is ``names``."""
 
     def __getattr__(name: str) -> NoReturn:

@@ -33,11 +33,11 @@ class Recipe:
     __slots__ = ("needed", "needs_out", "plan", "rule", "uses")
 
     def __init__(self, plan: OpPlan | None, needed: tuple[int, ...], needs_out: bool) -> None:
-        self.plan = plan
-        self.needed = needed
-        self.needs_out = needs_out
+        self.plan: OpPlan | None = plan
+        self.needed: tuple[int, ...] = needed
+        self.needs_out: bool = needs_out
         self.rule: Any = None
-        self.uses = 0
+        self.uses: int = 0
 
 
 class OpPlan:
@@ -60,14 +60,14 @@ class OpPlan:
         number: int = -1,
         dtype: Dtype | None = None,
     ) -> None:
-        self.op = op
-        self.avals = avals
-        self.attrs = attrs
-        self.out = out
-        self.outs = (out,)
-        self.function = function
-        self.number = number
-        self.dtype = dtype
+        self.op: OpDef = op
+        self.avals: tuple[Aval, ...] = avals
+        self.attrs: Mapping[str, Any] = attrs
+        self.out: Aval = out
+        self.outs: tuple[Aval, ...] = (out,)
+        self.function: Callable[..., np.ndarray[Any, Any]] = function
+        self.number: int = number
+        self.dtype: Dtype | None = dtype
         self.numbers: dict[Any, np.ndarray[Any, Any]] = {}
         self.recipes: dict[int, Recipe | None] = {}  # by the operands with gradients, in bits below the first
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib.util
+import threading
 from collections.abc import Callable, Iterator
 from ctypes import byref, c_size_t, c_uint64, c_void_p
 from pathlib import Path
@@ -54,8 +55,8 @@ class Cublas:
         self._library = find_cublas() if library is None else library
         for name, types in _SIGNATURES.items():
             getattr(self._library, name).argtypes = types
-        self.handle = self._new_handle()
-        self.lock = fork_safe_lock()
+        self.handle: int = self._new_handle()
+        self.lock: threading.RLock = fork_safe_lock()
 
     def _call(self, function: str, *args: Any) -> None:
         check_cublas_status(function, getattr(self._library, function)(*args))

@@ -13,7 +13,7 @@ import ctypes
 import math
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from sys import getrefcount
 from threading import RLock
@@ -255,7 +255,7 @@ if hasattr(os, "register_at_fork"):  # a child must not inherit a lock of anothe
     os.register_at_fork(
         before=POOL._lock.acquire, after_in_parent=POOL._lock.release, after_in_child=POOL._lock.release
     )
-empty_buffer = POOL.empty
-take_buffer = POOL.take
-trim = POOL.trim
-stats = POOL.stats
+empty_buffer: Callable[[tuple[int, ...], np.dtype[Any]], np.ndarray[Any, Any]] = POOL.empty
+take_buffer: Callable[[tuple[int, ...], np.dtype[Any]], tuple[np.ndarray[Any, Any], int]] = POOL.take
+trim: Callable[[], int] = POOL.trim
+stats: Callable[[], PoolStats] = POOL.stats

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 from jitgrad.compiler.plan import KernelStep, OpStep, Place
 from jitgrad.core.aval import Dtype, Shape
@@ -23,8 +23,9 @@ class CudaDriverWriter(DriverWriter):
     on copies on the host.
     """
 
-    head, checks = CUDA_HEAD, CUDA_CHECKS
-    about = (
+    head = CUDA_HEAD
+    checks: Mapping[str, str] = CUDA_CHECKS
+    about: Sequence[str] = (
         "The kernels are for ``numba.cuda``, which contracts products and sums: results differ from those of the CPU by "
         "rounding. Arguments are NumPy arrays or arrays on the device; results are on the device, and have "
         "``copy_to_host()``.",
@@ -64,7 +65,7 @@ class CudaDriverWriter(DriverWriter):
         self._write(self.memory(place), self.part("memory", place), value, note)
 
     def _write(self, flat: str, part: str, value: str, note: str = "") -> None:
-        self.used_checks |= {"library_array", "write"}
+        self.used_checks.update(("library_array", "write"))
         self.line(f"write({flat}, lambda memory: {part}, {value})", note)
 
     def change(self, place: Place, call: Callable[[str], str], note: str) -> None:

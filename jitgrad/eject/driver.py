@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from math import prod
 from typing import Any
@@ -49,16 +49,18 @@ class DriverWriter:
         writers: the function that computes each output of the program, by its number; "" for none.
     """
 
-    head, checks = CPU_HEAD, CPU_CHECKS
+    head: str = CPU_HEAD
+    checks: Mapping[str, str] = CPU_CHECKS
     about: Sequence[str] = ()
 
     def __init__(self, spec: ModuleSpec, plan: Plan, reserved: set[str]) -> None:
         self.spec = spec
         self.plan = plan
         self.reserved = reserved
-        self.mathematics, self.support = self.new_mathematics(), SupportLibrary()
-        self.user_functions = FunctionLibrary(reserved, "njit")
-        self.library = FunctionLibrary(reserved)
+        self.mathematics: MathLibrary = self.new_mathematics()
+        self.support: SupportLibrary = SupportLibrary()
+        self.user_functions: FunctionLibrary = FunctionLibrary(reserved, "njit")
+        self.library: FunctionLibrary = FunctionLibrary(reserved)
         self.kernels: dict[str, str] = {}
         self.classes: dict[str, str] = {}
         self.lines: list[str] = []
@@ -71,7 +73,7 @@ class DriverWriter:
 
     def write(self) -> None:
         """Write all lines."""
-        self.flat = [self._input(k) for k in range(len(self.spec.inputs))]
+        self.flat: list[str] = [self._input(k) for k in range(len(self.spec.inputs))]
         if any(i.changed for i in self.spec.inputs):
             self._check_apart()
         for spec, name, buffer in zip(self.spec.inputs, self.flat, self.plan.inputs, strict=False):

@@ -88,7 +88,7 @@ class GridKernelWriter(KernelLines):
         main = self.grid_text(scratch, self.sizes(), (loops.blocks, loops.threads))
         if self.kernel.epilogue is None:
             return main
-        self.lines = []
+        self.lines: list[str] = []
         finish = FinishText(self, self.kernel.epilogue, loops)
         finish.write()
         return replace(main, finish=self.grid_text(scratch, {**self.sizes(), "blocks": loops.blocks}, finish.launch()))
@@ -109,10 +109,10 @@ class GridLoops(Loops):
         super().__init__(out)
         self.range = "range"
         numbers = {**{name: n for name, n in out.args.items() if isinstance(n, int)}, **out.sizes()}
-        self.columns_count = prod(numbers[name] for name in self.kernel.inner)
-        self.rows_count = prod(numbers[name] for name in self.kernel.outer)
-        self.share = self._share()
-        self.loaded = {s.access.name for s in (*self.kernel.prologue, *self.statements) if isinstance(s, Load)}
+        self.columns_count: int = prod(numbers[name] for name in self.kernel.inner)
+        self.rows_count: int = prod(numbers[name] for name in self.kernel.outer)
+        self.share: Share = self._share()
+        self.loaded: set[str] = {s.access.name for s in (*self.kernel.prologue, *self.statements) if isinstance(s, Load)}
 
     def _share(self) -> Share:
         kernel = self.kernel
@@ -266,7 +266,7 @@ class FinishText(EpilogueText):
     def __init__(self, main: GridKernelWriter, epilogue: Epilogue, loops: GridLoops) -> None:
         super().__init__(main, epilogue)
         self.loops = loops
-        self.over = overwritten(epilogue.scalars)
+        self.over: frozenset[str] = overwritten(epilogue.scalars)
         for name in [name for name, start in main.starts.items() if start == "own"]:
             del main.starts[name]  # it reads the parts of all blocks
 

@@ -12,7 +12,15 @@ import numpy as np
 
 from jitgrad.backends.base import user_functions
 from jitgrad.backends.codegen.scalar import cast
-from jitgrad.compiler.lowering.kernel_ir import Accumulate, AccumulatorScope, Compute, KernelParameter, Load, Store
+from jitgrad.compiler.lowering.kernel_ir import (
+    Accumulate,
+    AccumulatorScope,
+    Compute,
+    Kernel,
+    KernelParameter,
+    Load,
+    Store,
+)
 from jitgrad.compiler.lowering.loop_nest import KernelArg, Slot
 from jitgrad.compiler.lowering.lower import Lowered
 from jitgrad.core.aval import Dtype
@@ -63,22 +71,22 @@ class KernelLines:
         support: SupportLibrary,
         user_function: Callable[[str, Callable[..., object]], str],
     ) -> None:
-        self.kernel = lowered.kernel
+        self.kernel: Kernel = lowered.kernel
         self.lowered = lowered
-        self.args = dict(zip([p.name for p in self.kernel.params], lowered.args, strict=True))
+        self.args: dict[str, KernelArg] = dict(zip([p.name for p in self.kernel.params], lowered.args, strict=True))
         params = list(self.kernel.params)
         if self.kernel.epilogue is not None:
             self.args |= dict(zip([p.name for p in self.kernel.epilogue.params], lowered.epilogue_args, strict=True))
             params += self.kernel.epilogue.params
-        self.all_params = {p.name: p for p in params}
+        self.all_params: dict[str, KernelParameter] = {p.name: p for p in params}
         kinds = {name: _element_kind(p.kind) for name, p in self.all_params.items()}
         users = {name: user_function(name, f) for name, f in user_functions(self.kernel).items()}
-        self.translator = LineTranslator(kinds, mathematics, support, users)
+        self.translator: LineTranslator = LineTranslator(kinds, mathematics, support, users)
         self.lines: list[str] = []
-        self.depth = 1
-        self.comment = ""
-        self.first = {p: f"{p}_first" for p, arg in self.args.items() if self._walks_backwards(p, arg)}
-        self.starts = dict(self.first)  # where each array's elements start, if not at its beginning
+        self.depth: int = 1
+        self.comment: str = ""
+        self.first: dict[str, str] = {p: f"{p}_first" for p, arg in self.args.items() if self._walks_backwards(p, arg)}
+        self.starts: dict[str, str] = dict(self.first)  # where each array's elements start, if not at its beginning
 
     def _walks_backwards(self, name: str, arg: KernelArg) -> bool:
         steps = [s for p, s in self.args.items() if p.startswith((f"{name}_o", f"{name}_i")) and isinstance(s, int)]

@@ -15,6 +15,7 @@ from jitgrad.compiler.lowering.kernel_ir import (
     AccumulatorScope,
     Compute,
     Epilogue,
+    Kernel,
     Load,
     Statement,
     Store,
@@ -84,17 +85,18 @@ class Loops:
 
     def __init__(self, out: KernelLines) -> None:
         self.out = out
-        self.kernel = out.kernel
-        self.rows = row_variables(self.kernel.outer) if self.kernel.outer else ()
+        self.kernel: Kernel = out.kernel
+        self.rows: tuple[str, ...] = row_variables(self.kernel.outer) if self.kernel.outer else ()
         inner = self.kernel.inner
         several = tuple(f"j{k}" for k in range(len(inner))) if len(inner) > 1 else ("j",)
-        self.columns = several if self.kernel.outer else ("i",)
-        self.statements = [s for sweep in self.kernel.sweeps for s in (*sweep.before, *sweep.body)]
-        self.merged = [s for s in self.statements if isinstance(s, Accumulate) and s.where is not AccumulatorScope.ROW]
+        self.columns: tuple[str, ...] = several if self.kernel.outer else ("i",)
+        self.statements: list[Statement] = [s for sweep in self.kernel.sweeps for s in (*sweep.before, *sweep.body)]
+        sums = [s for s in self.statements if isinstance(s, Accumulate)]
+        self.merged: list[Accumulate] = [s for s in sums if s.where is not AccumulatorScope.ROW]
         accesses = [s.access for s in self.statements if isinstance(s, (Load, Store))]
-        self.has_scratch = any(access.outer == PER_BLOCK for access in accesses)
-        sums = any(isinstance(s, Accumulate) for s in self.statements) and not self.kernel.outer
-        self.range = "range" if self.merged or self.has_scratch or sums else "prange"
+        self.has_scratch: bool = any(access.outer == PER_BLOCK for access in accesses)
+        flat_sums = sums and not self.kernel.outer
+        self.range: str = "range" if self.merged or self.has_scratch or flat_sums else "prange"
 
     def write(self) -> None:
         top = Statements(self.out, (), ())
@@ -176,7 +178,7 @@ class EpilogueText:
         self.out = out
         self.epilogue = epilogue
         inner = out.kernel.inner
-        self.columns = ("j",) if len(inner) == 1 else tuple(f"j{k}" for k in range(len(inner)))
+        self.columns: tuple[str, ...] = ("j",) if len(inner) == 1 else tuple(f"j{k}" for k in range(len(inner)))
 
     def of(self, scope: AccumulatorScope) -> list[Accumulate]:
         return [s for s in self.epilogue.merges if s.where is scope]

@@ -53,13 +53,13 @@ class Expression:
     def __init__(
         self, writer: _FunctionWriter, kind: str, template: str, operands: Sequence[Expression] = (), number: Any = None
     ) -> None:
-        self.writer = writer
-        self.kind = kind
-        self.template = template
-        self.operands = operands
-        self.number = number
-        self.uses = 0
-        self.name = ""
+        self.writer: _FunctionWriter = writer
+        self.kind: str = kind
+        self.template: str = template
+        self.operands: Sequence[Expression] = operands
+        self.number: Any = number
+        self.uses: int = 0
+        self.name: str = ""
         if number is None:
             writer.expressions.append(self)
             for x in operands:
@@ -139,7 +139,8 @@ class Expression:
     def __ne__(self, other: object) -> Any:
         return self._compared("!=", other)
 
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:
+        return object.__hash__(self)
 
     def text(self, *, inside: bool = False, typed: bool = False) -> str:
         """The expression, or its name if it has one; ``inside``: as a part of another, in parentheses if need be."""

@@ -9,6 +9,7 @@ from jitgrad.batching.jacobians import hessian as hessian
 from jitgrad.batching.jacobians import jacfwd as jacfwd
 from jitgrad.batching.jacobians import jacobian as jacrev
 from jitgrad.batching.vmap import vmap as vmap
+from jitgrad.core.missing_names import Lookup as _Lookup
 from jitgrad.core.missing_names import raising as _raising
 from jitgrad.func.modules import functional_call as functional_call
 from jitgrad.func.modules import stack_module_state as stack_module_state
@@ -27,4 +28,4 @@ __all__ = [
     "vmap",
 ]
 
-__getattr__ = _raising("jitgrad.func", globals())
+__getattr__: _Lookup = _raising("jitgrad.func", globals())

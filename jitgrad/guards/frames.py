@@ -50,7 +50,7 @@ class Observer:
 
     def __init__(self, reads: Reads) -> None:
         self.reads = reads
-        self.contents = Contents(reads)
+        self.contents: Contents = Contents(reads)
         self.tainted: dict[Any, Any] = {}
         self._shadows: dict[FrameType, ShadowFrame] = {}
         self._previous: Tracer | None = None

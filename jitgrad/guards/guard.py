@@ -267,11 +267,11 @@ class Guard:
     check: Callable[[], str | None]
 
     def __init__(self, checks: Sequence[Check]) -> None:
-        self.checks = tuple(checks)
+        self.checks: tuple[Check, ...] = tuple(checks)
         self._namespace: dict[str, Any] = {
             "explain": self.explain, "is_": is_, "MISSING": MISSING, "same_elements": same_elements,
         }  # fmt: skip
-        self.source = self._emit()
+        self.source: str = self._emit()
         exec(compile(self.source, "<jitgrad guard>", "exec"), self._namespace)
         self.check = self._namespace["check"]
 

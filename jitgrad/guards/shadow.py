@@ -95,7 +95,7 @@ class ShadowFrame:
         self.observer = observer
         self._handlers = handlers
         self.reads: Reads = observer.reads
-        self.contents = observer.contents
+        self.contents: Contents = observer.contents
         self.frame = frame
         self.functions: list[FunctionType] = []
         self.expected: Any = None  # the function whose frame the running instruction starts
@@ -109,8 +109,8 @@ class ShadowFrame:
         self._iterators: dict[str, PartOf] = {}  # names bound to iterators of C code, or to what these gave
         self.yielded: Any = UNKNOWN  # what the generator gave that the running instruction resumed
         self._given: list[Any] = []  # what callbacks of the running instruction returned
-        self.pushed = 1  # how many values the running instruction pushes
-        self.iterating = False  # whether that instruction takes a step of an iterator
+        self.pushed: int = 1  # how many values the running instruction pushes
+        self.iterating: bool = False  # whether that instruction takes a step of an iterator
         self._code = _instructions(frame.f_code)
 
     # --- events -----------------------------------------------------------------------------------

@@ -72,12 +72,12 @@ class JitFunction:
     ) -> None:
         if not callable(function):
             raise ArgumentError(f"@jit takes a function, got {type(function).__name__}: {function!r}")
-        self.options = JitOptions(**options)
+        self.options: JitOptions = JitOptions(**options)
         functools.update_wrapper(self, function)
         self.eager = function
-        self.name = getattr(function, "__name__", type(function).__name__)
+        self.name: str = getattr(function, "__name__", type(function).__name__)
         self._signature = Signature(function, _as_tuple(static_argnums), _as_tuple(static_argnames))
-        self.donate = self._signature.names_of(_as_tuple(donate), "donate")
+        self.donate: frozenset[str] = self._signature.names_of(_as_tuple(donate), "donate")
         if both := self.donate & self._signature.static_names:
             raise ArgumentError(f"@jit: static arguments cannot be donated: {', '.join(sorted(both))}")
         self._programs = ProgramCache()

@@ -17,7 +17,7 @@ from jitgrad.core.errors import ArgumentError
 from jitgrad.core.ir import Value
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.jit.call_plan import interpret, plan_call
+from jitgrad.jit.call_plan import CallPlan, interpret, plan_call
 from jitgrad.jit.fast_call import FastCall, FastCallWriter
 from jitgrad.jit.input_steps import CallState, PrepareArrays
 from jitgrad.jit.signature import Call
@@ -55,13 +55,13 @@ class Executable:
     ) -> None:
         """Compile the program of ``traced``; ``count`` is told of it. The ops of the kernels with numbers
         ``unfused`` run one by one."""
-        self.with_unfused = partial(Executable, function, traced, target, donated=donated)
+        self.with_unfused: Callable[..., Executable] = partial(Executable, function, traced, target, donated=donated)
         self.traced = traced
         self.target = target
         self.without_fast_call = False
         self.first_call_done = False
-        self.donated = self._donated(donated)
-        self.op = ProgramOp(
+        self.donated: tuple[int, ...] = self._donated(donated)
+        self.op: ProgramOp = ProgramOp(
             traced.graph,
             traced.wants_grad,
             traced.differentiable,
@@ -71,17 +71,17 @@ class Executable:
             unfused,
             traced.broken,
         )
-        self.program = self.op.forward if traced.differentiable else self._compile(count, watch, unfused)
+        self.program: Program = self.op.forward if traced.differentiable else self._compile(count, watch, unfused)
         self.program.state_on_host = self._state_on_host()
         if not traced.differentiable:
             self.program.returned = sorted({r.output for r in traced.results if r.output is not None})
         plan = self.program.plan
         written = {p.location.buffer for p in plan.outputs if p.location is not None}
-        self.overwritten = tuple(k for k, buffer in enumerate(plan.inputs) if buffer in written)
-        self.donated_used = tuple(k for k in traced.positions_of(self.donated) if k in self.overwritten)
+        self.overwritten: tuple[int, ...] = tuple(k for k, buffer in enumerate(plan.inputs) if buffer in written)
+        self.donated_used: tuple[int, ...] = tuple(k for k in traced.positions_of(self.donated) if k in self.overwritten)
         history = self.op if traced.differentiable else None
         prepare = PrepareArrays(self.program, self.overwritten, self.donated_used)
-        self.plan = plan_call(traced, prepare, history, Origin.of_code_of(function), self.donated)
+        self.plan: CallPlan = plan_call(traced, prepare, history, Origin.of_code_of(function), self.donated)
 
     def _donated(self, positions: Sequence[int]) -> tuple[int, ...]:
         """The ``positions`` without arguments that the function returns unchanged."""

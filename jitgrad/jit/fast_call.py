@@ -101,7 +101,7 @@ class FastCallWriter:
         self.lines: list[str] = []
         self.names: dict[str, Any] = {"MISS": MISS, "Tensor": Tensor, "ndarray": np.ndarray, "same_aval": same_aval}
         self.names.update(usable_address=usable_address, device_address=device_address, of_result=Tensor.of_result)
-        self.on_device = program.runner.address_space is AddressSpace.DEVICE
+        self.on_device: bool = program.runner.address_space is AddressSpace.DEVICE
         self.leaves: list[str] = []  # an expression for each leaf of the arguments
         self.lists: dict[str, int] = {}  # names of the lists of tensors that loops handle, with their lengths
         self.pointers: list[str] = []  # an expression for the address of each input of the program

@@ -23,7 +23,7 @@ class GraphRun:
 
     def __init__(self, graph: Graph, inputs: Sequence[Any]) -> None:
         self.graph = graph
-        self.inputs = tuple(inputs)
+        self.inputs: tuple[Any, ...] = tuple(inputs)
         last: dict[Atom, int] = {}
         for k, node in enumerate(graph.nodes):
             last.update(dict.fromkeys((*node.ins, *node.outs), k))

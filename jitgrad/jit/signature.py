@@ -113,14 +113,14 @@ class Signature:
         self, function: Callable[..., Any], static_argnums: Sequence[int], static_argnames: Sequence[str]
     ) -> None:
         self.function = function
-        self.held = HeldPlaces()
+        self.held: HeldPlaces = HeldPlaces()
         self.static_names: frozenset[str] = frozenset()
         if static_argnames or static_argnums:
             self.static_names = self.names_of(static_argnames, "static_argnames") | self.names_of(
                 static_argnums, "static_argnums"
             )
         named = enumerate(self.parameters) if self.static_names else ()
-        self.static_numbers = frozenset(k for k, name in named if name in self.static_names)
+        self.static_numbers: frozenset[int] = frozenset(k for k, name in named if name in self.static_names)
 
     @cached_property
     def parameters(self) -> Mapping[str, inspect.Parameter]:

@@ -113,10 +113,12 @@ class Look:
         costly: bool = False,
         thin: float | None = None,
     ) -> None:
-        self.everything = positions if beside is None else np.concatenate([positions, beside])
-        self.ours, self.eager = pair[1].reshape(-1)[self.everything], pair[2].reshape(-1)[self.everything]
+        self.everything: np.ndarray[Any, Any] = positions if beside is None else np.concatenate([positions, beside])
+        self.ours: np.ndarray[Any, Any] = pair[1].reshape(-1)[self.everything]
+        self.eager: np.ndarray[Any, Any] = pair[2].reshape(-1)[self.everything]
         self._lenient, self._costly, self._thin = beside is not None, costly, thin
-        self.suspects, self.runs = positions.size, 0
+        self.suspects: int = positions.size
+        self.runs: int = 0
         self._open = np.arange(positions.size)
         self._apart = distance(self.ours, self.eager)
         self._least = last_rounding(self.eager)

@@ -63,7 +63,7 @@ def trace_call(
                 environment.hold(place, traced_tensors)
         result = environment.run(function, *(_unbox(a) for a in args), **{k: _unbox(v) for k, v in kwargs.items()})
         if trace.values_needed:  # the function has caught the error
-            raise ValueNeededError(trace.values_needed, f"@jit function {name!r}")
+            raise ValueNeededError(frozenset(trace.values_needed), f"@jit function {name!r}")
         _check_containers(function, name, call, leaves, (args, kwargs, held))
         traced = _finish(trace, environment, call, tensors, result, donated)
         names = tuple(map(call.name, range(len(call.leaves))))

@@ -8,6 +8,7 @@ A name is public once it is imported here ``as`` itself.
 from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from jitgrad.core.missing_names import Lookup as _Lookup
 from jitgrad.core.missing_names import raising as _raising
 from jitgrad.nn import functional as functional, init as init, utils as utils
 from jitgrad.nn.activation import (
@@ -83,4 +84,4 @@ globals()["__all__"] = sorted(
 )
 
 if not _TYPE_CHECKING:
-    __getattr__ = _raising("jitgrad.nn", globals())
+    __getattr__: _Lookup = _raising("jitgrad.nn", globals())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any
 
 from jitgrad.core.errors import ArgumentError, shown
+from jitgrad.core.missing_names import Lookup as _Lookup
 from jitgrad.core.missing_names import raising as _raising
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import activations, losses, neural
@@ -330,4 +331,4 @@ def kl_div(input: Any, target: Any, *, reduction: str = "mean", log_target: bool
     return losses.kl_div(input, target, reduction, log_target)
 
 if not _TYPE_CHECKING:
-    __getattr__ = _raising("jitgrad.nn.functional", globals())
+    __getattr__: _Lookup = _raising("jitgrad.nn.functional", globals())

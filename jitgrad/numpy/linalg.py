@@ -26,9 +26,10 @@ from jitgrad.numpy.products import (
 )
 from jitgrad.numpy.shapes import matrix_transpose as matrix_transpose
 from jitgrad.numpy.systems import solve_triangular as solve_triangular, tensorinv as tensorinv, tensorsolve as tensorsolve
-from jitgrad.ops import decompositions, linalg, norms, reduce
+from jitgrad.ops import decompositions, inverses, linalg, norms, reduce
 from jitgrad.ops.arithmetic import abs, add, astype, divide, maximum, multiply, subtract
 from jitgrad.ops.comparison import greater
+from jitgrad.ops.complex_parts import squared_size
 from jitgrad.ops.creation import eye, tril
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.keywords import takes_dim
@@ -38,11 +39,6 @@ from jitgrad.ops.placement import beside
 
 LinAlgError = np.linalg.LinAlgError
 
-_INSTEAD = {
-    "eig": "use eigh or svd; of a matrix that is not symmetric there is no gradient, for the eigenvalues may be defective",
-    "eigvals": "use eigvalsh; of a matrix that is not symmetric there is no gradient, for the eigenvalues may be defective",
-}
-
 
 class EighResult(NamedTuple):
     """Eigenvalues in ascending order, and eigenvectors in columns."""
@@ -51,8 +47,15 @@ class EighResult(NamedTuple):
     eigenvectors: Tensor
 
 
+class EigResult(NamedTuple):
+    """Eigenvalues, and eigenvectors of length 1 in columns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
 class QRResult(NamedTuple):
-    """An orthogonal and an upper triangular matrix."""
+    """An orthogonal (of complex matrices: a unitary) and an upper triangular matrix."""
 
     Q: Tensor
     R: Tensor
@@ -74,11 +77,11 @@ class SlogdetResult(NamedTuple):
 
 
 def _symmetric(a: Any, upper: bool = False) -> Tensor:
-    """``a`` with the gradient of a symmetric matrix: both triangles get half, whichever LAPACK reads."""
+    """``a`` with the gradient of a Hermitian matrix: both triangles get half, whichever LAPACK reads."""
     x = floating(a)
     if x.ndim < 2:
         return x
-    x = linalg.matrix_transpose_of(x) if upper else x
+    x = linalg.adjoint_of(x) if upper else x
     if x.shape[-1] != x.shape[-2]:
         return x
     mean = decompositions.symmetrised(x)
@@ -86,50 +89,65 @@ def _symmetric(a: Any, upper: bool = False) -> Tensor:
 
 
 def _of_lower_triangle(a: Any) -> Tensor:
-    """The symmetric matrix of which ``a`` holds the lower triangle; both triangles of ``a`` get half of the gradient."""
+    """The Hermitian matrix of which ``a`` holds the lower triangle; both triangles of ``a`` get half of the gradient."""
     x = floating(a)
-    lower = tril(x)
-    whole = add(lower, linalg.matrix_transpose_of(tril(x, -1)))
+    whole = add(tril(x), linalg.adjoint_of(tril(x, -1)))
     mean = decompositions.symmetrised(x)
     return add(mean, apply(STOP_GRADIENT, subtract(whole, mean)))
 
 
 def inv(a: Any) -> Tensor:
     """The inverse. Raises LinAlgError if a matrix is singular."""
-    return apply(decompositions.INVERSE, floating(a))
+    return apply(inverses.INVERSE, floating(a))
 
 
 def solve(a: Any, b: Any) -> Tensor:
     """The ``x`` with ``a @ x == b``; only a vector ``b`` is one right side. Raises LinAlgError if ``a`` is singular."""
     x, y = floating(a), floating(b)
     if y.ndim == 1:
-        return squeeze(decompositions.solve(x, expand_dims(y, -1)), -1)
-    return decompositions.solve(x, y)
+        return squeeze(inverses.solve(x, expand_dims(y, -1)), -1)
+    return inverses.solve(x, y)
 
 
 def det(a: Any) -> Tensor:
     """The determinant."""
-    return apply(decompositions.DETERMINANT, floating(a))
+    return apply(inverses.DETERMINANT, floating(a))
 
 
 def slogdet(a: Any) -> SlogdetResult:
     """The sign of the determinant, and the logarithm of its absolute value."""
-    return SlogdetResult(*apply_op(decompositions.SLOGDET, floating(a)))
+    return SlogdetResult(*apply_op(inverses.SLOGDET, floating(a)))
 
 
 def cholesky(a: Any, /, *, upper: bool = False) -> Tensor:
-    """The lower triangular ``L`` with ``L @ L.T == a``, or with ``upper`` its transpose; reads that triangle of ``a``.
+    """The lower triangular ``L`` with ``L @ L.mH == a``, or with ``upper`` its adjoint; reads that triangle of ``a``.
 
     Raises LinAlgError if ``a`` is not positive definite.
     """
     lower = apply(decompositions.CHOLESKY, _symmetric(a, upper))
-    return linalg.matrix_transpose_of(lower) if upper else lower
+    return linalg.adjoint_of(lower) if upper else lower
+
+
+def eig(a: Any) -> EigResult:
+    """Eigenvalues in no order, and eigenvectors, of any square matrix; complex, also of a real one.
+
+    The gradient of the vectors of equal eigenvalues is not defined; here they add nothing to it. A defective matrix, which
+    has fewer vectors than rows, has no gradient: it is a LinAlgError, or as large as rounding makes it. A vector is one
+    but for a factor ``exp(1j * phi)``, which has no gradient: a loss must not depend on it.
+    """
+    return EigResult(*apply_op(decompositions.EIG, floating(a)))
+
+
+def eigvals(a: Any) -> Tensor:
+    """The eigenvalues of any square matrix in no order; complex, also of a real one."""
+    return eig(a).eigenvalues
 
 
 def eigh(a: Any, UPLO: str = "L") -> EighResult:
-    """Eigenvalues in ascending order and eigenvectors of a symmetric matrix, of which one triangle is read.
+    """Eigenvalues in ascending order and eigenvectors of a symmetric or Hermitian matrix, of which one triangle is read.
 
-    The gradient of the vectors of equal eigenvalues is not defined; here they add nothing to it.
+    The gradient of the vectors of equal eigenvalues is not defined; here they add nothing to it. A vector of a complex
+    matrix is one but for a factor ``exp(1j * phi)``, which has no gradient: a loss must not depend on it.
     """
     if UPLO.upper() not in ("L", "U"):
         raise ArgumentError(f"eigh: UPLO must be 'L' or 'U', got {shown(UPLO)}")
@@ -137,7 +155,7 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
 
 
 def eigvalsh(a: Any, UPLO: str = "L") -> Tensor:
-    """The eigenvalues of a symmetric matrix in ascending order."""
+    """The eigenvalues of a symmetric or Hermitian matrix in ascending order."""
     return eigh(a, UPLO).eigenvalues
 
 
@@ -177,7 +195,7 @@ def pinv(a: Any, rcond: float | None = None, hermitian: bool = False, *, rtol: f
     given = rcond if rtol is None else rtol
     if given is None:
         given = np.finfo(x.dtype).eps * builtins.max(x.shape[-2:], default=0)
-    return apply(decompositions.PSEUDO_INVERSE, x, cutoff=float(given))
+    return apply(inverses.PSEUDO_INVERSE, x, cutoff=float(given))
 
 
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -195,7 +213,7 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Tensor, Tensor, T
     rank = reduce.sum(greater(singular, multiply(singular[:1], float(cutoff))), dtype=np.int32)
     rest = subtract(linalg.matmul(x, solution), y)
     columns = rest if rest.ndim > 1 else expand_dims(rest, 1)
-    squares = reduce.sum(multiply(columns, columns), 0) if m > n else astype(tensor_of(np.empty(0)), x.dtype)
+    squares = reduce.sum(squared_size(columns), 0) if m > n else astype(tensor_of(np.empty(0)), singular.dtype)
     return solution, squares, rank, singular
 
 
@@ -332,5 +350,5 @@ def vector_norm(
 
 
 def __getattr__(name: str) -> NoReturn:
-    remedy = _INSTEAD.get(name) or f"compose it of the functions here, or jg.custom_op(forward=numpy.linalg.{name}, vjp=...)"
+    remedy = f"compose it of the functions here, or jg.custom_op(forward=numpy.linalg.{name}, vjp=...)"
     raise AttributeError(f"jitgrad.numpy.linalg has no {shown(name)}: {remedy}", name=name)

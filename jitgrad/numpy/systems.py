@@ -11,13 +11,15 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import floating
 from jitgrad.ops.arithmetic import add
 from jitgrad.ops.comparison import less, where
+from jitgrad.ops.complex_parts import complex, imag, is_complex, real
 from jitgrad.ops.creation import eye, tril, triu
-from jitgrad.ops.decompositions import INVERSE, SLOGDET, solve
+from jitgrad.ops.inverses import INVERSE, SLOGDET, solve
 from jitgrad.ops.keywords import takes_dim
-from jitgrad.ops.linalg import matmul, matrix_transpose_of
+from jitgrad.ops.linalg import adjoint_of, matmul, matrix_transpose_of
 from jitgrad.ops.movement import moveaxis, reshape
 from jitgrad.ops.operand import apply
 from jitgrad.ops.placement import beside
+from jitgrad.ops.trigonometric import atan2
 
 
 def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
@@ -39,21 +41,23 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
 
 
 def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Tensor:
-    """The ``X`` with ``L @ L.mT @ X == B`` for the lower triangular ``L``, or with ``upper`` for its transpose."""
-    factor = matrix_transpose_of(floating(L)) if upper else floating(L)
+    """The ``X`` with ``L @ L.mH @ X == B`` for the lower triangular ``L``, or with ``upper`` for its conjugate transpose."""
+    factor = adjoint_of(floating(L)) if upper else floating(L)
     inner = solve_triangular(factor, B, upper=False)
-    return solve_triangular(matrix_transpose_of(factor), inner, upper=True)
+    return solve_triangular(adjoint_of(factor), inner, upper=True)
 
 
 def cholesky_inverse(L: Any, upper: bool = False) -> Tensor:
-    """The inverse of ``L @ L.mT`` for the lower triangular ``L``, or with ``upper`` for its transpose."""
-    lower = tril(matrix_transpose_of(floating(L)) if upper else floating(L))
-    return apply(INVERSE, matmul(lower, matrix_transpose_of(lower)))
+    """The inverse of ``L @ L.mH`` for the lower triangular ``L``, or with ``upper`` for its conjugate transpose."""
+    lower = tril(adjoint_of(floating(L)) if upper else floating(L))
+    return apply(INVERSE, matmul(lower, adjoint_of(lower)))
 
 
 def logdet(x: Any) -> Tensor:
-    """The logarithm of the determinant: -inf where it is 0, NaN where it is negative."""
+    """The logarithm of the determinant: -inf where it is 0, NaN where it is negative, complex if ``x`` is."""
     sign, logarithm = apply_op(SLOGDET, floating(x))
+    if is_complex(sign):
+        return complex(logarithm, atan2(imag(sign), real(sign)))
     return where(less(sign, 0), math.nan, logarithm)
 
 

@@ -52,6 +52,11 @@ def matrix_transpose_of(x: Any) -> Tensor:
     return permute_dims(x, (*range(x.ndim - 2), x.ndim - 1, x.ndim - 2))
 
 
+def adjoint_of(x: Any) -> Tensor:
+    """``x`` with its last two axes swapped, and conjugated."""
+    return conjugated(matrix_transpose_of(x))  # type: ignore[no-any-return]
+
+
 def _as_matrices(g: Tensor, x: Any, y: Any) -> Tensor:
     """The gradient of ``x @ y`` with the axes that matmul drops for 1-D operands put back."""
     if y.ndim == 1:

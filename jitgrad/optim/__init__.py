@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
+from jitgrad.core.missing_names import Lookup as _Lookup
 from jitgrad.core.missing_names import raising as _raising
 from jitgrad.nn.clipping import clip_grad_norm_, clip_grad_value_
 from jitgrad.optim import lr_scheduler
@@ -46,4 +47,4 @@ __all__ = [
 ]
 
 if not _TYPE_CHECKING:
-    __getattr__ = _raising("jitgrad.optim", globals())
+    __getattr__: _Lookup = _raising("jitgrad.optim", globals())

@@ -18,8 +18,8 @@ class HostFrame:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.arena = np.empty(max(64, program.plan.arena_bytes) + 64, np.uint8)
-        self.shift = -address_of(self.arena) % 64  # the arena proper starts at a cache line
+        self.arena: np.ndarray[Any, np.dtype[np.uint8]] = np.empty(max(64, program.plan.arena_bytes) + 64, np.uint8)
+        self.shift: int = -address_of(self.arena) % 64  # the arena proper starts at a cache line
 
     def results(self) -> list[Any]:
         """New arrays for the results of the program's kernels."""

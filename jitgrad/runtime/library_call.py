@@ -3,7 +3,7 @@ the plan says."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any, Protocol
 
@@ -11,12 +11,13 @@ import numpy as np
 
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole
 from jitgrad.compiler.plan import OpStep, Place
-from jitgrad.core.aval import Aval, dtype_name
-from jitgrad.core.op import Kind
+from jitgrad.core.aval import Aval, Dtype, Shape, dtype_name
+from jitgrad.core.op import Kind, OpDef
 from jitgrad.eager.float16 import HALF
 from jitgrad.eager.run import checked_result, run_eagerly
 from jitgrad.runtime.executor.blas import find_blas
 from jitgrad.runtime.executor.gemm import Gemm, gemms_of
+from jitgrad.runtime.executor.instruction_loop import Instruction
 from jitgrad.runtime.executor.tiled_products import tiled_product, tiles_pay
 from jitgrad.runtime.library.batched_gemm import small_products
 from jitgrad.runtime.library.registry import find_kernel
@@ -51,25 +52,27 @@ class LibraryCall:
         self, step: OpStep, slots: Mapping[Buffer, int], inputs: int, external: Sequence[Buffer], *, native: bool
     ) -> None:
         self.step = step
-        self.op = step.op
-        self.attrs = step.attrs
-        self.reads = tuple([(_whole_slot(p, slots), p, p.aval.shape, p.aval.dtype) for p in step.reads])
+        self.op: OpDef = step.op
+        self.attrs: Mapping[str, Any] = step.attrs
+        self.reads: tuple[tuple[int, Place, Shape, Dtype], ...] = tuple(
+            [(_whole_slot(p, slots), p, p.aval.shape, p.aval.dtype) for p in step.reads]
+        )
         self.inputs = inputs
         self.avals: list[Aval] = [p.aval for p in step.reads]
         first = step.writes[0]
         is_matmul = step.op.contraction
-        self.matmul_result = first if is_matmul and first.aval.ndim >= 2 and first.aval.dtype != HALF else None
-        self.writes = tuple([(_allocated_slot(p, slots, external), p) for p in step.writes])
+        self.matmul_result: Place | None = first if is_matmul and first.aval.ndim >= 2 and first.aval.dtype != HALF else None
+        self.writes: tuple[tuple[int, Place], ...] = tuple([(_allocated_slot(p, slots, external), p) for p in step.writes])
         kernel = find_kernel(step.op, self.avals, dict(step.attrs)) if native else None
         at = first.location
-        self.in_place = step.op.updates_first_operand and at is not None and step.reads[0].location is at
+        self.in_place: bool = step.op.updates_first_operand and at is not None and step.reads[0].location is at
         changes_input = self.in_place and at is not None and at.buffer.role is BufferRole.INPUT
         # an input must be unchanged after a failed call; NumPy's functions check all indices first
-        self.function = partial(kernel, whole=True) if kernel and changes_input else kernel or step.op.eager
-        self.instruction = (small_products(step) or window_copies(step)) if native else None
-        self.products = _products(step) if native and self.instruction is None else None
+        self.function: Callable[..., Any] = partial(kernel, whole=True) if kernel and changes_input else kernel or step.op.eager
+        self.instruction: Instruction | None = (small_products(step) or window_copies(step)) if native else None
+        self.products: list[Gemm] | None = _products(step) if native and self.instruction is None else None
         # elementwise ops convert operands first, and programs return what they promise
-        self.check_results = step.op.kind in (Kind.OPAQUE, Kind.MOVEMENT, Kind.REDUCE, Kind.INDEX)
+        self.check_results: bool = step.op.kind in (Kind.OPAQUE, Kind.MOVEMENT, Kind.REDUCE, Kind.INDEX)
 
     def multiplied_by(self, tiled: Set[Gemm]) -> str:
         """What multiplies the matrices, if ``tiled`` go by tiles; "" of other steps."""

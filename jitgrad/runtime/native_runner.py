@@ -115,16 +115,20 @@ class NativeFrame(HostFrame):
     def __init__(self, runner: NativeRunner) -> None:
         super().__init__(runner.program)
         program = runner.program
-        self.bases = np.zeros(len(program.slots) + 1, np.int64)
+        self.bases: np.ndarray[Any, np.dtype[np.int64]] = np.zeros(len(program.slots) + 1, np.int64)
         self.bases[-1] = address_of(self.arena) + self.shift
-        self.floats = np.zeros(len(program.plan.inputs) + 1)  # for inputs that are floats, at their positions
-        self.ints = self.floats.view(np.int64)
-        self.numbers_at = address_of(self.floats)
-        self.parts = [self._segment(p) if isinstance(p, InstructionTable) else p for p in runner.parts]
-        self.native = any(isinstance(p, _Segment) for p in self.parts)
+        # for inputs that are floats, at their positions
+        self.floats: np.ndarray[Any, np.dtype[np.float64]] = np.zeros(len(program.plan.inputs) + 1)
+        self.ints: np.ndarray[Any, np.dtype[np.int64]] = self.floats.view(np.int64)
+        self.numbers_at: int = address_of(self.floats)
+        self.parts: list[_Segment | LibraryCall] = [
+            self._segment(p) if isinstance(p, InstructionTable) else p for p in runner.parts
+        ]
+        self.native: bool = any(isinstance(p, _Segment) for p in self.parts)
         only = self.parts[0] if len(self.parts) == 1 else None
         # the table of a program without library calls, for callers that run it themselves
-        self.address, self.count = (only.address, only.count) if isinstance(only, _Segment) else (0, 0)
+        self.address: int = only.address if isinstance(only, _Segment) else 0
+        self.count: int = only.count if isinstance(only, _Segment) else 0
 
     def _segment(self, table: InstructionTable) -> _Segment:
         """A relocation, then the instructions of ``table``."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.backends.base import CompiledLaunch, Frame, Runner, Target
+from jitgrad.backends.base import CompiledKernel, CompiledLaunch, Frame, Runner, Target
 from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole
 from jitgrad.compiler.lowering.lower import Lowered
@@ -21,6 +21,8 @@ from jitgrad.runtime.executor.launch import Launch
 from jitgrad.runtime.library_call import LibraryCall
 
 LONG_SECONDS = 0.2  # a longer run of a program waits for the kernels where Ctrl-C is heard
+
+OutputView = Callable[[Sequence[Any], Sequence[Any]], Any]  # an output from (input arrays, result arrays)
 
 
 class Program:
@@ -37,17 +39,17 @@ class Program:
         self.target = target
         self.state_on_host: Sequence[int] = ()
         self.returned: Sequence[int] = range(len(plan.outputs))
-        self.new_kernels = 0
-        self.new_from_disk = 0
+        self.new_kernels: int = 0
+        self.new_from_disk: int = 0
         self.slots: dict[Buffer, int] = {}
         for buffer in (*plan.inputs, *plan.results, *plan.external):
             self.slots.setdefault(buffer, len(self.slots))
         launches: dict[Lowered, CompiledLaunch] = {}
         self.steps: list[Launch | LibraryCall] = [self._prepare(step, launches) for step in plan.steps]
-        self.kernels = tuple(dict.fromkeys(s.kernel for s in self.steps if isinstance(s, Launch)))
-        self.result_specs = self._result_specs()
-        self.output_views = tuple(self._output_view(p) for p in plan.outputs)
-        self.seconds = math.inf  # of the shortest run so far
+        self.kernels: tuple[CompiledKernel, ...] = tuple(dict.fromkeys(s.kernel for s in self.steps if isinstance(s, Launch)))
+        self.result_specs: tuple[tuple[tuple[int, ...], Dtype], ...] = self._result_specs()
+        self.output_views: tuple[OutputView, ...] = tuple(self._output_view(p) for p in plan.outputs)
+        self.seconds: float = math.inf  # of the shortest run so far
         self.frames: list[Frame] = []
         self._lock = fork_safe_lock()
 
@@ -90,7 +92,7 @@ class Program:
             specs.append(flat if first is None else (first.aval.shape, first.aval.dtype))
         return tuple(specs)
 
-    def _output_view(self, place: Place) -> Callable[[Sequence[Any], Sequence[Any]], Any]:
+    def _output_view(self, place: Place) -> OutputView:
         """How to make an output from (input arrays, result arrays)."""
         if place.location is None:
             value = np.asarray(place.number, place.aval.dtype)

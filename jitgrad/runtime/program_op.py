@@ -110,12 +110,12 @@ class ProgramOp:
         self.graph = graph
         self.broken = broken
         self.unfused = unfused
-        self.changed = tuple(changed)
-        self.wrt = tuple(wrt)
-        self.seeded = tuple(seeded)
+        self.changed: tuple[int, ...] = tuple(changed)
+        self.wrt: tuple[int, ...] = tuple(wrt)
+        self.seeded: tuple[int, ...] = tuple(seeded)
         self.target = target
         self.count = count  # told of every program that is compiled
-        self.op = OpDef(
+        self.op: OpDef = OpDef(
             name=graph.name,
             kind=Kind.PROGRAM,
             operands=("inputs",),

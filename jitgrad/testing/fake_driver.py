@@ -127,12 +127,12 @@ class FakeDriver:
 
     name = "emulated device"
 
-    version = 12, 8
+    version: tuple[int, int] = 12, 8
 
     def __init__(self, emulate: Emulate, total: int = 1 << 32, capability: tuple[int, int] = (8, 0)) -> None:
         self.capability = capability
-        self.counts = Counts()
-        self.memory = FakeMemory()
+        self.counts: Counts = Counts()
+        self.memory: FakeMemory = FakeMemory()
         self._emulate = emulate
         self._total = total
         self._used = 0
@@ -143,7 +143,7 @@ class FakeDriver:
         self._capture_lock = threading.Lock()
         self._captured: list[Callable[[], Any]] | None = None
         self._graphs: dict[int, list[Callable[[], Any]]] = {}
-        self.products_lock = threading.RLock()
+        self.products_lock: threading.RLock = threading.RLock()
         self._events: dict[int, float] = {}
         self.waits: list[tuple[int, int]] = []  # (stream, event)
 

@@ -11,6 +11,8 @@ from jitgrad.core.aval import Array, Aval, Dtype, Shape, complex_dtype_of
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.op import OpDef
 
+_EIGENVALUES = [3.0, 1.5, 0.6]
+
 Draw = Callable[[np.random.Generator, Shape], Array]
 
 
@@ -29,9 +31,11 @@ def _with_singular_values(rng: np.random.Generator, values: list[float]) -> Arra
     return product
 
 
-def _with_eigenvalues(rng: np.random.Generator, values: list[float]) -> Array:
+def _with_eigenvalues(rng: np.random.Generator, values: list[float], *, hermitian: bool = False) -> Array:
     basis = _orthogonal(rng, len(values))
-    product: Array = basis * np.array(values) @ basis.T
+    if hermitian:
+        basis = np.exp(1j * rng.uniform(0.0, 6.0, (len(values), 1))) * basis @ _orthogonal(rng, len(values))
+    product: Array = basis * np.array(values) @ basis.conj().T
     return product
 
 
@@ -54,7 +58,7 @@ DOMAINS: dict[str, Draw] = {
     "count": lambda rng, shape: rng.integers(0, 6, shape),
     "scalar": lambda rng, _shape: rng.normal(0.0, 1.0, ()),
     "invertible": lambda rng, _shape: _with_singular_values(rng, [3.0, 1.5, 0.6]),
-    "positive_definite": lambda rng, _shape: _with_eigenvalues(rng, [3.0, 1.5, 0.6]),
+    "positive_definite": lambda rng, _shape: _with_eigenvalues(rng, _EIGENVALUES),
     "matrix": lambda rng, _shape: rng.normal(0.0, 1.0, (3, 3)),
 }
 
@@ -87,6 +91,8 @@ def sample_operands(op: OpDef, rng: np.random.Generator, shape: Shape = (3, 4), 
 
 
 def _drawn(name: str, rng: np.random.Generator, shape: Shape, dtype: Dtype) -> Array:
+    if name == "positive_definite" and dtype.kind == "c":
+        return _with_eigenvalues(rng, _EIGENVALUES, hermitian=True)
     x = np.asarray(DOMAINS[name](rng, shape))
     return x + 1j * np.asarray(DOMAINS[name](rng, shape)) if dtype.kind == "c" and x.dtype.kind == "f" else x
 

@@ -29,14 +29,14 @@ class Writer:
     """Writes a function line by line; ``owned`` are the names that it may change in place."""
 
     def __init__(self, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
-        self.shape = SHAPES[int(self.rng.integers(len(SHAPES)))]
+        self.rng: np.random.Generator = np.random.default_rng(seed)
+        self.shape: Shape = SHAPES[int(self.rng.integers(len(SHAPES)))]
         self.lines: list[str] = []
         self.values: list[tuple[str, Shape]] = [("x", self.shape), ("y", self.shape)]
-        self.outside = bool(self.rng.random() < 0.5)
-        self.computed = bool(self.rng.random() < 0.5)
+        self.outside: bool = bool(self.rng.random() < 0.5)
+        self.computed: bool = bool(self.rng.random() < 0.5)
         # a leaf that requires grad may not be changed
-        self.owned = [("x", self.shape), ("y", self.shape)] if self.computed or not self.outside else []
+        self.owned: list[tuple[str, Shape]] = [("x", self.shape), ("y", self.shape)] if self.computed or not self.outside else []
 
     def one_of(self, *choices: Any) -> Any:
         return choices[int(self.rng.integers(len(choices)))]
@@ -190,8 +190,11 @@ class StateProgram:
     def __init__(self, seed: int, jit: Callable[..., Callable[..., Any]], names: dict[str, Any]) -> None:
         """``names``: jitgrad itself, as "jg"."""
         writer = Writer(seed)
-        self.seed, self.source, self.shape = seed, writer.source(), writer.shape
-        self.outside, self.computed = writer.outside, writer.computed
+        self.seed = seed
+        self.source: str = writer.source()
+        self.shape: Shape = writer.shape
+        self.outside: bool = writer.outside
+        self.computed: bool = writer.computed
         self._states = _state(self.shape), _state(self.shape)
         jg = names["jg"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from llvmlite import ir
@@ -28,7 +28,7 @@ def _float_constant(kind: Any, number: float) -> Any:
 class LlvmValue:
     """An LLVM value with operators. Not hashable: ``==`` emits a comparison."""
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None]  # type: ignore[assignment]
 
     builder: Any
     ir: Any

@@ -127,6 +127,24 @@ def test_a_function_that_catches_the_error_is_traced_with_the_value() -> None:
         same((compiled(x, k),), (f(x, k),))
 
 
+@pytest.mark.parametrize("transform", [jg.checkpoint, jg.vmap])
+def test_a_function_within_a_transform_that_catches_the_error_is_traced_with_the_value(transform: Any) -> None:
+    def f(x: Any, k: int) -> Any:
+        def inner(x: Any) -> Any:
+            try:
+                return x * float(k)
+            except RuntimeError:
+                return x - 1
+
+        return transform(inner)(x)
+
+    compiled, x = jit(f), jg.arange(3, dtype="f4")
+
+    for k in VALUES:
+        same((compiled(x, k),), (f(x, k),))
+    assert compiled.cache_info().fallbacks == 0
+
+
 def test_an_error_of_eager_execution_stays_that_error() -> None:
     f, x = jit(lambda x, k: jg.arange(3, dtype="i1") + k), jg.ones(2)
 

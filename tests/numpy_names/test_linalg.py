@@ -149,7 +149,7 @@ def test_what_is_refused_says_what_to_do():
         np.linalg.inv(SQUARE.astype(numpy.float16))
     with pytest.raises(AutogradError, match="full_matrices=False"):
         jg.grad(lambda x: np.linalg.svd(x)[0].sum())(jg.asarray(TALL))
-    with pytest.raises(AttributeError, match="use eigh or svd"):
-        np.linalg.eig
+    with pytest.raises(AttributeError, match=r"jitgrad\.numpy\.linalg has no 'expm'"):
+        np.linalg.expm
     with pytest.raises(ValueError, match="'fro', 'nuc'"):
         np.linalg.norm(SQUARE, 3, (0, 1))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from jitgrad.backends.codegen.source import Emitter, Source
 from jitgrad.backends.codegen.statements import Body, initial, positions, row_variables
 from jitgrad.backends.llvm.tile_sizes import LANES
-from jitgrad.compiler.lowering.kernel_ir import Accumulate, AccumulatorScope, Kernel, Schedule
+from jitgrad.compiler.lowering.kernel_ir import Accumulate, AccumulatorScope, Kernel, Schedule, Statement
 
 
 class BlockWriter(ABC):
@@ -20,10 +20,10 @@ class BlockWriter(ABC):
     def __init__(self, kernel: Kernel, schedule: Schedule) -> None:
         self.kernel = kernel
         self.schedule = schedule
-        self.out = Emitter()
-        self.statements = [s for sweep in kernel.sweeps for s in (*sweep.before, *sweep.body)]
-        self.accumulators = [s for s in self.statements if isinstance(s, Accumulate)]
-        self.row_size = kernel.inner[0] if len(kernel.inner) == 1 else "row"
+        self.out: Emitter = Emitter()
+        self.statements: list[Statement] = [s for sweep in kernel.sweeps for s in (*sweep.before, *sweep.body)]
+        self.accumulators: list[Accumulate] = [s for s in self.statements if isinstance(s, Accumulate)]
+        self.row_size: str = kernel.inner[0] if len(kernel.inner) == 1 else "row"
 
     def emit(self) -> Source:
         kernel, out = self.kernel, self.out

@@ -55,8 +55,8 @@ class RowLoops(BlockWriter):
 
     def __init__(self, kernel: Kernel, schedule: Schedule) -> None:
         super().__init__(kernel, schedule)
-        self.rows = row_variables(kernel.outer) if kernel.outer else ()
-        self.columns = ("i",) if not kernel.outer else tuple(f"j{k}" for k in range(len(kernel.inner)))
+        self.rows: tuple[str, ...] = row_variables(kernel.outer) if kernel.outer else ()
+        self.columns: tuple[str, ...] = ("i",) if not kernel.outer else tuple(f"j{k}" for k in range(len(kernel.inner)))
         if kernel.outer and len(kernel.inner) == 1:
             self.columns = ("j",)
         accesses: dict[str, Access] = {}
@@ -64,7 +64,7 @@ class RowLoops(BlockWriter):
             for s in sweep.body:
                 if isinstance(s, (Load, Store)) and not s.access.index:
                     accesses.setdefault(s.access.name, s.access)
-        self.accesses = list(accesses.values())  # of the inner loops, one for each buffer
+        self.accesses: list[Access] = list(accesses.values())  # of the inner loops, one for each buffer
 
     def open_block(self) -> None:
         for s in self.accumulators:

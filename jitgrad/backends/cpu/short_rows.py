@@ -98,18 +98,18 @@ class ShortRows(BlockWriter):
     """
 
     rows: tuple[str, ...] = ("(t + k)",)  # the row of lane ``k``
-    count = str(LANES)  # of the lanes that loops run over
+    count: str = str(LANES)  # of the lanes that loops run over
 
     def __init__(self, kernel: Kernel, schedule: Schedule) -> None:
         super().__init__(kernel, schedule)
-        self.wide = {s.access for sweep in kernel.sweeps for s in sweep.body if isinstance(s, (Load, Store))}
+        self.wide: set[Access] = {s.access for sweep in kernel.sweeps for s in sweep.body if isinstance(s, (Load, Store))}
         self.tiles: dict[Access, str] = {}
         self.loaded: list[Access] = []
         self.stored: list[Access] = []
         for s in self.statements:
             if isinstance(s, (Load, Store)) and set(s.access.outer) - {"0"} and not s.access.index:
                 self.add_tile(s)
-        self.row_locals = self.find_row_locals()
+        self.row_locals: dict[str, Dtype] = self.find_row_locals()
 
     def add_tile(self, s: Load | Store) -> None:
         """Give an access a tile, and note whether it is filled before and emptied after."""

@@ -59,12 +59,13 @@ class TiledTranspose(BlockWriter):
 
     def __init__(self, kernel: Kernel, schedule: Schedule) -> None:
         super().__init__(kernel, schedule)
-        self.rows = row_variables(kernel.outer)
+        self.rows: tuple[str, ...] = row_variables(kernel.outer)
+        self.sweep: Sweep
         (self.sweep,) = kernel.sweeps
         used = [s.access for s in self.sweep.body if isinstance(s, (Load, Store)) and not s.access.index]
         accesses = {a.name: a for a in used}
-        self.transposed = [a for name, a in accesses.items() if name in schedule.transposed]
-        self.others = [a for name, a in accesses.items() if name not in schedule.transposed]
+        self.transposed: list[Access] = [a for name, a in accesses.items() if name in schedule.transposed]
+        self.others: list[Access] = [a for name, a in accesses.items() if name not in schedule.transposed]
 
     def open_block(self) -> None:
         for access in self.transposed:

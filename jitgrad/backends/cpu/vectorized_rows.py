@@ -79,8 +79,8 @@ class VectorizedRows(ShortRows):
 
     def __init__(self, kernel: Kernel, schedule: Schedule) -> None:
         super().__init__(kernel, schedule)
-        self.rows = (*row_variables(kernel.outer)[:-1], "(q + k)")
-        self.overwritten = overwritten(s for sweep in kernel.sweeps for s in sweep.body)
+        self.rows: tuple[str, ...] = (*row_variables(kernel.outer)[:-1], "(q + k)")
+        self.overwritten: frozenset[str] = overwritten(s for sweep in kernel.sweeps for s in sweep.body)
 
     def tiled(self, access: Access) -> bool:
         return access not in self.wide

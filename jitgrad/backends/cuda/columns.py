@@ -40,7 +40,7 @@ class ColumnSums(ElementWriter):
 
     def __init__(self, kernel: Kernel, schedule: CudaSchedule) -> None:
         super().__init__(kernel, schedule)
-        self.sums_of_columns = self.of(AccumulatorScope.COLUMN)
+        self.sums_of_columns: list[Accumulate] = self.of(AccumulatorScope.COLUMN)
 
     def column_sum(self, s: Accumulate) -> tuple[str, Dtype]:
         return f"{s.name}v[u]" if self.vector > 1 else f"{s.name}v[0]", compute_dtype(s.result)

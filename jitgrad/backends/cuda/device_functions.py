@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from llvmlite import ir
 
-from jitgrad.backends.cuda.translate import SimtModule
+from jitgrad.backends.cuda.translate import new_module
 from jitgrad.backends.llvm.types import F32, F64, TypedValue
 from jitgrad.backends.llvm.vector_functions import VECTOR_FUNCTIONS
 from jitgrad.vecmath import FUNCTIONS
@@ -62,7 +62,7 @@ def _name(function: str, kind: str) -> str:
 
 def _mathematics(needed: Sequence[tuple[str, str]], layout: str) -> str:
     """IR of functions of this package's mathematics."""
-    module = SimtModule("mathematics", layout)
+    module = new_module("mathematics", layout)
     for name, kind in needed:
         type_, arity = _TYPES[kind], FUNCTIONS[name].arity
         function = ir.Function(module, ir.FunctionType(type_.llvm, [type_.llvm] * arity), _name(name, kind))

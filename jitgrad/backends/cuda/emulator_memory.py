@@ -60,9 +60,12 @@ class SharedRegion:
         self.fresh = fresh
         self.written = written
         count = elements.size if written else 0
-        self.writer, self.write_epoch = np.zeros(count, np.int64), np.zeros(count, np.int64)
+        self.writer: Lanes = np.zeros(count, np.int64)
+        self.write_epoch: Lanes = np.zeros(count, np.int64)
         readers = elements.size if written and tracked else 0
-        self.reader, self.reader_block, self.read_epoch = (np.zeros(readers, np.int64) for _ in range(3))
+        self.reader: Lanes = np.zeros(readers, np.int64)
+        self.reader_block: Lanes = np.zeros(readers, np.int64)
+        self.read_epoch: Lanes = np.zeros(readers, np.int64)
 
     def load(self, places: Lanes, active: Lanes | None, threads: Threads) -> Lanes:
         """The elements at ``places``, one for each thread; those of inactive threads are any."""
@@ -163,7 +166,7 @@ class PrivateRegion:
 
     def __init__(self, count: int, dtype: Any, label: str) -> None:
         self.rows: list[Lanes | None] = [None] * count
-        self.dtype = np.dtype(dtype)
+        self.dtype: np.dtype[Any] = np.dtype(dtype)
         self.label = label
 
     def load(self, place: int) -> Lanes:

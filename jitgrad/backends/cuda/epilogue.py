@@ -47,8 +47,8 @@ class EpilogueWriter:
     def __init__(self, kernel: Kernel) -> None:
         assert kernel.epilogue is not None
         self.kernel = kernel
-        self.epilogue = kernel.epilogue
-        self.out = Emitter(LAST)
+        self.epilogue: Epilogue = kernel.epilogue
+        self.out: Emitter = Emitter(LAST)
 
     def emit(self) -> Source:
         epilogue, out = self.epilogue, self.out

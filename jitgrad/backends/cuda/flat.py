@@ -50,7 +50,7 @@ class Flat(ElementWriter):
             with out.block(f"if j < {LAST}:"):
                 self.elements(sweep.body)
             return
-        self.stop = "stop"
+        self.stop: str = "stop"
         self.block_range()
         first = f"start + thread() * {width}" if width > 1 else "start + thread()"
         self.sum_loop(sweep.body, first, "stop", self.schedule.threads * width, runs=True)

@@ -32,14 +32,14 @@ class GridWriter(ABC):
     def __init__(self, kernel: Kernel, schedule: CudaSchedule) -> None:
         self.kernel = kernel
         self.schedule = schedule
-        self.out = Emitter(LAST)
-        self.statements = [s for sweep in kernel.sweeps for s in (*sweep.before, *sweep.body)]
-        self.accumulators = [s for s in self.statements if isinstance(s, Accumulate)]
-        self.row_size = " * ".join(kernel.inner) or "1"
-        self.rows = row_variables(kernel.outer) if kernel.outer else ()
-        self.columns = ("j",) if len(kernel.inner) <= 1 else tuple(f"j{k}" for k in range(len(kernel.inner)))
-        self.accesses = self._element_accesses()
-        self.sums = TeamSums(self.out, schedule.threads, schedule.team)
+        self.out: Emitter = Emitter(LAST)
+        self.statements: list[Statement] = [s for sweep in kernel.sweeps for s in (*sweep.before, *sweep.body)]
+        self.accumulators: list[Accumulate] = [s for s in self.statements if isinstance(s, Accumulate)]
+        self.row_size: str = " * ".join(kernel.inner) or "1"
+        self.rows: tuple[str, ...] = row_variables(kernel.outer) if kernel.outer else ()
+        self.columns: tuple[str, ...] = ("j",) if len(kernel.inner) <= 1 else tuple(f"j{k}" for k in range(len(kernel.inner)))
+        self.accesses: list[Access] = self._element_accesses()
+        self.sums: TeamSums = TeamSums(self.out, schedule.threads, schedule.team)
 
     def _element_accesses(self) -> list[Access]:
         """The accesses of the loops over elements, one for each buffer."""

@@ -64,12 +64,13 @@ class HeldRows(RowTeams):
 
     def __init__(self, kernel: Kernel, schedule: CudaSchedule) -> None:
         super().__init__(kernel, schedule)
-        self.steps = -(-schedule.columns // self.step)
+        self.steps: int = -(-schedule.columns // self.step)
         self.held: dict[str, Access] = {}
         self.held_sums: set[str] = set()
         self.ready: set[str] = set()  # what registers hold at this place of the text
         self.current: Sweep = kernel.sweeps[0]
-        self.last_stores = {s.access.name: sweep for sweep in kernel.sweeps for s in sweep.body if isinstance(s, Store)}
+        stores = [(s.access.name, sweep) for sweep in kernel.sweeps for s in sweep.body if isinstance(s, Store)]
+        self.last_stores: dict[str, Sweep] = dict(stores)
         self._choose()
 
     def _choose(self) -> None:

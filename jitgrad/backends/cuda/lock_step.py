@@ -40,14 +40,17 @@ class LockStep:
     """
 
     def __init__(self, first: int, blocks: int, threads: int, names: Mapping[str, Any]) -> None:
-        self.count, self.blocks, self.block_threads = blocks * threads, blocks, threads
+        self.count: int = blocks * threads
+        self.blocks = blocks
+        self.block_threads = threads
         lanes = np.arange(self.count)
-        self.thread, block = lanes % threads, first + lanes // threads
-        self.threads = Threads(block, first * threads + lanes, np.zeros(self.count, np.int64))
+        self.thread: Lanes = lanes % threads
+        block = first + lanes // threads
+        self.threads: Threads = Threads(block, first * threads + lanes, np.zeros(self.count, np.int64))
         self.names = names
         self.scopes: list[EmulatedScope] = []
         self.regions: dict[ast.Call, SharedRegion | PrivateRegion] = {}
-        self.line = 0
+        self.line: int = 0
 
     @property
     def scope(self) -> EmulatedScope:

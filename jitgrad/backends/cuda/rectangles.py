@@ -6,7 +6,7 @@ from jitgrad.backends.codegen.statements import Body, index, row_variables
 from jitgrad.backends.cuda.element_loops import ElementWriter
 from jitgrad.backends.cuda.grid_writer import LAST, GridWriter
 from jitgrad.backends.cuda.schedule import TILE, CudaSchedule
-from jitgrad.compiler.lowering.kernel_ir import Access, Kernel
+from jitgrad.compiler.lowering.kernel_ir import Access, Kernel, Sweep
 from jitgrad.core.aval import dtype_name
 
 
@@ -90,10 +90,11 @@ class TiledTranspose(GridWriter):
 
     def __init__(self, kernel: Kernel, schedule: CudaSchedule) -> None:
         super().__init__(kernel, schedule)
+        self.sweep: Sweep
         (self.sweep,) = kernel.sweeps
-        self.transposed = [a for a in self.accesses if a.name in schedule.transposed]
-        self.rows = (*row_variables(kernel.outer)[:-1], "r")
-        self.length = LAST if len(kernel.outer) == 1 else kernel.outer[-1]
+        self.transposed: list[Access] = [a for a in self.accesses if a.name in schedule.transposed]
+        self.rows: tuple[str, ...] = (*row_variables(kernel.outer)[:-1], "r")
+        self.length: str = LAST if len(kernel.outer) == 1 else kernel.outer[-1]
 
     def grid(self) -> None:
         out, schedule, (n,) = self.out, self.schedule, self.kernel.inner

@@ -33,7 +33,7 @@ _WORD = ir.IntType(32)
 _LOOP = re.compile(r'^(!\d+) = !\{ !"loop \d+", (.*) \}$', re.MULTILINE)
 
 
-class SimtModule(ir.Module):  # type: ignore[misc]
+class _SimtModule(ir.Module):  # type: ignore[misc]
     """A module for a GPU.
 
     Attributes:
@@ -44,10 +44,16 @@ class SimtModule(ir.Module):  # type: ignore[misc]
 
     def __init__(self, name: str, layout: str) -> None:
         super().__init__(name)
-        self.triple, self.data_layout = TRIPLE, layout
+        self.triple: str = TRIPLE
+        self.data_layout = layout
         self.linked: list[str] = []
         self.shared: list[int] = []
         self.block_threads: int | None = None
+
+
+def new_module(name: str, layout: str) -> Any:
+    """An empty module of llvmlite for a GPU whose data layout is ``layout``."""
+    return _SimtModule(name, layout)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,7 @@ def translate_kernel(source: str, entry: str, params: Sequence[str], functions: 
     scope: dict[str, Any] = {**simt_names(), **functions}
     scope.update({node.name: SourceFunction(node, scope) for node in tree.body if isinstance(node, ast.FunctionDef)})
     with gc_paused():
-        module = SimtModule(entry, layout)
+        module = _SimtModule(entry, layout)
         try:
             _kernel(module, scope[entry], [*params, "i64"])
         except BackendError as error:
@@ -94,7 +100,7 @@ def translate_kernel(source: str, entry: str, params: Sequence[str], functions: 
     return Translated(text, tuple(module.linked), module.block_threads, sum(module.shared))
 
 
-def _kernel(module: SimtModule, entry: SourceFunction, params: Sequence[str]) -> None:
+def _kernel(module: _SimtModule, entry: SourceFunction, params: Sequence[str]) -> None:
     """Define the kernel; its pointers do not alias, so what it only reads goes through the read-only cache."""
     types = [parameter_type(name) for name in params]
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [_argument(t) for t in types]), entry.definition.name)
@@ -147,7 +153,7 @@ class _Unrolled:
     """Metadata for loops with literal bounds: the short ones, and those that go through scratch, are unrolled, so that
     scratch is in registers. Others are unrolled a few times: whole, ptxas would hold all that they load at once."""
 
-    def __init__(self, module: SimtModule, kernel: ast.FunctionDef) -> None:
+    def __init__(self, module: _SimtModule, kernel: ast.FunctionDef) -> None:
         self.module = module
         self.scratch = scratch_names(kernel)
         self.loops = 0

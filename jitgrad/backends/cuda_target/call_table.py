@@ -119,6 +119,8 @@ def _loop() -> Callable[[int, int], None]:
     binding[1] = ctypes.addressof(args)
     return fastcall.bind(code.address, binding, code, args)
 
+_Words = np.ndarray[Any, np.dtype[np.int64]]
+
 
 class CallTable:
     """Calls, ready for any bases of their regions.
@@ -128,17 +130,17 @@ class CallTable:
     """
 
     def __init__(self, calls: Sequence[DriverCall], driver: Driver) -> None:
-        self.calls = tuple(calls)
+        self.calls: tuple[DriverCall, ...] = tuple(calls)
         self.driver = driver
-        self.products = any(call.function in PRODUCTS for call in calls)
+        self.products: bool = any(call.function in PRODUCTS for call in calls)
         sizes = [0 if call.args is None else _EXTRA_WORDS + len(call.args) for call in calls]
         # where the list ``extra`` of each launch begins
         self._extras = list(accumulate(sizes, initial=_HEADER_WORDS + _ROW_WORDS * len(calls)))
         self._own: list[tuple[int, int]] = []  # words that are addresses in the table: their numbers, and those of the words
         words = list(self._layout())
         relocated = [(k, *word) for k, word in enumerate(words) if isinstance(word, Address)]
-        self.relocations = tuple(np.array([row[i] for row in relocated], np.int64) for i in range(3))
-        self.words = np.array([0 if isinstance(word, Address) else word for word in words], np.int64)
+        self.relocations: tuple[_Words, ...] = tuple(np.array([row[i] for row in relocated], np.int64) for i in range(3))
+        self.words: _Words = np.array([0 if isinstance(word, Address) else word for word in words], np.int64)
 
     def _layout(self) -> Iterator[Word]:
         """All words: the header, the rows, then the arguments of each launch."""

@@ -94,17 +94,20 @@ class DeviceProgram:
     def __init__(self, program: Program, device: CudaDevice) -> None:
         self.program = program
         self.device = device
-        self.arena, self.stream, self.products, self.graph = range(len(program.slots), len(program.slots) + 4)
-        self.region_count = len(program.slots) + 4
+        self.arena: int = len(program.slots)
+        self.stream: int = self.arena + 1
+        self.products: int = self.arena + 2
+        self.graph: int = self.arena + 3
+        self.region_count: int = self.arena + 4
         self.external: list[ExternalResult] = []
-        self.checks_bounds = False
+        self.checks_bounds: bool = False
         self.parts: list[CallTable | Gather | LibraryCall] = []
         self._calls: list[DriverCall] = []
         for step in program.steps:
             self._add_step(step)
         self._end_table()
-        self.copied = self._copied_results()
-        self.replay = self._replay_table() if self.has_graph else None
+        self.copied: list[CopiedResult] = self._copied_results()
+        self.replay: CallTable | None = self._replay_table() if self.has_graph else None
 
     @property
     def has_graph(self) -> bool:

@@ -35,7 +35,7 @@ class Graphs:
         self._handles = [stream, products]
         self._graphs: OrderedDict[bytes, int] = OrderedDict()
         self._seen: deque[bytes] = deque(maxlen=_REMEMBERED)
-        self.refusal = ""
+        self.refusal: str = ""
         finalizer = weakref.finalize(self, _destroy, driver, self._graphs)
         finalizer.atexit = False  # the driver may be gone by then
 

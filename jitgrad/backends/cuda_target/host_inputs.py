@@ -50,11 +50,13 @@ class HostInputs:
         count = next((n for n in _WORD_COUNTS if 8 * n >= size), 0)
         self._packed = packed = np.zeros(8 * count or size, np.uint8)
         self._memory = memory = device.empty(packed.shape, packed.dtype)
-        self.addresses = [memory.address + start for start in starts]
+        self.addresses: list[int] = [memory.address + start for start in starts]
         placed = list(zip(starts, examples, strict=True))
         self._parts = [packed[start : start + x.nbytes].view(x.dtype).reshape(x.shape) for start, x in placed]
-        self.arrays = [DeviceArray(memory.address + start, x.shape, x.dtype, memory.owner, device) for start, x in placed]
-        self.positions = tuple(positions)
+        self.arrays: list[DeviceArray] = [
+            DeviceArray(memory.address + start, x.shape, x.dtype, memory.owner, device) for start, x in placed
+        ]
+        self.positions: tuple[int, ...] = tuple(positions)
         self._writing = self._writing_table(count) if count else None
 
     def _writing_table(self, count: int) -> BoundTable:

@@ -25,7 +25,7 @@ class CudaRunner:
         self.results_on_host = results_on_host
         written = {p.location.buffer for p in program.plan.outputs if p.location is not None}
         self.address_space: AddressSpace | None = None if results_on_host else AddressSpace.DEVICE
-        self.overwritten = tuple(k for k, buffer in enumerate(program.plan.inputs) if buffer in written)
+        self.overwritten: tuple[int, ...] = tuple(k for k, buffer in enumerate(program.plan.inputs) if buffer in written)
 
     @cached_property
     def code(self) -> DeviceProgram:

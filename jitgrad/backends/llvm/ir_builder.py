@@ -9,7 +9,7 @@ from typing import Any
 
 from llvmlite import ir
 
-WORD = ir.IntType(64)
+WORD: Any = ir.IntType(64)
 
 
 def word(value: Any) -> Any:

@@ -27,11 +27,13 @@ from jitgrad.core.errors import BackendError
 _LOOP = re.compile(r'^(!\d+) = !\{ !"loop \d+", (.*) \}$', re.MULTILINE)
 
 
-class KernelModule(ir.Module):  # type: ignore[misc]
+class _KernelModule(ir.Module):  # type: ignore[misc]
     """A module, and IR of other compilers that it links against."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
+        self.triple: str
+        self.data_layout: str
         self.triple, self.data_layout = target.platform()
         self.linked: list[str] = []
 
@@ -77,7 +79,7 @@ def source_to_llvm(
     names: dict[str, Any] = {**intrinsics.INTRINSICS, **transpose.TRANSPOSES, **namespace}
     names.update({node.name: SourceFunction(node, names) for node in tree.body if isinstance(node, ast.FunctionDef)})
     with gc_paused():
-        module = KernelModule(entry)
+        module = _KernelModule(entry)
         hints = _Hints(module, None if small else unroll_factor(tree))
         try:
             _body(module, names[entry], [*map(parameter_type, params), I64, I64], vector_bits, hints)
@@ -93,7 +95,7 @@ def _name(entry: str) -> str:
     return f"{entry}.body"
 
 
-def _body(module: KernelModule, entry: SourceFunction, types: Sequence[IRType], vector_bits: int, hints: _Hints) -> None:
+def _body(module: _KernelModule, entry: SourceFunction, types: Sequence[IRType], vector_bits: int, hints: _Hints) -> None:
     """Define the function with typed parameters; its pointers do not alias."""
     function = ir.Function(module, ir.FunctionType(ir.VoidType(), [type_.llvm for type_ in types]), _name(entry.definition.name))
     function.linkage = "internal"
@@ -117,7 +119,7 @@ class _Hints:
         counts: for each ``for`` loop; None: no loop is interleaved or unrolled.
     """
 
-    def __init__(self, module: KernelModule, counts: Mapping[ast.For, int] | None) -> None:
+    def __init__(self, module: _KernelModule, counts: Mapping[ast.For, int] | None) -> None:
         self.module, self.counts = module, counts
         self.loops = 0
 

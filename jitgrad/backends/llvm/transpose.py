@@ -147,19 +147,19 @@ def _transposing(doc: str, sizes: _Sizes, rows: _From, columns: _To) -> DialectF
     return transposing
 
 
-transpose_rows_in = _transposing(
+transpose_rows_in: DialectFunction = _transposing(
     "``tile[j * LANES + k] = p[min(k, m - 1) * stride + j]`` for ``j < n``.",
     lambda n, m: (n, _LANES),
     lambda block, p, stride, m, j, k: [block.at(p, row, stride, j) for row in block.rows(k, m)],
     lambda block, tile, stride, j, k: [block.at(tile, row, _LANES, k) for row in block.rows(j)],
 )
-transpose_rows_out = _transposing(
+transpose_rows_out: DialectFunction = _transposing(
     "``p[k * stride + j] = tile[j * LANES + k]`` for ``j < n`` and ``k < m``.",
     lambda n, m: (n, m),
     lambda block, tile, stride, m, j, k: [block.at(tile, row, _LANES, k) for row in block.rows(j)],
     lambda block, p, stride, j, k: [block.at(p, row, stride, j) for row in block.rows(k)],
 )
-transpose_tile = _transposing(
+transpose_tile: DialectFunction = _transposing(
     "``tile[k * LANES + j] = p[j * stride + k]`` for ``j < n`` and ``k < m``.",
     lambda n, m: (m, n),  # a whole column first: its elements share cache lines
     lambda block, p, stride, m, k, j: [block.at(p, row, stride, k) for row in block.rows(j)],

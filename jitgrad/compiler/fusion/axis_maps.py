@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
@@ -50,8 +51,8 @@ class Definitions:
     """The positions of the nodes of one graph, and the values they read through renaming movement."""
 
     def __init__(self, graph: Graph) -> None:
-        self.producer = graph.producer
-        self.position = {node: k for k, node in enumerate(graph.nodes)}
+        self.producer: Callable[[Atom], TraceNode | None] = graph.producer
+        self.position: dict[TraceNode, int] = {node: k for k, node in enumerate(graph.nodes)}
         self._reads: dict[TraceNode, tuple[Read, ...]] = {}
         self._graph = graph
 

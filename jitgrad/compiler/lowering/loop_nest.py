@@ -82,9 +82,9 @@ class LoopNest:
         self.layouts = layouts
         self.in_place = in_place
         self.unread = unread
-        self.definitions = Definitions(self.body)
-        self.results = {v: None for v in self.body.outputs if isinstance(v, Value)}
-        self.table = ArgTable()
+        self.definitions: Definitions = Definitions(self.body)
+        self.results: dict[Value, None] = {v: None for v in self.body.outputs if isinstance(v, Value)}
+        self.table: ArgTable = ArgTable()
         self.operands: dict[tuple[Value | TraceNode, AxisMap], OperandAccess] = {}
         self.sweep: dict[Value, int] = {}
         self.scope: dict[Value, Scope] = {}
@@ -167,13 +167,13 @@ class LoopNest:
         else:
             outer = [axes for axes in joined if axes[0] < split]
             inner = [axes for axes in joined if axes[0] >= split]
-        self.outer_axes = [axes[-1] for axes in outer]  # the stride of a joined axis is that of its last part
-        self.inner_axes = [axes[-1] for axes in inner]
-        self.outer_sizes = [prod(sizes[k] for k in axes) for axes in outer]
-        self.inner_sizes = [prod(sizes[k] for k in axes) for axes in inner]
-        self.inner_members = {k for axes in inner for k in axes}
-        self.outer_names = tuple(f"m{k}" for k in range(len(outer)))
-        self.inner_names = tuple(f"n{k}" if len(inner) > 1 else "n" for k in range(len(inner)))
+        self.outer_axes: list[int] = [axes[-1] for axes in outer]  # the stride of a joined axis is that of its last part
+        self.inner_axes: list[int] = [axes[-1] for axes in inner]
+        self.outer_sizes: list[int] = [prod(sizes[k] for k in axes) for axes in outer]
+        self.inner_sizes: list[int] = [prod(sizes[k] for k in axes) for axes in inner]
+        self.inner_members: set[int] = {k for axes in inner for k in axes}
+        self.outer_names: tuple[str, ...] = tuple(f"m{k}" for k in range(len(outer)))
+        self.inner_names: tuple[str, ...] = tuple(f"n{k}" if len(inner) > 1 else "n" for k in range(len(inner)))
 
     def _walks_on(self, a: int, b: int) -> bool:
         n = self.group.sizes[b]

@@ -36,13 +36,13 @@ class SweepPlan:
 
     def __init__(self, nest: LoopNest, schedule: Schedule) -> None:
         self.nest = nest
-        self.nodes = nest.group.nodes
+        self.nodes: tuple[TraceNode, ...] = nest.group.nodes
         self.schedule = schedule
         self.scratch: list[Scratch] = []
         self.spills: dict[Value, Access] = {}
         self._lent: dict[Value, int] = {}  # results whose memory holds spilled values: the sweep that writes the first
         self.computed: dict[int, set[Value]] = {}
-        self.last = max(nest.sweep.values(), default=0)
+        self.last: int = max(nest.sweep.values(), default=0)
         for sweep in range(self.last, -1, -1):
             roots = self._roots(sweep)
             roots += [value for value in self.spills if nest.sweep[value] == sweep]

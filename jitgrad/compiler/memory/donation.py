@@ -29,8 +29,8 @@ class Lifetimes:
     it."""
 
     def __init__(self, graph: Graph) -> None:
-        self.order = {node: k for k, node in enumerate(graph.nodes)}
-        self.roots = _view_roots(graph)
+        self.order: dict[TraceNode, int] = {node: k for k, node in enumerate(graph.nodes)}
+        self.roots: dict[Value, Value] = _view_roots(graph)
         self._last_read: dict[Value, int] = {}
         for k, node in enumerate(graph.nodes):
             self._last_read.update({self.roots[a]: k for a in node.ins if isinstance(a, Value)})

@@ -15,6 +15,7 @@ from jitgrad.compiler.passes.unroll_reductions import combined
 from jitgrad.core.aval import Shape
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind
+from jitgrad.core.origin import Origin
 from jitgrad.ops.arithmetic import ADD
 from jitgrad.ops.convolution import FOLD, UNFOLD
 from jitgrad.ops.joining import CONCAT
@@ -205,7 +206,7 @@ class AxisUnroller(Rewriter):
                 self.wholes[atom] = self.again(producer, [self.whole(producer.ins[0])], atom.aval.shape)
             else:
                 self.wholes[atom] = self.joined(pieces, copied=producer.op.renames)
-            self.origin = origin
+            self.origin: Origin = origin
         return self.wholes[atom]
 
     def joined(self, pieces: dict[Position, Value], copied: bool) -> Value:

@@ -52,8 +52,9 @@ class Fuser:
     """
 
     def __init__(self, graph: Graph, tuning: Tuning) -> None:
-        self.graph, self.tuning = graph, tuning
-        self.definitions = Definitions(graph)
+        self.graph = graph
+        self.tuning = tuning
+        self.definitions: Definitions = Definitions(graph)
         self.clusters: list[_Cluster] = []
         self.live: dict[int, _Cluster] = {}  # by number; those not merged into another
         self.home: dict[Value, int] = {}  # the number of the cluster that computes a value

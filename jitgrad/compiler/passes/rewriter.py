@@ -18,7 +18,7 @@ class Rewriter:
     def __init__(self, graph: Graph, origin: Origin | None = None) -> None:
         self.source = graph
         self.nodes: list[TraceNode] = []
-        self.origin = origin or Origin()  # of the nodes that are emitted
+        self.origin: Origin = origin or Origin()  # of the nodes that are emitted
         self._new: dict[Atom, Atom] = {}
         self._producers: dict[Atom, TraceNode] = {}
 

@@ -11,6 +11,7 @@ import atexit
 import ctypes
 import os
 import sys
+from collections.abc import Callable
 from threading import Lock, Thread, current_thread, get_native_id, main_thread
 
 from jitgrad.core import config
@@ -35,7 +36,7 @@ class ThreadPool:
     """
 
     def __init__(self, threads: int) -> None:
-        self.threads = threads if sys.platform != "win32" else 1  # no POSIX condition variables there
+        self.threads: int = threads if sys.platform != "win32" else 1  # no POSIX condition variables there
         self._control = (ctypes.c_int64 * (instruction_loop.CONTROL_WORDS + instruction_loop.INSTRUCTION_WORDS))()
         address = ctypes.addressof(self._control)
         address += -address % 64  # a cache line
@@ -48,7 +49,8 @@ class ThreadPool:
         self._workers: list[Thread] = []
         self._loop = instruction_loop.loop()
         # a running call of a pool that was replaced still uses all of these
-        self.run = fastcall.bind(self._loop.address, self._binding, self._loop, self._table, self._control)
+        owners = self._loop, self._table, self._control
+        self.run: Callable[[int, int], None] = fastcall.bind(self._loop.address, self._binding, *owners)
         if self.threads > 1:
             self._prepare()
 

@@ -121,5 +121,6 @@ def _find(largest: bool, operands: Sequence[Aval], attrs: Mapping[str, Any]) -> 
     return partial(_argreduce, largest=largest) if faster else None
 
 
-find_argmax = partial(_find, True)  # these two are for `jitgrad.runtime.library.registry`
-find_argmin = partial(_find, False)
+# These two are for `jitgrad.runtime.library.registry`.
+find_argmax: Callable[..., Callable[..., Array] | None] = partial(_find, True)
+find_argmin: Callable[..., Callable[..., Array] | None] = partial(_find, False)

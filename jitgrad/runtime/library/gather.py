@@ -50,6 +50,6 @@ def _find(
 
 
 # for `jitgrad.runtime.library.registry`, with the ns that NumPy takes for a row, slightly less than measured
-find_take = partial(_find, TAKE, along, 1)
-find_gather = partial(_find, GATHER, for_each, 8)
-find_index_get = partial(_find, INDEX_GET, at_axes, 4)
+find_take: Callable[..., Callable[..., Array] | None] = partial(_find, TAKE, along, 1)
+find_gather: Callable[..., Callable[..., Array] | None] = partial(_find, GATHER, for_each, 8)
+find_index_get: Callable[..., Callable[..., Array] | None] = partial(_find, INDEX_GET, at_axes, 4)

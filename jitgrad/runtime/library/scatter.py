@@ -69,7 +69,7 @@ def _find(
 
 
 # for `jitgrad.runtime.library.registry`
-find_index_add = partial(_find, INDEX_ADD, AccessMode.ADD, along, 2)
-find_scatter_add = partial(_find, SCATTER_ADD, AccessMode.ADD, for_each, 2)
-find_index_put = partial(_find, INDEX_PUT, AccessMode.WRITE, at_axes, 1)
-find_index_put_add = partial(_find, INDEX_PUT_ADD, AccessMode.ADD, at_axes, 1)
+find_index_add: Callable[..., Callable[..., Array] | None] = partial(_find, INDEX_ADD, AccessMode.ADD, along, 2)
+find_scatter_add: Callable[..., Callable[..., Array] | None] = partial(_find, SCATTER_ADD, AccessMode.ADD, for_each, 2)
+find_index_put: Callable[..., Callable[..., Array] | None] = partial(_find, INDEX_PUT, AccessMode.WRITE, at_axes, 1)
+find_index_put_add: Callable[..., Callable[..., Array] | None] = partial(_find, INDEX_PUT_ADD, AccessMode.ADD, at_axes, 1)
