@@ -147,6 +147,8 @@ class Fuser:
             reason = "what reads the transpose computes this op for less than a store"
             self.refusals += [Refusal(producer, node, reason) for producer in producers.values()]
             return {}
+        if self.tuning.late_gradients:
+            producers = {n: p for n, p in producers.items() if not self.stays_late(node, self.find(n))}
         if not self.is_outer(node):
             return producers
         self.outer.add(node.out)
@@ -158,6 +160,21 @@ class Fuser:
             if number not in whole:
                 self.refusals.append(Refusal(producer, node, "a reduction follows, which can make these elements of few itself"))
         return {number: producer for number, producer in producers.items() if number in whole}
+
+    def stays_late(self, node: TraceNode, cluster: _Cluster) -> bool:
+        """Whether ``node`` comes after other steps that depend on ``cluster``, and reads nothing in it but what is stored.
+
+        As part of the cluster it would run before those steps, and its result would be kept until somebody needs it.
+        """
+        if not any(self.find(number) is not cluster for number in cluster.after):
+            return False
+        read = [root for root in self.roots(node) if root in self.home and self.find(self.home[root]) is cluster]
+        return all(self.is_stored(root, cluster) for root in read)
+
+    def is_stored(self, value: Value, cluster: _Cluster) -> bool:
+        """Whether an earlier node outside of ``cluster`` reads ``value``."""
+        readers = (user for user in self.users(value) if user.outs and user.outs[0] in self.home)
+        return any(self.find(self.home[user.outs[0]]) is not cluster for user in readers)
 
     def users(self, value: Value) -> Iterator[TraceNode]:
         """The nodes that read ``value``, seen through renaming movement."""
