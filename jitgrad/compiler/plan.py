@@ -138,11 +138,13 @@ class Limited:
         budget: the bytes that its temporaries may take.
         before: the bytes that they would take without a budget.
         again: the numbers of the steps that run again what an earlier step computed.
+        spare_memory: of the `Tuning` of its passes.
     """
 
     budget: int
     before: int
     again: tuple[int, ...] = ()
+    spare_memory: int = 0
 
 
 @dataclass(frozen=True, eq=False, slots=True)

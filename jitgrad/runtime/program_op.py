@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -76,9 +75,11 @@ def compile_graph(
     if target.memory_budget is None:
         return Program(plan(state, tuning, watch), target)
     kept = {k: value for k, value in state.items() if value.aval.nbytes > _SMALL_STATE}
-    late = replace(tuning, late_gradients=True)
-    others = [partial(plan, kept, tuning), partial(plan, kept, late)]
-    return Program(within_budget(graph.name, target.memory_budget, plan(state, tuning, watch), others), target)
+
+    def sparing(level: int) -> Plan:
+        return plan(kept, replace(tuning, spare_memory=level))
+
+    return Program(within_budget(graph.name, target.memory_budget, plan(state, tuning, watch), sparing), target)
 
 
 def _without_kernels(graph: Graph, unfused: Collection[int]) -> Graph:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import accumulate
 
 from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.compiler.plan import KernelStep, Limited, Plan, Step, buffers_of
-from jitgrad.compiler.recompute.fit import Fitted, fitted, least
+from jitgrad.compiler.recompute.fit import fitted, least
 from jitgrad.compiler.recompute.limit import MemoryBudget
 from jitgrad.compiler.recompute.units import units_of
 from jitgrad.core.errors import MemoryBudgetError
@@ -18,10 +18,11 @@ from jitgrad.core.origin import Origin
 _SHOWN = 5
 
 
-def within_budget(name: str, budget: MemoryBudget, plan: Plan, others: Sequence[Callable[[], Plan]]) -> Plan:
-    """The plan of the program ``name`` that keeps to ``budget`` and computes least again.
+def within_budget(name: str, budget: MemoryBudget, plan: Plan, sparing: Callable[[int], Plan]) -> Plan:
+    """The plan of the program ``name`` that keeps to ``budget`` and computes least.
 
-    ``plan`` is that without a budget; ``others`` make plans of the same program that may need less memory.
+    ``plan`` is that without a budget. ``sparing(level)`` makes one whose passes spare memory (`Tuning.spare_memory`): level 2,
+    which takes more kernels, only if nothing else fits.
 
     Raises:
         MemoryBudgetError: if none keeps to it.
@@ -30,13 +31,16 @@ def within_budget(name: str, budget: MemoryBudget, plan: Plan, others: Sequence[
     allowed = budget.allowed(needed)
     if needed <= allowed:
         return replace(plan, limited=Limited(allowed, needed))
-    plans = [plan, *(make() for make in others)]
-    found = [fit for candidate in plans if (fit := fitted(candidate, allowed)) is not None]
-    if not found:
+    plans = [plan, sparing(1)]
+    fits = [(level, fit) for level, p in enumerate(plans) if (fit := fitted(p, allowed)) is not None]
+    if not fits:
+        plans.append(sparing(2))
+        fits = [(2, fit)] if (fit := fitted(plans[2], allowed)) is not None else []
+    if not fits:
         raise MemoryBudgetError(_too_small(name, allowed, needed, min(map(least, plans), key=lambda p: p.temporary_bytes)))
-    best: Fitted = min(found, key=lambda fit: fit.cost)
+    level, best = min(fits, key=lambda pair: pair[1].cost)
     again = best.plan.limited.again if best.plan.limited is not None else ()
-    return replace(best.plan, limited=Limited(allowed, needed, again))
+    return replace(best.plan, limited=Limited(allowed, needed, again, level))
 
 
 def _too_small(name: str, allowed: int, needed: int, best: Plan) -> str:
