@@ -14,6 +14,7 @@ from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.compiler.lowering.loop_nest import LoopNest
 from jitgrad.compiler.pipeline import Pass
 from jitgrad.compiler.plan import OpStep, Plan
+from jitgrad.compiler.recompute.limit import MemoryBudget
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Dtype
 from jitgrad.core.fork import fork_safe_lock
@@ -104,11 +105,17 @@ class Runner(Protocol):
 
 
 class Target(Protocol):
-    """Something that programs are compiled for. `jitgrad.backends.targets` lists all of them."""
+    """Something that programs are compiled for. `jitgrad.backends.targets` lists all of them.
+
+    Attributes:
+        passes: over the graphs of its programs.
+        memory_budget: of the temporaries of each program; None: any number.
+    """
 
     name: str
     device: str  # "cpu" or "cuda"
     passes: Sequence[Pass]
+    memory_budget: MemoryBudget | None
 
     @property
     def tuning(self) -> Tuning:

@@ -130,6 +130,23 @@ class BlockRun:
     local_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class Limited:
+    """How a program keeps to a memory budget.
+
+    Attributes:
+        budget: the bytes that its temporaries may take.
+        before: the bytes that they would take without a budget.
+        again: the numbers of the steps that run again what an earlier step computed.
+        spare_memory: of the `Tuning` of its passes.
+    """
+
+    budget: int
+    before: int
+    again: tuple[int, ...] = ()
+    spare_memory: int = 0
+
+
 @dataclass(frozen=True, eq=False, slots=True)
 class Plan:
     """The steps of a program over its buffers.
@@ -139,6 +156,7 @@ class Plan:
         offsets: the place of each other temporary in one arena of ``arena_bytes``.
         external: the buffers that library calls allocate: the arrays that they return.
         block_runs: the steps that run block by block, in order.
+        limited: of a program with a memory budget: what that allows, and what it costs.
     """
 
     graph: Graph
@@ -150,6 +168,18 @@ class Plan:
     arena_bytes: int
     external: tuple[Buffer, ...] = ()
     block_runs: tuple[BlockRun, ...] = ()
+    limited: Limited | None = None
+
+    @property
+    def external_bytes(self) -> int:
+        """The arrays that library calls return, which live until the call ends; not those that are results."""
+        kept = set(buffers_of(self.outputs))
+        return sum(b.nbytes for b in self.external if b not in kept)
+
+    @property
+    def temporary_bytes(self) -> int:
+        """The memory of all temporaries of a call: what a memory budget limits."""
+        return self.arena_bytes + self.external_bytes
 
 
 def buffers_of(places: Sequence[Place]) -> list[Buffer]:

@@ -28,7 +28,7 @@ def make_plan(placement: Placement, lowered: Sequence[Lowered], finder: BlockRun
         order, found = finder.find(steps, results)
         calls, steps = tuple([calls[k] for k in order]), [steps[k] for k in order]
         runs = _run_in_blocks(calls, steps, found, finder)
-    touched = _touched(steps, runs)
+    touched = touched_by(steps, runs)
     temporaries = {b for buffers in touched for b in buffers if b.role is BufferRole.TEMPORARY}
     offsets, size = arena(touched, temporaries.difference(results))
     graph, inputs = placement.graph, placement.inputs
@@ -49,7 +49,7 @@ def _run_in_blocks(
     return tuple([run.laid_out(steps) for run in runs])
 
 
-def _touched(steps: Sequence[Step], runs: Sequence[BlockRun]) -> list[list[Buffer]]:
+def touched_by(steps: Sequence[Step], runs: Sequence[BlockRun]) -> list[list[Buffer]]:
     """The buffers that every step, or a whole run, touches; those of one block are left out."""
     run_of = {k: run for run in runs for k in range(run.first, run.stop)}
     touched: dict[BlockRun | Step, list[Buffer]] = {}

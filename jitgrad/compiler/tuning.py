@@ -121,6 +121,11 @@ class Tuning:
     min_transposed_products: int = 4
     max_transposed_work: int = 1 << 20
 
+    # For programs with a memory budget. 1: an op stays out of an earlier kernel if all that it reads there is in memory in
+    # any case. The factor of a gradient, such as 1 - tanh(x)**2, is then computed when it is needed, and nothing keeps it.
+    # 2: products of different times stay apart, too, and a sum is added up as its terms are computed.
+    spare_memory: int = 0
+
     # Whether the images of a convolution become one product where their windows are long and few.
     merge_images: bool = True
 

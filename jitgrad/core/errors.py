@@ -122,6 +122,11 @@ class OutOfMemoryError(CudaError, MemoryError):
     (docs/errors.md#outofmemoryerror)."""
 
 
+class MemoryBudgetError(JitgradError, MemoryError):
+    """The temporaries of a program do not fit its memory budget, even if values are computed again
+    (docs/errors.md#memorybudgeterror)."""
+
+
 class DeviceError(JitgradError, RuntimeError):
     """Tensors on different devices meet, or an operation needs data that is on another device
     (docs/errors.md#deviceerror)."""

@@ -10,10 +10,11 @@ from jitgrad.backends.base import Target
 from jitgrad.compiler.isomorphic import outline
 from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.compiler.passes.fuse import Fuser, fuse
-from jitgrad.compiler.plan import BlockRun, KernelStep, OpStep, Step
-from jitgrad.core.ir import Atom, Graph, TraceNode, Value
-from jitgrad.core.op import Kind
+from jitgrad.compiler.plan import KernelStep, OpStep, Step
+from jitgrad.compiler.tuning import Tuning
+from jitgrad.core.ir import Graph, TraceNode, Value
 from jitgrad.core.origin import Origin
+from jitgrad.inspect.memory import BlockRunReport, BudgetReport, Kept, at, kept_values, ops_by_line
 from jitgrad.inspect.origins import lines_text
 from jitgrad.inspect.roofline import StepTime
 from jitgrad.inspect.stages import has_backward, program_graph
@@ -108,40 +109,6 @@ class StepReport:
 
 
 @dataclass(frozen=True, slots=True)
-class BlockRunReport:
-    """Kernels that run block by block: all of them for some rows or elements, then for the next.
-
-    Attributes:
-        first, last: the indices of its first and last kernel.
-        rows, block_rows: the rows (or elements) in all, and of a block.
-        temporaries: the number of values of which only one block exists at a time.
-        saved_bytes: the memory that these would need as a whole.
-        block_bytes: the memory of a block.
-    """
-
-    first: int
-    last: int
-    rows: int
-    block_rows: int
-    temporaries: int
-    saved_bytes: int
-    block_bytes: int
-
-    @staticmethod
-    def of(run: BlockRun, first: int) -> BlockRunReport:
-        """The report of ``run``, whose first kernel has the index ``first``."""
-        last, saved = first + run.stop - run.first - 1, sum(b.nbytes for b in run.local)
-        return BlockRunReport(first, last, run.rows, run.block_rows, len(run.local), saved, run.local_bytes)
-
-    def __str__(self) -> str:
-        return (
-            f"{self.first:4} to {self.last} run block by block, {self.block_rows} of {self.rows} rows at a time: "
-            f"{self.temporaries} temporaries take {readable_bytes(self.block_bytes)}, "
-            f"not {readable_bytes(self.saved_bytes)}"
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Apart:
     """Two neighbouring ops in different kernels, and the reason."""
 
@@ -153,21 +120,8 @@ class Apart:
 
     def __str__(self) -> str:
         return (
-            f"{self.producer}{_at(self.producer_origin)} -> {self.consumer}{_at(self.consumer_origin)}: {self.reason}"
+            f"{self.producer}{at(self.producer_origin)} -> {self.consumer}{at(self.consumer_origin)}: {self.reason}"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A value that backward needs: saved by forward, or (``saved`` False) recomputed."""
-
-    op: str
-    looks: str
-    origin: Origin
-    saved: bool
-
-    def __str__(self) -> str:
-        return f"{self.looks} {self.op}{_at(self.origin)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +139,7 @@ class Explanation:
         backward: the explanation of the backward program; None where no gradients flow.
         device: where it runs, "cpu" or "cuda".
         block_runs: kernels that run block by block.
+        budget: how the program keeps to its memory budget; None if it has none.
         launched: how a device starts the steps, in words; "" for one after the other.
     """
 
@@ -198,6 +153,7 @@ class Explanation:
     backward: Explanation | None = None
     device: str = "cpu"
     block_runs: tuple[BlockRunReport, ...] = ()
+    budget: BudgetReport | None = None
     launched: str = ""
 
     @property
@@ -255,6 +211,7 @@ class Explanation:
         memory = f"reads {readable_bytes(self.bytes_read)}, writes {readable_bytes(self.bytes_written)}"
         memory += f"; temporaries {readable_bytes(self.arena_bytes)}"
         yield memory + (f"; {self.in_place} results written over inputs" if self.in_place else "")
+        yield from self.budget.lines() if self.budget is not None else ()
         if self.apart:
             yield "not fused:"
             yield from (f"  {a}" for a in self.apart[:SHOWN_REASONS])
@@ -269,23 +226,6 @@ class Explanation:
             yield from self.backward._lines()
 
 
-def _at(origin: Origin) -> str:
-    return f" ({origin})" if origin.line else ""
-
-
-def ops_by_line(kept: Iterable[Kept]) -> str:
-    """``multiply x5, tanh (step.py:8); add (step.py:9)``"""
-    lines: dict[Origin, dict[str, int]] = {}
-    for k in kept:
-        counts = lines.setdefault(k.origin, {})
-        counts[k.op] = counts.get(k.op, 0) + 1
-    texts = []
-    for origin, counts in lines.items():
-        ops = ", ".join(op if n == 1 else f"{op} x{n}" for op, n in counts.items())
-        texts.append(f"{ops}{_at(origin)}")
-    return "; ".join(texts)
-
-
 def explain(compiled: Executable) -> Explanation:
     """The explanation of ``compiled``. This compiles its forward and backward programs, and runs nothing."""
     name, traced = compiled.traced.graph.name, compiled.traced
@@ -296,7 +236,7 @@ def explain(compiled: Executable) -> Explanation:
     back = op.split.backward
     backward = explain_program(f"{name} backward", op.backward, back, len(back.nodes))
     forward = explain_program(name, op.forward, before, len(traced.graph.nodes))
-    return replace(forward, kept=_kept(before, back, op.split.saved), backward=backward)
+    return replace(forward, kept=kept_values(before, back, op.split.saved), backward=backward)
 
 
 def explain_program(name: str, program: Program, before: Graph, op_count: int) -> Explanation:
@@ -310,7 +250,7 @@ def explain_program(name: str, program: Program, before: Graph, op_count: int) -
     runs = tuple(BlockRunReport.of(run, listed.index(plan.steps[run.first])) for run in plan.block_runs)
     written = {p.location.buffer for s in plan.steps for p in s.writes if p.location is not None}
     in_place = sum(buffer.role is BufferRole.INPUT for buffer in written)
-    apart, device = _apart(before, program.target), program.target.device
+    apart, device = _apart(before, program.target, program.tuning), program.target.device
     return Explanation(
         name,
         op_count,
@@ -320,6 +260,7 @@ def explain_program(name: str, program: Program, before: Graph, op_count: int) -
         in_place,
         device=device,
         block_runs=runs,
+        budget=BudgetReport.of(plan),
         launched=program.runner.launched,
     )
 
@@ -354,14 +295,14 @@ def _step(index: int, step: Step | TraceNode, read: int, written: int, by: str) 
     )
 
 
-def _apart(before: Graph, target: Target) -> tuple[Apart, ...]:
+def _apart(before: Graph, target: Target, tuning: Tuning) -> tuple[Apart, ...]:
     """Neighbouring ops that the fuser left in different kernels, each pair of lines once."""
     if not any(step.run is fuse for step in target.passes):
         return ()
-    outlined = outline(before, target.tuning)
+    outlined = outline(before, tuning)
     pairs: dict[Apart, None] = {}
     for graph in outlined.graphs:
-        fuser = Fuser(_before_fusing(graph, target), target.tuning)
+        fuser = Fuser(_before_fusing(graph, target, tuning), tuning)
         fuser.run()
         for r in fuser.refusals:
             homes = [fuser.find(fuser.home[node.outs[0]]) for node in (r.producer, r.consumer)]
@@ -376,22 +317,8 @@ def _pair(producer: TraceNode, consumer: TraceNode, reason: str) -> Apart:
     return Apart(producer.op.name, producer.origin, consumer.op.name, consumer.origin, reason)
 
 
-def _before_fusing(graph: Graph, target: Target) -> Graph:
+def _before_fusing(graph: Graph, target: Target, tuning: Tuning) -> Graph:
     """The input of the fusion pass, which is the last one."""
     for step in target.passes[:-1]:
-        graph = step(graph, target.tuning)
+        graph = step(graph, tuning)
     return graph
-
-
-def _kept(forward: Graph, backward: Graph, saved: int) -> tuple[Kept, ...]:
-    """Values saved for backward (the last ``saved`` outputs of forward), and values that both programs compute."""
-    producers: dict[Atom, TraceNode] = {out: node for node in forward.nodes for out in node.outs}
-    kept = []
-    for atom in forward.outputs[len(forward.outputs) - saved :]:
-        node = producers.get(atom)
-        name, origin = (node.op.name, node.origin) if node is not None else ("input", Origin())
-        kept.append(Kept(name, str(atom.aval), origin, True))
-    for node in backward.nodes:
-        if node.outs[0] in producers and node.op.kind is not Kind.MOVEMENT:
-            kept.append(Kept(node.op.name, str(node.outs[0].aval), node.origin, False))
-    return tuple(kept)

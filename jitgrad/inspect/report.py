@@ -14,8 +14,9 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from jitgrad.core.origin import Origin
-from jitgrad.inspect.explain import Explanation, StepReport, ops_by_line
+from jitgrad.inspect.explain import Explanation, StepReport
 from jitgrad.inspect.kernels import KernelView, kernel_views
+from jitgrad.inspect.memory import ops_by_line
 from jitgrad.inspect.origins import lines_text
 from jitgrad.inspect.stages import stages
 from jitgrad.inspect.traffic import readable_bytes

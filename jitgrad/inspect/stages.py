@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from jitgrad.backends.base import Target
 from jitgrad.compiler.pipeline import run_passes
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.ir import Graph
 from jitgrad.jit.executable import Executable
+from jitgrad.runtime.program import Program
 
 
-def pass_graphs(graph: Graph, target: Target) -> dict[str, Graph]:
-    """``graph`` after each pass; a pass that runs twice is ``eliminate_dead`` and ``eliminate_dead.2``."""
+def pass_graphs(graph: Graph, program: Program) -> dict[str, Graph]:
+    """``graph`` after each pass of ``program``; one that runs twice is ``eliminate_dead`` and ``eliminate_dead.2``."""
     graphs: dict[str, Graph] = {}
     times: dict[str, int] = {}
 
@@ -18,7 +18,7 @@ def pass_graphs(graph: Graph, target: Target) -> dict[str, Graph]:
         times[stage] = times.get(stage, 0) + 1
         graphs[stage if times[stage] == 1 else f"{stage}.{times[stage]}"] = result
 
-    run_passes(graph, target.passes, watch, target.tuning)
+    run_passes(graph, program.target.passes, watch, program.tuning)
     return graphs
 
 
@@ -30,10 +30,11 @@ def stages(compiled: Executable) -> dict[str, Graph]:
     """
     traced = compiled.traced
     if not has_backward(compiled):
-        return pass_graphs(program_graph(compiled), compiled.target)
+        return pass_graphs(program_graph(compiled), compiled.program)
     split = compiled.op.split
     graphs = {"trace": traced.graph, "joint": compiled.op.joint.graph, "forward": split.forward}
-    forward, backward = (pass_graphs(part, compiled.target) for part in (split.forward, split.backward))
+    forward = pass_graphs(split.forward, compiled.op.forward)
+    backward = pass_graphs(split.backward, compiled.op.backward)
     graphs.update((name, g) for name, g in forward.items() if name != "trace")
     graphs["backward"] = split.backward
     graphs.update((f"backward.{name}", g) for name, g in backward.items() if name != "trace")

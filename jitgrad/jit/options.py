@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from jitgrad.backends.base import Target
 from jitgrad.backends.targets import find_target
 from jitgrad.compiler.pipeline import switched
+from jitgrad.compiler.recompute.limit import parse_budget
 from jitgrad.core import config
 from jitgrad.core.errors import ArgumentError, shown
 
@@ -22,6 +23,7 @@ class JitOptions:
     backend: str | None = None
     background: bool = False
     passes: Mapping[str, bool] | None = None
+    memory_budget: int | float | str | None = None
 
     def __post_init__(self) -> None:
         _one_of("fallback", self.fallback, ("error", "eager"))
@@ -32,16 +34,17 @@ class JitOptions:
             raise ArgumentError(
                 f'@jit(passes={shown(self.passes)}): expected a dict of names of passes, such as {{"fuse": False}}'
             )
-        if self.backend is not None or self.passes:
+        if self.backend is not None or self.passes or self.memory_budget is not None:
             self.target()
 
     def target(self, device: str = "cpu") -> Target:
         """What programs for tensors on ``device`` are compiled for."""
         target = find_target(self.backend, device)
-        if not self.passes:
+        if not self.passes and self.memory_budget is None:
             return target
         chosen = copy.copy(target)
-        chosen.passes = switched(target.passes, self.passes)
+        chosen.passes = switched(target.passes, self.passes or {})
+        chosen.memory_budget = None if self.memory_budget is None else parse_budget(self.memory_budget)
         return chosen
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole
 from jitgrad.compiler.lowering.lower import Lowered
 from jitgrad.compiler.plan import KernelStep, OpStep, Place, Plan
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Dtype
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.fork import cached_property, fork_safe_lock
@@ -109,6 +111,12 @@ class Program:
             return lambda inputs, results: results[number].reshape(shape)
         strides, dtype = tuple(s * place.aval.dtype.itemsize for s in place.location.strides), place.aval.dtype
         return lambda inputs, results: _strided(results[number], shape, dtype, strides)
+
+    @property
+    def tuning(self) -> Tuning:
+        """The thresholds with which the passes made this program."""
+        limited = self.plan.limited
+        return replace(self.target.tuning, spare_memory=0 if limited is None else limited.spare_memory)
 
     @property
     def long(self) -> bool:

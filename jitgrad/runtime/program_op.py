@@ -18,7 +18,10 @@ from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.lowering.kernel_reuse import GroupStructures, lower_groups
 from jitgrad.compiler.pipeline import Watcher, ignore, run_passes
 from jitgrad.compiler.placement import place_values
+from jitgrad.compiler.plan import Plan
 from jitgrad.compiler.planner import make_plan
+from jitgrad.compiler.recompute.choose import within_budget
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Aval, Dtype, Shape
 from jitgrad.core.context import anomaly_detection, current_interpreter, grad_enabled, open_tapes
 from jitgrad.core.device_array import DeviceArray
@@ -32,6 +35,10 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.runtime.gradient_program import GradientProgram
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.provenance import find_non_finite
+
+# State of so few bytes, such as the counter of a generator, is not written over the old one in a program with a memory
+# budget: what reads it can then run again.
+_SMALL_STATE = 256
 
 
 @gc_paused()
@@ -49,15 +56,30 @@ def compile_graph(
     ``donated`` maps positions of outputs to inputs whose memory they should take; others may take
     inputs ``free``. The kernels with numbers ``unfused``, in the order of the program, are not compiled:
     their ops run one by one. ``strides`` are those of the inputs, where they are not in row-major order.
+
+    Raises:
+        MemoryBudgetError: if its temporaries do not fit the memory budget of ``target``.
     """
     target.expect(graph)
-    fused = _without_kernels(run_passes(graph, target.passes, watch, target.tuning), unfused)
-    wanted = {fused.outputs[k]: value for k, value in (donated or {}).items()}
-    structures = GroupStructures()
-    placement = place_values(fused, wanted, free, structures, strides)
-    lowered = lower_groups(placement.groups, structures, target.schedule)
-    plan = make_plan(placement, lowered, BlockRunFinder(target.schedule, target.tuning))
-    return Program(plan, target)
+    state = dict(donated or {})
+
+    def plan(changed: Mapping[int, Value], tuning: Tuning, watch: Watcher = ignore) -> Plan:
+        fused = _without_kernels(run_passes(graph, target.passes, watch, tuning), unfused)
+        wanted = {fused.outputs[k]: value for k, value in changed.items()}
+        structures = GroupStructures()
+        placement = place_values(fused, wanted, free, structures, strides)
+        lowered = lower_groups(placement.groups, structures, target.schedule)
+        return make_plan(placement, lowered, BlockRunFinder(target.schedule, tuning))
+
+    tuning = target.tuning
+    if target.memory_budget is None:
+        return Program(plan(state, tuning, watch), target)
+    kept = {k: value for k, value in state.items() if value.aval.nbytes > _SMALL_STATE}
+
+    def sparing(level: int) -> Plan:
+        return plan(kept, replace(tuning, spare_memory=level))
+
+    return Program(within_budget(graph.name, target.memory_budget, plan(state, tuning, watch), sparing), target)
 
 
 def _without_kernels(graph: Graph, unfused: Collection[int]) -> Graph:

@@ -16,6 +16,7 @@ from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.compiler.lowering.loop_nest import LoopNest
 from jitgrad.compiler.pipeline import PASSES, Pass
 from jitgrad.compiler.plan import OpStep, Plan
+from jitgrad.compiler.recompute.limit import MemoryBudget
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Dtype
 from jitgrad.core.ir import Graph
@@ -33,6 +34,7 @@ class HostTarget(ABC):
     device = "cpu"
     tuning: Tuning = cpu_tuning()
     passes: Sequence[Pass] = PASSES
+    memory_budget: MemoryBudget | None = None
 
     def __init__(self) -> None:
         self._kernels = KernelCache(self.load)

@@ -17,6 +17,7 @@ from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.compiler.lowering.loop_nest import LoopNest
 from jitgrad.compiler.pipeline import PASSES, Pass
 from jitgrad.compiler.plan import OpStep, Plan
+from jitgrad.compiler.recompute.limit import MemoryBudget
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Dtype
 from jitgrad.core.ir import Graph
@@ -34,6 +35,7 @@ class CudaTarget:
 
     name = device = "cuda"
     passes: Sequence[Pass] = PASSES
+    memory_budget: MemoryBudget | None = None
 
     def __init__(self, results_on_host: bool = False) -> None:
         self.results_on_host = results_on_host

@@ -6,6 +6,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
+import numpy as np
+
 from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.eager.buffer_pool import ALIGNMENT
 
@@ -22,14 +24,41 @@ def arena(touched: Sequence[Collection[Buffer]], placed: Collection[Buffer]) -> 
         own = [b for b in dict.fromkeys(buffers) if b in placed]
         for buffer in own:
             if buffer not in offsets:
-                offsets[buffer] = memory.take(_padded(buffer))
+                offsets[buffer] = memory.take(padded(buffer))
         for buffer in own:
             if last[buffer] == k:
-                memory.give(offsets[buffer], _padded(buffer))
+                memory.give(offsets[buffer], padded(buffer))
     return offsets, memory.end
 
 
-def _padded(buffer: Buffer) -> int:
+def packed(touched: Sequence[Collection[Buffer]], placed: Collection[Buffer]) -> tuple[dict[Buffer, int], int]:
+    """Offsets as `arena` gives them, found the largest first: it takes longer, and often leaves smaller gaps.
+
+    Each buffer gets the lowest place that is free while it is needed (Y. Pisarchyk and J. Lee, "Efficient memory
+    management for deep neural net inference", 2020, "greedy by size").
+    """
+    first: dict[Buffer, int] = {}
+    last: dict[Buffer, int] = {}
+    for k, buffers in enumerate(touched):
+        for buffer in buffers:
+            first.setdefault(buffer, k)
+            last[buffer] = k
+    order = sorted((b for b in first if b in placed), key=lambda b: (-padded(b), first[b]))
+    rows = np.array([(first[b], last[b], padded(b)) for b in order], np.int64).reshape(-1, 3)
+    starts = np.zeros(len(order), np.int64)
+    for k, (begin, end, size) in enumerate(rows):
+        beside = np.flatnonzero((rows[:k, 0] <= end) & (rows[:k, 1] >= begin))
+        lows = np.sort(starts[beside])
+        highs = np.maximum.accumulate((starts[beside] + rows[beside, 2])[np.argsort(starts[beside], kind="stable")])
+        below = np.concatenate([[0], highs])  # where a gap may begin; it ends at the next start
+        fits = np.flatnonzero(np.append(lows, below[-1] + size) - below >= size)
+        starts[k] = below[fits[0]]
+    offsets = dict(zip(order, starts.tolist(), strict=True))
+    return offsets, int(max(starts + rows[:, 2], default=0))
+
+
+def padded(buffer: Buffer) -> int:
+    """The bytes that ``buffer`` takes in an arena: each starts at a cache line."""
     return -(-max(1, buffer.nbytes) // ALIGNMENT) * ALIGNMENT
 
 

@@ -48,8 +48,11 @@ def batch_products(graph: Graph, tuning: Tuning) -> Graph:
     neighbouring rows of one array; none depends on another's result, so the product is computed where the first one was.
     Operands of the second kind are such rows, or an elementwise op or ``insert_slices`` computes each of them, and it is
     no result of the program and part of no other array: then its kernel writes it next to the others. The sum over rows
-    is regrouped, in an order that depends on nothing but the program. Products that would take much memory stay apart.
+    is regrouped, in an order that depends on nothing but the program. Products that would take much memory stay apart;
+    to spare memory, all do.
     """
+    if tuning.spare_memory >= 2:
+        return graph
     return _Sums(_batch_rows(graph, tuning), tuning).run()
 
 

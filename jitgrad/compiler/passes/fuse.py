@@ -148,6 +148,10 @@ class Fuser:
             reason = "what reads the transpose computes this op for less than a store"
             self.refusals += [Refusal(producer, node, reason) for producer in producers.values()]
             return {}
+        if self.tuning.spare_memory:
+            found = {n: self.find(n) for n in producers}
+            apart = [n for n, c in found.items() if self.stays_late(node, c) or self.would_wait(c, found.values())]
+            producers = {n: p for n, p in producers.items() if n not in apart}
         if not self.is_outer(node):
             return producers
         self.outer.add(node.out)
@@ -159,6 +163,32 @@ class Fuser:
             if number not in whole:
                 self.refusals.append(Refusal(producer, node, "a reduction follows, which can make these elements of few itself"))
         return {number: producer for number, producer in producers.items() if number in whole}
+
+    def stays_late(self, node: TraceNode, cluster: _Cluster) -> bool:
+        """Whether ``node`` comes after other steps that depend on ``cluster``, and reads nothing in it but what is stored.
+
+        As part of the cluster it would run before those steps, and its result would be kept until somebody needs it.
+        """
+        if not any(self.find(number) is not cluster for number in cluster.after):
+            return False
+        read = [root for root in self.roots(node) if root in self.home and self.find(self.home[root]) is cluster]
+        return all(self.is_stored(root, cluster) for root in read)
+
+    def would_wait(self, cluster: _Cluster, producers: Iterable[_Cluster]) -> bool:
+        """Whether, with a node that reads from ``producers``, ``cluster`` would run after a later library call among them,
+        and keep what it reads until then: the terms of a sum that others do not read, say."""
+        if self.tuning.spare_memory < 2 or cluster.group is None:
+            return False
+        if not any(other.group is None and other.number > cluster.number for other in producers):
+            return False
+        read = {root for node in cluster.nodes for root in self.roots(node)}
+        outside = [root for root in read if root in self.home and self.find(self.home[root]) is not cluster]
+        return any(not self.is_stored(root, cluster, self.find(self.home[root])) for root in outside)
+
+    def is_stored(self, value: Value, *clusters: _Cluster) -> bool:
+        """Whether an earlier node outside of ``clusters`` reads ``value``."""
+        readers = (user for user in self.users(value) if user.outs and user.outs[0] in self.home)
+        return any(self.find(self.home[user.outs[0]]) not in clusters for user in readers)
 
     def users(self, value: Value) -> Iterator[TraceNode]:
         """The nodes that read ``value``, seen through renaming movement."""
