@@ -74,6 +74,7 @@ def _inverse_vjp(g: Tensor, out: Tensor, _x: Any) -> Tensor:
 INVERSE = define(
     "inverse(x)",
     kind=Kind.OPAQUE,
+    fills=True,
     eager=_inverse,
     abstract=_same_aval("inv"),
     vjp=(_inverse_vjp,),
@@ -98,6 +99,7 @@ def _solve_aval(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> Aval:
 SOLVE: OpDef = define(
     "solve(a, b)",
     kind=Kind.OPAQUE,
+    fills=True,
     eager=_solve,
     abstract=_solve_aval,
     vjp=(
@@ -131,6 +133,7 @@ def _scaled(g: Tensor, x: Tensor) -> Tensor:
 DETERMINANT = define(
     "determinant(x)",
     kind=Kind.OPAQUE,
+    fills=True,
     eager=_determinant,
     abstract=_numbers_aval,
     vjp=(lambda g, out, x: _scaled(multiply(g, out), matrix_transpose_of(apply(INVERSE, x))),),
@@ -147,6 +150,7 @@ def _sign_and_log(x: Array) -> tuple[Array, Array]:
 SLOGDET = define(
     "slogdet(x)",
     kind=Kind.OPAQUE,
+    fills=True,
     eager=_sign_and_log,
     abstract=lambda avals, attrs: (_numbers_aval(avals, attrs),) * 2,
     vjp=lambda g, _out, x: (_scaled(g[1], matrix_transpose_of(apply(INVERSE, x))),),
@@ -211,6 +215,7 @@ def _cholesky_vjp(g: Tensor, out: Tensor, _x: Any) -> Tensor:
 CHOLESKY = define(  # reads the lower triangle
     "cholesky(x)",
     kind=Kind.OPAQUE,
+    fills=True,
     eager=_cholesky,
     abstract=_same_aval("cholesky"),
     vjp=(_cholesky_vjp,),
