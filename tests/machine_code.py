@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitgrad.backends.cpu.backend import native_names
 from jitgrad.backends.llvm import kernel_frontend, target
 from jitgrad.backends.llvm.code_object import CodeObject
+from jitgrad.backends.llvm.library_names import native_names
 from jitgrad.eager.float16 import in_kernels
 
 AVX2, AVX512 = "znver3", "sapphirerapids"

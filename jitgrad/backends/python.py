@@ -152,7 +152,7 @@ class PythonRunner:
         self.program = program
 
     def computed_by(self, call: LibraryCall) -> str:
-        return call.multiplied_by(self.tiled_products)
+        return call.computed_by(self.tiled_products)
 
     def frame(self) -> PythonFrame:
         return PythonFrame(self.program)

@@ -48,6 +48,10 @@ class Origin:
         """``path:line`` as editors understand it, or ``an unknown line``."""
         return f"{self.file}:{self.line}" if self.line else "an unknown line"
 
+    def described(self) -> str:
+        """`full`, in words that say whether backward added the op."""
+        return f"the gradient of the op at {self.full()}" if self.gradient else self.full()
+
     def of_gradient(self) -> Origin:
         """The origin of the gradient of an op with this one."""
         return Origin(self.file, self.line, gradient=True)

@@ -13,6 +13,7 @@ from zlib import crc32
 import numpy as np
 
 from jitgrad.core.aval import Aval
+from jitgrad.core.errors import MatrixError
 from jitgrad.core.ir import TraceNode
 from jitgrad.core.op import Kind, OpDef, parsed_scalar
 from jitgrad.eager.buffer_pool import empty_buffer
@@ -20,45 +21,15 @@ from jitgrad.eager.float16 import HALF, is_exact
 from jitgrad.eager.run import run_eagerly
 from jitgrad.eager.scalar_eval import blockwise, evaluate_with, scalar_functions
 from jitgrad.jit.complex_pairs import as_pairs
+from jitgrad.jit.rounding_noise import BLOCK, has_subnormals, is_short, limits, mixed, random_factors, random_noise
 from jitgrad.ops.fourier import TRANSFORMS
+from jitgrad.runtime.library.small_systems import SYSTEMS
 from jitgrad.vecmath import FUNCTIONS
 
 AMPLITUDE = 8.0  # disturbances in units of half an ULP: enough to cross ties that roundings may cross
 FUNCTION_FACTOR = 2.0  # vectorised functions are within two ULP, not one half
-_WORD = (1 << 64) - 1
-_BLOCK = 1 << 14  # elements moved at a time
 _STRIDE = 61  # of the elements that a partial disturbance looks at, to know what the others are
 _EXACT_FUNCTIONS = frozenset("abs sign minimum maximum floor ceil trunc rint copysign isnan isinf isfinite signbit".split())
-
-
-@cache
-def _noise(dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """Random numbers between -1 and 1, drawn once: runs read them from different places."""
-    return np.random.default_rng(0).uniform(-1.0, 1.0, 4 * _BLOCK).astype(dtype)
-
-
-@cache
-def _factors(dtype: np.dtype[Any], roundings: float) -> np.ndarray[Any, Any]:
-    """Random numbers up to ``roundings`` away from 1."""
-    return np.asarray(1 + _noise(dtype) * dtype.type(roundings * np.finfo(dtype).eps / 2), dtype)
-
-
-@cache
-def _limits(dtype: np.dtype[Any]) -> tuple[float, float, Any]:
-    """Half of the distance from 1 to the next number, the least normal number, and the least of all."""
-    info = np.finfo(dtype)
-    return float(info.eps) / 2, float(info.tiny), info.smallest_subnormal
-
-
-def _mixed(state: int) -> int:
-    """The random number, and state, after ``state``: many times faster than NumPy's for single ones.
-
-    Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
-    """
-    z = (state + 0x9E37_79B9_7F4A_7C15) & _WORD
-    z = ((z ^ (z >> 30)) * 0xBF58_476D_1CE4_E5B9) & _WORD
-    z = ((z ^ (z >> 27)) * 0x94D0_49BB_1331_11EB) & _WORD
-    return z ^ (z >> 31)
 
 
 class Disturbance:
@@ -80,7 +51,7 @@ class Disturbance:
         fast: bool = False,
         systematic: bool = False,
     ) -> None:
-        self._seed, self._state = seed, _mixed(seed)
+        self._seed, self._state = seed, mixed(seed)
         self._systematic = systematic
         self.measure_drift = measure_drift
         self.amplitude = amplitude
@@ -93,20 +64,20 @@ class Disturbance:
     def start(self, op: OpDef) -> None:
         """Draw for ``op`` from now on."""
         if self._systematic:
-            self._state = _mixed(self._seed + crc32(op.name.encode()))
+            self._state = mixed(self._seed + crc32(op.name.encode()))
 
     def _offset(self, end: int) -> int:
         """A random number below ``end``."""
-        self._state = _mixed(self._state)
+        self._state = mixed(self._state)
         return (self._state >> 32) % end
 
     def draw(self, size: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
         """``size`` random numbers between -1 and 1."""
-        noise = _noise(dtype)
-        if size <= _BLOCK:
+        noise = random_noise(dtype)
+        if size <= BLOCK:
             start = self._offset(noise.size - size)
             return noise[start : start + size]
-        return np.concatenate([self.draw(min(_BLOCK, size - k), dtype) for k in range(0, size, _BLOCK)])
+        return np.concatenate([self.draw(min(BLOCK, size - k), dtype) for k in range(0, size, BLOCK)])
 
     def moved(self, x: Any, factor: float = 1.0, *, exact_if_short: bool = False) -> Any:
         """``x`` with each element moved by up to ``factor * amplitude`` roundings.
@@ -118,31 +89,31 @@ class Disturbance:
             return self.moved(as_pairs(x), factor).view(x.dtype)[..., 0]
         if x.dtype.kind != "f" or not x.size:
             return x
-        if x.size <= _BLOCK and not self.fast:
+        if x.size <= BLOCK and not self.fast:
             return self._moved_block(x.reshape(-1), factor * self.amplitude, exact_if_short).reshape(x.shape)
         flat = np.ascontiguousarray(x).reshape(-1)
         out = empty_buffer(flat.shape, flat.dtype)
         with np.errstate(all="ignore"):
-            if self.fast and not _has_subnormals(flat[::_STRIDE]):
+            if self.fast and not has_subnormals(flat[::_STRIDE]):
                 self._move_fast(flat, out, factor * self.amplitude, exact_if_short)
                 return out.reshape(x.shape)
-            for k in range(0, flat.size, _BLOCK):  # whose temporaries stay in the cache
-                out[k : k + _BLOCK] = self._moved_block(flat[k : k + _BLOCK], factor * self.amplitude, exact_if_short)
+            for k in range(0, flat.size, BLOCK):  # whose temporaries stay in the cache
+                out[k : k + BLOCK] = self._moved_block(flat[k : k + BLOCK], factor * self.amplitude, exact_if_short)
         return out.reshape(x.shape)
 
     def _move_fast(self, x: np.ndarray[Any, Any], out: np.ndarray[Any, Any], roundings: float, exact_if_short: bool) -> None:
         """`_move` of normal numbers, in one pass."""
-        factors = _factors(x.dtype, roundings)
-        exact_if_short = exact_if_short and bool(_is_short(x[::_STRIDE]).any())
-        for k in range(0, x.size, 2 * _BLOCK):
-            block, moved = x[k : k + 2 * _BLOCK], out[k : k + 2 * _BLOCK]
+        factors = random_factors(x.dtype, roundings)
+        exact_if_short = exact_if_short and bool(is_short(x[::_STRIDE]).any())
+        for k in range(0, x.size, 2 * BLOCK):
+            block, moved = x[k : k + 2 * BLOCK], out[k : k + 2 * BLOCK]
             start = self._offset(factors.size - block.size)
             np.multiply(block, factors[start : start + block.size], out=moved)
             if exact_if_short:
-                np.copyto(moved, block, where=_is_short(block))
+                np.copyto(moved, block, where=is_short(block))
 
     def _moved_block(self, x: np.ndarray[Any, Any], roundings: float, exact_if_short: bool) -> np.ndarray[Any, Any]:
-        half_ulp, least, subnormal = _limits(x.dtype)
+        half_ulp, least, subnormal = limits(x.dtype)
         share = self.draw(x.size, x.dtype)
         out: np.ndarray[Any, Any] = share * x.dtype.type(roundings * half_ulp)
         out *= x
@@ -152,7 +123,7 @@ class Disturbance:
             tiny = (size < least) & (x != 0)
             out[tiny] += (share[tiny] * roundings) * subnormal
         if exact_if_short:
-            np.copyto(out, x, where=_is_short(x))
+            np.copyto(out, x, where=is_short(x))
         return out
 
     def moved_by(self, x: Any, sizes: Any) -> Any:
@@ -162,27 +133,9 @@ class Disturbance:
             return np.asarray(x + self.draw(x.size, x.dtype).reshape(x.shape) * sizes, x.dtype)
 
 
-def _has_subnormals(flat: np.ndarray[Any, Any]) -> bool:
-    return bool(np.any((np.abs(flat) < np.finfo(flat.dtype).tiny) & (flat != 0)))
-
-
-def _is_short(flat: np.ndarray[Any, Any]) -> Any:
-    """Whether the lower half of each mantissa is 0, as that of integers and simple fractions is."""
-    dtype, low = _lower_half(flat.dtype)
-    return (np.ascontiguousarray(flat).view(dtype) & low) == 0
-
-
-@cache
-def _lower_half(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], Any]:
-    """The integers of the size of a float, and one that has the bits of the lower half of its mantissa."""
-    bits = dtype.itemsize * 8
-    whole = np.dtype(f"u{bits // 8}")
-    return whole, whole.type({16: 0x1F, 32: 0xFFF, 64: 0x3FFFFFF}[bits])
-
-
 def is_large(node: TraceNode) -> bool:
     """Whether ``node`` takes longer to run than to start."""
-    return any([atom.aval.size > _BLOCK for atom in (*node.outs, *node.ins)])
+    return any([atom.aval.size > BLOCK for atom in (*node.outs, *node.ins)])
 
 
 class PartialDisturbance:
@@ -303,7 +256,7 @@ def _reduction(op: OpDef, x: Any, attrs: Mapping[str, Any], result: Any, d: Dist
     if op.monoid.ufunc is not np.add:
         terms = max(1, x.size // max(1, result.size))
         return d.moved(result, float(np.sqrt(terms)))
-    if _is_short(np.ravel(result)).all() and _is_short(np.ravel(x)).all():
+    if is_short(np.ravel(result)).all() and is_short(np.ravel(x)).all():
         return result
     axes = attrs["axis"]
     in_sequence = _in_sequence(attrs.get("shape", x.shape), axes)
@@ -373,6 +326,22 @@ def _transform(result: Any, attrs: Mapping[str, Any], d: Disturbance) -> Any:
     return (moved.view(result.dtype) if result.dtype.kind == "c" else moved)[..., 0]
 
 
+def _system(op: OpDef, arrays: list[Any], attrs: Mapping[str, Any], result: Any, d: Disturbance) -> Any:
+    """The results for a matrix that is off by what elimination costs: roundings of the largest elements of its columns.
+
+    Source: N. J. Higham, "Accuracy and Stability of Numerical Algorithms" (2002), theorems 9.3 and 10.3.
+    """
+    x, *others = arrays
+    if x.dtype.kind != "f" or not x.size:
+        return result
+    rounding = d.amplitude * float(np.finfo(x.dtype).eps) / 2 * max(1.0, math.sqrt(x.shape[-1]) / 2)
+    try:
+        moved = op.eager(d.moved_by(x, rounding * np.max(np.abs(x), axis=-2, keepdims=True)), *others, **attrs)
+    except MatrixError:  # on the edge of what has a result
+        return result
+    return tuple([d.moved(r) for r in moved]) if op.multiple else d.moved(moved)
+
+
 def run_disturbed(node: TraceNode, arrays: list[Any], attrs: Mapping[str, Any], d: Disturbance | None) -> Any:
     """The result of ``node`` on ``arrays``, rounded at random."""
     op, avals = node.op, [atom.aval for atom in node.ins]
@@ -390,4 +359,6 @@ def run_disturbed(node: TraceNode, arrays: list[Any], attrs: Mapping[str, Any], 
             return _product(arrays[0], arrays[1], result, d)
         if op in TRANSFORMS:
             return _transform(result, attrs, d)
+        if op in SYSTEMS:
+            return _system(op, arrays, attrs, result, d)
         return result  # movement, and sums in a fixed order

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from jitgrad.backends.base import user_functions
-from jitgrad.backends.cpu.backend import native_names
 from jitgrad.backends.cpu.emit import emit_kernel
 from jitgrad.backends.llvm.code_object import compile_entry
+from jitgrad.backends.llvm.library_names import native_names
 from jitgrad.backends.python import DTYPES, Pointer, names, passed
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
 from jitgrad.compiler.plan import KernelStep, Place

@@ -49,7 +49,7 @@ class RunProgram:
         w.names.update(frames=deque([frame := new_frame()]), new_frame=new_frame)
         addresses = self._allocate(w)
         if isinstance(frame, NativeFrame) and frame.count:
-            self._run_native(w, [*w.pointers, *addresses])
+            self._run_native(w, [*w.pointers, *addresses], frame.declines)
         elif self.program.steps:
             self._run_with_library_calls(w)
 
@@ -81,8 +81,11 @@ class RunProgram:
         for k, (memory, text) in w.numbers.items():
             w.line(f"frame.{memory}[{k}] = {text}")
 
-    def _run_native(self, w: FastCallWriter, addresses: list[str]) -> None:
-        """Text for a program of native code: write addresses to the frame, and run its table."""
+    def _run_native(self, w: FastCallWriter, addresses: list[str], declines: bool) -> None:
+        """Text for a program of native code: write addresses to the frame, and run its table.
+
+        ``declines``: a step may be left to NumPy, which may raise.
+        """
         size = len(w.pointers) + len(self.program.result_specs)
         w.names.update(
             pack=struct.Struct(f"{size}q").pack_into, pool=thread_pool._Current, current_pool=thread_pool.current_pool
@@ -90,7 +93,12 @@ class RunProgram:
         self._take_frame(w)
         w.line(f"pack(frame.bases, 0{', ' if addresses else ''}{listed(addresses)})")
         w.line("(pool.pool or current_pool()).run(frame.address, frame.count)")
-        w.line("frames.append(frame)")
+        if declines:
+            w.line("try:")
+            w.line("if frame.declined[0]: frame.finish()", 2)
+            w.line("finally: frames.append(frame)")
+        else:
+            w.line("frames.append(frame)")
 
     def _run_on_device(self, w: FastCallWriter) -> None:
         """Text for a program on a device: its result buffers, then those of library calls, are the list ``r``."""

@@ -63,6 +63,7 @@ def _cholesky_vjp(g: Tensor, out: Tensor, _x: Any) -> Tensor:
 CHOLESKY = define(  # reads the lower triangle
     "cholesky(x)",
     kind=Kind.OPAQUE,
+    fills=True,
     eager=_cholesky,
     abstract=square_aval("cholesky"),
     vjp=(_cholesky_vjp,),

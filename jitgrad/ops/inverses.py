@@ -64,6 +64,7 @@ def _inverse_vjp(g: Tensor, out: Tensor, _x: Any) -> Tensor:
 INVERSE = define(
     "inverse(x)",
     kind=Kind.OPAQUE,
+    fills=True,
     eager=_inverse,
     abstract=square_aval("inv"),
     vjp=(_inverse_vjp,),
@@ -88,6 +89,7 @@ def _solve_aval(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> Aval:
 SOLVE: OpDef = define(
     "solve(a, b)",
     kind=Kind.OPAQUE,
+    fills=True,
     eager=_solve,
     abstract=_solve_aval,
     vjp=(
@@ -121,6 +123,7 @@ def _scaled(g: Tensor, x: Tensor) -> Tensor:
 DETERMINANT = define(
     "determinant(x)",
     kind=Kind.OPAQUE,
+    fills=True,
     eager=_determinant,
     abstract=_numbers_aval,
     vjp=(lambda g, out, x: _scaled(multiply(g, out), matrix_transpose_of(apply(INVERSE, x))),),
@@ -148,6 +151,7 @@ def _sign_and_log_vjp(g: tuple[Tensor, Tensor], out: tuple[Tensor, Tensor], x: T
 SLOGDET = define(
     "slogdet(x)",
     kind=Kind.OPAQUE,
+    fills=True,
     eager=_sign_and_log,
     abstract=_sign_and_log_avals,
     vjp=_sign_and_log_vjp,

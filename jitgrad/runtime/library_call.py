@@ -12,6 +12,7 @@ import numpy as np
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole
 from jitgrad.compiler.plan import OpStep, Place
 from jitgrad.core.aval import Aval, Dtype, Shape, dtype_name
+from jitgrad.core.errors import MatrixError
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.eager.float16 import HALF
 from jitgrad.eager.run import checked_result, run_eagerly
@@ -21,6 +22,7 @@ from jitgrad.runtime.executor.instruction_loop import Instruction
 from jitgrad.runtime.executor.tiled_products import tiled_product, tiles_pay
 from jitgrad.runtime.library.batched_gemm import small_products
 from jitgrad.runtime.library.registry import find_kernel
+from jitgrad.runtime.library.small_systems import SYSTEMS, small_system
 from jitgrad.runtime.library.windows import window_copies
 
 
@@ -69,18 +71,27 @@ class LibraryCall:
         changes_input = self.in_place and at is not None and at.buffer.role is BufferRole.INPUT
         # an input must be unchanged after a failed call; NumPy's functions check all indices first
         self.function: Callable[..., Any] = partial(kernel, whole=True) if kernel and changes_input else kernel or step.op.eager
-        self.instruction: Instruction | None = (small_products(step) or window_copies(step)) if native else None
+        self.instruction: Instruction | None = (
+            (small_products(step) or window_copies(step) or small_system(step)) if native else None
+        )
         self.products: list[Gemm] | None = _products(step) if native and self.instruction is None else None
         # elementwise ops convert operands first, and programs return what they promise
         self.check_results: bool = step.op.kind in (Kind.OPAQUE, Kind.MOVEMENT, Kind.REDUCE, Kind.INDEX)
 
-    def multiplied_by(self, tiled: Set[Gemm]) -> str:
-        """What multiplies the matrices, if ``tiled`` go by tiles; "" of other steps."""
-        if not self.op.contraction:
+    def computed_by(self, tiled: Set[Gemm]) -> str:
+        """What multiplies the matrices, if ``tiled`` go by tiles, or solves the system; "" of other steps."""
+        if not self.op.contraction and self.op not in SYSTEMS:
             return ""
         if self.instruction is not None:
             return "small matrices"
         return " and ".join(sorted({"tiles" if gemm in tiled else "BLAS" for gemm in self.products or ()})) or "NumPy"
+
+    def compute(self, operands: Sequence[Any]) -> Any:
+        """The op's result. Raises what the op does; errors about matrices say in which line."""
+        try:
+            return self.function(*operands, **self.attrs)
+        except MatrixError as error:
+            raise MatrixError(f"{error} (in {self.step.node.origin.described()})") from None
 
     def run(self, memory: Memory, inputs: Sequence[Any], results: list[Any]) -> None:
         """Call the op. The caller switches off NumPy's warnings about values."""
@@ -94,7 +105,7 @@ class LibraryCall:
         if self.op.kind is Kind.ELEMENTWISE:
             returned = run_eagerly(self.op, operands, self.avals, self.attrs)
         else:
-            returned = self.function(*operands, **self.attrs)
+            returned = self.compute(operands)
         for (slot, place), result in zip(self.writes, returned if self.op.multiple else (returned,), strict=True):
             if self.check_results:
                 result = checked_result(self.op, result, place.aval)

@@ -3,20 +3,23 @@ each call."""
 
 from __future__ import annotations
 
+import ctypes
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from jitgrad.backends.base import AddressSpace
 from jitgrad.compiler.lowering.layout import Buffer
+from jitgrad.core.aval import Dtype
 from jitgrad.core.fork import cached_property
 from jitgrad.eager.buffer_pool import ALIGNMENT, address_of
 from jitgrad.runtime.executor import instruction_loop, thread_pool
 from jitgrad.runtime.executor.gemm import Gemm
-from jitgrad.runtime.executor.instructions import BlockTable, InstructionTable
+from jitgrad.runtime.executor.instructions import DECLINED, BlockTable, InstructionTable
 from jitgrad.runtime.executor.launch import Launch
 from jitgrad.runtime.frame import HostFrame
 from jitgrad.runtime.library_call import LibraryCall
@@ -54,6 +57,8 @@ class NativeRunner:
                 table.blocks(runs[k], [s for s in (step, *others) if isinstance(s, Launch)])
             elif isinstance(step, Launch):
                 table.kernel(step)
+            elif step.instruction is not None and step.instruction.declines:
+                table.add_declining(step.instruction, k + 1)  # 0: none has
             elif step.instruction is not None:
                 table.add(step.instruction)
             else:
@@ -66,12 +71,14 @@ class NativeRunner:
         return frozenset().union(*(part.tiled for part in self.parts if isinstance(part, InstructionTable)))
 
     def computed_by(self, call: LibraryCall) -> str:
-        return call.multiplied_by(self.tiled_products)
+        return call.computed_by(self.tiled_products)
 
     def _base(self, slot: tuple[Buffer, int]) -> tuple[int, int]:
-        """(region, offset) of an argument: inputs and results are regions by their slots, the arena
-        is the last."""
+        """(region, offset) of an argument: inputs and results are regions by their slots; then come the arena, and the
+        word for a step that is left to NumPy."""
         buffer, offset = slot
+        if buffer is DECLINED:
+            return len(self.program.slots) + 1, offset
         region = self.program.slots.get(buffer)
         if region is not None:
             return region, offset
@@ -80,10 +87,11 @@ class NativeRunner:
 
 @dataclass(eq=False, slots=True)
 class _Segment:
-    """Consecutive instructions of one frame, and the arrays that their relocation reads."""
+    """Consecutive ``instructions`` as the table of one frame, and the arrays that their relocation reads."""
 
     table: np.ndarray[Any, Any]
     count: int
+    instructions: InstructionTable
     keep: list[Any] = field(default_factory=list)
 
     @property
@@ -115,8 +123,9 @@ class NativeFrame(HostFrame):
     def __init__(self, runner: NativeRunner) -> None:
         super().__init__(runner.program)
         program = runner.program
-        self.bases: np.ndarray[Any, np.dtype[np.int64]] = np.zeros(len(program.slots) + 1, np.int64)
-        self.bases[-1] = address_of(self.arena) + self.shift
+        self.declined: ctypes.Array[ctypes.c_int64] = (ctypes.c_int64 * 1)()  # the number of a step that is left to NumPy
+        self.bases: np.ndarray[Any, np.dtype[np.int64]] = np.zeros(len(program.slots) + 2, np.int64)
+        self.bases[-2:] = address_of(self.arena) + self.shift, ctypes.addressof(self.declined)
         # for inputs that are floats, at their positions
         self.floats: np.ndarray[Any, np.dtype[np.float64]] = np.zeros(len(program.plan.inputs) + 1)
         self.ints: np.ndarray[Any, np.dtype[np.int64]] = self.floats.view(np.int64)
@@ -144,7 +153,7 @@ class NativeFrame(HostFrame):
             described = _block_words(blocks, args)
             rows[1 + blocks.row, 2] = address_of(described[0])
             keep += described
-        return _Segment(rows, len(rows), keep)
+        return _Segment(rows, len(rows), table, keep)
 
     def keep(self, slot: int, array: np.ndarray[Any, Any], inputs: Sequence[Any], results: list[Any]) -> None:
         results[slot - len(inputs)] = array
@@ -164,10 +173,45 @@ class NativeFrame(HostFrame):
         run = thread_pool.run_interruptibly if interruptible else thread_pool.run
         if self.count:
             run(self.address, self.count)
+            if self.declined[0]:
+                self._go_on(self.parts[0], inputs, results, run)
             return
         with np.errstate(all="ignore"):
             for part in self.parts:
                 if isinstance(part, _Segment):
                     run(part.address, part.count)
+                    if self.declined[0]:
+                        self._go_on(part, inputs, results, run)
                 else:
                     part.run(self, inputs, results)
+
+    # --- steps that are left to NumPy -------------------------------------------------------------
+
+    @property
+    def declines(self) -> bool:
+        """Whether a step may be left to NumPy."""
+        return any(isinstance(part, _Segment) and part.instructions.declines for part in self.parts)
+
+    def finish(self) -> None:
+        """The step of the only table that was left to NumPy, and those behind it. Raises what NumPy does."""
+        plan, specs = self.program.plan, self.program.result_specs
+        avals = [(v.aval.shape, v.aval.dtype) for v in plan.graph.inputs] + list(specs)
+        arrays = [_at_address(int(address), *spec) for address, spec in zip(self.bases, avals, strict=False)]
+        self._go_on(self.parts[0], arrays[: len(plan.inputs)], arrays[len(plan.inputs) :], thread_pool.run)
+
+    def _go_on(self, part: Any, inputs: Sequence[Any], results: list[Any], run: Callable[[int, int], None]) -> None:
+        """The step of ``part`` that was left to NumPy, and those behind it."""
+        while number := self.declined[0]:
+            self.declined[0] = 0
+            step = self.program.steps[number - 1]
+            assert isinstance(step, LibraryCall)
+            with np.errstate(all="ignore"):
+                step.run(self, inputs, results)
+            row = 1 + part.instructions.row_behind(number)  # behind the relocation
+            run(part.address + 8 * instruction_loop.INSTRUCTION_WORDS * row, part.count - row)
+
+
+def _at_address(address: int, shape: tuple[int, ...], dtype: Dtype) -> np.ndarray[Any, Any]:
+    """The array in memory that its owner keeps alive."""
+    memory: Any = (ctypes.c_uint8 * (prod(shape) * dtype.itemsize)).from_address(address)
+    return np.ndarray(shape, dtype, memory)

@@ -29,11 +29,10 @@ class NonFinite:
     operands: tuple[str, ...]
 
     def __str__(self) -> str:
-        origin = self.node.origin
-        where = f"the gradient of the op at {origin.full()}" if origin.gradient else origin.full()
         shown = ", ".join(self.operands)
         element = f"element {list(self.index)} of {self.node.outs[0].aval}" if self.index else "the result"
         kind = "NaN" if np.isnan(self.value) else "Inf"
+        where = self.node.origin.described()
         return f"{self.node.op} in {where} made the first {kind}, in {element}:\n    {self.node.op}({shown}) = {self.value}"
 
 

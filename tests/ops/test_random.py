@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from jitgrad.autograd.backward import backward
-from jitgrad.backends.cpu.backend import native_names
 from jitgrad.backends.llvm.code_object import compile_entry
+from jitgrad.backends.llvm.library_names import native_names
 from jitgrad.core.errors import ArgumentError, DtypeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import philox, random

@@ -9,8 +9,8 @@ import sys
 import numpy as np
 import pytest
 
-from jitgrad.backends.cpu.backend import native_names
 from jitgrad.backends.llvm.code_object import compile_entry
+from jitgrad.backends.llvm.library_names import native_names
 from jitgrad.core.errors import BackendError
 from jitgrad.vecmath import FUNCTIONS, numpy_namespace
 from tests.machine_code import CPUS, kernel_assembly, needs_x86, run, table

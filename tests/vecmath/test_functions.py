@@ -11,8 +11,8 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from jitgrad.backends.cpu.backend import native_names
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
+from jitgrad.backends.llvm.library_names import native_names
 from jitgrad.vecmath import FUNCTIONS, numpy_namespace
 from tests import machine_code
 

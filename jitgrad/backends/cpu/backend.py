@@ -2,56 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-import math
 from collections.abc import Iterator, Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-from jitgrad import vecmath
 from jitgrad.backends.base import user_functions
 from jitgrad.backends.codegen.source import Source
 from jitgrad.backends.cpu.host_target import NativeTarget
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
-from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
+from jitgrad.backends.llvm.library_names import LibraryNames, library_key, native_names
 from jitgrad.compiler.lowering.kernel_ir import Kernel
 from jitgrad.core.fork import cached_property, importing
 from jitgrad.core.requirements import require_numba
 
 
-@cache
-def library_key() -> str:
-    """A digest of the functions that kernel source calls from `jitgrad.vecmath`: part of a kernel's
-    identity on disk."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(vecmath.__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()
-
-
-@cache
-def native_names() -> Mapping[str, Any]:
-    """Functions of kernel source besides `jitgrad.backends.llvm.intrinsics`: vector mathematics,
-    and integer forms."""
-    with importing:
-        from jitgrad.backends.llvm import kernel_frontend, vector_functions
-
-    integers = {name: kernel_frontend.written(function) for name, function in INTEGER_FUNCTIONS.items()}
-    return {**vector_functions.VECTOR_FUNCTIONS, **integers, "INF": math.inf, "NAN": math.nan}
-
-
-class _Names(Mapping[str, Any]):
-    """The namespace of kernel source. llvmlite is imported when it is first read, so never for a
-    kernel from disk."""
+class _UserNames(Mapping[str, Any]):
+    """The namespace of kernel source with functions of the user."""
 
     def __init__(self, functions: Mapping[str, Any]) -> None:
         self._functions = functions
 
     @cached_property
     def _all(self) -> Mapping[str, Any]:
-        if not self._functions:
-            return native_names()
         require_numba(f"{', '.join(self._functions)}, a function of yours in a compiled kernel,")
         with importing:
             from jitgrad.backends.llvm.numba_function import numba_function
@@ -79,7 +50,7 @@ class CpuTarget(NativeTarget):
         return compile_entry(
             source.identity,
             entry,
-            _Names(functions),
+            _UserNames(functions) if functions else LibraryNames(),
             params=source.params,
             # a user's function is identified by its object, which means nothing to another process:
             # not kept on disk

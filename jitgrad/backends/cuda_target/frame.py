@@ -160,7 +160,7 @@ class CudaFrame:
             elif call.op.kind is Kind.ELEMENTWISE:
                 returned = run_eagerly(call.op, operands, call.avals, call.attrs)
             else:
-                returned = call.function(*operands, **call.attrs)
+                returned = call.compute(operands)
         for (slot, place), result in zip(call.writes, returned if call.op.multiple else (returned,), strict=True):
             array = checked_result(call.op, result, place.aval)
             if slot < 0:

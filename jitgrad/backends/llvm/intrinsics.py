@@ -11,6 +11,7 @@ sees.
 ``prefetch_beside(p, n)`` the same in a loop with non-temporal stores, where the CPU can
 ``scratch_f32(64)`` ...   pointer to so many elements on the stack (a literal), every dtype
 ``add_row(p, q, 8)``      ``p[k] = p[k] + q[k]`` for the first 8 elements (a literal number of them), as one vector
+``subtract_row(p, f, q, 8)``  ``p[k] = p[k] - f * q[k]`` likewise, rounded once where the CPU can
 ``freeze(x)``             ``x``, loaded from an address where a result will be stored
 ``select(c, a, b)``       ``a`` where ``c``, else ``b``; both are evaluated; same type
 ``reassoc_add(acc, x)``   ``acc + x`` that LLVM may reorder (``reassoc`` only): sums over a loop

@@ -14,7 +14,7 @@ from llvmlite import ir
 from jitgrad.backends.llvm import ir_builder
 from jitgrad.backends.llvm.casts import as_index, emit_cast
 from jitgrad.backends.llvm.nontemporal import LINE_BITS
-from jitgrad.backends.llvm.target import vector_bits
+from jitgrad.backends.llvm.target import fuses, vector_bits
 from jitgrad.backends.llvm.types import (
     BOOL,
     IN_MEMORY,
@@ -103,7 +103,24 @@ def add_row(builder: Any, to: TypedValue, row: TypedValue, count: TypedValue) ->
     builder.store(total, target, align=align)
 
 
+def subtract_row(builder: Any, to: TypedValue, factor: TypedValue, row: TypedValue, count: TypedValue) -> None:
+    """``to[j] -= factor * row[j]`` for ``j < count``, a literal, in one vector and with one rounding."""
+    type_, size = element(to), literal(count)
+    if element(row) != type_ or factor.type != type_ or type_.category != "f":
+        raise DialectTypeError(f"takes pointers to one float dtype and a factor, found {to.type}, {factor.type} and {row.type}")
+    vector = ir.VectorType(type_.llvm, size)
+    target, source = (builder.bitcast(p.ir, vector.as_pointer()) for p in (to, row))
+    align = type_.bits // 8
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), builder.fneg(factor.ir), ir.Constant(ir.IntType(32), 0))
+    mask = ir.Constant(ir.VectorType(ir.IntType(32), size), [0] * size)
+    factors = builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), mask)
+    signature = ir.FunctionType(vector, [vector] * 3)
+    fma = builder.module.declare_intrinsic(f"llvm.{'fma' if fuses(builder) else 'fmuladd'}.v{size}f{type_.bits}", (), signature)
+    total = builder.call(fma, [factors, builder.load(source, align=align), builder.load(target, align=align)])
+    builder.store(total, target, align=align)
+
+
 MEMORY: dict[str, DialectFunction] = {
-    **{f.__name__: f for f in (at, stream, prefetch, prefetch_beside, add_row)},
+    **{f.__name__: f for f in (at, stream, prefetch, prefetch_beside, add_row, subtract_row)},
     **{f"scratch_{name}": partial(_scratch, type_=type_) for name, type_ in IN_MEMORY.items()},
 }

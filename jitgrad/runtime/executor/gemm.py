@@ -104,7 +104,7 @@ def _matrix_layout(strides: tuple[int, ...], rows: int, columns: int) -> MatrixL
     return None
 
 
-def _batch_axes(shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> list[BatchAxis]:
+def batch_axes(shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, ...]]) -> list[BatchAxis]:
     """The axes of the batch, outermost first, as few as describe it.
 
     An operand without an axis, or with one of length 1, has stride 0: every product uses the same matrix. Axes that
@@ -143,7 +143,7 @@ def matmul_of(step: OpStep) -> Matmul | None:
     out = _matrix_layout(strides[2], m, n)
     if not prod((m, n, k, *shapes[2][:-2])) or left is None or right is None or out is None or out.transposed:
         return None
-    return Matmul(dtype, (m, k, n), left, right, out, _batch_axes(shapes, strides), locations)
+    return Matmul(dtype, (m, k, n), left, right, out, batch_axes(shapes, strides), locations)
 
 
 def gemms_of(step: OpStep) -> list[Gemm] | None:

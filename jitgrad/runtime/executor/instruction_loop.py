@@ -23,6 +23,7 @@ kind  meaning
       many there are. A thread takes a workspace (a word that says so, a line of 64 bytes, a copy
       of the arguments, the memory); in the copy, for block ``b``,
       ``arguments[where[k]] = memory + offset[k] - b * step[k]``
+7     ends the run if the first argument is the address of a word that is not 0
 ====  =======================================================================================
 
 How the pool shares a kernel: one word, the ticket, holds the number of the job (high half) and the next block (low
@@ -49,7 +50,7 @@ from functools import cache
 from jitgrad.backends.llvm.code_object import CodeObject, compile_control_code
 from jitgrad.compiler.lowering.layout import ArgSlot
 
-KERNEL, SGEMM, DGEMM, CALL, ROW_BLOCKS, RELOCATE, LOCAL_BLOCKS = range(7)
+KERNEL, SGEMM, DGEMM, CALL, ROW_BLOCKS, RELOCATE, LOCAL_BLOCKS, STOP_IF = range(8)
 BLOCK_WORDS = 9  # of the table of LOCAL_BLOCKS
 INSTRUCTION_WORDS = 8
 GEMM_ARGS = 17
@@ -324,6 +325,9 @@ def run(c, table, count):
         elif t[0] == {RELOCATE}:
             p = t[2]
             relocate(p[0], p[1], p[2], p[3], p[4], t[3])
+        elif t[0] == {STOP_IF}:
+            if t[2][0][0] != 0:
+                k = count
         else:
             multiply(c, table, owned, t[0], t[1], t[2])
     if owned:
@@ -357,7 +361,8 @@ def loop(c, table, count):
 class Instruction:
     """A row of the table before its arguments have addresses: ``code`` over ``iterations``, in blocks of ``block_size``.
 
-    ``per_row``: for kernels that run block by block with others, the iterations of a row.
+    ``per_row``: for kernels that run block by block with others, the iterations of a row. ``declines``: the code may leave
+    its step to NumPy. It has two more arguments then, an address and a number, and says so by storing the number there.
     """
 
     kind: int
@@ -366,6 +371,7 @@ class Instruction:
     iterations: int = 1
     block_size: int = 1
     per_row: int = 0
+    declines: bool = False
 
 
 def loop_source() -> str:

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
+from jitgrad.compiler.lowering.layout import ArgSlot, Buffer, BufferRole
 from jitgrad.compiler.plan import BlockRun
 from jitgrad.core.fork import cached_property
 from jitgrad.runtime.executor import instruction_loop
@@ -23,6 +24,8 @@ from jitgrad.runtime.executor.row_blocking import MAX_BLOCKS, MAX_WORK, Candidat
 from jitgrad.runtime.executor.tiled_products import tiled_instruction, tiles_pay
 
 Base = Callable[[tuple[Buffer, int]], tuple[int, int]]
+# The word of a frame in which a step that leaves its op to NumPy stores its number.
+DECLINED = Buffer(BufferRole.TEMPORARY, 8, "declined")
 _REGION = 1 << 48  # keeps apart what shares no memory: the arena, each result, each input
 
 
@@ -55,6 +58,7 @@ class InstructionTable:
         self._entries: list[Instruction | Gemm] = []
         self._candidates: list[Candidate] = []
         self._block_runs: dict[int, BlockRun] = {}  # by the number of the first entry
+        self._behind: dict[int, int] = {}  # by the number of a step that may decline: the entry that ends the run then
 
     def kernel(self, launch: Launch) -> None:
         """Launch a kernel, then its epilogue."""
@@ -88,6 +92,17 @@ class InstructionTable:
         """An instruction that goes by rows with no other."""
         self._add(instruction, Candidate(instruction.iterations, None))
 
+    def add_declining(self, instruction: Instruction, number: int) -> None:
+        """An instruction that may leave the step ``number`` to NumPy: the run ends behind it then."""
+        where: ArgSlot = (DECLINED, 0)
+        self.add(replace(instruction, args=(*instruction.args, where, number)))
+        self._behind[number] = len(self._entries)
+        self.add(Instruction(instruction_loop.STOP_IF, 0, (where,)))
+
+    def row_behind(self, number: int) -> int:
+        """The row at which to go on after the step ``number``, which may decline."""
+        return self._row_numbers[self._behind[number]] + 1
+
     def _add(self, entry: Instruction | Gemm, candidate: Candidate) -> None:
         self._entries.append(entry)
         self._candidates.append(candidate)
@@ -108,6 +123,11 @@ class InstructionTable:
     def args(self) -> list[ArgSlot]:
         """The arguments of all instructions."""
         return [arg for instruction in self.instructions for arg in instruction.args]
+
+    @property
+    def declines(self) -> bool:
+        """Whether an instruction may leave its step to NumPy."""
+        return bool(self._behind)
 
     @property
     def tiled(self) -> set[Gemm]:

@@ -354,6 +354,19 @@ def test_rows_are_added_as_one_vector(dtype, n):
         assert "fadd <8 x" in code.llvm
 
 
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("n", [1, 3, 8, 31])
+def test_a_multiple_of_a_row_is_subtracted_as_one_vector(dtype, n):
+    text = f"def kernel(y, x, f, start, stop):\n    subtract_row(at(y, 1), f, x, {n})\n"
+    code = compile_entry(text, "kernel", {}, params=(dtype + "*", dtype + "*", dtype), key=None)
+    kind = np.dtype(dtype[0] + str(int(dtype[1:]) // 8))
+    x, y = np.arange(n, dtype=kind) + 1, np.ones(n + 2, kind)
+
+    run(code, table(y, x, kind.type(2.5)), 0, 1)
+
+    np.testing.assert_array_equal(y, np.concatenate([[1], 1 - 2.5 * x, [1]]))
+
+
 def test_source_that_can_raise_is_refused():
     text = "def kernel(y0, n, start, stop):\n    for i in range(start, stop, n):\n        y0[i] = i\n"
 
@@ -369,6 +382,9 @@ def test_mistyped_source_is_an_error():
     row = "def kernel(y0, start, stop):\n    add_row(y0, y0, stop)\n"
     with pytest.raises(BackendError, match="a literal number"):
         compile_entry(row, "kernel", {}, params=("f32*",), key=None)
+    for row in ("subtract_row(y0, to_f64(1.0), y0, 8)", "subtract_row(y0, to_f32(1.0), start, 8)"):
+        with pytest.raises(BackendError, match="pointer"):
+            compile_entry(f"def kernel(y0, start, stop):\n    {row}\n", "kernel", {}, params=("f32*",), key=None)
     with pytest.raises(BackendError, match="parameter type 'f128"):
         compile_entry(text, "kernel", {}, params=("f128*",), key=None)
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitgrad.backends.cpu.backend import native_names
 from jitgrad.backends.llvm.code_object import compile_entry
+from jitgrad.backends.llvm.library_names import native_names
 from jitgrad.backends.python import DTYPES as NUMPY
 from jitgrad.core.errors import BackendError
 from tests.machine_code import run, table

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from jitgrad.backends.cpu.backend import native_names
 from jitgrad.backends.llvm.code_object import compile_entry
 from jitgrad.backends.llvm.kernel_library import INTEGER_FUNCTIONS
+from jitgrad.backends.llvm.library_names import native_names
 from tests.machine_code import run, table
 
 NUMPY = {

@@ -64,6 +64,18 @@ def test_call_is_one_call(pool, note):
     assert calls.tolist() == [[0, 900, 1]]
 
 
+@pytest.mark.parametrize("word", [0, 1, -3])
+def test_a_word_that_is_not_zero_ends_the_run(pool, note, word):
+    calls, stop = np.zeros((3, 3), np.int64), np.array([word])
+    args = [np.array([calls[k].ctypes.data, 50]) for k in range(3)]
+    first, second, third = (instruction(instruction_loop.KERNEL, note.address, a, 40, 50) for a in args)
+    where = np.array([stop.ctypes.data])
+
+    execute(pool, first, second, instruction(instruction_loop.STOP_IF, 0, where, 1, 1), third)
+
+    assert calls[:, 1].tolist() == [40, 40, 0 if word else 40]
+
+
 def test_instructions_run_in_order(pool):
     source = "def kernel(x, add, start, stop):\n    for i in range(start, stop):\n        x[i] = x[i] * 3 + add\n"
     kernel = compile_entry(source, "kernel", {}, params=("i64*", "i64"), key="")

@@ -1,4 +1,4 @@
-"""Batches of small matrix products as machine code: correct for every layout, and used where it is faster."""
+"""Products of small matrices as machine code: correct for every layout, and used where it is faster."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.runtime.library.batched_gemm import BLOCK_WORK, MAX_SIZE, MIN_MATRICES, small_products
+from jitgrad.runtime.library.batched_gemm import BLOCK_WORK, MAX_SINGLE, MAX_SIZE, MIN_MATRICES, small_products
 
 pytestmark = pytest.mark.numba
 
@@ -81,7 +81,7 @@ def test_nan_and_infinity_go_where_they_belong() -> None:
 @pytest.mark.parametrize(
     ("count", "sizes", "dtype"),
     [
-        (MIN_MATRICES - 1, (8, 8, 8), np.float32),
+        (MIN_MATRICES - 1, (8, 8, MAX_SINGLE + 1), np.float32),
         (50, (8, MAX_SIZE + 1, 8), np.float32),
         (50, (MAX_SIZE + 1, 8, 8), np.float32),
         (50, (8, 8, MAX_SIZE + 1), np.float64),
@@ -91,6 +91,16 @@ def test_few_and_large_matrices_go_to_blas(count: int, sizes: tuple[int, int, in
     x, y = matrices(count, *sizes, dtype)
 
     assert not is_used(jg.jit(lambda x, y: x @ y), x, y)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_single_products_of_the_smallest_matrices(dtype: Any) -> None:
+    x, y = (z[0] for z in matrices(1, 4, 3, MAX_SINGLE, dtype))
+    f = jg.jit(lambda x, y: (x @ y, y.mT @ x.mT), check="off")
+
+    assert is_used(f, x, y) and f.explain(x, y).steps[0].by == "small matrices"
+    for found, expected in zip(f(x, y), f.eager(x, y), strict=True):
+        np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5, atol=1e-5)
 
 
 def test_a_batch_times_one_matrix_stays_one_product() -> None:
