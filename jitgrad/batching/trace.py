@@ -182,6 +182,9 @@ class ExampleTrace(Trace):
         finally:
             current_interpreter.reset(interpreter)
 
+    def rely_on(self, array: Any) -> None:
+        self.outer.rely_on(array)
+
     def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
         return TracedValueError(
             f"{what} needs the value of a tensor {tensor.aval} at {Origin.capture().full()}, which differs between the "
