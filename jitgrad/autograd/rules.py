@@ -118,6 +118,9 @@ class _Recorder:
     def known_value(self, _tensor: Tensor, _what: str) -> None:
         """Tensors have no data."""
 
+    def rely_on(self, _array: Any) -> None:
+        """A vjp reads no arrays of the user's."""
+
     def draw(self, _generator: Any, _shape: Any, _per_element: int) -> None:
         """A vjp draws no numbers."""
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.compiler.constant_values import constant_contents, missing_value
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.reshape_views import ReshapeViews, View
 from jitgrad.compiler.runtime_number import INT_AVAL, RuntimeNumber, argument_number, check_operands
@@ -16,8 +17,8 @@ from jitgrad.core.aval import Aval, Count
 from jitgrad.core.context import grad_enabled
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.dispatch import aval_of
-from jitgrad.core.errors import LeakedTracerError, TracedValueError, TraceError
-from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value, line_of
+from jitgrad.core.errors import LeakedTracerError, TraceError
+from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.number_range import check_complex, check_numbers
 from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin
@@ -59,6 +60,7 @@ class Trace:
         self.has_numbers: bool = False  # whether an argument is a RuntimeNumber
         self.numbers: set[Atom] = set()  # number arguments and results of these alone
         self.values_needed: set[int] = set()  # positions of those whose value the function asked for
+        self.relied: list[np.ndarray[Any, Any]] = []  # whose elements decided what was recorded
         self.alive: list[Any] = []  # keeps objects alive whose id is a key above
 
     # --- inputs --------------------------------------------------------------------------------------------------
@@ -86,7 +88,7 @@ class Trace:
         leads to a leaf of the trace.
         """
         leaf = self.argument(position, outside.aval, outside._requires_grad)
-        leaf._grad = outside._grad
+        leaf._grad, leaf._hooks = outside._grad, outside._hooks and [*outside._hooks]
         if outside.grad_fn is None or not outside._requires_grad:
             return leaf
         _, source, value = self.lifted[id(leaf)]
@@ -302,21 +304,17 @@ class Trace:
             self.source_of(tensor)
             self.grads[id(tensor)] = (tensor, grad)
 
-    def known_value(self, _tensor: Tensor, _what: str) -> Any:
-        return None
+    def known_value(self, tensor: Tensor, what: str) -> Any:
+        return constant_contents(self, tensor, what)
+
+    def rely_on(self, array: np.ndarray[Any, Any]) -> None:
+        self.relied.append(array)
 
     def draw(self, _generator: Any, _shape: Any, _per_element: int) -> Any:
         return None
 
     def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
-        line = line_of(self.current(tensor), self.graph(()), "    {}\n")
-        return TracedValueError(
-            f"{what} needs the value of an array that is only being traced: {tensor.aval}, "
-            f"at {Origin.capture().full()}\n{line}"
-            "@jit runs the function once per input shape, with no data in it. Use jitgrad.where(cond, a, b) for a choice "
-            "per element, pass Python values through static_argnames, move this line out of the @jit function, or use "
-            '@jit(fallback="eager").'
-        )
+        return missing_value(self.graph(()), self.current(tensor), tensor, what)
 
     # --- views ---------------------------------------------------------------------------------------------------
 

@@ -45,6 +45,9 @@ class Interpreter(Protocol):
     def known_value(self, tensor: Any, what: str) -> Any:
         """The array of a traced ``tensor``, if this interpreter can give one to the operation ``what``; else None."""
 
+    def rely_on(self, array: Any) -> None:
+        """What runs reads the elements of ``array`` itself: a trace is right for these alone."""
+
     def draw(self, generator: Any, shape: Any, per_element: int) -> Any:
         """What ``generator.bits(shape, per_element)`` gives, if a trace does not record how it is computed; else None."""
 

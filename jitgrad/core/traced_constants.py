@@ -1,4 +1,4 @@
-"""Tensors that outlive a trace and do not depend on its inputs.
+"""Tensors of a trace that do not depend on its inputs, and so have contents.
 
 A cache of C code such as ``functools.lru_cache`` keeps a mask that a function makes on its first
 call. The trace cannot take it out again; the mask gets its contents when they are needed.
@@ -43,15 +43,28 @@ def fill_constant(tensor: Any) -> bool:
     return True
 
 
-def _computed(value: Value) -> Tensor:
+def contents_of(value: Value) -> tuple[np.ndarray[Any, Any], list[np.ndarray[Any, Any]]] | None:
+    """The contents of ``value`` and the arrays that it is computed from; None if it depends on what is traced."""
+    if value not in _makers:
+        return None
+    arrays = list[np.ndarray[Any, Any]]()
+    return _computed(value, arrays)._data, arrays
+
+
+def _computed(value: Value, arrays: list[np.ndarray[Any, Any]] | None = None) -> Tensor:
+    """The Tensor that ``value`` stands for; the arrays that it is computed from are added to ``arrays``."""
     known: dict[Value, Tensor] = {}
     pending = [value]
     while pending:
         last = pending[-1]
         maker = _makers[last]
-        if isinstance(maker, np.ndarray):
+        if last in known:
+            pass
+        elif isinstance(maker, np.ndarray):
             known[last] = Tensor(maker.copy())
-        elif last not in known:
+            if arrays is not None:
+                arrays.append(maker)
+        else:
             op, atoms, attrs, index = maker
             missing = [atom for atom in atoms if type(atom) is Value and atom not in known]
             if missing:

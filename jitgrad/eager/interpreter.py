@@ -133,6 +133,9 @@ class EagerInterpreter:
     def known_value(self, _tensor: Tensor, _what: str) -> None:
         """A traced tensor that outlives its trace has no value."""
 
+    def rely_on(self, _array: Any) -> None:
+        """What runs now reads the present elements."""
+
     def draw(self, _generator: Any, _shape: Any, _per_element: int) -> None:
         """Numbers are computed by ops."""
 

@@ -203,11 +203,20 @@ def guard_class_attribute(reads: Reads, cls: type, name: str, origin: Origin) ->
     if not owner.__flags__ & _HEAP_TYPE or is_jitgrad_class(owner) or is_native(owner):
         return raw
     path = Path("class attribute", f"{title(owner)}.{name}")
-    if owner is not cls and isinstance(raw, FunctionType) and getattr(cls, name, MISSING) is raw:
+    if owner is not cls and _gives_itself(raw) and getattr(cls, name, MISSING) is raw:
         reads.read("attribute", cls, name, raw, path, origin)  # notices a subclass that hides it, too
-    else:
-        reads.read("item", owner.__dict__, name, raw, path, origin)
+        return raw
+    reads.read("item", owner.__dict__, name, raw, path, origin)
+    for base in cls.__mro__[: cls.__mro__.index(owner)]:
+        if base.__flags__ & _HEAP_TYPE and not is_jitgrad_class(base) and not is_native(base):
+            hiding = Path("class attribute", f"{title(base)}.{name}")
+            reads.check("hides", base.__dict__, name, MISSING, hiding, origin)
     return raw
+
+
+def _gives_itself(raw: Any) -> bool:
+    """Whether reading ``raw``, an attribute of a class, from the class gives ``raw`` without running the user's code."""
+    return isinstance(raw, FunctionType | property) or lookup(type(raw), "__get__") is MISSING
 
 
 def _class_value(reads: Reads, raw: Any, receiver: Any, cls: type) -> Any:

@@ -93,6 +93,7 @@ class Environment:
         """
         inputs = {id(array) for array in lifted}
         checks = self._checks()
+        checks += [check for write in self._reads.writes.values() for check in _checks_before(write)]
         for read in self._reads.arrays.values():
             if read.compared or (read.used and id(read.array) not in inputs):
                 checks.append(_content_check(read))
@@ -181,6 +182,9 @@ class Environment:
         """Undo the changes of Python state."""
         for write in reversed(self._reads.writes.values()):
             undo(write)
+        for check in self._reads.checks:
+            if check.kind == "hooks" and check.reason() is not None:
+                check.holder._hooks[:] = check.expected or ()
 
     def fill_cached(self) -> None:
         """Tensors that the trace left in caches of C code get their contents, unless these depend on its inputs."""
@@ -214,8 +218,21 @@ def _content_check(read: ArrayRead) -> Check:
     return Check("elements", read.array, None, read.array.copy(), read.path, read.origin)
 
 
+def _checks_before(write: Write) -> list[Check]:
+    """Checks that a container which was changed, and read after that, holds what it held before the function."""
+    if write.kind != "container" or not write.read or isinstance(write.old, bytearray):
+        return []
+    holder, place = write.holder, (write.path, write.origin)
+    if not isinstance(holder, dict):
+        return [Check("items", holder, None, tuple(write.old), *place)]
+    keys = tuple(write.old)
+    return [Check("keys", holder, None, keys, *place), Check("values", holder, keys, tuple(write.old.values()), *place)]
+
+
 def _consequence(check: Check, now: Any, reason: str) -> str:
     where = f" ({check.origin})" if check.origin.line else ""
+    if check.kind == "hooks":
+        return f"{reason}: call register_hook before the @jit function, or remove() the hook before that returns"
     if isinstance(now, Tensor):
         verb = "replaced" if isinstance(check.expected, Tensor) else "stored"
         return f"{check.path}{where}: Tensor {verb}; assign in place (`{check.path.text}[...] = ...`) or return it"
@@ -237,6 +254,8 @@ def _places(check: Check) -> set[tuple[int, str]]:
 
 def _fills(check: Check) -> bool:
     """Whether the place of ``check`` was empty."""
+    if check.kind == "hooks":
+        return False
     return check.kind in ("absent", "unset") or check.expected is None or (check.expected is MISSING and check.kind != "hides")
 
 

@@ -68,6 +68,11 @@ class CheckKind:
     read: Callable[[Any, Any], Any]
 
 
+def hooks_of(tensor: Tensor) -> list[Any] | None:
+    """A list of the hooks on a leaf; None if there are none."""
+    return list(tensor._hooks) if tensor._hooks else None
+
+
 _EACH = "(len({h}) != {n} or not all(map(is_, {h}, {e})))"
 
 KINDS: dict[str, CheckKind] = {
@@ -83,6 +88,7 @@ KINDS: dict[str, CheckKind] = {
     "items": CheckKind(_EACH, lambda h, k: tuple(h)),
     "values": CheckKind(_EACH.replace("map(is_, {h},", "map(is_, {h}.values(),"), lambda h, k: tuple(h.values())),
     "aval": CheckKind("({h}._aval is not {e} and {h}.aval != {e})", lambda h, k: h.aval),
+    "hooks": CheckKind("({h}._hooks or None) != {e}", lambda h, k: hooks_of(h)),
     "layout": CheckKind("({h}.shape, {h}.strides, {h}.dtype) != {e}", lambda h, k: (h.shape, h.strides, h.dtype)),
     "content": CheckKind("{h}.tobytes() != {e}", lambda h, k: h.tobytes()),
     "elements": CheckKind("not same_elements({h}, {e})", lambda h, k: h),
@@ -290,7 +296,7 @@ class Guard:
         for slot, checks in slots.items():
             self._namespace[f"H{slot}"] = [check.holder for check in checks]
             self._namespace[f"E{slot}"] = [check.expected for check in checks]
-            read = "h._aval or h.aval" if slot == "_aval" else f"h.{slot}"
+            read = _READS_OF_SLOTS.get(slot, f"h.{slot}")
             tests.append(f"[{read} for h in H{slot}] != E{slot}")
         if not tests:
             return "def check():\n    return None\n"
@@ -314,10 +320,14 @@ class Guard:
         return None
 
 
+_SLOTS = {"aval": "_aval", "hooks": "_hooks"}  # by the kind of check
+_READS_OF_SLOTS = {"_aval": "h._aval or h.aval", "_hooks": "h._hooks or None"}
+
+
 def _slot(check: Check) -> str | None:
     """The attribute of a tensor that ``check`` compares; for these, equality is enough."""
-    if check.kind == "aval":
-        return "_aval"
+    if check.kind in _SLOTS:
+        return _SLOTS[check.kind]
     flag = check.kind == "attribute" and check.key == "_requires_grad" and isinstance(check.holder, Tensor)
     return "_requires_grad" if flag else None
 

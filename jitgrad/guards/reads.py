@@ -26,7 +26,7 @@ from jitgrad.autograd.function import Function
 from jitgrad.core.errors import UnguardableError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.guard import IMMUTABLE, NOWHERE, Check, Path, cell_contents, describe
+from jitgrad.guards.guard import IMMUTABLE, NOWHERE, Check, Path, cell_contents, describe, hooks_of
 from jitgrad.guards.object_state import MISSING, instance_dict, lookup
 from jitgrad.guards.observed_files import is_observed
 
@@ -77,6 +77,12 @@ class Write:
     @property
     def identity(self) -> tuple[int, str]:
         return id(self.holder), repr(self.key)
+
+    def parts_before(self) -> list[tuple[Any, Any]]:
+        """What a container held before it was changed, with the keys or positions."""
+        if self.kind != "container" or isinstance(self.old, bytearray):
+            return []
+        return list(self.old.items() if isinstance(self.old, dict) else enumerate(self.old))
 
 
 class Reads:
@@ -189,8 +195,17 @@ class Reads:
         if earlier is None:
             self.check("aval", tensor, None, tensor.aval, path)
             self.check("attribute", tensor, "_requires_grad", tensor.requires_grad, path.attr("requires_grad"))
+            if tensor.requires_grad and tensor.is_leaf:
+                self._hooks(tensor, path)
         if earlier is None or (earlier[0].text.endswith("]") and not path.text.endswith("]")):
             self.tensors[id(tensor)] = (path, tensor)  # model.weight, not params[0]
+
+    def _hooks(self, tensor: Tensor, path: Path) -> None:
+        """The functions that a backward pass calls with the gradient of a leaf."""
+        hooks = hooks_of(tensor)
+        self.check("hooks", tensor, None, hooks, path.attr("hooks"))
+        for k, hook in enumerate(hooks or ()):
+            self.external(hook, path.attr("hooks").item(k))
 
     def _array(self, array: np.ndarray[Any, Any], path: Path, origin: Origin) -> None:
         layout = (array.shape, array.strides, array.dtype)
@@ -242,8 +257,10 @@ class Reads:
         if not self.writes:
             return False
         name = key if isinstance(key, str | int) else repr(key)
-        if (whole := self.writes.get((id(holder), MISSING))) is not None:
+        if (whole := self.writes.get((id(holder), MISSING))) is not None and not whole.read:
             whole.read = True
+            for place, part in whole.parts_before():  # such as the last item again, after push and pop
+                self.external(part, whole.path.item(place), whole.origin)
         return whole is not None or (id(holder), name) in self.writes
 
     def write(

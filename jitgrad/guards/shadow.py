@@ -356,10 +356,12 @@ class ShadowFrame:
                 self.contents.everything(value, self.origin())
 
     def numbers(self, *values: Any) -> None:
-        """C code reads the lists of numbers among these values: an index, or what is assigned at one."""
+        """C code reads the arrays and lists of numbers among these values: an index, or what is assigned at one."""
         for value in self._candidates_of(values):
             if isinstance(value, Parts):
                 self.numbers(*value.values)
+            elif isinstance(value, np.ndarray):
+                self.contents.operand(value)
             elif isinstance(value, list | tuple) and _has_numbers(value):
                 self.contents.everything(value, self.origin(), operands=True)
 
@@ -391,5 +393,5 @@ class ShadowFrame:
 
 
 def _has_numbers(value: Any) -> bool:
-    """Whether ``value`` is a number, or a list or tuple that has numbers in it at any depth."""
-    return isinstance(value, int | float) or (isinstance(value, list | tuple) and any(map(_has_numbers, value)))
+    """Whether ``value`` is a number or an array, or a list or tuple that has some in it at any depth."""
+    return isinstance(value, int | float | np.ndarray) or (isinstance(value, list | tuple) and any(map(_has_numbers, value)))

@@ -64,7 +64,7 @@ def _uniform(values: Sequence[Any]) -> bool:
     """Whether one loop can check ``values``: many tensors, all leaves or all with a history."""
     if len(values) <= FEW or any(type(t) is not Tensor for t in values):
         return False
-    return len({(t._requires_grad, t.grad_fn is None) for t in values}) == 1
+    return len({(t._requires_grad, t.grad_fn is None, bool(t._hooks)) for t in values}) == 1 and not values[0]._hooks
 
 
 class _ArgumentText:
@@ -121,7 +121,7 @@ class _ArgumentText:
         self.first.update((id(t), f"{name}[{k}]") for k, t in enumerate(tensors))
         avals = self.w.constant("V", tuple(interned(t.aval) for t in tensors))
         requires = tensors[0]._requires_grad
-        history = f" or t.grad_fn is {'not ' if tensors[0].grad_fn is None else ''}None" if requires else ""
+        history = f" or t._hooks or t.grad_fn is {'not ' if tensors[0].grad_fn is None else ''}None" if requires else ""
         self.w.line(f"for t, v in zip({name}, {avals}):")
         condition = f"(t._aval is not v and not same_aval(t, v)) or t._requires_grad is not {requires}{history}"
         self.w.line(f"if type(t) is not Tensor or {condition}: return MISS", 2)
@@ -175,7 +175,9 @@ class _ArgumentText:
             f"or {grad}{name}._requires_grad"
         )
         if value._requires_grad:
-            self.w.miss_if(f"{name}.grad_fn is {'not ' if value.grad_fn is None else ''}None")
+            history = f"{name}.grad_fn is {'not ' if value.grad_fn is None else ''}None"
+            hooks = f"{name}._hooks != {self.w.constant('H', [*value._hooks])}" if value._hooks else f"{name}._hooks"
+            self.w.miss_if(f"{history} or {hooks}")
 
     def distinct(self) -> None:
         """Text that checks that no array comes twice: such calls have another signature."""

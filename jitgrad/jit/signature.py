@@ -71,7 +71,7 @@ def leaf_key(x: Any) -> Any:
     kind = type(x)
     if kind is Tensor or isinstance(x, Tensor):
         aval = x.aval
-        grad = x._requires_grad and ("leaf" if x.grad_fn is None else "computed")
+        grad = x._requires_grad and (x._hooks and tuple(x._hooks) or "leaf" if x.grad_fn is None else "computed")
         if type(x._data) is DeviceArray:
             return (aval.shape, aval.dtype, aval.weak, grad, x.device)
         return (aval.shape, aval.dtype, aval.weak, grad)
@@ -192,6 +192,9 @@ class Signature:
         static.update(
             {f"argument {k}": x for k, x in enumerate(leaves) if not is_dynamic(x) and hasattr(x, "__dict__")}
         )
+        for k in dynamic:
+            if isinstance(leaves[k], Tensor) and leaves[k]._hooks:
+                static.update({f"hook {j} of argument {k}": hook for j, hook in enumerate(leaves[k]._hooks)})
         static.update({f"class {cls.__qualname__}": cls for cls in classes_in((args, kwargs))})
         ints = tuple([k for k, x in enumerate(leaves) if type(x) is int and -LARGEST_INT <= x <= LARGEST_INT])
         counts = [len(optree.tree_leaves(x, none_is_leaf=True, namespace=NAMESPACE)) for x in held]

@@ -9,6 +9,7 @@ import numpy as np
 
 from jitgrad.core.aval import Dtype, complex_dtype_of, normalize_axis
 from jitgrad.core.config import get_default_dtype
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, DtypeError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.device import cuda
@@ -18,8 +19,8 @@ from jitgrad.ops.indexing import as_constant, take
 from jitgrad.ops.joining import concat
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import flatten
+from jitgrad.ops.operand import contents_of
 from jitgrad.ops.placement import beside
-from jitgrad.ops.sorting import array_of
 
 _KINDS: Mapping[str, str] = {
     "bool": "bool",
@@ -103,9 +104,9 @@ def unique_all(x: Any, /) -> UniqueAll:
 
     The shape depends on the values: a @jit function raises TracedValueError.
     """
-    array = array_of("unique_all", x)
+    array = contents_of(x, "unique_all")
     _, *rest = np.unique(array, True, True, True, equal_nan=False)
-    first, inverse, counts = (Tensor(np.asarray(part, np.int64)) for part in rest)
+    first, inverse, counts = (current_interpreter.get().constant(np.asarray(part, np.int64)) for part in rest)
     return UniqueAll(take(flatten(asarray(x)), as_constant(np.asarray(rest[0])), 0), first, inverse, counts)
 
 

@@ -17,6 +17,7 @@ from jitgrad.numpy.shapes import atleast_1d, atleast_2d, atleast_3d, ravel
 from jitgrad.ops import joining
 from jitgrad.ops.indexing import take
 from jitgrad.ops.movement import broadcast_to, cut, reshape, transpose
+from jitgrad.ops.operand import contents_of
 
 
 def concatenate(
@@ -97,7 +98,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
     """``arr`` without the slices at ``obj`` (an int, ints, a slice or a mask) along ``axis`` (None: flattened)."""
     given = ravel(arr) if axis is None else tensor_of(arr)
     k = normalize_axis("delete", 0 if axis is None else axis, given.ndim)
-    removed = obj.concrete("delete") if isinstance(obj, Tensor) else obj
+    removed = obj if isinstance(obj, int | slice) else contents_of(obj, "delete")
     return take(given, np.delete(np.arange(given.shape[k]), removed), k)
 
 

@@ -19,6 +19,7 @@ from jitgrad.ops.comparison import isnan, less, where
 from jitgrad.ops.indexing import index_add, take, take_along_axis
 from jitgrad.ops.interpolation import lerp
 from jitgrad.ops.movement import broadcast_to, flip, moveaxis, reshape
+from jitgrad.ops.operand import contents_of
 from jitgrad.ops.placement import move
 from jitgrad.ops.rounding import ceil, floor, remainder, rint
 
@@ -70,7 +71,7 @@ def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     given = tensor_of(x)
     if given.ndim != 1 or given.dtype.kind not in "iub":
         raise ArgumentError(f"bincount takes a vector of ints, got {given.aval}")
-    array = sorting.array_of("bincount", given)
+    array = contents_of(given, "bincount")
     if array.size and array.min() < 0:
         raise ArgumentError(f"bincount: the numbers must not be negative, got {array.min()}")
     length = max(operator.index(minlength), int(array.max()) + 1 if array.size else 0)

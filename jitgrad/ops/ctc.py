@@ -16,6 +16,7 @@ from jitgrad.ops.indexing import take_along_axis
 from jitgrad.ops.joining import concat, pad, stack
 from jitgrad.ops.losses import Reduction, reduced
 from jitgrad.ops.movement import broadcast_to, expand_dims, reshape
+from jitgrad.ops.operand import contents_of
 from jitgrad.ops.placement import beside
 from jitgrad.ops.reduce import mean
 from jitgrad.ops.subscript import get_item
@@ -96,9 +97,8 @@ def _padded_labels(targets: Any, lengths: Any, n: int) -> Tensor:
 
 def _known(name: str, lengths: Any) -> Sequence[int]:
     """The lengths as numbers: they say where each sequence's labels begin."""
-    if isinstance(lengths, Tensor):
-        lengths = lengths.concrete(f"{name} of ctc_loss with targets in a vector; give targets [n, labels]")
-    return [int(k) for k in np.asarray(lengths).reshape(-1)]
+    what = f"{name} of ctc_loss with targets in a vector; give targets [n, labels]"
+    return [int(k) for k in contents_of(lengths, what).reshape(-1)]
 
 
 def _log_likelihood(scores: Tensor, labels: Tensor, lengths: Tensor, counts: Tensor, blank: int) -> Tensor:

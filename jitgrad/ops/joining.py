@@ -28,7 +28,7 @@ from jitgrad.ops.movement import (
     slice,
     squeeze,
 )
-from jitgrad.ops.operand import Operand, apply
+from jitgrad.ops.operand import Operand, apply, contents_of
 
 
 def _concat_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
@@ -189,7 +189,7 @@ def repeat(
         return repeat(flatten(x), repeats, 0, output_size=output_size)
     shape = aval_of(CONCAT, x).shape
     k = normalize_axis("repeat", axis, len(shape))
-    counts = np.asarray(repeats.concrete("repeat") if isinstance(repeats, Tensor) else repeats)
+    counts = contents_of(repeats, "repeat")
     if counts.size == shape[k] == 0:
         return cut(x, k, 0, 0)
     if counts.dtype.kind not in "iu" or (counts < 0).any() or counts.size not in (1, shape[k]) or counts.ndim > 1:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from jitgrad.core.aval import Dtype, aval_of_scalar
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.tensor import Tensor
 
@@ -36,6 +37,18 @@ def dtype_of(x: Any) -> Dtype | None:
     if dtype is None and is_number(x):
         return aval_of_scalar(x).dtype
     return dtype if isinstance(dtype, np.dtype) else None
+
+
+def contents_of(x: Any, what: str) -> np.ndarray[Any, Any]:
+    """The elements of a tensor, an array or a list, on which it depends what the function ``what`` does.
+
+    A trace is right for these alone. Raises TracedValueError for a tensor that depends on its inputs.
+    """
+    if isinstance(x, Tensor):
+        return x.concrete(what)
+    array = np.asarray(x)
+    current_interpreter.get().rely_on(array)
+    return array
 
 
 def is_integral(x: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Array, Aval, normalize_axis
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.op import Kind, define
@@ -17,7 +18,7 @@ from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.indexing import as_constant, take, take_along_axis
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import cut, flatten
-from jitgrad.ops.operand import Operand, ValuesAndIndices, apply
+from jitgrad.ops.operand import Operand, ValuesAndIndices, apply, contents_of
 
 _FEW = 1 << 12  # elements: fewer are sorted faster than partitioned
 _MANY = 16  # from this part of a row on, sorting all of it is as fast
@@ -160,11 +161,6 @@ def searchsorted(
 # --- shapes that depend on values: these need data ---------------------------------------------------------------
 
 
-def array_of(what: str, x: Any) -> Array:
-    """The data of ``x``. Raises TracedValueError for a traced tensor."""
-    return x.concrete(what) if isinstance(x, Tensor) else np.asarray(x)
-
-
 def nonzero(x: Operand, as_tuple: bool = True) -> Any:
     """The positions of the elements that are not zero: one int64 tensor per axis.
 
@@ -172,12 +168,11 @@ def nonzero(x: Operand, as_tuple: bool = True) -> Any:
 
     The shape depends on the values: a @jit function raises TracedValueError (use ``where``).
     """
-    array = array_of("nonzero", x)
+    array = contents_of(x, "nonzero")
     if not array.ndim:
         raise ShapeError("nonzero of a 0-d array: there is no axis to give positions along")
-    if not as_tuple:
-        return Tensor(np.argwhere(array))
-    return tuple(Tensor(np.ascontiguousarray(k)) for k in np.nonzero(array))
+    made = current_interpreter.get().constant
+    return tuple([made(np.ascontiguousarray(k)) for k in np.nonzero(array)]) if as_tuple else made(np.argwhere(array))
 
 
 @takes_dim()
@@ -201,9 +196,10 @@ def unique(
         The tensor of distinct elements, or a tuple of it, and of the first positions, of each element's number among
         the distinct ones, and of their counts, as far as asked for.
     """
-    array = array_of("unique", x)
+    array = contents_of(x, "unique")
     _, first, inverse, counts = np.unique(array, True, True, True, axis)
     values = take(x, as_constant(first), axis)
     asked = ((return_index, first), (return_inverse, inverse), (return_counts, counts))
-    more = tuple(Tensor(np.asarray(a, np.int64)) for wanted, a in asked if wanted)
+    made = current_interpreter.get().constant
+    more = tuple([made(np.asarray(a, np.int64)) for wanted, a in asked if wanted])
     return (values, *more) if more else values

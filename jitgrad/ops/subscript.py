@@ -16,7 +16,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops.basic_index import ViewCall, basic_view
 from jitgrad.ops.indexing import INDEX_GET, TAKE, as_constant
 from jitgrad.ops.movement import EXPAND_DIMS, SLICE, SQUEEZE, SliceIndex
-from jitgrad.ops.operand import apply
+from jitgrad.ops.operand import apply, contents_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +134,7 @@ def _array(parts: _Parts, n: int, entry: Any) -> None:
 
 
 def _mask(parts: _Parts, shape: Shape, axis: int, entry: Any) -> None:
-    mask = entry.concrete("indexing with a mask") if isinstance(entry, Tensor) else np.asarray(entry)
+    mask = contents_of(entry, "indexing with a mask")
     check_mask(shape, axis, mask.shape)
     if not mask.ndim:
         parts.index(as_constant(np.zeros(int(mask), np.int64)))

@@ -13,6 +13,7 @@ from jitgrad.ops.comparison import less, where
 from jitgrad.ops.creation import asarray, iota
 from jitgrad.ops.joining import pad, stack
 from jitgrad.ops.movement import cut, reshape, swapaxes
+from jitgrad.ops.operand import contents_of
 from jitgrad.ops.placement import beside
 from jitgrad.ops.subscript import get_item
 
@@ -122,5 +123,4 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
 
 
 def _known(what: str, lengths: Any) -> list[int]:
-    values = lengths.concrete(what) if isinstance(lengths, Tensor) else np.asarray(lengths)
-    return [int(n) for n in values.reshape(-1)]
+    return [int(n) for n in contents_of(lengths, what).reshape(-1)]

@@ -91,6 +91,9 @@ class SymbolicInterpreter:
     def known_value(self, _tensor: Tensor, _what: str) -> None:
         """Tensors are symbols."""
 
+    def rely_on(self, _array: Any) -> None:
+        """A derivative reads no arrays."""
+
     def draw(self, _generator: Any, _shape: Any, _per_element: int) -> None:
         """A derivative draws no numbers."""
 

@@ -52,6 +52,59 @@ def poly1d():
     return (lambda x: x * p(2.0), lambda: p.coeffs.__setitem__(0, 5.0))
 
 
+def _mask(read):
+    mask = np.array([True, False, True])
+    return (lambda x: read(x, mask), lambda: mask.__setitem__(1, True))
+
+
+@case
+def np_mask():
+    return _mask(lambda x, mask: x[mask].sum())
+
+
+@case
+def np_mask_with_where():
+    return _mask(lambda x, mask: x[mask].sum() + jg.where(mask, x, 0.0).sum())
+
+
+@case
+def np_mask_assigned():
+
+    def f(x, mask):
+        y = x * 1.0
+        y[mask] = 0.0
+        return y
+    return _mask(f)
+
+
+@case
+def np_mask_in_tuple():
+    mask = np.array([True, False, True])
+    index = (mask, None)
+    return (lambda x: x[index].sum(), lambda: mask.__setitem__(1, True))
+
+
+@case
+def np_mask_view():
+    return _mask(lambda x, mask: x[mask[::-1]].sum())
+
+
+@case
+def np_mask_nonzero():
+    return _mask(lambda x, mask: (x[jg.nonzero(mask)] * x[0]).sum())
+
+
+@case
+def np_mask_made_tensor():
+    return _mask(lambda x, mask: x[~jg.asarray(mask)].sum() * x[0])
+
+
+@case
+def np_repeats():
+    counts = np.array([1, 2, 1])
+    return (lambda x: jg.repeat(x, counts).sum() + (x * counts).sum(), lambda: counts.__setitem__(1, 4))
+
+
 @case
 def np_elem():
     a = np.array([2.0, 3.0])

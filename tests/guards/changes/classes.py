@@ -339,6 +339,54 @@ def descriptor():
     return (lambda x: x * a.v, lambda: setattr(d, 'k', 3.0))
 
 
+def _subclass(**own):
+    base = type('Base', (), own)
+    middle = type('Middle', (base,), {})
+    return middle, type('Last', (middle,), {})()
+
+
+@case
+def hidden_number():
+    middle, a = _subclass(rate=2.0)
+    return (lambda x: x * a.rate, lambda: setattr(middle, 'rate', 3.0))
+
+
+@case
+def hidden_number_of_last():
+    _, a = _subclass(rate=2.0)
+    return (lambda x: x * a.rate, lambda: setattr(type(a), 'rate', 3.0))
+
+
+@case
+def hidden_property():
+    middle, a = _subclass(rate=property(lambda s: 2.0))
+    return (lambda x: x * a.rate, lambda: setattr(middle, 'rate', 3.0))
+
+
+@case
+def hidden_classmethod():
+    middle, a = _subclass(rate=classmethod(lambda c: 2.0))
+    return (lambda x: x * a.rate(), lambda: setattr(middle, 'rate', classmethod(lambda c: 3.0)))
+
+
+@case
+def hidden_staticmethod():
+    middle, a = _subclass(rate=staticmethod(lambda: 2.0))
+    return (lambda x: x * a.rate(), lambda: setattr(middle, 'rate', staticmethod(lambda: 3.0)))
+
+
+@case
+def hidden_number_read_of_class():
+    middle, a = _subclass(rate=2.0)
+    return (lambda x: x * type(a).rate, lambda: setattr(middle, 'rate', 3.0))
+
+
+@case
+def hidden_list():
+    middle, a = _subclass(rates=[2.0])
+    return (lambda x: x * sum(a.rates), lambda: setattr(middle, 'rates', [3.0]))
+
+
 @case
 def metaclass_attr():
 

@@ -321,6 +321,42 @@ def try_index():
 
 
 @case
+def pushed_and_popped():
+    stack = [2.0]
+
+    def f(x):
+        stack.append(3.0)
+        y = x * stack[-1]
+        stack.pop()
+        return y * stack[-1]
+    return (f, lambda: stack.__setitem__(0, 5.0))
+
+
+@case
+def pushed_and_popped_nested():
+    settings = {'rate': 2.0}
+    stack = [settings]
+
+    def f(x):
+        stack.append({'rate': 3.0})
+        y = x * stack[-1]['rate']
+        stack.pop()
+        return y * stack[-1]['rate']
+    return (f, lambda: settings.__setitem__('rate', 5.0))
+
+
+@case
+def updated_and_restored():
+    table = {'a': 2.0, 'b': 3.0}
+
+    def f(x):
+        table.update(a=7.0)
+        table.update(a=2.0)
+        return x * table['b'] * len(table)
+    return (f, lambda: table.__setitem__('b', 5.0))
+
+
+@case
 def str_join():
     d = ['a', 'b']
     return (lambda x: x * len(''.join(d)), lambda: d.append('ccc'))
