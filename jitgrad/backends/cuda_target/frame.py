@@ -41,6 +41,9 @@ class CudaFrame:
         self._arena = device.empty((max(code.program.plan.arena_bytes, 1),), _BYTES)
         self._bases = np.zeros(code.region_count, np.int64)
         self._bases[code.arena] = self._arena.address
+        if code.work_bytes:
+            self._work = device.empty((code.work_bytes,), _BYTES)
+            self._bases[code.work] = self._work.address
         if code.uses_products:
             self._bases[code.products] = device.driver.products()
         self._parts = [part.bound(self._bases) if isinstance(part, CallTable) else part for part in code.parts]
