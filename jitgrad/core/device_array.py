@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -77,6 +78,7 @@ class Device(Protocol):
         """The ``__cuda_array_interface__`` of ``array``."""
 
 
+@lru_cache(maxsize=4096)
 def contiguous_strides(shape: Shape, itemsize: int) -> tuple[int, ...]:
     """The strides in bytes of a C-contiguous array."""
     strides = [0] * len(shape)

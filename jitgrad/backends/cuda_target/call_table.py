@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -196,14 +195,16 @@ class BoundTable:
         self.table = table
         self.memory = memory
         self._bases = bases
-        self._address, self._count = address_of(memory), len(table.calls)
-        self._status = memory.data[6:8]
-        self._lock = table.driver.libraries_lock if table.products or table.transforms else nullcontext()
+        self._run = partial(_loop(), address_of(memory), len(table.calls))
+        self._words = memory.data
+        self._lock = table.driver.libraries_lock if table.products or table.transforms else None
 
     def run(self) -> None:
         """Make all calls; the thread is bound to the driver."""
-        with self._lock:
-            _loop()(self._address, self._count)
-        status, made = self._status
-        if status:
-            self.table.driver.check(self.table.calls[made - 1].function, status)
+        if self._lock is None:
+            self._run()
+        else:
+            with self._lock:
+                self._run()
+        if status := self._words[6]:
+            self.table.driver.check(self.table.calls[self._words[7] - 1].function, status)
