@@ -3,7 +3,8 @@
     python tools/check_cuda_ops.py            # on the emulated device
     python tools/check_cuda_ops.py --hardware # on the GPU
 
-Ops run eager and compiled, in float32 and float64, with gradients; programs compiled, and every eighth eager as well.
+Ops run eager and compiled, with gradients, in float32 and float64, and those that take complex numbers on these;
+programs compiled, and every eighth eager as well.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from jitgrad.backends.cuda_target.emulated_device import emulated_device
 from jitgrad.core.errors import RetraceWarning
 from jitgrad.testing.on_device import compare_on_device, compare_program_on_device, ops_to_check
 
+DTYPES = (np.float32, np.float64, np.complex64, np.complex128)
+
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return jg.jit(function, check="off")
@@ -33,8 +36,8 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def checks(programs: int) -> Iterator[tuple[str, Callable[[], None]]]:
     """All checks with their names."""
-    for op in ops_to_check():
-        for dtype in (np.float32, np.float64):
+    for dtype in DTYPES:
+        for op in ops_to_check(dtype):
             yield f"op {op} {np.dtype(dtype)}", lambda op=op, dtype=dtype: compare_on_device(op, compiled, dtype)
     for seed in range(programs):
         yield f"random program {seed}", lambda seed=seed: compare_program_on_device(seed, compiled)
@@ -57,9 +60,9 @@ def main() -> int:
             except Exception as error:
                 wrong += 1
                 print(f"{name}: {type(error).__name__}: {str(error)[:300]}", flush=True)
-    ops = len(ops_to_check())
-    print(f"{ops} ops in float32 and float64, {options.programs} random programs: {wrong} of {done} checks fail; "
-          f"{time.perf_counter() - start:.0f} s")  # fmt: skip
+    ops, complex_ops = len(ops_to_check()), len(ops_to_check(np.complex64))
+    print(f"{ops} ops in float32 and float64, {complex_ops} of them on complex numbers, {options.programs} random programs: "
+          f"{wrong} of {done} checks fail; {time.perf_counter() - start:.0f} s")  # fmt: skip
     return wrong
 
 

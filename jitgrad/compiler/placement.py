@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.compiler.compiler_ops import COMPONENT, INSERT_SLICES, INTERLEAVE, Index
+from jitgrad.compiler.compiler_ops import COMPONENT, IDENTITY, INSERT_SLICES, INTERLEAVE, Index
 from jitgrad.compiler.lowering.kernel_reuse import GroupStructures, position
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole, Location, operand_layouts, row_major, view_location
 from jitgrad.compiler.lowering.lower import PlacedGroup
@@ -17,7 +17,7 @@ from jitgrad.compiler.memory.donation import Lifetimes, find_overwrites
 from jitgrad.compiler.passes.copy_kernels import copying, zeros_node
 from jitgrad.compiler.passes.slices import uncovered
 from jitgrad.compiler.plan import KernelCall, OpStep, Place, Placement
-from jitgrad.core.aval import Aval, Shape
+from jitgrad.core.aval import Aval, Shape, real_dtype_of
 from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.ops.indexing import PUT_SLICE
@@ -125,18 +125,29 @@ class _Placer:
         that kernels lack."""
         if not atom.aval.size:
             return
+        if atom.aval.dtype.kind == "c" and isinstance(atom, Value):
+            self._copy_parts(atom, target, node)
+            return
         kernel = copying(atom, node.origin)
         if kernel is None:
             self.steps.append(OpStep(node, COPY_INTO, {}, (self.place(atom),), (target,)))
         else:
             self._launch(kernel, (target,), node)
 
+    def _copy_parts(self, value: Value, target: Place, node: TraceNode) -> None:
+        """Copy complex numbers by a kernel for each part: kernels know real ones only."""
+        for source, part in zip(_parts_of(self.place(value)), _parts_of(target), strict=True):
+            assert source.location is not None
+            self.locations[component := Value(source.aval)] = source.location
+            self._copy(component, part, node)
+
     def _clear(self, node: TraceNode, target: Place) -> None:
-        kernel = zeros_node(target.aval, node.origin)
-        if kernel is None:
-            self.steps.append(OpStep(node, ZERO, {"like": target.aval}, (), (target,)))
-        else:
-            self._launch(kernel, (target,), node)
+        for part in _parts_of(target) if target.aval.dtype.kind == "c" else (target,):
+            kernel = zeros_node(part.aval, node.origin)
+            if kernel is None:
+                self.steps.append(OpStep(node, ZERO, {"like": part.aval}, (), (part,)))
+            else:
+                self._launch(kernel, (part,), node)
 
     def _launch(self, node: TraceNode, writes: tuple[Place, ...], of: TraceNode) -> None:
         """Append the kernel of the fused ``node``."""
@@ -162,6 +173,8 @@ class _Placer:
             self._put_slice(node)
         elif node.op.kind is Kind.FUSED:
             self._launch(node, tuple([self.allocate(value) for value in node.outs]), node)
+        elif node.op is IDENTITY and node.out.aval.dtype.kind == "c":
+            self._copy(node.ins[0], self.allocate(node.out), node)
         else:
             self._call(node)
 
@@ -267,6 +280,13 @@ def _part(whole: Location, aval: Aval, index: Index | int, part: Aval) -> Locati
     location = view_location(view, whole, aval)
     assert location is not None
     return location
+
+
+def _parts_of(place: Place) -> tuple[Place, ...]:
+    """The places of the real and the imaginary parts of complex numbers at ``place``."""
+    assert place.location is not None
+    aval = Aval(place.aval.shape, real_dtype_of(place.aval.dtype))
+    return tuple([Place(aval, _part(place.location, place.aval, index, aval)) for index in range(2)])
 
 
 def _with_axes(location: Location, shape: Shape, wanted: Shape) -> Location:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Dtype, Shape
+from jitgrad.core.aval import Aval, Dtype, Shape, real_dtype_of
 from jitgrad.core.errors import ArgumentError, DeviceError
 from jitgrad.core.op import OpDef
 
@@ -77,6 +78,7 @@ class Device(Protocol):
         """The ``__cuda_array_interface__`` of ``array``."""
 
 
+@lru_cache(maxsize=4096)
 def contiguous_strides(shape: Shape, itemsize: int) -> tuple[int, ...]:
     """The strides in bytes of a C-contiguous array."""
     strides = [0] * len(shape)
@@ -175,6 +177,19 @@ class DeviceArray:
         """Other elements of the same memory; ``offset`` and ``strides`` are in bytes."""
         return DeviceArray(self.address + offset, shape, self.dtype, self.owner, self.device, strides)
 
+    def component(self, index: int) -> DeviceArray:
+        """The real (0) or the imaginary part (1) of complex numbers; of real ones themselves, which have no other."""
+        part = real_dtype_of(self.dtype)
+        if part == self.dtype:
+            return self
+        return DeviceArray(self.address + index * part.itemsize, self.shape, part, self.owner, self.device, self.strides)
+
+    def as_pairs(self) -> DeviceArray:
+        """Complex numbers [...] as their parts [..., 2]."""
+        part = real_dtype_of(self.dtype)
+        strides = (*self.strides, part.itemsize)
+        return DeviceArray(self.address, (*self.shape, 2), part, self.owner, self.device, strides)
+
     def transpose(self, axes: Sequence[int]) -> DeviceArray:
         return self.view(tuple([self.shape[k] for k in axes]), [self.strides[k] for k in axes])
 
@@ -235,5 +250,7 @@ VIEWS: Mapping[str, Any] = {
     "squeeze": lambda x, *, axis: x.squeeze(axis),
     "slice": lambda x, *, index: x.slice(index),
     "stop_gradient": lambda x: x,
+    "real": lambda x: x.component(0),
+    "imag": lambda x: x.component(1),
 }
 """The view ops on device arrays, by name."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, Count, Dtype
-from jitgrad.core.errors import DeviceError, DtypeError
+from jitgrad.core.errors import DtypeError
 from jitgrad.core.op import Kind, OpDef
 
 _INTS = (int, Count)
@@ -37,22 +37,6 @@ def check_complex(op: OpDef, avals: Sequence[Aval]) -> None:
     for aval in avals:
         if aval.dtype.kind == "c":
             raise refusal_of_complex(op.name, aval)
-
-
-def refusal_on_device(what: str, aval: Aval, device: str) -> DeviceError:
-    """The error of complex numbers on a device, which computes with real ones only."""
-    return DeviceError(
-        f"{what}: complex numbers are on the host only, got {aval} for {device}. Compute on the host, with .cpu(), or keep "
-        "the real and the imaginary part as two tensors"
-    )
-
-
-def check_on_device(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any], device: str) -> None:
-    """Raise DeviceError if ``op`` takes or makes complex numbers on ``device``."""
-    results = op.abstract(avals, attrs)
-    for aval in (*avals, *(results if isinstance(results, tuple) else (results,))):
-        if aval.dtype.kind == "c":
-            raise refusal_on_device(op.name, aval, device)
 
 
 def check_numbers(op: OpDef, operands: Sequence[Any], avals: Sequence[Aval], attrs: Mapping[str, Any]) -> None:

@@ -144,6 +144,8 @@ class CudaDevice:
             source = self.copy(source)
         if target.is_contiguous and source.is_contiguous:
             self.driver.copy_on_device(target.address, source.address, target.nbytes)
+        elif target.dtype.kind == "c":
+            self.kernels.copy_strided(target.as_pairs(), source.as_pairs())
         else:
             self.kernels.copy_strided(target, source)
 

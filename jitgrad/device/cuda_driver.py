@@ -5,19 +5,21 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-from contextlib import AbstractContextManager
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_ulonglong, c_void_p
 from threading import local
 from typing import Any
+from weakref import WeakValueDictionary
 
 from jitgrad.core.errors import CudaError, OutOfMemoryError
 from jitgrad.core.fork import cached_property, fork_safe_lock
 from jitgrad.device.cublas import Cublas, check_cublas_status
+from jitgrad.device.cufft import TransformPlan, TransformShape, address_in, check_cufft_status, load_cufft
 from jitgrad.device.driver import (
     COPY_MEMORY,
     LAUNCH_GRAPH,
     LAUNCH_KERNEL,
-    PRODUCTS,
+    PRODUCT_FUNCTIONS,
+    TRANSFORM_FUNCTIONS,
     LoadableCode,
     MemoryInfo,
     StartWork,
@@ -133,6 +135,8 @@ class CudaDriver:
         self._threads = local()
         self._process = os.getpid()
         self._capture_lock = fork_safe_lock()
+        self.libraries_lock: Any = fork_safe_lock()
+        self._plans: WeakValueDictionary[TransformShape, TransformPlan] = WeakValueDictionary()
 
     def _call(self, function: str, *args: Any) -> None:
         check_status(self._library, function, getattr(self._library, function)(*args))
@@ -219,21 +223,35 @@ class CudaDriver:
         return Cublas()
 
     def function(self, name: str) -> int:
-        if name in PRODUCTS:
+        if name in PRODUCT_FUNCTIONS:
             return self._cublas.function(name)
+        if name in TRANSFORM_FUNCTIONS:
+            return address_in(self._cufft, name)
         return ctypes.cast(getattr(self._library, name), c_void_p).value or 0
 
     def products(self) -> int:
         return self._cublas.handle
 
+    @cached_property
+    def _cufft(self) -> Any:
+        return load_cufft()
+
     @property
-    def products_lock(self) -> AbstractContextManager[object]:
-        lock: AbstractContextManager[object] = self._cublas.lock
-        return lock
+    def has_transforms(self) -> bool:
+        return self._cufft is not None
+
+    def transform_plan(self, shape: TransformShape) -> TransformPlan:
+        with self.libraries_lock:
+            plan = self._plans.get(shape)
+            if plan is None:
+                plan = self._plans[shape] = TransformPlan(self._cufft, shape, self.bind)
+            return plan
 
     def check(self, function: str, status: int) -> None:
-        if function in PRODUCTS:
+        if function in PRODUCT_FUNCTIONS:
             check_cublas_status(function, status)
+        elif function in TRANSFORM_FUNCTIONS:
+            check_cufft_status(function, status)
         else:
             check_status(self._library, function, status)
 

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from jitgrad.core.aval import Dtype
+from jitgrad.device.cufft import TransformShape
 
 DEFAULT_STREAM = 1  # as __cuda_array_interface__ and DLPack number the stream that orders all work
 
 # C functions that programs call by address (`Driver.function`)
 LAUNCH_KERNEL, COPY_MEMORY, LAUNCH_GRAPH = "cuLaunchKernel", "cuMemcpyDtoDAsync_v2", "cuGraphLaunch"
-CUBLAS_SGEMM, CUBLAS_DGEMM = "cublasSgemmStridedBatched", "cublasDgemmStridedBatched"
-PRODUCTS = (CUBLAS_SGEMM, CUBLAS_DGEMM)
+# of cuBLAS, the products of matrices by their dtypes
+PRODUCTS: Mapping[Dtype, str] = {
+    np.dtype(np.float32): "cublasSgemmStridedBatched",
+    np.dtype(np.float64): "cublasDgemmStridedBatched",
+    np.dtype(np.complex64): "cublasCgemmStridedBatched",
+    np.dtype(np.complex128): "cublasZgemmStridedBatched",
+}
+PRODUCT_FUNCTIONS = frozenset(PRODUCTS.values())
+# of cuFFT, the transforms of complex numbers by their dtypes, and what comes before each
+TRANSFORM_BY_DTYPE: Mapping[Dtype, str] = {
+    np.dtype(np.complex64): "cufftExecC2C",
+    np.dtype(np.complex128): "cufftExecZ2Z",
+}
+TRANSFORM_STREAM, TRANSFORM_MEMORY = "cufftSetStream", "cufftSetWorkArea"
+TRANSFORM_FUNCTIONS = frozenset({*TRANSFORM_BY_DTYPE.values(), TRANSFORM_STREAM, TRANSFORM_MEMORY})
+DIRECTIONS = {False: -1, True: 1}  # by whether a transform is the inverse one
 # of the list ``extra`` of cuLaunchKernel: the address of the arguments follows, that of their size, and the end
 ARGUMENTS, ARGUMENTS_SIZE, END = 1, 2, 0
 
@@ -27,6 +46,16 @@ class LoadableCode(Protocol):
 
     @property
     def entry(self) -> str: ...
+
+
+class TransformHandle(Protocol):
+    """How cuFFT computes a transform: its number there, and the bytes of memory that each execution needs."""
+
+    @property
+    def handle(self) -> int: ...
+
+    @property
+    def work_bytes(self) -> int: ...
 
 
 class MemoryInfo(NamedTuple):
@@ -86,14 +115,21 @@ class Driver(Protocol):
         """Prepare this thread for calls of C functions."""
 
     def function(self, name: str) -> int:
-        """The address of a C function of the driver or of cuBLAS, by its name in the library."""
+        """The address of a C function of the driver, of cuBLAS or of cuFFT, by its name in the library."""
 
     def products(self) -> int:
-        """The handle of cuBLAS on the default stream. `products_lock` is held while it is in use."""
+        """The handle of cuBLAS on the default stream. `libraries_lock` is held while it is in use."""
 
     @property
-    def products_lock(self) -> AbstractContextManager[object]:
-        """The lock of `products`."""
+    def has_transforms(self) -> bool:
+        """Whether there is cuFFT."""
+
+    def transform_plan(self, shape: TransformShape) -> TransformHandle:
+        """How cuFFT computes such transforms. `libraries_lock` is held while it is in use."""
+
+    @property
+    def libraries_lock(self) -> AbstractContextManager[object]:
+        """The lock of `products` and of plans, each of which serves one thread at a time."""
 
     def check(self, function: str, status: int) -> None:
         """Raise the error for what the C function named ``function`` returned, unless that is 0."""

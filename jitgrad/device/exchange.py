@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Dtype
+from jitgrad.core.aval import Dtype
 from jitgrad.core.device_array import Device, DeviceArray
 from jitgrad.core.errors import DtypeError, OperandError
-from jitgrad.core.number_range import refusal_on_device
 from jitgrad.device.driver import DEFAULT_STREAM, Driver
 
 # of dlpack.h
 CUDA_DEVICE = 2
-_CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
+_CODES = {"i": 0, "u": 1, "f": 2, "c": 5, "b": 6}
+_BITS = {"c": (64, 128)}  # of an element; of other dtypes those below
+_REAL_BITS = (8, 16, 32, 64)
 _KINDS = {code: kind for kind, code in _CODES.items()}
 
 
@@ -103,7 +104,7 @@ def array_from_dlpack(device: Device, x: Any) -> DeviceArray:
 
     Raises:
         OperandError: it is not on the CUDA device that jitgrad uses.
-        DtypeError: its dtype is complex, bfloat16 or another that jitgrad does not have.
+        DtypeError: its dtype is bfloat16 or another that jitgrad does not have.
     """
     place = tuple(map(int, x.__dlpack_device__()))
     if place != (CUDA_DEVICE, 0):
@@ -120,7 +121,7 @@ def array_from_dlpack(device: Device, x: Any) -> DeviceArray:
 
 def _dtype_of(tensor: Any) -> Dtype:
     kind = _KINDS.get(tensor.code)
-    if kind is None or tensor.lanes != 1 or tensor.bits not in (8, 16, 32, 64):
+    if kind is None or tensor.lanes != 1 or tensor.bits not in _BITS.get(kind, _REAL_BITS):
         raise DtypeError(f"from_dlpack: type code {tensor.code} of {tensor.bits} bits is not supported")
     return np.dtype(f"{kind}{tensor.bits // 8}")
 
@@ -140,7 +141,7 @@ def interface_of(array: DeviceArray) -> dict[str, Any]:
 def array_from_interface(device: Device, x: Any) -> DeviceArray:
     """An array over the memory of ``x``, which has ``__cuda_array_interface__``.
 
-    Work of another stream that is still to write it is waited for. Raises DeviceError for complex numbers.
+    Work of another stream that is still to write it is waited for.
     """
     described = x.__cuda_array_interface__
     if described.get("stream") not in (None, DEFAULT_STREAM):
@@ -150,6 +151,4 @@ def array_from_interface(device: Device, x: Any) -> DeviceArray:
         raise OperandError(f"asarray: the memory of this {type(x).__name__} is read-only; pass a copy")
     dtype = np.dtype(described["typestr"])
     shape = tuple(described["shape"])
-    if dtype.kind == "c":
-        raise refusal_on_device("asarray", Aval(shape, dtype), device.name)
     return DeviceArray(address if math.prod(shape) else 0, shape, dtype, x, device, described.get("strides"))

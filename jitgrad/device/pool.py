@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import lru_cache
 from sys import getrefcount
 from typing import NamedTuple, Protocol
 from weakref import WeakSet
@@ -35,6 +36,11 @@ class Holder(Protocol):
 
     def release(self) -> None:
         """Let go of them."""
+
+
+@lru_cache(maxsize=4096)
+def _block_size(shape: Shape, dtype: Dtype) -> int:
+    return size_class(max(Aval(shape, dtype).nbytes, _SMALLEST))
 
 
 class Block:
@@ -89,17 +95,18 @@ class DevicePool:
         Raises:
             OutOfMemoryError: if there is no memory after `trim`; it names the largest live arrays.
         """
-        aval = Aval(shape, dtype)
-        size = size_class(max(aval.nbytes, _SMALLEST))
+        size = _block_size(shape, dtype)
         with self._lock:
-            group = self._classes.setdefault(size, _SizeClass(size))
+            group = self._classes.get(size)
+            if group is None:
+                group = self._classes[size] = _SizeClass(size)
             block = None
             if group.fresh:
                 group.fresh -= 1
             else:
                 block = self._idle_block(group)
                 self._reuses += block is not None
-            block = block or self._new_block(group, aval)
+            block = block or self._new_block(group, Aval(shape, dtype))
             block.shape, block.dtype = shape, dtype
             group.blocks.append(block)
             return block

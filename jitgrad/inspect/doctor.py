@@ -18,6 +18,7 @@ from jitgrad.core.errors import CudaError
 from jitgrad.core.tensor import Tensor
 from jitgrad.device.cublas import find_cublas
 from jitgrad.device.cuda import cuda_device
+from jitgrad.device.cufft import CUFFT_MISSING, load_cufft
 from jitgrad.inspect.traffic import readable_bytes
 from jitgrad.jit.decorator import JitFunction
 from jitgrad.ops.arithmetic import multiply
@@ -108,7 +109,7 @@ def _kernel() -> Finding:
 
 
 def _cuda() -> Iterator[Finding]:
-    """What a CUDA device needs: the driver with a GPU, and cuBLAS; ptxas only says more about kernels."""
+    """What a CUDA device needs: the driver with a GPU, cuBLAS and cuFFT; ptxas only says more about kernels."""
     try:
         driver = cuda_device().driver
     except CudaError as error:
@@ -122,5 +123,7 @@ def _cuda() -> Iterator[Finding]:
         yield Finding("cuBLAS", find_cublas()._name)
     except CudaError as error:
         yield Finding("cuBLAS", f"not installed (only for CUDA): {error}")
+    transforms = load_cufft()
+    yield Finding("cuFFT", f"not installed (only for CUDA): {CUFFT_MISSING}" if transforms is None else transforms._name)
     assembler = find_ptxas()
     yield Finding("ptxas", str(assembler) if assembler else "not installed (optional: says what registers CUDA kernels need)")

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core.errors import DeviceError
-from jitgrad.core.number_range import refusal_on_device
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.jit.signature import Call
 
@@ -26,23 +25,14 @@ class TracePlace(NamedTuple):
     outside: tuple[tuple[InputSource, str], ...]
 
 
-def _refuse_complex(trace: Trace) -> None:
-    for node in trace.nodes:
-        for value in (*node.ins, *node.outs):
-            if value.aval.dtype.kind == "c":
-                raise refusal_on_device(f"@jit function {trace.name!r}, {node.op} at {node.origin}", value.aval, trace.device)
-
-
 def place_of(trace: Trace, leaves: Sequence[Any], describe: Callable[[InputSource], str]) -> TracePlace:
     """Where the traced function runs.
 
     Numbers, NumPy arrays, tensors of one number and the states of generators are copied to it.
 
     Raises:
-        DeviceError: other tensors are elsewhere, or some are complex, which only the host computes with.
+        DeviceError: other tensors are elsewhere.
     """
-    if trace.device != "cpu":
-        _refuse_complex(trace)
     tensors = [(s, s.resolve(leaves)) for s in trace.sources if s.kind in (SourceKind.ARGUMENT, SourceKind.TENSOR)]
     tensors = [(s, x) for s, x in tensors if isinstance(x, Tensor)]
     outside = tuple([(s, x.device) for s, x in tensors if s.kind is SourceKind.TENSOR])

@@ -16,7 +16,6 @@ from jitgrad.core.context import creating_on, current_interpreter
 from jitgrad.core.device_array import DeviceArray, to_host
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import DeviceError
-from jitgrad.core.number_range import refusal_on_device
 from jitgrad.core.op import Kind, define
 from jitgrad.core.storage import Storage
 from jitgrad.core.tensor import Tensor
@@ -40,6 +39,7 @@ MOVE = define(
     abstract=lambda avals, _attrs: Aval(avals[0].shape, avals[0].dtype, avals[0].weak),
     vjp=(lambda g, _out, _x, *, device, back: move(g, back),),
     moves=True,
+    takes_complex=True,
     register=False,
 )
 
@@ -49,7 +49,7 @@ def move(x: Tensor, device: Any) -> Tensor:
 
     Raises:
         ArgumentError, CudaError: there is no such device.
-        DeviceError: a @jit function runs on another one, or ``x`` is complex.
+        DeviceError: a @jit function runs on another one.
     """
     name = _name_of(device)
     if current_interpreter.get().tracing:
@@ -57,8 +57,6 @@ def move(x: Tensor, device: Any) -> Tensor:
         return x
     if x.device == name:
         return x
-    if x.dtype.kind == "c":
-        raise refusal_on_device("move", x.aval, name)
     return apply_op(MOVE, x, device=name, back=x.device)  # type: ignore[no-any-return]
 
 

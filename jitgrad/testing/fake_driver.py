@@ -10,21 +10,26 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.aval import Dtype, Shape
 from jitgrad.core.errors import CudaError, OutOfMemoryError
+from jitgrad.device.cufft import TransformShape
 from jitgrad.device.driver import (
     ARGUMENTS,
     ARGUMENTS_SIZE,
     COPY_MEMORY,
-    CUBLAS_DGEMM,
-    CUBLAS_SGEMM,
+    DIRECTIONS,
     END,
     LAUNCH_GRAPH,
     LAUNCH_KERNEL,
+    PRODUCTS,
+    TRANSFORM_BY_DTYPE,
+    TRANSFORM_MEMORY,
+    TRANSFORM_STREAM,
     LoadableCode,
     MemoryInfo,
     StartWork,
@@ -53,6 +58,7 @@ class Counts:
     graph_launches: int = 0
     launches: int = 0
     products: int = 0
+    transforms: int = 0
     synchronizations: int = 0
 
 
@@ -91,8 +97,8 @@ def _arguments(extra: int) -> list[int]:
     return list((ctypes.c_int64 * (ctypes.c_int64.from_address(keys[3]).value // 8)).from_address(keys[1]))
 
 
-def _number_at(address: int, dtype: Dtype) -> float:
-    return (ctypes.c_float if dtype.itemsize == 4 else ctypes.c_double).from_address(address).value
+def _number_at(address: int, dtype: Dtype) -> Any:
+    return np.frombuffer(ctypes.string_at(address, dtype.itemsize), dtype)[0]
 
 
 class _CFunctions:
@@ -100,17 +106,40 @@ class _CFunctions:
 
     def __init__(self, driver: FakeDriver) -> None:
         alive = weakref.proxy(driver)
-        single, double = np.dtype(np.float32), np.dtype(np.float64)
         self._callbacks = {
             LAUNCH_KERNEL: _c_function(11, lambda *words: alive._launch(*words)),
             COPY_MEMORY: _c_function(4, lambda *words: alive._copy(*words)),
             LAUNCH_GRAPH: _c_function(2, lambda *words: alive._launch_graph(*words)),
-            CUBLAS_SGEMM: _c_function(18, lambda *words: alive._multiply(single, *words)),
-            CUBLAS_DGEMM: _c_function(18, lambda *words: alive._multiply(double, *words)),
+            TRANSFORM_STREAM: _c_function(2, lambda plan, stream: alive._plan(plan).use(stream=stream)),
+            TRANSFORM_MEMORY: _c_function(2, lambda plan, memory: alive._plan(plan).use(memory=memory)),
         }
+        for dtype, name in PRODUCTS.items():
+            self._callbacks[name] = _c_function(18, lambda *words, dtype=dtype: alive._multiply(dtype, *words))
+        for dtype, name in TRANSFORM_BY_DTYPE.items():
+            self._callbacks[name] = _c_function(4, lambda *words, dtype=dtype: alive._transform(dtype, *words))
 
     def address(self, name: str) -> int:
         return ctypes.cast(self._callbacks[name], ctypes.c_void_p).value or 0
+
+
+@dataclass(slots=True)
+class _Plan:
+    """How transforms of ``shape`` run: with the stream and the memory that were set last, as cuFFT does it."""
+
+    shape: TransformShape
+    handle: int
+    stream: int = -1
+    memory: int = 0
+
+    @property
+    def work_bytes(self) -> int:
+        """As much as a transform takes, and some more."""
+        return self.shape.itemsize * prod(self.shape.lengths) * self.shape.batch + 64
+
+    def use(self, stream: int | None = None, memory: int | None = None) -> int:
+        self.stream = self.stream if stream is None else stream
+        self.memory = self.memory if memory is None else memory
+        return 0
 
 
 def _c_function(arguments: int, function: Callable[..., int]) -> Any:
@@ -143,7 +172,8 @@ class FakeDriver:
         self._capture_lock = threading.Lock()
         self._captured: list[Callable[[], Any]] | None = None
         self._graphs: dict[int, list[Callable[[], Any]]] = {}
-        self.products_lock: threading.RLock = threading.RLock()
+        self.libraries_lock: threading.RLock = threading.RLock()
+        self._plans: list[_Plan] = []
         self._events: dict[int, float] = {}
         self.waits: list[tuple[int, int]] = []  # (stream, event)
 
@@ -153,11 +183,12 @@ class FakeDriver:
         if self._used + nbytes > self._total:
             raise OutOfMemoryError("cuMemAlloc_v2 failed: CUDA_ERROR_OUT_OF_MEMORY (2): out of memory")
         self.counts.allocations += 1
+        memory = np.full(nbytes, 0xA5, np.uint8)
         address = self._next
         self._next += -(-(nbytes + _GAP) // _ALIGNMENT) * _ALIGNMENT
         self._used += nbytes
         self.memory.starts.append(address)
-        self.memory.arrays.append(np.full(nbytes, 0xA5, np.uint8))
+        self.memory.arrays.append(memory)
         return address
 
     def free(self, address: int) -> None:
@@ -274,6 +305,38 @@ class FakeDriver:
         last = sum((length - 1) * step for length, step in zip(shape, steps, strict=True))
         memory = self.memory.span(address, (last + 1) * size)
         return np.ndarray(shape, dtype, memory.data, 0, [size * s for s in steps])
+
+    # --- transforms -------------------------------------------------------------------------------
+
+    has_transforms = True
+
+    def transform_plan(self, shape: TransformShape) -> _Plan:
+        self._plans.append(plan := _Plan(shape, len(self._plans) + 1))
+        return plan
+
+    def _plan(self, handle: int) -> _Plan:
+        return self._plans[handle - 1]
+
+    def _transform(self, dtype: Dtype, handle: int, source: int, target: int, direction: int) -> int:
+        plan = self._plan(handle)
+        assert plan.shape.itemsize == dtype.itemsize
+        work = partial(self._run_transform, dtype, plan.shape, source, target, direction, plan.memory, plan.work_bytes)
+        return self._guarded(work, plan.stream)
+
+    def _run_transform(
+        self, dtype: Dtype, shape: TransformShape, source: int, target: int, direction: int, memory: int, nbytes: int
+    ) -> None:
+        """Transforms of elements at the plan's distances; like cuFFT it leaves anything in its memory."""
+        self.counts.transforms += 1
+        self.memory.span(memory, nbytes)[:] = 0x5A
+        steps = [shape.stride * prod(shape.lengths[k + 1 :]) for k in range(len(shape.lengths))]
+        strides = [shape.itemsize * step for step in (shape.distance, *steps)]
+        places = (shape.batch, *shape.lengths)
+        size = shape.itemsize * prod(places)
+        arrays = [np.ndarray(places, dtype, self.memory.span(at, size).data, 0, strides) for at in (source, target)]
+        axes = range(1, len(places))
+        inverse = direction == DIRECTIONS[True]
+        arrays[1][...] = np.fft.ifftn(arrays[0], axes=axes, norm="forward") if inverse else np.fft.fftn(arrays[0], axes=axes)
 
     # --- graphs -----------------------------------------------------------------------------------
 

@@ -11,11 +11,12 @@ from jitgrad.core.dispatch import apply_op
 from jitgrad.core.op import REGISTRY, OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import multiply
+from jitgrad.ops.complex_parts import real
 from jitgrad.ops.creation import tensor
 from jitgrad.ops.placement import move
 from jitgrad.ops.reduce import sum as sum_of
 from jitgrad.testing.programs import random_program
-from jitgrad.testing.samples import DOMAINS, is_complex_op, sample_operands
+from jitgrad.testing.samples import DOMAINS, sample_operands
 
 Compile = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -24,9 +25,10 @@ _SUMMED = 64.0  # ULP of the largest element, for gradients and reductions: thei
 _CHAINED = 1024.0  # the same for programs, whose ops follow each other
 
 
-def ops_to_check() -> list[OpDef]:
-    """The ops of the registry whose operands can be drawn, of real numbers."""
-    return [op for op in REGISTRY.values() if op.domain and set(op.domain) <= set(DOMAINS) and not is_complex_op(op)]
+def ops_to_check(dtype: Any = np.float32) -> list[OpDef]:
+    """The ops of the registry whose operands can be drawn, and that take those of ``dtype``."""
+    drawn = [op for op in REGISTRY.values() if op.domain and set(op.domain) <= set(DOMAINS)]
+    return [op for op in drawn if op.takes_complex] if np.dtype(dtype).kind == "c" else drawn
 
 
 def compare_on_device(op: OpDef, compile_: Compile, dtype: Any = np.float32, device: str = "cuda") -> None:
@@ -37,7 +39,8 @@ def compare_on_device(op: OpDef, compile_: Compile, dtype: Any = np.float32, dev
     """
     rng = np.random.default_rng(7)
     arrays = sample_operands(op, rng, dtype=dtype)
-    attrs = dict(op.sample_attrs)
+    is_complex = np.dtype(dtype).kind == "c"
+    attrs = {name: np.dtype(dtype) if name == "dtype" and is_complex else x for name, x in op.sample_attrs.items()}
     expected = _outcome(op, arrays, attrs, "cpu", lambda f: f)
     for name, compiled in (("eager", _same), ("compiled", compile_)):
         found = _outcome(op, arrays, attrs, device, compiled)
@@ -78,7 +81,7 @@ def _same(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _outcome(op: OpDef, arrays: Sequence[Any], attrs: dict[str, Any], device: str, compile_: Compile) -> list[Any]:
     """Results of ``op``, and the gradients of floating operands, as ndarrays."""
-    floating = [k for k, x in enumerate(arrays) if x.dtype.kind == "f"]
+    floating = [k for k, x in enumerate(arrays) if x.dtype.kind in "fc"]
     inputs = [tensor(x, device=device) for x in arrays]
 
     def results(*xs: Any) -> tuple[Any, ...]:
@@ -87,18 +90,17 @@ def _outcome(op: OpDef, arrays: Sequence[Any], attrs: dict[str, Any], device: st
 
     outs = compile_(results)(*inputs)
     found = [move(out, "cpu").numpy() for out in outs]
-    differentiable = [k for k, out in enumerate(outs) if out.dtype.kind == "f"]
+    differentiable = [k for k, out in enumerate(outs) if out.dtype.kind in "fc"]
     if op.vjp is None or not floating or not differentiable:
         return found
-    weights = [tensor(np.linspace(0.5, 1.5, max(outs[k].size, 1), dtype=outs[k].dtype)[: outs[k].size]) for k in differentiable]
-    weights = [move(w.reshape(outs[k].shape), device) for w, k in zip(weights, differentiable, strict=True)]
+    weights = [move(tensor(_weights_for(outs[k])), device) for k in differentiable]
 
     def gradients(weights: list[Tensor], *xs: Any) -> list[Any]:
         leaves = [x.detach().requires_grad_() if k in floating else x for k, x in enumerate(xs)]
         outs = results(*leaves)
         total: Any = None
         for w, k in zip(weights, differentiable, strict=True):
-            part = sum_of(multiply(outs[k], w))
+            part = sum_of(real(multiply(outs[k], w)))
             total = part if total is None else total + part
         if not total.requires_grad:
             return []
@@ -109,8 +111,16 @@ def _outcome(op: OpDef, arrays: Sequence[Any], attrs: dict[str, Any], device: st
     return [*found, *[move(g, "cpu").numpy() for g in grads if isinstance(g, Tensor)]]
 
 
+def _weights_for(out: Tensor) -> np.ndarray[Any, Any]:
+    """Different factors for all elements, and for both parts of complex ones."""
+    steps = np.linspace(0.5, 1.5, max(out.size, 1))[: out.size].reshape(out.shape)
+    return (steps - 0.7j * steps if out.dtype.kind == "c" else steps).astype(out.dtype)
+
+
 def _check_close(what: str, found: Any, expected: Any, summed: float = _SUMMED) -> None:
     assert (found.shape, found.dtype) == (expected.shape, expected.dtype), f"{what}: {found.dtype}{found.shape}"
+    if expected.dtype.kind == "c":
+        found, expected = (np.stack([x.real, x.imag], -1) for x in (found, expected))
     if expected.dtype.kind != "f":
         np.testing.assert_array_equal(found, expected, err_msg=what)
         return

@@ -20,7 +20,7 @@ from jitgrad.backends.cuda_target.call_table import (
 )
 from jitgrad.core.errors import CudaError
 from jitgrad.device.cuda_driver import CudaDriver
-from jitgrad.device.driver import COPY_MEMORY, CUBLAS_DGEMM, CUBLAS_SGEMM, LAUNCH_GRAPH, LAUNCH_KERNEL
+from jitgrad.device.driver import COPY_MEMORY, LAUNCH_GRAPH, LAUNCH_KERNEL, PRODUCTS
 from jitgrad.runtime.executor.gemm import BatchAxis, Gemm, MatrixLayout
 from tests.device.test_driver import Library
 
@@ -32,8 +32,8 @@ class Noting:
         self.calls: list[tuple[str, tuple[int, ...]]] = []
         self.arguments: list[list[int]] = []
         self.statuses = list(statuses)
-        self.products_lock = threading.Lock()
-        lengths = {LAUNCH_KERNEL: 11, COPY_MEMORY: 4, LAUNCH_GRAPH: 2, CUBLAS_SGEMM: 18, CUBLAS_DGEMM: 18}
+        self.libraries_lock = threading.Lock()
+        lengths = {LAUNCH_KERNEL: 11, COPY_MEMORY: 4, LAUNCH_GRAPH: 2, **dict.fromkeys(PRODUCTS.values(), 18)}
         self._kept = {name: self._function(name, count) for name, count in lengths.items()}
 
     def _function(self, name: str, count: int) -> Any:
@@ -88,8 +88,10 @@ def test_the_first_failure_ends_the_run_and_names_the_function() -> None:
     assert len(driver.calls) == 2
 
 
-@pytest.mark.parametrize(("dtype", "function"), [(np.float32, CUBLAS_SGEMM), (np.float64, CUBLAS_DGEMM)])
-def test_a_product_is_that_of_the_columns(dtype: Any, function: str) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "letter"), [(np.float32, "S"), (np.float64, "D"), (np.complex64, "C"), (np.complex128, "Z")]
+)
+def test_a_product_is_that_of_the_columns(dtype: Any, letter: str) -> None:
     driver = Noting()
     rows, columns = MatrixLayout(False, 10), MatrixLayout(True, 11)
     gemm = Gemm(np.dtype(dtype), (2, 3, 4), rows, columns, MatrixLayout(False, 12), (), BatchAxis(5, (6, 0, 8)))
@@ -97,10 +99,9 @@ def test_a_product_is_that_of_the_columns(dtype: Any, function: str) -> None:
     run([product_call(gemm, (Address(0, 0), Address(1, 0), Address(2, 4)), 9)], [100, 200, 300], driver)
 
     ((name, words),) = driver.calls
-    assert name == function
-    number = ctypes.c_float if dtype == np.float32 else ctypes.c_double
-    factors = [number.from_address(words[k] & (1 << 64) - 1).value for k in (6, 13)]
-    assert factors == [1, 0]
+    assert name == f"cublas{letter}gemmStridedBatched"
+    factors = [ctypes.string_at(words[k] & (1 << 64) - 1, np.dtype(dtype).itemsize) for k in (6, 13)]
+    assert factors == [np.array(factor, dtype).tobytes() for factor in (1, 0)]
     left, right, out = (100, 10, 6), (200, 11, 0), (304, 12, 8)
     assert words[:6] + words[7:13] + words[14:] == (9, 1, 0, 4, 2, 3, *right, *left, *out, 5)
 

@@ -1,28 +1,32 @@
-"""Calls of C functions of the CUDA driver and of cuBLAS in a table, which a native loop makes one after the other."""
+"""Calls of C functions of the CUDA driver, cuBLAS and cuFFT in a table, which a native loop makes one after the other."""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from jitgrad.backends.llvm.code_object import compile_control_code
+from jitgrad.core.aval import Dtype
 from jitgrad.device.driver import (
     ARGUMENTS,
     ARGUMENTS_SIZE,
     COPY_MEMORY,
-    CUBLAS_DGEMM,
-    CUBLAS_SGEMM,
+    DIRECTIONS,
     END,
     LAUNCH_GRAPH,
     LAUNCH_KERNEL,
+    PRODUCT_FUNCTIONS,
     PRODUCTS,
+    TRANSFORM_BY_DTYPE,
+    TRANSFORM_FUNCTIONS,
+    TRANSFORM_MEMORY,
+    TRANSFORM_STREAM,
     Driver,
 )
 from jitgrad.eager.buffer_pool import address_of
@@ -34,10 +38,7 @@ _HEADER_WORDS = 8
 _EXTRA_WORDS = 6  # before the arguments of a launch: the list ``extra`` of cuLaunchKernel, and the size that it refers to
 _NO_TRANSPOSE, _TRANSPOSE = 0, 1
 # factors of the product, and of what the result was
-_FACTORS: dict[str, np.ndarray[Any, Any]] = {
-    CUBLAS_SGEMM: np.array([1, 0], np.float32),
-    CUBLAS_DGEMM: np.array([1, 0], np.float64),
-}
+_FACTORS: dict[Dtype, np.ndarray[Any, Any]] = {dtype: np.array([1, 0], dtype) for dtype in PRODUCTS}
 
 # A table: the addresses of its own memory and of the bases, those of the relocation's arrays where, region and offset, and
 # their length; the status of the last call, and how many were made. Then a row per call.
@@ -103,12 +104,23 @@ def graph_call(graph: Word, stream: Word) -> DriverCall:
 def product_call(gemm: Gemm, operands: Sequence[Word], handle: Word) -> DriverCall:
     """Start a product. cuBLAS takes columns for rows, so it gets the operands in exchanged order."""
     (m, k, n), (left, right, out) = gemm.sizes, operands
-    function = CUBLAS_SGEMM if gemm.dtype == np.float32 else CUBLAS_DGEMM
-    one, zero = (address_of(_FACTORS[function][i:]) for i in (0, 1))
+    one, zero = (address_of(_FACTORS[gemm.dtype][i:]) for i in (0, 1))
     forms = [_TRANSPOSE if matrix.transposed else _NO_TRANSPOSE for matrix in (gemm.right, gemm.left)]
     a, b, c = gemm.batch.strides
     factors = (right, gemm.right.leading, b, left, gemm.left.leading, a)
-    return DriverCall(function, (handle, *forms, n, m, k, one, *factors, zero, out, gemm.out.leading, c, gemm.batch.length))
+    words = (handle, *forms, n, m, k, one, *factors, zero, out, gemm.out.leading, c, gemm.batch.length)
+    return DriverCall(PRODUCTS[gemm.dtype], words)
+
+
+def transform_calls(
+    plan: int, dtype: Dtype, operands: Sequence[Word], inverse: bool, memory: Word, stream: Word
+) -> list[DriverCall]:
+    """Start a transform of the first operand to the second, which needs ``memory`` meanwhile."""
+    return [
+        DriverCall(TRANSFORM_STREAM, (plan, stream)),
+        DriverCall(TRANSFORM_MEMORY, (plan, memory)),
+        DriverCall(TRANSFORM_BY_DTYPE[dtype], (plan, *operands, DIRECTIONS[inverse])),
+    ]
 
 
 @cache
@@ -126,13 +138,14 @@ class CallTable:
     """Calls, ready for any bases of their regions.
 
     Attributes:
-        products: whether there are matrix products among them.
+        products, transforms: whether there are matrix products, or Fourier transforms, among them.
     """
 
     def __init__(self, calls: Sequence[DriverCall], driver: Driver) -> None:
         self.calls: tuple[DriverCall, ...] = tuple(calls)
         self.driver = driver
-        self.products: bool = any(call.function in PRODUCTS for call in calls)
+        self.products: bool = any(call.function in PRODUCT_FUNCTIONS for call in calls)
+        self.transforms: bool = any(call.function in TRANSFORM_FUNCTIONS for call in calls)
         sizes = [0 if call.args is None else _EXTRA_WORDS + len(call.args) for call in calls]
         # where the list ``extra`` of each launch begins
         self._extras = list(accumulate(sizes, initial=_HEADER_WORDS + _ROW_WORDS * len(calls)))
@@ -184,14 +197,16 @@ class BoundTable:
         self.table = table
         self.memory = memory
         self._bases = bases
-        self._address, self._count = address_of(memory), len(table.calls)
-        self._status = memory.data[6:8]
-        self._lock = table.driver.products_lock if table.products else nullcontext()
+        self._run = partial(_loop(), address_of(memory), len(table.calls))
+        self._words = memory.data
+        self._lock = table.driver.libraries_lock if table.products or table.transforms else None
 
     def run(self) -> None:
         """Make all calls; the thread is bound to the driver."""
-        with self._lock:
-            _loop()(self._address, self._count)
-        status, made = self._status
-        if status:
-            self.table.driver.check(self.table.calls[made - 1].function, status)
+        if self._lock is None:
+            self._run()
+        else:
+            with self._lock:
+                self._run()
+        if status := self._words[6]:
+            self.table.driver.check(self.table.calls[self._words[7] - 1].function, status)

@@ -20,11 +20,14 @@ from jitgrad.backends.cuda_target.graphs import MIN_CALLS
 from jitgrad.backends.cuda_target.indexed import find_access
 from jitgrad.backends.cuda_target.lines import find_lines
 from jitgrad.backends.cuda_target.sorts import find_sorts
+from jitgrad.backends.cuda_target.transforms import find_transform
 from jitgrad.backends.cuda_target.windows import find_windows
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
 from jitgrad.compiler.plan import Place
 from jitgrad.core.aval import Dtype, Shape
 from jitgrad.device.cuda_device import CudaDevice
+from jitgrad.device.cufft import TransformShape
+from jitgrad.device.driver import PRODUCTS, TransformHandle
 from jitgrad.runtime.executor.gemm import gemms_of
 from jitgrad.runtime.executor.launch import Launch
 from jitgrad.runtime.library_call import LibraryCall
@@ -66,14 +69,23 @@ def _code(source: Source, capability: Capability) -> DeviceCode:
 
 def device_call(call: LibraryCall) -> DeviceCall | None:
     """The kernel that computes ``call``: from arrays, into a whole array."""
-    written = [p for _, p in call.writes]
-    if any(p.location is None for _, p, _, _ in call.reads):
-        return None
-    if any(p.location is None or not p.location.is_contiguous(p.aval.shape) for p in written):
+    if not _from_arrays_to_whole_ones(call):
         return None
     arguments = call.op, call.avals, call.attrs
     finders = find_access, find_windows, find_lines, find_sorts
     return next((found for find in finders if (found := find(*arguments)) is not None), None)
+
+
+def transform_of(call: LibraryCall) -> TransformShape | None:
+    """How cuFFT computes ``call``; None if it does not."""
+    return find_transform(call.op, call.avals, call.attrs) if _from_arrays_to_whole_ones(call) else None
+
+
+def _from_arrays_to_whole_ones(call: LibraryCall) -> bool:
+    """Whether the operands of ``call`` are no numbers, and its results lie in order."""
+    if any(p.location is None for _, p, _, _ in call.reads):
+        return False
+    return all(p.location is not None and p.location.is_contiguous(p.aval.shape) for _, p in call.writes)
 
 
 class DeviceProgram:
@@ -84,7 +96,8 @@ class DeviceProgram:
 
     Attributes:
         parts: in the order in which they run.
-        arena, stream, products, graph: regions; the last three have handles in place of addresses.
+        arena, work, stream, products, graph: regions; the last three have handles in place of addresses. Transforms use
+            the ``work_bytes`` bytes of ``work`` while they run.
         region_count: how many regions there are.
         external: results to allocate before a run.
         copied: results that a replayed graph writes to memory of the frame; empty if there can be no graph.
@@ -94,11 +107,15 @@ class DeviceProgram:
     def __init__(self, program: Program, device: CudaDevice) -> None:
         self.program = program
         self.device = device
-        self.arena: int = len(program.slots)
-        self.stream: int = self.arena + 1
-        self.products: int = self.arena + 2
-        self.graph: int = self.arena + 3
-        self.region_count: int = self.arena + 4
+        first = len(program.slots)
+        self.arena: int = first
+        self.work: int = first + 1
+        self.stream: int = first + 2
+        self.products: int = first + 3
+        self.graph: int = first + 4
+        self.region_count: int = first + 5
+        self.work_bytes: int = 0
+        self._plans: list[TransformHandle] = []  # that the calls refer to by their handles
         self.external: list[ExternalResult] = []
         self.checks_bounds: bool = False
         self.parts: list[CallTable | Gather | LibraryCall] = []
@@ -130,9 +147,11 @@ class DeviceProgram:
     def _add_step(self, step: Launch | LibraryCall) -> None:
         if isinstance(step, Launch):
             self._add_kernels(step)
-        elif (products := gemms_of(step.step)) is not None:
+        elif (products := gemms_of(step.step, PRODUCTS)) is not None:
             handle = Address(self.products, 0)
             self._calls += [call_table.product_call(gemm, [self.base(*at) for at in gemm.operands], handle) for gemm in products]
+        elif (transform := transform_of(step)) is not None:
+            self._add_transform(step, transform)
         elif (launch := device_call(step)) is not None:
             self._add_device_call(step, launch)
         else:
@@ -164,12 +183,7 @@ class DeviceProgram:
     def _add_device_call(self, call: LibraryCall, launch: DeviceCall) -> None:
         """The kernel ``launch`` that computes ``call``, on contiguous operands."""
         operands = [self._contiguous(p) for _, p, _, _ in call.reads]
-        ((slot, place),) = call.writes
-        if slot < 0:
-            out = self._at(place)
-        else:
-            out = Address(slot, 0)
-            self.external.append(ExternalResult(slot - len(self.program.plan.inputs), place.aval.shape, place.aval.dtype))
+        out, place = self._result(call)
         if launch.changes and not call.in_place and place.aval.nbytes:
             self._calls.append(call_table.copy_call(out, operands[0], place.aval.nbytes, Address(self.stream, 0)))
         faults: tuple[int, ...] = ()
@@ -179,6 +193,25 @@ class DeviceProgram:
         function = _code(launch.source, Capability(*self.device.driver.capability)).function(self.device.driver)
         args: list[Word] = [out, *(operands[k] for k in launch.operands), *launch.words, *faults, launch.iterations]
         self._launch(function, launch.blocks, CALL_THREADS, args)
+
+    def _add_transform(self, call: LibraryCall, shape: TransformShape) -> None:
+        """The calls of cuFFT that compute ``call``, on contiguous operands."""
+        (source,) = [self._contiguous(p) for _, p, _, _ in call.reads]
+        target, place = self._result(call)
+        plan = self.device.driver.transform_plan(shape)
+        self._plans.append(plan)
+        self.work_bytes = max(self.work_bytes, plan.work_bytes)
+        inverse, operands = call.attrs["inverse"], (source, target)
+        work, stream = Address(self.work, 0), Address(self.stream, 0)
+        self._calls += call_table.transform_calls(plan.handle, place.aval.dtype, operands, inverse, work, stream)
+
+    def _result(self, call: LibraryCall) -> tuple[Address, Place]:
+        """Where ``call`` writes its result: an array that each run allocates, or one that is part of the plan."""
+        ((slot, place),) = call.writes
+        if slot < 0:
+            return self._at(place), place
+        self.external.append(ExternalResult(slot - len(self.program.plan.inputs), place.aval.shape, place.aval.dtype))
+        return Address(slot, 0), place
 
     def _at(self, place: Place) -> Address:
         assert place.location is not None

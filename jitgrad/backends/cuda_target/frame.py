@@ -13,7 +13,7 @@ from jitgrad.backends.cuda_target.device_program import DeviceProgram, Gather
 from jitgrad.backends.cuda_target.graphs import Graphs
 from jitgrad.backends.cuda_target.host_inputs import HostInputs
 from jitgrad.backends.cuda_target.host_outputs import host_outputs
-from jitgrad.backends.cuda_target.result_sets import ResultSets
+from jitgrad.backends.cuda_target.result_sets import ResultSet, ResultSets
 from jitgrad.compiler.plan import Place
 from jitgrad.core.device_array import DeviceArray, copy_elements, to_host
 from jitgrad.core.op import Kind
@@ -41,28 +41,33 @@ class CudaFrame:
         self._arena = device.empty((max(code.program.plan.arena_bytes, 1),), _BYTES)
         self._bases = np.zeros(code.region_count, np.int64)
         self._bases[code.arena] = self._arena.address
+        if code.work_bytes:
+            self._work = device.empty((code.work_bytes,), _BYTES)
+            self._bases[code.work] = self._work.address
         if code.uses_products:
             self._bases[code.products] = device.driver.products()
         self._parts = [part.bound(self._bases) if isinstance(part, CallTable) else part for part in code.parts]
-        self._slots = len(code.program.slots)
-        self._pack = struct.Struct(f"{self._slots}q").pack_into
+        self._slots = struct.Struct(f"{len(code.program.slots)}q")
+        self._words = self._bases.data
         self._host_inputs: dict[tuple[int, ...], HostInputs] = {}
         self._host_outputs = [(output, code.program.plan.outputs[output.number]) for output in host_outputs(code.program)]
         specs = list(enumerate(code.program.result_specs))
         copied = {r.number for r in code.copied}
         self._new = [(k, *spec) for k, spec in specs if k in copied or code.replay is None]
         self._sets = ResultSets(device, [spec for k, spec in specs if k not in copied and code.replay is not None])
+        self._set: ResultSet | None = None  # the results of the next run, but for those that are new in each run
         self.graphs: Graphs | None = None
         if code.replay is not None:
             (table,) = self._parts
             assert isinstance(table, BoundTable)
             self.graphs = Graphs(device.driver, table, self._bases, code.stream, code.products)
             self._replay = code.replay.bound(self._bases)
-            self._copied = [device.empty((r.nbytes,), _BYTES) for r in code.copied]
+            self._copied = [(r.number, r.region, device.empty((r.nbytes,), _BYTES)) for r in code.copied]
 
     def results(self) -> list[Any]:
         """Arrays for the results: those at the addresses of a graph if nobody holds them, else new ones."""
-        arrays = self._sets.take()
+        self._set = known = self._sets.take()
+        arrays: list[Any] = [*known.arrays]
         for k, shape, dtype in self._new:
             arrays.insert(k, self._device.empty(shape, dtype))
         return arrays
@@ -73,16 +78,19 @@ class CudaFrame:
         self.start(addresses, [(k, x) for k, x in enumerate(inputs) if type(x) is not DeviceArray], results)
 
     def start(self, addresses: list[int], waiting: Waiting, results: list[Any]) -> None:
-        """`run` with the addresses of the inputs, but for those on the host, which are ``waiting``."""
-        code, bases = self._code, self._bases
+        """`run` with the addresses of the inputs, but for those on the host, which are ``waiting``.
+
+        ``results`` are the arrays that `results` gave, then places for those of library calls.
+        """
+        code = self._code
         self._device.driver.bind()
         host = self._send(addresses, waiting) if waiting else None
         for external in code.external:
             results[external.number] = self._device.empty(external.shape, external.dtype)
-        self._pack(bases.data, 0, *addresses, *[0 if a is None else a.address for a in results])
         if code.checks_bounds:
             self._device.faults.expect()
-        if self.graphs is None or not self._launch_graph(self.graphs, results):
+        if self.graphs is None or not self._launch_graph(self.graphs, addresses, results):
+            self._slots.pack_into(self._words, 0, *addresses, *[0 if a is None else a.address for a in results])
             self._run_parts(len(addresses), results)
         if host is not None:
             self._update_host(dict(waiting), host, len(addresses), results)
@@ -118,16 +126,21 @@ class CudaFrame:
             if k in self._overwritten and k not in written:
                 copy_elements(arrays[k], on_device)
 
-    def _launch_graph(self, graphs: Graphs, results: Sequence[Any]) -> bool:
+    def _launch_graph(self, graphs: Graphs, addresses: Sequence[int], results: Sequence[Any]) -> bool:
         """Whether a graph for the addresses of this call ran."""
-        code, bases = self._code, self._bases
-        for r, memory in zip(code.copied, self._copied, strict=True):
-            bases[r.slot] = memory.address
-        graph = graphs.find(bases[: self._slots].tobytes())
-        for r in code.copied:
-            bases[r.region if graph else r.slot] = results[r.number].address
+        known, self._set = self._set, None
+        assert known is not None
+        written = known.addresses[:]
+        for number, _, memory in self._copied:
+            written.insert(number, memory.address)
+        if len(written) < len(results):
+            written += [0 if a is None else a.address for a in results[len(written) :]]
+        graph = graphs.find(self._slots.pack(*addresses, *written))
         if graph:
-            bases[code.graph] = graph
+            words = self._words
+            words[self._code.graph] = graph
+            for number, region, _ in self._copied:
+                words[region] = results[number].address
             self._replay.run()
         return bool(graph)
 

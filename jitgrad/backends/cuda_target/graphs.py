@@ -40,7 +40,7 @@ class Graphs:
         finalizer.atexit = False  # the driver may be gone by then
 
     def find(self, key: bytes) -> int:
-        """The graph for the bases that ``key`` consists of, captured when they come a second time; 0 if there is none."""
+        """The graph for bases that begin with the words ``key``, captured when they come a second time; 0 if there is none."""
         graph = self._graphs.get(key)
         if graph is not None:
             self._graphs.move_to_end(key)
@@ -51,6 +51,7 @@ class Graphs:
         return 0
 
     def _capture(self, key: bytes) -> int:
+        self._bases[: len(key) // self._bases.itemsize] = np.frombuffer(key, self._bases.dtype)
         try:
             graph = self._driver.capture(self._record, self._table.table.products)
         except CudaError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from sys import getrefcount
-from typing import Any
 
 from jitgrad.core.aval import Dtype, Shape
 from jitgrad.core.device_array import DeviceArray
@@ -16,9 +15,26 @@ MAX_SETS = 3
 Spec = tuple[Shape, Dtype]
 
 
-def _references(arrays: Sequence[DeviceArray]) -> list[tuple[int, int]]:
-    """How often each array, and its memory, is referred to."""
-    return [(getrefcount(array), getrefcount(array.owner)) for array in arrays]
+class ResultSet:
+    """Arrays that go to a caller together, with their addresses."""
+
+    __slots__ = ("arrays", "addresses", "_objects", "_idle")
+
+    def __init__(self, arrays: Sequence[DeviceArray]) -> None:
+        self.arrays = tuple(arrays)
+        self.addresses = [x.address for x in arrays]
+        # a caller who holds only views holds the memory, not the array
+        self._objects = (*arrays, *[x.owner for x in arrays])
+        self._idle: list[int] = []
+
+    def watch(self) -> None:
+        """Nobody else refers to the arrays now."""
+        self._idle = [*map(getrefcount, self._objects)]
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody else refers to an array, or to its memory."""
+        return [*map(getrefcount, self._objects)] == self._idle
 
 
 class ResultSets:
@@ -31,19 +47,22 @@ class ResultSets:
         self._device = device
         self._specs = specs
         device.pool.add_holder(self)
-        self._sets: list[tuple[list[DeviceArray], list[tuple[int, int]]]] = []  # with the references to an idle set
+        self._sets: list[ResultSet] = []
 
-    def take(self) -> list[Any]:
+    def take(self) -> ResultSet:
         """Arrays that nobody else holds."""
-        for arrays, idle in self._sets:
-            if _references(arrays) == idle:
-                return arrays[:]
-        new = [self._device.empty(shape, dtype) for shape, dtype in self._specs]
-        if new and len(self._sets) < MAX_SETS:
-            self._sets.append((new, _references(new)))
-            return new[:]
+        for known in self._sets:
+            if known.is_idle:
+                return known
+        new = self._new_set()
+        if new.arrays and len(self._sets) < MAX_SETS:
+            new.watch()
+            self._sets.append(new)
         return new
+
+    def _new_set(self) -> ResultSet:
+        return ResultSet([self._device.empty(shape, dtype) for shape, dtype in self._specs])
 
     def release(self) -> None:
         """Let go of the sets that nobody uses, because memory is short."""
-        self._sets = [(arrays, idle) for arrays, idle in self._sets if _references(arrays) != idle]
+        self._sets = [known for known in self._sets if not known.is_idle]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from jitgrad.backends.base import AddressSpace
-from jitgrad.backends.cuda_target.device_program import DeviceProgram, device_call
+from jitgrad.backends.cuda_target.device_program import DeviceProgram, device_call, transform_of
 from jitgrad.backends.cuda_target.frame import CudaFrame
 from jitgrad.core.fork import cached_property
 from jitgrad.device.cuda_device import CudaDevice
+from jitgrad.device.driver import PRODUCTS
 from jitgrad.runtime.executor.gemm import gemms_of
 from jitgrad.runtime.library_call import LibraryCall
 from jitgrad.runtime.program import Program
@@ -40,6 +41,8 @@ class CudaRunner:
         return CudaFrame(self.code, self.overwritten, self.results_on_host)
 
     def computed_by(self, call: LibraryCall) -> str:
-        if gemms_of(call.step) is not None:
+        if gemms_of(call.step, PRODUCTS) is not None:
             return "cuBLAS"
+        if transform_of(call) is not None:
+            return "cuFFT"
         return "a kernel" if device_call(call) is not None else "the host"

@@ -12,10 +12,11 @@ from jitgrad.backends.cuda.emit import emit_kernel
 from jitgrad.backends.cuda.schedule import cuda_tuning, schedule
 from jitgrad.backends.cuda_target.device_code import DeviceCode
 from jitgrad.backends.cuda_target.runner import CudaRunner
+from jitgrad.backends.cuda_target.transforms import with_transforms
 from jitgrad.compiler.lowering.kernel_ir import Kernel, Schedule
 from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.compiler.lowering.loop_nest import LoopNest
-from jitgrad.compiler.pipeline import PASSES, Pass
+from jitgrad.compiler.pipeline import Pass
 from jitgrad.compiler.plan import OpStep, Plan
 from jitgrad.compiler.recompute.limit import MemoryBudget
 from jitgrad.compiler.tuning import Tuning
@@ -34,7 +35,7 @@ class CudaTarget:
     """
 
     name = device = "cuda"
-    passes: Sequence[Pass] = PASSES
+    passes: Sequence[Pass] = with_transforms()
     memory_budget: MemoryBudget | None = None
 
     def __init__(self, results_on_host: bool = False) -> None:

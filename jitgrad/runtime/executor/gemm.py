@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import prod
@@ -21,6 +21,7 @@ from jitgrad.runtime.executor.instruction_loop import Instruction
 
 # A product that takes more calls has matrices so small that NumPy's loop over them costs no more.
 MAX_CALLS = 1024
+REAL_DTYPES: Collection[Dtype] = frozenset({np.dtype(np.float32), np.dtype(np.float64)})  # complex products are NumPy's
 
 
 class MatrixLayout(NamedTuple):
@@ -126,14 +127,14 @@ def batch_axes(shapes: Sequence[tuple[int, ...]], strides: Sequence[tuple[int, .
     return axes
 
 
-def matmul_of(step: OpStep) -> Matmul | None:
-    """The product that ``step`` computes; None if it is not one of float matrices, or only NumPy can read them."""
+def matmul_of(step: OpStep, dtypes: Collection[Dtype] = REAL_DTYPES) -> Matmul | None:
+    """The product that ``step`` computes; None if it is not one of matrices of ``dtypes``, or only NumPy can read them."""
     if not step.op.contraction:
         return None
     places = (*step.reads, *step.writes)
     locations = [p.location for p in places if p.location is not None]
     dtype = places[-1].aval.dtype
-    if len(locations) < 3 or min(p.aval.ndim for p in places) < 2 or dtype not in (np.float32, np.float64):
+    if len(locations) < 3 or min(p.aval.ndim for p in places) < 2 or dtype not in dtypes:
         return None
     if any(p.aval.dtype != dtype for p in places):
         return None
@@ -146,13 +147,13 @@ def matmul_of(step: OpStep) -> Matmul | None:
     return Matmul(dtype, (m, k, n), left, right, out, batch_axes(shapes, strides), locations)
 
 
-def gemms_of(step: OpStep) -> list[Gemm] | None:
+def gemms_of(step: OpStep, dtypes: Collection[Dtype] = REAL_DTYPES) -> list[Gemm] | None:
     """The BLAS calls that compute a matmul without copies; None: use NumPy.
 
     Matrices at one regular distance are one call. A batch of several axes takes one call for each index of all axes but
     the longest (attention heads that are slices of a row, say: NumPy has no BLAS call for those).
     """
-    p = matmul_of(step)
+    p = matmul_of(step, dtypes)
     if p is None:
         return None
     (_, k, n), (m, axes) = p.sizes, p.fold_axis_into_rows()
