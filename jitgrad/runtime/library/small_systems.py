@@ -11,7 +11,8 @@ from jitgrad.backends.llvm.library_names import LibraryNames, library_key
 from jitgrad.compiler.lowering.layout import ArgSlot, row_major
 from jitgrad.compiler.plan import OpStep, Place
 from jitgrad.core.aval import dtype_name
-from jitgrad.ops.decompositions import CHOLESKY, DETERMINANT, INVERSE, SLOGDET, SOLVE
+from jitgrad.ops.decompositions import CHOLESKY
+from jitgrad.ops.inverses import DETERMINANT, INVERSE, SLOGDET, SOLVE
 from jitgrad.runtime.executor.gemm import BatchAxis, batch_axes
 from jitgrad.runtime.executor.instruction_loop import KERNEL, Instruction
 from jitgrad.runtime.library.elimination import IN_REGISTERS, Strides, System, source
