@@ -18,7 +18,7 @@ from jitgrad.ops.philox import philox_consecutive
 Numbers = np.ndarray[Any, Any]
 
 _FEWEST = 32  # blocks: NumPy takes as long for one
-MOST = 1 << 12  # blocks of a window, and of a draw that is taken from one
+_MOST = 1 << 12  # blocks of a window, and of a draw that is taken from one
 _LAST = 1 << 63  # no counter up to here overflows within a window
 
 
@@ -46,7 +46,7 @@ class ReadAhead:
     def take(self, key: int, counter: int, shape: Shape, count: int) -> Numbers | None:
         """The ``count`` numbers of a draw in ``shape``, in memory of their own; None for a draw without use for a window."""
         blocks = (count + 1) // 2
-        if blocks > MOST or counter > _LAST:
+        if blocks > _MOST or counter > _LAST:
             return None
         window = self._window  # another thread may replace it meanwhile
         if window.key != key or not window.first <= counter <= window.stop - blocks:
@@ -57,7 +57,7 @@ class ReadAhead:
     def _next(self, last: _Window, key: int, counter: int, blocks: int) -> _Window:
         length = last.stop - last.first
         follows = last.key == key and last.first <= counter <= last.stop + length
-        length = max(min(2 * length, MOST) if follows else _FEWEST, blocks)
+        length = max(min(2 * length, _MOST) if follows else _FEWEST, blocks)
         numbers = self._function(philox_consecutive(key, counter, 2 * length))
         return _Window(key, counter, counter + length, numbers)
 
@@ -78,13 +78,13 @@ class ReadAheadOfPairs:
     def take(self, key: int, counter: int, shape: Shape, count: int) -> Numbers | None:
         """As `ReadAhead.take`; ``count`` is that of `__init__`."""
         blocks = (count + 1) // 2  # of the first words, and of the second ones
-        if not 0 < blocks <= MOST or counter > _LAST:
+        if not 0 < blocks <= _MOST or counter > _LAST:
             return None
         window = self._window
         draw, rest = divmod(counter - window.first, 2 * blocks)
         if window.key != key or rest or not 0 <= draw < len(window.numbers):
             follows = window.key == key and counter == window.stop
-            draws = max(min(2 * len(window.numbers), MOST // blocks), 1) if follows else 1
+            draws = max(min(2 * len(window.numbers), _MOST // blocks), 1) if follows else 1
             window, draw = self._computed(key, counter, blocks, draws), 0
             self._window = window
         numbers: Numbers = window.numbers[draw].reshape(shape).copy()

@@ -17,6 +17,7 @@ from jitgrad.core.monoid import sum_dtype
 from jitgrad.core.number_range import refusal_of_complex
 from jitgrad.core.op import Kind, OpDef, define, define_reduction, reduced_shape
 from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.eager.compositions import composed
 from jitgrad.ops import arithmetic
 from jitgrad.ops.arithmetic import add, astype, divide, sqrt, subtract
 from jitgrad.ops.comparison import Selected, equal, greater, isfinite, less, where
@@ -271,6 +272,7 @@ def _count(x: Operand, axis: AxisArgument, what: str) -> Count:
 
 
 @takes_dim()
+@composed
 def mean(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """The mean over ``axis``: float64 for ints and bools, else in ``x``'s dtype; NaN of no elements."""
     values = x if aval_of(SUM, x).dtype.kind == "c" else in_float_dtype("mean", x)
@@ -290,6 +292,7 @@ def _unbiased_std(
 
 
 @takes_dim(_unbiased_var, unbiased="unbiased")
+@composed
 def var(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
     """The mean squared distance from the mean over ``axis``, divided by ``max(count - correction, 0)``.
 
@@ -310,6 +313,7 @@ def root(square: Tensor) -> Tensor:
 
 
 @takes_dim(_unbiased_std, unbiased="unbiased")
+@composed
 def std(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
     """The square root of :func:`var`, with its arguments; its gradient is 0 where all elements are equal."""
     values = x if aval_of(SUM, x).dtype.kind == "c" else in_float_dtype("std", x)
@@ -330,6 +334,7 @@ def _empty(x: Operand, axes: Sequence[int]) -> bool:
 
 
 @takes_dim()
+@composed
 def logsumexp(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over ``axis``, without overflow; -inf for no elements."""
     values = in_float_dtype("logsumexp", x)
@@ -342,6 +347,7 @@ def logsumexp(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> 
 
 
 @takes_dim()
+@composed
 def softmax(x: Operand, axis: AxisArgument = -1, *, dtype: Any = None) -> Tensor:
     """exp(x) / sum(exp(x)) over ``axis``, without overflow, in ``dtype`` if one is given."""
     x = x if dtype is None else astype(x, check_supported("softmax", dtype))
@@ -354,6 +360,7 @@ def softmax(x: Operand, axis: AxisArgument = -1, *, dtype: Any = None) -> Tensor
 
 
 @takes_dim()
+@composed
 def log_softmax(x: Operand, axis: AxisArgument = -1, *, dtype: Any = None) -> Tensor:
     """log(softmax(x)) over ``axis``, without overflow or underflow, in ``dtype`` if one is given."""
     x = x if dtype is None else astype(x, check_supported("log_softmax", dtype))
