@@ -121,6 +121,7 @@ class Line:
     def __init__(self, recorder: Recorder, named: Mapping[int, str]) -> None:
         self.names: dict[str, Any] = {}
         self.text: list[str] = []
+        self.made: dict[int, str] = {}  # the results of steps
         self._named = dict(named)
         for j, (value, (_, data)) in enumerate(recorder.constants.items()):
             self._named[value] = f"c{j}"
@@ -134,7 +135,7 @@ class Line:
         for step in steps:
             j = len(self._named)
             self.text.append(f"t{j} = {self._call(j, step)}")
-            self._named[id(step.out._data)] = f"t{j}"
+            self._named[id(step.out._data)] = self.made[id(step.out._data)] = f"t{j}"
 
     def function(self, head: str, result: str) -> Callable[..., Any]:
         """The function ``head`` whose text this is."""

@@ -68,7 +68,8 @@ def rule_of(node: Node, recipe: Recipe, kind: MaskKind | None = None) -> ArrayRu
             return None
         if len(others) >= _MOST:
             others.clear()
-        waits = found < _USES and recipe.plan is not None  # a composition has come back before it was made
+        # what has a rule, and a composition, have come back
+        waits = found < _USES and recipe.plan is not None and not recipe.rule
         others[key] = found = found + 1 if waits else (make_rule(node, kind) or False)
     return None if type(found) is int else found or None
 

@@ -6,7 +6,7 @@ import operator
 import os
 from collections.abc import Iterable
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -40,6 +40,8 @@ class Generator:
     ``state`` is a uint64 tensor [key, counter], changed in place by every draw: a compiled function takes it as an
     input and writes it back, as it does with parameters. Use a generator of its own for each Python thread.
     """
+
+    _unguarded: ClassVar[tuple[str, ...]] = ("_ahead",)  # compiled functions compute their numbers
 
     def __init__(self, seed: int = 0) -> None:
         self.state: Tensor = _fresh_state(seed)

@@ -207,7 +207,7 @@ def test_a_change_of_what_backward_reads_is_an_error() -> None:
         z = F.softmax(h * 1.0, -1)
         if k == 5:
             h += 1.0
-            with pytest.raises(InPlaceError, match="backward of linear at .*changed in place at"):
+            with pytest.raises(InPlaceError, match=r"backward of linear at .*changed in place at"):
                 y.sum().backward()
             z.sum().backward()
 
@@ -271,7 +271,7 @@ def test_tapes_and_anomaly_detection_see_ops() -> None:
         F.softmax(x, -1)
     assert "exp" in str(tape) and "divide" in str(tape)
     bad = jg.tensor(np.full((4, 5), np.nan), requires_grad=True)
-    with jg.autograd.detect_anomaly(), pytest.raises(jg.errors.AnomalyError, match="divide|sum|multiply"):
+    with jg.autograd.detect_anomaly(), pytest.raises(jg.errors.AnomalyError, match=r"divide|sum|multiply"):
         F.softmax(bad, -1).sum().backward()
 
 

@@ -137,6 +137,9 @@ def test_numbers_continue_in_compiled_functions() -> None:
     found = [generator.rand(5).tolist(), compiled().tolist(), generator.rand(5).tolist(), compiled().tolist()]
 
     assert found == [other.rand(5).tolist() for _ in range(4)]
+    generator.randn(5)
+    compiled()
+    assert compiled.cache_info().traces == 1
 
 
 def test_a_copy_of_a_generator_continues_by_itself() -> None:
