@@ -114,6 +114,11 @@ class Optimizer:
         self._first_values[name] = value
         return tensors
 
+    @property
+    def state_lists(self) -> list[list[Tensor]]:
+        """The state that `per_parameter` made."""
+        return [value for value in self._state.values() if isinstance(value, list)]
+
     def step_count(self) -> Tensor:
         """The number of steps: one state tensor for all parameters, with the name ``step``."""
         self._state["step"] = count = weak_scalar(0.0)

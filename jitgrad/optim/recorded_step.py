@@ -8,7 +8,7 @@ a function of arrays, which changes parameters and state in place in the order o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -21,14 +21,32 @@ from jitgrad.core.op import OpDef
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager import numpy_errors
-
-if TYPE_CHECKING:
-    from jitgrad.optim.optimizer import Optimizer
+from jitgrad.optim.param_group import ParamGroup
 
 _USES = 3  # recording takes as long as several steps
 _METHODS = frozenset({"advance", "prepare", "update", "update_one"})
 _ndarray = np.ndarray
 _other_interpreter = current_interpreter.other
+
+
+class Stepped(Protocol):
+    """What a step is made of."""
+
+    params: tuple[Tensor, ...]
+    param_groups: list[ParamGroup]
+
+    @property
+    def state_lists(self) -> list[list[Tensor]]:
+        """State with a tensor for each parameter."""
+
+    def advance(self) -> None:
+        """What comes before all groups."""
+
+    def prepare(self, group: ParamGroup) -> tuple[Tensor, ...]:
+        """What the updates of a group share."""
+
+    def update_one(self, group: ParamGroup, k: int, g: Tensor, common: Sequence[Tensor]) -> None:
+        """The update of parameter ``k``."""
 
 
 class _StepRecorder(Recorder):
@@ -122,7 +140,7 @@ class _Recorded:
 class RecordedStep:
     """The steps of one optimizer, recorded when some have passed, and anew when an option has changed."""
 
-    def __init__(self, optimizer: Optimizer) -> None:
+    def __init__(self, optimizer: Stepped) -> None:
         self._optimizer = optimizer
         self._key: Any = None
         self._uses = 0
@@ -203,12 +221,12 @@ class RecordedStep:
         self._common = [[x.aval for x in shared] for shared in common]
         self._head = _Recorded(function, (), tensors, _written(recorder, tensors))
 
-    def _recorded(self, group: Any, k: int, g: Tensor, common: Sequence[Aval]) -> _Recorded | None:
+    def _recorded(self, group: ParamGroup, k: int, g: Tensor, common: Sequence[Aval]) -> _Recorded | None:
         """The update of parameter ``k``, from that of another one with the same avals where there is one."""
         if type(g._data) is not _ndarray:
             return None
         optimizer = self._optimizer
-        lists = [value for value in optimizer._state.values() if isinstance(value, list)]
+        lists = optimizer.state_lists
         own = [optimizer.params[k], *[tensors[k] for tensors in lists]]
         if any(type(x._data) is not _ndarray for x in own):
             return None
@@ -234,7 +252,7 @@ class RecordedStep:
         return [places.get(id(x)) for x, _ in recorder.lifted.values()]
 
     def _record_update(
-        self, group: Any, k: int, g: Tensor, common: Sequence[Aval]
+        self, group: ParamGroup, k: int, g: Tensor, common: Sequence[Aval]
     ) -> tuple[_StepRecorder, _Recorded] | None:
         recorder = _StepRecorder()
         given = [Tensor(Value(aval_of_array(g._data))), *[Tensor(Value(aval)) for aval in common]]
