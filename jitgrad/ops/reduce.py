@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -35,6 +36,7 @@ from jitgrad.ops.movement import (
 )
 from jitgrad.ops.operand import Operand, ValuesAndIndices, apply
 from jitgrad.ops.product import product_gradient
+from jitgrad.ops.quick_calls import prepare_extremum
 from jitgrad.ops.transcendental import exp, log
 
 
@@ -43,6 +45,16 @@ def _position_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     if (x.size if axis is None else x.shape[axis]) == 0:
         raise ShapeError(f"argmax/argmin of {x} over axis {axis}: an empty axis has no largest or smallest element")
     return Aval(() if axis is None else reduced_shape(x.shape, (axis,)), np.dtype(np.int64))
+
+
+def _prepare_position(name: str) -> Any:
+    """The method of arrays, of which the function is a wrapper."""
+
+    def prepare(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Array], Any]:
+        method = operator.methodcaller(name, attrs["axis"])
+        return method if attrs["axis"] is not None and avals[0].ndim > 1 else lambda x: np.asarray(method(x))
+
+    return prepare
 
 
 # --- gradients of the primitives ---------------------------------------------------------------------------------
@@ -80,15 +92,16 @@ def _cumulative_sum_vjp(g: Tensor, _out: Tensor, _x: Any, *, axis: int, reverse:
 
 
 PROD = define_reduction(monoid.PROD_MONOID, _prod_vjp, takes_complex=True)
-MAX = define_reduction(monoid.MAX_MONOID, _extremum_vjp(less))
-MIN = define_reduction(monoid.MIN_MONOID, _extremum_vjp(greater))
-ANY = define_reduction(monoid.ANY_MONOID, takes_complex=True)
-ALL = define_reduction(monoid.ALL_MONOID, takes_complex=True)
+MAX = define_reduction(monoid.MAX_MONOID, _extremum_vjp(less), prepare=prepare_extremum(np.maximum))
+MIN = define_reduction(monoid.MIN_MONOID, _extremum_vjp(greater), prepare=prepare_extremum(np.minimum))
+ANY = define_reduction(monoid.ANY_MONOID, takes_complex=True, prepare=prepare_extremum(np.logical_or))
+ALL = define_reduction(monoid.ALL_MONOID, takes_complex=True, prepare=prepare_extremum(np.logical_and))
 ARGMAX = define(
     "argmax(x, *, axis)",
     kind=Kind.OPAQUE,
     per_line=True,
     eager=lambda x, *, axis: np.argmax(x, axis=axis),
+    prepare=_prepare_position("argmax"),
     abstract=_position_aval,
     domain=("real",),
     sample_attrs={"axis": 0},
@@ -98,6 +111,7 @@ ARGMIN = define(
     kind=Kind.OPAQUE,
     per_line=True,
     eager=lambda x, *, axis: np.argmin(x, axis=axis),
+    prepare=_prepare_position("argmin"),
     abstract=_position_aval,
     domain=("real",),
     sample_attrs={"axis": 0},
