@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jitgrad.autograd import compositions as _compositions  # registers itself  # noqa: F401
 from jitgrad.autograd.backward import backward, retain_grad
 from jitgrad.autograd.checkpoint import checkpoint
 from jitgrad.autograd.chosen import chosen_gradients as grad

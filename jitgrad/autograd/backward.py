@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from jitgrad.autograd.backward_pass import BackwardPass, Key, edge_key
+from jitgrad.autograd.reachable import reachable_nodes
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.errors import AutogradError, ShapeError
-from jitgrad.core.tape_node import Edge, Node, edge_of
+from jitgrad.core.tape_node import Edge, edge_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.creation import ones_like
@@ -137,25 +138,6 @@ def run_backward(
         return [None if edge is None else grads[edge_key(edge)] for edge in wanted]
     finally:
         grad_enabled.reset(token)
-
-
-def reachable_nodes(edges: Iterable[Edge], since: int) -> list[Node]:
-    """All nodes from ``since`` on that ``edges`` depend on, in execution order.
-
-    Raises:
-        GraphFreedError: a backward freed one of the nodes.
-    """
-    nodes: dict[int, Node] = {}
-    stack = [edge[0] for edge in edges if isinstance(edge, tuple)]
-    while stack:
-        node = stack.pop()
-        if id(node) in nodes or node.sequence < since:
-            continue
-        nodes[id(node)] = node
-        if node.edges is None:
-            node.unpack()  # raises: it has been freed
-        stack.extend(edge[0] for edge in node.edges or () if isinstance(edge, tuple))
-    return sorted(nodes.values(), key=lambda node: node.sequence)
 
 
 def nodes_toward(keys: set[Key], roots: Iterable[tuple[Edge, Tensor]], since: int) -> set[int]:

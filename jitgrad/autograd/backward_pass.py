@@ -14,25 +14,28 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.autograd.array_masks import MaskedArray, on_array, sum_of_masked
 from jitgrad.autograd.local_gradients import check_finite, fit, vjp_of
 from jitgrad.autograd.masks import Cotangent, MaskedGradient, settle, total
-from jitgrad.autograd.rules import ArrayRule, rule_of
+from jitgrad.autograd.reachable import reachable_nodes
+from jitgrad.autograd.rules import gradients_by_rule
 from jitgrad.core.context import adjoint_observer, anomaly_detection, current_interpreter, grad_enabled
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.origin import Origin, at_origin
-from jitgrad.core.plan import Recipe
-from jitgrad.core.tape_node import Edge, Node
+from jitgrad.core.tape_node import Edge, Node, edge_of, next_sequence
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager import numpy_errors
 from jitgrad.eager.buffer_pool import empty_buffer
+from jitgrad.eager.compositions import CompositionNode
 from jitgrad.eager.run import LARGE
 from jitgrad.ops.arithmetic import add, conjugated
 
 Key = tuple[int, int]  # (id of a node, which result) or (id of a leaf, -1)
 Hook = Callable[[Tensor], Tensor | None]
-Sent = tuple[Edge, Cotangent]  # a gradient on its way
+Passed = Cotangent | MaskedArray
+Sent = tuple[Edge, Passed]  # a gradient on its way
 
 _accumulating = fork_safe_lock()
 _ndarray = np.ndarray
@@ -81,9 +84,9 @@ class BackwardPass:
         )
         self.origin: Origin = Origin()  # of the op that is differentiated now, in a trace
         self.heap: list[tuple[int, Node]] = []
-        self.pending: dict[int, dict[int, Cotangent]] = {}
-        self.single: dict[int, Cotangent] = {}  # on arrays: of nodes with a recipe, which have one result
-        self.leaves: dict[int, tuple[Tensor, Cotangent, Origin]] = {}
+        self.pending: dict[int, dict[int, Passed]] = {}
+        self.single: dict[int, Passed] = {}  # on arrays: of nodes with a recipe, which have one result
+        self.leaves: dict[int, tuple[Tensor, Passed, Origin]] = {}
         self.sums: set[int] = (
             set()
         )  # the ids of arrays in `pending` and `leaves` that were summed here: nothing else has them
@@ -119,8 +122,12 @@ class BackwardPass:
                 node = heapq.heappop(heap)[1]
                 if node.recipe is not None:
                     g = self.single.pop(id(node))
-                    if type(g) is _ndarray and (rule := self.rule_for(node, node.recipe)) is not None:
-                        self.apply_rule(rule, node, g)
+                    if (
+                        (type(g) is _ndarray or type(g) is MaskedArray)
+                        and self.may_use_rule(node)
+                        and (grads := gradients_by_rule(node, node.recipe, g)) is not None
+                    ):
+                        self.send_arrays(node, g, grads)
                         continue
                     arrived = {0: g}
                 else:
@@ -134,24 +141,24 @@ class BackwardPass:
             if silence is not None:
                 numpy_errors.restore(silence)
 
-    def rule_for(self, node: Node, recipe: Recipe) -> ArrayRule | None:
-        """The rule by which ``node`` can run; None if it is to be looked at, or not all its gradients are needed."""
+    def may_use_rule(self, node: Node) -> bool:
+        """Whether a rule can stand for ``node``: nobody looks at its gradient, and all gradients of operands are needed."""
         if node.hooks is not None or node.retained is not None or node.edges is None:
-            return None
+            return False
         if self.keys is not None:
             if (id(node), 0) in self.keys:
-                return None
+                return False
             for edge in node.edges:
                 if edge is not None and not self.flows(edge):
-                    return None
-        return recipe.rule or rule_of(node, recipe)
+                    return False
+        return True
 
-    def apply_rule(self, rule: ArrayRule, node: Node, g: _Array) -> None:
-        """Run ``rule`` on the gradient of ``node``'s result and send the results to its operands."""
+    def send_arrays(self, node: Node, g: _Array | MaskedArray, grads: Iterable[Any]) -> None:
+        """Send ``grads``, which the rule of ``node`` made of the gradient ``g`` of its result, to its operands."""
         single, sums = self.single, self.sums
         if sums:
             sums.discard(id(g))
-        for edge, gx in zip(node.edges, rule(node, g)):  # type: ignore[arg-type]
+        for edge, gx in zip(node.edges, grads):  # type: ignore[arg-type]
             if gx is None:
                 continue
             if (
@@ -169,16 +176,19 @@ class BackwardPass:
         if not self.retain_graph:
             node.release()
 
-    def step(self, node: Node, arrived: dict[int, Cotangent]) -> list[Sent]:
+    def step(self, node: Node, sent_here: dict[int, Passed]) -> list[Sent]:
         """Run the vjp of ``node`` on the arrived gradients; returns what is to be sent to its operands."""
-        for index, g in arrived.items():
-            if type(g) is _ndarray:
-                self.sums.discard(id(g))
-                arrived[index] = Tensor(g)
+        arrived: dict[int, Cotangent] = {}
+        for index, passed in sent_here.items():
+            if type(passed) is _ndarray:
+                self.sums.discard(id(passed))
+            arrived[index] = _wrapped(passed)
         if self.watched or node.hooks is not None or node.retained is not None:
             self.observe(node, arrived)
         if self.toward is not None and id(node) not in self.toward:
             return []
+        if type(node) is CompositionNode:
+            return self.step_through(node, arrived[0])
         operands, out = node.unpack()
         assert node.edges is not None
         edges = node.edges if self.keys is None else [edge if self.flows(edge) else None for edge in node.edges]
@@ -194,6 +204,25 @@ class BackwardPass:
             node.release()
         return sent
 
+    def step_through(self, node: CompositionNode, g: Passed) -> list[Sent]:
+        """`step` of a composition, by its rule, or else into the ops of which it is composed."""
+        if node.edges is None:
+            raise node.freed()
+        grads = None
+        if self.on_arrays and node.recipe is not None and (array := on_array(g)) is not None:
+            grads = numpy_errors.quietly(gradients_by_rule, node, node.recipe, array)
+        if grads is not None:
+            sent = [(edge, gx) for edge, gx in zip(node.edges, grads, strict=True) if gx is not None and self.flows(edge)]
+        else:
+            start = next_sequence()
+            edge = edge_of(node.opened())
+            if self.toward is not None:
+                self.toward.update([id(opened) for opened in reachable_nodes([edge], start)])
+            sent = [(edge, g)]
+        if not self.retain_graph:
+            node.release()
+        return sent
+
     def flows(self, edge: Edge) -> bool:
         """Whether the gradient along ``edge`` is needed."""
         if edge is None or self.keys is None or self.toward is None:
@@ -204,7 +233,7 @@ class BackwardPass:
         for edge, g in sent:
             self.send(edge, g)
 
-    def send(self, edge: Edge, g: Cotangent) -> None:
+    def send(self, edge: Edge, g: Passed) -> None:
         """Add ``g`` to the gradient at ``edge``."""
         if self.on_arrays and type(g) is Tensor and type(g._data) is _ndarray:
             g = g._data
@@ -230,9 +259,11 @@ class BackwardPass:
         earlier = self.leaves.get(id(edge))
         self.leaves[id(edge)] = (edge, g if earlier is None else self.total(earlier[1], g), self.origin)
 
-    def total(self, a: Cotangent, b: Cotangent) -> Cotangent:
+    def total(self, a: Passed, b: Passed) -> Passed:
         """The sum of two gradients of one value, in the memory of ``a`` if that is such a sum."""
         if type(a) is not _ndarray or type(b) is not _ndarray:
+            if type(a) is MaskedArray and type(b) is MaskedArray and (both := sum_of_masked(a, b)) is not None:
+                return both
             return total(_wrapped(a), _wrapped(b))
         if id(a) in self.sums:
             return np.add(a, b, out=a)
@@ -246,6 +277,8 @@ class BackwardPass:
     def finish_leaf(self) -> None:
         """Hand the whole gradient of a leaf out."""
         leaf, arrived, origin = self.leaves.pop(next(iter(self.leaves)))
+        if isinstance(arrived, MaskedArray):
+            arrived = arrived.settle()
         if self.keys is None and leaf._hooks is None and type(arrived) is _ndarray and arrived.dtype.kind != "c":
             accumulate(leaf, Tensor(arrived if id(arrived) in self.sums else own_array(arrived)))
             return
@@ -289,7 +322,9 @@ class BackwardPass:
         return g if self.inside_vjp else outward(g)
 
 
-def _wrapped(g: Cotangent) -> Tensor | MaskedGradient:
+def _wrapped(g: Passed) -> Tensor | MaskedGradient:
+    if isinstance(g, MaskedArray):
+        return g.gradient()
     return Tensor(g) if isinstance(g, np.ndarray) else g
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import optree
 
-from jitgrad.autograd.backward import gradients, reachable_nodes
+from jitgrad.autograd.backward import gradients
 from jitgrad.autograd.modes import enable_grad
+from jitgrad.autograd.reachable import reachable_nodes
 from jitgrad.core.aval import is_differentiable, same_dtype
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.dispatch import apply_op

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from jitgrad.autograd.backward import reachable_nodes
+from jitgrad.autograd.reachable import reachable_nodes
 from jitgrad.core.aval import Aval
 from jitgrad.core.errors import AutogradError
 from jitgrad.core.ir import format_attr

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.autograd.backward import reachable_nodes
 from jitgrad.autograd.backward_pass import edge_key
 from jitgrad.autograd.level import Level, same_memory, unrecorded_level
 from jitgrad.autograd.modes import enable_grad
+from jitgrad.autograd.reachable import reachable_nodes
 from jitgrad.core.aval import Aval, is_differentiable
 from jitgrad.core.context import current_interpreter, grad_enabled, open_tapes
 from jitgrad.core.dispatch import apply_op

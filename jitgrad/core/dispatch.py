@@ -74,6 +74,8 @@ def _apply_planned(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any
         plan = op.plans[tuple(key)]
     except KeyError:
         plan = plan_for(op, operands, attrs)
+        if plan is None and len(op.plans) < MAX_PLANS:
+            op.plans[tuple(key)] = None
     except TypeError:  # an attribute is no key
         return None
     return None if plan is None else run_plan(plan, operands, arrays)

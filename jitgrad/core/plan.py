@@ -27,10 +27,11 @@ class Recipe:
     """What backward of an op needs if certain operands have gradients, and how it runs on arrays.
 
     ``needed`` are the positions of the operands that it reads. ``rule`` is the compiled gradient, see
-    `jitgrad.autograd.rules`; None before that is made, False if there is none.
+    `jitgrad.autograd.rules`; None before that is made, False if there is none. ``others`` are those for masked gradients
+    and for single numbers, and before they are made the number of uses.
     """
 
-    __slots__ = ("needed", "needs_out", "plan", "rule", "uses")
+    __slots__ = ("needed", "needs_out", "others", "plan", "rule", "uses")
 
     def __init__(self, plan: OpPlan | None, needed: tuple[int, ...], needs_out: bool) -> None:
         self.plan: OpPlan | None = plan
@@ -38,6 +39,7 @@ class Recipe:
         self.needs_out: bool = needs_out
         self.rule: Any = None
         self.uses: int = 0
+        self.others: dict[Any, Any] = {}
 
 
 class OpPlan:

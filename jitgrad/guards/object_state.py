@@ -22,7 +22,7 @@ def reads_everything(cls: type) -> bool:
     """Whether library code may read any attribute of an instance: Module, UserDict, ...
 
     A class lists in ``_unguarded`` the attributes whose values it makes inputs of compiled
-    programs.
+    programs, and those that only eager execution reads.
     """
     libraries = ("jitgrad.nn", "jitgrad.optim", "jitgrad.ops.random", "collections")
     return any(base.__module__.startswith(libraries) and "__dict__" in base.__dict__ for base in cls.__mro__)

@@ -1,4 +1,4 @@
-"""Layers with torch's names and argument order, in ops only; imports core, ops, autograd.
+"""Layers with torch's names and argument order, in ops only; imports core, eager, ops, autograd.
 
 A name is public once it is imported here ``as`` itself.
 """

@@ -7,6 +7,7 @@ from typing import Any
 
 from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.nn.init import uniform_parameter
 from jitgrad.nn.module import Module
 from jitgrad.ops.activations import relu
@@ -40,20 +41,36 @@ def rnn_relu_step(from_x: Tensor, from_h: Tensor, _state: State) -> State:
     return (relu(add(from_x, from_h)),)
 
 
-def gru_step(from_x: Tensor, from_h: Tensor, state: State) -> State:
-    """K. Cho et al., EMNLP 2014; gates r, z, n as in torch."""
+@composed
+def _gru_state(from_x: Tensor, from_h: Tensor, h: Tensor) -> Tensor:
     of_x, of_h = _blocks(from_x, 3), _blocks(from_h, 3)
     r = sigmoid(add(of_x[0], of_h[0]))
     z = sigmoid(add(of_x[1], of_h[1]))
     n = tanh(add(of_x[2], multiply(r, of_h[2])))
-    return (add(multiply(subtract(1.0, z), n), multiply(z, state[0])),)
+    return add(multiply(subtract(1.0, z), n), multiply(z, h))
+
+
+def gru_step(from_x: Tensor, from_h: Tensor, state: State) -> State:
+    """K. Cho et al., EMNLP 2014; gates r, z, n as in torch."""
+    return (_gru_state(from_x, from_h, state[0]),)
+
+
+@composed
+def _lstm_cell(gates: Tensor, c: Tensor) -> Tensor:
+    i, f, g = _blocks(gates, 4)[:3]
+    return add(multiply(sigmoid(f), c), multiply(sigmoid(i), tanh(g)))
+
+
+@composed
+def _lstm_output(gates: Tensor, c: Tensor) -> Tensor:
+    return multiply(sigmoid(_blocks(gates, 4)[3]), tanh(c))
 
 
 def lstm_step(from_x: Tensor, from_h: Tensor, state: State) -> State:
     """S. Hochreiter, J. Schmidhuber, 1997; gates i, f, g, o as in torch."""
-    i, f, g, o = _blocks(add(from_x, from_h), 4)
-    c = add(multiply(sigmoid(f), state[1]), multiply(sigmoid(i), tanh(g)))
-    return multiply(sigmoid(o), tanh(c)), c
+    gates = add(from_x, from_h)
+    c = _lstm_cell(gates, state[1])
+    return _lstm_output(gates, c), c
 
 
 STEPS: Mapping[str, Callable[[Tensor, Tensor, State], State]] = {"tanh": rnn_tanh_step, "relu": rnn_relu_step}

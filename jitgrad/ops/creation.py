@@ -11,7 +11,7 @@ import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, Shape, complex_dtype_of, normalize_axis, normalize_shape
 from jitgrad.core.config import get_default_dtype
-from jitgrad.core.context import current_interpreter
+from jitgrad.core.context import creation_device, current_interpreter
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, OperandError, ShapeError
 from jitgrad.core.op import Kind, define
@@ -202,11 +202,18 @@ def full(
     if any(n < 0 for n in lengths):
         raise ShapeError(f"a shape must not have negative lengths, got {lengths}")
     wanted = _dtype_of_number(fill_value) if dtype is None else check_supported("full", dtype)
-    if aval_of(FULL, fill_value).shape:
+    if _is_any_dtypes(fill_value) and current_interpreter.other() is None and creation_device.get() is None:
+        out = Tensor(_full(fill_value, shape=lengths, dtype=wanted))  # as the op does
+    elif aval_of(FULL, fill_value).shape:
         out = clone(broadcast_to(astype(fill_value, wanted), lengths))
     else:
         out = apply(FULL, fill_value, shape=lengths, dtype=wanted)
     return out.requires_grad_() if requires_grad else out
+
+
+def _is_any_dtypes(value: Any) -> bool:
+    """Whether ``value`` is a number that every dtype holds."""
+    return type(value) in (bool, int) and 0 <= value <= 1
 
 
 def _lengths(shape: Any, more: tuple[int, ...]) -> Any:

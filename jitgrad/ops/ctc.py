@@ -14,7 +14,7 @@ from jitgrad.ops.comparison import equal, greater, greater_equal, less, logical_
 from jitgrad.ops.creation import asarray, full, iota
 from jitgrad.ops.indexing import take_along_axis
 from jitgrad.ops.joining import concat, pad, stack
-from jitgrad.ops.losses import Reduction, reduced
+from jitgrad.ops.labels import Reduction, reduced
 from jitgrad.ops.movement import broadcast_to, expand_dims, reshape
 from jitgrad.ops.operand import contents_of
 from jitgrad.ops.placement import beside

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -47,10 +47,18 @@ def _concat_vjp(g: Tensor, _out: Any, *_xs: Any, axis: int) -> tuple[Tensor, ...
     return tuple(cut(g, axis, start, stop) for start, stop in pairwise(ends))
 
 
+def _prepare_concat(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
+    if any(a.dtype != avals[0].dtype for a in avals):
+        return None
+    axis = attrs["axis"]
+    return lambda *xs: np.concatenate(xs, axis)
+
+
 CONCAT = define(
     "concat(*xs, axis)",
     kind=Kind.OPAQUE,
     eager=lambda *xs, axis: np.concatenate(xs, axis=axis),
+    prepare=_prepare_concat,
     abstract=_concat_aval,
     vjp=_concat_vjp,
     domain=("real", "real"),

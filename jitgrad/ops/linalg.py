@@ -13,6 +13,7 @@ from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.eager.float16 import HALF, SINGLE
 from jitgrad.ops.arithmetic import add, astype, conjugated, multiply
 from jitgrad.ops.creation import asarray
@@ -106,6 +107,7 @@ def matmul(x: Any, y: Any) -> Tensor:
     return apply_op(MATMUL, x, y)  # type: ignore[no-any-return]
 
 
+@composed
 def linear(x: Any, weight: Any, bias: Any = None) -> Tensor:
     """``x @ weight.T + bias`` for x [..., in], weight [out, in] or [in], bias [out], as in torch."""
     weight = asarray(weight)

@@ -7,36 +7,21 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import broadcast_shapes, normalize_axis
-from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import apply_op
-from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
+from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.ops import arithmetic, transcendental
-from jitgrad.ops.arithmetic import add, astype, divide, maximum, minimum, multiply, sqrt, square, subtract
-from jitgrad.ops.comparison import equal, greater_equal, less, less_equal, logical_and, not_equal, where
-from jitgrad.ops.complex_parts import refuse_complex
-from jitgrad.ops.creation import asarray, iota
+from jitgrad.ops.arithmetic import add, divide, maximum, minimum, multiply, sqrt, square, subtract
+from jitgrad.ops.comparison import equal, less, less_equal, where
+from jitgrad.ops.creation import asarray
+from jitgrad.ops.labels import Labels, Reduction, class_axis, reduced
 from jitgrad.ops.movement import expand_dims
 from jitgrad.ops.operand import is_number
-from jitgrad.ops.placement import beside
 from jitgrad.ops.reduce import logsumexp, mean
 from jitgrad.ops.reduce import sum as sum_
 from jitgrad.ops.transcendental import exp, log, log1p, logaddexp
-
-Reduction = str  # "mean", "sum" or "none"
-
-
-def reduced(what: str, losses: Tensor, reduction: Reduction) -> Tensor:
-    """``losses``, their sum or their mean. Raises ArgumentError for another ``reduction``, DtypeError for complex losses."""
-    refuse_complex(what, losses)
-    if reduction == "mean":
-        return mean(losses)
-    if reduction == "sum":
-        return sum_(losses)
-    if reduction == "none":
-        return losses
-    raise ArgumentError(f"{what}: reduction must be 'mean', 'sum' or 'none', got {shown(reduction)}")
 
 
 def _pair(what: str, x: Any, target: Any) -> tuple[Any, Any]:
@@ -57,18 +42,21 @@ def _pair(what: str, x: Any, target: Any) -> tuple[Any, Any]:
 # --- distances ---------------------------------------------------------------------------------------------------
 
 
+@composed
 def mse_loss(x: Any, target: Any, reduction: Reduction = "mean") -> Tensor:
     """The squared distance ``(x - target)**2`` per element."""
     x, target = _pair("mse_loss", x, target)
     return reduced("mse_loss", square(subtract(x, target)), reduction)
 
 
+@composed
 def l1_loss(x: Any, target: Any, reduction: Reduction = "mean") -> Tensor:
     """The distance ``|x - target|`` per element."""
     x, target = _pair("l1_loss", x, target)
     return reduced("l1_loss", arithmetic.abs(subtract(x, target)), reduction)
 
 
+@composed
 def huber_loss(x: Any, target: Any, reduction: Reduction = "mean", delta: Any = 1.0) -> Tensor:
     """``0.5 d**2`` where ``|d| <= delta``, else ``delta (|d| - 0.5 delta)``, for ``d = x - target``.
 
@@ -87,6 +75,7 @@ def huber_loss(x: Any, target: Any, reduction: Reduction = "mean", delta: Any = 
     return reduced("huber_loss", where(less_equal(size, delta), near, far), reduction)
 
 
+@composed
 def smooth_l1_loss(x: Any, target: Any, reduction: Reduction = "mean", beta: Any = 1.0) -> Tensor:
     """``0.5 d**2 / beta`` where ``|d| < beta``, else ``|d| - 0.5 beta``; ``beta=0`` is the L1 loss.
 
@@ -127,6 +116,7 @@ def _cross_entropy_slope(x: Tensor, target: Tensor) -> Tensor:
     return divide(subtract(x, target), maximum(multiply(subtract(1.0, x), x), 1e-12))
 
 
+@composed
 def binary_cross_entropy(x: Any, target: Any, weight: Any = None, reduction: Reduction = "mean") -> Tensor:
     """``-(target log(x) + (1 - target) log(1 - x))`` for probabilities ``x``; logarithms are at least -100.
 
@@ -137,6 +127,7 @@ def binary_cross_entropy(x: Any, target: Any, weight: Any = None, reduction: Red
     return reduced("binary_cross_entropy", losses, reduction)
 
 
+@composed
 def binary_cross_entropy_with_logits(
     x: Any, target: Any, weight: Any = None, reduction: Reduction = "mean", pos_weight: Any = None
 ) -> Tensor:
@@ -153,6 +144,7 @@ def binary_cross_entropy_with_logits(
     return reduced("binary_cross_entropy_with_logits", losses, reduction)
 
 
+@composed
 def hinge_loss(x: Any, target: Any, margin: Any = 1.0, reduction: Reduction = "mean") -> Tensor:
     """``max(0, margin - target x)`` for targets 1 and -1."""
     x, target = _pair("hinge_loss", x, target)
@@ -160,76 +152,6 @@ def hinge_loss(x: Any, target: Any, margin: Any = 1.0, reduction: Reduction = "m
 
 
 # --- many classes ------------------------------------------------------------------------------------------------
-
-
-class _Labels:
-    """Checked integer labels of scores with a class axis, as masks that fuse with the scores."""
-
-    def __init__(self, what: str, scores: Tensor, target: Tensor, axis: int | None, ignore_index: int) -> None:
-        if not scores.ndim:
-            raise ShapeError(f"{what}: scores {scores.aval} have no class axis")
-        given = min(1, scores.ndim - 1) if axis is None else axis
-        self.what = what
-        self.axis = normalize_axis(what, given, scores.ndim)
-        self.classes = scores.shape[self.axis]
-        self.target = target
-        self.ignore_index = ignore_index
-        expected = tuple(n for k, n in enumerate(scores.shape) if k != self.axis)
-        if target.dtype.kind not in "iu":
-            raise DtypeError(f"{what}: labels must be integers, got {target.aval}")
-        if target.shape != expected:
-            raise ShapeError(
-                f"{what}: scores {scores.aval} with classes on axis {self.axis} need labels of shape {expected}, got "
-                f"{target.aval}; give axis= if the classes are on another axis"
-            )
-        if not current_interpreter.get().tracing:
-            self._check(target.concrete(what))
-        # float16 cannot count beyond 2048
-        counting = np.promote_types(scores.dtype, np.float32)
-        self.count: Tensor = sum_(astype(not_equal(target, ignore_index), counting))
-        self.ignored = equal(target, ignore_index)
-        self.inside = logical_and(greater_equal(target, 0), less(target, self.classes))
-        # compared as integers as wide as the scores, one to a vector lane; -1 is no class
-        position = np.dtype(np.int32 if scores.dtype.itemsize <= 4 and self.classes < 2**31 else np.int64)
-        place = astype(where(self.inside, astype(target, np.int64), -1), position)
-        with beside(place):
-            self.hot = equal(expand_dims(place, self.axis), iota(scores.shape, self.axis, position))
-
-    def _check(self, labels: Any) -> None:
-        wrong = ((labels < 0) | (labels >= self.classes)) & (labels != self.ignore_index)
-        if wrong.any():
-            place = tuple(int(k) for k in np.argwhere(wrong)[0])
-            raise ArgumentError(
-                f"{self.what}: label {labels[place]} at position {place} is not in [0, {self.classes}) "
-                f"and is not ignore_index={self.ignore_index}"
-            )
-
-    def pick(self, scores: Tensor) -> Tensor:
-        """The score of each label, by a masked sum: a row reduction like the others of the loss."""
-        return sum_(where(self.hot, scores, 0.0), axis=self.axis)
-
-    def pick_weight(self, weight: Any) -> Tensor:
-        """The class weight of each label."""
-        return self.pick(self.along_classes(weight))
-
-    def along_classes(self, weight: Any) -> Tensor:
-        """A vector over the classes, placed to broadcast against the scores."""
-        weight = asarray(weight)
-        if weight.shape != (self.classes,):
-            raise ShapeError(f"{self.what}: weight must have shape {(self.classes,)}, got {weight.aval}")
-        return expand_dims(weight, tuple(range(1, self.target.ndim + 1 - self.axis)))
-
-    def finish(self, losses: Tensor, weights: Tensor | None, reduction: Reduction) -> Tensor:
-        """Zero where ignored; the mean is over what is not ignored, by weight. NaN where compiled code met a label
-        out of range, which the eager check would have refused."""
-        losses = where(self.ignored, 0.0, where(self.inside, losses, float("nan")))
-        if reduction != "mean":
-            return reduced(self.what, losses, reduction)
-        if weights is None:
-            # each by the count, not their sum: the gradient of a row then needs no other row
-            average = sum_(divide(losses, self.count)) if losses.size else mean(losses)
-            return average if average.dtype == losses.dtype else astype(average, losses.dtype)
-        return divide(sum_(losses), sum_(where(self.ignored, 0.0, weights)))
 
 
 def cross_entropy(
@@ -258,7 +180,16 @@ def cross_entropy(
     logits, target = asarray(logits), asarray(target)
     if target.dtype.kind == "f":
         return _soft_cross_entropy(logits, target, label_smoothing, reduction, weight, axis)
-    labels = _Labels("cross_entropy", logits, target, axis, ignore_index)
+    k = class_axis("cross_entropy", logits, target, axis, ignore_index)
+    return _hard_cross_entropy(logits, target, label_smoothing, ignore_index, reduction, weight, k)
+
+
+@composed
+def _hard_cross_entropy(
+    logits: Tensor, target: Tensor, label_smoothing: Any, ignore_index: int, reduction: Reduction, weight: Any, axis: int
+) -> Tensor:
+    """:func:`cross_entropy` with labels that have been checked."""
+    labels = Labels("cross_entropy", logits, target, axis, ignore_index)
     total = logsumexp(logits, axis=labels.axis)
     losses = subtract(total, labels.pick(logits))
     weights = None if weight is None else labels.pick_weight(weight)
@@ -274,6 +205,7 @@ def cross_entropy(
     return labels.finish(losses, weights, reduction)
 
 
+@composed
 def _soft_cross_entropy(
     logits: Tensor, target: Tensor, label_smoothing: Any, reduction: Reduction, weight: Any, axis: int | None
 ) -> Tensor:
@@ -303,12 +235,22 @@ def nll_loss(
 ) -> Tensor:
     """``-log_probs[label]``, with arguments and errors as in :func:`cross_entropy`."""
     log_probs, target = asarray(log_probs), asarray(target)
-    labels = _Labels("nll_loss", log_probs, target, axis, ignore_index)
+    k = class_axis("nll_loss", log_probs, target, axis, ignore_index)
+    return _picked_losses(log_probs, target, weight, ignore_index, reduction, k)
+
+
+@composed
+def _picked_losses(
+    log_probs: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: Reduction, axis: int
+) -> Tensor:
+    """:func:`nll_loss` with labels that have been checked."""
+    labels = Labels("nll_loss", log_probs, target, axis, ignore_index)
     losses = arithmetic.negative(labels.pick(log_probs))
     weights = None if weight is None else labels.pick_weight(weight)
     return labels.finish(losses if weights is None else multiply(losses, weights), weights, reduction)
 
 
+@composed
 def kl_div(x: Any, target: Any, reduction: Reduction = "mean", log_target: bool = False) -> Tensor:
     """The Kullback-Leibler divergence per element, ``target (log(target) - x)``, for log-probabilities ``x``.
 
@@ -330,6 +272,7 @@ def kl_div(x: Any, target: Any, reduction: Reduction = "mean", log_target: bool 
 # --- embeddings --------------------------------------------------------------------------------------------------
 
 
+@composed
 def cosine_embedding_loss(x: Any, y: Any, target: Any, margin: Any = 0.0, reduction: Reduction = "mean") -> Tensor:
     """``1 - cos`` where ``target`` is 1, ``max(0, cos - margin)`` where it is -1; cos is over the last axis.
 
@@ -359,6 +302,7 @@ def _distance(x: Tensor, y: Tensor, p: float, eps: float) -> Tensor:
     return transcendental.pow(sum_(transcendental.pow(arithmetic.abs(d), p), axis=-1), 1.0 / p)
 
 
+@composed
 def triplet_margin_loss(
     anchor: Any,
     positive: Any,

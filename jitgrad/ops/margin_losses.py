@@ -17,7 +17,7 @@ from jitgrad.ops.comparison import equal, greater, less, logical_and, logical_no
 from jitgrad.ops.creation import asarray, iota
 from jitgrad.ops.distances import pairwise_distance
 from jitgrad.ops.indexing import take_along_axis
-from jitgrad.ops.losses import Reduction, reduced
+from jitgrad.ops.labels import Reduction, reduced
 from jitgrad.ops.movement import expand_dims
 from jitgrad.ops.neural import one_hot
 from jitgrad.ops.placement import beside

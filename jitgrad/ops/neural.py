@@ -12,6 +12,7 @@ from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
 from jitgrad.core.op import Kind, define, define_elementwise
 from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.eager.compositions import composed
 from jitgrad.eager.where import select_by_mask
 from jitgrad.ops import arithmetic
 from jitgrad.ops.arithmetic import add, astype, multiply, reciprocal, rsqrt, subtract
@@ -175,6 +176,7 @@ def _last_axes(what: str, x: Tensor, normalized_shape: Any, *parameters: Any) ->
     return tuple(range(x.ndim - len(shape), x.ndim))
 
 
+@composed
 def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: Any = 1e-5) -> Tensor:
     """Standardise over the last axes, which are ``normalized_shape``; then scale and shift.
 
@@ -185,6 +187,7 @@ def layer_norm(x: Any, normalized_shape: Any, weight: Any = None, bias: Any = No
     return _affine(_standardized(x, axes, eps), weight, bias)
 
 
+@composed
 def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Tensor:
     """Divide by the root mean square over the last axes, which are ``normalized_shape``; then scale.
 
@@ -203,6 +206,7 @@ def _per_channel(parameter: Any, ndim: int) -> Any:
     return None if parameter is None else expand_dims(asarray(parameter), tuple(range(1, ndim - 1)))
 
 
+@composed
 def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: Any = 1e-5) -> Tensor:
     """Standardise ``x`` [n, channels, ...] over groups of channels and all later axes; then scale per channel.
 

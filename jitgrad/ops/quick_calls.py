@@ -25,6 +25,21 @@ def broadcast_view(shape: Shape) -> Callable[[Any], Any]:
     return call
 
 
+def prepare_extremum(ufunc: np.ufunc) -> Callable[[Sequence[Aval], Mapping[str, Any]], Callable[[Any], Any] | None]:
+    """As `prepare_sum` for a reduction whose result has the dtype of ``x``, or is a bool."""
+
+    def prepare(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Any], Any] | None:
+        axis = attrs["axis"]
+        if len(axis) == 0 or 0 in avals[0].shape:
+            return None
+        reduce, along = ufunc.reduce, axis[0] if len(axis) == 1 else axis
+        if len(axis) < avals[0].ndim:
+            return lambda x: reduce(x, along)
+        return lambda x: np.asarray(reduce(x, along))
+
+    return prepare
+
+
 def prepare_sum(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Any], Any] | None:
     """The sum over ``axis`` as the reduction of a ufunc, of an int where there is one axis: the quicker way."""
     axis = attrs["axis"]

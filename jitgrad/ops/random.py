@@ -6,50 +6,32 @@ import operator
 import os
 from collections.abc import Iterable
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from jitgrad.core.aval import Array, Dtype, Shape, broadcast_shapes, normalize_shape
+from jitgrad.core.aval import Dtype, Shape, broadcast_shapes, normalize_shape
 from jitgrad.core.config import get_default_dtype
-from jitgrad.core.context import creating_on, current_interpreter
+from jitgrad.core.context import creating_on, creation_device, current_interpreter
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, DtypeError, shown
-from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor, check_supported
-from jitgrad.eager.scalar_eval import blockwise, scalar_functions
 from jitgrad.ops.arithmetic import add, astype, multiply, negative, subtract
-from jitgrad.ops.comparison import bitwise_and, bitwise_left_shift, bitwise_right_shift, less, less_equal, where
+from jitgrad.ops.comparison import less, less_equal, where
 from jitgrad.ops.creation import asarray, clone, iota
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.joining import concat
 from jitgrad.ops.movement import expand_dims, slice, squeeze
 from jitgrad.ops.philox import PHILOX_BITS
 from jitgrad.ops.placement import beside, placing
+from jitgrad.ops.random_numbers import BITS, NORMALS, UINT64, UNITS, NumberKind
 from jitgrad.ops.reduce import argmax
 from jitgrad.ops.rounding import remainder
 from jitgrad.ops.sorting import argsort, topk
 from jitgrad.ops.transcendental import log
 
-UINT64 = np.dtype(np.uint64)
-# random bits of a uniform number: all that the dtype can hold evenly spaced in [0, 1)
-MANTISSA = {2: 11, 4: 24, 8: 53}
-
-
-@blockwise
-def _box_muller(u: Array, v: Array) -> Any:
-    functions = scalar_functions()
-    return functions["normal_radius"](u) * functions["cos_turns"](v)
-
-
-# One op, not a product of log and cos: NumPy and kernels round those two differently.
-BOX_MULLER = define_elementwise(
-    "box_muller(u, v)",
-    scalar="normal_radius(u) * cos_turns(v)",
-    eager=_box_muller,
-    vjp=None,
-    domain=("probability", "probability"),
-)
+_MAX_KINDS = 32  # read-aheads of a generator; each has a window of some 64 KiB
+_other_interpreter = current_interpreter.other
 
 
 class Generator:
@@ -59,8 +41,14 @@ class Generator:
     input and writes it back, as it does with parameters. Use a generator of its own for each Python thread.
     """
 
+    _unguarded: ClassVar[tuple[str, ...]] = ("_ahead",)  # compiled functions compute their numbers
+
     def __init__(self, seed: int = 0) -> None:
         self.state: Tensor = _fresh_state(seed)
+        self._ahead: dict[Any, Any] = {}  # read-aheads by the kind of numbers
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_ahead": {}}
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of ``seed`` (any int, taken modulo 2**64) from its beginning."""
@@ -87,6 +75,8 @@ class Generator:
 
     def bits(self, shape: Shape, per_element: int = 1) -> tuple[Tensor, ...]:
         """``per_element`` uint64 tensors of ``shape`` with random bits; advances the state."""
+        if per_element == 1 and (known := self._known(shape, BITS)) is not None:
+            return (known,)
         blocks = (prod(shape) + 1) // 2
         interpreter = current_interpreter.get()
         if interpreter.tracing:
@@ -98,6 +88,29 @@ class Generator:
             advance = multiply(iota((2,), None, UINT64), per_element * blocks)  # [0, blocks used]
         assign(self.state, add(self.state, advance))
         return drawn
+
+    def _known(self, shape: Shape, kind: NumberKind) -> Tensor | None:
+        """The next numbers of a ``kind`` from a window, with the state advanced; None where ops are to compute them."""
+        state = self.state
+        data = state._data
+        if type(data) is not np.ndarray or data.dtype != UINT64 or not data.flags.writeable:
+            return None
+        if _other_interpreter() is not None or creation_device.get() is not None:
+            return None
+        key, counter = data.tolist()
+        count = prod(shape)
+        place = kind if kind.words == 1 else (kind, count)
+        ahead = self._ahead.get(place)
+        if ahead is None:
+            if len(self._ahead) >= _MAX_KINDS:
+                self._ahead.clear()
+            ahead = self._ahead[place] = kind.read_ahead(count)
+        drawn = ahead.take(key, counter, shape, count)
+        if drawn is None:
+            return None
+        data[1] = counter + kind.words * ((count + 1) // 2)
+        state._storage.bump()
+        return Tensor(drawn)
 
     def _words(self, shape: Shape, first_block: int) -> Tensor:
         key, counter = (squeeze(slice(self.state, ((k, 1, 1),)), 0) for k in (0, 1))
@@ -179,20 +192,14 @@ def rand(
         dtype: a floating dtype; the default one if omitted.
     """
     out_dtype = _float_dtype("rand", dtype)
-    (bits,) = (generator or default_generator).bits(_shape("rand", shape))
-    out = _unit(bits, out_dtype)
+    out = _drawn(generator, _shape("rand", shape), UNITS[out_dtype.itemsize])
     return out.requires_grad_() if requires_grad else out
 
 
-def _unit(bits: Tensor, dtype: Dtype) -> Tensor:
-    """The top bits of each element as a number in [0, 1); every step of it is exact."""
-    kept = MANTISSA[dtype.itemsize]
-    # through a signed integer, which CPUs convert to floats faster
-    integers = np.dtype(np.int64 if kept > 31 else np.int32)
-    top = astype(bitwise_right_shift(bits, 64 - kept), integers)
-    if dtype.itemsize == 2:
-        return astype(multiply(astype(top, np.dtype(np.float32)), 2.0**-kept), dtype)
-    return multiply(astype(top, dtype), 2.0**-kept)
+def _drawn(generator: Generator | None, shape: Shape, kind: NumberKind) -> Tensor:
+    source = generator or default_generator
+    known = source._known(shape, kind)
+    return kind.function(*source.bits(shape, kind.words)) if known is None else known
 
 
 @placing
@@ -208,19 +215,7 @@ def randn(
     G. E. P. Box, M. E. Muller, "A note on the generation of random normal deviates", 1958: sqrt(-2 log u) cos(2 pi v).
     """
     out_dtype = _float_dtype("randn", dtype)
-    wanted = _shape("randn", shape)
-    if out_dtype.itemsize < 8:
-        (bits,) = (generator or default_generator).bits(wanted)
-        high, low = bitwise_right_shift(bits, 32), bitwise_and(bits, 0xFFFFFFFF)
-        # u in (0, 1] has all 32 bits near 0, where the tail of the distribution is
-        u = multiply(add(astype(astype(high, np.dtype(np.int64)), np.dtype(np.float32)), 1.0), 2.0**-32)
-        v = _unit(bitwise_left_shift(low, 32), np.dtype(np.float32))
-    else:
-        first, second = (generator or default_generator).bits(wanted, 2)
-        u = subtract(1.0, _unit(first, out_dtype))
-        v = _unit(second, out_dtype)
-    z = apply_op(BOX_MULLER, u, v)
-    out = z if z.dtype == out_dtype else astype(z, out_dtype)
+    out = _drawn(generator, _shape("randn", shape), NORMALS[out_dtype.itemsize])
     return out.requires_grad_() if requires_grad else out
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from jitgrad.core.monoid import sum_dtype
 from jitgrad.core.number_range import refusal_of_complex
 from jitgrad.core.op import Kind, OpDef, define, define_reduction, reduced_shape
 from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.eager.compositions import composed
 from jitgrad.ops import arithmetic
 from jitgrad.ops.arithmetic import add, astype, divide, sqrt, subtract
 from jitgrad.ops.comparison import Selected, equal, greater, isfinite, less, where
@@ -34,6 +36,7 @@ from jitgrad.ops.movement import (
 )
 from jitgrad.ops.operand import Operand, ValuesAndIndices, apply
 from jitgrad.ops.product import product_gradient
+from jitgrad.ops.quick_calls import prepare_extremum
 from jitgrad.ops.transcendental import exp, log
 
 
@@ -42,6 +45,16 @@ def _position_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
     if (x.size if axis is None else x.shape[axis]) == 0:
         raise ShapeError(f"argmax/argmin of {x} over axis {axis}: an empty axis has no largest or smallest element")
     return Aval(() if axis is None else reduced_shape(x.shape, (axis,)), np.dtype(np.int64))
+
+
+def _prepare_position(name: str) -> Any:
+    """The method of arrays, of which the function is a wrapper."""
+
+    def prepare(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Array], Any]:
+        method = operator.methodcaller(name, attrs["axis"])
+        return method if attrs["axis"] is not None and avals[0].ndim > 1 else lambda x: np.asarray(method(x))
+
+    return prepare
 
 
 # --- gradients of the primitives ---------------------------------------------------------------------------------
@@ -79,15 +92,16 @@ def _cumulative_sum_vjp(g: Tensor, _out: Tensor, _x: Any, *, axis: int, reverse:
 
 
 PROD = define_reduction(monoid.PROD_MONOID, _prod_vjp, takes_complex=True)
-MAX = define_reduction(monoid.MAX_MONOID, _extremum_vjp(less))
-MIN = define_reduction(monoid.MIN_MONOID, _extremum_vjp(greater))
-ANY = define_reduction(monoid.ANY_MONOID, takes_complex=True)
-ALL = define_reduction(monoid.ALL_MONOID, takes_complex=True)
+MAX = define_reduction(monoid.MAX_MONOID, _extremum_vjp(less), prepare=prepare_extremum(np.maximum))
+MIN = define_reduction(monoid.MIN_MONOID, _extremum_vjp(greater), prepare=prepare_extremum(np.minimum))
+ANY = define_reduction(monoid.ANY_MONOID, takes_complex=True, prepare=prepare_extremum(np.logical_or))
+ALL = define_reduction(monoid.ALL_MONOID, takes_complex=True, prepare=prepare_extremum(np.logical_and))
 ARGMAX = define(
     "argmax(x, *, axis)",
     kind=Kind.OPAQUE,
     per_line=True,
     eager=lambda x, *, axis: np.argmax(x, axis=axis),
+    prepare=_prepare_position("argmax"),
     abstract=_position_aval,
     domain=("real",),
     sample_attrs={"axis": 0},
@@ -97,6 +111,7 @@ ARGMIN = define(
     kind=Kind.OPAQUE,
     per_line=True,
     eager=lambda x, *, axis: np.argmin(x, axis=axis),
+    prepare=_prepare_position("argmin"),
     abstract=_position_aval,
     domain=("real",),
     sample_attrs={"axis": 0},
@@ -271,6 +286,7 @@ def _count(x: Operand, axis: AxisArgument, what: str) -> Count:
 
 
 @takes_dim()
+@composed
 def mean(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """The mean over ``axis``: float64 for ints and bools, else in ``x``'s dtype; NaN of no elements."""
     values = x if aval_of(SUM, x).dtype.kind == "c" else in_float_dtype("mean", x)
@@ -290,6 +306,7 @@ def _unbiased_std(
 
 
 @takes_dim(_unbiased_var, unbiased="unbiased")
+@composed
 def var(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
     """The mean squared distance from the mean over ``axis``, divided by ``max(count - correction, 0)``.
 
@@ -310,6 +327,7 @@ def root(square: Tensor) -> Tensor:
 
 
 @takes_dim(_unbiased_std, unbiased="unbiased")
+@composed
 def std(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correction: float = 0) -> Tensor:
     """The square root of :func:`var`, with its arguments; its gradient is 0 where all elements are equal."""
     values = x if aval_of(SUM, x).dtype.kind == "c" else in_float_dtype("std", x)
@@ -330,6 +348,7 @@ def _empty(x: Operand, axes: Sequence[int]) -> bool:
 
 
 @takes_dim()
+@composed
 def logsumexp(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over ``axis``, without overflow; -inf for no elements."""
     values = in_float_dtype("logsumexp", x)
@@ -342,6 +361,7 @@ def logsumexp(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> 
 
 
 @takes_dim()
+@composed
 def softmax(x: Operand, axis: AxisArgument = -1, *, dtype: Any = None) -> Tensor:
     """exp(x) / sum(exp(x)) over ``axis``, without overflow, in ``dtype`` if one is given."""
     x = x if dtype is None else astype(x, check_supported("softmax", dtype))
@@ -354,6 +374,7 @@ def softmax(x: Operand, axis: AxisArgument = -1, *, dtype: Any = None) -> Tensor
 
 
 @takes_dim()
+@composed
 def log_softmax(x: Operand, axis: AxisArgument = -1, *, dtype: Any = None) -> Tensor:
     """log(softmax(x)) over ``axis``, without overflow or underflow, in ``dtype`` if one is given."""
     x = x if dtype is None else astype(x, check_supported("log_softmax", dtype))

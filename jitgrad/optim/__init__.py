@@ -1,4 +1,4 @@
-"""Optimisers and learning-rate schedules, in ops only; imports core, ops, autograd, nn."""
+"""Optimisers and learning-rate schedules, in ops only; imports core, eager, ops, autograd, nn."""
 
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 

@@ -26,7 +26,7 @@ def averaged(average: Tensor, x: Tensor, keep: Any) -> Tensor:
     return new
 
 
-class SGD(Optimizer):
+class SGD(Optimizer, recordable=True):
     """Gradient descent, with momentum: ``b = momentum * b + (1 - dampening) * g``; ``p -= lr * b``.
 
     The first ``b`` is ``g``. ``nesterov`` uses ``g + momentum * b`` in place of ``b`` (I. Sutskever et al., "On the
@@ -78,7 +78,7 @@ class SGD(Optimizer):
         assign(p, subtract(p, multiply(g, lr)))
 
 
-class RMSprop(Optimizer):
+class RMSprop(Optimizer, recordable=True):
     """Gradients divided by their root mean square (T. Tieleman, G. Hinton, COURSERA lecture 6.5,
     2012); ``centered`` takes the variance instead (A. Graves, "Generating sequences with recurrent
     neural networks", 2013)."""
@@ -119,7 +119,7 @@ class RMSprop(Optimizer):
         assign(p, subtract(p, multiply(direction, lr)))
 
 
-class Adagrad(Optimizer):
+class Adagrad(Optimizer, recordable=True):
     """Gradients divided by the root of the sum of all their squares so far (J. Duchi, E. Hazan, Y.
     Singer, "Adaptive subgradient methods for online learning and stochastic optimization", JMLR
     2011)."""
@@ -163,7 +163,7 @@ class Adagrad(Optimizer):
         assign(p, subtract(p, multiply(divide(g, add(sqrt(total), options["eps"])), size)))
 
 
-class Adadelta(Optimizer):
+class Adadelta(Optimizer, recordable=True):
     """Gradients times the ratio of the root mean squares of earlier steps and of gradients (M. D. Zeiler, "ADADELTA:
     an adaptive learning rate method", 2012)."""
 

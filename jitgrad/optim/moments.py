@@ -58,7 +58,7 @@ def first_beta(options: Mapping[str, Any]) -> Any:
     return options["betas"][0] if cycled is None else cycled
 
 
-class Adam(_Moments):
+class Adam(_Moments, recordable=True):
     """Adaptive moments (D. P. Kingma, J. Ba, "Adam: a method for stochastic optimization", ICLR
     2015); ``amsgrad`` divides by the largest second moment so far (S. J. Reddi et al., ICLR 2018)."""
 
@@ -104,7 +104,7 @@ class Adam(_Moments):
         assign(p, subtract(start, multiply(divide(m, scale), size)))
 
 
-class AdamW(Adam):
+class AdamW(Adam, recordable=True):
     """Adam with weight decay apart from the gradient (I. Loshchilov, F. Hutter, "Decoupled weight
     decay regularization", ICLR 2019)."""
 
@@ -125,7 +125,7 @@ class AdamW(Adam):
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, **implementation)
 
 
-class Adamax(_Moments):
+class Adamax(_Moments, recordable=True):
     """Adam with the largest size of gradients, fading, in place of the second moment (in the paper of Adam)."""
 
     second = "exp_inf"
@@ -159,7 +159,7 @@ class Adamax(_Moments):
         assign(p, subtract(p, multiply(divide(m, largest), size)))
 
 
-class NAdam(_Moments):
+class NAdam(_Moments, recordable=True):
     """Adam with Nesterov momentum (T. Dozat, "Incorporating Nesterov momentum into Adam", 2016)."""
 
     def __init__(
@@ -220,7 +220,7 @@ class NAdam(_Moments):
         assign(p, subtract(start, step))
 
 
-class RAdam(_Moments):
+class RAdam(_Moments, recordable=True):
     """Adam that divides by second moments only once their estimate is reliable (L. Liu et al., "On the variance of the
     adaptive learning rate and beyond", ICLR 2020)."""
 

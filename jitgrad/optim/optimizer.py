@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from jitgrad.ops.creation import asarray, zeros_like
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.placement import replace_data
 from jitgrad.optim.param_group import ParamGroup, check_at_least, checked_parameters, listed_groups, weak_scalar
+from jitgrad.optim.recorded_step import RecordedStep
 
 # There is one implementation here, which @jit compiles.
 IMPLEMENTATIONS = {"foreach", "fused", "capturable", "differentiable"}
@@ -38,6 +39,15 @@ class Optimizer:
         ArgumentError: the parameters or an option are no such thing. TraceError: made inside a @jit function.
     """
 
+    # Whether updates only apply ops to tensors, without other traces, so that they can be recorded and replayed. A subclass
+    # must say so itself, for it may do more than its base.
+    recordable: ClassVar[bool] = False
+    _unguarded: ClassVar[tuple[str, ...]] = ("_recorded",)  # compiled functions do not run it
+
+    def __init_subclass__(cls, recordable: bool = False, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        cls.recordable = recordable
+
     def __init__(
         self, params: Iterable[Any], lr: float, implementation: Mapping[str, Any] | None = None, **options: Any
     ) -> None:
@@ -49,6 +59,7 @@ class Optimizer:
                 f"{name} is made inside a @jit function, so its state would be lost after each call. "
                 "Make the optimizer outside and call its step() inside"
             )
+        self._recorded: RecordedStep | None = RecordedStep(self) if self.recordable else None
         self.defaults: dict[str, Any] = {"lr": lr, **options}
         self.param_groups: list[ParamGroup] = []
         self.params: tuple[Tensor, ...] = ()
@@ -103,6 +114,11 @@ class Optimizer:
         self._first_values[name] = value
         return tensors
 
+    @property
+    def state_lists(self) -> list[list[Tensor]]:
+        """The state that `per_parameter` made."""
+        return [value for value in self._state.values() if isinstance(value, list)]
+
     def step_count(self) -> Tensor:
         """The number of steps: one state tensor for all parameters, with the name ``step``."""
         self._state["step"] = count = weak_scalar(0.0)
@@ -121,16 +137,23 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        self._follow_parameters()
         with no_grad():
+            grads = [p.grad for p in self.params]
+            if not current_interpreter.get().tracing and self._recorded is not None and self._recorded.run(grads):
+                return loss
+            self._follow_parameters()
             self.advance()
             for group in self.param_groups:
-                common, options = self.prepare(group), group.options
-                for k, p in enumerate(group.params, group.first):
-                    g = p.grad
-                    if g is not None:
-                        self.update(k, p, negative(g) if options.get("maximize") else g, options, *common)
+                common = self.prepare(group)
+                for k in range(group.first, group.first + len(group.params)):
+                    if (g := grads[k]) is not None:
+                        self.update_one(group, k, g, common)
         return loss
+
+    def update_one(self, group: ParamGroup, k: int, g: Tensor, common: Sequence[Tensor]) -> None:
+        """Change parameter ``k``, which is in ``group``, by its gradient ``g``."""
+        options = group.options
+        self.update(k, self.params[k], negative(g) if options.get("maximize") else g, options, *common)
 
     def _follow_parameters(self) -> None:
         """Move state to where the parameters are: they may have been moved since it was made.

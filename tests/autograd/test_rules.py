@@ -78,9 +78,9 @@ def in_tensors(f: Callable[..., Tensor], operands: list[Any]) -> list[Any]:
     return list(jg.autograd.grad(f(*xs), wanted, create_graph=True, allow_unused=True))
 
 
-def by_rules(f: Callable[..., Tensor], operands: list[Any]) -> list[Any]:
+def by_rules(f: Callable[..., Tensor], operands: list[Any], times: int = 5) -> list[Any]:
     grads: list[Any] = []
-    for _ in range(5):
+    for _ in range(times):
         xs = [
             jg.tensor(x.copy(), requires_grad=x.dtype.kind == "f") if isinstance(x, np.ndarray) else x for x in operands
         ]
@@ -109,6 +109,78 @@ def test_rules_give_the_gradients_of_the_vjps(op: OpDef) -> None:
         if a is not None:
             assert a.dtype == b.dtype and a.shape == b.shape
             np.testing.assert_allclose(a.numpy(), b.detach().numpy(), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+@pytest.mark.parametrize("op", DIFFERENTIABLE, ids=str)
+def test_rules_give_the_gradients_of_masked_results(op: OpDef, kept: bool) -> None:
+    """A mask arrives at the op, and those that leave it pass an infinite slope."""
+    operands = [
+        np.asarray(x) if isinstance(x, (np.ndarray, np.generic)) else x
+        for x in sample_operands(op, np.random.default_rng(1))
+    ]
+
+    def f(*xs: Any) -> Tensor:
+        xs = tuple([x * 1.0 if isinstance(x, Tensor) and x.requires_grad else x for x in xs])
+        out = apply_op(op, *xs, **op.sample_attrs)
+        condition = np.arange(out.size).reshape(out.shape) % 3 == 0
+        zero = out.detach() * 0.0
+        return jg.where(condition, out, zero).sum() if kept else jg.where(condition, zero, jg.relu(out)).sum()
+
+    try:
+        expected = in_tensors(f, operands)
+    except Exception as error:
+        pytest.skip(f"no such gradient: {type(error).__name__}")
+    for a, b in zip(by_rules(f, operands, times=10), expected, strict=True):
+        assert (a is None) == (b is None)
+        if a is not None:
+            assert a.dtype == b.dtype and a.shape == b.shape
+            np.testing.assert_allclose(a.numpy(), b.detach().numpy(), rtol=1e-12, atol=1e-13)
+
+
+def test_masked_gradients_pass_by_rules(stepped: list[str]) -> None:
+    def network() -> Tensor:
+        h = jg.relu(x @ w + b)
+        return jg.maximum(h * 2.0, 0.5).sum() + jg.where(x > 0, jg.sqrt(x), x * 3.0).sum()
+
+    x, w, b = leaf(4, 3), leaf(3, 5), leaf(5)
+    for _ in range(20):
+        network().backward()
+    stepped.clear()
+
+    network().backward()
+
+    assert stepped == []
+
+
+def test_masks_stop_infinite_slopes_by_rules(stepped: list[str]) -> None:
+    for _ in range(20):
+        stepped.clear()
+        x = jg.tensor([-1.0, 0.0, 4.0], requires_grad=True)
+        jg.where(x > 0, jg.sqrt(jg.where(x > -2, x * 1.0, 7.0)) * 2.0, 0.0).sum().backward()
+        assert x.grad is not None and x.grad.tolist() == [0.0, 0.0, 0.5]
+    assert stepped == []
+
+
+def test_two_choices_of_one_condition_sum_to_one_gradient(stepped: list[str]) -> None:
+    for _ in range(20):
+        stepped.clear()
+        x = jg.tensor([-1.0, 2.0, np.nan], requires_grad=True)
+        y = x * 1.0
+        jg.where(y > 0, y * 3.0, y * 5.0).sum().backward()
+        assert x.grad is not None and x.grad.tolist() == [5.0, 3.0, 5.0]
+    assert stepped == []
+
+
+def test_a_rule_knows_the_number_that_its_vjp_looks_at(stepped: list[str]) -> None:
+    for _ in range(6):
+        stepped.clear()
+        for slope in (0.1, 0.2, 3, float("nan")):
+            x = jg.tensor([-1.0, 2.0], requires_grad=True)
+            jg.leaky_relu(x, slope).sum().backward()
+            assert x.grad is not None
+            np.testing.assert_array_equal(x.grad.numpy(), np.array([slope, 1.0], "f"))
+    assert stepped == ["leaky_relu"]  # that of NaN, which equals no key
 
 
 def test_sums_of_many_gradients_do_not_change_other_arrays() -> None:

@@ -1,0 +1,178 @@
+"""Functions of ops as straight lines of NumPy calls: recorded on tensors without data, and written as Python functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from types import CodeType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from jitgrad.core.aval import Aval, aval_of_array, strong_aval
+from jitgrad.core.dispatch import aval_of
+from jitgrad.core.errors import TraceError
+from jitgrad.core.ir import Literal, Value
+from jitgrad.core.number_range import check_numbers
+from jitgrad.core.op import Kind, OpDef
+from jitgrad.core.tensor import Tensor
+from jitgrad.core.traced_constants import add_array, add_results
+from jitgrad.eager.plans import needs_out, on_arrays, plain_function
+from jitgrad.ops.operand import is_number
+
+_MAX_CONSTANT = 1 << 12  # bytes
+
+
+class Unrecordable(TraceError):
+    """A function does something that a straight line of calls cannot."""
+
+
+class AppliedOp(NamedTuple):
+    """One applied op: its operands as they were given, tensors and numbers, and its result."""
+
+    op: OpDef
+    operands: tuple[Any, ...]
+    avals: list[Aval]
+    attrs: Mapping[str, Any]
+    out: Tensor
+
+
+class Recorder:
+    """The interpreter that lists the ops a function applies, on tensors without data."""
+
+    tracing = True
+    device = "cpu"
+    generator_states: tuple[Any, ...] = ()
+
+    def __init__(self) -> None:
+        self.steps: list[AppliedOp] = []
+        self.constants: dict[int, tuple[Tensor, np.ndarray[Any, Any]]] = {}  # by the id of the Value
+
+    def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Tensor:
+        if op.multiple or op.moves or op.kind in (Kind.PROGRAM, Kind.FUSED):
+            raise Unrecordable(op.name)
+        operands = tuple([self.constant(x) if isinstance(x, (np.ndarray, np.generic)) else x for x in operands])
+        atoms = tuple([x._data if isinstance(x, Tensor) else Literal(x) for x in operands])
+        if any([type(atom) not in (Value, Literal) for atom in atoms]):
+            raise Unrecordable("a tensor with data")
+        avals = [aval_of(op, x) for x in operands]
+        check_numbers(op, operands, avals, attrs)
+        expected = op.abstract(avals, attrs)
+        assert isinstance(expected, Aval)
+        out = Tensor(Value(expected))
+        self.steps.append(AppliedOp(op, operands, avals, dict(attrs), out))
+        add_results(op, atoms, attrs, (out._data,))
+        return out
+
+    def constant(self, array: Any) -> Tensor:
+        data = np.array(array)
+        if data.nbytes > _MAX_CONSTANT:
+            raise Unrecordable("a large constant")
+        tensor = Tensor(Value(aval_of_array(data)))
+        self.constants[id(tensor._data)] = (tensor, data)
+        add_array(tensor._data, data)
+        return tensor
+
+    def current(self, tensor: Tensor) -> Any:
+        return tensor._data
+
+    def read_grad(self, _tensor: Tensor) -> None:
+        raise Unrecordable(".grad")
+
+    def write_grad(self, _tensor: Tensor, _grad: Any) -> None:
+        raise Unrecordable(".grad")
+
+    def write(self, _target: Tensor, _value: Any) -> None:
+        raise Unrecordable("an in-place change")
+
+    def take_over(self, _target: Tensor, _source: Tensor) -> None:
+        raise Unrecordable("an in-place change")
+
+    def stands_for_number(self, _tensor: Tensor) -> bool:
+        return False
+
+    def known_value(self, _tensor: Tensor, _what: str) -> None:
+        """Tensors have no data."""
+
+    def rely_on(self, _array: Any) -> None:
+        raise Unrecordable("elements of an array")
+
+    def draw(self, _generator: Any, _shape: Any, _per_element: int) -> None:
+        raise Unrecordable("random numbers")
+
+    def explain_missing_value(self, _tensor: Tensor, what: str) -> Exception:
+        return Unrecordable(what)
+
+
+def steps_for(steps: Sequence[AppliedOp], wanted: Iterable[Tensor], known: Collection[int] = ()) -> list[AppliedOp]:
+    """Those of ``steps`` that ``wanted`` depend on, without those whose results have ids in ``known``."""
+    needed = {id(tensor._data) for tensor in wanted}
+    kept = []
+    for step in reversed(steps):
+        if id(step.out._data) in needed and id(step.out._data) not in known:
+            kept.append(step)
+            needed.update([id(x._data) for x in step.operands if isinstance(x, Tensor)])
+    return kept[::-1]
+
+
+class Line:
+    """The text of a function under construction.
+
+    ``named`` has the names of values by their ids, ``names`` what the text refers to.
+    """
+
+    def __init__(self, recorder: Recorder, named: Mapping[int, str]) -> None:
+        self.names: dict[str, Any] = {}
+        self.text: list[str] = []
+        self.made: dict[int, str] = {}  # the results of steps
+        self._named = dict(named)
+        for j, (value, (_, data)) in enumerate(recorder.constants.items()):
+            self._named[value] = f"c{j}"
+            self.names[f"c{j}"] = data
+
+    def __getitem__(self, tensor: Tensor) -> str:
+        return self._named[id(tensor._data)]
+
+    def add(self, steps: Iterable[AppliedOp]) -> None:
+        """Write the calls of ``steps``."""
+        for step in steps:
+            j = len(self._named)
+            self.text.append(f"t{j} = {self._call(j, step)}")
+            self._named[id(step.out._data)] = self.made[id(step.out._data)] = f"t{j}"
+
+    def function(self, head: str, result: str) -> Callable[..., Any]:
+        """The function ``head`` whose text this is."""
+        lines = "".join(f"\n    {line}" for line in [*self.text, f"return {result}"])
+        exec(_compiled(f"def {head}:{lines}\n"), self.names)
+        function: Callable[..., Any] = self.names[head.partition("(")[0]]
+        return function
+
+    def _call(self, j: int, step: AppliedOp) -> str:
+        """The call of one step; what it refers to enters ``names``."""
+        op, operands, avals, attrs, out = step
+        dtypes = op.dtypes(avals, **attrs)[0] if op.kind is Kind.ELEMENTWISE else [None] * len(avals)
+        arguments, given, names = [], [], self.names
+        for k, (x, aval, dtype) in enumerate(zip(operands, avals, dtypes, strict=True)):
+            if is_number(x):  # a constant of the function
+                names[f"n{j}_{k}"] = x if dtype is None else np.asarray(x, dtype)
+                arguments.append(f"n{j}_{k}")
+                aval = aval if dtype is None else strong_aval((), dtype)
+            elif aval.weak and dtype is not None:  # a number of the forward op
+                names["asarray"], names[f"d{j}_{k}"] = np.asarray, dtype
+                arguments.append(f"asarray({self[x]}, d{j}_{k})")
+                aval = strong_aval((), dtype)
+            else:
+                arguments.append(self[x])
+            given.append(aval)
+        expected = strong_aval(out.aval.shape, out.aval.dtype)
+        plain = plain_function(op, given, attrs, expected)
+        names[f"f{j}"] = on_arrays(op, given, attrs, expected) if plain is None else plain
+        if plain is not None and needs_out(plain, expected):
+            arguments.append("out=...")
+        return f"f{j}({', '.join(arguments)})"
+
+
+@lru_cache(maxsize=1024)
+def _compiled(text: str) -> CodeType:
+    """Ops of all shapes share few texts."""
+    return compile(text, "<line>", "exec")

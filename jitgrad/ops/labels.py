@@ -1,0 +1,112 @@
+"""Integer labels of scores: checks of them, and losses of what they pick."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import normalize_axis
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError, shown
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops.arithmetic import astype, divide
+from jitgrad.ops.comparison import equal, greater_equal, less, logical_and, not_equal, where
+from jitgrad.ops.complex_parts import refuse_complex
+from jitgrad.ops.creation import asarray, iota
+from jitgrad.ops.movement import expand_dims
+from jitgrad.ops.placement import beside
+from jitgrad.ops.reduce import mean
+from jitgrad.ops.reduce import sum as sum_
+
+Reduction = str  # "mean", "sum" or "none"
+
+
+def reduced(what: str, losses: Tensor, reduction: Reduction) -> Tensor:
+    """``losses``, their sum or their mean. Raises ArgumentError for another ``reduction``, DtypeError for complex losses."""
+    refuse_complex(what, losses)
+    if reduction == "mean":
+        return mean(losses)
+    if reduction == "sum":
+        return sum_(losses)
+    if reduction == "none":
+        return losses
+    raise ArgumentError(f"{what}: reduction must be 'mean', 'sum' or 'none', got {shown(reduction)}")
+
+
+def class_axis(what: str, scores: Tensor, target: Tensor, axis: int | None, ignore_index: int) -> int:
+    """The axis of the classes of ``scores``; raises unless ``target`` has labels for them, which are seen if not traced."""
+    if not scores.ndim:
+        raise ShapeError(f"{what}: scores {scores.aval} have no class axis")
+    k = normalize_axis(what, min(1, scores.ndim - 1) if axis is None else axis, scores.ndim)
+    if target.dtype.kind not in "iu":
+        raise DtypeError(f"{what}: labels must be integers, got {target.aval}")
+    expected = scores.shape[:k] + scores.shape[k + 1 :]
+    if target.shape != expected:
+        raise ShapeError(
+            f"{what}: scores {scores.aval} with classes on axis {k} need labels of shape {expected}, got "
+            f"{target.aval}; give axis= if the classes are on another axis"
+        )
+    if not current_interpreter.get().tracing:
+        _check_labels(what, target.concrete(what), scores.shape[k], ignore_index)
+    return k
+
+
+def _check_labels(what: str, labels: np.ndarray[Any, Any], classes: int, ignore_index: int) -> None:
+    # negative numbers are large ones without a sign
+    if not (labels.view(f"u{labels.dtype.itemsize}") >= classes).any():
+        return
+    wrong = ((labels < 0) | (labels >= classes)) & (labels != ignore_index)
+    if wrong.any():
+        place = tuple(int(k) for k in np.argwhere(wrong)[0])
+        raise ArgumentError(
+            f"{what}: label {labels[place]} at position {place} is not in [0, {classes}) "
+            f"and is not ignore_index={ignore_index}"
+        )
+
+
+class Labels:
+    """Integer labels of scores with classes on ``axis``, as masks that fuse with the scores."""
+
+    def __init__(self, what: str, scores: Tensor, target: Tensor, axis: int, ignore_index: int) -> None:
+        self.what = what
+        self.axis = axis
+        self.classes = scores.shape[axis]
+        self.target = target
+        # float16 cannot count beyond 2048
+        counting = np.promote_types(scores.dtype, np.float32)
+        self.count: Tensor = sum_(astype(not_equal(target, ignore_index), counting))
+        self.ignored = equal(target, ignore_index)
+        self.inside = logical_and(greater_equal(target, 0), less(target, self.classes))
+        # compared as integers as wide as the scores, one to a vector lane; -1 is no class
+        position = np.dtype(np.int32 if scores.dtype.itemsize <= 4 and self.classes < 2**31 else np.int64)
+        place = astype(where(self.inside, astype(target, np.int64), -1), position)
+        with beside(place):
+            self.hot = equal(expand_dims(place, self.axis), iota(scores.shape, self.axis, position))
+
+    def pick(self, scores: Tensor) -> Tensor:
+        """The score of each label, by a masked sum: a row reduction like the others of the loss."""
+        return sum_(where(self.hot, scores, 0.0), axis=self.axis)
+
+    def pick_weight(self, weight: Any) -> Tensor:
+        """The class weight of each label."""
+        return self.pick(self.along_classes(weight))
+
+    def along_classes(self, weight: Any) -> Tensor:
+        """A vector over the classes, placed to broadcast against the scores."""
+        weight = asarray(weight)
+        if weight.shape != (self.classes,):
+            raise ShapeError(f"{self.what}: weight must have shape {(self.classes,)}, got {weight.aval}")
+        return expand_dims(weight, tuple(range(1, self.target.ndim + 1 - self.axis)))
+
+    def finish(self, losses: Tensor, weights: Tensor | None, reduction: Reduction) -> Tensor:
+        """Zero where ignored; the mean is over what is not ignored, by weight. NaN where compiled code met a label
+        out of range, which the eager check would have refused."""
+        losses = where(self.ignored, 0.0, where(self.inside, losses, float("nan")))
+        if reduction != "mean":
+            return reduced(self.what, losses, reduction)
+        if weights is None:
+            # each by the count, not their sum: the gradient of a row then needs no other row
+            average = sum_(divide(losses, self.count)) if losses.size else mean(losses)
+            return average if average.dtype == losses.dtype else astype(average, losses.dtype)
+        return divide(sum_(losses), sum_(where(self.ignored, 0.0, weights)))
