@@ -8,7 +8,7 @@ kernel reads them at 25 offsets, computes the terms and adds them up.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -31,6 +31,8 @@ from jitgrad.ops.movement import BROADCAST_TO, PLACE, SLICE
 # Passes over an array, of its size: a result that a kernel would not have to write is written and read, another array is
 # copied and the copy read, and what is put into zeros anyway is read at some more places.
 _WRITTEN, _COPIED, _PLACED = 2, 3, 1
+_FOLLOWING = 4  # times as many nodes after the bases as before them are looked at
+_NEAR = 24  # values for each term, among which those that it is computed of are looked for
 _PARTS = 5040  # of a byte, so that shares of it are whole numbers
 
 
@@ -41,8 +43,10 @@ def gather_places(graph: Graph, tuning: Tuning) -> Graph:
     that the border may be anything, NaN too. `merge_pads` makes one array of all places of ``a``.
     """
     plans: dict[TraceNode, _Gathered] = {}
-    for places in _sums(graph):
-        plan = _Cone(graph, places, tuning).plan()
+    sums = list(_sums(graph))
+    position = {node: k for k, node in enumerate(graph.nodes)} if sums else {}
+    for places in sums:
+        plan = _Cone(graph, places, position, tuning).plan()
         if plan is not None:
             plans.update(dict.fromkeys(places, plan))
     if not plans:
@@ -106,8 +110,10 @@ class _Gathered:
 class _Cone:
     """What the terms of one sum are made of, by elementwise ops over their elements."""
 
-    def __init__(self, graph: Graph, places: Sequence[TraceNode], tuning: Tuning) -> None:
-        self.graph, self.places, self.tuning = graph, places, tuning
+    def __init__(
+        self, graph: Graph, places: Sequence[TraceNode], position: Mapping[TraceNode, int], tuning: Tuning
+    ) -> None:
+        self.graph, self.places, self.position, self.tuning = graph, places, position, tuning
         self.shape: Shape = places[0].ins[0].aval.shape
         self.terms: dict[Index, list[Value]] = {}  # by place
         for place in places:
@@ -126,7 +132,7 @@ class _Cone:
         reached = self._reached(bases)
         found = {value for values in reached.values() for value in values}
         bases &= found
-        nodes = {n.out: n for n in self.graph.nodes if len(n.outs) == 1 and n.out in found - bases and self.operands[n.out]}
+        nodes = {node.out: node for node in self._in_order(value for value in found - bases if self.operands[value])}
         terms = {term for own in self.terms.values() for term in own}
         masked = terms - bases - zero_at_border(nodes.values(), [b for b in bases if isinstance(b, Value)])
         saved = sum(_WRITTEN * term.aval.dtype.itemsize for term in terms) - sum(map(self._cost, bases))
@@ -150,19 +156,36 @@ class _Cone:
             before.update(new)
             waiting += new
         early, late, after = frozenset(before & nodes.keys()), set[TraceNode](), set[Atom](bases)
-        for node in self.graph.nodes:
-            if node.op.kind is Kind.ELEMENTWISE and node.outs[0].aval.shape == self.shape and not after.isdisjoint(node.ins):
-                after.update(node.outs)
-                if not early.isdisjoint(node.ins):
-                    late.add(node)
+        for node in self._after(bases):
+            after.update(node.outs)
+            if not early.isdisjoint(node.ins):
+                late.add(node)
         return early - after, frozenset(late)
+
+    def _after(self, bases: Iterable[Value]) -> set[TraceNode]:
+        """The elementwise nodes that read the bases, or each other, up to a number of them."""
+        found: dict[TraceNode, None] = {}
+        waiting = list(bases)
+        for value in waiting:
+            for node in self.graph.users(value):
+                like = node.op.kind is Kind.ELEMENTWISE and node.outs[0].aval.shape == self.shape
+                if like and node not in found and len(found) < _FOLLOWING * self.tuning.max_gathered_nodes:
+                    found[node] = None
+                    waiting += node.outs
+        return set(found)
+
+    def _in_order(self, values: Iterable[Value]) -> list[TraceNode]:
+        """The nodes that compute ``values``, in program order."""
+        nodes = [node for value in values if (node := self.graph.producer(value)) is not None]
+        return sorted(nodes, key=self.position.__getitem__)
 
     def _explore(self) -> None:
         """Find the operands of the terms, theirs, and so on, up to a number of values."""
-        waiting = [term for terms in self.terms.values() for term in terms]
+        waiting = list(dict.fromkeys(term for terms in self.terms.values() for term in terms))
+        most = min(self.tuning.max_gathered_nodes, _NEAR * len(waiting))
         for value in waiting:
             if value not in self.operands:
-                room = len(self.operands) < self.tuning.max_gathered_nodes
+                room = len(self.operands) < most
                 self.operands[value] = own = self._arrays(value) if room else ()
                 waiting += own
 
