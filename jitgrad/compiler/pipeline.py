@@ -15,15 +15,17 @@ from jitgrad.compiler.passes.decompose_complex import decompose_complex
 from jitgrad.compiler.passes.decompose_matvec import decompose_matvec
 from jitgrad.compiler.passes.distribute_mean_gradient import distribute_mean_gradient
 from jitgrad.compiler.passes.fuse import fuse
+from jitgrad.compiler.passes.gather_places import gather_places
 from jitgrad.compiler.passes.gradient_rules import drop_gradient_rules
 from jitgrad.compiler.passes.hoist_small_reductions import hoist_small_reductions
 from jitgrad.compiler.passes.insert_copies import insert_copies
 from jitgrad.compiler.passes.materialize_transposes import materialize_transposes
 from jitgrad.compiler.passes.merge_images import merge_images
+from jitgrad.compiler.passes.merge_pads import merge_pads
 from jitgrad.compiler.passes.recompute_outer import recompute_outer
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.passes.sink_transposes import sink_transposes
-from jitgrad.compiler.passes.slices import insert_slices, merge_pads, push_slices_up
+from jitgrad.compiler.passes.slices import insert_slices, push_slices_up
 from jitgrad.compiler.passes.split_at_joints import split_at_joints
 from jitgrad.compiler.passes.transpose_first import transpose_first
 from jitgrad.compiler.passes.unroll_axes import unroll_axes
@@ -78,6 +80,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(unroll_reductions, "after reductions in two steps, the second of which may have few rows"),
     Pass(eliminate_common, "the passes above emit equal slices and transposes; those below count readers"),
     Pass(recompute_outer, "after the passes over reductions and the last one that computes equal values once"),
+    Pass(gather_places, "before slices move up: those of the sums that it makes move up to what is put into zeros"),
     Pass(push_slices_up, "before the parts of a whole get their places: it gives each part a kernel of its own"),
     Pass(merge_pads, "before insert_slices, which replaces every `place`"),
     Pass(insert_slices, "before products are batched: a value can be written to one place only"),

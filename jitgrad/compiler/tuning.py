@@ -137,6 +137,14 @@ class Tuning:
     # (the interior and the edges in three dimensions), from so many elements on.
     max_boxes: int = 27
     min_split_elements: int = 1 << 13
+    # Each further box saves at least so many bytes: a kernel over an edge takes some 6 us, most of it
+    # where rows are short.
+    box_bytes: int = 1 << 19
     # One value at several places is put into zeros once, if that takes at most this part more
     # memory than one place.
     max_pad_growth: float = 0.25
+    # The terms of a sum of places are computed where they are summed if that takes at most so many
+    # operations (a tanh as many as 12 additions) for each byte per element that is not written or
+    # read. They are looked for among so many values.
+    gathered_operations: int = 8
+    max_gathered_nodes: int = 400

@@ -43,6 +43,14 @@ def stencil(u: Any, n: int) -> Any:
     return u
 
 
+def diffusion(u: Any, n: int) -> Any:
+    for _ in range(n // 25):
+        p = jg.pad(u, ((0, 0), (1, 1)), mode="edge")
+        left, right = p[:, :-2] - u, p[:, 2:] - u
+        u = u + 0.2 * (left * jg.exp(-left * left) + right * jg.exp(-right * right))
+    return u
+
+
 def normalised(u: Any, n: int) -> Any:
     for _ in range(n // 8):
         centred = u - u.mean(axis=1, keepdims=True)
@@ -50,7 +58,7 @@ def normalised(u: Any, n: int) -> Any:
     return u
 
 
-PROGRAMS = (ladder, chain, diamonds, stencil, normalised)
+PROGRAMS = (ladder, chain, diamonds, stencil, diffusion, normalised)
 
 
 def graph_of(f: Callable[..., Any]) -> Graph:

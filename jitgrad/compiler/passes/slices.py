@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from math import prod
 
 from jitgrad.compiler.compiler_ops import IDENTITY, INSERT_SLICES, Index
 from jitgrad.compiler.passes.rewriter import Rewriter
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.aval import Shape
-from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
+from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.core.origin import Origin
 from jitgrad.ops.arithmetic import ADD
@@ -27,14 +26,82 @@ _Parts = tuple[list[Value], list[Index]]  # values, and the place of each in a w
 def push_slices_up(graph: Graph, tuning: Tuning) -> Graph:
     """``slice(f(x, y))`` becomes ``f(slice(x), slice(y))`` where only slices of ``f``'s result are read.
 
-    So an op on the gates of a recurrent cell joins the kernels of the single gates.
+    So an op on the gates of a recurrent cell joins the kernels of the single gates. One slice moves up as far as it can,
+    several different ones through some ops only.
     """
+    graph = _push_single_up(graph)
     for _ in range(tuning.max_slice_steps):
         moved = _push_up_once(graph)
         if moved is graph:
             break
         graph = moved
     return graph
+
+
+def _push_single_up(graph: Graph) -> Graph:
+    """Compute of elementwise results only the part that is read, where all readers read the same part."""
+    parts = _only_parts(graph)
+    if not parts:
+        return graph
+    new = Rewriter(graph)
+    slices: dict[tuple[Atom, Index], Atom] = {}
+    for node in new.visit():
+        old = graph.producer(node.outs[0])
+        index = parts.get(node.outs[0])
+        if index is not None and old is not None:
+            ins: list[Atom] = []
+            for atom, now in zip(old.ins, node.ins, strict=True):
+                own = _own_index(atom, index, old.out.aval.shape)
+                done = own is None or parts.get(atom) is not None
+                if not done and own is not None and (now, own) not in slices:
+                    slices[now, own] = _slice(new, now, own)
+                ins.append(now if done or own is None else slices[now, own])
+            new.replace(node.outs[0], new.emit(node.op, *ins, **dict(node.attrs)))
+        elif old is not None and old.op is SLICE and old.ins[0] in parts:
+            new.replace(node.out, node.ins[0])
+        else:
+            new.keep(node)
+    return new.graph()
+
+
+def _slice(new: Rewriter, atom: Atom, index: Index) -> Value:
+    """``index`` of ``atom``; of a slice: a slice of that of which it is one."""
+    node = new.producer(atom)
+    if node is not None and node.op is SLICE:
+        inner = zip(node.attr("index"), index, strict=True)
+        atom, index = node.ins[0], tuple((i[0] + i[1] * start, i[1] * step, n) for i, (start, step, n) in inner)
+    return new.emit(SLICE, atom, index=index)
+
+
+def _only_parts(graph: Graph) -> dict[Atom, Index]:
+    """The elementwise results of which all readers read one part, which is smaller, and that part."""
+    parts: dict[Atom, Index] = {}
+    results = set(graph.outputs)
+    for node in reversed(graph.nodes):
+        if node.op.kind is not Kind.ELEMENTWISE or node.op.scalar is None or node.outs[0] in results:
+            continue
+        if any(atom.aval.weak and atom.aval.shape for atom in node.ins):
+            continue
+        wanted: set[Index | None] = set()
+        for user in graph.users(node.outs[0]):
+            if user.op is SLICE:
+                wanted.add(user.attr("index"))
+            else:
+                of = parts.get(user.outs[0])
+                wanted.add(None if of is None else _own_index(node.out, of, user.out.aval.shape))
+        index = next(iter(wanted)) if len(wanted) == 1 else None
+        if index is not None and prod(n for _, _, n in index) < node.out.aval.size:
+            parts[node.out] = index
+    return parts
+
+
+def _own_index(atom: Atom, index: Index, shape: Shape) -> Index | None:
+    """The part of an operand that the part ``index`` of an elementwise result of ``shape`` needs; None: all of it."""
+    own = atom.aval.shape
+    missing = len(shape) - len(own)
+    entries = zip(index[missing:], own, shape[missing:], strict=True)
+    found = tuple([entry if n == m else (0, 1, 1) for entry, n, m in entries])
+    return None if all(entry == (0, 1, n) for entry, n in zip(found, own, strict=True)) else found
 
 
 def _push_up_once(graph: Graph) -> Graph:
@@ -59,15 +126,8 @@ def _only_sliced(graph: Graph, producer: TraceNode) -> bool:
 
 def _sliced(new: Rewriter, atom: Atom, node: TraceNode, shape: Shape) -> Atom:
     """The part of an operand that the slice ``node`` of the result needs."""
-    if isinstance(atom, Literal) or not atom.aval.shape:
-        return atom
-    own = atom.aval.shape
-    whole: Index = node.attr("index")[len(shape) - len(own) :]
-    index = tuple(
-        entry if n == m else (0, 1, 1) for entry, n, m in zip(whole, own, shape[len(shape) - len(own) :], strict=True)
-    )
-    everything = all(entry == (0, 1, n) for entry, n in zip(index, own, strict=True))
-    return atom if everything else new.emit(SLICE, atom, index=index)
+    index = _own_index(atom, node.attr("index"), shape)
+    return atom if index is None else new.emit(SLICE, atom, index=index)
 
 
 def insert_slices(graph: Graph) -> Graph:
@@ -152,7 +212,7 @@ class _Wholes:
         at = dict(zip(second[1], second[0], strict=True))
         common = at.keys() & set(first[1])
         others = [index for index in at if index not in common]
-        if any(not _disjoint(i, j) for i in first[1] if i not in common for j in others):
+        if any(not disjoint(i, j) for i in first[1] if i not in common for j in others):
             return None
         parts: list[Value] = []
         for part, index in zip(*first, strict=True):
@@ -193,69 +253,7 @@ def uncovered(shape: Shape, indices: Sequence[Index]) -> list[Index]:
     return borders
 
 
-def merge_pads(graph: Graph, tuning: Tuning) -> Graph:
-    """``place(x, i) + place(x, j)`` become ``y[a] + y[b]`` of one ``y``, which is ``x`` among as many zeros as all need.
-
-    The gradient of a stencil puts one array into zeros at every place from which it was read. Places that `insert_slices`
-    makes one whole of stay as they are: the rows that a loop reads are each written once, and no zeros around them.
-    """
-    groups: dict[tuple[Atom, Shape], list[TraceNode]] = {}
-    side_by_side = _places_side_by_side(graph)
-    for node in graph.nodes:
-        if node.op is PLACE and node not in side_by_side and all(step == 1 for _, step, _ in node.attr("index")):
-            groups.setdefault((node.ins[0], node.attr("shape")), []).append(node)
-    pads: dict[TraceNode, _Pad] = {}
-    for places in groups.values():
-        pad = _common_pad(places)
-        if len(places) > 1 and prod(pad.shape) <= (1 + tuning.max_pad_growth) * places[0].out.aval.size:
-            pads.update(dict.fromkeys(places, pad))
-    new, wholes = Rewriter(graph), dict[_Pad, Value]()
-    for node in new.visit():
-        if (own := pads.get(node)) is None:
-            new.keep(node)
-            continue
-        if own not in wholes:
-            index = tuple((start, 1, n) for start, n in zip(own.starts, node.ins[0].aval.shape, strict=True))
-            wholes[own] = new.emit(PLACE, node.ins[0], index=index, shape=own.shape)
-        entries = zip(own.starts, node.attr("index"), node.out.aval.shape, strict=True)
-        new.define(node.out, SLICE, wholes[own], index=tuple((most - entry[0], 1, n) for most, entry, n in entries))
-    return new.graph()
-
-
-def _places_side_by_side(graph: Graph) -> set[TraceNode]:
-    """The places in sums all of whose places are the same or do not overlap: parts of one whole."""
-    sums: dict[Atom, dict[Index, list[TraceNode]]] = {}  # the places in a sum, by where they are
-    whole, meeting = set[TraceNode](), set[TraceNode]()
-    for node in graph.nodes:
-        if node.op is PLACE:
-            sums[node.out] = {node.attr("index"): [node]}
-        elif node.op is ADD and all(a in sums and a.aval.shape == node.out.aval.shape for a in node.ins):
-            first, second = (sums[a] for a in node.ins)
-            places = {p for of in (first, second) for same in of.values() for p in same}
-            if all(_disjoint(i, j) for i in second.keys() - first.keys() for j in first):
-                larger, smaller = (first, second) if len(first) >= len(second) else (second, first)
-                sums[node.out] = larger | {i: [*larger.get(i, ()), *of] for i, of in smaller.items()}
-                whole |= places if len(sums[node.out]) > 1 else set()
-            else:
-                meeting |= places
-    return whole - meeting
-
-
-@dataclass(frozen=True, eq=False, slots=True)
-class _Pad:
-    """An array of zeros with a value in it, of which several smaller ones are slices: its shape, the value's start."""
-
-    shape: Shape
-    starts: tuple[int, ...]
-
-
-def _common_pad(places: Sequence[TraceNode]) -> _Pad:
-    starts = list(zip(*[[start for start, _, _ in node.attr("index")] for node in places], strict=True))
-    shape = tuple(n + max(own) - min(own) for n, own in zip(places[0].out.aval.shape, starts, strict=True))
-    return _Pad(shape, tuple(map(max, starts)))
-
-
-def _disjoint(a: Index, b: Index) -> bool:
+def disjoint(a: Index, b: Index) -> bool:
     """Whether two regions certainly share no element: on some axis their spans do not meet, or they take turns."""
     return any(_apart(x, y) for x, y in zip(a, b, strict=True))
 

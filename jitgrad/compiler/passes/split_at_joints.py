@@ -8,7 +8,8 @@ its thin edges.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 from math import prod
 
@@ -25,6 +26,9 @@ from jitgrad.core.ir import Atom, Graph, Literal, TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.ops.movement import BROADCAST_TO, SLICE, SQUEEZE
 
+_FEW = 8  # times fewer elements, for which a whole is not worth writing
+_MAX_ROUNDS = 4  # of finding what is read as a whole, and what then is
+
 _Cuts = tuple[frozenset[int], ...]  # per axis, where parts meet
 _Box = Index  # with steps of 1
 
@@ -32,11 +36,12 @@ _Box = Index  # with steps of 1
 def split_at_joints(graph: Graph, tuning: Tuning) -> Graph:
     """``f(insert_slices(a, b), c)`` becomes ``f(a, c[:k])`` and ``f(b, c[k:])``, written to one array.
 
-    Only values without gaps count: those of zeros would give boxes with other ops, each a kernel of its own.
+    Only values without gaps count: those of zeros would give boxes with other ops, each a kernel of its own. A joined
+    value that is in memory anyway gives no boxes, and small arrays do not either: a kernel over an edge takes longer.
     """
     if not any(node.op is INSERT_SLICES for node in graph.nodes):
         return graph
-    regions = _Regions(graph, tuning)
+    regions = _regions(graph, tuning)
     if not regions.boxes:
         return graph
     new = _Splitter(graph, regions)
@@ -45,16 +50,29 @@ def split_at_joints(graph: Graph, tuning: Tuning) -> Graph:
     return eliminate_dead(new.graph())
 
 
+def _regions(graph: Graph, tuning: Tuning) -> _Regions:
+    """The regions of joined values that nothing else reads: the others are in memory anyway."""
+    whole = frozenset[Atom]()
+    for _ in range(_MAX_ROUNDS):
+        regions = _Regions(graph, tuning, whole)
+        more = regions.read_whole()
+        if not regions.boxes or more <= whole:
+            return regions
+        whole |= more
+    return regions
+
+
 class _Regions:
-    """Connected elementwise nodes of one shape that read joined values.
+    """Connected elementwise nodes of one shape that read joined values, but for the values ``whole``.
 
     Attributes:
         boxes: by node, the boxes in which it is computed; the same for all nodes of a region.
     """
 
-    def __init__(self, graph: Graph, tuning: Tuning) -> None:
+    def __init__(self, graph: Graph, tuning: Tuning, whole: frozenset[Atom]) -> None:
         self.graph = graph
         self.tuning = tuning
+        self.whole = whole
         self.cuts: dict[Value, _Cuts] = {}
         self.joined: set[Atom] = set()  # that are nothing but slices side by side
         self._parent: dict[TraceNode, TraceNode] = {}
@@ -66,15 +84,57 @@ class _Regions:
         for node in self._parent:
             root, own = self._root(node), self.cuts.get(node.out, _none(node.out.aval.shape))
             cuts[root] = _union(cuts.get(root, _none(node.out.aval.shape)), own)
-        whole = {root: _boxes(root.out.aval.shape, found) for root, found in cuts.items() if self._pays(root, found)}
-        self.boxes = {node: whole[root] for node in self._parent if (root := self._root(node)) in whole}
+        self._saved, self._size = Counter[TraceNode](), Counter[TraceNode]()
+        self._measure()
+        split = {root: _boxes(root.out.aval.shape, found) for root, found in cuts.items() if self._pays(root, found)}
+        self.boxes = {node: split[root] for node in self._parent if (root := self._root(node)) in split}
+
+    def read_whole(self) -> frozenset[Atom]:
+        """The joined values that a node outside the boxes reads, itself or by a large slice, or that are results."""
+        outputs, read = set(self.graph.outputs), set[Atom]()
+        for node in reversed(self.graph.nodes):
+            if node.outs[0] in self.joined:
+                users = self.graph.users(node.outs[0])
+                if node.outs[0] in outputs or any(user not in self.boxes and not self._is_unread(user, read) for user in users):
+                    read.add(node.outs[0])
+        return frozenset(read)
+
+    def _is_unread(self, node: TraceNode, read: set[Atom]) -> bool:
+        """Whether the result of ``node`` is joined too, and not read as a whole, or is a small part."""
+        if node.op is SLICE and _FEW * node.out.aval.size <= node.ins[0].aval.size:
+            return True
+        return node.outs[0] in self.joined and node.outs[0] not in read
 
     def _pays(self, root: TraceNode, cuts: _Cuts) -> bool:
         count = prod(len(axis) + 1 for axis in cuts)
-        return 1 < count <= self.tuning.max_boxes and root.out.aval.size >= self.tuning.min_split_elements
+        if not 1 < count <= self.tuning.max_boxes or root.out.aval.size < self.tuning.min_split_elements:
+            return False
+        kernels = 1 + self._size[root] // self.tuning.max_kernel_nodes
+        return self._saved[root] >= (count - 1) * kernels * self.tuning.box_bytes
+
+    def _measure(self) -> None:
+        """Count the ops of each region, and the bytes of the joined values that it reads, which are written and read."""
+        for node in self._parent:
+            self._size[self._root(node)] += 1
+        for value in self.joined:
+            for root in {self._root(user) for user in self._readers(value) if user in self._parent}:
+                self._saved[root] += 2 * value.aval.nbytes
+
+    def _readers(self, value: Atom) -> Iterator[TraceNode]:
+        """The nodes that read the join ``value``, itself or by slices; none for what is no join."""
+        node = self.graph.producer(value)
+        if node is not None and node.op is INSERT_SLICES:
+            waiting = list(self.graph.users(node.out))
+            for user in waiting:
+                if user.op is not INSERT_SLICES and user.outs[0] in self.joined:
+                    waiting += self.graph.users(user.outs[0])
+                else:
+                    yield user
 
     def _add(self, node: TraceNode) -> None:
         source = node.ins[0] if node.ins else None
+        if node.outs[0] in self.whole:
+            return
         if node.op is INSERT_SLICES and _is_joined(node):
             self.cuts[node.out] = _cuts_of_join(node, [self.cuts.get(a) for a in node.ins if isinstance(a, Value)])
             self.joined.add(node.out)
@@ -125,7 +185,7 @@ class _Splitter(Rewriter):
     def place(self, node: TraceNode) -> None:
         boxes = self.regions.boxes.get(self.source.producer(node.outs[0]) or node)
         if boxes is None:
-            if not self._reduce(node):
+            if not (self._reduce(node) or self._cut(node)):
                 self.keep(node)
             return
         parts = []
@@ -151,6 +211,17 @@ class _Splitter(Rewriter):
         boxes = self.regions.boxes[region]
         parts = [self._reduced(node, self.clones[region.out, box]) for box in boxes]
         self.replace(node.out, combined(self, node, parts))
+        return True
+
+    def _cut(self, node: TraceNode) -> bool:
+        """Read a small part of a joined value from what that is joined of: the whole may not be needed."""
+        old = self.source.producer(node.outs[0])
+        if old is None or not _is_plain_slice(old) or _FEW * old.out.aval.size > old.ins[0].aval.size or not old.out.aval.size:
+            return False
+        source = self.source.producer(old.ins[0])
+        if source is None or source.op is not INSERT_SLICES or not _is_joined(source):
+            return False
+        self.replace(node.out, self.sliced(old.ins[0], old.attr("index")))
         return True
 
     def _reduced(self, node: TraceNode, part: Atom) -> Atom:
@@ -184,8 +255,27 @@ class _Splitter(Rewriter):
         if node is not None and _is_plain_slice(node):
             index = node.attr("index")
             return self.sliced(node.ins[0], tuple([(i[0] + a, 1, n) for i, (a, _, n) in zip(index, box, strict=True)]))
-        self.clones[atom, box] = part = self.emit(SLICE, self.current(atom), index=box)
+        if node is not None and node.op is INSERT_SLICES and _is_joined(node) and _FEW * prod(_lengths(box)) <= atom.aval.size:
+            parts = [(self.sliced(part, own), at) for part, own, at in _meeting(node, box)]
+            self.clones[atom, box] = part = self.emit(
+                INSERT_SLICES, *[p for p, _ in parts], indices=tuple([at for _, at in parts]), shape=_lengths(box)
+            )
+        else:
+            self.clones[atom, box] = part = self.emit(SLICE, self.current(atom), index=box)
         return part
+
+
+def _lengths(box: _Box) -> Shape:
+    return tuple([n for _, _, n in box])
+
+
+def _meeting(node: TraceNode, box: _Box) -> Iterator[tuple[Atom, _Box, _Box]]:
+    """The parts of the joined ``node`` that ``box`` has elements of: which of them, and where in the box."""
+    for part, index in zip(node.ins, node.attr("indices"), strict=True):
+        spans = [(max(a, start), min(a + n, start + m)) for (start, _, m), (a, _, n) in zip(index, box, strict=True)]
+        if all(first < stop for first, stop in spans):
+            own = tuple([(first - start, 1, stop - first) for (first, stop), (start, _, _) in zip(spans, index, strict=True)])
+            yield part, own, tuple([(first - a, 1, stop - first) for (first, stop), (a, _, _) in zip(spans, box, strict=True)])
 
 
 def _is_joined(node: TraceNode) -> bool:

@@ -16,7 +16,7 @@ RNG = np.random.default_rng(0)
 
 @pytest.fixture(autouse=True)
 def split_small(tune: Callable[..., None]) -> None:
-    tune(min_split_elements=4)
+    tune(min_split_elements=4, box_bytes=0)
 
 
 def laplacian(u: Any) -> Any:
@@ -120,3 +120,30 @@ def test_random_stencils(seed: int, same: Any) -> None:
 
     u, w = (jg.tensor(rng.normal(size=shape)) for _ in range(2))
     same(jg.value_and_grad(f, argnums=(0, 1), has_aux=True), u, w, rtol=1e-11, atol=1e-11)
+
+
+def test_what_is_in_memory_anyway_gives_no_boxes(same: Any) -> None:
+    def f(u: Any) -> Any:
+        moved = jg.roll(u, 1, 0)
+        return moved, moved * u + 1.0, moved[1:] * 2.0
+
+    u = jg.tensor(RNG.normal(size=(24, 7)))
+    compiled = same(f, u)
+    assert compiled.explain(u).fused <= 4  # two copies, and a kernel for each product
+
+
+def test_small_parts_are_read_from_what_is_joined(same: Any) -> None:
+    def f(u: Any) -> Any:
+        p = jg.concat([u[:2], u * 2.0, u[-3:]], axis=0)
+        return p[1:] - p[:-1], p[:1], p[1:4], p[3:5, ::2]
+
+    u = jg.tensor(RNG.normal(size=(40, 6)))
+    same(f, u)
+    same(jg.grad(lambda u: sum((x**2).sum() for x in f(u))), u, rtol=1e-13, atol=1e-13)
+
+
+def test_edges_take_longer_than_a_copy_of_a_small_array(tune: Callable[..., None], same: Any) -> None:
+    tune(box_bytes=1 << 19)
+    u = jg.tensor(RNG.normal(size=(12, 9)))
+
+    assert same(laplacian, u, rtol=1e-13, atol=1e-13).explain(u).fused <= 9
