@@ -207,7 +207,7 @@ REFUSED = {
     "normalisation": lambda z: jg.layer_norm(z, (3,)),
     "imaginary": lambda z: z.astype(jg.float64),
     "clip": lambda z: jg.clip(z, 0, 1),
-    "slogdet": lambda z: jg.linalg.slogdet(z * jg.eye(3)),
+    "logaddexp": lambda z: jg.logaddexp(z, z),
 }
 
 

@@ -110,17 +110,31 @@ def _sign(f: Formulas, x: ComplexParts) -> ComplexParts:
 # --- functions ---------------------------------------------------------------------------------------------------
 
 
+_STEP = 16.0  # of the exponent by which a factor that overflows alone is divided
+
+
+def _too_high(f: Formulas, exponent: Atom) -> Atom:
+    """Whether ``e**exponent`` may overflow, though its product with a sine does not."""
+    return f("greater", exponent, Literal(math.log(float(np.finfo(f.dtype).max)) - 4.0))
+
+
+def _angle(f: Formulas, angle: Atom, exponent: Atom) -> Atom:
+    """``angle``; zero if it says nothing beside an infinite ``exponent``, of which a result then has no direction.
+
+    So C99 has it, annex G.6: ``exp(-inf + i inf)`` is 0, ``exp(inf + i inf)`` has an infinite real part.
+    """
+    lost = f("logical_and", f("isinf", exponent), f("logical_not", f("isfinite", angle)))
+    return f("where", lost, f("copysign", _ZERO, angle), angle)
+
+
 def _exp(f: Formulas, x: ComplexParts) -> ComplexParts:
     """``e**re * (cos im, sin im)``; where ``e**re`` alone overflows, by two factors."""
-    limit, step = math.log(float(np.finfo(f.dtype).max)) - 4.0, 16.0
-    high = f("greater", x[0], Literal(limit))
-    size = f("exp", f("subtract", x[0], f("where", high, Literal(step), _ZERO)))
-    factor = f("where", high, Literal(math.exp(step)), _ONE)
-    real = f("multiply", f("multiply", size, f("cos", x[1])), factor)
-    turned = f("multiply", f("multiply", size, f("sin", x[1])), factor)
-    nothing = f("equal", x[0], Literal(-math.inf))  # whatever the angle
-    imaginary = f("where", f("equal", x[1], _ZERO), x[1], f("where", nothing, _ZERO, turned))
-    return f("where", nothing, _ZERO, real), imaginary
+    high, angle = _too_high(f, x[0]), _angle(f, x[1], x[0])
+    size = f("exp", f("subtract", x[0], f("where", high, Literal(_STEP), _ZERO)))
+    factor = f("where", high, Literal(math.exp(_STEP)), _ONE)
+    real = f("multiply", f("multiply", size, f("cos", angle)), factor)
+    turned = f("multiply", f("multiply", size, f("sin", angle)), factor)
+    return real, f("where", f("equal", x[1], _ZERO), x[1], turned)
 
 
 def _log(f: Formulas, x: ComplexParts) -> ComplexParts:
@@ -150,10 +164,12 @@ def _sqrt(f: Formulas, x: ComplexParts) -> ComplexParts:
 
     The larger part of the root is ``sqrt((|re| + |x|) / 2)``, the smaller one ``|im| / 2`` divided by it.
     """
-    sizes = f("abs", x[0]), f("abs", x[1])
-    huge = f("greater", f("maximum", *sizes), Literal(float(np.finfo(f.dtype).max) / 4))
-    shrink, grow = f("where", huge, Literal(0.25), _ONE), f("where", huge, _TWO, _ONE)
-    a, b = [f("multiply", size, shrink) for size in sizes]
+    sizes, limits = (f("abs", x[0]), f("abs", x[1])), np.finfo(f.dtype)
+    most = f("maximum", *sizes)
+    huge, tiny = f("greater", most, Literal(float(limits.max) / 4)), f("less", most, Literal(float(limits.tiny) * 4))
+    scale = f("where", huge, Literal(0.25), f("where", tiny, Literal(2.0**60), _ONE))  # without subnormal numbers
+    grow = f("where", huge, _TWO, f("where", tiny, Literal(2.0**-30), _ONE))
+    a, b = [f("multiply", size, scale) for size in sizes]
     large = f("sqrt", f("multiply", f("add", a, f("hypot", a, b)), _HALF))
     quotient = f("divide", b, f("multiply", large, _TWO))
     small = f("where", f("equal", large, _ZERO), _ZERO, quotient)
@@ -173,15 +189,23 @@ def _product_with_zero(f: Formulas, a: Atom, b: Atom) -> Atom:
     return f("where", f("equal", a, _ZERO), f("multiply", a, f("copysign", _ONE, b)), by_b)
 
 
-def _circular(first: tuple[str, str], second: tuple[str, str], sign: str = "") -> Formula:
-    """``sin(x + iy) = sin x cosh y + i cos x sinh y`` and its relatives."""
+def _circular(
+    f: Formulas, first: tuple[str, str], second: tuple[str, str], angle: Atom, exponent: Atom
+) -> ComplexParts:
+    """``sin(x + iy) = sin x cosh y + i cos x sinh y`` and its relatives: pairs of functions of the two parts.
 
-    def formula(f: Formulas, x: ComplexParts) -> ComplexParts:
-        real = _product_with_zero(f, f(first[0], x[0]), f(first[1], x[1]))
-        imaginary = _product_with_zero(f, f(second[0], x[0]), f(second[1], x[1]))
-        return real, f(sign, imaginary) if sign else imaginary
+    Where a hyperbolic function alone overflows, it is computed by two factors.
+    """
+    high = _too_high(f, f("abs", exponent))
+    less = f("subtract", exponent, f("where", high, f("copysign", Literal(_STEP), exponent), _ZERO))
+    factor = f("where", high, Literal(math.exp(_STEP)), _ONE)
+    angles = {"cos": _angle(f, angle, exponent), "sin": angle}  # the other part is NaN then
+    parts = [_product_with_zero(f, f(a, angles[a]), f(b, less)) for a, b in (first, second)]
+    return f("multiply", parts[0], factor), f("multiply", parts[1], factor)
 
-    return formula
+
+def _conjugate(f: Formulas, x: ComplexParts) -> ComplexParts:
+    return x[0], f("negative", x[1])
 
 
 _BY_NAME: Mapping[str, Formula] = {
@@ -209,16 +233,16 @@ _BY_NAME: Mapping[str, Formula] = {
     "log10": _scaled_log(1.0 / math.log(10.0)),
     "sqrt": _sqrt,
     "rsqrt": _rsqrt,
-    "sin": _circular(("sin", "cosh"), ("cos", "sinh")),
-    "cos": _circular(("cos", "cosh"), ("sin", "sinh"), "negative"),
-    "sinh": _circular(("sinh", "cos"), ("cosh", "sin")),
-    "cosh": _circular(("cosh", "cos"), ("sinh", "sin")),
+    "sin": lambda f, x: _circular(f, ("sin", "cosh"), ("cos", "sinh"), *x),
+    "cos": lambda f, x: _conjugate(f, _circular(f, ("cos", "cosh"), ("sin", "sinh"), *x)),
+    "sinh": lambda f, x: _circular(f, ("cos", "sinh"), ("sin", "cosh"), *x[::-1]),
+    "cosh": lambda f, x: _circular(f, ("cos", "cosh"), ("sin", "sinh"), *x[::-1]),
 }
 
 # By op; those whose operands are all converted to one complex dtype.
 FORMULAS: Mapping[OpDef, Formula] = {
     **{REGISTRY[name]: formula for name, formula in _BY_NAME.items()},
-    CONJ: lambda f, x: (x[0], f("negative", x[1])),
+    CONJ: _conjugate,
     REAL: lambda _f, x: x[0],
     IMAG: lambda _f, x: x[1],
 }
