@@ -85,11 +85,14 @@ class Executable:
 
     def _donated(self, positions: Sequence[int]) -> tuple[int, ...]:
         """The ``positions`` without arguments that the function returns unchanged."""
+        inside = "Call backward() or jg.value_and_grad inside the function"
+        flow = f"@jit function {self.traced.graph.name!r} has {{}}, and gradients flow from its result to its arguments, so that"
         if positions and self.traced.differentiable:
+            raise ArgumentError(f"{flow.format('donate=')} a later backward() needs them. {inside}, or drop donate=.")
+        if self.target.memory_budget is not None and self.traced.differentiable:
             raise ArgumentError(
-                f"@jit function {self.traced.graph.name!r} has donate=, and gradients flow from its result to its "
-                "arguments, so that a later backward() needs them. Call backward() or jg.value_and_grad inside the "
-                "function, or drop donate=."
+                f"{flow.format('memory_budget=')} what a later backward() needs outlives the call, and no budget limits it. "
+                f"{inside}, call it under jg.no_grad(), or drop memory_budget=."
             )
         sources = [r.source for r in self.traced.results if r.source is not None]
         returned = {s.key for s in sources if s.kind is SourceKind.ARGUMENT}

@@ -99,22 +99,30 @@ class _Segment:
         return address_of(self.table)
 
 
-def _block_words(blocks: BlockTable, args: np.ndarray[Any, Any]) -> list[np.ndarray[Any, Any]]:
-    """The table of a LOCAL_BLOCKS instruction whose kernels have their arguments in ``args``, and what it points to.
+class _Workspaces:
+    """Memory for one block of kernels that run block by block, for each thread.
 
-    There is a workspace for each thread: a line that says whether it is in use, a copy of the arguments, and the
-    memory of a block.
+    A workspace is a line that says whether it is in use, a copy of the arguments, and the memory of a block. The runs of
+    a program come one after the other, so that the largest decides.
     """
-    lines = -(-8 * blocks.arg_count // ALIGNMENT) + -(-blocks.local_bytes // ALIGNMENT) + 1
-    count = thread_pool.get_num_threads()
-    memory = np.empty((count * lines + 1) * ALIGNMENT, np.uint8)
-    start = -address_of(memory) % ALIGNMENT
-    spaces = memory[start : start + count * lines * ALIGNMENT].reshape(count, -1)
-    spaces[:, :ALIGNMENT] = 0  # not in use
+
+    def __init__(self, runs: Sequence[BlockTable]) -> None:
+        lines = [-(-8 * run.arg_count // ALIGNMENT) + -(-run.local_bytes // ALIGNMENT) + 1 for run in runs]
+        self.nbytes = max(lines, default=0) * ALIGNMENT
+        self.count = thread_pool.get_num_threads() if runs else 0
+        self._memory = np.empty(self.count * self.nbytes + ALIGNMENT, np.uint8)
+        start = -address_of(self._memory) % ALIGNMENT
+        self.address = address_of(self._memory) + start
+        spaces = self._memory[start : start + self.count * self.nbytes].reshape(self.count, self.nbytes)
+        spaces[:, :ALIGNMENT] = 0  # not in use
+
+
+def _block_words(blocks: BlockTable, args: np.ndarray[Any, Any], spaces: _Workspaces) -> list[np.ndarray[Any, Any]]:
+    """The table of a LOCAL_BLOCKS instruction whose kernels have their arguments in ``args``, and what it points to."""
     where, offset, step = blocks.moved
     words = [address_of(args) + 8 * blocks.first_arg, blocks.arg_count, *map(address_of, blocks.moved), len(where)]
-    words += [address_of(memory) + start, lines * ALIGNMENT, count]
-    return [np.array(words, np.int64), memory, where, offset, step]
+    words += [spaces.address, spaces.nbytes, spaces.count]
+    return [np.array(words, np.int64), where, offset, step]
 
 
 class NativeFrame(HostFrame):
@@ -130,6 +138,8 @@ class NativeFrame(HostFrame):
         self.floats: np.ndarray[Any, np.dtype[np.float64]] = np.zeros(len(program.plan.inputs) + 1)
         self.ints: np.ndarray[Any, np.dtype[np.int64]] = self.floats.view(np.int64)
         self.numbers_at: int = address_of(self.floats)
+        tables = [part for part in runner.parts if isinstance(part, InstructionTable)]
+        self.workspaces: _Workspaces = _Workspaces([run for table in tables for run in table.block_tables])
         self.parts: list[_Segment | LibraryCall] = [
             self._segment(p) if isinstance(p, InstructionTable) else p for p in runner.parts
         ]
@@ -150,7 +160,7 @@ class NativeFrame(HostFrame):
         rows = np.concatenate([first, table.rows(address_of(args))])
         keep: list[Any] = [*arrays, relocation]
         for blocks in table.block_tables:
-            described = _block_words(blocks, args)
+            described = _block_words(blocks, args, self.workspaces)
             rows[1 + blocks.row, 2] = address_of(described[0])
             keep += described
         return _Segment(rows, len(rows), table, keep)
