@@ -12,7 +12,9 @@ import numpy as np
 from jitgrad.backends.base import Target
 from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.compiler.input_source import SourceKind
+from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.compiler.pipeline import Watcher, ignore
+from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.ir import Value
 from jitgrad.core.origin import Origin
@@ -75,9 +77,11 @@ class Executable:
         self.program.state_on_host = self._state_on_host()
         if not traced.differentiable:
             self.program.returned = sorted({r.output for r in traced.results if r.output is not None})
+            self.program.written_back = self._written_back()
         plan = self.program.plan
         written = {p.location.buffer for p in plan.outputs if p.location is not None}
-        self.overwritten: tuple[int, ...] = tuple(k for k, buffer in enumerate(plan.inputs) if buffer in written)
+        back = self.program.written_back.values()
+        self.overwritten: tuple[int, ...] = tuple(k for k, buffer in enumerate(plan.inputs) if buffer in written or k in back)
         self.donated_used: tuple[int, ...] = tuple(k for k in traced.positions_of(self.donated) if k in self.overwritten)
         history = self.op if traced.differentiable else None
         prepare = PrepareArrays(self.program, self.overwritten, self.donated_used)
@@ -124,6 +128,22 @@ class Executable:
         effects = [e for e in self.traced.effects_of(EffectKind.DATA) if e.target.kind is SourceKind.TENSOR]
         on_host = [e for e in effects if isinstance(e.target.key._data, np.ndarray)]
         return tuple([e.output for e in on_host if e.output is not None])
+
+    def _written_back(self) -> dict[int, int]:
+        """Outputs that are new data of outside tensors on a device, but not in their memory; the inputs that these are."""
+        inputs = {source: k for k, source in enumerate(self.traced.sources)}
+        found = {}
+        for e in self.traced.effects_of(EffectKind.DATA):
+            on_device = e.target.kind is SourceKind.TENSOR and isinstance(e.target.key._data, DeviceArray)
+            k = inputs.get(e.target, -1)
+            if e.output is None or e.history or not on_device or k not in self.program.read:  # others may have gaps
+                continue
+            place = self.program.plan.outputs[e.output]
+            same = place.aval.shape == e.target.key.shape and place.aval.dtype == e.target.key.dtype
+            at = place.location
+            if same and at is not None and at.buffer.role is not BufferRole.INPUT and at.is_contiguous(place.aval.shape):
+                found[e.output] = k
+        return found
 
     def _outputs_over(self, free: Sequence[Value]) -> dict[int, Value]:
         """Pairs results with the donated inputs ``free`` of the same shape and dtype, in order."""

@@ -69,8 +69,8 @@ def interned(aval: Aval) -> Aval:
 _ELEMENT = re.compile(r"(\w+)\[(\d+)\]")
 
 
-def listed(texts: Sequence[str]) -> str:
-    """Expressions with commas; many consecutive elements of one list become a slice of it."""
+def listed(texts: Sequence[str], few: int = FEW) -> str:
+    """Expressions with commas; more than ``few`` consecutive elements of one list become a slice of it."""
     parts: list[str] = []
     k = 0
     while k < len(texts):
@@ -79,8 +79,8 @@ def listed(texts: Sequence[str]) -> str:
             name, first = match[1], int(match[2])
             while end < len(texts) and texts[end] == f"{name}[{first + end - k}]":
                 end += 1
-        parts.append(texts[k] if end - k <= FEW else f"*{name}[{first}:{first + end - k}]")
-        parts += texts[k + 1 : end] if end - k <= FEW else []
+        parts.append(texts[k] if end - k <= few else f"*{name}[{first}:{first + end - k}]")
+        parts += texts[k + 1 : end] if end - k <= few else []
         k = end
     return ", ".join(parts)
 
@@ -104,6 +104,8 @@ class FastCallWriter:
         self.on_device: bool = program.runner.address_space is AddressSpace.DEVICE
         self.leaves: list[str] = []  # an expression for each leaf of the arguments
         self.lists: dict[str, int] = {}  # names of the lists of tensors that loops handle, with their lengths
+        self.known = ""  # the name of what is known of the addresses of outside tensors on a device, and the list of these
+        self.known_addresses = ""
         self.pointers: list[str] = []  # an expression for the address of each input of the program
         # of the inputs that are numbers: the frame's array for them, and an expression for the number
         self.numbers: dict[int, tuple[str, str]] = {}

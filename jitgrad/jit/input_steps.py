@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.eager.buffer_pool import POOL, address_of
 from jitgrad.guards.guard import Guard
-from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed
+from jitgrad.jit.device_addresses import DeviceAddresses
+from jitgrad.jit.fast_call import FEW, FastCallWriter, NotSupportedError, listed, tuple_text
 from jitgrad.jit.memory_overlap import WrittenRanges, overlapping, share_element
 from jitgrad.jit.trace_result import TraceResult
 from jitgrad.runtime.ownership import is_unique_owner
@@ -148,8 +150,11 @@ class ReadInputs:
         tensors = [k for k, s in enumerate(sources) if s.kind is SourceKind.TENSOR and not w.stays_on_host(s)]
         grads = [k for k, s in enumerate(sources) if s.kind is SourceKind.GRADIENT and s.key.kind is SourceKind.TENSOR]
         few = 2 if w.on_device else FEW  # a look at a device array is a call
-        if len(tensors) > few:
+        if tensors and w.on_device:
+            self._write_known_addresses(w, "b", tuple(sources[k].key for k in tensors))
+        elif len(tensors) > few:
             self._write_addresses(w, "b", w.constant("L", tuple(sources[k].key for k in tensors)))
+        if w.known_addresses or len(tensors) > few:
             looped.update((k, f"b[{j}]") for j, k in enumerate(tensors))
         if len(grads) > few:
             avals = w.constant("V", tuple(self.traced.graph.inputs[k].aval for k in grads))
@@ -172,6 +177,17 @@ class ReadInputs:
     def _write_addresses(self, w: FastCallWriter, name: str, tensors: str) -> None:
         w.line(f"{name} = [{w.address_text('t')} for t in {tensors}]")
         w.miss_if(f"0 in {name}")
+
+    def _write_known_addresses(self, w: FastCallWriter, name: str, tensors: tuple[Tensor, ...]) -> None:
+        """Addresses on a device, which stay while the tensors have the same arrays."""
+        known = w.constant("A", DeviceAddresses(tensors))
+        w.names["is_"] = is_
+        w.line(f"a = [t._data for t in {w.constant('L', tensors)}]")
+        w.line(f"k = {known}.known")
+        w.line("if not all(map(is_, a, k.arrays)):")
+        w.line(f"if (k := {known}.look(a)) is None: return MISS", 2)
+        w.line(f"{name} = k.addresses")
+        w.known, w.known_addresses = "k", name
 
     def _pointer(self, w: FastCallWriter, k: int, source: InputSource) -> str:
         text = w.object_text(source)
@@ -242,14 +258,27 @@ class CheckOverlap:
         arguments = [k for k in arrays if sources[k].kind is SourceKind.ARGUMENT]
         pairs = [(k, j) for k in written for j in arrays if j != k and (j in arguments or k in arguments)]
         if len(pairs) <= FEW:
-            for k, j in pairs:
-                w.miss_if(f"-{sizes[j]} < {w.pointers[j]} - {w.pointers[k]} < {sizes[k]}")
+            overlaps = [f"-{sizes[j]} < {w.pointers[j]} - {w.pointers[k]} < {sizes[k]}" for k, j in pairs]
+        else:
+            others = arrays if any(k in arguments for k in written) else arguments
+            read = [j for j in others if j not in written]
+            ranges = w.constant("ranges", WrittenRanges([sizes[k] for k in written], [sizes[j] for j in read]))
+            starts = [listed([w.pointers[k] for k in positions]) for positions in (written, read)]
+            overlaps = [f"{ranges}.overlap([{starts[0]}], [{starts[1]}])"]
+        self._write_conditions(w, overlaps, {w.pointers[j] for pair in pairs for j in pair})
+
+    def _write_conditions(self, w: FastCallWriter, overlaps: list[str], pointers: set[str]) -> None:
+        """Text of the conditions ``overlaps``. They are skipped where outside tensors have the arrays, and the others of
+        ``pointers`` the values, of an earlier call."""
+        if not w.known or not overlaps:
+            for condition in overlaps:
+                w.miss_if(condition)
             return
-        others = arrays if any(k in arguments for k in written) else arguments
-        read = [j for j in others if j not in written]
-        ranges = w.constant("ranges", WrittenRanges([sizes[k] for k in written], [sizes[j] for j in read]))
-        starts = [listed([w.pointers[k] for k in positions]) for positions in (written, read)]
-        w.miss_if(f"{ranges}.overlap([{starts[0]}], [{starts[1]}])")
+        others = sorted(text for text in pointers if not text.startswith(f"{w.known_addresses}["))
+        w.line(f"if {w.known}.apart_from != (apart := {tuple_text(others)}):")
+        for condition in overlaps:
+            w.line(f"if {condition}: return MISS", 2)
+        w.line(f"{w.known}.apart_from = apart", 2)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

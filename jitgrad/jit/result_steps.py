@@ -106,7 +106,7 @@ class RunProgram:
         external = len(self.program.plan.external)
         w.line("r = frame.results()" + (f" + [None] * {external}" if external else ""))
         waiting = tuple_text([f"({k}, {text})" for k, text in w.on_host.items()])
-        w.line(f"frame.start([{listed(w.pointers)}], {waiting}, r)")
+        w.line(f"frame.start([{listed(w.pointers, few=3)}], {waiting}, r)")
         w.line("frames.append(frame)")
 
     def _run_with_library_calls(self, w: FastCallWriter) -> None:
@@ -173,7 +173,8 @@ class WriteData:
             if effect.output is None or effect.history:
                 raise NotSupportedError
             place = self.program.plan.outputs[effect.output]
-            if place.location is None or place.location.buffer.role is not BufferRole.INPUT:
+            elsewhere = place.location is None or place.location.buffer.role is not BufferRole.INPUT
+            if elsewhere and effect.output not in self.program.written_back:
                 w.names["copyto"] = copy_elements if w.on_device else np.copyto
                 w.line(f"copyto({w.data_text(effect.target)}, {w.array_of(effect.output)[0]})")
             if effect.target.kind is SourceKind.TENSOR:

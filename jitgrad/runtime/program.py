@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,8 @@ class Program:
 
     Attributes:
         state_on_host: numbers of the outputs that are new data of tensors on the host.
+        written_back: numbers of the outputs that a program on a device copies to an input at its end, and of those inputs:
+            new data that does not lie there already.
         returned: numbers of the outputs that the caller may keep; others take the place of earlier ones, as gradients do.
         frames: those that no call uses at the moment.
     """
@@ -40,6 +42,7 @@ class Program:
         self.plan = plan
         self.target = target
         self.state_on_host: Sequence[int] = ()
+        self.written_back: Mapping[int, int] = {}
         self.returned: Sequence[int] = range(len(plan.outputs))
         self.new_kernels: int = 0
         self.new_from_disk: int = 0

@@ -122,6 +122,7 @@ class DeviceProgram:
         self._calls: list[DriverCall] = []
         for step in program.steps:
             self._add_step(step)
+        self._write_back()
         self._end_table()
         self.copied: list[CopiedResult] = self._copied_results()
         self.replay: CallTable | None = self._replay_table() if self.has_graph else None
@@ -157,6 +158,15 @@ class DeviceProgram:
         else:
             self._end_table()
             self.parts.append(step)
+
+    def _write_back(self) -> None:
+        """Copy new data to the inputs that it is for, when all steps have read the old."""
+        plan = self.program.plan
+        for output, k in self.program.written_back.items():
+            place = plan.outputs[output]
+            if place.aval.nbytes:
+                target, source = self.base(plan.inputs[k], 0), self._at(place)
+                self._calls.append(call_table.copy_call(target, source, place.aval.nbytes, Address(self.stream, 0)))
 
     def _end_table(self) -> None:
         if self._calls:

@@ -52,9 +52,11 @@ class CudaFrame:
         self._host_inputs: dict[tuple[int, ...], HostInputs] = {}
         self._host_outputs = [(output, code.program.plan.outputs[output.number]) for output in host_outputs(code.program)]
         specs = list(enumerate(code.program.result_specs))
-        copied = {r.number for r in code.copied}
+        self._copied = [(r.number, r.region, device.empty((r.nbytes,), _BYTES)) for r in code.copied]
+        copied = {number: memory.address for number, _, memory in self._copied}
         self._new = [(k, *spec) for k, spec in specs if k in copied or code.replay is None]
-        self._sets = ResultSets(device, [spec for k, spec in specs if k not in copied and code.replay is not None])
+        kept = [spec for k, spec in specs if k not in copied and code.replay is not None]
+        self._sets = ResultSets(device, kept, copied)
         self._set: ResultSet | None = None  # the results of the next run, but for those that are new in each run
         self.graphs: Graphs | None = None
         if code.replay is not None:
@@ -62,7 +64,6 @@ class CudaFrame:
             assert isinstance(table, BoundTable)
             self.graphs = Graphs(device.driver, table, self._bases, code.stream, code.products)
             self._replay = code.replay.bound(self._bases)
-            self._copied = [(r.number, r.region, device.empty((r.nbytes,), _BYTES)) for r in code.copied]
 
     def results(self) -> list[Any]:
         """Arrays for the results: those at the addresses of a graph if nobody holds them, else new ones."""
@@ -130,11 +131,9 @@ class CudaFrame:
         """Whether a graph for the addresses of this call ran."""
         known, self._set = self._set, None
         assert known is not None
-        written = known.addresses[:]
-        for number, _, memory in self._copied:
-            written.insert(number, memory.address)
+        written = known.addresses
         if len(written) < len(results):
-            written += [0 if a is None else a.address for a in results[len(written) :]]
+            written = written + [0 if a is None else a.address for a in results[len(written) :]]
         graph = graphs.find(self._slots.pack(*addresses, *written))
         if graph:
             words = self._words

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from sys import getrefcount
 
 from jitgrad.core.aval import Dtype, Shape
@@ -16,13 +16,15 @@ Spec = tuple[Shape, Dtype]
 
 
 class ResultSet:
-    """Arrays that go to a caller together, with their addresses."""
+    """Arrays that go to a caller together. ``addresses`` are theirs, and between them, by number, the ``others``."""
 
     __slots__ = ("arrays", "addresses", "_objects", "_idle")
 
-    def __init__(self, arrays: Sequence[DeviceArray]) -> None:
+    def __init__(self, arrays: Sequence[DeviceArray], others: Mapping[int, int]) -> None:
         self.arrays = tuple(arrays)
         self.addresses = [x.address for x in arrays]
+        for number, address in others.items():
+            self.addresses.insert(number, address)
         # a caller who holds only views holds the memory, not the array
         self._objects = (*arrays, *[x.owner for x in arrays])
         self._idle: list[int] = []
@@ -40,12 +42,15 @@ class ResultSet:
 class ResultSets:
     """Sets of arrays for the results ``specs``. A set is used again when the caller holds none of its arrays.
 
+    ``others`` are addresses of results by their rising numbers, which are not in the sets.
+
     When all sets are in use, new arrays are made that belong to none.
     """
 
-    def __init__(self, device: CudaDevice, specs: Sequence[Spec]) -> None:
+    def __init__(self, device: CudaDevice, specs: Sequence[Spec], others: Mapping[int, int]) -> None:
         self._device = device
         self._specs = specs
+        self._others = others
         device.pool.add_holder(self)
         self._sets: list[ResultSet] = []
 
@@ -61,7 +66,7 @@ class ResultSets:
         return new
 
     def _new_set(self) -> ResultSet:
-        return ResultSet([self._device.empty(shape, dtype) for shape, dtype in self._specs])
+        return ResultSet([self._device.empty(shape, dtype) for shape, dtype in self._specs], self._others)
 
     def release(self) -> None:
         """Let go of the sets that nobody uses, because memory is short."""
