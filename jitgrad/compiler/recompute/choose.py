@@ -38,11 +38,18 @@ def within_budget(name: str, budget: MemoryBudget, plan: Plan, sparing: Callable
     if not fits:
         plans.append(sparing(2))
         fits = [(2, fit)] if (fit := fit_plan(plans[2], allowed)) is not None else []
-    if not fits:
-        raise MemoryBudgetError(_too_small(name, allowed, needed, min(map(least, plans), key=lambda p: p.temporary_bytes)))
-    level, best = min(fits, key=lambda pair: pair[1].cost)
-    again = best.plan.limited.again if best.plan.limited is not None else ()
-    return replace(best.plan, limited=Limited(allowed, needed, again, level))
+    if fits:
+        level, best = min(fits, key=lambda pair: pair[1].cost)
+        return _limited(best.plan, allowed, needed, level)
+    level, smallest = min(enumerate(map(least, plans)), key=lambda pair: pair[1].temporary_bytes)
+    if smallest.temporary_bytes > allowed:
+        raise MemoryBudgetError(_too_small(name, allowed, needed, smallest))
+    return _limited(smallest, allowed, needed, level)
+
+
+def _limited(plan: Plan, allowed: int, needed: int, level: int) -> Plan:
+    again = plan.limited.again if plan.limited is not None else ()
+    return replace(plan, limited=Limited(allowed, needed, again, level))
 
 
 def _too_small(name: str, allowed: int, needed: int, best: Plan) -> str:
