@@ -3,8 +3,8 @@
     python tools/memory_curve.py [--rounds N]
 
 For a deep MLP and a small transformer: the temporaries of a step with budgets of ever smaller parts of what it takes
-without one, the bytes and arithmetic that are computed again, and its time as a ratio of minima. The steps with and
-without a budget run in turn.
+without one, the bytes and arithmetic that are computed again, and its time: the median of its ratios to that of the step
+without a budget, which runs in turn with it, on one thread.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from statistics import median
 from typing import Any
 
 import jitgrad as jg
@@ -77,8 +78,7 @@ def rows(make: Callable[[], tuple[Callable[..., Any], tuple[Any, ...]]], rounds:
         except MemoryBudgetError as error:
             print(f"| {part} | {str(error).partition('at least ')[2].partition(' when')[0]} at least | | | | |")
             return
-        times = [(seconds(whole, args), seconds(f, own)) for _ in range(rounds)]
-        ratio = min(t for _, t in times) / min(t for t, _ in times)
+        ratio = median([seconds(f, own) / seconds(whole, args) for _ in range(rounds)])
         report = f.explain(*own).budget
         print(
             f"| {part} | {report.after / 1e6:.1f} MB | {report.after / report.before:.2f} | {report.steps} steps, "
@@ -90,6 +90,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=40)
     rounds = parser.parse_args().rounds
+    jg.set_num_threads(1)  # other work on the machine then disturbs less
     for make in (deep_mlp, transformer):
         print(make.__doc__)
         rows(make, rounds)

@@ -14,7 +14,7 @@ from jitgrad.compiler.plan import KernelStep, OpStep, Step
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.ir import Graph, TraceNode, Value
 from jitgrad.core.origin import Origin
-from jitgrad.inspect.memory import BlockRunReport, BudgetReport, Kept, at, kept_values, ops_by_line
+from jitgrad.inspect.memory import BlockRunReport, BudgetReport, Kept, kept_values, located, ops_by_line
 from jitgrad.inspect.origins import lines_text
 from jitgrad.inspect.roofline import StepTime
 from jitgrad.inspect.stages import has_backward, program_graph
@@ -120,7 +120,7 @@ class Apart:
 
     def __str__(self) -> str:
         return (
-            f"{self.producer}{at(self.producer_origin)} -> {self.consumer}{at(self.consumer_origin)}: {self.reason}"
+            f"{self.producer}{located(self.producer_origin)} -> {self.consumer}{located(self.consumer_origin)}: {self.reason}"
         )
 
 

@@ -23,7 +23,7 @@ class Kept:
     saved: bool
 
     def __str__(self) -> str:
-        return f"{self.looks} {self.op}{at(self.origin)}"
+        return f"{self.looks} {self.op}{located(self.origin)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def _ops_of(step: Step) -> Iterator[Kept]:
             yield Kept(node.op.name, str(node.outs[0].aval), node.origin, False)
 
 
-def at(origin: Origin) -> str:
+def located(origin: Origin) -> str:
     """Where ``origin`` is, after an op."""
     return f" ({origin})" if origin.line else ""
 
@@ -143,7 +143,7 @@ def ops_by_line(kept: Iterable[Kept]) -> str:
     texts = []
     for origin, counts in lines.items():
         ops = ", ".join(op if n == 1 else f"{op} x{n}" for op, n in counts.items())
-        texts.append(f"{ops}{at(origin)}")
+        texts.append(f"{ops}{located(origin)}")
     return "; ".join(texts)
 
 

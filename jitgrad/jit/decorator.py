@@ -367,9 +367,8 @@ def _as_tuple(x: Any) -> tuple[Any, ...]:
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile ``function``: fuse its operations, forward and backward, into kernels.
 
-    The function runs once per signature (shapes, dtypes, static values, grad mode) on tensors
-    without data; afterwards its compiled program runs. Guards watch the globals, closures and
-    attributes that it read: a change retraces.
+    The function runs once per signature (shapes, dtypes, static values, grad mode) on tensors without data;
+    afterwards its compiled program runs. Guards watch what it read from outside: a change retraces.
 
     Args:
         static_argnames, static_argnums: arguments whose value is part of the program.
@@ -383,15 +382,17 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
             every call; "off" none.
         backend: the target: "cpu" (LLVM), "numba", "python" or "cuda". By default that of the tensors'
             device; for the host, JITGRAD_BACKEND names it.
-        background: compile in a thread. The function is traced at the first call, and runs eagerly
-            until its program is there; the next call checks it. ``f.compile`` waits for it.
-        passes: which passes run, by name: ``{"fuse": False}`` leaves one out, to see what it does or
-            whether it is to blame. `f.graph` shows their names. Nothing else changes.
+        background: compile in a thread. The function is traced at the first call, and runs eagerly until
+            its program is there; the next call checks it. ``f.compile`` waits for it.
+        memory_budget: the most memory of temporaries, in bytes (an int, or "512 MB"), or as a part, 0.0 to 1.0, of
+            what the program takes without it. Values are computed again in place of being kept (docs/memory.md).
+        passes: which passes run: ``{"fuse": False}`` leaves one out, to see what it does or whether it is
+            to blame. `f.graph` shows their names. Nothing else changes.
 
     Raises:
         ArgumentError: an option names no parameter, or no backend; or gradients flow from the
             result of a function with ``donate`` to its arguments.
-        TracedValueError, UnguardableError: at the first call, naming the line and the remedy.
+        TracedValueError, UnguardableError, MemoryBudgetError: at the first call, naming the line and the remedy.
     """
     known = [*(JitFunction.__init__.__kwdefaults__ or ()), *(f.name for f in fields(JitOptions))]
     if unknown := [name for name in options if name not in known]:

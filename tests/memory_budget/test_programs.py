@@ -84,8 +84,7 @@ def _nodes(step: Any) -> Any:
 
 def peak_of_call(f: Any, *args: Any) -> int:
     """The bytes that the first call of a compiled function allocates at a time."""
-    f.lookup(*args).program.runner  # noqa: B018 - its tables are no memory of the call
-    jg.memory_stats()
+    assert f.lookup(*args).program.runner  # its tables are no memory of the call
     gc.collect()
     tracemalloc.start()
     try:

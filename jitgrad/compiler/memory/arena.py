@@ -24,10 +24,10 @@ def arena(touched: Sequence[Collection[Buffer]], placed: Collection[Buffer]) -> 
         own = [b for b in dict.fromkeys(buffers) if b in placed]
         for buffer in own:
             if buffer not in offsets:
-                offsets[buffer] = memory.take(padded(buffer))
+                offsets[buffer] = memory.take(aligned_size(buffer))
         for buffer in own:
             if last[buffer] == k:
-                memory.give(offsets[buffer], padded(buffer))
+                memory.give(offsets[buffer], aligned_size(buffer))
     return offsets, memory.end
 
 
@@ -43,8 +43,8 @@ def packed(touched: Sequence[Collection[Buffer]], placed: Collection[Buffer]) ->
         for buffer in buffers:
             first.setdefault(buffer, k)
             last[buffer] = k
-    order = sorted((b for b in first if b in placed), key=lambda b: (-padded(b), first[b]))
-    rows = np.array([(first[b], last[b], padded(b)) for b in order], np.int64).reshape(-1, 3)
+    order = sorted((b for b in first if b in placed), key=lambda b: (-aligned_size(b), first[b]))
+    rows = np.array([(first[b], last[b], aligned_size(b)) for b in order], np.int64).reshape(-1, 3)
     starts = np.zeros(len(order), np.int64)
     for k, (begin, end, size) in enumerate(rows):
         beside = np.flatnonzero((rows[:k, 0] <= end) & (rows[:k, 1] >= begin))
@@ -57,7 +57,7 @@ def packed(touched: Sequence[Collection[Buffer]], placed: Collection[Buffer]) ->
     return offsets, int(max(starts + rows[:, 2], default=0))
 
 
-def padded(buffer: Buffer) -> int:
+def aligned_size(buffer: Buffer) -> int:
     """The bytes that ``buffer`` takes in an arena: each starts at a cache line."""
     return -(-max(1, buffer.nbytes) // ALIGNMENT) * ALIGNMENT
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from jitgrad.compiler.compiler_ops import FUSED
 from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.fusion.axis_maps import Definitions, identity
+from jitgrad.compiler.fusion.cluster import Cluster, Refusal
 from jitgrad.compiler.fusion.group import Group, is_fusible, why_not_fusible
 from jitgrad.compiler.fusion.merge import extended, merge, single
 from jitgrad.compiler.passes.cleanup import eliminate_dead
@@ -19,29 +20,6 @@ from jitgrad.core.op import Kind
 
 _FEW = 8  # times fewer elements, which are read again at no cost to speak of
 _LONGEST_CHAIN = 16
-
-
-@dataclass(eq=False, slots=True)
-class _Cluster:
-    """A group in the making, or one unfused node, with what must run before it."""
-
-    number: int
-    position: int  # of its first node in the program
-    nodes: list[TraceNode]
-    group: Group | None
-    before: set[int] = field(default_factory=set)  # numbers of direct predecessors
-    after: set[int] = field(default_factory=set)  # and of those that have it among theirs
-    ancestors: int = 0  # bit set of all clusters that must run before
-    merged_into: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Two neighbours that stayed apart, and why."""
-
-    producer: TraceNode
-    consumer: TraceNode
-    reason: str
 
 
 class Fuser:
@@ -55,8 +33,8 @@ class Fuser:
         self.graph = graph
         self.tuning = tuning
         self.definitions: Definitions = Definitions(graph)
-        self.clusters: list[_Cluster] = []
-        self.live: dict[int, _Cluster] = {}  # by number; those not merged into another
+        self.clusters: list[Cluster] = []
+        self.live: dict[int, Cluster] = {}  # by number; those not merged into another
         self.home: dict[Value, int] = {}  # the number of the cluster that computes a value
         self.refusals: list[Refusal] = []
         self.outer: set[Value] = set()  # values of many elements that are made of few
@@ -70,7 +48,7 @@ class Fuser:
 
     # --- clusters ------------------------------------------------------------------------------------------------
 
-    def find(self, number: int) -> _Cluster:
+    def find(self, number: int) -> Cluster:
         cluster = self.clusters[number]
         while cluster.merged_into is not None:
             cluster = self.clusters[cluster.merged_into]
@@ -94,7 +72,7 @@ class Fuser:
         if fusible and len(joined) == len(producers) == 1 and self.append(self.find(*producers), node):
             return
         group = single(node, self.definitions) if fusible else why_not_fusible(node)
-        new = _Cluster(len(self.clusters), position, [node], group if isinstance(group, Group) else None)
+        new = Cluster(len(self.clusters), position, [node], group if isinstance(group, Group) else None)
         self.clusters.append(new)
         self.live[new.number] = new
         for out in node.outs:
@@ -164,7 +142,7 @@ class Fuser:
                 self.refusals.append(Refusal(producer, node, "a reduction follows, which can make these elements of few itself"))
         return {number: producer for number, producer in producers.items() if number in whole}
 
-    def stays_late(self, node: TraceNode, cluster: _Cluster) -> bool:
+    def stays_late(self, node: TraceNode, cluster: Cluster) -> bool:
         """Whether ``node`` comes after other steps that depend on ``cluster``, and reads nothing in it but what is stored.
 
         As part of the cluster it would run before those steps, and its result would be kept until somebody needs it.
@@ -174,7 +152,7 @@ class Fuser:
         read = [root for root in self.roots(node) if root in self.home and self.find(self.home[root]) is cluster]
         return all(self.is_stored(root, cluster) for root in read)
 
-    def would_wait(self, cluster: _Cluster, producers: Iterable[_Cluster]) -> bool:
+    def would_wait(self, cluster: Cluster, producers: Iterable[Cluster]) -> bool:
         """Whether, with a node that reads from ``producers``, ``cluster`` would run after a later library call among them,
         and keep what it reads until then: the terms of a sum that others do not read, say."""
         if self.tuning.spare_memory < 2 or cluster.group is None:
@@ -185,7 +163,7 @@ class Fuser:
         outside = [root for root in read if root in self.home and self.find(self.home[root]) is not cluster]
         return any(not self.is_stored(root, cluster, self.find(self.home[root])) for root in outside)
 
-    def is_stored(self, value: Value, *clusters: _Cluster) -> bool:
+    def is_stored(self, value: Value, *clusters: Cluster) -> bool:
         """Whether an earlier node outside of ``clusters`` reads ``value``."""
         readers = (user for user in self.users(value) if user.outs and user.outs[0] in self.home)
         return any(self.find(self.home[user.outs[0]]) not in clusters for user in readers)
@@ -209,7 +187,7 @@ class Fuser:
                 found[self.find(number).number] = producer
         return found
 
-    def append(self, cluster: _Cluster, node: TraceNode) -> bool:
+    def append(self, cluster: Cluster, node: TraceNode) -> bool:
         """Put ``node`` at the end of the only ``cluster`` it reads from, if that is plain: most nodes of a long chain."""
         group = extended(cluster.group, node, self.definitions, self.tuning) if cluster.group is not None else None
         if group is None:
@@ -219,7 +197,7 @@ class Fuser:
         self.home[node.outs[0]] = cluster.number
         return True
 
-    def forget(self, newest: _Cluster) -> None:
+    def forget(self, newest: Cluster) -> None:
         """Drop the newest cluster, now part of another, so that ancestor sets stay as short as there are clusters."""
         home = self.find(newest.number)
         for node in newest.nodes:
@@ -229,14 +207,14 @@ class Fuser:
             self.clusters[number].after.add(home.number)
         self.clusters.pop()
 
-    def precede(self, cluster: _Cluster, numbers: Iterable[int]) -> None:
+    def precede(self, cluster: Cluster, numbers: Iterable[int]) -> None:
         for number in numbers:
             cluster.before.add(number)
             self.clusters[number].after.add(cluster.number)
             cluster.ancestors |= self.clusters[number].ancestors | 1 << number
 
     def try_merge(
-        self, a: _Cluster, b: _Cluster, producer: TraceNode, consumer: TraceNode, alone: Group | str
+        self, a: Cluster, b: Cluster, producer: TraceNode, consumer: TraceNode, alone: Group | str
     ) -> bool:
         if a is b:
             return True
@@ -255,7 +233,7 @@ class Fuser:
         self.join(a, b, reason)
         return True
 
-    def path_between(self, a: _Cluster, b: _Cluster) -> bool:
+    def path_between(self, a: Cluster, b: Cluster) -> bool:
         """Whether some third cluster depends on one and is needed by the other."""
         for low, high in ((a, b), (b, a)):
             for number in high.before:
@@ -264,7 +242,7 @@ class Fuser:
                     return True
         return False
 
-    def join(self, a: _Cluster, b: _Cluster, group: Group) -> None:
+    def join(self, a: Cluster, b: Cluster, group: Group) -> None:
         """``b`` becomes part of ``a``; everything after either is now after both."""
         b.merged_into = a.number
         a.nodes += b.nodes
@@ -276,7 +254,7 @@ class Fuser:
         a.ancestors = (a.ancestors | b.ancestors) & ~(1 << a.number | 1 << b.number)
         self.pass_on(a, ~(1 << b.number))
 
-    def pass_on(self, changed: _Cluster, keep: int) -> None:
+    def pass_on(self, changed: Cluster, keep: int) -> None:
         """Tell everything after ``changed`` of its ancestors; ``keep`` masks out the bit of a cluster that is gone."""
         work = [changed]
         while work:
@@ -303,7 +281,7 @@ class Fuser:
             for first, second in zip(numbers, numbers[1:], strict=False):
                 self.merge_pair(self.find(first), self.find(second))
 
-    def merge_pair(self, a: _Cluster, b: _Cluster) -> None:
+    def merge_pair(self, a: Cluster, b: Cluster) -> None:
         if a is b or a.group is None or b.group is None:
             return
         if b.ancestors >> a.number & 1 or a.ancestors >> b.number & 1:
@@ -318,7 +296,7 @@ class Fuser:
 
     # --- the new program -----------------------------------------------------------------------------------------
 
-    def ordered(self) -> list[_Cluster]:
+    def ordered(self) -> list[Cluster]:
         """Live clusters such that each comes after those it reads, close to program order.
 
         They are in the order of sweeps over the program that take what has all it reads: a cluster that comes before one

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from itertools import accumulate
 
 from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.compiler.plan import KernelStep, Limited, Plan, Step, buffers_of
-from jitgrad.compiler.recompute.fit import fitted, least
+from jitgrad.compiler.recompute.fit import fit_plan, least
 from jitgrad.compiler.recompute.limit import MemoryBudget
 from jitgrad.compiler.recompute.units import units_of
 from jitgrad.core.errors import MemoryBudgetError
@@ -16,6 +17,7 @@ from jitgrad.core.ir import TraceNode, Value
 from jitgrad.core.origin import Origin
 
 _SHOWN = 5
+_EXAMINED = 50  # of the largest values, equal ones are shown as one
 
 
 def within_budget(name: str, budget: MemoryBudget, plan: Plan, sparing: Callable[[int], Plan]) -> Plan:
@@ -32,15 +34,22 @@ def within_budget(name: str, budget: MemoryBudget, plan: Plan, sparing: Callable
     if needed <= allowed:
         return replace(plan, limited=Limited(allowed, needed))
     plans = [plan, sparing(1)]
-    fits = [(level, fit) for level, p in enumerate(plans) if (fit := fitted(p, allowed)) is not None]
+    fits = [(level, fit) for level, p in enumerate(plans) if (fit := fit_plan(p, allowed)) is not None]
     if not fits:
         plans.append(sparing(2))
-        fits = [(2, fit)] if (fit := fitted(plans[2], allowed)) is not None else []
-    if not fits:
-        raise MemoryBudgetError(_too_small(name, allowed, needed, min(map(least, plans), key=lambda p: p.temporary_bytes)))
-    level, best = min(fits, key=lambda pair: pair[1].cost)
-    again = best.plan.limited.again if best.plan.limited is not None else ()
-    return replace(best.plan, limited=Limited(allowed, needed, again, level))
+        fits = [(2, fit)] if (fit := fit_plan(plans[2], allowed)) is not None else []
+    if fits:
+        level, best = min(fits, key=lambda pair: pair[1].cost)
+        return _limited(best.plan, allowed, needed, level)
+    level, smallest = min(enumerate(map(least, plans)), key=lambda pair: pair[1].temporary_bytes)
+    if smallest.temporary_bytes > allowed:
+        raise MemoryBudgetError(_too_small(name, allowed, needed, smallest))
+    return _limited(smallest, allowed, needed, level)
+
+
+def _limited(plan: Plan, allowed: int, needed: int, level: int) -> Plan:
+    again = plan.limited.again if plan.limited is not None else ()
+    return replace(plan, limited=Limited(allowed, needed, again, level))
 
 
 def _too_small(name: str, allowed: int, needed: int, best: Plan) -> str:
@@ -49,7 +58,8 @@ def _too_small(name: str, allowed: int, needed: int, best: Plan) -> str:
         f"@jit function {name!r}: memory_budget allows {_bytes(allowed)} of temporaries. The program takes {_bytes(needed)} "
         f"without a budget, and at least {_bytes(best.temporary_bytes)} when values are computed again. Then the largest are:"
     ]
-    lines += [f"    {_bytes(buffer.nbytes)}: {_described(best, buffer)}" for buffer in _largest(best)[:_SHOWN]]
+    counts = Counter(f"{_bytes(buffer.nbytes)}: {_described(best, buffer)}" for buffer in _largest(best)[:_EXAMINED])
+    lines += [f"    {text}" + (f" (x{n})" if n > 1 else "") for text, n in list(counts.items())[:_SHOWN]]
     lines += [
         f"Allow {best.temporary_bytes} bytes or more, take smaller batches, or split what makes these values into parts "
         "(docs/memory.md says what the budget counts)."

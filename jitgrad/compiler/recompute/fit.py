@@ -17,17 +17,17 @@ _ATTEMPTS = 8  # with ever less memory on paper, because places in the arena lea
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedPlan:
     """A plan, and the weight of all that it computes."""
 
     plan: Plan
     cost: float
 
 
-def fitted(plan: Plan, budget: int) -> Fitted | None:
+def fit_plan(plan: Plan, budget: int) -> FittedPlan | None:
     """``plan`` with at most ``budget`` bytes of temporaries; None if no such plan is found."""
     if plan.temporary_bytes <= budget:
-        return Fitted(plan, total_cost(plan.steps).weight)
+        return FittedPlan(plan, total_cost(plan.steps).weight)
     model = Model(plan)
     limit = budget - plan.external_bytes
     for _ in range(_ATTEMPTS):
@@ -57,14 +57,14 @@ def least(plan: Plan) -> Plan:
     return best
 
 
-def _planned(model: Model, limit: int) -> Fitted | None:
+def _planned(model: Model, limit: int) -> FittedPlan | None:
     """The plan of a run on paper in ``limit`` bytes; its arena may be a little larger."""
     try:
         executions = simulate(model, limit)
     except NoRoom:
         return None
     cost = sum(model.units[e.unit].cost for e in executions)
-    return Fitted(_rebuilt(model, executions), cost)
+    return FittedPlan(_rebuilt(model, executions), cost)
 
 
 def _rebuilt(model: Model, executions: Sequence[Execution]) -> Plan:

@@ -71,7 +71,7 @@ class _Simulation:
             self._emit(k, {}, again=False)
             self.used -= unit.scratch
             self.pinned = set()
-            self._release({*unit.reads, *unit.writes}, k)
+            self._release(dict.fromkeys((*unit.reads, *unit.writes)), k)
         return self.runs
 
     # --- memory ---------------------------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ class _Simulation:
             unit = self.model.units[k]
             self._repeat(k, wanted)
             self.pinned -= {b for b in unit.reads if last[b] == i}
-            self._release({*unit.reads, *unit.writes}, self.now - 1)
+            self._release(dict.fromkeys((*unit.reads, *unit.writes)), self.now - 1)
 
     def _repeat(self, k: int, wanted: Collection[Buffer]) -> None:
         """Run unit ``k`` again: values that are there already, and those that nobody needs, get memory for this run alone."""

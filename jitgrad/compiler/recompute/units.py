@@ -9,7 +9,7 @@ from math import inf
 
 from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole
-from jitgrad.compiler.memory.arena import padded
+from jitgrad.compiler.memory.arena import aligned_size
 from jitgrad.compiler.placement import COPY_INTO, ZERO
 from jitgrad.compiler.plan import BlockRun, KernelStep, Place, Plan, Step, buffers_of
 from jitgrad.compiler.tuning import Tuning
@@ -23,14 +23,14 @@ NEVER = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class StepCost:
     """What steps take: the ``bytes`` that they move, and their arithmetic ``operations``."""
 
     bytes: int = 0
     operations: int = 0
 
-    def __add__(self, other: Cost) -> Cost:
-        return Cost(self.bytes + other.bytes, self.operations + other.operations)
+    def __add__(self, other: StepCost) -> StepCost:
+        return StepCost(self.bytes + other.bytes, self.operations + other.operations)
 
     @property
     def weight(self) -> float:
@@ -38,20 +38,20 @@ class Cost:
         return self.bytes + self.operations / OPERATIONS_PER_BYTE
 
 
-def total_cost(steps: Iterable[Step]) -> Cost:
+def total_cost(steps: Iterable[Step]) -> StepCost:
     """The cost of ``steps`` together."""
-    return sum(map(step_cost, steps), Cost())
+    return sum(map(step_cost, steps), StepCost())
 
 
-def step_cost(step: Step) -> Cost:
+def step_cost(step: Step) -> StepCost:
     """The cost of one step: every operand and result once, and an estimate of its arithmetic."""
     nbytes = sum(place.aval.nbytes for place in (*step.reads, *step.writes) if place.location is not None)
     if isinstance(step, KernelStep):
-        return Cost(nbytes, _operations(step.node.attr("body")))
+        return StepCost(nbytes, _operations(step.node.attr("body")))
     if step.op.contraction:
         left, out = step.reads[0].aval, step.writes[0].aval
-        return Cost(nbytes, 2 * out.size * (left.shape[-1] if left.shape else 1))
-    return Cost(nbytes)
+        return StepCost(nbytes, 2 * out.size * (left.shape[-1] if left.shape else 1))
+    return StepCost(nbytes)
 
 
 def _operations(body: Graph) -> int:
@@ -157,12 +157,12 @@ class Model:
             if buffer.role is not BufferRole.TEMPORARY:
                 continue
             if buffer in self._results:
-                unit.spare += padded(buffer) if buffer in written else 0
+                unit.spare += aligned_size(buffer) if buffer in written else 0
                 continue
             if len(touched[buffer]) == 1:
-                unit.scratch += padded(buffer)
+                unit.scratch += aligned_size(buffer)
                 continue
-            temporary = self.temporaries.setdefault(buffer, Temporary(padded(buffer)))
+            temporary = self.temporaries.setdefault(buffer, Temporary(aligned_size(buffer)))
             if buffer in written:
                 temporary.writers.append(k)
                 writes.append(buffer)
