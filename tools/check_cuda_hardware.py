@@ -2,12 +2,14 @@
 
     python tools/check_cuda_hardware.py [--limit 570] [--only tests,ops,bandwidth] [--json FILE]
 
-Each part runs in a process of its own with a limit of its own, so a crash or a hang of one costs nothing but its row:
-the doctor, the tests marked "cuda", every op of the registry and random programs against NumPy, single-pass kernels
-against the bandwidth of the driver's copy in the same process, bits against the CPU's kernels, threads, the host's cost of
-a small training step, memory over many steps of a GRU, the benchmarks at 16 times their sizes against torch.compile and
-JAX where they are installed, and compute-sanitizer where that is. The last lines are a small table. It needs no network, and of
-packages what jitgrad and its tests need, and cuBLAS. With ``--emulated`` it tries itself out without a GPU.
+Each part runs in a process of its own with a limit of its own, so a crash or a hang of one costs nothing but its row: the
+doctor, one use of each thing, single-pass kernels against the bandwidth of the driver's copy in the same process, bits
+against the CPU's kernels, threads, the host's cost of a small training step, memory over many steps of a GRU, the
+benchmarks at 16 times their sizes against torch.compile and JAX where they are installed, the tests marked "cuda", every
+op of the registry and random programs against NumPy, and compute-sanitizer where that is installed. The last lines are a
+small table. Where the variable OUT names a folder, that table, the rows as JSON and all that the parts print are there
+after each part. It needs no network, and of packages what jitgrad and its tests need, cuBLAS and cuFFT. With
+``--emulated`` it tries itself out without a GPU.
 """
 
 from __future__ import annotations
@@ -15,15 +17,18 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -35,8 +40,9 @@ PLUG_BYTES = 256 << 20
 GOAL = 0.9  # of the bandwidth of a copy
 HOST_GOAL = 10.0  # microseconds to start a step
 SUITE_SECONDS = 200.0
+TOO_LONG, NOT_STARTED = -101, -102  # in place of an exit status
 WARM_STEPS = 40  # the pool grows by a quarter before it searches for idle blocks again
-MEASURED = ("bandwidth", "bits", "threads", "host", "memory", "suite")
+MEASURED = ("basics", "bandwidth", "bits", "threads", "host", "memory", "suite")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +246,8 @@ def measure(part: str, emulated: bool) -> Iterator[Row]:
                 yield from measure_bandwidth((16 << 20, 64 << 20, 256 << 20), PLUG_BYTES, CALLS, GOAL)
         elif part == "host":
             yield from measure_host(2, math.inf) if emulated else measure_host(500, HOST_GOAL)
+        elif part == "basics":
+            yield from (Row(part, *line) for line in hardware_comparisons.check_basics())
         elif part == "memory":
             yield from measure_memory(3, 4) if emulated else measure_memory(1000, 64)
         else:
@@ -279,6 +287,7 @@ def parts(emulated: bool) -> list[Part]:
     marked = "not slow" if emulated else "cuda"
     result = [
         Part("doctor", [python, "-m", "jitgrad", "doctor"], 60),
+        Part("basics", [python, me, "--part", "basics", *flag], 40),
         Part("bandwidth", [python, me, "--part", "bandwidth", *flag], 120),
         Part("bits", [python, me, "--part", "bits", *flag], 60),
         Part("threads", [python, me, "--part", "threads", *flag], 30),
@@ -301,26 +310,86 @@ def sanitized(python: str, me: str) -> list[Part]:
     return [Part(tool, [sanitizer, "--tool", tool, *options], 60) for tool in ("memcheck", "racecheck")]
 
 
-def run_part(part: Part, seconds: float) -> list[Row]:
-    """Run one part and read its rows from the lines that are JSON; else its exit status and last line make one."""
+def run_part(part: Part, seconds: float, folder: Path | None = None) -> list[Row]:
+    """Run one part and read its rows from the lines that are JSON; else its exit status and last line make one.
+
+    What it prints goes to a file, in ``folder`` if there is one: so it is there whatever becomes of the part.
+    """
     start = time.perf_counter()
     print(f"\n--- {part.name}: at most {seconds:.0f} s", flush=True)
-    try:
-        done = subprocess.run(part.command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=seconds)
-        output, status = done.stdout + done.stderr, done.returncode
-    except subprocess.TimeoutExpired as error:
-        raw = error.stdout or b""
-        output, status = raw.decode(errors="replace") if isinstance(raw, bytes) else raw, -1
-    except OSError as error:
-        output, status = f"{type(error).__name__}: {error}", -2
-    print(output[-6000:], flush=True)
-    rows = [Row(**json.loads(line)) for line in output.splitlines() if line.startswith('{"part"')]
+    with (folder / f"{part.name}.txt").open("w+b") if folder else tempfile.TemporaryFile() as file:
+        status = run_command(part.command, seconds, file)
+        file.seek(0)
+        output = file.read().decode(errors="replace")
+    print(output[-2500:], flush=True)
+    rows = [row for line in output.splitlines() if (row := row_of(line)) is not None]
     took = f"{time.perf_counter() - start:.0f} s"
     if status == 0 and rows:
         return rows
     lines = output.strip().splitlines()
-    found = "took too long" if status == -1 else (lines[-1][:110] if lines else "no output")
+    found = "took too long" if status == TOO_LONG else (lines[-1][:110] if lines else "no output")
     return [*rows, Row(part.name, f"exit status {status}, {took}", found, status == 0)]
+
+
+def run_command(command: list[str], seconds: float, file: IO[bytes]) -> int:
+    """The exit status of ``command``, whose output goes to ``file``. After ``seconds`` it ends, with all that it started."""
+    try:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=subprocess.STDOUT, start_new_session=True)
+    except OSError as error:
+        file.write(f"{type(error).__name__}: {error}".encode())
+        return NOT_STARTED
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return TOO_LONG
+    finally:
+        with suppress(OSError):  # compilers that a part started may outlive it, and keep the device
+            os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        process.wait()
+
+
+def row_of(line: str) -> Row | None:
+    """The row that a part printed as ``line``; None for other lines."""
+    if not line.startswith('{"part"'):
+        return None
+    try:
+        return Row(**json.loads(line))
+    except (ValueError, TypeError):  # cut off when the part ended
+        return None
+
+
+def table(rows: list[Row]) -> str:
+    """All rows as text."""
+    marks = {True: "ok", False: "FAIL", None: ""}
+    lines = [f"{'':4} {'part':<10} {'what':<32} found"]
+    lines += [f"{marks[row.ok]:<4} {row.part:<10} {row.what:<32} {row.found}" for row in rows]
+    return "\n".join(lines)
+
+
+def write_rows(rows: list[Row], path: Path | None, folder: Path | None) -> None:
+    """Write what is known so far: nothing is lost if the machine goes away."""
+    text = json.dumps([asdict(row) for row in rows], indent=1)
+    for file in (path, folder / "rows.json" if folder else None):
+        if file is not None:
+            file.write_text(text, encoding="utf-8")
+    if folder:
+        (folder / "table.txt").write_text(table(rows) + "\n", encoding="utf-8")
+
+
+def results_folder() -> Path | None:
+    """The folder that the variable OUT names, made if it is not there."""
+    name = os.environ.get("OUT")
+    if not name:
+        return None
+    folder = Path(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def end_at_once(number: int, _frame: object) -> None:
+    """Someone ends the script: `main` prints what there is."""
+    raise KeyboardInterrupt(f"signal {number}")
 
 
 def main() -> int:
@@ -338,16 +407,18 @@ def main() -> int:
         return 0
     chosen = [p for p in parts(options.emulated) if not options.only or p.name in options.only.split(",")]
     end = time.monotonic() + options.limit
+    folder = results_folder()
+    signal.signal(signal.SIGTERM, end_at_once)
     rows: list[Row] = []
-    for part in chosen:
-        left = min(part.seconds, end - time.monotonic())
-        rows += run_part(part, left) if left > 5 else [Row(part.name, "not run", "no time was left")]
-        if options.json:
-            options.json.write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
-    print(f"\n{'':4} {'part':<10} {'what':<32} found")
-    for row in rows:
-        mark = {True: "ok", False: "FAIL", None: ""}[row.ok]
-        print(f"{mark:<4} {row.part:<10} {row.what:<32} {row.found}")
+    try:
+        for part in chosen:
+            left = min(part.seconds, end - time.monotonic())
+            rows += run_part(part, left, folder) if left > 5 else [Row(part.name, "not run", "no time was left")]
+            write_rows(rows, options.json, folder)
+    except KeyboardInterrupt as error:
+        rows.append(Row("script", "was ended", str(error) or "by Ctrl-C", False))
+        write_rows(rows, options.json, folder)
+    print(f"\n{table(rows)}", flush=True)
     return int(any(row.ok is False for row in rows))
 
 

@@ -22,6 +22,54 @@ SMALL_WORKLOADS = ("mlp_step_32", "deep_mlp_step", "lstm_cell")  # many launches
 GOAL, SMALL_GOAL = 1.5, 3.0  # geometric means of the speed-ups over the fastest other compiler
 
 
+def check_basics() -> Iterator[Line]:
+    """One small use of each thing that a device does, each by itself: what fails here explains what fails later."""
+    import numpy as np
+
+    import jitgrad as jg
+
+    x = np.random.default_rng(1).standard_normal((48, 64)).astype(np.float32)
+    z = x[:, :32] + 1j * x[:, 32:]
+
+    def graph(x: Any) -> Any:
+        for _ in range(8):
+            x = jg.softmax(x, axis=0) - jg.softmax(x, axis=1)
+        return x
+
+    def in_place(x: Any) -> Any:
+        y = x.clone()
+        y[::2, 1:] += 1.0
+        return y
+
+    uses: dict[str, tuple[Any, Any]] = {
+        "a copy there and back": (lambda x: x.clone(), x),
+        "one op": (lambda x: x * 2.0, x),
+        "a compiled kernel": (jg.jit(lambda x: jg.tanh(x) * x, check="off"), x),
+        "a reduction": (jg.jit(lambda x: jg.softmax(x, axis=1).sum(0), check="off"), x),
+        "a strided view": (lambda x: x.T[::2, ::-1] + 1.0, x),
+        "a change in place": (in_place, x),
+        "a product, float32": (lambda x: x @ x.T, x),
+        "a product, float64": (lambda x: x @ x.T, x.astype(np.float64)),
+        "a product, complex64": (lambda z: z @ z.T, z.astype(np.complex64)),
+        "a product, complex128": (lambda z: z @ z.T, z.astype(np.complex128)),
+        "complex arithmetic": (jg.jit(lambda z: jg.exp(z) * z.conj() / (z + 2.0), check="off"), z.astype(np.complex64)),
+        "a complex transform": (lambda z: jg.fft.ifft(jg.fft.fft2(z), axis=0), z.astype(np.complex64)),
+        "a real transform": (lambda x: jg.fft.irfft(jg.fft.rfft(x) * 2.0), x),
+        "a gradient": (jg.grad(lambda x: (jg.gelu(x) ** 2).sum()), x),
+        "a CUDA graph": (jg.jit(graph, check="off"), x),
+        "the first-call check": (jg.jit(lambda x: jg.layer_norm(x, (64,))), x),
+    }
+    for what, (function, given) in uses.items():
+        try:
+            on_device = jg.tensor(given, device="cuda")
+            found = [function(on_device).cpu().numpy() for _ in range(4)]  # a graph is captured in the second call
+            expected = function(jg.tensor(given)).numpy()
+            wrong = max(float(np.abs(y - expected).max()) for y in found) / max(float(np.abs(expected).max()), 1e-30)
+            yield what, f"differs by {wrong:.1e} of the largest element", wrong < 1e-4
+        except Exception as error:
+            yield what, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}", False
+
+
 def compare_bits(limit: int | None = None) -> Iterator[Line]:
     """Whether each elementwise op has the bits of the CPU's kernels, in float32 and float64; ``limit``: of so many ops."""
     import numpy as np
@@ -35,7 +83,7 @@ def compare_bits(limit: int | None = None) -> Iterator[Line]:
 
     ops = [op for op in ops_to_check() if op.kind is Kind.ELEMENTWISE and op.scalar is not None]
     for dtype in (np.dtype(np.float32), np.dtype(np.float64)):
-        different, count = [], 0
+        different, failed, count = [], [], 0
         for op in ops[:limit]:
             operands = [jg.tensor(x) for x in sample_operands(op, np.random.default_rng(0), (65, 67), dtype)]
 
@@ -47,11 +95,16 @@ def compare_bits(limit: int | None = None) -> Iterator[Line]:
             except DtypeError:
                 continue  # the op does not take this dtype
             count += 1
-            found = jg.jit(f, check="off")(*[x.to("cuda") for x in operands]).cpu().numpy()
+            try:
+                found = jg.jit(f, check="off")(*[x.to("cuda") for x in operands]).cpu().numpy()
+            except Exception as error:
+                failed.append(f"{op.name}: {type(error).__name__}: {str(error)[:80]}")
+                continue
             if found.tobytes() != expected.tobytes():
                 different.append(op.name)
-        text = f"{count - len(different)} of {count} elementwise ops" + (f"; not {', '.join(different)}" if different else "")
-        yield f"as the CPU's kernels, {dtype}", text, not different
+        same = count - len(different) - len(failed)
+        text = f"{same} of {count} elementwise ops" + (f"; not {', '.join(different)}" if different else "")
+        yield f"as the CPU's kernels, {dtype}", "; ".join([text, *failed[:3]]), same == count
 
 
 def compare_threads(threads: int, calls: int) -> Iterator[Line]:
@@ -94,7 +147,10 @@ def compare_speed(seconds: float, names: Sequence[str], compilers: Sequence[str]
             if time.monotonic() > end:
                 yield "no time was left for", ", ".join(group[k:]), None
                 break
-            yield _compared(name, peers, size, quick, best)
+            try:
+                yield _compared(name, peers, size, quick, best)
+            except Exception as error:
+                yield name, f"{type(error).__name__}: {str(error)[:150]}", False
     yield from _mean("large", best, GOAL_WORKLOADS, GOAL)
     yield from _mean("small", best, SMALL_WORKLOADS, SMALL_GOAL)
 

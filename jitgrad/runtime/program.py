@@ -139,9 +139,9 @@ class Program:
         ``interruptible``: a signal may stop the run if it is `long`. Donated inputs have any
         contents then.
         """
-        with self._lock:
-            frame = self.frames.pop() if self.frames else None
-        if frame is None:
+        try:
+            frame = self.frames.pop()  # at once, whatever other threads do
+        except IndexError:
             with gc_paused():
                 frame = self.runner.frame()
         results = frame.results()
@@ -151,8 +151,7 @@ class Program:
             frame.run(inputs, results, interruptible and self.long)
             self.seconds = min(self.seconds, time.perf_counter() - start)
         finally:
-            with self._lock:
-                self.frames.append(frame)
+            self.frames.append(frame)
         return [view(inputs, results) for view in self.output_views]
 
 

@@ -24,6 +24,11 @@ def complex_array(*shape: int, dtype: Any = np.complex64) -> np.ndarray[Any, Any
 
 Z = complex_array(3, 4)
 
+# on a machine with a GPU and without cuFFT
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Fourier transforms of tensors on a device:jitgrad.core.errors.JitgradWarning"
+)
+
 
 @pytest.fixture
 def driver(cuda: Any) -> FakeDriver:

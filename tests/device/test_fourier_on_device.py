@@ -19,6 +19,11 @@ RNG = np.random.default_rng(11)
 X = RNG.normal(size=(2, 5, 3, 6)).astype(np.float32)
 Z = (X + 1j * RNG.normal(size=X.shape)).astype(np.complex64)
 
+# on a machine with a GPU and without cuFFT
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Fourier transforms of tensors on a device:jitgrad.core.errors.JitgradWarning"
+)
+
 
 @pytest.fixture
 def driver(cuda: Any) -> FakeDriver:
@@ -126,7 +131,6 @@ def test_a_spectral_step_is_one_graph(driver: FakeDriver) -> None:
     assert driver.counts.graph_launches >= 3
 
 
-@pytest.mark.filterwarnings("ignore:Fourier transforms of tensors on a device:jitgrad.core.errors.JitgradWarning")
 def test_without_cufft_the_host_transforms_and_says_so(driver: FakeDriver, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver, "has_transforms", False)
     x = jg.tensor(Z, device="cuda")

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -52,6 +55,43 @@ def test_the_table_comes_last(
     assert [line.split()[0] for line in last] == ["ok", "FAIL", "FAIL"]
     assert "fine" in last[0]
     assert [row["ok"] for row in json.loads((tmp_path / "rows.json").read_text())] == [True, False, False]
+
+
+def test_what_a_part_started_ends_with_it(tmp_path: Path) -> None:
+    """As the processes that compile for torch: they hold the output open, and the device."""
+    code = "import subprocess, sys, time; sleep = [sys.executable, '-c', 'import time; time.sleep(60)']; "
+    code += "subprocess.Popen(sleep); print('begun', flush=True)"
+    start = time.monotonic()
+
+    (hung,) = script.run_part(script.Part("part", [sys.executable, "-c", code + "; time.sleep(60)"], 1.0), 1.0, tmp_path)
+    (done,) = script.run_part(script.Part("part", [sys.executable, "-c", code], 20.0), 20.0)
+
+    assert (hung.ok, hung.found, done.ok, done.found) == (False, "took too long", True, "begun")
+    assert (tmp_path / "part.txt").read_text() == "begun\n"
+    assert time.monotonic() - start < 30
+
+
+def test_everything_is_written_where_the_variable_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    row = json.dumps({"part": "one", "what": "a", "found": "b", "ok": True})
+    found = [
+        script.Part("one", [sys.executable, "-c", f"print({row!r}); print('{{\"part\": cut')"], 20.0),
+        script.Part("two", [sys.executable, "-c", f"import os, signal; os.kill({os.getpid()}, signal.SIGTERM); input()"], 20.0),
+        script.Part("three", [sys.executable, "-c", ""], 20.0),
+    ]
+    monkeypatch.setattr(script, "parts", lambda emulated: found)
+    monkeypatch.setattr(sys, "argv", ["script"])
+    monkeypatch.setenv("OUT", str(tmp_path / "new"))
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        assert script.main() == 1
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+    written = json.loads((tmp_path / "new" / "rows.json").read_text())
+    assert [(r["part"], r["ok"]) for r in written] == [("one", True), ("script", False)]
+    table = (tmp_path / "new" / "table.txt").read_text().splitlines()
+    assert [line.split()[:2] for line in table[1:]] == [["ok", "one"], ["FAIL", "script"]]
+    assert "cut" in (tmp_path / "new" / "one.txt").read_text()
 
 
 def test_every_part_is_a_command_that_exists() -> None:

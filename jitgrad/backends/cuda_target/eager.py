@@ -46,9 +46,14 @@ class OneOpPrograms:
         if op is FULL and not isinstance(operands[0], DeviceArray):
             op.abstract(avals, attrs)
             return device.full(attrs["shape"], operands[0], attrs["dtype"])
-        inputs = [x if isinstance(x, DeviceArray) else np.asarray(x, a.dtype) for x, a in zip(operands, avals, strict=True)]
-        strides = tuple([_strides(x) for x in inputs])
-        program = self._program(device, op, tuple(avals), attrs, strides)
+        inputs: list[Any] = [*operands]
+        strides: list[Shape | None] = [None] * len(operands)
+        for k, x in enumerate(operands):
+            if type(x) is not DeviceArray:
+                inputs[k] = np.asarray(x, avals[k].dtype)
+            elif not x.is_contiguous:
+                strides[k] = _strides(x)
+        program = self._program(device, op, tuple(avals), attrs, tuple(strides))
         if program is None:
             return _on_host(device, op, operands, avals, attrs)
         results = program.run(inputs)
@@ -71,7 +76,7 @@ class OneOpPrograms:
         self, device: CudaDevice, op: OpDef, avals: tuple[Aval, ...], attrs: Mapping[str, Any], strides: tuple[Any, ...]
     ) -> Program | None:
         """The program of ``op``; None if its attributes cannot be compared."""
-        key = op, avals, tuple(sorted(attrs.items())), strides, device
+        key = op, avals, tuple(sorted(attrs.items())) if attrs else (), strides, device
         try:
             program = self._programs.get(key)
         except TypeError:

@@ -51,16 +51,19 @@ class ResultSets:
         self._device = device
         self._specs = specs
         self._others = others
+        self._none = ResultSet((), others)
         device.pool.add_holder(self)
         self._sets: list[ResultSet] = []
 
     def take(self) -> ResultSet:
         """Arrays that nobody else holds."""
+        if not self._specs:
+            return self._none
         for known in self._sets:
             if known.is_idle:
                 return known
         new = self._new_set()
-        if new.arrays and len(self._sets) < MAX_SETS:
+        if len(self._sets) < MAX_SETS:
             new.watch()
             self._sets.append(new)
         return new
