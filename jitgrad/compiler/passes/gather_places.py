@@ -31,7 +31,7 @@ from jitgrad.ops.movement import BROADCAST_TO, PLACE, SLICE
 # Passes over an array, of its size: a result that a kernel would not have to write is written and read, another array is
 # copied and the copy read, and what is put into zeros anyway is read at some more places.
 _WRITTEN, _COPIED, _PLACED = 2, 3, 1
-_FOLLOWING = 4  # times as many nodes after the bases as before them are looked at
+_FOLLOWING = 4  # times as many nodes after the bases as before the terms are looked at
 _NEAR = 24  # values for each term, among which those that it is computed of are looked for
 _PARTS = 5040  # of a byte, so that shares of it are whole numbers
 
@@ -96,7 +96,7 @@ class _Gathered:
         nodes: that are computed again at each place, in program order.
         bases: values that are put into zeros.
         masked: terms that are not certainly 0 where the bases are.
-        late: nodes that are computed of the bases, for which ``early`` values, of which bases are computed, are
+        late: nodes that are computed of bases that are computed, for which ``early`` values, which are not, are
             computed again: no kernel has room for all that lies between.
     """
 
@@ -149,18 +149,9 @@ class _Cone:
         """The `early` values and `late` nodes of `_Gathered`: none if one kernel may hold all of them."""
         if len(self.operands) <= self.tuning.max_kernel_nodes:
             return frozenset(), frozenset()
-        before: set[Atom] = set()
-        waiting = list(bases)
-        while waiting:
-            new = [x for x in self.operands[waiting.pop()] if x not in before]
-            before.update(new)
-            waiting += new
-        early, late, after = frozenset(before & nodes.keys()), set[TraceNode](), set[Atom](bases)
-        for node in self._after(bases):
-            after.update(node.outs)
-            if not early.isdisjoint(node.ins):
-                late.add(node)
-        return early - after, frozenset(late)
+        following = self._after(base for base in bases if self.operands[base])
+        early = frozenset(nodes.keys() - {out for node in following for out in node.outs})
+        return early, frozenset(node for node in following if not early.isdisjoint(node.ins))
 
     def _after(self, bases: Iterable[Value]) -> set[TraceNode]:
         """The elementwise nodes that read the bases, or each other, up to a number of them."""
