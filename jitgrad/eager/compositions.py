@@ -15,6 +15,7 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 
 from jitgrad.core.aval import Aval
+from jitgrad.core.config import get_default_dtype
 from jitgrad.core.context import anomaly_detection, creation_device, current_interpreter, grad_enabled, open_tapes
 from jitgrad.core.op import OpDef
 from jitgrad.core.origin import at_origin, place_of_call
@@ -116,15 +117,12 @@ def composed(function: Callable[_P, _R]) -> Callable[_P, _R]:
     @wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         if _other_interpreter() is None and creation_device.get() is None:
-            key: list[Any] = [grad_enabled.get()]
             tensors: list[Tensor] = []
-            if _add_key(key, tensors, args) and (not kwargs or _add_key(key, tensors, kwargs.values(), kwargs)):
-                try:
-                    found = known.get(tuple(key), 0)
-                except TypeError:  # an argument is no key
-                    found = None
+            key = _key(tensors, args, kwargs)
+            if key is not None:
+                found = known.get(key, 0)
                 if type(found) is int:
-                    found = _counted(known, tuple(key), found, function, args, kwargs)
+                    found = _counted(known, key, found, function, args, kwargs)
                 if found is not None:
                     out = run_composition(found, tensors)
                     if out is not None:
@@ -132,6 +130,14 @@ def composed(function: Callable[_P, _R]) -> Callable[_P, _R]:
         return function(*args, **kwargs)
 
     return call
+
+
+def _key(tensors: list[Tensor], args: Any, kwargs: Any) -> tuple[Any, ...] | None:
+    """What distinguishes calls with these arguments, of which ``tensors`` gets the tensors; None if there is no such key."""
+    key: list[Any] = [grad_enabled.get(), get_default_dtype()]
+    if not _add_key(key, tensors, args) or (kwargs and not _add_key(key, tensors, kwargs.values(), kwargs)):
+        return None
+    return tuple(key)
 
 
 def _add_key(key: list[Any], tensors: list[Tensor], values: Any, names: Any = ()) -> bool:
@@ -150,10 +156,8 @@ def _add_key(key: list[Any], tensors: list[Tensor], values: Any, names: Any = ()
             if x - x != 0:  # NaN is unlike itself, and infinities are rare
                 return False
             key += (kind, x if x else copysign(1.0, x), not x)
-        elif kind is tuple:
+        elif kind is tuple and _PLAIN.issuperset(map(type, x)):
             key += (*map(type, x), x)
-            if not _PLAIN.issuperset(map(type, x)):
-                return False
         elif isinstance(x, np.dtype):
             key.append(x)
         else:
@@ -171,7 +175,9 @@ def _counted(
     if count < _USES:
         known[key] = count + 1
     else:
-        known[key] = made = _Registered.maker(function, args, kwargs)
+        made = _Registered.maker(function, args, kwargs)
+        # the composition keeps the avals alive that its tensors have now, whose ids are theirs as long as it exists
+        known[key if made is None else _key([], args, kwargs)] = made
     return made
 
 

@@ -14,6 +14,7 @@ from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, AxisError, OperandError, ShapeError, shown
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.creation import full
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import (
@@ -102,7 +103,12 @@ def stack(xs: Sequence[Operand] | Tensor, axis: int = 0) -> Tensor:
     if any(a.shape != avals[0].shape for a in avals):
         raise ShapeError(f"stack: all tensors must have the same shape, got {', '.join(map(str, avals))}")
     k = normalize_axis("stack", axis, avals[0].ndim + 1)
-    return concat([expand_dims(x, k) for x in parts], k)
+    return _stacked(*parts, axis=k)
+
+
+@composed
+def _stacked(*xs: Operand, axis: int) -> Tensor:
+    return concat([expand_dims(x, axis) for x in xs], axis)
 
 
 def chunked(x: Operand, sizes: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:

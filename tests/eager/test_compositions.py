@@ -11,6 +11,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.core import dispatch
+from jitgrad.core.aval import Aval
 from jitgrad.core.errors import InPlaceError
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import CompositionNode
@@ -287,6 +288,29 @@ def test_other_arguments_are_told_apart() -> None:
             F.softmax(x, 2)
         with pytest.raises(jg.errors.AxisError):
             x.mean((0, 0))
+
+
+def test_avals_that_are_not_shared_make_no_wrong_hits() -> None:
+    """The key has ids of avals: of those that the composition keeps, not of others that are gone."""
+    expected = np.full((4, 4), 0.25)
+    for n in range(2, 40):
+        x = Tensor(np.zeros((4, 4)), Aval((4, 4), np.dtype(np.float64)))
+        y = Tensor(np.zeros((n, 2)), Aval((n, 2), np.dtype(np.float64)))
+        for _ in range(5):
+            np.testing.assert_array_equal(F.softmax(x, -1).numpy(), expected)
+            assert F.softmax(y, 0).shape == (n, 2)
+            y._aval = Aval((n, 2), np.dtype(np.float64))
+
+
+def test_the_default_dtype_is_part_of_what_is_recorded() -> None:
+    x = jg.tensor(np.array([[1, 2], [3, 4]]))
+    before = jg.get_default_dtype()
+    try:
+        for dtype in (np.float32, np.float64) * 5:
+            jg.set_default_dtype(dtype)
+            assert F.softmax(x * 0.5, -1).dtype == (x * 0.5).dtype
+    finally:
+        jg.set_default_dtype(before)
 
 
 def test_labels_are_looked_at_in_each_call() -> None:
