@@ -63,7 +63,8 @@ from jitgrad.ops.comparison import (
     greater_equal as greater_equal, gt as gt, invert as invert, isfinite as isfinite, isinf as isinf,
     isnan as isnan, le as le, left_shift as left_shift, less as less, less_equal as less_equal,
     logical_and as logical_and, logical_not as logical_not, logical_or as logical_or, logical_xor as logical_xor,
-    lt as lt, ne as ne, not_equal as not_equal, right_shift as right_shift, signbit as signbit, where as where,
+    lt as lt, ne as ne, nonzero as nonzero, not_equal as not_equal, right_shift as right_shift, signbit as signbit,
+    where as where,
 )
 from jitgrad.ops.convolution import conv2d as conv2d
 from jitgrad.ops.pooling import avg_pool2d as avg_pool2d, max_pool2d as max_pool2d
@@ -132,7 +133,7 @@ from jitgrad.ops.rounding import (
     nextafter as nextafter, remainder as remainder, rint as rint, round as round, trunc as trunc,
 )
 from jitgrad.ops.sorting import (
-    argsort as argsort, nonzero as nonzero, searchsorted as searchsorted, sort as sort, topk as topk,
+    argsort as argsort, searchsorted as searchsorted, sort as sort, topk as topk,
     unique as unique,
 )
 from jitgrad.ops.special import erf as erf, erfc as erfc

@@ -20,6 +20,7 @@ def chosen_gradients(
     retain_graph: bool | None = False,
     create_graph: bool = False,
     allow_unused: bool = False,
+    only_inputs: bool = True,
 ) -> tuple[Tensor | None, ...]:
     """d(outputs)/d(inputs), one tensor per input in its shape and dtype, without ``.grad``.
 
@@ -30,19 +31,16 @@ def chosen_gradients(
         retain_graph: keep the saved tensors, so that backward can run again.
         create_graph: record the gradient computation, too; implies ``retain_graph``.
         allow_unused: give None for an input that no output depends on, in place of an error.
+        only_inputs: must be true, as in torch.
 
     Raises:
-        ArgumentError: an argument is no tensor, or outputs and ``grad_outputs`` differ in number.
+        ArgumentError: an argument is no tensor, outputs and ``grad_outputs`` differ in number, or ``only_inputs`` is false.
         AutogradError: an input does not require grad, or an output does not depend on it; an output
             of several elements comes without its incoming gradient.
     """
     outs, ins = _listed("outputs", outputs), _listed("inputs", inputs)
     given = [grad_outputs] if isinstance(outputs, Tensor) else list(grad_outputs or [None] * len(outs))
-    if len(given) != len(outs):
-        raise ArgumentError(f"autograd.grad: {len(outs)} outputs, but {len(given)} grad_outputs")
-    for k, x in enumerate(ins):
-        if not x._requires_grad:
-            raise AutogradError(f"autograd.grad: input {k}, {x.aval}, does not require grad: call requires_grad_() first")
+    _check(outs, ins, given, only_inputs)
     seeds = [seed_gradient(out, seed) for out, seed in zip(outs, given, strict=True)]
     grads = gradients(outs, seeds, ins, retain_graph=bool(retain_graph), create_graph=create_graph)
     unused = next((k for k, g in enumerate(grads) if g is None), None)
@@ -52,6 +50,16 @@ def chosen_gradients(
             "allow_unused=True to get None for it"
         )
     return tuple(grads)
+
+
+def _check(outs: list[Tensor], ins: list[Tensor], given: list[Any], only_inputs: bool) -> None:
+    if not only_inputs:
+        raise ArgumentError("autograd.grad: only_inputs=False would add to every .grad: call backward() for that")
+    if len(given) != len(outs):
+        raise ArgumentError(f"autograd.grad: {len(outs)} outputs, but {len(given)} grad_outputs")
+    for k, x in enumerate(ins):
+        if not x._requires_grad:
+            raise AutogradError(f"autograd.grad: input {k}, {x.aval}, does not require grad: call requires_grad_() first")
 
 
 def _listed(what: str, tensors: Tensors) -> list[Tensor]:

@@ -24,7 +24,7 @@ def constant_contents(trace: Interpreter, tensor: Tensor, what: str) -> np.ndarr
     value = trace.current(tensor)
     if what in _SHARING or type(value) is not Value:
         return None
-    found = traced_constants.contents_of(value)
+    found = traced_constants.contents_of_constant(value)
     if found is None:
         return None
     contents, arrays = found

@@ -43,7 +43,7 @@ def fill_constant(tensor: Any) -> bool:
     return True
 
 
-def contents_of(value: Value) -> tuple[np.ndarray[Any, Any], list[np.ndarray[Any, Any]]] | None:
+def contents_of_constant(value: Value) -> tuple[np.ndarray[Any, Any], list[np.ndarray[Any, Any]]] | None:
     """The contents of ``value`` and the arrays that it is computed from; None if it depends on what is traced."""
     if value not in _makers:
         return None

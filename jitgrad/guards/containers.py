@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from types import MappingProxyType
 from typing import Any
 
@@ -40,6 +40,8 @@ def read_item(reads: Reads, contents: Contents, holder: Any, key: Any, origin: O
         return UNKNOWN
     if path is not None and not known:
         contents.everything(holder, origin)
+        if isinstance(holder, defaultdict) and not _is_key(holder, key):
+            mutate(reads, holder, origin)
     elif path is not None and isinstance(key, slice):
         contents.items(holder, origin)
     if not known:
@@ -62,6 +64,13 @@ def read_item(reads: Reads, contents: Contents, holder: Any, key: Any, origin: O
         elif key.__hash__ is not None:
             reads.read("item", holder, key, value, item_path, origin)
     return value
+
+
+def _is_key(holder: dict[Any, Any], key: Any) -> bool:
+    try:
+        return key is not UNKNOWN and key in holder
+    except TypeError:
+        return True
 
 
 def _read_element(

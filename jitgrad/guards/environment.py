@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from operator import is_
 from types import MethodType
@@ -141,6 +141,7 @@ class Environment:
         for check in self._reads.checks:
             reason, now = check.reason(), check.read()
             repeated = not _places(check).isdisjoint(stored_again)
+            repeated = repeated or _refilled(check, stored_again)
             guarded = repeated and is_constant(check.expected) and not (is_plain_number(check.expected) and is_plain_number(now))
             filled = (repeated or not tensors_in(now)) and _fills(check)
             if reason is not None and not guarded and not filled:
@@ -252,10 +253,18 @@ def _places(check: Check) -> set[tuple[int, str]]:
     return {(id(part), repr(check.key)) for part in (check.holder, instance_dict(check.holder))}
 
 
+def _refilled(check: Check, stored_again: Collection[tuple[int, str]]) -> bool:
+    """Whether each call fills the dict that was empty, such as an optimizer's state of a parameter."""
+    empty = check.kind == "length" and check.expected == 0 and isinstance(check.holder, dict)
+    return empty and all((id(check.holder), repr(key)) in stored_again for key in check.holder)
+
+
 def _fills(check: Check) -> bool:
     """Whether the place of ``check`` was empty."""
     if check.kind == "hooks":
         return False
+    if check.kind == "length":
+        return check.expected == 0 and isinstance(check.holder, dict)
     return check.kind in ("absent", "unset") or check.expected is None or (check.expected is MISSING and check.kind != "hides")
 
 

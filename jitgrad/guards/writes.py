@@ -137,10 +137,11 @@ def holds_only_tensors(value: Any) -> bool:
     """Whether ``value`` is a tensor, or a container of tensors such as ``(h, c)``."""
     if isinstance(value, Tensor):
         return True
-    if not isinstance(value, tuple | list | dict):
-        return False
-    leaves = optree.tree_leaves(value, none_is_leaf=True)
-    return bool(leaves) and all(isinstance(x, Tensor) for x in leaves)
+    if isinstance(value, dict):
+        parts = [] if any(isinstance(key, Tensor) for key in value) else list(value.values())
+    else:
+        parts = list(value) if isinstance(value, tuple | list) else []
+    return bool(parts) and all(map(holds_only_tensors, parts))
 
 
 def _place_of(check: Check) -> HeldPlace | None:
@@ -154,7 +155,16 @@ def _place_of(check: Check) -> HeldPlace | None:
 
 def tensors_in(value: Any) -> list[Tensor]:
     """The tensors in ``value`` and in its containers."""
-    return [x for x in optree.tree_leaves(value, none_is_leaf=True) if isinstance(x, Tensor)]
+    found, pending = list[Tensor](), [value]
+    while pending:  # not by optree, which sorts the keys of a dict: they may be tensors
+        x = pending.pop()
+        if isinstance(x, Tensor):
+            found.append(x)
+        elif isinstance(x, dict):
+            pending.extend(reversed(x.values()))
+        elif isinstance(x, list | tuple | deque):
+            pending.extend(reversed(x))
+    return found
 
 
 def store_of(write: Write) -> RepeatedStore | None:

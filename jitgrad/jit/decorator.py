@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from copy import deepcopy
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -21,6 +22,7 @@ from jitgrad.core.origin import Origin
 from jitgrad.eager.large_arrays import allowing_kernels
 from jitgrad.jit.anomaly_check import check_call
 from jitgrad.jit.background import Pending
+from jitgrad.jit.bound_methods import bound_method, pickled_as
 from jitgrad.jit.devices import device_of_arguments
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.fast_call import MISS, FastCall
@@ -152,19 +154,18 @@ class JitFunction:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """A @jit method: bound to its instance, with executables of its own for each instance."""
-        if instance is None:
-            return self
-        name = f"_jitgrad_bound_{id(self):x}"
-        holder = getattr(instance, "__dict__", None)
-        if holder is None:
-            return functools.partial(self, instance)
-        bound = holder.get(name)
-        if bound is None:
-            bound = self._copy_for(self.eager.__get__(instance, owner))
-            holder[name] = bound
-        return bound
+        return self if instance is None else bound_method(self, instance, owner)
 
-    def _copy_for(self, function: Callable[..., Any]) -> JitFunction:
+    def __deepcopy__(self, memo: dict[int, Any]) -> JitFunction:
+        """A method of the copied object; a function is its own copy, as in Python."""
+        function = deepcopy(self.eager, memo)
+        return self if function is self.eager else self.with_function(function)
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return pickled_as(self)
+
+    def with_function(self, function: Callable[..., Any]) -> JitFunction:
+        """``function`` with the options of this one."""
         new = JitFunction(function, donate=tuple(self.donate), **asdict(self.options))
         new._signature = Signature(function, (), tuple(n for n in self._signature.static_names))
         return new

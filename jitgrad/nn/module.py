@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 
@@ -21,14 +22,23 @@ class _ParameterKind:
     registers as a parameter.
 
     A parameter is an ordinary Tensor, the same as a leaf made with ``requires_grad=True``, and
-    ``isinstance(x, nn.Parameter)`` asks whether ``x`` is one.
+    ``isinstance(x, nn.Parameter)`` asks whether ``x`` is one. With ``requires_grad=False`` it is a
+    parameter that is frozen from the start: a Module registers it, too.
     """
 
+    def __init__(self) -> None:
+        self._frozen: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()  # by id
+
     def __call__(self, data: Any, requires_grad: bool = True) -> Tensor:
-        return detached(asarray(data)).requires_grad_(requires_grad)
+        parameter = detached(asarray(data)).requires_grad_(requires_grad)
+        if not requires_grad:
+            self._frozen[id(parameter)] = parameter
+        return parameter
 
     def __instancecheck__(self, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.is_leaf and instance.requires_grad
+        if not isinstance(instance, Tensor) or not instance.is_leaf:
+            return False
+        return instance.requires_grad or self._frozen.get(id(instance)) is instance
 
     def __repr__(self) -> str:
         return "Parameter"
@@ -98,7 +108,7 @@ class Module:
     # --- registering ------------------------------------------------------------------------------
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, Tensor) and value.is_leaf and value.requires_grad:
+        if Parameter.__instancecheck__(value):
             self._parameter_names[name] = None
             self._buffer_names.pop(name, None)
         elif name in self._parameter_names and value is not None:

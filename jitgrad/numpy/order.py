@@ -13,7 +13,7 @@ from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import INT64, floating, refuse, tensor_of
 from jitgrad.numpy.shapes import ravel
-from jitgrad.ops import creation, reduce, sorting
+from jitgrad.ops import comparison, creation, reduce, sorting
 from jitgrad.ops.arithmetic import add, astype, maximum, multiply, subtract
 from jitgrad.ops.comparison import isnan, less, where
 from jitgrad.ops.indexing import index_add, take, take_along_axis
@@ -189,13 +189,13 @@ def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool 
 
 def nonzero(a: Any) -> tuple[Tensor, ...]:
     """The positions of the elements that are not zero, one tensor per axis."""
-    out: tuple[Tensor, ...] = sorting.nonzero(tensor_of(a))
+    out: tuple[Tensor, ...] = comparison.nonzero(tensor_of(a))
     return out
 
 
 def argwhere(a: Any) -> Tensor:
     """The positions of the elements that are not zero, one in each row."""
-    out: Tensor = sorting.nonzero(tensor_of(a), as_tuple=False)
+    out: Tensor = comparison.nonzero(tensor_of(a), as_tuple=False)
     return out
 
 

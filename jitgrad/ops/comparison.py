@@ -9,10 +9,14 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, float_dtype, like_ufunc, select_dtype
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.errors import ShapeError
 from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.where import select_by_mask
-from jitgrad.ops.operand import Operand, apply
+from jitgrad.ops.operand import Operand, apply, contents_of
+
+_NO_CHOICE: Any = None
 
 # --- selection ---------------------------------------------------------------------------------------------------
 
@@ -67,13 +71,30 @@ WHERE = define_elementwise(
 )
 
 
-def where(condition: Operand, x: Operand, y: Operand) -> Tensor:
+def where(condition: Operand, x: Operand = _NO_CHOICE, y: Operand = _NO_CHOICE) -> Tensor:
     """``x`` where ``condition`` is true, else ``y``, in the common dtype of the two.
 
     The gradient of the choice that is not selected is exactly zero, whatever its value, and so is the
-    gradient of what that was computed from.
+    gradient of what that was computed from. Without choices it is ``nonzero(condition)``, a tuple.
     """
+    if x is None and y is None:
+        positions: Tensor = nonzero(condition)  # a tuple of them: no other call is typed for its sake
+        return positions
     return apply(WHERE, condition, x, y)
+
+
+def nonzero(x: Operand, as_tuple: bool = True) -> Any:
+    """The positions of the elements that are not zero: one int64 tensor per axis.
+
+    With ``as_tuple=False`` one tensor [count, axes] with a position in each row, as torch gives them by default.
+
+    The shape depends on the values: a @jit function raises TracedValueError (use ``where``).
+    """
+    array = contents_of(x, "nonzero")
+    if not array.ndim:
+        raise ShapeError("nonzero of a 0-d array: there is no axis to give positions along")
+    made = current_interpreter.get().constant
+    return tuple([made(np.ascontiguousarray(k)) for k in np.nonzero(array)]) if as_tuple else made(np.argwhere(array))
 
 
 def zero_gradient(g: Tensor, _out: Any, *_operands: Any) -> Selected:

@@ -80,7 +80,7 @@ def _cumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Tensor:
 
 
 def _where(condition: Any, *choices: Any) -> Any:
-    return comparison.where(condition, *choices) if choices else sorting.nonzero(condition)
+    return comparison.where(condition, *choices)
 
 
 def _array(x: Any) -> Any:
@@ -119,7 +119,8 @@ def _function_table() -> dict[Any, Callable[..., Any]]:
         movement: "reshape transpose swapaxes moveaxis expand_dims squeeze broadcast_to flip matrix_transpose",
         joining: "stack split unstack roll repeat tile pad diagonal",
         indexing: "take take_along_axis",
-        sorting: "sort argsort nonzero searchsorted unique",
+        sorting: "sort argsort searchsorted unique",
+        comparison: "nonzero",
         creation: "zeros_like ones_like full_like empty_like tril triu",
         grids: "meshgrid",
         linalg: "dot outer tensordot",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError
 from jitgrad.core.op import OpDef
@@ -124,6 +125,7 @@ def _operators() -> dict[str, Any]:
         "__array_namespace__": interop.array_namespace,
         "__copy__": clone,
         "__deepcopy__": _deepcopy,
+        "__reduce__": _reduce,
     }
     return table
 
@@ -137,6 +139,21 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     memo[id(self)] = new
     if grad is not None:
         new.grad = clone(grad)
+    return new
+
+
+def _reduce(self: Tensor) -> tuple[Any, ...]:
+    """What pickle saves: the elements, and for a leaf whether it requires grad, its gradient, and where it is."""
+    if self.grad_fn is not None:
+        raise AutogradError(f"pickle of {self.aval}, a result with history: pickle .detach() of it")
+    return _loaded, (np.array(self.concrete("pickle")), self.aval.weak, self.requires_grad, self.grad, str(self.device))
+
+
+def _loaded(data: Any, weak: bool, requires_grad: bool, grad: Tensor | None, device: str) -> Tensor:
+    """The tensor that pickle saved."""
+    new = move(Tensor(data, Aval(data.shape, data.dtype, weak=weak)), device)
+    new._requires_grad = requires_grad
+    new.grad = grad
     return new
 
 
@@ -193,7 +210,8 @@ METHOD_NAMES: Mapping[Any, str] = {
     "flatten",
     joining: "split unstack roll tile pad diagonal",
     indexing: "take take_along_axis gather scatter_add index_add",
-    sorting: "sort argsort topk nonzero unique searchsorted",
+    comparison: "nonzero",
+    sorting: "sort argsort topk unique searchsorted",
     creation: "clone tril triu",
     linalg: "matmul dot vecdot outer tensordot",
     torch_names: "mm mv bmm addmm addmv baddbmm addcmul addcdiv masked_fill masked_select unflatten index_select index_fill "

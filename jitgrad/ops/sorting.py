@@ -1,4 +1,4 @@
-"""sort, argsort, topk and searchsorted; nonzero and unique, whose shapes depend on values."""
+"""sort, argsort, topk and searchsorted; unique, whose shape depends on values."""
 
 from __future__ import annotations
 
@@ -158,21 +158,7 @@ def searchsorted(
     return astype(out, np.int32) if out_int32 else out
 
 
-# --- shapes that depend on values: these need data ---------------------------------------------------------------
-
-
-def nonzero(x: Operand, as_tuple: bool = True) -> Any:
-    """The positions of the elements that are not zero: one int64 tensor per axis.
-
-    With ``as_tuple=False`` one tensor [count, axes] with a position in each row, as torch gives them by default.
-
-    The shape depends on the values: a @jit function raises TracedValueError (use ``where``).
-    """
-    array = contents_of(x, "nonzero")
-    if not array.ndim:
-        raise ShapeError("nonzero of a 0-d array: there is no axis to give positions along")
-    made = current_interpreter.get().constant
-    return tuple([made(np.ascontiguousarray(k)) for k in np.nonzero(array)]) if as_tuple else made(np.argwhere(array))
+# --- a shape that depends on values: this needs data -------------------------------------------------------------
 
 
 @takes_dim()

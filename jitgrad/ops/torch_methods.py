@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from jitgrad.core.context import grad_enabled
-from jitgrad.core.errors import ArgumentError, AutogradError, MeaningWarning, shown
+from jitgrad.core.errors import ArgumentError, AutogradError, MeaningWarning, ShapeError, shown
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import (
@@ -31,7 +31,7 @@ from jitgrad.ops import (
 )
 from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.creation import clone
-from jitgrad.ops.inplace import assign, update
+from jitgrad.ops.inplace import assign, set_item, update
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.placement import beside
@@ -77,6 +77,21 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     method.__doc__ = f"``{function.__name__}`` in place."
     return method
+
+
+def _fill_diagonal(self: Tensor, fill_value: Operand, wrap: bool = False) -> Tensor:
+    """Make the diagonal ``fill_value``, in place; with ``wrap`` it begins anew below the square of a tall matrix.
+
+    Raises ShapeError for less than two axes, and for more if their lengths differ.
+    """
+    if self.ndim < 2 or (self.ndim > 2 and len(set(self.shape)) > 1):
+        raise ShapeError(f"fill_diagonal_ of {self.aval}: expected a matrix, or more axes of one length")
+    if not wrap or self.ndim > 2 or self.shape[0] <= self.shape[1]:
+        set_item(self, (np.arange(min(self.shape)),) * self.ndim, fill_value)
+        return self
+    rows, columns = self.shape
+    set_item(self, np.divmod(np.arange(0, rows * columns, columns + 1), columns), fill_value)
+    return self
 
 
 def _adjoint(transposed: Tensor) -> Tensor:
@@ -159,6 +174,7 @@ IN_PLACE: Mapping[str, Any] = {
     "subtract_": _updating(arithmetic.subtract),
     "multiply_": _updating(arithmetic.multiply),
     "divide_": _updating(arithmetic.divide),
+    "fill_diagonal_": _fill_diagonal,
     "normal_": _normal,
     "random_": _random,
     "exponential_": _exponential,

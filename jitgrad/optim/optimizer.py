@@ -21,6 +21,8 @@ from jitgrad.optim.recorded_step import RecordedStep
 # There is one implementation here, which @jit compiles.
 IMPLEMENTATIONS = {"foreach", "fused", "capturable", "differentiable"}
 
+_OWN = "state."  # begins the names of what a step keeps in ``Optimizer.state``
+
 
 class Optimizer:
     """Base class: subclasses define the update of one parameter.
@@ -29,9 +31,12 @@ class Optimizer:
     program, a new ``lr`` is new data and needs no new trace, and a compiled step writes all state
     back.
 
+    A subclass may also be written as in torch: ``super().__init__(params, defaults)`` with a dict of
+    options, and a ``step`` of its own, which keeps tensors and numbers in ``self.state[p]``.
+
     Args:
         params: parameters, or dicts with ``params`` and options of their own for these.
-        lr: the learning rate of groups that have none.
+        lr: the learning rate of groups that have none; or all options, as a dict.
         implementation: keywords with which torch chooses between implementations; they change nothing.
         options: the other options, with values for groups that have none.
 
@@ -49,7 +54,11 @@ class Optimizer:
         cls.recordable = recordable
 
     def __init__(
-        self, params: Iterable[Any], lr: float, implementation: Mapping[str, Any] | None = None, **options: Any
+        self,
+        params: Iterable[Any],
+        lr: float | Mapping[str, Any],
+        implementation: Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
         name = type(self).__name__
         if unknown := sorted(set(implementation or ()) - IMPLEMENTATIONS):
@@ -60,10 +69,11 @@ class Optimizer:
                 "Make the optimizer outside and call its step() inside"
             )
         self._recorded: RecordedStep | None = RecordedStep(self) if self.recordable else None
-        self.defaults: dict[str, Any] = {"lr": lr, **options}
+        self.defaults: dict[str, Any] = {"lr": 1.0, **lr, **options} if isinstance(lr, Mapping) else {"lr": lr, **options}
         self.param_groups: list[ParamGroup] = []
         self.params: tuple[Tensor, ...] = ()
         self._state: dict[str, Tensor | list[Tensor]] = {}
+        self.state: dict[Tensor, dict[str, Any]] = {}  # by parameter, for a step that is written as in torch
         self._first_values: dict[str, float] = {}
         for group in listed_groups(name, params):
             self._add(group)
@@ -79,6 +89,7 @@ class Optimizer:
         group = ParamGroup(name, params, len(self.params), options.pop("lr"), options)
         self.params += params
         self.param_groups.append(group)
+        self.state.update((p, {}) for p in params)
         return group
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
@@ -209,7 +220,12 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Tensor]:
         """Copies of the learning rate and all state, by name; ``jg.save`` takes it."""
-        return {name: Tensor(np.array(t.concrete("state_dict"))) for name, t in self._named_state()}
+        saved = {name: Tensor(np.array(t.concrete("state_dict"))) for name, t in self._named_state()}
+        for k, p in enumerate(self.params):
+            for name, value in self.state[p].items():
+                data = value.concrete("state_dict") if isinstance(value, Tensor) else value
+                saved[f"{_OWN}{k}.{name}"] = Tensor(np.array(data))
+        return saved
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Copy ``state`` in, in place; all of it or, on an error, nothing.
@@ -218,6 +234,8 @@ class Optimizer:
             CheckpointError: names or shapes differ from this optimizer's.
         """
         own = dict(self._named_state())
+        added = {name: asarray(value) for name, value in state.items() if name.startswith(_OWN)}
+        state = {name: value for name, value in state.items() if name not in added}
         if set(own) != set(state):
             differing = ", ".join(sorted(set(own) ^ set(state)))
             raise CheckpointError(
@@ -230,6 +248,21 @@ class Optimizer:
         with no_grad():
             for name, tensor in own.items():
                 assign(tensor, given[name])
+        self._load_added(added)
+
+    def _load_added(self, added: Mapping[str, Tensor]) -> None:
+        """Fill ``self.state``: an int for integers without axes, and what promotes like a number for floats without."""
+        for k, p in enumerate(self.params):
+            start = f"{_OWN}{k}."
+            found = {name.removeprefix(start): value for name, value in added.items() if name.startswith(start)}
+            held = self.state[p]
+            for name in held.keys() - found.keys():
+                del held[name]
+            for name, value in found.items():
+                if value.ndim:
+                    held[name] = Tensor(np.array(value.concrete("load_state_dict")))
+                else:
+                    held[name] = value.item() if value.dtype.kind in "biu" else weak_scalar(value.item())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.params)} parameters, lr={self._lr!r})"
