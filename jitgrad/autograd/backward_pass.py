@@ -7,7 +7,6 @@ ops like it. Elsewhere they are tensors, and a node calls its vjp.
 from __future__ import annotations
 
 import heapq
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -24,6 +23,7 @@ from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.origin import Origin, at_origin
+from jitgrad.core.references import has_owners
 from jitgrad.core.tape_node import Edge, Node, edge_of, next_sequence
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager import numpy_errors
@@ -280,11 +280,14 @@ class BackwardPass:
         if isinstance(arrived, MaskedArray):
             arrived = arrived.settle()
         if self.keys is None and leaf._hooks is None and type(arrived) is _ndarray and arrived.dtype.kind != "c":
-            accumulate(leaf, Tensor(arrived if id(arrived) in self.sums else own_array(arrived)))
+            held = [arrived]
+            is_sum = id(arrived) in self.sums
+            del arrived  # `own_array` and `own` count references
+            accumulate(leaf, Tensor(held[0] if is_sum else own_array(held)))
             return
         with at_origin(origin):
             g = settle(arrived)
-        del arrived  # `own` counts references
+        del arrived
         if g.dtype.kind == "c":
             g = self.result(g)
         if self.observer is not None:
@@ -294,7 +297,9 @@ class BackwardPass:
         if self.keys is not None:
             self.results[id(leaf), -1] = g
         else:
-            accumulate(leaf, own(g))
+            final = [g]
+            del g
+            accumulate(leaf, own(final))
 
     def observe(self, node: Node, arrived: dict[int, Cotangent]) -> None:
         """Run hooks on the gradients of ``node``'s results, and keep requested gradients."""
@@ -315,7 +320,7 @@ class BackwardPass:
         for index, reference in (node.retained or {}).items():
             tensor = reference()
             if tensor is not None and index in arrived:
-                accumulate(tensor, own(outward(settle(arrived[index]))))
+                accumulate(tensor, own([outward(settle(arrived[index]))]))
 
     def result(self, g: Tensor) -> Tensor:
         """``g`` as the caller of this pass wants it; a seed of the caller as vjps want it."""
@@ -351,31 +356,29 @@ def accumulate(tensor: Tensor, g: Tensor) -> None:
         interpreter.write_grad(tensor, g if before is None else add(before, g))
 
 
-def own_array(data: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def own_array(held: list[np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
     """`own` of an array."""
-    # references: the caller's variable, the parameter and the call
-    if sys.getrefcount(data) > 3 or data.base is not None or not data.flags.writeable:
-        return data.copy()
-    return data
+    alone = has_owners(held) and held[0].base is None and held[0].flags.writeable
+    return held[0] if alone else held[0].copy()
 
 
-def own(g: Tensor) -> Tensor:
-    """``g`` as a ``.grad`` that may be changed in place, because nothing else shares its memory.
+def own(held: list[Tensor]) -> Tensor:
+    """The tensor in ``held`` as a ``.grad`` that may be changed in place, because nothing else shares its memory.
 
     A vjp may return its incoming gradient, or a broadcast view of it, for several operands.
-    Reference counts show whether the caller's ``g`` is the only owner of the memory; if in doubt,
-    it is copied.
+    Reference counts show whether the list is the only owner; if in doubt, the memory is copied. So
+    the caller must have no other name for the tensor.
     """
-    data = current_interpreter.get().current(g)
-    if isinstance(data, DeviceArray):
-        data = data.copy()
-    elif isinstance(data, np.ndarray):
-        # references: the caller's variable, the parameter and the call; g._data, `data` and the
-        # call
-        alone = sys.getrefcount(g) <= 3 and sys.getrefcount(data) <= 3
-        if not alone or data.base is not None or not data.flags.writeable:
-            data = data.copy()
-    new = Tensor(data, g._aval)
+    alone = has_owners(held)
+    g = held[0]
+    data = [current_interpreter.get().current(g)]
+    if isinstance(data[0], DeviceArray):
+        data[0] = data[0].copy()
+    elif isinstance(data[0], np.ndarray):
+        # the tensor owns it as well
+        alone = alone and has_owners(data, 1) and data[0].base is None and data[0].flags.writeable
+        data[0] = data[0] if alone else data[0].copy()
+    new = Tensor(data[0], g._aval)
     if g._requires_grad:
         new.grad_fn, new._out_index, new._requires_grad = g.grad_fn, g._out_index, True
     return new

@@ -12,7 +12,7 @@ from jitgrad.autograd.backward import gradients
 from jitgrad.autograd.level import Level, same_memory, scalar_of, tensors_of
 from jitgrad.autograd.modes import enable_grad
 from jitgrad.core.context import grad_enabled
-from jitgrad.core.errors import ArgumentError, AutogradError, ShapeError
+from jitgrad.core.errors import ArgumentError, AutogradError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.creation import asarray, ones_like, zeros, zeros_like
@@ -75,23 +75,35 @@ def _pair(result: Any) -> tuple[Any, Any]:
     return result
 
 
+def positions_of(what: str, argnums: Argnums, count: int) -> list[int]:
+    """Which of ``count`` arguments ``argnums`` names, without negative numbers.
+
+    Raises:
+        ArgumentError: it names none or one twice, or is neither an int nor several.
+    """
+    listed = list(argnums) if isinstance(argnums, Sequence) and not isinstance(argnums, str) else [argnums]
+    for k in listed:
+        if not isinstance(k, int) or isinstance(k, bool):
+            raise ArgumentError(f"{what}: argnums={shown(argnums)}: expected the position of an argument, or a tuple of them")
+        if not -count <= k < count:
+            raise ArgumentError(f"{what}: argnums={argnums} but the function was called with {count} arguments")
+    positions = [k % count for k in listed]
+    if len(set(positions)) != len(positions):
+        raise ArgumentError(f"{what}: argnums={argnums} names an argument twice")
+    return positions
+
+
 def _enter(level: Level, what: str, args: tuple[Any, ...], argnums: Argnums) -> tuple[list[Any], Any, Any]:
     """(``args`` with fresh inputs at ``argnums``, None for a single argnum or their list, structure
     of the inputs)."""
     single = isinstance(argnums, int)
-    listed = [argnums] if isinstance(argnums, int) else list(argnums)
-    for k in listed:
-        if not -len(args) <= k < len(args):
-            raise ArgumentError(f"{what}: argnums={argnums} but the function was called with {len(args)} arguments")
-    positions = [k % len(args) for k in listed]
-    if len(set(positions)) != len(positions):
-        raise ArgumentError(f"{what}: argnums={argnums} names an argument twice")
+    positions = positions_of(what, argnums, len(args))
     fresh = level.enter([args[k] for k in positions], what)
     full = list(args)
     for k, x in zip(positions, fresh, strict=True):
         full[k] = x
     structure: Any = optree.tree_structure(fresh[0] if single else tuple(fresh))
-    return full, None if single else listed, structure
+    return full, None if single else positions, structure
 
 
 def _match(what: str, tree: Any, like: Sequence[Tensor], treedef: Any) -> list[Tensor]:

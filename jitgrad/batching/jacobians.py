@@ -8,10 +8,10 @@ from typing import Any
 
 import optree
 
-from jitgrad.autograd.functional import Argnums, grad, jvp, vjp
+from jitgrad.autograd.functional import Argnums, grad, jvp, positions_of, vjp
 from jitgrad.autograd.level import tensors_of
 from jitgrad.batching.vmap import vmap
-from jitgrad.core.errors import ArgumentError, AutogradError
+from jitgrad.core.errors import AutogradError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import asarray, eye, zeros_like
 from jitgrad.ops.movement import moveaxis, reshape
@@ -22,11 +22,7 @@ def _of_arguments(
     what: str, func: Callable[..., Any], argnums: Argnums, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """``func`` as a function of the arguments ``argnums`` alone, and those arguments."""
-    listed = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-    for k in listed:
-        if not -len(args) <= k < len(args):
-            raise ArgumentError(f"{what}: argnums={argnums} but the function was called with {len(args)} arguments")
-    positions = [k % len(args) for k in listed]
+    positions = positions_of(what, argnums, len(args))
 
     def of_chosen(*chosen: Any) -> Any:
         full = list(args)

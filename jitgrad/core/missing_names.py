@@ -8,11 +8,13 @@ from typing import NoReturn
 
 _CAST = "convert with model.to(dtype) and x.to(dtype); there is no automatic mixed precision"
 _DIFFERENTIATE = "jitgrad itself has grad, value_and_grad, vjp, jvp, hvp, jacobian and hessian"
+_TREES = "any library for pytrees will do, such as optree: optree.tree_map(f, tree)"
+_NO_WAIT = "results on the host are complete; on a GPU use jitgrad.cuda.synchronize()"
 INSTEAD: Mapping[str, str] = {  # what users of torch and JAX type
     "compile": "decorate the function with jitgrad.jit",
     "script": "decorate the function with jitgrad.jit",
     "Size": "shapes are tuples",
-    "pmap": "there is one process and one device",
+    "pmap": "there is one process and one device; jitgrad.vmap is for examples, and kernels use all cores",
     "distributed": "there is one process and one device",
     "DataParallel": "there is one process and one device",
     "autograd": _DIFFERENTIATE, "jacrev": "it is jitgrad.func.jacrev", "jacfwd": "it is jitgrad.func.jacfwd",
@@ -27,8 +29,15 @@ INSTEAD: Mapping[str, str] = {  # what users of torch and JAX type
     "utils": "any iterable of arrays will do for a data loader, and jitgrad.checkpoint is at the top",
     "Function": "it is jitgrad.autograd.Function", "custom_gradient": "use jitgrad.custom_vjp",
     "custom_jvp": "use jitgrad.custom_vjp, which jitgrad.jvp differentiates as well",
-    "lax": "write loops and branches in Python; their trace is compiled",
-    "tree_util": "any library for pytrees will do, such as optree",
+    "lax": "write loops and branches in Python; their trace is compiled. lax.cond is jitgrad.where, lax.stop_gradient x.detach()",
+    "random": "random numbers come from generators, not from keys: jitgrad.manual_seed(seed) in place of PRNGKey, another "
+    "jitgrad.Generator(seed) in place of split, and jitgrad.normal(..., generator=g) or g.normal(...)",
+    "PRNGKey": "random numbers come from generators: jitgrad.manual_seed(seed), or jitgrad.Generator(seed)",
+    "tree_util": _TREES, "tree": _TREES, "tree_map": _TREES,
+    "remat": "it is jitgrad.checkpoint", "stop_gradient": "use x.detach()", "linearize": "use jitgrad.jvp or jitgrad.vjp",
+    "device_put": "use x.to(device)", "devices": "use jitgrad.cuda.device_count()", "block_until_ready": _NO_WAIT,
+    "make_jaxpr": "print jitgrad.jit(f).graph(*args)", "eval_shape": "jitgrad.jit(f).graph(*args) has the shapes of the results",
+    "Array": "it is jitgrad.Tensor",
     "ShapeDtypeStruct": "it is jitgrad.ShapeDtypeStruct",
 }  # fmt: skip
 
@@ -41,13 +50,13 @@ def meant(name: str, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def raising(module: str, names: Mapping[str, object]) -> Lookup:
-    """A ``__getattr__`` for ``module``, whose namespace is ``names``."""
+def raising(module: str, names: Mapping[str, object], instead: Mapping[str, str] = INSTEAD) -> Lookup:
+    """A ``__getattr__`` for ``module``, whose namespace is ``names``; ``instead``: what to use for names that others have."""
 
     def __getattr__(name: str) -> NoReturn:
         advice = ""
         if not name.startswith("_"):
-            advice = f": {INSTEAD[name]}" if name in INSTEAD else meant(name, names)
+            advice = f": {instead[name]}" if name in instead else meant(name, names)
         raise AttributeError(f"{module} has no {name!r}{advice}", name=name)
 
     return __getattr__

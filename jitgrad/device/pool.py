@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 from functools import lru_cache
-from sys import getrefcount
 from typing import NamedTuple, Protocol
 from weakref import WeakSet
 
 from jitgrad.core.aval import Aval, Dtype, Shape
-from jitgrad.core.errors import OutOfMemoryError
+from jitgrad.core.errors import CudaError, OutOfMemoryError
 from jitgrad.core.fork import fork_safe_lock
+from jitgrad.core.references import counts_owners, has_owners
 from jitgrad.device.driver import Driver
 from jitgrad.eager.buffer_pool import size_class
 
@@ -55,16 +55,6 @@ class Block:
         self.dtype: Dtype
 
 
-def _idle_references() -> int:
-    """The reference count of a block that only the pool and a local name hold."""
-    blocks = deque([Block(0, 0)])
-    block = blocks[0]
-    return getrefcount(block)
-
-
-_IDLE = _idle_references()
-
-
 @dataclass(slots=True)
 class _SizeClass:
     """All blocks of one size."""
@@ -79,6 +69,8 @@ class DevicePool:
     free at once when its last array is gone, even if the kernel that reads it has not run yet."""
 
     def __init__(self, driver: Driver) -> None:
+        if not counts_owners():
+            raise CudaError("memory of a device is shared out by reference counts, which this Python does not have: use the CPU")
         self._driver = driver
         self._classes: dict[int, _SizeClass] = {}
         self._lock = fork_safe_lock()
@@ -115,8 +107,7 @@ class DevicePool:
     def _idle_block(group: _SizeClass) -> Block | None:
         """A block without arrays, taken out of ``group``."""
         for _ in range(len(group.blocks)):
-            block = group.blocks[0]
-            if getrefcount(block) == _IDLE:
+            if has_owners([group.blocks[0]], 1):
                 return group.blocks.popleft()
             group.blocks.rotate(-1)
         # growing by a quarter before the next search keeps a growing group linear
@@ -151,9 +142,8 @@ class DevicePool:
         live = []
         for group in self._classes.values():
             for k in range(len(group.blocks)):
-                block = group.blocks[k]
-                if getrefcount(block) > _IDLE:
-                    live.append(block)
+                if not has_owners([group.blocks[k]], 1):
+                    live.append(group.blocks[k])
         return live
 
     def trim(self) -> int:

@@ -91,10 +91,12 @@ def address_of(array: np.ndarray[Any, Any]) -> int:
 class Pool:
     """A reference-counted pool of blocks. All methods may be called from any thread.
 
-    A search takes blocks out of their deque, which is atomic, so reuse needs no lock.
+    A search takes blocks out of their deque, which is atomic, so reuse needs no lock. Without ``reuse`` each array has
+    memory of its own.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, reuse: bool = True) -> None:
+        self._smallest = SMALL if reuse else math.inf
         self._classes: dict[int, _SizeClass] = {}
         self._group_of: dict[tuple[tuple[int, ...], np.dtype[Any]], _SizeClass | None] = {}
         self._lock = RLock()
@@ -145,7 +147,7 @@ class Pool:
         """The size class of an array; None for one too small to be pooled."""
         size = math.prod(shape) * dtype.itemsize
         group = None
-        if size >= SMALL:
+        if size >= self._smallest:
             rounded = size_class(size)
             group = self._classes.setdefault(rounded, _SizeClass(rounded))
         if len(self._group_of) >= _REMEMBERED_SHAPES:
@@ -250,7 +252,21 @@ class Pool:
             return PoolStats(self._allocations, reuses, self._held, self._in_use(), self._peak)
 
 
-POOL = Pool()
+def counts_tell_use() -> bool:
+    """Whether a pool sees which of its blocks are in use: tried on one of its own, by the code that relies on it."""
+    pool, dtype = Pool(), np.dtype(np.uint8)
+    held = [pool.empty((SMALL,), dtype) for _ in range(3)]
+    pool.empty((SMALL,), dtype)
+    held.append(pool.empty((SMALL,), dtype)[1:])  # in use by a view alone
+    if len({id(x.base) for x in held}) != len(held) or pool.trim():
+        return False
+    held.clear()
+    allocated = pool.stats().allocations
+    pool.empty((SMALL,), dtype)
+    return pool.stats().allocations == allocated and pool.trim() > 0
+
+
+POOL = Pool(counts_tell_use())
 if hasattr(os, "register_at_fork"):  # a child must not inherit a lock of another thread
     os.register_at_fork(
         before=POOL._lock.acquire, after_in_parent=POOL._lock.release, after_in_child=POOL._lock.release

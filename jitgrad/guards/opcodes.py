@@ -43,6 +43,16 @@ def _nothing(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     """Changes nothing that a shadow follows."""
 
 
+@on_opcodes(
+    "ASYNC_GEN_WRAP", "BEFORE_ASYNC_WITH", "CALL_INTRINSIC_2", "CHECK_EG_MATCH", "CHECK_EXC_MATCH", "CLEANUP_THROW",
+    "END_ASYNC_FOR", "GET_AITER", "GET_ANEXT", "GET_AWAITABLE", "IMPORT_STAR", "INTERPRETER_EXIT", "PREP_RERAISE_STAR",
+    "PUSH_EXC_INFO", "RAISE_VARARGS", "RERAISE", "RETURN_GENERATOR", "SEND", "WITH_EXCEPT_START",
+)  # fmt: skip
+def _forget(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
+    """Exceptions, coroutines and generators: what is on the stack afterwards is not known."""
+    frame.forget()
+
+
 # --- names and constants ------------------------------------------------------------------------------------
 
 

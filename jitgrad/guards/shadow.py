@@ -88,6 +88,10 @@ _SHAPES = ("shape", "dtype", "ndim", "size", "nbytes", "strides")  # of arrays; 
 Handler = Callable[["ShadowFrame", dis.Instruction, int], None]
 
 
+def _refuse(_frame: ShadowFrame, _instruction: dis.Instruction, _after: int) -> None:
+    raise NotImplementedError(f"an instruction of Python {sys.version_info.major}.{sys.version_info.minor} that is new here")
+
+
 class ShadowFrame:
     """The shadow of one frame."""
 
@@ -125,11 +129,7 @@ class ShadowFrame:
                 self._take_given()
             self.expected, self.pushed, self.iterating = None, 1, False
             if entry is not None:
-                handler = self._handlers.get(entry[0].opname)
-                if handler is None:
-                    self._stack.clear()
-                else:
-                    self._follow(handler, entry[0], entry[1])
+                self._follow(self._handlers.get(entry[0].opname, _refuse), entry[0], entry[1])
         elif event == "return":
             self.observer.finished(self, arg)
         elif event == "exception":
@@ -149,6 +149,10 @@ class ShadowFrame:
                 f"@jit could not follow what {instruction.opname} reads here ({type(error).__name__}: {error}): compute this "
                 "outside the function and pass it as an argument",
             )
+
+    def forget(self) -> None:
+        """Nothing on the stack is known any longer."""
+        self._stack.clear()
 
     def returned(self, value: Any) -> None:
         """The function that the running instruction called returned ``value``."""

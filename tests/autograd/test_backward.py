@@ -117,12 +117,12 @@ def test_grad_is_not_the_memory_of_the_incoming_gradient():
 
 
 def test_a_gradient_that_nobody_else_knows_is_not_copied():
-    g = Tensor(np.ones(3))
-    address = g.numpy().ctypes.data
-    assert own(g).numpy().ctypes.data == address
-    others = [g]
-    assert own(g).numpy().ctypes.data != address
-    del others
+    held = [Tensor(np.ones(3))]
+    address = held[0].numpy().ctypes.data
+    assert own(held).numpy().ctypes.data == address
+    for others in ([*held], [held[0].numpy()]):
+        assert own(held).numpy().ctypes.data != address
+        others.clear()
 
     x = leaf(1.0, 2.0)
     seen = []

@@ -246,3 +246,16 @@ def test_integers_that_become_floats_on_the_way_are_numpys():
     found = jg.divide(jg.tensor(a), jg.tensor(a + 1)).numpy()
 
     np.testing.assert_array_equal(found, np.divide(a, a + 1).astype(found.dtype))
+
+
+@pytest.mark.parametrize("error", [-1, 1])
+def test_a_wrong_reference_count_is_found_and_nothing_is_used_again(monkeypatch, error):
+    assert module.counts_tell_use()
+    monkeypatch.setattr(module, "getrefcount", lambda block: sys.getrefcount(block) - 1 + error)
+
+    assert not module.counts_tell_use()
+    pool = Pool(reuse=False)
+    x = pool.empty((2000,), F32)
+    y = pool.empty((2000,), F32)
+    assert x.base is None and y.base is None
+    assert pool.stats().allocations == 0

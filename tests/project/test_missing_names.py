@@ -12,6 +12,13 @@ import jitgrad as jg
     [
         (jg, "compile", "jitgrad.jit"),
         (jg, "stft", "rfft of windows"),
+        (jg, "lax", "loops and branches in Python"),
+        (jg, "random", "manual_seed.*PRNGKey.*Generator.*split"),
+        (jg, "tree_util", "optree"),
+        (jg, "pmap", "one device"),
+        (jg, "make_jaxpr", "graph"),
+        (jg.numpy.random, "PRNGKey", "manual_seed"),
+        (jg.numpy.random, "split", "Generator"),
         (jg, "jacrev", "jitgrad.func.jacrev"),
         (jg.func, "jacref", "did you mean 'jacrev'"),
         (jg, "sofmax", "did you mean 'softmax'"),
