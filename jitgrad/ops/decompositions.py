@@ -9,38 +9,24 @@ import numpy as np
 
 from jitgrad.core.aval import Array, Aval, broadcast_shapes
 from jitgrad.core.dispatch import apply_op
-from jitgrad.core.errors import AutogradError, DtypeError, MatrixError, ShapeError
+from jitgrad.core.errors import AutogradError, ShapeError
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, divide, multiply, negative, subtract
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.creation import eye, tril
 from jitgrad.ops.joining import concat
+from jitgrad.ops.lapack import by_lapack, matrices
 from jitgrad.ops.linalg import matmul, matrix_transpose_of
 from jitgrad.ops.movement import cut, expand_dims
 from jitgrad.ops.operand import Operand, apply
 from jitgrad.ops.placement import beside
-
-
-def _lapack(name: str, function: Callable[..., Any], *arrays: Array, **keywords: Any) -> Any:
-    try:
-        return function(*arrays, **keywords)
-    except np.linalg.LinAlgError as error:
-        shapes = " and ".join(f"{x.dtype}{list(x.shape)}" for x in arrays)
-        raise MatrixError(f"{name} of {shapes}: {error}; for nearly singular matrices add a small multiple of eye()") from None
-
-
-def _matrices(name: str, x: Aval, *, square: bool = True) -> Aval:
-    if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
-        raise ShapeError(f"{name} of {x}: the last two axes must be those of {'square ' if square else ''}matrices")
-    if x.dtype.char not in "fdFD":
-        raise DtypeError(f"{name} of {x}: LAPACK takes float32, float64 and their complex dtypes; .astype() it")
-    return x
+from jitgrad.ops.triangular import triangular_solve
 
 
 def _same_aval(name: str) -> Callable[[Sequence[Aval], Mapping[str, Any]], Aval]:
     def abstract(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> Aval:
-        x = _matrices(name, avals[0])
+        x = matrices(name, avals[0])
         return Aval(x.shape, x.dtype)
 
     return abstract
@@ -62,7 +48,7 @@ def _of_lower_triangle(g: Tensor) -> Tensor:
 
 
 def _inverse(x: Array) -> Array:
-    result: Array = _lapack("inv", np.linalg.inv, x)
+    result: Array = by_lapack("inv", np.linalg.inv, x)
     return result
 
 
@@ -84,12 +70,12 @@ INVERSE = define(
 
 
 def _solve(a: Array, b: Array) -> Array:
-    result: Array = _lapack("solve", np.linalg.solve, a, b)
+    result: Array = by_lapack("solve", np.linalg.solve, a, b)
     return result
 
 
 def _solve_aval(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> Aval:
-    a, b = _matrices("solve", avals[0]), _matrices("solve", avals[1], square=False)
+    a, b = matrices("solve", avals[0]), matrices("solve", avals[1], square=False)
     if a.shape[-1] != b.shape[-2]:
         raise ShapeError(f"solve: {a} and {b}: the right sides must have {a.shape[-1]} rows")
     batch = broadcast_shapes("solve (batch axes)", [Aval(a.shape[:-2], a.dtype), Aval(b.shape[:-2], b.dtype)])
@@ -121,7 +107,7 @@ def _determinant(x: Array) -> Array:
 
 
 def _numbers_aval(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> Aval:
-    x = _matrices("det", avals[0])
+    x = matrices("det", avals[0])
     return Aval(x.shape[:-2], x.dtype)
 
 
@@ -160,12 +146,12 @@ SLOGDET = define(
 
 
 def _pseudo_inverse(x: Array, *, cutoff: float) -> Array:
-    result: Array = _lapack("pinv", np.linalg.pinv, x, rcond=cutoff)
+    result: Array = by_lapack("pinv", np.linalg.pinv, x, rcond=cutoff)
     return result
 
 
 def _pseudo_inverse_aval(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> Aval:
-    x = _matrices("pinv", avals[0], square=False)
+    x = matrices("pinv", avals[0], square=False)
     return Aval((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
 
 
@@ -194,7 +180,7 @@ PSEUDO_INVERSE = define(
 
 
 def _cholesky(x: Array) -> Array:
-    result: Array = _lapack("cholesky", np.linalg.cholesky, x)
+    result: Array = by_lapack("cholesky", np.linalg.cholesky, x)
     return result
 
 
@@ -208,8 +194,8 @@ def _cholesky_vjp(g: Tensor, out: Tensor, _x: Any) -> Tensor:
     """I. Murray, "Differentiation of the Cholesky decomposition", arXiv 1602.07527, equation 10."""
     upper = matrix_transpose_of(out)
     middle = _half_diagonal(matmul(upper, tril(g)))
-    left = solve(upper, middle)
-    return _of_lower_triangle(matrix_transpose_of(solve(upper, matrix_transpose_of(left))))
+    left = triangular_solve(upper, middle, upper=True)
+    return _of_lower_triangle(matrix_transpose_of(triangular_solve(upper, matrix_transpose_of(left), upper=True)))
 
 
 CHOLESKY = define(  # reads the lower triangle
@@ -224,12 +210,12 @@ CHOLESKY = define(  # reads the lower triangle
 
 
 def _eigh(x: Array) -> tuple[Array, Array]:
-    values, vectors = _lapack("eigh", np.linalg.eigh, x)
+    values, vectors = by_lapack("eigh", np.linalg.eigh, x)
     return values, vectors
 
 
 def _eigh_avals(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> tuple[Aval, Aval]:
-    x = _matrices("eigh", avals[0])
+    x = matrices("eigh", avals[0])
     return Aval(x.shape[:-1], x.dtype), Aval(x.shape, x.dtype)
 
 
@@ -269,12 +255,12 @@ EIGH = define(  # reads the lower triangle
 
 
 def _svd(x: Array, *, full_matrices: bool) -> tuple[Array, Array, Array]:
-    u, s, vh = _lapack("svd", np.linalg.svd, x, full_matrices=full_matrices)
+    u, s, vh = by_lapack("svd", np.linalg.svd, x, full_matrices=full_matrices)
     return u, s, vh
 
 
 def _svd_avals(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> tuple[Aval, Aval, Aval]:
-    x = _matrices("svd", avals[0], square=False)
+    x = matrices("svd", avals[0], square=False)
     *batch, m, n = x.shape
     k = min(m, n)
     left, right = (m, n) if attrs["full_matrices"] else (k, k)
@@ -320,12 +306,12 @@ SVD = define(
 
 
 def _qr(x: Array) -> tuple[Array, Array]:
-    q, r = _lapack("qr", np.linalg.qr, x)
+    q, r = by_lapack("qr", np.linalg.qr, x)
     return q, r
 
 
 def _qr_avals(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> tuple[Aval, Aval]:
-    x = _matrices("qr", avals[0], square=False)
+    x = matrices("qr", avals[0], square=False)
     *batch, m, n = x.shape
     if m < n:
         raise ShapeError(f"qr of {x}: the op takes matrices with at least as many rows as columns")
@@ -339,7 +325,7 @@ def _qr_vjp(g: tuple[Tensor, Tensor], out: tuple[Tensor, Tensor], _x: Any) -> tu
     lower = tril(middle)
     symmetric = add(lower, matrix_transpose_of(tril(middle, -1)))
     total = add(g[0], matmul(q, symmetric))
-    return (matrix_transpose_of(solve(r, matrix_transpose_of(total))),)
+    return (matrix_transpose_of(triangular_solve(r, matrix_transpose_of(total), upper=True)),)
 
 
 QR = define(
