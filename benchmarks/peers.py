@@ -74,7 +74,7 @@ def leaves(tree: Any) -> list[Any]:
 
 def _numpy(threads: int) -> Peer:
     from benchmarks.namespaces import numpy_namespace
-    from jitgrad.runtime.executor.blas import set_blas_threads
+    from jitgrad.eager.blas import set_blas_threads
 
     set_blas_threads(threads)
     return Peer("numpy", numpy_namespace(), lambda x: x, np.asarray, lambda f: f)

@@ -15,6 +15,7 @@ from jitgrad.ops.inverses import SOLVE
 from jitgrad.ops.linalg import MATMUL, matmul
 from jitgrad.ops.movement import expand_dims, moveaxis, permute_dims, reshape, squeeze
 from jitgrad.ops.reduce import sum as sum_
+from jitgrad.ops.triangular import TRIANGULAR_SOLVE
 
 
 def _matmul(a: Application) -> Any:
@@ -65,10 +66,10 @@ def _solve(a: Application) -> Any:
     if not a.mapped[0] and left.ndim == right.ndim == 2:  # all right sides for one factorisation
         rows, columns = right.shape
         side_by_side = reshape(moveaxis(a.operands[1], 0, 1), (rows, a.size * columns))
-        out = apply_op(SOLVE, a.operands[0], side_by_side)
+        out = apply_op(a.op, a.operands[0], side_by_side, **a.attrs)
         return moveaxis(reshape(out, (rows, a.size, columns)), 1, 0)
     ndim = max(left.ndim, right.ndim)
-    return apply_op(SOLVE, a.aligned(0, ndim), a.aligned(1, ndim))
+    return apply_op(a.op, a.aligned(0, ndim), a.aligned(1, ndim), **a.attrs)
 
 
-PRODUCT_RULES: Mapping[OpDef, Callable[[Application], Any]] = {MATMUL: _matmul, SOLVE: _solve}
+PRODUCT_RULES: Mapping[OpDef, Callable[[Application], Any]] = {MATMUL: _matmul, SOLVE: _solve, TRIANGULAR_SOLVE: _solve}

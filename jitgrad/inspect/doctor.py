@@ -19,12 +19,12 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.device.cublas import find_cublas
 from jitgrad.device.cuda import cuda_device
 from jitgrad.device.cufft import CUFFT_MISSING, load_cufft
+from jitgrad.eager.blas import find_blas
 from jitgrad.inspect.traffic import readable_bytes
 from jitgrad.jit.decorator import JitFunction
 from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.reduce import sum as sum_of
 from jitgrad.ops.trigonometric import tanh
-from jitgrad.runtime.executor.blas import find_blas
 from jitgrad.runtime.executor.thread_pool import get_num_threads
 
 PACKAGES = ("jitgrad", "numpy", "llvmlite", "optree", "rich", "click", "jinja2", "pygments")

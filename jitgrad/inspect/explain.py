@@ -46,9 +46,10 @@ class StepReport:
         copy_seconds: of a kernel of 256 kB and more: the shortest time of a copy of as many bytes,
             measured in turn with it.
         arithmetic_seconds: its time if all elements were in the first-level cache, where that was measured.
-        by: the implementation of a matrix product, or of a system of equations (solve, inverse, determinant, slogdet,
-            cholesky): "BLAS", "tiles" (jitgrad's machine code for few rows, columns or terms), "small matrices" (its
-            machine code for those) or "NumPy"; on a device, "cuBLAS", and "the host" for every op without a kernel.
+        by: the implementation of a matrix product, or of a system of equations (solve, triangular_solve, inverse,
+            determinant, slogdet, cholesky): "BLAS", "tiles" (jitgrad's machine code for few rows, columns or terms),
+            "small matrices" (its machine code for those) or "NumPy"; on a device, "cuBLAS", and "the host" for every op
+            without a kernel.
     """
 
     index: int

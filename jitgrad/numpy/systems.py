@@ -19,6 +19,7 @@ from jitgrad.ops.linalg import adjoint_of, matmul, matrix_transpose_of
 from jitgrad.ops.movement import moveaxis, reshape
 from jitgrad.ops.operand import apply
 from jitgrad.ops.placement import beside
+from jitgrad.ops.triangular import triangular_solve
 from jitgrad.ops.trigonometric import atan2
 
 
@@ -30,14 +31,13 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
     matrix, right = floating(A), floating(B)
     if matrix.ndim < 2 or right.ndim < 2:
         raise ShapeError(f"solve_triangular: expected matrices, got {matrix.aval} and {right.aval}")
-    step = 1 if unitriangular else 0
-    triangle = triu(matrix, step) if upper else tril(matrix, -step)
     if unitriangular:
-        with beside(triangle):
-            triangle = add(triangle, eye(matrix.shape[-1], dtype=matrix.dtype))
+        with beside(matrix):
+            ones = eye(matrix.shape[-1], dtype=matrix.dtype)
+        matrix = add(triu(matrix, 1) if upper else tril(matrix, -1), ones)
     if left:
-        return solve(triangle, right)
-    return matrix_transpose_of(solve(matrix_transpose_of(triangle), matrix_transpose_of(right)))
+        return triangular_solve(matrix, right, upper=upper)
+    return matrix_transpose_of(triangular_solve(matrix_transpose_of(matrix), matrix_transpose_of(right), upper=not upper))
 
 
 def cholesky_solve(B: Any, L: Any, upper: bool = False) -> Tensor:

@@ -20,12 +20,14 @@ from jitgrad.ops.arithmetic import add, conjugated, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.complex_parts import is_complex, real
 from jitgrad.ops.creation import eye, tril
-from jitgrad.ops.inverses import lapack, matrices, solve, square_aval
+from jitgrad.ops.inverses import solve
 from jitgrad.ops.joining import concat
+from jitgrad.ops.lapack import by_lapack, matrices, square_aval
 from jitgrad.ops.linalg import adjoint_of, matmul, matrix_transpose_of
 from jitgrad.ops.movement import cut, expand_dims
 from jitgrad.ops.placement import beside
 from jitgrad.ops.reduce import sum as sum_
+from jitgrad.ops.triangular import triangular_solve
 
 
 def symmetrised(x: Tensor) -> Tensor:
@@ -40,9 +42,8 @@ def _of_lower_triangle(g: Tensor) -> Tensor:
     return tril(multiply(symmetrised(g), weights))
 
 
-
 def _cholesky(x: Array) -> Array:
-    result: Array = lapack("cholesky", np.linalg.cholesky, x)
+    result: Array = by_lapack("cholesky", np.linalg.cholesky, x)
     return result
 
 
@@ -56,8 +57,8 @@ def _cholesky_vjp(g: Tensor, out: Tensor, _x: Any) -> Tensor:
     """I. Murray, "Differentiation of the Cholesky decomposition", arXiv 1602.07527, equation 10."""
     upper = adjoint_of(out)
     middle = _half_diagonal(matmul(upper, tril(conjugated(g))))
-    left = solve(upper, middle)
-    return conjugated(_of_lower_triangle(adjoint_of(solve(upper, adjoint_of(left)))))  # type: ignore[no-any-return]
+    left = triangular_solve(upper, middle, upper=True)
+    return conjugated(_of_lower_triangle(adjoint_of(triangular_solve(upper, adjoint_of(left), upper=True))))  # type: ignore[no-any-return]
 
 
 CHOLESKY = define(  # reads the lower triangle
@@ -73,7 +74,7 @@ CHOLESKY = define(  # reads the lower triangle
 
 
 def _eigh(x: Array) -> tuple[Array, Array]:
-    values, vectors = lapack("eigh", np.linalg.eigh, x)
+    values, vectors = by_lapack("eigh", np.linalg.eigh, x)
     return values, vectors
 
 
@@ -124,7 +125,7 @@ EIGH = define(  # reads the lower triangle
 
 def _eig(x: Array) -> tuple[Array, Array]:
     """As complex numbers also where NumPy returns real ones, which it does if all eigenvalues are real."""
-    values, vectors = lapack("eig", np.linalg.eig, x)
+    values, vectors = by_lapack("eig", np.linalg.eig, x)
     dtype = complex_dtype_of(x.dtype)
     return values.astype(dtype, copy=False), vectors.astype(dtype, copy=False)
 
@@ -160,7 +161,7 @@ EIG = define(
 
 
 def _svd(x: Array, *, full_matrices: bool) -> tuple[Array, Array, Array]:
-    u, s, vh = lapack("svd", np.linalg.svd, x, full_matrices=full_matrices)
+    u, s, vh = by_lapack("svd", np.linalg.svd, x, full_matrices=full_matrices)
     return u, s, vh
 
 
@@ -221,7 +222,7 @@ SVD = define(
 
 
 def _qr(x: Array) -> tuple[Array, Array]:
-    q, r = lapack("qr", np.linalg.qr, x)
+    q, r = by_lapack("qr", np.linalg.qr, x)
     return q, r
 
 
@@ -241,7 +242,7 @@ def _qr_vjp(g: tuple[Tensor, Tensor], out: tuple[Tensor, Tensor], _x: Any) -> tu
     (q, r), gq, gr = out, conjugated(g[0]), conjugated(g[1])
     half = _half_diagonal(subtract(matmul(r, adjoint_of(gr)), matmul(adjoint_of(gq), q)))
     total = add(gq, matmul(q, add(half, adjoint_of(half))))
-    return (matrix_transpose_of(solve(r, adjoint_of(total))),)
+    return (matrix_transpose_of(triangular_solve(r, adjoint_of(total), upper=True)),)
 
 
 QR = define(

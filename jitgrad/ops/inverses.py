@@ -4,55 +4,27 @@ Gradients of vjps are those of the bilinear product, dL = Re(g dz). Formulas for
 literature prefers, have ``conjugated`` at both ends.
 """
 
-
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.aval import Array, Aval, broadcast_shapes, real_dtype_of
-from jitgrad.core.errors import DtypeError, MatrixError, ShapeError
+from jitgrad.core.errors import ShapeError
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, conjugated, multiply, negative, subtract
 from jitgrad.ops.complex_parts import complex, imag, is_complex
+from jitgrad.ops.lapack import by_lapack, matrices, square_aval
 from jitgrad.ops.linalg import adjoint_of, matmul, matrix_transpose_of
 from jitgrad.ops.movement import expand_dims
 from jitgrad.ops.operand import Operand, apply
 
 
-def lapack(name: str, function: Callable[..., Any], *arrays: Array, **keywords: Any) -> Any:
-    """``function(*arrays, **keywords)``; MatrixError if LAPACK fails."""
-    try:
-        return function(*arrays, **keywords)
-    except np.linalg.LinAlgError as error:
-        shapes = " and ".join(f"{x.dtype}{list(x.shape)}" for x in arrays)
-        raise MatrixError(f"{name} of {shapes}: {error}; for nearly singular matrices add a small multiple of eye()") from None
-
-
-def matrices(name: str, x: Aval, *, square: bool = True) -> Aval:
-    """``x``, if LAPACK takes arrays like it."""
-    if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
-        raise ShapeError(f"{name} of {x}: the last two axes must be those of {'square ' if square else ''}matrices")
-    if x.dtype.char not in "fdFD":
-        raise DtypeError(f"{name} of {x}: LAPACK takes float32, float64 and their complex dtypes; .astype() it")
-    return x
-
-
-def square_aval(name: str) -> Callable[[Sequence[Aval], Mapping[str, Any]], Aval]:
-    """The rule of an op whose result is like its operand, square matrices."""
-    def abstract(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> Aval:
-        x = matrices(name, avals[0])
-        return Aval(x.shape, x.dtype)
-
-    return abstract
-
-
-
 def _inverse(x: Array) -> Array:
-    result: Array = lapack("inv", np.linalg.inv, x)
+    result: Array = by_lapack("inv", np.linalg.inv, x)
     return result
 
 
@@ -74,7 +46,7 @@ INVERSE = define(
 
 
 def _solve(a: Array, b: Array) -> Array:
-    result: Array = lapack("solve", np.linalg.solve, a, b)
+    result: Array = by_lapack("solve", np.linalg.solve, a, b)
     return result
 
 
@@ -162,7 +134,7 @@ SLOGDET = define(
 
 
 def _pseudo_inverse(x: Array, *, cutoff: float) -> Array:
-    result: Array = lapack("pinv", np.linalg.pinv, x, rcond=cutoff)
+    result: Array = by_lapack("pinv", np.linalg.pinv, x, rcond=cutoff)
     return result
 
 

@@ -14,9 +14,10 @@ from jitgrad.compiler.plan import OpStep, Place
 from jitgrad.core.aval import Aval, Dtype, Shape, dtype_name
 from jitgrad.core.errors import MatrixError
 from jitgrad.core.op import Kind, OpDef
+from jitgrad.eager.blas import find_blas
 from jitgrad.eager.float16 import HALF
 from jitgrad.eager.run import checked_result, run_eagerly
-from jitgrad.runtime.executor.blas import find_blas
+from jitgrad.ops.triangular import TRIANGULAR_SOLVE
 from jitgrad.runtime.executor.gemm import Gemm, gemms_of
 from jitgrad.runtime.executor.instruction_loop import Instruction
 from jitgrad.runtime.executor.tiled_products import tiled_product, tiles_pay
@@ -84,6 +85,8 @@ class LibraryCall:
             return ""
         if self.instruction is not None:
             return "small matrices"
+        if self.op is TRIANGULAR_SOLVE and self.step.writes[0].aval.dtype.char in "fd" and find_blas() is not None:
+            return "BLAS"
         return " and ".join(sorted({"tiles" if gemm in tiled else "BLAS" for gemm in self.products or ()})) or "NumPy"
 
     def compute(self, operands: Sequence[Any]) -> Any:

@@ -15,8 +15,8 @@ from jitgrad.compiler.lowering.footprint import Footprint
 from jitgrad.compiler.lowering.layout import ArgSlot, BufferOffset, Location
 from jitgrad.compiler.plan import OpStep
 from jitgrad.core.aval import Dtype
+from jitgrad.eager.blas import find_blas
 from jitgrad.runtime.executor import instruction_loop
-from jitgrad.runtime.executor.blas import find_blas
 from jitgrad.runtime.executor.instruction_loop import Instruction
 
 # A product that takes more calls has matrices so small that NumPy's loop over them costs no more.

@@ -15,8 +15,8 @@ import numpy as np
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer, BufferRole
 from jitgrad.compiler.plan import BlockRun
 from jitgrad.core.fork import cached_property
+from jitgrad.eager.blas import find_blas
 from jitgrad.runtime.executor import instruction_loop
-from jitgrad.runtime.executor.blas import find_blas
 from jitgrad.runtime.executor.gemm import Gemm, blas_instruction
 from jitgrad.runtime.executor.instruction_loop import Instruction
 from jitgrad.runtime.executor.launch import Launch

@@ -16,7 +16,8 @@ from threading import Lock, Thread, current_thread, get_native_id, main_thread
 
 from jitgrad.core import config
 from jitgrad.core.errors import ArgumentError, shown
-from jitgrad.runtime.executor import blas, denormals, fastcall, instruction_loop
+from jitgrad.eager import blas
+from jitgrad.runtime.executor import denormals, fastcall, instruction_loop
 
 _JOIN_SECONDS = 1.0  # a worker stops within microseconds unless a kernel of another thread is still running
 _WORD_BYTES, _WORD_BITS = 8, 64

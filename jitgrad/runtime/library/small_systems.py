@@ -13,23 +13,25 @@ from jitgrad.compiler.plan import OpStep, Place
 from jitgrad.core.aval import dtype_name
 from jitgrad.ops.decompositions import CHOLESKY
 from jitgrad.ops.inverses import DETERMINANT, INVERSE, SLOGDET, SOLVE
+from jitgrad.ops.triangular import TRIANGULAR_SOLVE
 from jitgrad.runtime.executor.gemm import BatchAxis, batch_axes
 from jitgrad.runtime.executor.instruction_loop import KERNEL, Instruction
-from jitgrad.runtime.library.elimination import IN_REGISTERS, Strides, System, source
+from jitgrad.runtime.library.elimination import source
+from jitgrad.runtime.library.system import Strides, System, fits_registers
 
 # Measured on one thread against OpenBLAS without the call of NumPy's function, single matrices and batches: 4 x 4 takes a
 # tenth to a fifth of its time, 16 x 16 a third to a half, 64 x 64 as long.
-MAX_SIZE = 64
-MAX_COLUMNS = 256  # of right sides; LAPACK computes more of them in blocks
-BLOCK_WORK = 1 << 14  # multiplications of a block of matrices, some 4 us
+MOST_ROWS = 64
+MOST_COLUMNS = 256  # of right sides; LAPACK computes more of them in blocks
+_BLOCK_MULTIPLICATIONS = 1 << 14  # multiplications of a block of matrices, some 4 us
 
-SYSTEMS = (SOLVE, INVERSE, DETERMINANT, SLOGDET, CHOLESKY)
+SYSTEMS = (SOLVE, TRIANGULAR_SOLVE, INVERSE, DETERMINANT, SLOGDET, CHOLESKY)
 
 
 @cache
 def _code(system: System) -> CodeObject:
     """Statements for registers need no unrolling, so they compile as small code."""
-    text, small = source(system), system.n <= IN_REGISTERS
+    text, small = source(system), fits_registers(system)
     return compile_entry(text, "factor", LibraryNames(), params=system.params, key=library_key(), small=small, wait=False)
 
 
@@ -46,17 +48,19 @@ def small_system(step: OpStep) -> Instruction | None:
     if len(locations) < len(places) or any(dtype_name(p.aval.dtype) != dtype for p in places) or dtype not in ("f32", "f64"):
         return None
     n, columns = step.reads[0].aval.shape[-1], step.reads[-1].aval.shape[-1]
-    fits = n <= IN_REGISTERS or (n <= MAX_SIZE and columns <= MAX_COLUMNS)
     contiguous = all(_is_contiguous(p) for p in step.writes)
-    if not fits or not contiguous or not all(p.aval.size for p in places):
+    if not contiguous or not all(p.aval.size for p in places):
         return None
     axes = _axes(step)
     strides = [Strides(*at.strides[-2:]) for at in locations[: len(step.reads)]]
-    code = _code(System(step.op.name, dtype, n, columns, strides[0], strides[-1], len(axes)))
+    upper = bool(step.attrs.get("upper"))
+    system = System(step.op.name, dtype, n, columns, strides[0], strides[-1], len(axes), upper)
+    if not fits_registers(system) and (n > MOST_ROWS or columns > MOST_COLUMNS):
+        return None
     args: list[ArgSlot] = [*((at.buffer, at.offset) for at in locations)]
     args += [word for length, steps in axes for word in (length, *steps[:-1])]
     matrices, work = prod(axis.length for axis in axes), n * n * (n + columns)
-    return Instruction(KERNEL, code, args, matrices, max(1, BLOCK_WORK // work), declines=True)
+    return Instruction(KERNEL, _code(system), args, matrices, max(1, _BLOCK_MULTIPLICATIONS // work), declines=True)
 
 
 def _is_contiguous(place: Place) -> bool:

@@ -7,8 +7,8 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.compiler.plan import OpStep
+from jitgrad.eager.blas import find_blas
 from jitgrad.jit.decorator import jit
-from jitgrad.runtime.executor.blas import find_blas
 from jitgrad.runtime.executor.gemm import gemms_of
 
 pytestmark = [pytest.mark.numba, pytest.mark.skipif(find_blas() is None, reason="no BLAS by address")]

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from jitgrad.backends.llvm.code_object import compile_entry
-from jitgrad.runtime.executor import blas, instruction_loop
+from jitgrad.eager import blas
+from jitgrad.runtime.executor import instruction_loop
 from jitgrad.runtime.executor.thread_pool import ThreadPool
 
 # records its calls: calls[k] for block k is (start, stop, count)

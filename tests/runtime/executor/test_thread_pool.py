@@ -10,7 +10,8 @@ import pytest
 
 from jitgrad.backends.llvm.code_object import compile_control_code, compile_entry
 from jitgrad.core.errors import ArgumentError
-from jitgrad.runtime.executor import blas, instruction_loop, thread_pool
+from jitgrad.eager import blas
+from jitgrad.runtime.executor import instruction_loop, thread_pool
 
 SUM = """
 def kernel(x, p, block_size, start, stop):

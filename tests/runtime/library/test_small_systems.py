@@ -13,17 +13,20 @@ import jitgrad as jg
 from jitgrad import numpy as jnp
 from jitgrad.core.errors import MatrixError
 from jitgrad.jit.decorator import JitFunction
-from jitgrad.runtime.library.elimination import IN_REGISTERS
-from jitgrad.runtime.library.small_systems import BLOCK_WORK, MAX_COLUMNS, MAX_SIZE, small_system
+from jitgrad.jit.rounding_judge import find_mismatches
+from jitgrad.runtime.library.small_systems import MOST_COLUMNS, MOST_ROWS, small_system
+from jitgrad.runtime.library.system import IN_REGISTERS
 from jitgrad.runtime.library_call import LibraryCall
 from jitgrad.testing import check_grads
 
 pytestmark = pytest.mark.numba
 
 R = np.random.default_rng(0)
-SIZES = [1, 2, 3, IN_REGISTERS, IN_REGISTERS + 1, 8, 9, 16, 17, 33, MAX_SIZE]
+SIZES = [1, 2, 3, IN_REGISTERS, IN_REGISTERS + 1, 8, 9, 16, 17, 33, MOST_ROWS]
 OPS: dict[str, Callable[[Any], Any]] = {
     "solve": lambda x: jnp.linalg.solve(x, x[..., :2] * 2.0),
+    "upper": lambda x: jnp.linalg.solve_triangular(x, x[..., :2] * 2.0, upper=True),
+    "lower": lambda x: jnp.linalg.solve_triangular(x, x[..., :2] * 2.0, upper=False),
     "inv": jnp.linalg.inv,
     "det": jnp.linalg.det,
     "slogdet": jnp.linalg.slogdet,
@@ -31,6 +34,8 @@ OPS: dict[str, Callable[[Any], Any]] = {
 }
 NUMPY: dict[str, Callable[[Any], Any]] = {
     "solve": lambda x: np.linalg.solve(x, x[..., :2] * 2),
+    "upper": lambda x: np.linalg.solve(np.triu(x), x[..., :2] * 2),
+    "lower": lambda x: np.linalg.solve(np.tril(x), x[..., :2] * 2),
     "inv": np.linalg.inv,
     "det": np.linalg.det,
     "slogdet": np.linalg.slogdet,
@@ -42,7 +47,10 @@ def matrices(op: str, n: int, *batch: int, dtype: Any = np.float64) -> np.ndarra
     """Matrices of moderate condition numbers; some of their largest elements are not on the diagonal."""
     basis = np.linalg.qr(R.normal(size=(*batch, n, n)))[0]
     values = basis * np.linspace(0.5, 2.0, n) @ np.swapaxes(basis, -1, -2)
-    found = values if op == "cholesky" else values @ basis[..., ::-1, :]
+    if op in ("upper", "lower"):
+        found = (values - np.eye(n)) / n + np.eye(n)
+    else:
+        found = values if op == "cholesky" else values @ basis[..., ::-1, :]
     return found.astype(dtype)
 
 
@@ -113,7 +121,7 @@ def test_matrices_that_are_strided_inputs() -> None:
             close(f(given, right), np.linalg.solve(given.numpy(), right.numpy()), 1e-12)
 
 
-@pytest.mark.parametrize("columns", [1, 2, 31, 33, MAX_COLUMNS])
+@pytest.mark.parametrize("columns", [1, 2, 31, 33, MOST_COLUMNS])
 @pytest.mark.parametrize("n", [4, 20])
 def test_right_sides(n: int, columns: int) -> None:
     x, b = matrices("solve", n), R.normal(size=(n, columns))
@@ -126,8 +134,8 @@ def test_right_sides(n: int, columns: int) -> None:
 @pytest.mark.parametrize(
     "shapes",
     [
-        ((MAX_SIZE + 1, MAX_SIZE + 1), (MAX_SIZE + 1, 1)),
-        ((8, 8), (8, MAX_COLUMNS + 1)),
+        ((MOST_ROWS + 1, MOST_ROWS + 1), (MOST_ROWS + 1, 1)),
+        ((8, 8), (8, MOST_COLUMNS + 1)),
         ((0, 0), (0, 2)),
         ((3, 3), (3, 0)),
         ((0, 3, 3), (3, 1)),
@@ -201,7 +209,7 @@ def test_a_filter_needs_no_python() -> None:
 
 
 def test_any_number_of_threads_gives_the_same_bits() -> None:
-    x = jg.asarray(matrices("solve", 4, 3 * BLOCK_WORK // 4**3 + 5))
+    x = jg.asarray(matrices("solve", 4, 1000))
     f, before, found = jg.jit(jnp.linalg.inv), jg.get_num_threads(), []
     try:
         for threads in (1, 2, 3):
@@ -211,6 +219,22 @@ def test_any_number_of_threads_gives_the_same_bits() -> None:
     finally:
         jg.set_num_threads(before)
     assert len(set(found[1:])) == 1  # the first call gives eager's
+
+
+@pytest.mark.parametrize("op", OPS)
+@pytest.mark.parametrize("n", [4, 20])
+def test_the_first_call_check_tells_mistakes_from_rounding(op: str, n: int) -> None:
+    x = matrices(op, n, 3)
+    f = jg.jit(OPS[op])
+    f(jg.asarray(x))
+    graph = f.lookup(jg.asarray(x)).traced.graph
+    results = OPS[op](jg.asarray(x))
+    eager = [r.numpy() for r in (results if isinstance(results, tuple) else (results,))]
+    last = len(eager) - 1
+
+    for size, wrong in ((1e-15, False), (1e-10, True)):
+        ours = eager[last] * (1 + size)
+        assert bool(find_mismatches(graph, [x], {last: ("it", ours, eager[last])})) is wrong
 
 
 # --- matrices that are left to NumPy ---------------------------------------------------------------------------------------
@@ -248,7 +272,7 @@ def test_singular_matrices_and_those_with_nan_are_what_they_are_eagerly(op: str,
             assert found.startswith(f"{expected} (in {__file__}:")
         else:
             for a, b in zip(found, expected, strict=True):
-                np.testing.assert_array_equal(a, b)
+                np.testing.assert_allclose(a, b, rtol=1e-12)
     assert len(systems(f, jg.asarray(x))) == 1
 
 

@@ -1,17 +1,21 @@
-"""Finds GEMM, by address, in the OpenBLAS that NumPy's wheels contain."""
+"""Products and triangular systems, by address, of the OpenBLAS that NumPy's wheels contain."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 _PREFIXES = ("scipy_", "")  # SciPy's builds rename every symbol, to coexist with another BLAS
+_FUNCTIONS = ("cblas_sgemm", "cblas_dgemm", "cblas_strsm", "cblas_dtrsm")
 _SUFFIX = "64_"  # the interface with 64-bit integers, the only one the runtime calls
+
+_ROW_MAJOR, _LEFT, _UPPER, _LOWER, _AS_IT_IS, _TRANSPOSED, _NON_UNIT = 101, 141, 121, 122, 111, 112, 131  # of cblas.h
 
 # the native loop counts here the users of BLAS on one thread, and stores the number of threads to restore
 STATE = (ctypes.c_int64 * 8)()
@@ -19,10 +23,12 @@ STATE = (ctypes.c_int64 * 8)()
 
 @dataclass(frozen=True, slots=True)
 class Blas:
-    """Addresses of ``cblas_sgemm`` and ``cblas_dgemm`` with 64-bit integers, and the library's name."""
+    """Addresses of ``cblas_sgemm``, ``cblas_dgemm`` and both ``trsm`` with 64-bit integers, and the library's name."""
 
     sgemm: int
     dgemm: int
+    strsm: int
+    dtrsm: int
     library: str
 
 
@@ -49,7 +55,7 @@ def _library() -> ctypes.CDLL | None:
             library = ctypes.CDLL(str(path))
         except OSError:
             continue
-        if _address(library, "cblas_sgemm") and _address(library, "cblas_dgemm"):
+        if all(_address(library, name) for name in _FUNCTIONS):
             return library
     return None
 
@@ -61,7 +67,31 @@ def find_blas() -> Blas | None:
     if library is None:
         return None
     name = Path(library._name).name
-    return Blas(_address(library, "cblas_sgemm"), _address(library, "cblas_dgemm"), name)
+    sgemm, dgemm, strsm, dtrsm = (_address(library, function) for function in _FUNCTIONS)
+    return Blas(sgemm, dgemm, strsm, dtrsm, name)
+
+
+def solve_in_place(triangle: np.ndarray[Any, Any], x: np.ndarray[Any, Any], *, upper: bool) -> None:
+    """Replace ``x`` by the solution of ``triangle @ solution == x``: matrices of one float dtype, ``x`` in row-major order.
+
+    One triangle is read; a zero on its diagonal gives infinities. `find_blas` must have found a library.
+    """
+    turned = triangle.strides[0] < triangle.strides[1]
+    rows = triangle.T if turned else triangle  # as BLAS reads them
+    if rows.strides[1] != x.itemsize or rows.strides[0] % x.itemsize or rows.strides[0] < len(x) * x.itemsize:
+        rows = np.ascontiguousarray(rows)
+    uplo, transposed = (_UPPER if upper != turned else _LOWER), (_TRANSPOSED if turned else _AS_IT_IS)
+    leading = max(rows.strides[0] // x.itemsize, len(x))  # of one row, strides mean nothing
+    options = _ROW_MAJOR, _LEFT, uplo, transposed, _NON_UNIT
+    _trsm(x.dtype == np.float32)(*options, *x.shape, 1.0, rows.ctypes.data, leading, x.ctypes.data, x.shape[1])
+
+
+@cache
+def _trsm(single: bool) -> Callable[..., None]:
+    found, real = find_blas(), ctypes.c_float if single else ctypes.c_double
+    assert found is not None
+    words: list[Any] = [ctypes.c_int64, ctypes.c_int64, real, *[ctypes.c_void_p, ctypes.c_int64] * 2]
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_int] * 5, *words)(found.strsm if single else found.dtrsm)
 
 
 def thread_functions() -> tuple[int, int]:

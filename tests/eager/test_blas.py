@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from jitgrad.runtime.executor import blas
+from jitgrad.eager import blas
 
 
 @pytest.fixture
