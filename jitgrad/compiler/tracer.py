@@ -314,7 +314,8 @@ class Trace:
             f"{what} needs the value of an array that is only being traced: {tensor.aval}, "
             f"at {Origin.capture().full()}\n{line}"
             "@jit runs the function once per input shape, with no data in it. Use jitgrad.where(cond, a, b) for a choice "
-            "per element, pass Python values through static_argnames, move this line out of the @jit function, or use "
+            "per element, jitgrad.maximum(a, b) and minimum in place of max(a, b) and min, "
+            "pass Python values through static_argnames, move this line out of the @jit function, or use "
             '@jit(fallback="eager").'
         )
 
