@@ -43,6 +43,7 @@ def missing_value(graph: Graph, value: Value, tensor: Tensor, what: str) -> Trac
         f"{what} needs the value of an array that is only being traced: {tensor.aval}, "
         f"at {Origin.capture().full()}\n{line}{indexed}"
         "@jit runs the function once per input shape, with no data in it. Use jitgrad.where(cond, a, b) for a choice "
-        "per element, pass Python values through static_argnames, move this line out of the @jit function, or use "
+        "per element, jitgrad.maximum(a, b) and minimum in place of max(a, b) and min, "
+        "pass Python values through static_argnames, move this line out of the @jit function, or use "
         '@jit(fallback="eager").'
     )

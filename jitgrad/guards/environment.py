@@ -237,7 +237,10 @@ def _consequence(check: Check, now: Any, reason: str) -> str:
     if isinstance(now, Tensor):
         verb = "replaced" if isinstance(check.expected, Tensor) else "stored"
         return f"{check.path}{where}: Tensor {verb}; assign in place (`{check.path.text}[...] = ...`) or return it"
-    return f"{reason}; this happens only while tracing: return the value, or keep it in a tensor updated in place"
+    remedy = "return the value, or keep it in a tensor updated in place"
+    if check.path.label == "class attribute" and is_plain_number(now):
+        remedy = "keep the number in an attribute of the object, which each call changes, or return it"
+    return f"{reason}; this happens only while tracing: {remedy}"
 
 
 def _check_of(write: Write) -> Check:

@@ -92,6 +92,23 @@ def test_counter_names_value_line_and_remedy():
     assert "return the value" in text
 
 
+def test_a_counter_of_a_class_that_is_read_names_the_object_as_its_place():
+    class Counter:
+        steps = 0
+
+        def step(self, x):
+            type(self).steps += 1
+            return x * self.steps
+
+    environment = observe(Counter().step, tensor())
+    text = environment.changes()[0]
+    environment.restore()
+
+    assert "Counter.steps` (test_changes.py:" in text
+    assert text.endswith("keep the number in an attribute of the object, which each call changes, or return it")
+    assert Counter.steps == 0
+
+
 def test_a_tensor_attribute_that_is_read_and_replaced():
     (text,) = changes_of(Cell().replace, tensor())
 
