@@ -146,5 +146,5 @@ class Tuning:
     # The terms of a sum of places are computed where they are summed if that takes at most so many
     # operations (a tanh as many as 12 additions) for each byte per element that is not written or
     # read. They are looked for among so many values.
-    gathered_operations: int = 8
+    gathered_operations: int = 6
     max_gathered_nodes: int = 400
