@@ -22,8 +22,8 @@ SMALL_WORKLOADS = ("mlp_step_32", "deep_mlp_step", "lstm_cell")  # many launches
 GOAL, SMALL_GOAL = 1.5, 3.0  # geometric means of the speed-ups over the fastest other compiler
 
 
-def check_basics() -> Iterator[Line]:
-    """One small use of each thing that a device does, each by itself: what fails here explains what fails later."""
+def _basic_uses() -> dict[str, tuple[Any, Any]]:
+    """Functions of one argument, and an argument for each."""
     import numpy as np
 
     import jitgrad as jg
@@ -41,7 +41,7 @@ def check_basics() -> Iterator[Line]:
         y[::2, 1:] += 1.0
         return y
 
-    uses: dict[str, tuple[Any, Any]] = {
+    return {
         "a copy there and back": (lambda x: x.clone(), x),
         "one op": (lambda x: x * 2.0, x),
         "a compiled kernel": (jg.jit(lambda x: jg.tanh(x) * x, check="off"), x),
@@ -59,7 +59,15 @@ def check_basics() -> Iterator[Line]:
         "a CUDA graph": (jg.jit(graph, check="off"), x),
         "the first-call check": (jg.jit(lambda x: jg.layer_norm(x, (64,))), x),
     }
-    for what, (function, given) in uses.items():
+
+
+def check_basics() -> Iterator[Line]:
+    """One small use of each thing that a device does, each by itself: what fails here explains what fails later."""
+    import numpy as np
+
+    import jitgrad as jg
+
+    for what, (function, given) in _basic_uses().items():
         try:
             on_device = jg.tensor(given, device="cuda")
             found = [function(on_device).cpu().numpy() for _ in range(4)]  # a graph is captured in the second call

@@ -63,16 +63,8 @@ class Executable:
         self.without_fast_call = False
         self.first_call_done = False
         self.donated: tuple[int, ...] = self._donated(donated)
-        self.op: ProgramOp = ProgramOp(
-            traced.graph,
-            traced.wants_grad,
-            traced.differentiable,
-            target,
-            count,
-            traced.written,
-            unfused,
-            traced.broken,
-        )
+        flows = traced.wants_grad, traced.differentiable
+        self.op: ProgramOp = ProgramOp(traced.graph, *flows, target, count, traced.written, unfused, traced.broken)
         self.program: Program = self.op.forward if traced.differentiable else self._compile(count, watch, unfused)
         self.program.state_on_host = self._state_on_host()
         if not traced.differentiable:
@@ -80,11 +72,11 @@ class Executable:
             self.program.written_back = self._written_back()
         plan = self.program.plan
         written = {p.location.buffer for p in plan.outputs if p.location is not None}
-        back = self.program.written_back.values()
-        self.overwritten: tuple[int, ...] = tuple(k for k, buffer in enumerate(plan.inputs) if buffer in written or k in back)
+        written.update(plan.inputs[k] for k in self.program.written_back.values())
+        self.overwritten: tuple[int, ...] = tuple(k for k, buffer in enumerate(plan.inputs) if buffer in written)
         self.donated_used: tuple[int, ...] = tuple(k for k in traced.positions_of(self.donated) if k in self.overwritten)
-        history = self.op if traced.differentiable else None
         prepare = PrepareArrays(self.program, self.overwritten, self.donated_used)
+        history = self.op if traced.differentiable else None
         self.plan: CallPlan = plan_call(traced, prepare, history, Origin.of_code_of(function), self.donated)
 
     def _donated(self, positions: Sequence[int]) -> tuple[int, ...]:
