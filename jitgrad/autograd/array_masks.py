@@ -32,9 +32,9 @@ class MaskedArray:
     __slots__ = ("condition", "kind", "raw")
 
     def __init__(self, raw: _Array, condition: _Array, kind: MaskKind) -> None:
-        self.raw = raw
-        self.condition = condition
-        self.kind = kind
+        self.raw: np.ndarray[Any, Any] = raw
+        self.condition: np.ndarray[Any, Any] = condition
+        self.kind: MaskKind = kind
 
     def settle(self) -> _Array:
         """The gradient as an array, with the mask applied."""

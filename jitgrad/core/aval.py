@@ -151,11 +151,16 @@ def normalize_axis(what: str, axis: Any, ndim: int) -> int:
     return k % ndim if ndim else 0
 
 
+def is_one_number(x: Any) -> bool:
+    """Whether ``x`` is no sequence: an int, or an array without axes, which has a method for iteration all the same."""
+    return not isinstance(x, Iterable) or getattr(x, "ndim", 1) == 0
+
+
 def normalize_axes(what: str, axis: int | Iterable[int] | None, ndim: int) -> tuple[int, ...]:
     """``axis`` (None: all) as a sorted tuple of distinct ints in ``[0, ndim)``."""
     if axis is None:
         return tuple(range(ndim))
-    listed = tuple(axis) if isinstance(axis, Iterable) else (axis,)
+    listed: tuple[Any, ...] = (axis,) if is_one_number(axis) else tuple(axis)  # type: ignore[arg-type]
     axes = tuple(sorted(normalize_axis(what, k, ndim) for k in listed))
     if len(set(axes)) != len(axes):
         raise AxisError(f"{what}: axis {axis!r} names the same axis twice")
@@ -165,7 +170,7 @@ def normalize_axes(what: str, axis: int | Iterable[int] | None, ndim: int) -> tu
 def normalize_shape(what: str, shape: Any) -> Shape:
     """``shape`` (an int or a sequence of ints) as a tuple of ints."""
     try:
-        return (operator.index(shape),) if not isinstance(shape, Iterable) else tuple(map(operator.index, shape))
+        return (operator.index(shape),) if is_one_number(shape) else tuple(map(operator.index, shape))
     except TypeError:
         raise ShapeError(f"{what}: a shape is an int or a sequence of ints, got {shown(shape)}") from None
 

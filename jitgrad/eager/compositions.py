@@ -53,16 +53,16 @@ class Composition:
         avals: tuple[Aval, ...],
         out: Aval,
     ) -> None:
-        self.function = function
-        self.place = place
-        self.op = op
-        self.avals = avals
-        self.out = out
-        self.outs = (out,)
+        self.function: Callable[..., Any] = function
+        self.place: Callable[[Sequence[Any]], tuple[list[Any], dict[str, Any]]] = place
+        self.op: OpDef = op
+        self.avals: tuple[Aval, ...] = avals
+        self.out: Aval = out
+        self.outs: tuple[Aval, ...] = (out,)
         self.edges: tuple[int, ...] = ()
         self.kept: tuple[int, ...] = ()  # the recorded steps whose results are kept
         self.forward: Callable[..., Any]
-        self.recipe = Recipe(None, (), False)
+        self.recipe: Recipe = Recipe(None, (), False)
         self.make_rule: Callable[[Any], Any]  # for gradients under masks of a kind
         self.reads_out = False
 

@@ -156,7 +156,7 @@ class Contents:
         for k, part in enumerate(parts):
             named = isinstance(value, tuple) and k < len(fields)
             yield part, path.attr(fields[k]) if named else path.item(fields[k] if mapping else k)
-        yield from ((key, path) for key in keys)
+        yield from ((key, Path(path.label, f"list({path.text})[{k}]")) for k, key in enumerate(keys))
 
     def _guard_mapping(self, value: Any, keys: Any, parts: Any, path: Path, origin: Origin) -> None:
         if keys:

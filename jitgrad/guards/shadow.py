@@ -360,12 +360,10 @@ class ShadowFrame:
                 self.contents.everything(value, self.origin())
 
     def numbers(self, *values: Any) -> None:
-        """C code reads the arrays and lists of numbers among these values: an index, or what is assigned at one."""
+        """C code reads the lists of numbers among these values: an index, or what is assigned at one."""
         for value in self._candidates_of(values):
             if isinstance(value, Parts):
                 self.numbers(*value.values)
-            elif isinstance(value, np.ndarray):
-                self.contents.operand(value)
             elif isinstance(value, list | tuple) and _has_numbers(value):
                 self.contents.everything(value, self.origin(), operands=True)
 

@@ -387,8 +387,7 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
             its program is there; the next call checks it. ``f.compile`` waits for it.
         memory_budget: the most memory of temporaries, in bytes (an int, or "512 MB"), or as a part, 0.0 to 1.0, of
             what the program takes without it. Values are computed again in place of being kept (docs/memory.md).
-        passes: which passes run: ``{"fuse": False}`` leaves one out, to see what it does or whether it is
-            to blame. `f.graph` shows their names. Nothing else changes.
+        passes: which passes run: ``{"fuse": False}`` leaves one out, to see what it does. `f.graph` shows their names.
 
     Raises:
         ArgumentError: an option names no parameter, or no backend; or gradients flow from the

@@ -22,8 +22,8 @@ class KnownAddresses:
     __slots__ = ("arrays", "addresses", "apart_from")
 
     def __init__(self, arrays: Sequence[Any], addresses: list[int]) -> None:
-        self.arrays = arrays
-        self.addresses = addresses
+        self.arrays: Sequence[Any] = arrays
+        self.addresses: list[int] = addresses
         self.apart_from: Any = None
 
 
@@ -35,7 +35,7 @@ class DeviceAddresses:
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self._nothing = KnownAddresses([None] * len(tensors), [])
-        self.known = self._nothing
+        self.known: KnownAddresses = self._nothing
         for device in {t._data.device for t in tensors if type(t._data) is DeviceArray}:
             if isinstance(device, CudaDevice):
                 device.pool.add_holder(self)

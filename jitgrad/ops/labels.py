@@ -71,18 +71,18 @@ class Labels:
     def __init__(self, what: str, scores: Tensor, target: Tensor, axis: int, ignore_index: int) -> None:
         self.what = what
         self.axis = axis
-        self.classes = scores.shape[axis]
+        self.classes: int = scores.shape[axis]
         self.target = target
         # float16 cannot count beyond 2048
         counting = np.promote_types(scores.dtype, np.float32)
         self.count: Tensor = sum_(astype(not_equal(target, ignore_index), counting))
-        self.ignored = equal(target, ignore_index)
-        self.inside = logical_and(greater_equal(target, 0), less(target, self.classes))
+        self.ignored: Tensor = equal(target, ignore_index)
+        self.inside: Tensor = logical_and(greater_equal(target, 0), less(target, self.classes))
         # compared as integers as wide as the scores, one to a vector lane; -1 is no class
         position = np.dtype(np.int32 if scores.dtype.itemsize <= 4 and self.classes < 2**31 else np.int64)
         place = astype(where(self.inside, astype(target, np.int64), -1), position)
         with beside(place):
-            self.hot = equal(expand_dims(place, self.axis), iota(scores.shape, self.axis, position))
+            self.hot: Tensor = equal(expand_dims(place, self.axis), iota(scores.shape, self.axis, position))
 
     def pick(self, scores: Tensor) -> Tensor:
         """The score of each label, by a masked sum: a row reduction like the others of the loss."""

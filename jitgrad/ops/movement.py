@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core import monoid
-from jitgrad.core.aval import Aval, Shape, normalize_axes, normalize_axis, normalize_shape
+from jitgrad.core.aval import Aval, Shape, is_one_number, normalize_axes, normalize_axis, normalize_shape
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, AxisError, ShapeError
 from jitgrad.core.op import Kind, OpDef, define, define_reduction
@@ -264,7 +264,7 @@ def permute_dims(x: Operand, axes: Sequence[int]) -> Tensor:
 @takes_dim()
 def expand_dims(x: Operand, axis: int | Sequence[int] = 0) -> Tensor:
     """``x`` with axes of length 1 at the positions ``axis`` of the result."""
-    count = 1 if isinstance(axis, int) else len(tuple(axis))
+    count = 1 if is_one_number(axis) else len(tuple(axis))  # type: ignore[arg-type]
     axes = normalize_axes("expand_dims", axis, aval_of(EXPAND_DIMS, x).ndim + count)
     return apply(EXPAND_DIMS, x, axis=axes)
 
@@ -328,10 +328,10 @@ def transpose(x: Operand, axes: Sequence[int] | int | None = None, *more: int) -
     """
     if axes is None:
         order: Sequence[int] = range(aval_of(PERMUTE_DIMS, x).ndim)[::-1]
-    elif isinstance(axes, int) and len(more) == 1:
-        return swapaxes(x, axes, *more)
+    elif len(more) == 1:
+        return swapaxes(x, axes, *more)  # type: ignore[arg-type]
     else:
-        order = (axes, *more) if isinstance(axes, int) else axes
+        order = (axes, *more) if is_one_number(axes) else axes  # type: ignore[assignment, arg-type]
     return permute_dims(x, tuple(order))
 
 

@@ -114,6 +114,8 @@ def parse(shape: Shape, index: Any) -> Subscript:
             parts.add_axis()
             continue
         if isinstance(entry, builtins.slice):
+            for bound in (entry.start, entry.stop, entry.step):
+                _rely_on(bound)
             start, stop, step = entry.indices(n)
             parts.keep((start, step, len(range(start, stop, step))))
         elif is_mask(entry):
@@ -151,7 +153,14 @@ def check_mask(shape: Shape, axis: int, mask: Shape) -> None:
         raise IndexingError(f"a mask of shape {mask} at axis {axis} does not fit a tensor of shape {shape}")
 
 
+def _rely_on(entry: Any) -> None:
+    """An ndarray without axes counts as the number that it holds now."""
+    if isinstance(entry, np.ndarray):
+        contents_of(entry, "indexing")
+
+
 def _integer(parts: _Parts, axis: int, n: int, entry: Any, advanced: bool) -> None:
+    _rely_on(entry)
     try:
         i = operator.index(entry)
     except TypeError:

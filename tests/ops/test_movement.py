@@ -174,3 +174,25 @@ def test_sum_to_is_the_transpose_of_broadcast_to(shape):
 def test_errors_say_what_was_found(call, error, words):
     with pytest.raises(error, match=words):
         call(jg.asarray(sample()))
+
+
+NUMPY_NUMBERS = {
+    "transpose": lambda x, one: x.transpose(one, one - 1),
+    "permute": lambda x, one: x.permute(one, one - 1),
+    "expand_dims": lambda x, one: jg.expand_dims(x, one),
+    "unsqueeze": lambda x, one: x.unsqueeze(one),
+    "squeeze": lambda x, one: x[:, :1].squeeze(one),
+    "sum": lambda x, one: x.sum(axis=one),
+    "swapaxes": lambda x, one: jg.swapaxes(x, 0, one),
+    "index": lambda x, one: x[one],
+    "reshape": lambda x, one: x.reshape(one * 6, -1),
+}
+
+
+@pytest.mark.parametrize("name", NUMPY_NUMBERS)
+@pytest.mark.parametrize("one", [np.int64(1), np.array(1)], ids=["scalar", "no_axes"])
+def test_positions_may_be_numpy_numbers(name, one):
+    x = jg.tensor(np.arange(12.0).reshape(3, 4))
+    f = NUMPY_NUMBERS[name]
+    np.testing.assert_array_equal(f(x, one).numpy(), f(x, 1).numpy())
+    np.testing.assert_array_equal(jg.jit(lambda x: f(x, one))(x).numpy(), f(x, 1).numpy())

@@ -21,8 +21,8 @@ class ResultSet:
     __slots__ = ("arrays", "addresses", "_objects", "_idle")
 
     def __init__(self, arrays: Sequence[DeviceArray], others: Mapping[int, int]) -> None:
-        self.arrays = tuple(arrays)
-        self.addresses = [x.address for x in arrays]
+        self.arrays: tuple[DeviceArray, ...] = tuple(arrays)
+        self.addresses: list[int] = [x.address for x in arrays]
         for number, address in others.items():
             self.addresses.insert(number, address)
         # a caller who holds only views holds the memory, not the array

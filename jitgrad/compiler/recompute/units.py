@@ -130,7 +130,7 @@ class Model:
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.units = units_of(plan)
+        self.units: list[Unit] = units_of(plan)
         self.temporaries: dict[Buffer, Temporary] = {}
         self._results = frozenset(plan.results)
         self._written: dict[Buffer, list[tuple[int, int, int]]] = {}  # unit, and the first and last byte that it writes

@@ -90,6 +90,18 @@ def np_mask_view():
 
 
 @case
+def np_number_as_index():
+    k = np.array(1)
+    return (lambda x: x[k] * x.sum(), lambda: k.__setitem__((), 2))
+
+
+@case
+def np_number_as_bound():
+    k = np.array(1)
+    return (lambda x: x[:k].sum() * x.sum(), lambda: k.__setitem__((), 2))
+
+
+@case
 def np_mask_nonzero():
     return _mask(lambda x, mask: (x[jg.nonzero(mask)] * x[0]).sum())
 
