@@ -92,7 +92,7 @@ def sum_of_masked(a: MaskedArray, b: MaskedArray) -> _Array | MaskedArray | None
     if a.condition is not b.condition:
         return None
     if one == other:
-        return MaskedArray(np.add(a.raw, b.raw), a.condition, one)
+        return MaskedArray(np.asarray(np.add(a.raw, b.raw)), a.condition, one)
     if one.kept is other.kept:
         return None
     first, second = (a, b) if one.kept else (b, a)

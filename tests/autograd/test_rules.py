@@ -172,6 +172,18 @@ def test_two_choices_of_one_condition_sum_to_one_gradient(stepped: list[str]) ->
     assert stepped == []
 
 
+def test_sums_of_masked_gradients_of_single_numbers_are_arrays() -> None:
+    def chosen(x: Any) -> Any:
+        root = jg.sqrt(x * x + 1.0)
+        positive = x > 0
+        return jg.where(positive, root * 2.0, 0.0) * jg.where(positive, root * 3.0, 1.0)
+
+    for _ in range(12):  # rules are made after a few uses
+        x = jg.tensor(0.75, requires_grad=True)
+        chosen(x * 1.0).backward()
+        np.testing.assert_allclose(x.grad.numpy(), 12 * 0.75, rtol=1e-6)
+
+
 def test_a_rule_knows_the_number_that_its_vjp_looks_at(stepped: list[str]) -> None:
     for _ in range(6):
         stepped.clear()
