@@ -13,15 +13,18 @@ WIDTH, LABELS, BAR, ROW, TOP, LOWEST, LARGEST = 760, 150, 12, 18, 66, 0.5, 32.0
 AHEAD, BEHIND, GRID, QUIET = "#0b7285", "#c2410c", "#ced4da", "#5c6770"
 
 
-def figures(page: str) -> tuple[dict[str, tuple[float, str]], str]:
-    """For each program how many times as fast as the faster compiler it is, and that compiler; when it was measured."""
+def figures(page: str) -> tuple[dict[str, tuple[float, str]], int, str]:
+    """For each program how many times as fast as the faster compiler it is, and that compiler; how many were measured
+    beside torch.compile; and when."""
     section = page[page.index(SECTION) :].split("\n## ", maxsplit=1)[0]
     found: dict[str, tuple[float, str]] = {}
+    beside_torch = 0
     for table in section.split("\n\n"):
         heads = re.match(r"\| \w+ \| jitgrad \| ([\w.]+) \| ratio \|", table)
         for name, ratio in re.findall(r"^\| (\w+) \|[^|]+\|[^|]+\| ([\d.]+) \|", table, re.MULTILINE) if heads else ():
             found[name] = min(found.get(name, (math.inf, "")), (float(ratio), heads[1]))
-    return found, re.findall(r"\d{4}-\d\d-\d\d", section)[0]
+            beside_torch += heads[1] == "torch.compile"
+    return found, beside_torch, re.findall(r"\d{4}-\d\d-\d\d", section)[0]
 
 
 def position(ratio: float) -> float:
@@ -31,7 +34,7 @@ def position(ratio: float) -> float:
     return LABELS + (exponent - low) / (high - low) * (WIDTH - LABELS - 150)
 
 
-def draw(found: dict[str, tuple[float, str]], date: str) -> str:
+def draw(found: dict[str, tuple[float, str]], beside_torch: int, date: str) -> str:
     """One bar for each program, the fastest first."""
     mean = math.exp(sum(math.log(ratio) for ratio, _ in found.values()) / len(found))
     height, one = TOP + ROW * len(found) + 12, position(1.0)
@@ -39,7 +42,7 @@ def draw(found: dict[str, tuple[float, str]], date: str) -> str:
         f'<text x="20" y="20" font-weight="bold">{len(found)} programs, value and gradient: how many times as fast as JAX '
         "or torch.compile</text>",
         f'<text x="20" y="38" fill="{QUIET}">geometric mean {mean:.1f}; two threads, {date}; torch.compile was measured '
-        "for six programs and counts where it is faster</text>",
+        f"for {beside_torch} programs and counts where it is faster</text>",
     ]
     for ratio in (0.5, 1, 2, 4, 8, 16, 32):
         x = position(ratio)
