@@ -193,6 +193,7 @@ def test_a_function_that_cannot_be_compiled_says_so():
         jg.compare(lambda x: x + 1 if x.sum() > 0 else x, array(3))
 
 
+@pytest.mark.numba
 def test_the_time_of_copies_of_the_kernels_bytes_is_in_the_table():
     large = jg.compare(lambda x: jg.exp(x) * 2.0, array(512, 512), seconds=QUICK)
     small = jg.compare(lambda x: jg.exp(x) * 2.0, array(4), seconds=QUICK)
