@@ -123,9 +123,6 @@ class ExampleTrace(NestedTrace):
         with self.in_outer():
             return whole.concrete(what)
 
-    def rely_on(self, array: Any) -> None:
-        self.outer.rely_on(array)
-
     def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
         return TracedValueError(
             f"{what} needs the value of a tensor {tensor.aval} at {Origin.capture().full()}, which differs between the "

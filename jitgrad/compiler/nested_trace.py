@@ -77,6 +77,9 @@ class NestedTrace(Trace):
         self.alive.append(tensor)
         return self.lift(tensor, SourceKind.TENSOR)
 
+    def rely_on(self, array: Any) -> None:
+        self.outer.rely_on(array)  # the guard is that of the outermost trace
+
     def is_own(self, tensor: Tensor) -> bool:
         """Whether ``tensor`` was made within this trace."""
         return type(tensor._data) is Value and tensor._data in self.owned

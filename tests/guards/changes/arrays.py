@@ -63,6 +63,20 @@ def np_mask():
 
 
 @case
+def np_mask_in_backward_of_custom_vjp():
+    def f(x, mask):
+        doubled = jg.custom_vjp(lambda x: x * 2.0)
+        doubled.defvjp(lambda x: (x * 2.0, x), lambda x, g: (g * x[mask].sum(),))
+        return jg.grad(lambda x: doubled(x).sum())(x)
+    return _mask(f)
+
+
+@case
+def np_mask_in_checkpoint():
+    return _mask(lambda x, mask: jg.grad(lambda x: jg.checkpoint(lambda y: jg.sin(y) * y[mask].sum())(x).sum())(x))
+
+
+@case
 def np_mask_with_where():
     return _mask(lambda x, mask: x[mask].sum() + jg.where(mask, x, 0.0).sum())
 
