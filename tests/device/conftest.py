@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from jitgrad.core.errors import CudaError
 from jitgrad.device.cuda import using_driver
 from jitgrad.device.cuda_driver import CudaDriver
 from jitgrad.device.driver import Driver
+from jitgrad.testing.fake_driver import FakeDriver
 
 
 @pytest.fixture(params=["emulated", pytest.param("hardware", marks=pytest.mark.cuda)])
@@ -28,3 +30,11 @@ def cuda(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         pytest.skip(f"no GPU: {error}")
     with using_driver(driver):
         yield driver
+
+
+@pytest.fixture
+def driver(cuda: Any) -> FakeDriver:
+    """The emulated driver, for tests that count what is asked of it."""
+    if not isinstance(cuda, FakeDriver):
+        pytest.skip("counts work of the emulated device")
+    return cuda

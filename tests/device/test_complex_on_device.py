@@ -30,13 +30,6 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-@pytest.fixture
-def driver(cuda: Any) -> FakeDriver:
-    if not isinstance(cuda, FakeDriver):
-        pytest.skip("counts work of the emulated device")
-    return cuda
-
-
 @pytest.mark.parametrize("op", ops_to_check(np.complex64), ids=str)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_ops_are_those_of_the_host(cuda: Driver, op: OpDef, dtype: Any) -> None:

@@ -25,13 +25,6 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-@pytest.fixture
-def driver(cuda: Any) -> FakeDriver:
-    if not isinstance(cuda, FakeDriver):
-        pytest.skip("counts work of the emulated device")
-    return cuda
-
-
 def assert_same(found: Any, expected: Any) -> None:
     found = found.cpu().numpy()
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)

@@ -20,13 +20,6 @@ RNG = np.random.default_rng(3)
 X, T = RNG.normal(size=(8, 5)).astype(np.float32), RNG.normal(size=(8, 3)).astype(np.float32)
 
 
-@pytest.fixture
-def driver(cuda: Any) -> FakeDriver:
-    if not isinstance(cuda, FakeDriver):
-        pytest.skip("counts work of the emulated device")
-    return cuda
-
-
 class Training:
     """A network that a compiled step trains; ``step`` returns the loss."""
 

@@ -22,13 +22,6 @@ RNG = np.random.default_rng(5)
 X = RNG.normal(size=(4, 3)).astype(np.float32)
 
 
-@pytest.fixture
-def driver(cuda: Any) -> FakeDriver:
-    if not isinstance(cuda, FakeDriver):
-        pytest.skip("counts work of the emulated device")
-    return cuda
-
-
 class Scaled:
     """``x * w + b`` for outside tensors, compiled, with a fast call after three calls."""
 
