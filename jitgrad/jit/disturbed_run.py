@@ -299,20 +299,29 @@ def _absolute_sums(op: OpDef, x: np.ndarray[Any, Any], attrs: Mapping[str, Any],
 
 
 def _product(x: Any, y: Any, result: Any, d: Disturbance) -> Any:
-    """A matrix product: rounded relative to the norms of its rows and columns."""
-    if result.dtype.kind != "f":
+    """A matrix product: rounded relative to the norms of its rows and columns, each part of a complex number by itself."""
+    if result.dtype.kind not in "fc":
         return result
-    wide = np.float32 if result.dtype == HALF else result.dtype
-    rows, columns = np.sqrt(_squares(x, -1, wide)), np.sqrt(_squares(y, -2 if y.ndim > 1 else -1, wide))
+    rows, columns = np.sqrt(_squares(x, -1, result.dtype)), np.sqrt(_squares(y, -2 if y.ndim > 1 else -1, result.dtype))
     if x.ndim > 1 and y.ndim > 1:
         rows, columns = rows[..., :, None], columns[..., None, :]
-    rounding = d.amplitude * float(np.finfo(result.dtype).eps) / 2
-    return d.moved_by(result, rounding * max(1.0, np.sqrt(x.shape[-1]) / 4) * (rows * columns))
+    parts = as_pairs(result)
+    rounding = d.amplitude * float(np.finfo(parts.dtype).eps) / 2 * max(1.0, np.sqrt(x.shape[-1]) / 4)
+    sizes = np.broadcast_to(rounding * (rows * columns), result.shape)
+    return _of_pairs(d.moved_by(parts, sizes[..., None] if result.dtype.kind == "c" else sizes), result.dtype)
 
 
-def _squares(x: np.ndarray[Any, Any], axis: int, dtype: Any) -> np.ndarray[Any, Any]:
-    """The sums of squares along the last axis, or the one before."""
-    terms = np.asarray(x, dtype)
+def _of_pairs(parts: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> Any:
+    """The array of ``dtype`` whose `as_pairs` is ``parts``."""
+    return parts.view(dtype)[..., 0] if dtype.kind == "c" else parts
+
+
+def _squares(x: np.ndarray[Any, Any], axis: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """The sums of squares along the last axis, or the one before, of elements that become ``dtype``."""
+    if dtype.kind == "c":
+        terms = np.abs(np.asarray(x, dtype))
+    else:
+        terms = np.asarray(x, np.float32 if dtype == HALF else dtype)
     return np.asarray(np.einsum("...i,...i->..." if axis == -1 else "...ij,...ij->...j", terms, terms))
 
 

@@ -126,6 +126,16 @@ def test_reductions_and_products_equal_torch() -> None:
     same_as_torch(lambda x: jg.linalg.det(x + 2 * jg.eye(3)), lambda x: torch.linalg.det(x + 2 * torch.eye(3)), a)
 
 
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+@pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 4), (0, 4)])
+def test_the_first_call_check_knows_how_complex_products_round(shape: tuple[int, ...], dtype: Any) -> None:
+    for seed in range(3):  # a warning, of results beyond rounding, is an error in tests
+        rng = np.random.default_rng(seed)
+        x, y = [(rng.normal(size=s) + 1j * rng.normal(size=s)).astype(dtype) for s in (shape, (5, 4))]
+        f = jg.jit(lambda x, y: (x @ y.T) @ y)
+        np.testing.assert_allclose(f(jg.tensor(x), jg.tensor(y)).numpy(), (x @ y.T) @ y, rtol=2e-5)
+
+
 def test_covariances_are_numpys() -> None:
     a = np.outer(Z, Z + 1) + np.arange(9).reshape(3, 3)
     np.testing.assert_allclose(jnp.cov(a).numpy(), np.cov(a))

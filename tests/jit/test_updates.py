@@ -29,7 +29,8 @@ def put_rows(x: Any, i: Any) -> None:
 
 
 def put_columns(x: Any, i: Any) -> None:
-    x[:, i % 3] = x[:, i % 3 + 1] * 0.5
+    j = i[:20] % 3
+    x[:, j] = x[:, j + 1] * 0.5
 
 
 def put_elements(x: Any, i: Any) -> None:
@@ -88,7 +89,7 @@ def test_the_tensor_is_changed_where_it_lies(update: Callable[[Any, Any], None],
 
 
 @pytest.mark.parametrize("count", [3, ROWS])
-@pytest.mark.parametrize("update", IN_PLACE, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("update", [f for f in IN_PLACE if f is not put_columns], ids=lambda f: f.__name__)
 def test_an_index_out_of_bounds_leaves_everything_as_it_was(update: Callable[[Any, Any], None], count: int) -> None:
     compiled = jit(update, check="off")
     x, i = operands(count)
@@ -96,8 +97,6 @@ def test_an_index_out_of_bounds_leaves_everything_as_it_was(update: Callable[[An
         compiled(x, i)
     wrong = i.numpy().copy()
     wrong[-1] = count + 1000
-    if update is put_columns:
-        pytest.skip("its indices are within bounds, whatever they are")
     before = x.numpy().copy()
 
     for _ in range(2):
