@@ -9,7 +9,7 @@ some are spilled to memory.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 # Measured on a 16-register AVX2 machine with gelu forward and backward: 1, 2, 3, 4 vectors take
 # 5.1, 4.1, 4.6, 3.1 ms.
@@ -51,7 +51,7 @@ def unroll_factor(tree: ast.AST) -> dict[ast.For, int]:
 
 
 def _vectors(loop: ast.For) -> int:
-    if any(isinstance(n, (ast.For, ast.While)) for s in loop.body for n in ast.walk(s)):
+    if any(isinstance(s, (ast.For, ast.While)) for s in _statements(loop.body)):
         return USUAL
     ready: dict[str, float] = {}
     work = longest = 0.0
@@ -65,6 +65,14 @@ def _vectors(loop: ast.For) -> int:
         return DEEP
     access = sum(_ACCESS[type(n.ctx)] for n in ast.walk(loop) if isinstance(n, ast.Subscript))
     return WIDE if access >= MUCH_ACCESS and longest < WAIT_OF_WIDE * (work + access) else USUAL
+
+
+def _statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of ``block``, and of the blocks of its conditions."""
+    for statement in block:
+        yield statement
+        if isinstance(statement, ast.If):
+            yield from _statements((*statement.body, *statement.orelse))
 
 
 def _cost(node: ast.expr, ready: dict[str, float]) -> Cost:
