@@ -43,11 +43,11 @@ _CASTS = ("to_", "as_")
 _ADDRESSES = frozenset({"freeze", "at", "prefetch", "prefetch_beside", "range"})
 
 
-def unroll_factor(tree: ast.AST) -> dict[ast.For, int]:
+def unroll_factor(tree: ast.Module) -> dict[ast.For, int]:
     """The interleave count of every ``for`` loop of kernel source."""
-    nodes = list(ast.walk(tree))
-    usual = any(isinstance(n, ast.While) for n in nodes)  # rows in tiles: their loops are short
-    return {n: USUAL if usual else _vectors(n) for n in nodes if isinstance(n, ast.For)}
+    statements = list(_statements([tree]))
+    usual = any(isinstance(s, ast.While) for s in statements)  # rows in tiles: their loops are short
+    return {s: USUAL if usual else _vectors(s) for s in statements if isinstance(s, ast.For)}
 
 
 def _vectors(loop: ast.For) -> int:
@@ -67,21 +67,24 @@ def _vectors(loop: ast.For) -> int:
     return WIDE if access >= MUCH_ACCESS and longest < WAIT_OF_WIDE * (work + access) else USUAL
 
 
-def _statements(block: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of ``block``, and of the blocks of its conditions."""
+def _statements(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """The statements of ``block``, and of the blocks inside them."""
     for statement in block:
         yield statement
-        if isinstance(statement, ast.If):
-            yield from _statements((*statement.body, *statement.orelse))
+        yield from _statements(getattr(statement, "body", ()))
+        yield from _statements(getattr(statement, "orelse", ()))
 
 
 def _cost(node: ast.expr, ready: dict[str, float]) -> Cost:
     """The latency of an expression, from the start of the iteration, and its work."""
     if isinstance(node, ast.Name):
         return ready.get(node.id, 0.0), 0.0
+    before = work = 0.0
+    for part in _operands(node):
+        wait, busy = _cost(part, ready)
+        before, work = max(before, wait), work + busy
     own = _own_cost(node)
-    parts = [_cost(part, ready) for part in _operands(node)]
-    return max((wait for wait, _ in parts), default=0.0) + own[0], sum(busy for _, busy in parts) + own[1]
+    return before + own[0], work + own[1]
 
 
 def _operands(node: ast.expr) -> Iterator[ast.expr]:
