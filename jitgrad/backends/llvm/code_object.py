@@ -190,7 +190,7 @@ def compile_control_code(source: str, entry: str, library: str, *, wait: bool = 
         functions = atomics.ATOMICS if library == "thread_pool" else tiles.functions(library)
         return int_dialect.translate(source, entry, functions), []
 
-    return _cached_or_built(source, entry, ("control code", library), lower, wait, control=library == "thread_pool")
+    return _cached_or_built(source, entry, ("control code", library), lower, wait, control=True)
 
 
 def compile_ir(text: str, entry: str, *, key: str | None) -> CodeObject:

@@ -20,11 +20,6 @@ DEEP = 8
 LONG_WAIT = 140  # cycles
 WAIT_BY_WORK = 4.0
 MUCH_WORK = 128.0  # cycles; doubling a loop as long as that takes time to compile
-# Where a vector takes many loads and stores, four at a time only spill registers: two take 0.8 to 1.0 of the time (a
-# step of a partial differential equation with 76 streams 0.8), and less to compile.
-WIDE = 2
-MUCH_ACCESS = 16.0  # cycles of loads and stores
-WAIT_OF_WIDE = 2.6
 
 Cost = tuple[float, float]  # cycles of latency, cycles in which a unit is busy
 
@@ -32,7 +27,6 @@ _STEP: Cost = (4.0, 0.5)
 _DIVISION: Cost = (11.0, 4.0)
 _FUNCTION: Cost = (45.0, 10.0)
 _FREE: Cost = (0.0, 0.0)
-_ACCESS: dict[type[ast.expr_context], float] = {ast.Load: 0.5, ast.Store: 1.0, ast.Del: 0.0}
 _ROOTS = frozenset({"sqrt", "rsqrt", "reciprocal"})
 _STEPS = frozenset(
     "select fmax fmin min max fma reassoc_add reassoc_mul rint floor ceil trunc fabs abs copysign sign signbit isnan isinf "
@@ -61,10 +55,7 @@ def _vectors(loop: ast.For) -> int:
             work += busy
             longest = max(longest, wait)
             ready.update({target.id: wait for target in statement.targets if isinstance(target, ast.Name)})
-    if longest > LONG_WAIT and WAIT_BY_WORK * work < longest and work <= MUCH_WORK:
-        return DEEP
-    access = sum(_ACCESS[type(n.ctx)] for n in ast.walk(loop) if isinstance(n, ast.Subscript))
-    return WIDE if access >= MUCH_ACCESS and longest < WAIT_OF_WIDE * (work + access) else USUAL
+    return DEEP if longest > LONG_WAIT and WAIT_BY_WORK * work < longest and work <= MUCH_WORK else USUAL
 
 
 def _statements(block: Sequence[ast.AST]) -> Iterator[ast.AST]:

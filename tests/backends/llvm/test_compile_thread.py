@@ -105,15 +105,12 @@ def test_strength_reduction_is_off_for_kernels_only() -> None:
     assert (kernel != before) == target.skips_strength_reduction()
 
 
-def test_control_code_keeps_its_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    levels = []
-    optimize = target.optimize
-    monkeypatch.setattr(target, "optimize", lambda *given: levels.append(given[-1]) or optimize(*given))
+@pytest.mark.parametrize("library", ["thread_pool", "f32"])
+def test_control_code_keeps_its_loops(library: str) -> None:
+    """Tiles of products are vectors already; unrolled, their code took twice as long to compile, and ran no faster."""
     source = "def entry(p, start, stop):\n    for i in range(start, stop):\n        p[i] = i\n"
 
-    control = compile_control_code(source, "entry", "thread_pool")
-    tiled = compile_control_code(source, "entry", "f32")
+    code = compile_control_code(source, "entry", library)
 
-    assert "<" not in control.llvm.split("define", 1)[1].split("\n}", 1)[0]  # no vectors
-    assert levels[0] and not levels[1]
-    assert control.object_code != tiled.object_code
+    assert "store i64" in code.llvm
+    assert "<" not in code.llvm.split("define", 1)[1].split("\n}", 1)[0]  # no vectors

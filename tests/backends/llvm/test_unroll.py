@@ -11,7 +11,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.backends.llvm.kernel_frontend import source_to_llvm
-from jitgrad.backends.llvm.unroll import DEEP, USUAL, WIDE, unroll_factor
+from jitgrad.backends.llvm.unroll import DEEP, USUAL, unroll_factor
 from jitgrad.jit.decorator import jit
 
 
@@ -37,24 +37,6 @@ def loop(*statements: str) -> list[int]:
     ],
 )
 def test_deep_chains_take_more_vectors(statements: list[str], expected: int) -> None:
-    assert loop(*statements) == [expected]
-
-
-def streams(count: int, *statements: str) -> list[str]:
-    """Reads and writes of so many arrays."""
-    return [line for k in range(count) for line in (f"a1 = x{k}[i]", *statements, f"y{k}[i] = a1")]
-
-
-@pytest.mark.parametrize(
-    ("statements", "expected"),
-    [
-        (streams(4), USUAL),
-        (streams(12, "a1 = a1 * to_f32(2.0)"), WIDE),
-        ([*streams(12), *["a1 = tanh(a1)"] * 4], DEEP),
-        ([*streams(12), *["a1 = a1 * to_f32(2.0)"] * 30], USUAL),  # a long chain
-    ],
-)
-def test_loops_over_many_arrays_take_fewer_vectors(statements: list[str], expected: int) -> None:
     assert loop(*statements) == [expected]
 
 
