@@ -4,8 +4,8 @@ code.
 The subset of Python has ``if``, ``while``, ``for`` over ``range`` with a positive step, ``return``,
 assignments (also of several names), operators (`jitgrad.backends.llvm.operators`), chained
 comparisons, ``and``, ``or``, ``not``, elements of pointers, and calls of functions that the source
-defines or is given. A variable keeps the type of its first assignment. It lives in memory until
-LLVM promotes it to a register. This module imports llvmlite: import it at the first compile.
+defines or is given. A variable keeps the type of its first assignment. One with several assignments
+lives in memory until LLVM promotes it to a register. This module imports llvmlite: import it at the first compile.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from llvmlite import ir
 from jitgrad.backends.llvm import memory_access, operators
 from jitgrad.backends.llvm.casts import CASTS, as_index, emit_cast
 from jitgrad.backends.llvm.ir_builder import counted, local
+from jitgrad.backends.llvm.single_assignment import single_assignments
 from jitgrad.backends.llvm.types import (
     BOOL,
     F64,
@@ -44,6 +46,11 @@ class SourceFunction:
     definition: ast.FunctionDef
     names: Mapping[str, Any]
 
+    @cached_property
+    def single(self) -> frozenset[str]:
+        """The variables that need no memory."""
+        return single_assignments(self.definition)
+
 
 def _no_hint(loop: ast.For | ast.While) -> Any:
     return None
@@ -55,7 +62,9 @@ class FunctionScope:
 
     Attributes:
         names: constants and functions.
-        variables: the type and the address of each.
+        single: the variables that need no memory.
+        values: the value of each of those.
+        variables: the type and the address of each other one.
         result: the type and the address of the returned value; None before the first ``return``
             with a value.
     """
@@ -63,6 +72,8 @@ class FunctionScope:
     node: ast.FunctionDef
     names: Mapping[str, Any]
     end: Any
+    single: frozenset[str] = frozenset()
+    values: dict[str, TypedValue] = field(default_factory=dict)
     variables: dict[str, tuple[IRType, Any]] = field(default_factory=dict)
     result: tuple[IRType, Any] | None = None
 
@@ -91,7 +102,7 @@ class Translation:
             raise DialectTypeError(f"takes {len(parameters)} operands, found {len(operands)}")
         if any(scope.node is node for scope in self.calls):
             raise DialectTypeError("calls itself")
-        self.calls.append(FunctionScope(node, written.names, self.builder.append_basic_block("end")))
+        self.calls.append(FunctionScope(node, written.names, self.builder.append_basic_block("end"), written.single))
         for name, value in zip(parameters, operands, strict=True):
             self.assign(name, value)
         self.statements(node.body)
@@ -165,6 +176,9 @@ class Translation:
                 raise self.refusal(target)
 
     def assign(self, name: str, value: TypedValue) -> None:
+        if name in self.scope.single and value.literal is None:  # a variable is no literal, whatever it holds
+            self.scope.values[name] = value
+            return
         if name not in self.scope.variables:
             self.scope.variables[name] = value.type, local(self.builder, value.type.llvm, name)
         self.keep(value, *self.scope.variables[name])
@@ -262,6 +276,8 @@ class Translation:
         raise self.refusal(node)
 
     def named(self, node: ast.expr, name: str) -> TypedValue:
+        if (known := self.scope.values.get(name)) is not None:
+            return known
         if name in self.scope.variables:
             type_, where = self.scope.variables[name]
             return TypedValue(type_, self.builder.load(where))

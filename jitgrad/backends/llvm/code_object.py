@@ -190,7 +190,7 @@ def compile_control_code(source: str, entry: str, library: str, *, wait: bool = 
         functions = atomics.ATOMICS if library == "thread_pool" else tiles.functions(library)
         return int_dialect.translate(source, entry, functions), []
 
-    return _cached_or_built(source, entry, ("control code", library), lower, wait)
+    return _cached_or_built(source, entry, ("control code", library), lower, wait, control=True)
 
 
 def compile_ir(text: str, entry: str, *, key: str | None) -> CodeObject:
@@ -220,7 +220,12 @@ def exports(names: Sequence[str]) -> bool:
 
 
 def _cached_or_built(
-    source: str, entry: str, identity: tuple[str, str] | None, lower: Callable[[], tuple[str, list[str]]], wait: bool
+    source: str,
+    entry: str,
+    identity: tuple[str, str] | None,
+    lower: Callable[[], tuple[str, list[str]]],
+    wait: bool,
+    control: bool = False,
 ) -> CodeObject:
     """The stored machine code of ``source`` and ``identity``, else that of the IR of ``lower``."""
     with importing:
@@ -230,12 +235,12 @@ def _cached_or_built(
     stored = disk.load_entry(name) if name is not None else None
     if stored is not None and stored.source == source and target.resolvable(stored.externals):
         COUNTERS.from_disk += 1
-        again = cache(lambda: target.optimize(*lower(), entry))
+        again = cache(lambda: target.optimize(*lower(), entry, control))
         built = Built(stored.object_code, again)
         code = CodeObject(source, entry, lambda: built, from_disk=True)
     else:
         COUNTERS.compiled += 1
-        pending = target.compile_aside(*lower(), entry)
+        pending = target.compile_aside(*lower(), entry, control)
         code = CodeObject(source, entry, lambda: _checked(pending.result(), source, entry, name), from_disk=False)
     if wait:
         _ = code.address

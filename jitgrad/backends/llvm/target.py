@@ -10,7 +10,7 @@ import ctypes
 import hashlib
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +28,10 @@ _INLINE_EVERYTHING = 100_000  # a call left in a loop costs its vectorisation
 _ABSOLUTE_ADDRESS = re.compile(r"inttoptr \(i64 -?\d")  # of this process, as a number
 _PROVIDED: dict[str, tuple[Any, int]] = {}  # engines, which own memory, and addresses of functions
 _EMPTY = "; an engine needs a module to start with\n"
+# LLVM's loop strength reduction takes half of the time of writing object code. Kernels address arrays by one index,
+# which costs nothing on x86, and are as fast without it.
+_LOOP_STRENGTH_REDUCTION = "-disable-lsr={}"
+_LLVM_WITH_REPEATED_OPTIONS = 20  # older versions may end the process if an option is set twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +58,13 @@ class _CompileThread:
     executor: ThreadPoolExecutor | None = None
 
     @classmethod
-    def submit(cls, text: str, linked: Sequence[str], keep: str) -> Future[CompiledModule]:
+    def submit(cls, text: str, linked: Sequence[str], keep: str, control: bool) -> Future[CompiledModule]:
         with cls.lock:
             cls.executor = cls.executor or ThreadPoolExecutor(1, "jitgrad.llvm")
             with contextlib.suppress(RuntimeError):  # an interpreter that shuts down starts no work
-                return cls.executor.submit(_make, text, linked, keep)
+                return cls.executor.submit(_make, text, linked, keep, control)
         result: Future[CompiledModule] = Future()
-        result.set_result(_make(text, linked, keep))
+        result.set_result(_make(text, linked, keep, control))
         return result
 
     @classmethod
@@ -104,7 +108,7 @@ def cpu() -> str:
 @cache
 def has_fma() -> bool:
     """Whether the host has a fused multiply-add."""
-    if not binding.get_process_triple().startswith(("x86_64", "i686", "amd64")):
+    if not for_x86():
         return True  # AArch64, POWER and RISC-V with D have it in the base set
     return "+fma," in f"{features()},"
 
@@ -153,8 +157,10 @@ def target_machine() -> Any:
     )
 
 
-def optimize(text: str, linked: Sequence[str], keep: str) -> Any:
+def optimize(text: str, linked: Sequence[str], keep: str, control: bool = False) -> Any:
     """The optimised module of IR ``text`` with ``linked`` linked in; only ``keep`` stays visible.
+
+    The loops of ``control`` code stay as they are: they have no long ones.
 
     Raises:
         BackendError: if the IR is malformed.
@@ -172,10 +178,8 @@ def optimize(text: str, linked: Sequence[str], keep: str) -> Any:
             own = symbol.name == keep or symbol.name.startswith("llvm.")  # LLVM's metadata lists keep their linkage
             if not symbol.is_declaration and not own:
                 symbol.linkage = "internal"
-        options = binding.create_pipeline_tuning_options(speed_level=2)
-        options.loop_vectorization = True
-        options.loop_interleaving = True
-        options.loop_unrolling = True
+        options = binding.create_pipeline_tuning_options(speed_level=1 if control else 2)
+        options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = not control
         options.slp_vectorization = False
         options.inlining_threshold = _INLINE_EVERYTHING
         builder = binding.create_pass_builder(machine, options)
@@ -183,15 +187,15 @@ def optimize(text: str, linked: Sequence[str], keep: str) -> Any:
         return binding.parse_assembly(nontemporal.unmark_stores(str(module))) if nontemporal.has_marks(text) else module
 
 
-def compile_aside(text: str, linked: Sequence[str], keep: str) -> Future[CompiledModule]:
+def compile_aside(text: str, linked: Sequence[str], keep: str, control: bool = False) -> Future[CompiledModule]:
     """`optimize` and `emit` in the thread for LLVM; the result raises BackendError."""
     for answer in (platform, cpu, features, vector_bits, has_fma):
         answer()  # cached now, because a later call would wait for this kernel
-    return _CompileThread.submit(text, linked, keep)
+    return _CompileThread.submit(text, linked, keep, control)
 
 
-def _make(text: str, linked: Sequence[str], keep: str) -> CompiledModule:
-    module = optimize(text, linked, keep)
+def _make(text: str, linked: Sequence[str], keep: str, control: bool = False) -> CompiledModule:
+    module = optimize(text, linked, keep, control)
     with LLVM_LOCK:
         optimised = str(module)
         raises, absolute = ".const.picklebuf." in optimised, _ABSOLUTE_ADDRESS.search(optimised) is not None
@@ -200,13 +204,37 @@ def _make(text: str, linked: Sequence[str], keep: str) -> CompiledModule:
 
 def emit(module: Any) -> bytes:
     """Relocatable object code of an optimised module."""
-    with LLVM_LOCK:
+    with LLVM_LOCK, _without_strength_reduction():
         return bytes(target_machine().emit_object(module))
+
+
+@contextlib.contextmanager
+def _without_strength_reduction() -> Iterator[None]:
+    """The option holds for the whole process: no one else, such as numba, can compile until it is back."""
+    if not skips_strength_reduction():
+        yield
+        return
+    with _llvmlite_lock():
+        binding.set_option("jitgrad", _LOOP_STRENGTH_REDUCTION.format("true"))
+        try:
+            yield
+        finally:
+            binding.set_option("jitgrad", _LOOP_STRENGTH_REDUCTION.format("false"))
+
+
+def skips_strength_reduction() -> bool:
+    """Whether machine code is written without LLVM's loop strength reduction."""
+    return for_x86() and binding.llvm_version_info[0] >= _LLVM_WITH_REPEATED_OPTIONS
+
+
+def for_x86() -> bool:
+    """Whether the host is an x86 CPU."""
+    return bool(binding.get_process_triple().startswith(("x86_64", "i686", "amd64")))
 
 
 def assembly(module: Any) -> str:
     """Assembly text of an optimised module."""
-    with LLVM_LOCK:
+    with LLVM_LOCK, _without_strength_reduction():
         return str(target_machine().emit_assembly(module))
 
 

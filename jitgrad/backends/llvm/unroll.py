@@ -9,7 +9,7 @@ some are spilled to memory.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 # Measured on a 16-register AVX2 machine with gelu forward and backward: 1, 2, 3, 4 vectors take
 # 5.1, 4.1, 4.6, 3.1 ms.
@@ -37,15 +37,15 @@ _CASTS = ("to_", "as_")
 _ADDRESSES = frozenset({"freeze", "at", "prefetch", "prefetch_beside", "range"})
 
 
-def unroll_factor(tree: ast.AST) -> dict[ast.For, int]:
+def unroll_factor(tree: ast.Module) -> dict[ast.For, int]:
     """The interleave count of every ``for`` loop of kernel source."""
-    nodes = list(ast.walk(tree))
-    usual = any(isinstance(n, ast.While) for n in nodes)  # rows in tiles: their loops are short
-    return {n: USUAL if usual else _vectors(n) for n in nodes if isinstance(n, ast.For)}
+    statements = list(_statements([tree]))
+    usual = any(isinstance(s, ast.While) for s in statements)  # rows in tiles: their loops are short
+    return {s: USUAL if usual else _vectors(s) for s in statements if isinstance(s, ast.For)}
 
 
 def _vectors(loop: ast.For) -> int:
-    if any(isinstance(n, (ast.For, ast.While)) for s in loop.body for n in ast.walk(s)):
+    if any(isinstance(s, (ast.For, ast.While)) for s in _statements(loop.body)):
         return USUAL
     ready: dict[str, float] = {}
     work = longest = 0.0
@@ -58,13 +58,24 @@ def _vectors(loop: ast.For) -> int:
     return DEEP if longest > LONG_WAIT and WAIT_BY_WORK * work < longest and work <= MUCH_WORK else USUAL
 
 
+def _statements(block: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """The statements of ``block``, and of the blocks inside them."""
+    for statement in block:
+        yield statement
+        yield from _statements(getattr(statement, "body", ()))
+        yield from _statements(getattr(statement, "orelse", ()))
+
+
 def _cost(node: ast.expr, ready: dict[str, float]) -> Cost:
     """The latency of an expression, from the start of the iteration, and its work."""
     if isinstance(node, ast.Name):
         return ready.get(node.id, 0.0), 0.0
+    before = work = 0.0
+    for part in _operands(node):
+        wait, busy = _cost(part, ready)
+        before, work = max(before, wait), work + busy
     own = _own_cost(node)
-    parts = [_cost(part, ready) for part in _operands(node)]
-    return max((wait for wait, _ in parts), default=0.0) + own[0], sum(busy for _, busy in parts) + own[1]
+    return before + own[0], work + own[1]
 
 
 def _operands(node: ast.expr) -> Iterator[ast.expr]:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from jitgrad.backends.llvm import target
-from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
+from jitgrad.backends.llvm.code_object import CodeObject, compile_control_code, compile_entry
+from jitgrad.backends.llvm.kernel_frontend import source_to_llvm
 from jitgrad.core.errors import BackendError
 
 pytestmark = pytest.mark.numba
@@ -83,3 +84,33 @@ def test_code_that_several_threads_ask_for_is_loaded_once() -> None:
 
     assert len(found) == 8
     assert len(set(found)) == 1
+
+
+LONG_LOOP = "def kernel(x, y, n, start, stop):\n    for i in range(start, stop):\n        x[i] = y[i + n] + y[i]\n"
+
+
+def test_strength_reduction_is_off_for_kernels_only() -> None:
+    """The option holds for the whole process, in which numba compiles, too."""
+
+    def module() -> Any:  # writing object code changes it
+        text, linked = source_to_llvm(LONG_LOOP, "kernel", ["f32*", "f32*", "i64"], {}, 256)
+        return target.optimize(text, linked, "kernel")
+
+    def as_others() -> bytes:
+        return bytes(target.target_machine().emit_object(module()))
+
+    before, kernel = as_others(), target.emit(module())
+
+    assert as_others() == before
+    assert (kernel != before) == target.skips_strength_reduction()
+
+
+@pytest.mark.parametrize("library", ["thread_pool", "f32"])
+def test_control_code_keeps_its_loops(library: str) -> None:
+    """Tiles of products are vectors already; unrolled, their code took twice as long to compile, and ran no faster."""
+    source = "def entry(p, start, stop):\n    for i in range(start, stop):\n        p[i] = i\n"
+
+    code = compile_control_code(source, "entry", library)
+
+    assert "store i64" in code.llvm
+    assert "<" not in code.llvm.split("define", 1)[1].split("\n}", 1)[0]  # no vectors
