@@ -16,6 +16,9 @@ from jitgrad.device.driver import Driver
 from jitgrad.eager.buffer_pool import size_class
 
 _SMALLEST = 512  # bytes of a block; the driver's own granularity is 256
+# Blocks that a search in vain may have looked at for each allocation that follows without one: it takes as long as one call of
+# the driver. So a growing group costs twice its allocations at most, and holds 1/64 more than was live at once.
+_SEARCHED_PER_ALLOCATION = 64
 _LISTED = 5  # of the largest arrays that an error names
 
 
@@ -97,7 +100,10 @@ class DevicePool:
                 group.fresh -= 1
             else:
                 block = self._idle_block(group)
-                self._reuses += block is not None
+                if block is None:
+                    group.fresh = len(group.blocks) // _SEARCHED_PER_ALLOCATION
+                else:
+                    self._reuses += 1
             block = block or self._new_block(group, Aval(shape, dtype))
             block.shape, block.dtype = shape, dtype
             group.blocks.append(block)
@@ -110,8 +116,6 @@ class DevicePool:
             if has_owners([group.blocks[0]], 1):
                 return group.blocks.popleft()
             group.blocks.rotate(-1)
-        # growing by a quarter before the next search keeps a growing group linear
-        group.fresh = len(group.blocks) // 4
         return None
 
     def _new_block(self, group: _SizeClass, aval: Aval) -> Block:
