@@ -11,7 +11,7 @@ from weakref import WeakSet
 from jitgrad.core.aval import Aval, Dtype, Shape
 from jitgrad.core.errors import CudaError, OutOfMemoryError
 from jitgrad.core.fork import fork_safe_lock
-from jitgrad.core.references import counts_owners, has_owners
+from jitgrad.core.references import counts_owners, has_owners, take_unowned
 from jitgrad.device.driver import Driver
 from jitgrad.eager.buffer_pool import size_class
 
@@ -98,25 +98,14 @@ class DevicePool:
             block = None
             if group.fresh:
                 group.fresh -= 1
+            elif (block := take_unowned(group.blocks)) is None:
+                group.fresh = len(group.blocks) // _SEARCHED_PER_ALLOCATION
             else:
-                block = self._idle_block(group)
-                if block is None:
-                    group.fresh = len(group.blocks) // _SEARCHED_PER_ALLOCATION
-                else:
-                    self._reuses += 1
+                self._reuses += 1
             block = block or self._new_block(group, Aval(shape, dtype))
             block.shape, block.dtype = shape, dtype
             group.blocks.append(block)
             return block
-
-    @staticmethod
-    def _idle_block(group: _SizeClass) -> Block | None:
-        """A block without arrays, taken out of ``group``."""
-        for _ in range(len(group.blocks)):
-            if has_owners([group.blocks[0]], 1):
-                return group.blocks.popleft()
-            group.blocks.rotate(-1)
-        return None
 
     def _new_block(self, group: _SizeClass, aval: Aval) -> Block:
         try:
@@ -157,7 +146,7 @@ class DevicePool:
             holder.release()
         with self._lock:
             for group in self._classes.values():
-                while (block := self._idle_block(group)) is not None:
+                while (block := take_unowned(group.blocks)) is not None:
                     self._driver.free(block.address)
                     released += block.nbytes
             self._held -= released
