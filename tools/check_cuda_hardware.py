@@ -38,7 +38,7 @@ PLUG_BYTES = 256 << 20
 GOAL = 0.9  # of the bandwidth of a copy
 HOST_GOAL = 10.0  # microseconds to start a step
 SUITE_SECONDS = 200.0
-WARM_STEPS = 40  # the pool grows by a quarter before it searches for idle blocks again
+WARM_STEPS = 10  # results take turns, and graphs are captured
 MEASURED = ("basics", "bandwidth", "bits", "threads", "host", "memory", "suite")
 
 

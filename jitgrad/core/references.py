@@ -2,13 +2,16 @@
 
 What else counts depends on the interpreter: a local name or an argument may or may not (from CPython 3.14 on most do
 not). So the object is always in a list of one, which counts, and the count of an object without other owners is measured
-by the function that is asked later.
+by the function that is asked later. Elements of a deque are counted where they are.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from sys import getrefcount
-from typing import Any
+from typing import Any, TypeVar
+
+_Element = TypeVar("_Element")
 
 
 def _references(held: list[Any]) -> int:
@@ -41,3 +44,31 @@ def has_owners(held: list[Any], others: int = 0) -> bool:
     A name of the caller may count as an owner or not: there must be none.
     """
     return _ONE_OWNER is not None and _references(held) == _ONE_OWNER + others
+
+
+def _references_in_deque() -> int:
+    """The count of an object that only a deque holds."""
+    objects = deque([object()])
+    return getrefcount(objects[0])
+
+
+_IN_DEQUE = _references_in_deque()
+
+
+def take_unowned(objects: deque[_Element]) -> _Element | None:
+    """Take out of ``objects`` one that has no other owner; None if each has.
+
+    The two that came last are looked at first: in a loop these are results of which the caller keeps one, while others
+    have come before the loop and stay. Then all, from the first one on; they go to the end.
+    """
+    if len(objects) > 1:
+        for last in (-1, -2):
+            if getrefcount(objects[last]) == _IN_DEQUE:
+                found = objects[last]
+                del objects[last]
+                return found
+    for _ in range(len(objects)):
+        if getrefcount(objects[0]) == _IN_DEQUE:
+            return objects.popleft()
+        objects.rotate(-1)
+    return None

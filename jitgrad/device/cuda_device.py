@@ -9,10 +9,10 @@ import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, Shape
 from jitgrad.core.device_array import DeviceArray
-from jitgrad.core.errors import IndexingError
 from jitgrad.core.op import OpDef
 from jitgrad.device import exchange
 from jitgrad.device.driver import Driver
+from jitgrad.device.faults import Faults
 from jitgrad.device.pool import Block, DevicePool
 from jitgrad.eager.buffer_pool import address_of
 
@@ -27,47 +27,6 @@ class DeviceKernels(Protocol):
 
     def copy_strided(self, target: DeviceArray, source: DeviceArray) -> None:
         """Copy between arrays of the same shape that do not overlap, of which one is not contiguous."""
-
-
-class Faults:
-    """Kernels with an index out of bounds. They note it in memory of the device, which is looked at when values are read.
-
-    Waiting for each kernel would cost more than all of them.
-    """
-
-    WORDS = 256  # one for each thread of a block, so that no two threads of one write the same
-
-    def __init__(self, device: CudaDevice) -> None:
-        self._device = device
-        self._memory: DeviceArray | None = None
-        self._numbers: dict[str, int] = {}  # by what such a kernel does
-        self._pending = False
-
-    def expect(self) -> None:
-        """Such a kernel starts."""
-        self._pending = True
-
-    def register(self, what: str) -> tuple[int, int]:
-        """Of a kernel that does ``what``: the address of the words, and the number that it writes to one of them."""
-        if self._memory is None:
-            self._memory = self._device.full((self.WORDS,), 0, np.dtype(np.int64))
-        return self._memory.address, self._numbers.setdefault(what, len(self._numbers) + 1)
-
-    def check(self) -> None:
-        """Raise IndexError if a kernel since the last check had an index out of bounds."""
-        if not self._pending or self._memory is None:
-            return
-        self._pending = False
-        words = np.empty(self.WORDS, np.int64)
-        self._device.driver.copy_to_host(address_of(words), self._memory.address, words.nbytes)
-        if not words.any():
-            return
-        self._device.copy_into(self._memory, np.zeros_like(words))
-        wrong = [what for what, number in self._numbers.items() if number in words]
-        raise IndexingError(
-            f"{'; '.join(wrong)}: an index is out of bounds. A device computes on while the host goes on: what it has "
-            "computed since then is not defined, tensors that were changed in place included"
-        )
 
 
 class CudaDevice:

@@ -127,8 +127,10 @@ class Disturbance:
         return out
 
     def moved_by(self, x: Any, sizes: Any) -> Any:
-        """``x`` with each element moved by up to ``sizes``."""
+        """``x`` with each element moved by up to ``sizes``, of complex ones each part."""
         x = np.asarray(x)
+        if x.dtype.kind == "c":
+            return self.moved_by(as_pairs(x), np.asarray(sizes)[..., None]).view(x.dtype)[..., 0]
         with np.errstate(all="ignore"):
             return np.asarray(x + self.draw(x.size, x.dtype).reshape(x.shape) * sizes, x.dtype)
 
@@ -299,29 +301,20 @@ def _absolute_sums(op: OpDef, x: np.ndarray[Any, Any], attrs: Mapping[str, Any],
 
 
 def _product(x: Any, y: Any, result: Any, d: Disturbance) -> Any:
-    """A matrix product: rounded relative to the norms of its rows and columns, each part of a complex number by itself."""
+    """A matrix product: rounded relative to the norms of its rows and columns."""
     if result.dtype.kind not in "fc":
         return result
-    rows, columns = np.sqrt(_squares(x, -1, result.dtype)), np.sqrt(_squares(y, -2 if y.ndim > 1 else -1, result.dtype))
+    wide = np.dtype(np.float32) if result.dtype == HALF else result.dtype
+    rows, columns = np.sqrt(_squares(x, -1, wide)), np.sqrt(_squares(y, -2 if y.ndim > 1 else -1, wide))
     if x.ndim > 1 and y.ndim > 1:
         rows, columns = rows[..., :, None], columns[..., None, :]
-    parts = as_pairs(result)
-    rounding = d.amplitude * float(np.finfo(parts.dtype).eps) / 2 * max(1.0, np.sqrt(x.shape[-1]) / 4)
-    sizes = np.broadcast_to(rounding * (rows * columns), result.shape)
-    return _of_pairs(d.moved_by(parts, sizes[..., None] if result.dtype.kind == "c" else sizes), result.dtype)
-
-
-def _of_pairs(parts: np.ndarray[Any, Any], dtype: np.dtype[Any]) -> Any:
-    """The array of ``dtype`` whose `as_pairs` is ``parts``."""
-    return parts.view(dtype)[..., 0] if dtype.kind == "c" else parts
+    rounding = d.amplitude * float(np.finfo(result.dtype).eps) / 2
+    return d.moved_by(result, rounding * max(1.0, np.sqrt(x.shape[-1]) / 4) * (rows * columns))
 
 
 def _squares(x: np.ndarray[Any, Any], axis: int, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    """The sums of squares along the last axis, or the one before, of elements that become ``dtype``."""
-    if dtype.kind == "c":
-        terms = np.abs(np.asarray(x, dtype))
-    else:
-        terms = np.asarray(x, np.float32 if dtype == HALF else dtype)
+    """The sums of squares along the last axis, or the one before."""
+    terms = np.abs(x) if dtype.kind == "c" else np.asarray(x, dtype)
     return np.asarray(np.einsum("...i,...i->..." if axis == -1 else "...ij,...ij->...j", terms, terms))
 
 
@@ -341,7 +334,7 @@ def _system(op: OpDef, arrays: list[Any], attrs: Mapping[str, Any], result: Any,
     Source: N. J. Higham, "Accuracy and Stability of Numerical Algorithms" (2002), theorems 9.3 and 10.3.
     """
     x, *others = arrays
-    if x.dtype.kind != "f" or not x.size:
+    if x.dtype.kind not in "fc" or not x.size:
         return result
     rounding = d.amplitude * float(np.finfo(x.dtype).eps) / 2 * max(1.0, math.sqrt(x.shape[-1]) / 2)
     try:

@@ -10,7 +10,11 @@ import pytest
 
 import jitgrad as jg
 import jitgrad.numpy as jnp
+from jitgrad.core.aval import Aval
 from jitgrad.core.errors import AutogradError, CheckpointError, DtypeError, GradcheckError, ShapeError
+from jitgrad.core.ir import TraceNode, Value
+from jitgrad.jit.disturbed_run import Disturbance
+from jitgrad.ops.linalg import MATMUL
 
 Z = np.array([1 + 2j, -3 + 0.5j, 0.25 - 1j])
 
@@ -259,3 +263,16 @@ def test_dlpack() -> None:
     torch = pytest.importorskip("torch")
     assert torch.from_dlpack(jg.tensor(Z)).tolist() == Z.tolist()
     assert jg.from_torch(torch.tensor(Z)).tolist() == Z.tolist()
+
+
+def test_the_check_knows_how_products_of_complex_matrices_round() -> None:
+    """Each part of an element is off by roundings of its row and column, also where it is nearly zero."""
+    x = Value(Aval((3, 3), np.dtype(np.complex128)))
+    node = TraceNode(MATMUL, (x, x), (Value(x.aval),))
+    a = np.array([[1, 1j, 1], [1, 1, 1], [1, 2, 3]]) / 3
+    exact = a @ a
+
+    moved = Disturbance(1).run(node, [a, a], {})
+
+    for part in (moved.real - exact.real, moved.imag - exact.imag):
+        assert part.any() and np.abs(part).max() < 1e-13

@@ -141,6 +141,30 @@ def test_a_training_loop_allocates_nothing_after_its_first_steps(device: CudaDev
     assert driver_of(device).counts.allocations == before
 
 
+@pytest.mark.parametrize("count", [1, 40, 300])
+def test_a_group_grows_only_while_all_of_its_blocks_are_live(device: CudaDevice, count: int) -> None:
+    """Searches in vain are spared for one allocation in 64."""
+    live = [device.empty((200,), np.dtype(np.float32)) for _ in range(count)]
+    for _ in range(5):
+        live.append(device.empty((200,), np.dtype(np.float32)))
+        del live[: len(live) // 2]
+        live += [device.empty((200,), np.dtype(np.float32)) for _ in range(count - len(live))]
+
+    assert driver_of(device).counts.allocations <= count + 1 + count // 64
+
+
+def test_idle_blocks_of_the_same_size_survive_a_search_for_memory(device: CudaDevice) -> None:
+    """What is given back is given back once; the next array of a size finds a block, or the driver's memory."""
+    first = [device.empty((100_000,), np.dtype(np.uint8)) for _ in range(5)]
+    del first[1:]
+    big = device.empty((700_000,), np.dtype(np.uint8))
+    del big
+    again = [device.empty((100_000,), np.dtype(np.uint8)) for _ in range(8)]
+
+    assert len({x.address for x in (*first, *again)}) == 9
+    assert device.pool.stats().bytes_held == device.pool.stats().bytes_in_use
+
+
 def test_out_of_memory_says_what_is_live(device: CudaDevice) -> None:
     kept = device.empty((100, 1000), np.dtype(np.float32))
 

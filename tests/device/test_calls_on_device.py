@@ -190,3 +190,31 @@ def test_their_kernels_need_no_local_memory(architecture: str) -> None:
         if find_ptxas() is not None:
             (usage,) = assemble([code._found[0]], architecture)
             assert usage.local == 0 and usage.registers <= 64
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_numbers_at_indices_and_running_sums_need_no_op_of_the_host(dtype: Any) -> None:
+    rng = np.random.default_rng(3)
+    x, y = [(rng.normal(size=shape) + 1j * rng.normal(size=shape)).astype(dtype) for shape in ((5, 3), (4, 3))]
+    rows, places = np.array([4, 0, 4, -1]), rng.integers(-5, 5, (4, 3))
+    calls = {
+        "take": (lambda x, _y, r, _p: jg.take(x, r, axis=0), x[rows]),
+        "gather": (lambda x, _y, _r, p: jg.gather(x, 0, p % 5), np.take_along_axis(x, places % 5, 0)),
+        "index_add": (lambda x, y, r, _p: jg.index_add(x, 0, r, y), _added(x, (rows,), y)),
+        "scatter_add": (lambda x, y, _r, p: jg.scatter_add(x, 0, p % 5, y), _added(x, (places % 5, np.arange(3)), y)),
+        "cumulative_sum": (lambda x, _y, _r, _p: jg.cumulative_sum(x, axis=0), np.cumsum(x, axis=0)),
+        "reversed": (lambda x, _y, _r, _p: jg.flip(jg.cumulative_sum(jg.flip(x, axis=1), axis=1), axis=1),
+                     np.flip(np.cumsum(np.flip(x, 1), 1), 1)),
+    }  # fmt: skip
+    given = [jg.tensor(array, device="cuda") for array in (x, y, rows, places)]
+    for name, (f, expected) in calls.items():
+        compiled = jg.jit(f, check="off")
+        for result in (compiled(*given), f(*given)):
+            np.testing.assert_array_equal(result.cpu().numpy(), expected, err_msg=name)
+        assert "by the host" not in str(compiled.explain(*given)), name
+
+
+def _added(x: np.ndarray[Any, Any], index: Any, y: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    result = x.copy()
+    np.add.at(result, index, y)
+    return result

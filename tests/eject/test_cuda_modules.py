@@ -29,7 +29,8 @@ from tests.eject.test_registry import OPS
 from tests.eject.test_steps import STEPS
 
 RUNNER = Path(__file__).with_name("run_cuda_modules.py")
-SHAPES = [(5, 34), (2, 2, 40), (20, 3), (2, 2, 9, 4), (300,), (1,), (0, 40), (40, 0), ()]
+SHAPES = [(5, 34), (2, 2, 40), (7, 3), (2, 2, 9, 4), (300,), (1,), (0, 40), (40, 0), ()]
+FORMS = [(5, 34), (7, 3), (300,), ()]  # rows, short rows, one line, one number; simulating each takes a second
 
 
 @pytest.fixture(autouse=True)
@@ -97,10 +98,11 @@ def reductions(x: Any) -> Any:
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", "f2"])
 def test_reductions_of_all_shapes(dtype: str, tmp_path: Path) -> None:
-    for k, shape in enumerate(SHAPES):
+    for k, shape in enumerate(SHAPES if dtype == "f4" else FORMS):
         x = jg.tensor(np.random.default_rng(k).normal(size=shape).astype(dtype)).to("cuda")
         jg.jit(reductions).eject(tmp_path / f"shape_{k}.py", x)
-        jg.jit(reductions).eject(tmp_path / f"mirrored_{k}.py", jg.flip(x) if x.ndim else x)
+        if dtype == "f4" and shape in FORMS[:3]:
+            jg.jit(reductions).eject(tmp_path / f"mirrored_{k}.py", jg.flip(x))
     assert run("simulate", tmp_path) == ""
 
 

@@ -24,6 +24,7 @@ from jitgrad.backends.cuda.emulator_memory import (
     Lanes,
     SharedRegion,
 )
+from jitgrad.backends.cuda.grid_writer import FAULT_WORDS
 from jitgrad.backends.cuda.lock_step import LockStep
 from jitgrad.backends.cuda.pointer_roots import read_parameters, written_parameters
 from jitgrad.eager.float16 import compute_dtype
@@ -115,5 +116,7 @@ class _Arguments:
             size = (allocation.size - skipped) // dtype.itemsize * dtype.itemsize
             elements = allocation[skipped : skipped + size].view(dtype)
             written = key in self.written
-            self.regions[key] = SharedRegion(elements, name, tracked=key in self.read, fresh=False, written=written)
+            self.regions[key] = SharedRegion(
+                elements, name, tracked=key in self.read, fresh=False, written=written, contested=name == FAULT_WORDS
+            )
         return EmulatedPointer(self.regions[key], offset // dtype.itemsize, address - offset + skipped)

@@ -18,6 +18,7 @@ from jitgrad.core.aval import dtype_name
 from jitgrad.core.fork import importing
 from jitgrad.eager.float16 import compute_dtype
 from jitgrad.vecmath import numpy_namespace
+from jitgrad.vecmath.numpy_algebra import NumpyAlgebra
 
 DTYPE_BY_NAME = {dtype_name(np.dtype(c)): np.dtype(c) for c in "?bhilBHILefd"}
 
@@ -128,6 +129,14 @@ def _half(x: Any) -> Any:
     return as_dtype(x, np.dtype(np.float32))
 
 
+def _multiply_add(a: Any, b: Any, c: Any) -> Any:
+    """``a * b + c``, rounded once."""
+    dtypes = {number_dtype(x) for x in (a, b, c)}
+    if len(dtypes) > 1:
+        raise KernelFault(f"fma takes numbers of one dtype, found {', '.join(sorted(map(str, dtypes)))}")
+    return NumpyAlgebra(8 * dtypes.pop().itemsize, True).fma(a, b, c)
+
+
 @cache
 def emulated_functions() -> Mapping[str, Any]:
     """What kernel source calls; integer functions are syntax trees, which are run like the
@@ -139,6 +148,7 @@ def emulated_functions() -> Mapping[str, Any]:
         **{f"to_{name}": _cast(dtype) for name, dtype in DTYPE_BY_NAME.items()},
         "select": select,
         "abs": np.abs,
+        "fma": _multiply_add,
         "fmax": largest, "max": largest, "fmin": smallest, "min": smallest,
         "reassoc_add": lambda a, x: apply_binary(ast.Add(), a, x),
         "reassoc_mul": lambda a, x: apply_binary(ast.Mult(), a, x),

@@ -51,14 +51,18 @@ class SharedRegion:
         tracked: whether it is read and written, so that reads are recorded too.
         fresh: whether nothing has been written yet, so that reading it before is a fault.
         written: whether the kernel writes it at all; else there is nothing to check but bounds.
+        contested: whether any thread may write it, and it does not matter which one is last.
     """
 
-    def __init__(self, elements: Lanes, label: str, *, tracked: bool, fresh: bool, written: bool) -> None:
+    def __init__(
+        self, elements: Lanes, label: str, *, tracked: bool, fresh: bool, written: bool, contested: bool = False
+    ) -> None:
         self.elements = elements
         self.label = label
         self.tracked = tracked
         self.fresh = fresh
         self.written = written
+        self.contested = contested
         count = elements.size if written else 0
         self.writer: Lanes = np.zeros(count, np.int64)
         self.write_epoch: Lanes = np.zeros(count, np.int64)
@@ -122,6 +126,8 @@ class SharedRegion:
 
     def write(self, places: Lanes, threads: Threads, lanes: Lanes | None) -> None:
         """Check a write against the accesses of other threads, and record it."""
+        if self.contested:
+            return
         number, block, epoch = of_lanes(threads, lanes)
         self.refuse_clash("writes", self.writer[places], self.write_epoch[places], places, threads, lanes)
         if self.tracked:

@@ -23,6 +23,7 @@ from jitgrad.core.aval import dtype_name
 from jitgrad.eager.float16 import compute_dtype
 
 LAST = "iterations"  # the parameter that every kernel ends with
+FAULT_WORDS = "faults"  # the parameter that any thread may write, in any order
 FIRST_THREAD = "if block() == 0 and thread() == 0:"
 
 

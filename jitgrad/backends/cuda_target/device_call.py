@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from jitgrad.backends.codegen.source import Emitter, Source
-from jitgrad.backends.cuda.grid_writer import LAST
+from jitgrad.backends.cuda.grid_writer import FAULT_WORDS, LAST
 from jitgrad.compiler.lowering.kernel_ir import KernelParameter
+from jitgrad.device.faults import Fault
 
 CALL_THREADS = 256  # of a block
 UNSIGNED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # elements that are only copied are copied as integers
@@ -17,12 +18,15 @@ class DeviceCall:
     """One launch.
 
     Attributes:
-        source: its text. The parameters are the result, ``operands``, ``words``, and with ``checks_bounds`` the words
-            for faults (`jitgrad.device.cuda_device.Faults`) and the number of the launch.
+        source: its text. The parameters are the results, ``operands``, ``words``, and with a ``fault`` the words for
+            faults (`jitgrad.device.faults`) and the number of the launch.
         operands: numbers of the op's operands, in the order of the parameters.
         words: sizes.
         iterations: threads that have work.
         changes: whether the result is the first operand, changed.
+        fault: what may be wrong with the values of its operands.
+        threads: of a block.
+        strided: whether it reads operands where they are, by strides among its words; else it gets contiguous ones.
     """
 
     source: Source
@@ -30,28 +34,33 @@ class DeviceCall:
     words: tuple[int, ...]
     iterations: int
     changes: bool = False
-    checks_bounds: bool = False
+    fault: Fault | None = None
+    threads: int = CALL_THREADS
+    strided: bool = False
 
     @property
     def blocks(self) -> int:
-        return max(1, -(-self.iterations // CALL_THREADS))
+        return max(1, -(-self.iterations // self.threads))
 
 
 class CallWriter:
     """Writes the text of a kernel whose thread ``t`` does iteration ``t``: ``with writer as out: out.line(...)``."""
 
-    def __init__(self, pointers: dict[str, str], words: list[str], checks_bounds: bool = False) -> None:
+    def __init__(
+        self, pointers: dict[str, str], words: list[str], checks_values: bool = False, threads: int = CALL_THREADS
+    ) -> None:
         self._params = [KernelParameter(name, f"{kind}*") for name, kind in pointers.items()]
         self._params += [KernelParameter(name, "i64") for name in words]
-        if checks_bounds:
-            self._params += [KernelParameter("faults", "i64*"), KernelParameter("number", "i64")]
+        if checks_values:
+            self._params += [KernelParameter(FAULT_WORDS, "i64*"), KernelParameter("number", "i64")]
+        self._threads = threads
         self._out = Emitter(LAST)
         self._blocks = [self._out.block(f"def kernel({', '.join([*(p.name for p in self._params), LAST])}):")]
 
     def __enter__(self) -> Emitter:
         self._blocks[0].__enter__()
-        self._out.line(f"threads({CALL_THREADS})")
-        self._out.line(f"t = block() * {CALL_THREADS} + thread()")
+        self._out.line(f"threads({self._threads})")
+        self._out.line(f"t = block() * {self._threads} + thread()")
         self._blocks.append(self._out.block(f"if t < {LAST}:"))
         self._blocks[1].__enter__()
         return self._out

@@ -14,12 +14,13 @@ from jitgrad.backends.cuda.launch import LaunchShape, epilogue_launch, kernel_la
 from jitgrad.backends.cuda.schedule import BLOCK_THREADS, CudaSchedule
 from jitgrad.backends.cuda_target import call_table
 from jitgrad.backends.cuda_target.call_table import Address, CallTable, DriverCall, Word
-from jitgrad.backends.cuda_target.device_call import CALL_THREADS, DeviceCall
+from jitgrad.backends.cuda_target.device_call import DeviceCall
 from jitgrad.backends.cuda_target.device_code import DeviceCode
 from jitgrad.backends.cuda_target.graphs import MIN_CALLS
 from jitgrad.backends.cuda_target.indexed import find_access
 from jitgrad.backends.cuda_target.lines import find_lines
 from jitgrad.backends.cuda_target.sorts import find_sorts
+from jitgrad.backends.cuda_target.systems import find_system
 from jitgrad.backends.cuda_target.transforms import find_transform
 from jitgrad.backends.cuda_target.windows import find_windows
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
@@ -73,7 +74,7 @@ def device_call(call: LibraryCall) -> DeviceCall | None:
         return None
     arguments = call.op, call.avals, call.attrs
     finders = find_access, find_windows, find_lines, find_sorts
-    return next((found for find in finders if (found := find(*arguments)) is not None), None)
+    return next((found for find in finders if (found := find(*arguments)) is not None), None) or find_system(call.step)
 
 
 def transform_of(call: LibraryCall) -> TransformShape | None:
@@ -101,7 +102,7 @@ class DeviceProgram:
         region_count: how many regions there are.
         external: results to allocate before a run.
         copied: results that a replayed graph writes to memory of the frame; empty if there can be no graph.
-        checks_bounds: whether a kernel may find an index out of bounds.
+        checks_values: whether a kernel may find values wrong.
     """
 
     def __init__(self, program: Program, device: CudaDevice) -> None:
@@ -117,7 +118,7 @@ class DeviceProgram:
         self.work_bytes: int = 0
         self._plans: list[TransformHandle] = []  # that the calls refer to by their handles
         self.external: list[ExternalResult] = []
-        self.checks_bounds: bool = False
+        self.checks_values: bool = False
         self.parts: list[CallTable | Gather | LibraryCall] = []
         self._calls: list[DriverCall] = []
         for step in program.steps:
@@ -191,23 +192,25 @@ class DeviceProgram:
         self._launch(code.function(self.device.driver), shape.blocks, threads, (*args, shape.iterations))
 
     def _add_device_call(self, call: LibraryCall, launch: DeviceCall) -> None:
-        """The kernel ``launch`` that computes ``call``, on contiguous operands."""
-        operands = [self._contiguous(p) for _, p, _, _ in call.reads]
-        out, place = self._result(call)
-        if launch.changes and not call.in_place and place.aval.nbytes:
-            self._calls.append(call_table.copy_call(out, operands[0], place.aval.nbytes, Address(self.stream, 0)))
+        """The kernel ``launch`` that computes ``call``."""
+        operands = [self._at(p) if launch.strided else self._contiguous(p) for _, p, _, _ in call.reads]
+        results = [self._result(slot, place) for slot, place in call.writes]
+        nbytes = call.writes[0][1].aval.nbytes
+        if launch.changes and not call.in_place and nbytes:
+            self._calls.append(call_table.copy_call(results[0], operands[0], nbytes, Address(self.stream, 0)))
         faults: tuple[int, ...] = ()
-        if launch.checks_bounds:
-            self.checks_bounds = True
-            faults = self.device.faults.register(_described(call))
+        if launch.fault is not None:
+            self.checks_values = True
+            faults = self.device.faults.register(_described(call), launch.fault)
         function = _code(launch.source, Capability(*self.device.driver.capability)).function(self.device.driver)
-        args: list[Word] = [out, *(operands[k] for k in launch.operands), *launch.words, *faults, launch.iterations]
-        self._launch(function, launch.blocks, CALL_THREADS, args)
+        args: list[Word] = [*results, *(operands[k] for k in launch.operands), *launch.words, *faults, launch.iterations]
+        self._launch(function, launch.blocks, launch.threads, args)
 
     def _add_transform(self, call: LibraryCall, shape: TransformShape) -> None:
         """The calls of cuFFT that compute ``call``, on contiguous operands."""
         (source,) = [self._contiguous(p) for _, p, _, _ in call.reads]
-        target, place = self._result(call)
+        ((slot, place),) = call.writes
+        target = self._result(slot, place)
         plan = self.device.driver.transform_plan(shape)
         self._plans.append(plan)
         self.work_bytes = max(self.work_bytes, plan.work_bytes)
@@ -215,13 +218,12 @@ class DeviceProgram:
         work, stream = Address(self.work, 0), Address(self.stream, 0)
         self._calls += call_table.transform_calls(plan.handle, place.aval.dtype, operands, inverse, work, stream)
 
-    def _result(self, call: LibraryCall) -> tuple[Address, Place]:
-        """Where ``call`` writes its result: an array that each run allocates, or one that is part of the plan."""
-        ((slot, place),) = call.writes
+    def _result(self, slot: int, place: Place) -> Address:
+        """Where a call writes its result at ``place``: an array that each run allocates, or one that is part of the plan."""
         if slot < 0:
-            return self._at(place), place
+            return self._at(place)
         self.external.append(ExternalResult(slot - len(self.program.plan.inputs), place.aval.shape, place.aval.dtype))
-        return Address(slot, 0), place
+        return Address(slot, 0)
 
     def _at(self, place: Place) -> Address:
         assert place.location is not None

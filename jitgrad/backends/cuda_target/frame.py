@@ -88,7 +88,7 @@ class CudaFrame:
         host = self._send(addresses, waiting) if waiting else None
         for external in code.external:
             results[external.number] = self._device.empty(external.shape, external.dtype)
-        if code.checks_bounds:
+        if code.checks_values:
             self._device.faults.expect()
         if self.graphs is None or not self._launch_graph(self.graphs, addresses, results):
             self._slots.pack_into(self._words, 0, *addresses, *[0 if a is None else a.address for a in results])

@@ -2,7 +2,8 @@
 
 A read has a thread for each element of the result. A change has one for each column and part of the rows, which goes
 through all indices in their order and takes those that lie in its part. So no element is changed by two threads, and
-the order of the changes of one element is that of the indices, in every run: the same bits as on the host.
+the order of the changes of one element is that of the indices, in every run: the same bits as on the host. Complex numbers
+are pairs of columns where they are added, or have 16 bytes.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from jitgrad.backends.codegen.source import Emitter, Source
 from jitgrad.backends.cuda_target.device_call import UNSIGNED, CallWriter, DeviceCall
-from jitgrad.core.aval import Aval, dtype_name
+from jitgrad.core.aval import Aval, dtype_name, real_dtype_of
 from jitgrad.core.op import OpDef
+from jitgrad.device.faults import OUT_OF_BOUNDS
 from jitgrad.ops.indexing import GATHER, INDEX_ADD, INDEX_GET, INDEX_PUT, INDEX_PUT_ADD, SCATTER_ADD, TAKE
 from jitgrad.ops.neural import CHECK_CLASSES
 from jitgrad.runtime.library.indexed_access import AccessMode, IndexSpace, SpaceOf, along, at_axes, for_each
@@ -52,43 +54,54 @@ def find_access(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> D
     indices = [avals[k] for k in numbers]
     space = space_of(avals[0].shape, attrs, indices)
     x = avals[values]
-    if space is None or not x.size or x.dtype != avals[0].dtype or x.dtype.itemsize not in UNSIGNED:
+    if space is None or not x.size or x.dtype != avals[0].dtype:
         return None
     same = all(i.shape == indices[0].shape and i.size for i in indices)
     if not same or any(dtype_name(i.dtype) not in _INDICES for i in indices):
         return None
-    dtype = dtype_name(x.dtype) if mode is AccessMode.ADD else UNSIGNED[x.dtype.itemsize]
+    pairs = x.dtype.kind == "c" and (mode is AccessMode.ADD or x.dtype.itemsize not in UNSIGNED)
+    element = real_dtype_of(x.dtype) if pairs else x.dtype
+    dtype = dtype_name(element) if mode is AccessMode.ADD else UNSIGNED[element.itemsize]
     if mode is AccessMode.ADD and dtype not in _ADDED:
         return None
-    columns = space.outer * space.width
+    width = space.width * (1 + pairs)
+    columns = space.outer * width
     if mode is AccessMode.READ:
         parts, iterations = 1, columns * space.count
     else:
         parts = max(1, min(prod(space.lengths), _ENOUGH_THREADS // columns))
         iterations = columns * parts
     kinds = tuple(dtype_name(i.dtype) for i in indices)
-    source = _source(mode, own, space.per_outer, space.per_element, dtype, kinds)
-    words = (*space.lengths, space.count, space.width, parts)
+    source = _source(mode, own, _Reads(space.per_outer, space.per_element, pairs), dtype, kinds)
+    words = (*space.lengths, space.count, width, parts)
     changes = mode is not AccessMode.READ
-    return DeviceCall(source, (values, *numbers), words, iterations, changes, checks_bounds=True)
+    return DeviceCall(source, (values, *numbers), words, iterations, changes, OUT_OF_BOUNDS)
+
+
+class _Reads(NamedTuple):
+    """How often an index is read: for each part of the array, for each column, which may be those of a ``pair``."""
+
+    per_outer: bool
+    per_element: bool
+    pairs: bool
 
 
 @lru_cache(maxsize=256)
-def _source(
-    mode: AccessMode, own: bool, per_outer: bool, per_element: bool, dtype: str, kinds: tuple[str, ...]
-) -> Source:
+def _source(mode: AccessMode, own: bool, reads: _Reads, dtype: str, kinds: tuple[str, ...]) -> Source:
     """The text for indices of the dtypes ``kinds``; ``own``: the indices themselves are read."""
     arrays, lengths = [f"a{n}" for n in range(len(kinds))], [f"n{n}" for n in range(len(kinds))]
     pointers = {"y0": dtype, "x0": dtype, **dict(zip(arrays, kinds, strict=True))}
-    writer = CallWriter(pointers, [*lengths, "count", "width", "parts"], checks_bounds=True)
+    writer = CallWriter(pointers, [*lengths, "count", "width", "parts"], checks_values=True)
     with writer as out:
-        (_read if mode is AccessMode.READ else _change)(out, mode, own, dtype, per_outer, per_element, len(kinds))
+        (_read if mode is AccessMode.READ else _change)(out, mode, own, dtype, reads, len(kinds))
     return writer.source()
 
 
-def _place(out: Emitter, count: int, per_outer: bool, per_element: bool) -> None:
+def _place(out: Emitter, count: int, reads: _Reads) -> None:
     """Set ``inside``, and ``place`` from the indices at row ``k`` and column ``c`` of the part ``o``."""
-    at = "(o * count + k) * width + c" if per_element else "o * count + k" if per_outer else "k"
+    at = "(o * count + k) * width + c" if reads.per_element else "o * count + k" if reads.per_outer else "k"
+    if reads.per_element and reads.pairs:
+        at = f"({at}) // 2"
     for n in range(count):
         out.line(f"g{n} = to_i64(a{n}[{at}])")
         out.line(f"i{n} = g{n} + n{n} * to_i64(g{n} < 0)")
@@ -99,7 +112,7 @@ def _place(out: Emitter, count: int, per_outer: bool, per_element: bool) -> None
     out.line(f"place = {place}")
 
 
-def _read(out: Emitter, mode: AccessMode, own: bool, dtype: str, per_outer: bool, per_element: bool, count: int) -> None:
+def _read(out: Emitter, mode: AccessMode, own: bool, dtype: str, reads: _Reads, count: int) -> None:
     out.line("c = t % width")
     out.line("k = (t // width) % count")
     out.line("o = t // (width * count)")
@@ -107,19 +120,19 @@ def _read(out: Emitter, mode: AccessMode, own: bool, dtype: str, per_outer: bool
         out.line("place = to_i64(a0[t])")
         out.line("inside = place >= 0 and place < n0")
     else:
-        _place(out, count, per_outer, per_element)
+        _place(out, count, reads)
     with out.block("if inside:"):
         out.line("y0[t] = x0[t]" if own else f"y0[t] = x0[(o * {_length(count)} + place) * width + c]")
     with out.block("else:"):
         out.line("faults[thread()] = number")
 
 
-def _change(out: Emitter, mode: AccessMode, own: bool, dtype: str, per_outer: bool, per_element: bool, count: int) -> None:
+def _change(out: Emitter, mode: AccessMode, own: bool, dtype: str, reads: _Reads, count: int) -> None:
     out.line("c = t % width")
     out.line("part = (t // width) % parts")
     out.line("o = t // (width * parts)")
     with out.block("for k in range(count):"):
-        _place(out, count, per_outer, per_element)
+        _place(out, count, reads)
         with out.block("if inside:"), out.block("if place % parts == part:"):
             out.line(f"j = (o * {_length(count)} + place) * width + c")
             value = "x0[(o * count + k) * width + c]"

@@ -17,7 +17,7 @@ from typing import Any
 from jitgrad.backends.codegen.source import Emitter, Source
 from jitgrad.backends.cuda.schedule import WARP
 from jitgrad.backends.cuda_target.device_call import CALL_THREADS, CallWriter, DeviceCall
-from jitgrad.core.aval import Aval, dtype_name
+from jitgrad.core.aval import Aval, dtype_name, real_dtype_of
 from jitgrad.core.monoid import sum_dtype
 from jitgrad.core.op import OpDef
 from jitgrad.ops.reduce import ARGMAX, ARGMIN, CUMULATIVE_SUM
@@ -35,7 +35,9 @@ def find_lines(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> De
     """How a kernel computes ``op``; None for other ops, dtypes, and few long lines."""
     if op not in (ARGMAX, ARGMIN, CUMULATIVE_SUM, SEARCHSORTED) or not all(x.size for x in avals):
         return None
-    dtype = dtype_name(avals[0].dtype)
+    pairs = avals[0].dtype.kind == "c" and op is CUMULATIVE_SUM  # which are columns side by side
+    element = real_dtype_of(avals[0].dtype) if pairs else avals[0].dtype
+    dtype = dtype_name(element)
     if dtype not in _DTYPES or any(x.dtype != avals[0].dtype for x in avals):
         return None
     if op is SEARCHSORTED:
@@ -46,14 +48,15 @@ def find_lines(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> De
         return DeviceCall(_search(dtype, attrs["side"]), (0, 1), (ordered.size, steps), values.size)
     shape, axis = avals[0].shape, attrs["axis"]
     length, width = (avals[0].size, 1) if axis is None else (shape[axis], prod(shape[axis + 1 :]))
-    lines = avals[0].size // length
+    width *= 1 + pairs
+    lines = avals[0].size // length * (1 + pairs)
     by_warps = op is not CUMULATIVE_SUM and length >= WARP and (width == 1 or lines < _OCCUPYING)
     team = WARP if by_warps else 1
     if lines < _ENOUGH_LINES and length > _SHORT * team:
         team = CALL_THREADS
         if length > _SHARED:
             return None
-    held = dtype_name(sum_dtype(avals[0].dtype))
+    held = dtype_name(sum_dtype(element))
     if op is CUMULATIVE_SUM:
         first, step = ((length - 1) * width, -width) if attrs["reverse"] else (0, width)
         write = _running_sum if team == 1 else _shared_sum

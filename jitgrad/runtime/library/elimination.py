@@ -38,13 +38,13 @@ def source(system: System) -> str:
                 flag[0] = number
     """
     names = ", ".join((*system.operands, *system.results, *system.sizes, "flag", "number", "start", "stop"))
-    body = [*_places(system), "good = 1 == 1", *_factored(system), "failed = failed | to_i64(not good)"]
+    body = [*matrix_places(system), "good = 1 == 1", *factored(system), "failed = failed | to_i64(not good)"]
     setup = [] if fits_registers(system) else list(row_memory(system))
     lines = ["failed = to_i64(0)", *setup, "for e in range(start, stop):", *indented(body)]
     return "\n".join([f"def factor({names}):", *indented([*lines, "if failed != 0:", "    flag[0] = number"])]) + "\n"
 
 
-def _places(s: System) -> Iterator[str]:
+def matrix_places(s: System) -> Iterator[str]:
     """The addresses of the matrices of iteration ``e``."""
     if s.axes:
         yield "rest = e"
@@ -62,7 +62,7 @@ def _places(s: System) -> Iterator[str]:
         yield f"{name}m = at({name}, e * {size})"
 
 
-def _factored(s: System) -> Iterator[str]:
+def factored(s: System) -> Iterator[str]:
     registers = fits_registers(s)
     if s.op == "triangular_solve":
         return substitution_in_registers(s) if registers else substitution_in_rows(s)

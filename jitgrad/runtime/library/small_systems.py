@@ -51,7 +51,7 @@ def small_system(step: OpStep) -> Instruction | None:
     contiguous = all(_is_contiguous(p) for p in step.writes)
     if not contiguous or not all(p.aval.size for p in places):
         return None
-    axes = _axes(step)
+    axes = system_axes(step)
     strides = [Strides(*at.strides[-2:]) for at in locations[: len(step.reads)]]
     upper = bool(step.attrs.get("upper"))
     system = System(step.op.name, dtype, n, columns, strides[0], strides[-1], len(axes), upper)
@@ -67,7 +67,7 @@ def _is_contiguous(place: Place) -> bool:
     return place.location is not None and place.location.is_contiguous(place.aval.shape)
 
 
-def _axes(step: OpStep) -> list[BatchAxis]:
+def system_axes(step: OpStep) -> list[BatchAxis]:
     """The axes of the batch, with the strides of the operands and of one number for each matrix in order."""
     shape = step.writes[0].aval.shape
     batch = shape if step.op in (DETERMINANT, SLOGDET) else shape[:-2]

@@ -9,6 +9,7 @@ import numpy as np
 
 # Matrices up to this size are held in registers, larger ones in rows of vectors on the stack.
 IN_REGISTERS = 4
+_TRUE = "1 == 1"
 _ROUNDINGS = 4  # a pivot of so many roundings a row of the largest element of its column may be zero
 
 
@@ -28,6 +29,8 @@ class System(NamedTuple):
         matrix, right: how they lie in memory.
         axes: the number of batch axes.
         upper: of triangular matrices: which.
+        exact: whether there is no NumPy to leave a matrix to: every pivot but zero is used, as LAPACK does. ``good`` then
+            says that none was zero, or that the matrix is positive definite.
     """
 
     op: str
@@ -38,6 +41,7 @@ class System(NamedTuple):
     right: Strides
     axes: int
     upper: bool = False
+    exact: bool = False
 
     @property
     def operands(self) -> tuple[str, ...]:
@@ -78,27 +82,44 @@ def number_range(s: System) -> tuple[str, str]:
 
 
 def pivot_check(s: System, pivot: str, largest: str) -> str:
+    """``pivot`` is not negative, but for Cholesky factors, which need a positive one; a NaN is not zero."""
+    if s.exact:
+        return f"good = good & ({pivot} {'>' if s.op == 'cholesky' else '!='} {float_text(s, 0.0)})"
     rounding = _ROUNDINGS * s.n * float(np.finfo(np.float32 if s.dtype == "f32" else np.float64).eps)
     return f"good = good & ({pivot} > {largest} * {float_text(s, rounding)}) & ({pivot} > {number_range(s)[0]})"
+
+
+def divided(s: System, number: str, pivot: str, reciprocal: str) -> str:
+    """``number / pivot``. The reciprocal of a subnormal pivot, which is only used if ``exact``, is infinite."""
+    return f"{number} / {pivot}" if s.exact else f"{number} * {reciprocal}"
 
 
 def results_of_pivots(s: System) -> Iterator[str]:
     """The determinant, or its sign and the logarithm of its absolute value.
 
-    A product that leaves the range of normal numbers on its way is left to NumPy, which adds logarithms.
+    A product that leaves the range of normal numbers on its way is left to NumPy, which adds logarithms, or is computed by
+    these.
     """
-    one = float_text(s, 1.0)
+    one, zero = float_text(s, 1.0), float_text(s, 0.0)
+    tiny, most = number_range(s)
     if s.op == "determinant":
-        tiny, most = number_range(s)
         yield f"total = select(odd, -{one}, {one})"
-        yield from _for_each_pivot(s, ["total = total * v", f"good = good & (abs(total) > {tiny})"])
-        yield f"good = good & (abs(total) <= {most})"
-        yield "xm[0] = total"
+        yield f"normal = {_TRUE}"
+        yield from _for_each_pivot(s, ["total = total * v", f"normal = normal & (abs(total) > {tiny})"])
+        yield f"normal = normal & (abs(total) <= {most})"
+        if not s.exact:
+            yield "good = good & normal"
+            yield "xm[0] = total"
+            return
+    yield f"logarithm = {zero}"
+    yield from _for_each_pivot(s, [f"odd = odd ^ (v < {zero})", "logarithm = logarithm + log(abs(v))"])
+    sign = f"select(odd, -{one}, {one})"
+    if s.op == "determinant":
+        yield f"total = select(normal, total, {sign} * exp(logarithm))"
+        yield f"xm[0] = select(good, total, {zero})"
         return
-    yield f"total = {float_text(s, 0.0)}"
-    yield from _for_each_pivot(s, [f"odd = odd ^ (v < {float_text(s, 0.0)})", "total = total + log(abs(v))"])
-    yield f"xm[0] = select(odd, -{one}, {one})"
-    yield "ym[0] = total"
+    yield f"xm[0] = select(good, {sign}, {zero})" if s.exact else f"xm[0] = {sign}"
+    yield f"ym[0] = select(good, logarithm, -to_{s.dtype}(INF))" if s.exact else "ym[0] = logarithm"
 
 
 def _for_each_pivot(s: System, lines: Sequence[str]) -> list[str]:
