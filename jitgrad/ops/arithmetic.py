@@ -92,6 +92,7 @@ RECIPROCAL = define_elementwise(
     vjp=(lambda g, out, _x: negative(multiply(g, multiply(out, out))),),
     domain=("nonzero",),
     takes_complex=True,
+    one_loop=True,
 )
 SQUARE = define_elementwise(
     "square(x)",
@@ -208,6 +209,7 @@ RSQRT = define_elementwise(
     vjp=(lambda g, out, _x: multiply(multiply(g, -0.5), multiply(multiply(out, out), out)),),
     domain=("positive",),
     takes_complex=True,
+    one_loop=True,
 )
 
 
