@@ -11,6 +11,7 @@ from jitgrad.core.aval import Aval, Dtype, like_ufunc, same_dtype
 from jitgrad.core.errors import DtypeError
 from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.comparison import (
     Selected,
     equal,
@@ -325,7 +326,12 @@ def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> 
     """
     if min is None:
         return positive(x) if max is None else apply(CLIP_MAX, x, max)
-    return apply(CLIP_MIN, x, min) if max is None else apply(CLIP, x, min, max)
+    return apply(CLIP_MIN, x, min) if max is None else _clip(x, min, max)
+
+
+@composed
+def _clip(x: Operand, min: Operand, max: Operand) -> Tensor:
+    return apply(CLIP, x, min, max)
 
 
 # --- dtypes ------------------------------------------------------------------------------------------------------
