@@ -18,6 +18,7 @@ from numpy import broadcast_shapes as broadcast_shapes, promote_types as promote
 from jitgrad.eager import interpreter as _interpreter  # noqa: F401 - installs what ops do outside of a trace
 from jitgrad.backends.cuda_target import eager as _on_device  # noqa: F401 - and on a device
 from jitgrad.backends import eager_kernels as _by_kernels  # noqa: F401 - and on large arrays
+from jitgrad.backends import eager_loops as _by_loops  # noqa: F401 - and where ops come back often
 from jitgrad.compiler import captured_rule as _captured_rule  # noqa: F401 - installs what custom_vjp does in a trace
 from jitgrad import func as func, nn as nn, numpy as numpy, optim as optim
 from jitgrad.core import errors as errors

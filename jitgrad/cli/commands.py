@@ -47,7 +47,7 @@ def main() -> None:
 
 
 @main.command()
-@click.option("--epochs", default=40, show_default=True, type=click.IntRange(1), help="Passes over the training set.")
+@click.option("--epochs", default=80, show_default=True, type=click.IntRange(1), help="Passes over the training set.")
 @click.option("--seconds", default=1.0, show_default=True, help="How long to time each of the two models.")
 @click.option("--size", default=500_000, show_default=True, type=click.IntRange(1), help="Elements of the two models.")
 @click.option("--device", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]), help="Where to run.")

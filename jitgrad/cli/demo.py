@@ -23,9 +23,9 @@ from jitgrad.ops.random import manual_seed, rand
 from jitgrad.ops.special import erfc
 from jitgrad.ops.transcendental import exp, log
 
-SAMPLES, PIXELS, ROW, CLASSES = 1797, 64, 8, 10  # of scikit-learn's digits
+SAMPLES, PIXELS, PIECE, CLASSES = 1797, 64, 4, 10  # of scikit-learn's digits
 TEST_SAMPLES = 360
-BATCH = 64
+BATCH = 32
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -89,28 +89,29 @@ def generated_dataset() -> Dataset:
     return Dataset(images.astype(np.float32), labels.astype(np.int64), source)
 
 
-class RowReader(nn.Module):
-    """A recurrent network that reads an image row by row, from top to bottom, and then says which digit it saw."""
+class PieceReader(nn.Module):
+    """A recurrent network that reads an image half a row at a time, from top to bottom, and then says which digit it saw."""
 
-    def __init__(self, hidden: int = 48) -> None:
-        self.rows: nn.GRU = nn.GRU(ROW, hidden, batch_first=True)
+    def __init__(self, hidden: int = 32) -> None:
+        self.pieces: nn.GRU = nn.GRU(PIECE, hidden, batch_first=True)
         self.scores: nn.Linear = nn.Linear(hidden, CLASSES)
 
     def forward(self, images: Tensor) -> Tensor:
         """[n, 64] -> [n, 10] scores."""
-        states, _ = self.rows(images.reshape((-1, PIXELS // ROW, ROW)))
+        states, _ = self.pieces(images.reshape((-1, PIXELS // PIECE, PIECE)))
         scores: Tensor = self.scores(states[:, -1])
         return scores
 
 
 class Trainer:
-    """A `RowReader` with Adam and a fixed initialisation; ``step`` is one whole training step."""
+    """A `PieceReader` with Adam and a fixed initialisation; ``step`` is one whole training step."""
 
     def __init__(self, dataset: Dataset, wrap: Callable[[Any], Any], device: str = "cpu") -> None:
         manual_seed(0)
         self.dataset = dataset
-        model = RowReader().to(device)
-        optimizer = optim.Adam(model.parameters(), lr=3e-3)
+        model = PieceReader().to(device)
+        # at a higher rate, late steps amplify the rounding of early ones: eager runs one bit apart end apart
+        optimizer = optim.Adam(model.parameters(), lr=2e-3)
 
         def training_step(images: Tensor, labels: Tensor) -> Tensor:
             optimizer.zero_grad()
@@ -119,7 +120,7 @@ class Trainer:
             optimizer.step()
             return loss
 
-        self.model: RowReader = model
+        self.model: PieceReader = model
         self.device = device
         self.step: Callable[..., Tensor] = wrap(training_step)
 
@@ -157,18 +158,18 @@ def option_prices(spot: Tensor, strike: Tensor, years: Tensor, volatility: Tenso
 
 
 def motion_and_gradients(place: Tensor, speed: Tensor) -> Any:
-    """Twelve steps of a motion with the force x / (1 + x^2); how far it ends, and what the starts contribute to that."""
+    """Twelve steps of an oscillator with the force -x - x^3 (G. Duffing, 1918); how far it ends, and its gradient."""
 
     def distance(x: Any, v: Any) -> Any:
         for _ in range(12):
-            v = v - 0.1 * x / (1.0 + x * x)
+            v = v - 0.1 * (x + x * x * x)
             x = x + 0.1 * v
         return (x * x).sum()
 
     return value_and_grad(distance, argnums=(0, 1))(place, speed)
 
 
-def demonstrate(epochs: int = 40, seconds: float = 1.0, device: str = "cpu", size: int = 500_000) -> Demonstration:
+def demonstrate(epochs: int = 80, seconds: float = 1.0, device: str = "cpu", size: int = 500_000) -> Demonstration:
     """Train op by op and compiled on ``device``; then compare both models for about ``seconds`` each."""
     dataset = load_dataset()
     eager = Trainer(dataset, lambda step: step, device).train(epochs)

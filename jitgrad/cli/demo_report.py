@@ -44,7 +44,7 @@ def table_rows(result: Demonstration) -> Iterator[tuple[str, str, str, str]]:
     yield training, f"{eager.seconds:.2f} s", f"{fused.seconds:.2f} s", f"{eager.seconds / fused.seconds:.1f}x"
     sizes = f"{result.size:,}"
     yield _comparison_row(f"Black-Scholes prices of {sizes} options", result.prices)
-    yield _comparison_row(f"12 steps of a motion from {sizes} starts,\nand the gradient back through them", result.motion)
+    yield _comparison_row(f"12 steps of an oscillator from {sizes} starts,\nand the gradient back through them", result.motion)
 
 
 def _comparison_row(what: str, compared: Comparison) -> tuple[str, str, str, str]:

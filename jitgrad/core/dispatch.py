@@ -92,10 +92,10 @@ def plan_for(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> 
     return plan
 
 
-def run_plan(plan: OpPlan, operands: tuple[Any, ...], arrays: list[Any]) -> Tensor | None:
-    """The result of ``plan`` on ``operands``, whose data are ``arrays``, recorded as that of the caller's caller's caller.
+def run_plan(plan: OpPlan, operands: tuple[Any, ...], arrays: list[Any], depth: int = 4) -> Tensor | None:
+    """The result of ``plan`` on ``operands``, whose data are ``arrays``; None if it is to be computed in another way.
 
-    None if it is to be computed in another way.
+    ``depth`` is that of `record_planned`; by default the caller's caller's caller may be the user.
     """
     number = plan.number
     if number >= 0:
@@ -117,7 +117,7 @@ def run_plan(plan: OpPlan, operands: tuple[Any, ...], arrays: list[Any]) -> Tens
         share_view(plan, operands[0], out)
     for x in operands:
         if type(x) is Tensor and x._requires_grad:
-            record_planned(plan, operands, out, 4)
+            record_planned(plan, operands, out, depth)
             break
     return out
 

@@ -16,6 +16,7 @@ from jitgrad.core.op import Kind, OpDef
 from jitgrad.eager import buffer_pool
 from jitgrad.eager.float16 import eager_function
 from jitgrad.eager.large_arrays import LARGE_ELEMENTS, for_large
+from jitgrad.eager.loops import Loop, by_loop, loop_of
 from jitgrad.eager.numpy_errors import quietly
 
 LARGE = 1 << 20  # bytes of a result whose allocation takes longer than its computation
@@ -36,11 +37,29 @@ def _without_attributes(op: OpDef, *fields: tuple[Shape, Dtype, bool]) -> Callab
 
 
 def elementwise_function(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Any]:
-    """The NumPy function of the elementwise ``op`` on arrays of ``avals``, with the dtypes of the op.
+    """The function of the elementwise ``op`` on arrays of ``avals``, with the dtypes of the op.
 
     Raises:
         ShapeError: if the shapes do not broadcast.
     """
+    function = numpy_function(op, avals, attrs)
+    loop = loop_for(op, avals, attrs)
+    return function if loop is None else by_loop(loop, function, _elements(op, avals), quietly)
+
+
+def loop_for(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Loop | None:
+    """The loop of the elementwise ``op`` on arrays of ``avals``; None where NumPy or kernels for large arrays compute it."""
+    if not op.one_loop or attrs or _elements(op, avals) >= LARGE_ELEMENTS:
+        return None
+    return loop_of(op, avals, tuple(op.dtypes(avals)[0]))
+
+
+def _elements(op: OpDef, avals: Sequence[Aval]) -> int:
+    return math.prod(broadcast_shapes(op.name, avals))
+
+
+def numpy_function(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Any]:
+    """The NumPy function of the elementwise ``op``; parameters and errors are those of `elementwise_function`."""
     shape = broadcast_shapes(op.name, avals)
     dtypes, out = op.dtypes(avals, **attrs)
     function = eager_function(op, dtypes)

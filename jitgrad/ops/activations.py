@@ -56,6 +56,7 @@ RELU = define_elementwise(
     # reads the result, which the next layer saves anyway
     vjp=(lambda g, out, _x: _except_where(less_equal(out, 0), g),),
     domain=("nonzero",),
+    one_loop=True,
 )
 RELU6 = define_elementwise(
     "relu6(x)",
@@ -64,6 +65,7 @@ RELU6 = define_elementwise(
     dtypes=same_dtype,
     vjp=(lambda g, _out, x: _only_where(_within(x, 0, 6), g),),
     domain=("nonzero",),
+    one_loop=True,
 )
 LEAKY_RELU = define_elementwise(
     "leaky_relu(x, negative_slope)",
@@ -74,6 +76,7 @@ LEAKY_RELU = define_elementwise(
         lambda g, _out, x, _negative_slope: _except_where(greater(x, 0), multiply(g, x)),
     ),
     domain=("nonzero", "positive"),
+    one_loop=True,
 )
 HARDTANH = define_elementwise(
     "hardtanh(x, min_val, max_val)",
@@ -86,6 +89,7 @@ HARDTANH = define_elementwise(
         lambda g, _out, x, min_val, max_val: _only_where(logical_and(greater(x, max_val), greater(x, min_val)), g),
     ),
     domain=("real", "lower_bound", "upper_bound"),
+    one_loop=True,
 )
 HARDSIGMOID = define_elementwise(
     "hardsigmoid(x)",
@@ -93,6 +97,7 @@ HARDSIGMOID = define_elementwise(
     eager=lambda x: np.minimum(np.maximum(x + 3, 0), 6) / 6,
     vjp=(lambda g, _out, x: _only_where(_within(x, -3, 3), divide(g, 6.0)),),
     domain=("real",),
+    one_loop=True,
 )
 
 
@@ -106,6 +111,7 @@ HARDSWISH = define_elementwise(
     eager=lambda x: x * np.minimum(np.maximum(x + 3, 0), 6) / 6,
     vjp=(_hardswish_gradient,),
     domain=("real",),
+    one_loop=True,
 )
 
 
@@ -285,6 +291,7 @@ SOFTSIGN = define_elementwise(
     eager=lambda x: x / (1 + np.abs(x)),
     vjp=(lambda g, _out, x: divide(g, square(add(1.0, abs(x)))),),
     domain=("nonzero",),
+    one_loop=True,
 )
 
 
@@ -345,6 +352,7 @@ GELU = define_elementwise(
     eager=blockwise(lambda x: 0.5 * x * (1.0 + _erf_array(x * SQRT_HALF))),
     vjp=(_gelu_gradient,),
     domain=("real",),
+    one_loop=True,
 )
 GELU_TANH = define_elementwise(
     "gelu_tanh(x)",

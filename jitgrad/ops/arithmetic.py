@@ -11,6 +11,7 @@ from jitgrad.core.aval import Aval, Dtype, like_ufunc, same_dtype
 from jitgrad.core.errors import DtypeError
 from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.comparison import (
     Selected,
     equal,
@@ -92,6 +93,7 @@ RECIPROCAL = define_elementwise(
     vjp=(lambda g, out, _x: negative(multiply(g, multiply(out, out))),),
     domain=("nonzero",),
     takes_complex=True,
+    one_loop=True,
 )
 SQUARE = define_elementwise(
     "square(x)",
@@ -208,6 +210,7 @@ RSQRT = define_elementwise(
     vjp=(lambda g, out, _x: multiply(multiply(g, -0.5), multiply(multiply(out, out), out)),),
     domain=("positive",),
     takes_complex=True,
+    one_loop=True,
 )
 
 
@@ -323,7 +326,12 @@ def clip(x: Operand, min: Operand | None = None, max: Operand | None = None) -> 
     """
     if min is None:
         return positive(x) if max is None else apply(CLIP_MAX, x, max)
-    return apply(CLIP_MIN, x, min) if max is None else apply(CLIP, x, min, max)
+    return apply(CLIP_MIN, x, min) if max is None else _clip(x, min, max)
+
+
+@composed
+def _clip(x: Operand, min: Operand, max: Operand) -> Tensor:
+    return apply(CLIP, x, min, max)
 
 
 # --- dtypes ------------------------------------------------------------------------------------------------------

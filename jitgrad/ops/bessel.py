@@ -19,7 +19,12 @@ def _over(y: Any, x: Any) -> Tensor:
 
 
 I0 = define_elementwise(
-    "i0(x)", scalar="i0(x)", eager=on_floats("i0"), vjp=(lambda g, _out, x: multiply(g, i1(x)),), domain=("real",)
+    "i0(x)",
+    scalar="i0(x)",
+    eager=on_floats("i0"),
+    vjp=(lambda g, _out, x: multiply(g, i1(x)),),
+    domain=("real",),
+    one_loop=True,
 )
 I1 = define_elementwise(
     "i1(x)",
@@ -27,6 +32,7 @@ I1 = define_elementwise(
     eager=on_floats("i1"),
     vjp=(lambda g, out, x: multiply(g, subtract(i0(x), _over(out, x))),),
     domain=("real",),
+    one_loop=True,
 )
 I0E = define_elementwise(
     "i0e(x)",
@@ -34,6 +40,7 @@ I0E = define_elementwise(
     eager=on_floats("i0e"),
     vjp=(lambda g, out, x: multiply(g, subtract(i1e(x), multiply(sign(x), out))),),
     domain=("nonzero",),
+    one_loop=True,
 )
 I1E = define_elementwise(
     "i1e(x)",
@@ -41,6 +48,7 @@ I1E = define_elementwise(
     eager=on_floats("i1e"),
     vjp=(lambda g, out, x: multiply(g, subtract(subtract(i0e(x), multiply(sign(x), out)), _over(out, x))),),
     domain=("nonzero",),
+    one_loop=True,
 )
 
 

@@ -68,6 +68,7 @@ WHERE = define_elementwise(
     ),
     domain=("bool", "real", "real"),
     takes_complex=True,
+    one_loop=True,
 )
 
 

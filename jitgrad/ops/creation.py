@@ -18,6 +18,7 @@ from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.device.cuda import cuda_device
 from jitgrad.device.exchange import array_from_interface
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import add, astype, multiply
 from jitgrad.ops.comparison import equal, greater_equal, less_equal, where
 from jitgrad.ops.identity import STOP_GRADIENT
@@ -367,6 +368,7 @@ def eye(
     return _finish(on_diagonal, dtype or get_default_dtype(), "eye", requires_grad)
 
 
+@composed
 def _triangle(what: str, x: Operand, k: int, lower: bool) -> Tensor:
     aval = aval_of(COPY, x)
     if aval.ndim < 2:

@@ -9,6 +9,7 @@ import numpy as np
 from jitgrad.core.aval import broadcast_shapes
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import add, divide, maximum, multiply, sqrt, subtract
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.indexing import as_constant, take
@@ -20,6 +21,7 @@ from jitgrad.ops.reduce import sum as sum_
 
 
 @takes_dim(p="ord")
+@composed
 def normalize(x: Operand, ord: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor:
     """``x`` divided by its norm of order ``ord`` along ``axis``, or by ``eps`` where that is larger."""
     length = norm(x, None if ord == 2 else ord, axis, keepdims=True)
@@ -27,6 +29,7 @@ def normalize(x: Operand, ord: float = 2.0, axis: int = 1, eps: float = 1e-12) -
 
 
 @takes_dim()
+@composed
 def cosine_similarity(x: Operand, y: Operand, axis: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors along ``axis``; their lengths count as ``eps`` at least."""
     left, right = asarray(x), asarray(y)

@@ -10,6 +10,7 @@ from typing import Any
 from jitgrad.core.aval import promote
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.joining import diagonal
@@ -33,6 +34,12 @@ def einsum(subscripts: Any, *operands: Any) -> Tensor:
     if not isinstance(subscripts, str):
         subscripts, operands = _interleaved((subscripts, *operands))
     tensors = [asarray(x) for x in operands]
+    # the result of one operand may be a view
+    return (_contracted if len(tensors) == 1 else _composed)(subscripts, *tensors)
+
+
+def _contracted(subscripts: str, *tensors: Tensor) -> Tensor:
+    """:func:`einsum` of tensors, with subscripts as a text."""
     inputs, output = _parse(subscripts, tensors)
     dtype = promote(*(x.aval for x in tensors))
     sizes = _sizes(inputs, tensors)
@@ -46,6 +53,9 @@ def einsum(subscripts: Any, *operands: Any) -> Tensor:
     x, labels = _summed(terms[0], output)
     result = permute_dims(x, tuple(labels.index(label) for label in output))
     return result if result.dtype == dtype else astype(result, dtype)
+
+
+_composed = composed(_contracted)
 
 
 def _interleaved(parts: Sequence[Any]) -> tuple[str, tuple[Any, ...]]:

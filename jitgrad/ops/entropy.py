@@ -46,6 +46,7 @@ XLOGY = define_elementwise(
         lambda g, _out, x, y: except_where(equal(x, 0.0), multiply(g, divide(x, y))),
     ),
     domain=("nonzero", "positive"),
+    one_loop=True,
 )
 XLOG1PY = define_elementwise(
     "xlog1py(x, y)",
@@ -56,6 +57,7 @@ XLOG1PY = define_elementwise(
         lambda g, _out, x, y: except_where(equal(x, 0.0), multiply(g, divide(x, add(1.0, y)))),
     ),
     domain=("nonzero", "positive"),
+    one_loop=True,
 )
 
 
@@ -82,6 +84,7 @@ LOGIT = define_elementwise(
     eager=blockwise(_log_of_odds),
     vjp=(lambda g, _out, x: divide(g, multiply(x, subtract(1.0, x))),),
     domain=("probability",),
+    one_loop=True,
 )
 
 
@@ -122,6 +125,7 @@ EXPREL = define_elementwise(
     eager=_exprel,
     vjp=(_exprel_gradient,),
     domain=("real",),
+    one_loop=True,
 )
 
 

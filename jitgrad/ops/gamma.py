@@ -24,6 +24,7 @@ GAMMALN: OpDef = define_elementwise(
     eager=on_floats("gammaln"),
     vjp=(lambda g, _out, x: multiply(g, digamma(x)),),
     domain=("positive",),
+    one_loop=True,
 )
 GAMMA = define_elementwise(
     "gamma(x)",
@@ -31,6 +32,7 @@ GAMMA = define_elementwise(
     eager=on_floats("gamma"),
     vjp=(lambda g, out, x: multiply(g, multiply(out, digamma(x))),),
     domain=("positive",),
+    one_loop=True,
 )
 DIGAMMA: OpDef = define_elementwise(
     "digamma(x)",
@@ -38,6 +40,7 @@ DIGAMMA: OpDef = define_elementwise(
     eager=on_floats("digamma"),
     vjp=(lambda g, _out, x: multiply(g, apply(TRIGAMMA, x)),),
     domain=("positive",),
+    one_loop=True,
 )
 TRIGAMMA: OpDef = define_elementwise(
     "trigamma(x)",
@@ -45,6 +48,7 @@ TRIGAMMA: OpDef = define_elementwise(
     eager=on_floats("trigamma"),
     vjp=(lambda g, _out, x: multiply(g, polygamma(2, x)),),
     domain=("positive",),
+    one_loop=True,
 )
 _zeta_array = on_floats("zeta")
 HURWITZ_ZETA: OpDef = define_elementwise(

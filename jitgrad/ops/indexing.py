@@ -17,8 +17,9 @@ from jitgrad.ops.arithmetic import astype, multiply
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.creation import full, iota, zeros
 from jitgrad.ops.keywords import takes_dim
-from jitgrad.ops.movement import SliceIndex, as_slices, broadcast_to, cut, flatten, reshape, slice
+from jitgrad.ops.movement import SliceIndex, broadcast_to, cut, flatten, reshape, slice
 from jitgrad.ops.operand import Operand, apply
+from jitgrad.ops.quick_calls import as_slices
 
 _FEW = 8  # if one element in 8 changes, numbering all of them costs what adding by a key loses
 

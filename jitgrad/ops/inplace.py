@@ -312,6 +312,10 @@ def zero_(target: Tensor) -> Tensor:
 
 def fill_(target: Tensor, value: Operand) -> Tensor:
     """Make all elements ``value``, in place."""
+    exact = type(value) in (bool, int) and 0 <= value <= 1 or (type(value) is float and target.dtype.kind == "f")  # type: ignore[operator]
+    if exact and current_interpreter.other() is None and not (grad_enabled.get() and target._requires_grad):
+        current_interpreter.get().write(target, np.asarray(value, target.dtype))
+        return target
     return assign(target, _value_as(value, target.dtype))
 
 

@@ -21,6 +21,7 @@ LERP = define_elementwise(
         lambda g, _out, x, y, _weight: multiply(g, subtract(y, x)),
     ),
     domain=("real", "real", "real"),
+    one_loop=True,
 )
 
 

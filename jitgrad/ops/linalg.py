@@ -159,6 +159,7 @@ def _to_last(x: Tensor, axis: int) -> Tensor:
     return x if axis == x.ndim - 1 else moveaxis(x, axis, -1)
 
 
+@composed
 def outer(x: Any, y: Any) -> Tensor:
     """``x[i] * y[j]`` for all i, j; operands are flattened, as in ``np.outer``."""
     return multiply(reshape(x, (-1, 1)), reshape(y, (1, -1)))

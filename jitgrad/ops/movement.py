@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,10 @@ from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, AxisError, ShapeError
 from jitgrad.core.op import Kind, OpDef, define, define_reduction
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.single_ops import single_op
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.operand import Operand, apply
-from jitgrad.ops.quick_calls import broadcast_view, prepare_sum
+from jitgrad.ops.quick_calls import as_slices, broadcast_view, prepare_place, prepare_total
 
 AxisArgument = int | Iterable[int] | None
 SliceIndex = tuple[tuple[int, int, int], ...]  # (start, step, length) for every axis
@@ -93,27 +94,6 @@ def shape_with_ones(shape: Shape, axis: Sequence[int]) -> Shape:
     return tuple(1 if k in axis else next(rest) for k in range(len(shape) + len(axis)))
 
 
-def as_slices(index: SliceIndex) -> tuple[Any, ...]:
-    """``(start, step, length)`` per axis as Python slices."""
-    return tuple(
-        builtins.slice(start, stop if (stop := start + step * length) >= 0 else None, step)
-        if length
-        else builtins.slice(0, 0)
-        for start, step, length in index
-    )
-
-
-def _prepare_place(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Any], Any]:
-    shape, key, dtype = attrs["shape"], (*as_slices(attrs["index"]), ...), avals[0].dtype
-
-    def call(x: Any) -> Any:
-        out = np.zeros(shape, dtype)
-        out[key] = x
-        return out
-
-    return call
-
-
 def _place(x: Any, *, shape: Shape, index: SliceIndex) -> np.ndarray[Any, Any]:
     array = np.asarray(x)
     out = np.zeros(shape, array.dtype)
@@ -124,16 +104,16 @@ def _place(x: Any, *, shape: Shape, index: SliceIndex) -> np.ndarray[Any, Any]:
 # --- sum: the transpose of broadcast_to -------------------------------------------------------------------------
 
 
-SUM = define_reduction(
+SUM: OpDef = define_reduction(
     monoid.SUM_MONOID,
-    lambda g, _out, _x, *, axis: broadcast_to(apply(EXPAND_DIMS, g, axis=axis), _x.shape),
-    prepare=prepare_sum,
+    lambda g, _out, _x, *, axis: apply(BROADCAST_TO, apply(EXPAND_DIMS, g, axis=axis), shape=_x.shape),
+    prepare=prepare_total(np.add),
     takes_complex=True,
 )
 
 # --- movement ----------------------------------------------------------------------------------------------------
 
-BROADCAST_TO = define(
+BROADCAST_TO: OpDef = define(
     "broadcast_to(x, *, shape)",
     kind=Kind.MOVEMENT,
     renames=True,
@@ -146,13 +126,13 @@ BROADCAST_TO = define(
     sample_attrs={"shape": (2, 3, 4)},
     takes_complex=True,
 )
-RESHAPE = define(
+RESHAPE: OpDef = define(
     "reshape(x, *, shape)",
     kind=Kind.MOVEMENT,
     keeps_order=True,
     eager=lambda x, *, shape: np.reshape(x, shape),
     abstract=_reshape_aval,
-    vjp=(lambda g, _out, _x, *, shape: reshape(g, _x.shape),),
+    vjp=(lambda g, _out, _x, *, shape: apply(RESHAPE, g, shape=_x.shape),),
     views=True,
     prepare=lambda _avals, attrs: operator.methodcaller("reshape", attrs["shape"]),
     domain=("real",),
@@ -218,13 +198,14 @@ PLACE = define(
     eager=_place,
     abstract=_place_aval,
     vjp=(lambda g, _out, _x, *, shape, index: slice(g, index),),
-    prepare=_prepare_place,
+    prepare=prepare_place,
     domain=("real",),
     sample_attrs={"shape": (6, 8), "index": ((0, 1, 3), (7, -2, 4))},
     takes_complex=True,
 )
 
 
+@single_op
 def broadcast_to(x: Operand, shape: Any) -> Tensor:
     """``x`` repeated along new leading axes and axes of length 1, without a copy.
 
@@ -234,6 +215,7 @@ def broadcast_to(x: Operand, shape: Any) -> Tensor:
     return apply(BROADCAST_TO, x, shape=normalize_shape("broadcast_to", shape))
 
 
+@single_op
 def reshape(x: Operand, shape: Any, *more: int) -> Tensor:
     """The elements of ``x`` in row-major order in a new shape, of which -1 is inferred.
 
@@ -251,6 +233,7 @@ def reshape(x: Operand, shape: Any, *more: int) -> Tensor:
     return apply(RESHAPE, x, shape=wanted)
 
 
+@single_op
 @takes_dim()
 def permute_dims(x: Operand, axes: Sequence[int]) -> Tensor:
     """``x`` with axis ``axes[k]`` as axis k. Raises AxisError unless ``axes`` is a permutation."""
@@ -261,6 +244,7 @@ def permute_dims(x: Operand, axes: Sequence[int]) -> Tensor:
     return apply(PERMUTE_DIMS, x, axes=order)
 
 
+@single_op
 @takes_dim()
 def expand_dims(x: Operand, axis: int | Sequence[int] = 0) -> Tensor:
     """``x`` with axes of length 1 at the positions ``axis`` of the result."""
@@ -275,6 +259,7 @@ def _squeeze_where_possible(x: Operand, axis: AxisArgument) -> Tensor:
     return squeeze(x, [k for k in normalize_axes("squeeze", axis, len(shape)) if shape[k] == 1])
 
 
+@single_op
 @takes_dim(_squeeze_where_possible)
 def squeeze(x: Operand, axis: AxisArgument = None) -> Tensor:
     """``x`` without the axes ``axis`` of length 1 (None: all). Raises ShapeError if one is longer.
@@ -319,6 +304,7 @@ def _exchange(x: Operand, axis1: int, axis2: int) -> Tensor:
     return swapaxes(x, axis1, axis2)
 
 
+@single_op
 @takes_dim(_exchange, dim0="axis1", dim1="axis2")
 def transpose(x: Operand, axes: Sequence[int] | int | None = None, *more: int) -> Tensor:
     """``x`` with its axes reversed, or in the order ``axes`` (NumPy's transpose).
@@ -335,6 +321,7 @@ def transpose(x: Operand, axes: Sequence[int] | int | None = None, *more: int) -
     return permute_dims(x, tuple(order))
 
 
+@single_op
 @takes_dim(axis0="axis1", dim0="axis1", dim1="axis2")
 def swapaxes(x: Operand, axis1: int, axis2: int) -> Tensor:
     """``x`` with two axes exchanged."""
@@ -345,6 +332,7 @@ def swapaxes(x: Operand, axis1: int, axis2: int) -> Tensor:
     return permute_dims(x, order)
 
 
+@single_op
 def matrix_transpose(x: Operand) -> Tensor:
     """``x`` with its last two axes exchanged. Raises ShapeError below two axes."""
     aval = aval_of(PERMUTE_DIMS, x)
@@ -369,6 +357,7 @@ def moveaxis(x: Operand, source: int | Sequence[int], destination: int | Sequenc
     return permute_dims(x, order)
 
 
+@single_op
 @takes_dim()
 def flip(x: Operand, axis: AxisArgument = None) -> Tensor:
     """``x`` backwards along ``axis`` (None: all axes); a view."""
@@ -377,6 +366,7 @@ def flip(x: Operand, axis: AxisArgument = None) -> Tensor:
     return slice(x, tuple((n - 1, -1, n) if k in axes and n else (0, 1, n) for k, n in enumerate(shape)))
 
 
+@single_op
 @takes_dim(start_dim="start_axis", end_dim="end_axis")
 def flatten(x: Operand, start_axis: int = 0, end_axis: int = -1) -> Tensor:
     """The axes of ``x`` from ``start_axis`` to ``end_axis`` (included) as one, in row-major order; by default all."""

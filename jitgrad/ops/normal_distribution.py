@@ -22,6 +22,7 @@ ERFINV = define_elementwise(
     eager=on_floats("erfinv"),
     vjp=(lambda g, out, _x: multiply(g, multiply(_HALF_SQRT_PI, exp(square(out)))),),
     domain=("within_one",),
+    one_loop=True,
 )
 ERFCINV = define_elementwise(
     "erfcinv(x)",
@@ -29,6 +30,7 @@ ERFCINV = define_elementwise(
     eager=on_floats("erfcinv"),
     vjp=(lambda g, out, _x: multiply(g, multiply(-_HALF_SQRT_PI, exp(square(out)))),),
     domain=("probability",),
+    one_loop=True,
 )
 ERFCX = define_elementwise(
     "erfcx(x)",
@@ -36,6 +38,7 @@ ERFCX = define_elementwise(
     eager=on_floats("erfcx"),
     vjp=(lambda g, out, x: multiply(g, subtract(multiply(multiply(2.0, x), out), TWO_OVER_SQRT_PI)),),
     domain=("within_one",),
+    one_loop=True,
 )
 NDTR = define_elementwise(
     "ndtr(x)",
@@ -43,6 +46,7 @@ NDTR = define_elementwise(
     eager=on_floats("ndtr"),
     vjp=(lambda g, _out, x: multiply(g, multiply(1.0 / _SQRT_TWO_PI, exp(multiply(-0.5, square(x))))),),
     domain=("real",),
+    one_loop=True,
 )
 NDTRI = define_elementwise(
     "ndtri(x)",
@@ -50,6 +54,7 @@ NDTRI = define_elementwise(
     eager=on_floats("ndtri"),
     vjp=(lambda g, out, _x: multiply(g, multiply(_SQRT_TWO_PI, exp(multiply(0.5, square(out))))),),
     domain=("probability",),
+    one_loop=True,
 )
 LOG_NDTR = define_elementwise(
     "log_ndtr(x)",
@@ -58,6 +63,7 @@ LOG_NDTR = define_elementwise(
     # density over distribution function, which are both 0 far to the left
     vjp=(lambda g, _out, x: multiply(g, divide(_SQRT_TWO_OVER_PI, erfcx(multiply(negative(x), _SQRT_HALF)))),),
     domain=("real",),
+    one_loop=True,
 )
 
 

@@ -8,6 +8,7 @@ from jitgrad.core.aval import normalize_axes
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.ops import arithmetic, transcendental
 from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.comparison import equal, not_equal, where
@@ -52,6 +53,7 @@ def norm(x: Operand, ord: float | str | None = None, axis: AxisArgument = None, 
     return _norm_over(x, ord, axes, keepdims)
 
 
+@composed
 def _norm_over(x: Operand, ord: float | str | None, axes: tuple[int, ...], keepdims: bool) -> Tensor:
     values = x if is_complex(x) else in_float_dtype("norm", x)
     if ord is None or ord in ("fro", 2):

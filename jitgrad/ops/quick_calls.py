@@ -26,7 +26,7 @@ def broadcast_view(shape: Shape) -> Callable[[Any], Any]:
 
 
 def prepare_extremum(ufunc: np.ufunc) -> Callable[[Sequence[Aval], Mapping[str, Any]], Callable[[Any], Any] | None]:
-    """As `prepare_sum` for a reduction whose result has the dtype of ``x``, or is a bool."""
+    """As `prepare_total` for a reduction whose result has the dtype of ``x``, or is a bool."""
 
     def prepare(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Any], Any] | None:
         axis = attrs["axis"]
@@ -40,12 +40,36 @@ def prepare_extremum(ufunc: np.ufunc) -> Callable[[Sequence[Aval], Mapping[str, 
     return prepare
 
 
-def prepare_sum(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Any], Any] | None:
-    """The sum over ``axis`` as the reduction of a ufunc, of an int where there is one axis: the quicker way."""
-    axis = attrs["axis"]
-    if len(axis) == 0 or avals[0].dtype == np.float16:
-        return None
-    reduce, along = np.add.reduce, axis[0] if len(axis) == 1 else axis
-    if len(axis) < avals[0].ndim:
-        return lambda x: reduce(x, along)
-    return lambda x: np.asarray(reduce(x, along))
+def prepare_total(ufunc: np.ufunc) -> Callable[[Sequence[Aval], Mapping[str, Any]], Callable[[Any], Any] | None]:
+    """The sum or product over ``axis`` as the reduction of ``ufunc``, of an int where there is one axis: the quicker way."""
+
+    def prepare(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Any], Any] | None:
+        axis = attrs["axis"]
+        if len(axis) == 0 or avals[0].dtype == np.float16:
+            return None
+        reduce, along = ufunc.reduce, axis[0] if len(axis) == 1 else axis
+        if len(axis) < avals[0].ndim:
+            return lambda x: reduce(x, along)
+        return lambda x: np.asarray(reduce(x, along))
+
+    return prepare
+
+
+def as_slices(index: Sequence[tuple[int, int, int]]) -> tuple[Any, ...]:
+    """``(start, step, length)`` per axis as Python slices."""
+    return tuple(
+        slice(start, stop if (stop := start + step * length) >= 0 else None, step) if length else slice(0, 0)
+        for start, step, length in index
+    )
+
+
+def prepare_place(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Any], Any]:
+    """``x`` at ``index`` of zeros of ``shape``."""
+    shape, key, dtype = attrs["shape"], (*as_slices(attrs["index"]), ...), avals[0].dtype
+
+    def call(x: Any) -> Any:
+        out = np.zeros(shape, dtype)
+        out[key] = x
+        return out
+
+    return call

@@ -25,6 +25,7 @@ from jitgrad.ops.movement import expand_dims, slice, squeeze
 from jitgrad.ops.philox import PHILOX_BITS
 from jitgrad.ops.placement import beside, placing
 from jitgrad.ops.random_numbers import BITS, NORMALS, UINT64, UNITS, NumberKind
+from jitgrad.ops.read_ahead import LAST_COUNTER
 from jitgrad.ops.reduce import argmax
 from jitgrad.ops.rounding import remainder
 from jitgrad.ops.sorting import argsort, topk
@@ -107,7 +108,9 @@ class Generator:
             ahead = self._ahead[place] = kind.read_ahead(count)
         drawn = ahead.take(key, counter, shape, count)
         if drawn is None:
-            return None
+            if counter > LAST_COUNTER or count == 0:
+                return None
+            drawn = kind.draw(key, counter, count).reshape(shape)
         data[1] = counter + kind.words * ((count + 1) // 2)
         state._storage.bump()
         return Tensor(drawn)

@@ -13,13 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitgrad.core.aval import Shape
-from jitgrad.ops.philox import philox_consecutive
 
 Numbers = np.ndarray[Any, Any]
+# (key, first block, count) -> that many numbers
+NumbersOfWindow = Callable[[int, int, int], Numbers]
+# (key, first block, count, draws) -> numbers of shape [draws, count]
+PairsOfWindow = Callable[[int, int, int, int], Numbers]
 
 _FEWEST = 32  # blocks: NumPy takes as long for one
 _MOST = 1 << 12  # blocks of a window, and of a draw that is taken from one
-_LAST = 1 << 63  # no counter up to here overflows within a window
+LAST_COUNTER = 1 << 63  # no counter up to here overflows within a draw
 
 
 class _Window(NamedTuple):
@@ -32,21 +35,21 @@ class _Window(NamedTuple):
 
 
 class ReadAhead:
-    """What ``function`` makes of the bits of consecutive blocks, one number of each element.
+    """The numbers that ``draw`` makes of consecutive blocks, one of each element.
 
     A window that follows the last one, as far as other kinds of draws leave room between them, is twice as large.
     """
 
-    __slots__ = ("_function", "_window")
+    __slots__ = ("_draw", "_window")
 
-    def __init__(self, function: Callable[[Numbers], Numbers]) -> None:
-        self._function = function
+    def __init__(self, draw: NumbersOfWindow) -> None:
+        self._draw = draw
         self._window = _Window(0, 0, 0, np.empty(0))
 
     def take(self, key: int, counter: int, shape: Shape, count: int) -> Numbers | None:
         """The ``count`` numbers of a draw in ``shape``, in memory of their own; None for a draw without use for a window."""
         blocks = (count + 1) // 2
-        if blocks > _MOST or counter > _LAST:
+        if blocks > _MOST or counter > LAST_COUNTER:
             return None
         window = self._window  # another thread may replace it meanwhile
         if window.key != key or not window.first <= counter <= window.stop - blocks:
@@ -58,27 +61,27 @@ class ReadAhead:
         length = last.stop - last.first
         follows = last.key == key and last.first <= counter <= last.stop + length
         length = max(min(2 * length, _MOST) if follows else _FEWEST, blocks)
-        numbers = self._function(philox_consecutive(key, counter, 2 * length))
+        numbers = self._draw(key, counter, 2 * length)
         return _Window(key, counter, counter + length, numbers)
 
 
 class ReadAheadOfPairs:
-    """What ``function`` makes of two words for each element, in repeated draws of ``count`` elements.
+    """The numbers that ``draw`` makes of two words for each element, in repeated draws of ``count`` elements.
 
     The first words of a draw lie before the second ones, so draws of other sizes share nothing.
     """
 
-    __slots__ = ("_count", "_function", "_window")
+    __slots__ = ("_count", "_draw", "_window")
 
-    def __init__(self, function: Callable[[Numbers, Numbers], Numbers], count: int) -> None:
-        self._function = function
+    def __init__(self, draw: PairsOfWindow, count: int) -> None:
+        self._draw = draw
         self._count = count
         self._window = _Window(0, 0, 0, np.empty((0, count)))
 
     def take(self, key: int, counter: int, shape: Shape, count: int) -> Numbers | None:
         """As `ReadAhead.take`; ``count`` is that of `__init__`."""
         blocks = (count + 1) // 2  # of the first words, and of the second ones
-        if not 0 < blocks <= _MOST or counter > _LAST:
+        if not 0 < blocks <= _MOST or counter > LAST_COUNTER:
             return None
         window = self._window
         draw, rest = divmod(counter - window.first, 2 * blocks)
@@ -91,6 +94,5 @@ class ReadAheadOfPairs:
         return numbers
 
     def _computed(self, key: int, counter: int, blocks: int, draws: int) -> _Window:
-        words = philox_consecutive(key, counter, draws * 4 * blocks).reshape(draws, 2, 2 * blocks)[:, :, : self._count]
-        numbers = self._function(words[:, 0], words[:, 1])
+        numbers = self._draw(key, counter, self._count, draws)
         return _Window(key, counter, counter + draws * 2 * blocks, numbers)

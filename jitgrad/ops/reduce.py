@@ -19,6 +19,7 @@ from jitgrad.core.number_range import refusal_of_complex
 from jitgrad.core.op import Kind, OpDef, define, define_reduction, reduced_shape
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.eager.compositions import composed
+from jitgrad.eager.single_ops import single_op
 from jitgrad.ops import arithmetic
 from jitgrad.ops.arithmetic import add, astype, divide, sqrt, subtract
 from jitgrad.ops.comparison import Selected, equal, greater, isfinite, less, where
@@ -36,7 +37,7 @@ from jitgrad.ops.movement import (
 )
 from jitgrad.ops.operand import Operand, ValuesAndIndices, apply
 from jitgrad.ops.product import product_gradient
-from jitgrad.ops.quick_calls import prepare_extremum
+from jitgrad.ops.quick_calls import prepare_extremum, prepare_total
 from jitgrad.ops.transcendental import exp, log
 
 
@@ -91,7 +92,7 @@ def _cumulative_sum_vjp(g: Tensor, _out: Tensor, _x: Any, *, axis: int, reverse:
     return apply(CUMULATIVE_SUM, g, axis=axis, reverse=not reverse)
 
 
-PROD = define_reduction(monoid.PROD_MONOID, _prod_vjp, takes_complex=True)
+PROD = define_reduction(monoid.PROD_MONOID, _prod_vjp, takes_complex=True, prepare=prepare_total(np.multiply))
 MAX = define_reduction(monoid.MAX_MONOID, _extremum_vjp(less), prepare=prepare_extremum(np.maximum))
 MIN = define_reduction(monoid.MIN_MONOID, _extremum_vjp(greater), prepare=prepare_extremum(np.minimum))
 ANY = define_reduction(monoid.ANY_MONOID, takes_complex=True, prepare=prepare_extremum(np.logical_or))
@@ -146,6 +147,7 @@ def _in_dtype(what: str, x: Operand, dtype: Any, reduce: Callable[[Operand], Ten
 # --- the primitives ----------------------------------------------------------------------------------------------
 
 
+@single_op
 @takes_dim()
 def sum(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum over ``axis`` (None: all); bools and ints in 64 bits, floats in their own dtype.
@@ -156,6 +158,7 @@ def sum(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, dtype:
     return _in_dtype("sum", x, dtype, lambda x: _apply(SUM, x, axis, keepdims))
 
 
+@single_op
 @takes_dim()
 def prod(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, dtype: Any = None) -> Tensor:
     """The product over ``axis`` (None: all), dtypes as in :func:`sum`; its gradient is exact at zeros."""
@@ -181,6 +184,7 @@ def _smallest(x: Operand, axis: int, keepdims: bool = False) -> ValuesAndIndices
     return _with_position(argmin, x, axis, keepdims)
 
 
+@single_op
 @takes_dim(_largest)
 def max(x: Operand, axis: AxisArgument | Tensor = None, keepdims: bool = False) -> Tensor:
     """The largest element over ``axis``; NaN if any is. Equal largest elements share the gradient.
@@ -196,6 +200,7 @@ def max(x: Operand, axis: AxisArgument | Tensor = None, keepdims: bool = False) 
     return _apply(MAX, x, axis, keepdims)
 
 
+@single_op
 @takes_dim(_smallest)
 def min(x: Operand, axis: AxisArgument | Tensor = None, keepdims: bool = False) -> Tensor:
     """The smallest element over ``axis``; NaN if any is. Equal smallest elements share the gradient.
@@ -211,12 +216,14 @@ def min(x: Operand, axis: AxisArgument | Tensor = None, keepdims: bool = False) 
     return _apply(MIN, x, axis, keepdims)
 
 
+@single_op
 @takes_dim()
 def any(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """Whether any element over ``axis`` is not zero (NaN is not zero)."""
     return _apply(ANY, x, axis, keepdims)
 
 
+@single_op
 @takes_dim()
 def all(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """Whether all elements over ``axis`` are not zero (NaN is not zero)."""

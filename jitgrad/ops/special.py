@@ -28,6 +28,7 @@ ERF = define_elementwise(
     eager=on_floats("erf"),
     vjp=(lambda g, _out, x: multiply(g, multiply(TWO_OVER_SQRT_PI, exp(negative(square(x))))),),
     domain=("real",),
+    one_loop=True,
 )
 ERFC = define_elementwise(
     "erfc(x)",
@@ -35,6 +36,7 @@ ERFC = define_elementwise(
     eager=on_floats("erfc"),
     vjp=(lambda g, _out, x: multiply(g, multiply(-TWO_OVER_SQRT_PI, exp(negative(square(x))))),),
     domain=("real",),
+    one_loop=True,
 )
 
 

@@ -200,10 +200,21 @@ def _basic_steps(shape: Shape, index: Any) -> tuple[ViewCall, ...]:
     return _view_steps(shape, parse(shape, index))
 
 
+def _rows(index: Any) -> Any:
+    """An index that is one array of integers, or a list of ints, as TAKE takes it; None for any other."""
+    if type(index) is Tensor:
+        return index if index.dtype.kind in "iu" else None
+    if type(index) is list and index and builtins.all(type(n) is int for n in index):
+        return as_constant(np.asarray(index))
+    return None
+
+
 def get_item(x: Tensor, index: Any) -> Tensor:
     """``x[index]`` as in NumPy: a view for ints, slices, None and '...', a copy for arrays."""
     if (view := basic_view(x, index, _basic_steps)) is not None:
         return view
+    if x.ndim and (rows := _rows(index)) is not None:
+        return apply(TAKE, x, rows, axis=0)
     s = parse(x.shape, index)
     part = basic_part(x, s)
     if not s.indices:

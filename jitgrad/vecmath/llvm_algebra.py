@@ -219,7 +219,7 @@ class LlvmAlgebra:
         """A call of a function with vector forms, which the loop vectoriser can use."""
         kind = _FLOATS[self.width]
         module = self.builder.module
-        name = f"jitgrad{slow.__name__}_f{self.width}"
+        name = f"jitgrad{slow.__name__}_f{self.width}{'_separate' if self.separate else ''}"
         function = module.globals.get(name)
         if function is None:
             function = ir.Function(module, ir.FunctionType(kind, [kind, kind]), name)
@@ -284,7 +284,7 @@ def _define_scalar_form(function: Any, algebra: LlvmAlgebra, bound: float, slow:
     if algebra.vectors:
         _keep_pure(function)
     builder = ir.IRBuilder(function.append_basic_block())
-    inside = LlvmAlgebra(builder, algebra.width, algebra.fused, vectors=algebra.vectors)
+    inside = replace(algebra, builder=builder)
     x = LlvmValue(builder, function.args[0])
     with builder.if_then((inside.abs(x) > bound).ir, likely=False):
         builder.ret(slow(inside, x).ir)

@@ -247,7 +247,7 @@ def test_demo_trains_both_ways_along_the_same_losses():
     result = jitgrad_command("demo", "--epochs", "1", "--seconds", "0.05", "--size", "20000")
 
     assert result.exit_code == 0, result.output
-    for word in ("22 steps", "the losses differ by at most", "22 ops in 1 loop", "agrees with eager", "def kernel("):
+    for word in ("44 steps", "the losses differ by at most", "22 ops in 1 loop", "agrees with eager", "def kernel("):
         assert word in result.output
     assert "DISAGREES" not in result.output
 
@@ -275,7 +275,7 @@ def test_without_scikit_learn_the_demo_generates_images(monkeypatch):
 
 
 def test_generated_images_can_be_learned():
-    run = demo.Trainer(demo.generated_dataset(), lambda step: step).train(5)
+    run = demo.Trainer(demo.generated_dataset(), lambda step: step).train(12)
 
     assert run.losses[-1] < run.losses[0] / 2
     assert run.accuracy > 0.8

@@ -54,6 +54,14 @@ COMPOSED: dict[str, tuple[list[tuple[int, ...]], Call]] = {
     "cross_entropy": ([(4, 5)], lambda x: F.cross_entropy(x, jg.tensor(LABELS))),
     "weighted": ([(4, 5), (5,)], lambda x, w: F.cross_entropy(x, jg.tensor(LABELS), weight=w, label_smoothing=0.1)),
     "of probabilities": ([(4, 5), (4, 5)], lambda x, p: F.cross_entropy(x, p * p)),
+    "norm": ([(4, 5)], lambda x: jg.norm(x, 3.0, 1)),
+    "method norm": ([(4, 5)], lambda x: x.norm()),
+    "clip": ([(4, 5)], lambda x: jg.clip(x, -0.5, 0.25)),
+    "normalize": ([(4, 5)], lambda x: F.normalize(x)),
+    "cosine_similarity": ([(4, 5), (4, 5)], lambda x, y: F.cosine_similarity(x, y)),
+    "outer": ([(4,), (5,)], lambda x, y: jg.outer(x, y)),
+    "einsum": ([(4, 5), (3, 5)], lambda x, y: jg.einsum("ij,kj->ki", x, y)),
+    "tril": ([(4, 5)], lambda x: jg.tril(x, -1)),
     "nll_loss": ([(4, 5)], lambda x: F.nll_loss(x, jg.tensor(LABELS), reduction="none")),
 }
 

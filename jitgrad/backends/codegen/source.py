@@ -56,6 +56,11 @@ def marked(text: str, operand: str) -> str:
     return f"⟨{operand}:{text}⟩"
 
 
+def unmarked(line: str) -> str:
+    """``line`` with the numbers of its marks written out."""
+    return _MARK.sub(r"\2", line)
+
+
 class Emitter:
     """Collects the indented lines of one function, the first of which is ``def name(..., start,
     stop):``.
@@ -82,7 +87,7 @@ class Emitter:
     def source(self, params: Sequence[KernelParameter]) -> Source:
         """The function of ``params`` whose lines are complete. Raises CodegenError if it does not
         parse."""
-        lines = [(_MARK.sub(r"\2", line), note) if "⟨" in line else (line, note) for line, note in self._lines]
+        lines = [(unmarked(line), note) if "⟨" in line else (line, note) for line, note in self._lines]
         general, identity = self._general(params), _identity(lines)
         _check(identity if general is None else general.identity)
         return Source(_shown(lines), identity, tuple([p.kind for p in params]), general)

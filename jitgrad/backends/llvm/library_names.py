@@ -34,6 +34,15 @@ def native_names() -> Mapping[str, Any]:
     return {**vector_functions.VECTOR_FUNCTIONS, **integers, "INF": math.inf, "NAN": math.nan}
 
 
+@cache
+def numpy_rounding_names() -> Mapping[str, Any]:
+    """`native_names`, with functions that round as eager execution does. This imports llvmlite."""
+    with importing:
+        from jitgrad.backends.llvm import vector_functions
+
+    return {**native_names(), **vector_functions.AS_NUMPY}
+
+
 class LibraryNames(Mapping[str, Any]):
     """`native_names`, made when they are first read: never for code from disk."""
 

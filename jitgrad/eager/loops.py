@@ -1,0 +1,96 @@
+"""Elementwise functions that NumPy computes in several passes, as one compiled loop once they come back often.
+
+A loop is machine code that rounds as NumPy's functions do, wrapped as a ufunc. So results have the same bits, whichever of
+the two computes them. The module that compiles loops is above this one; it registers itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.aval import Aval, Dtype
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.dispatch import apply_op
+from jitgrad.core.op import OpDef
+from jitgrad.eager.large_arrays import kernels_allowed
+
+# Compiling a loop takes as long as some thousand small calls; that many elements count as one more call.
+_USES = 1000
+_ELEMENTS = 256
+
+_other_interpreter = current_interpreter.other
+
+
+class Loop:
+    """The loop of ``function``, written in elementwise ops on tensors of ``dtypes``.
+
+    ``numbers`` says which operands are 0-d where others are not. ``ufunc`` is None until it is compiled.
+    """
+
+    __slots__ = ("dtypes", "function", "name", "numbers", "ufunc", "uses")
+
+    def __init__(
+        self, name: str, function: Callable[..., Any], dtypes: Sequence[Dtype], numbers: Sequence[bool]
+    ) -> None:
+        self.name: str = name
+        self.function: Callable[..., Any] = function
+        self.dtypes: tuple[Dtype, ...] = tuple(dtypes)
+        self.numbers: tuple[bool, ...] = tuple(numbers)
+        self.ufunc: np.ufunc | None = None
+        self.uses: int = 0
+
+    def ready(self, elements: int) -> np.ufunc | None:
+        """The ufunc for a call with a result of ``elements``; None if NumPy's functions are to compute it."""
+        if not kernels_allowed.get():
+            return None
+        if self.ufunc is None:
+            self.uses += 1 + elements // _ELEMENTS
+            if self.uses >= _USES and _Registered.maker is not None and _other_interpreter() is None:
+                self.uses = 0  # where nothing is to be compiled now, the next try is as far away
+                self.ufunc = _Registered.maker(self)
+        return self.ufunc
+
+
+# Compiles a loop, or returns None where nothing is to be compiled.
+LoopMaker = Callable[[Loop], np.ufunc | None]
+
+
+class _Registered:
+    maker: LoopMaker | None = None
+
+
+def make_loops_by(maker: LoopMaker) -> None:
+    """Let ``maker`` compile loops."""
+    _Registered.maker = staticmethod(maker)
+
+
+def loop_of(op: OpDef, avals: Sequence[Aval], dtypes: tuple[Dtype, ...]) -> Loop | None:
+    """The loop of ``op``, which computes in ``dtypes``, on arrays of ``avals``; None if there is none."""
+    if not op.one_loop or any(d.kind not in "fb" or d == np.float16 for d in dtypes):
+        return None
+    if any(a.dtype != d for a, d in zip(avals, dtypes, strict=True)):
+        return None
+    numbers = tuple(not a.shape for a in avals)
+    return loop_of_op(op, dtypes, (False,) * len(avals) if all(numbers) else numbers)
+
+
+@cache
+def loop_of_op(op: OpDef, dtypes: tuple[Dtype, ...], numbers: tuple[bool, ...]) -> Loop:
+    """The loop of ``op`` on operands of ``dtypes``, of which ``numbers`` are 0-d."""
+    return Loop(op.name, partial(apply_op, op), dtypes, numbers)
+
+
+def by_loop(
+    loop: Loop, function: Callable[..., Any], elements: int, run: Callable[..., Any]
+) -> Callable[..., np.ndarray[Any, Any]]:
+    """``function`` for a result of ``elements``, or ``run(ufunc, *arrays, out=...)`` once there is a loop."""
+
+    def call(*arrays: Any) -> Any:
+        ufunc = loop.ready(elements)
+        return function(*arrays) if ufunc is None else run(ufunc, *arrays, out=...)
+
+    return call
