@@ -10,7 +10,7 @@ from builtins import bool as _bool
 from collections.abc import Callable as _Callable
 from math import e as e, inf as inf, nan as nan, pi as pi
 from types import ModuleType as _ModuleType
-from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import TYPE_CHECKING as _TYPE_CHECKING, Any as _Any
 
 import numpy as _np
 from numpy import broadcast_shapes as broadcast_shapes, promote_types as promote_types
@@ -20,7 +20,7 @@ from jitgrad.backends.cuda_target import eager as _on_device  # noqa: F401 - and
 from jitgrad.backends import eager_kernels as _by_kernels  # noqa: F401 - and on large arrays
 from jitgrad.backends import eager_loops as _by_loops  # noqa: F401 - and where ops come back often
 from jitgrad.compiler import captured_rule as _captured_rule  # noqa: F401 - installs what custom_vjp does in a trace
-from jitgrad import func as func, nn as nn, numpy as numpy, optim as optim
+from jitgrad import distributions as distributions, func as func, nn as nn, numpy as numpy, optim as optim, utils as utils
 from jitgrad.core import errors as errors
 from jitgrad.device import cuda as cuda
 from jitgrad.autograd import (
@@ -166,6 +166,10 @@ from jitgrad.ops.trigonometric import (
     atan2 as atan2, atanh as atanh, cos as cos, cosh as cosh, hypot as hypot, sin as sin, sinh as sinh, tan as tan,
     tanh as tanh,
 )
+from jitgrad.ops.typed_constructors import (
+    BoolTensor as BoolTensor, ByteTensor as ByteTensor, DoubleTensor as DoubleTensor, FloatTensor as FloatTensor,
+    HalfTensor as HalfTensor, IntTensor as IntTensor, LongTensor as LongTensor,
+)
 from jitgrad.ops.user import custom_op as custom_op, elementwise as elementwise, no_gradient as no_gradient
 from jitgrad.ops.operand import ValuesAndIndices as _ValuesAndIndices
 from jitgrad.ops.interpolation import lerp as lerp
@@ -291,9 +295,10 @@ __array_api_version__ = "2024.12"
 __array_namespace_info__ = _namespace_info
 device = _DeviceName  # hides the folder of that name, which holds nothing public but jitgrad.cuda
 newaxis: None = None
+Size: type[tuple[_Any, ...]] = tuple  # of a shape
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
-globals()["__all__"] = ["fft", "func", "linalg", "nn", "numpy", "optim", "scipy", *sorted(
+globals()["__all__"] = ["distributions", "fft", "func", "linalg", "nn", "numpy", "optim", "scipy", "utils", *sorted(
     name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)
 )]
 

@@ -20,11 +20,13 @@ from jitgrad.autograd.modes import (
 )
 from jitgrad.autograd.printing import print_graph
 from jitgrad.autograd.tape import Tape
+from jitgrad.autograd.variable import Variable
 from jitgrad.core.tensor import Tensor
 
 __all__ = [
     "Function",
     "Tape",
+    "Variable",
     "backward",
     "checkpoint",
     "custom_vjp",

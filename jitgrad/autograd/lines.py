@@ -85,6 +85,9 @@ class Recorder:
     def write(self, _target: Tensor, _value: Any) -> None:
         raise Unrecordable("an in-place change")
 
+    def replace(self, _target: Tensor, _new: Tensor) -> None:
+        raise Unrecordable("an in-place change")
+
     def take_over(self, _target: Tensor, _source: Tensor) -> None:
         raise Unrecordable("an in-place change")
 

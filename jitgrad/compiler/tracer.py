@@ -10,6 +10,7 @@ import numpy as np
 
 from jitgrad.compiler.constant_values import constant_contents, missing_value
 from jitgrad.compiler.input_source import InputSource, SourceKind
+from jitgrad.compiler.replaced_data import assign_data
 from jitgrad.compiler.reshape_views import ReshapeViews, View
 from jitgrad.compiler.runtime_number import INT_AVAL, RuntimeNumber, argument_number, check_operands
 from jitgrad.core import traced_constants
@@ -49,6 +50,7 @@ class Trace:
         self.tainted: set[Atom] = set()  # values that depend on a tensor that requires grad
         self.lifted: dict[int, tuple[Any, InputSource, Value]] = {}
         self.written: dict[int, tuple[Tensor, Value]] = {}
+        self.replaced: set[int] = set()  # ids of tensors whose data was assigned: they get other memory
         self.grads: dict[int, tuple[Tensor, Tensor | None]] = {}
         self.grads_read: dict[int, tuple[Tensor, bool]] = {}
         self.views: dict[int, list[View]] = {}  # by the id of the root tensor's storage
@@ -161,7 +163,7 @@ class Trace:
             self.numbers.update(values)
         outs = tuple([Tensor(value) for value in values])
         if op.views and isinstance(operands[0], Tensor) and outs[0].size:  # without elements there is nothing to share
-            self._remember_view(View(weakref.ref(outs[0]), operands[0], op, attrs))
+            self.remember_view(View(weakref.ref(outs[0]), operands[0], op, attrs))
         return outs if op.multiple else outs[0]
 
     def apply_recorded(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Any:
@@ -237,9 +239,14 @@ class Trace:
         above = self.views_above(target)
         self.reshapes.before_change(target, self.current(above[0].parent if above else target), self.nodes)
         self._keep_histories(target)
-        self._rebind(target, atom)
+        self.rebind(target, atom)
         target._storage.bump()
         self._propagate(target)
+
+    def replace(self, target: Tensor, new: Tensor) -> None:
+        self._keep_histories(target)
+        assign_data(self, target, new)
+        target._storage.bump()
 
     def _keep_histories(self, target: Tensor) -> None:
         """Before a write to ``target``: the histories of it and its views, and what has them in the graph."""
@@ -253,7 +260,7 @@ class Trace:
     def take_over(self, target: Tensor, source: Tensor) -> None:
         """``target``, which has the contents of ``source``, gets its history as well; a leaf stands for it."""
         value = self.current(source)
-        self._rebind(target, value)
+        self.rebind(target, value)
         if target._requires_grad and target.grad_fn is None:
             self.alive.append(target)
             self.leaves[id(target)] = self.with_history(value, source)
@@ -265,7 +272,7 @@ class Trace:
                 self.moved[key] = edge_of(t)
                 t.grad_fn, t._out_index, t._requires_grad = history
 
-    def _rebind(self, target: Tensor, value: Value) -> None:
+    def rebind(self, target: Tensor, value: Value) -> None:
         if type(target._data) is Value:
             target._data = value
         else:
@@ -318,7 +325,7 @@ class Trace:
 
     # --- views ---------------------------------------------------------------------------------------------------
 
-    def _remember_view(self, view: View) -> None:
+    def remember_view(self, view: View) -> None:
         tensor = view.tensor()
         assert tensor is not None
         if view.op is RESHAPE:
@@ -342,7 +349,7 @@ class Trace:
             return
         child, value = changed, self.current(changed)
         while (view := self.view_of(child)) is not None:
-            writer = WRITERS.get(view.op.name, _same if view.op is STOP_GRADIENT else None)
+            writer = (lambda _base, new, _attrs: new) if view.op is STOP_GRADIENT else WRITERS.get(view.op.name)
             if writer is None:
                 raise TraceError(
                     f"in-place change at {Origin.capture().full()} of a tensor {child.aval} that is a view made by "
@@ -353,7 +360,7 @@ class Trace:
                 value = self.current(writer(Tensor(self.current(view.parent)), Tensor(value), view.attrs))
             finally:
                 grad_enabled.reset(token)
-            self._rebind(view.parent, value)
+            self.rebind(view.parent, value)
             child = view.parent
         for view in family:
             tensor = view.tensor()
@@ -390,8 +397,3 @@ class Trace:
 
     def graph(self, outputs: tuple[Atom, ...]) -> Graph:
         return Graph(self.name, tuple(self.inputs), tuple(self.nodes), outputs)
-
-
-def _same(_base: Tensor, new: Tensor, _attrs: Mapping[str, Any]) -> Tensor:
-    """What a write through ``detach()`` makes of the base."""
-    return new

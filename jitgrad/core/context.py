@@ -24,6 +24,9 @@ class Interpreter(Protocol):
     def write(self, target: Any, value: Any) -> None:
         """Replace the contents of ``target`` in place by ``value`` of the same shape and dtype."""
 
+    def replace(self, target: Any, new: Any) -> None:
+        """Let ``target`` have the memory of ``new`` from now on, and leave its own to those who share it."""
+
     def take_over(self, target: Any, source: Any) -> None:
         """Note that ``target`` gets the history of ``source``, whose contents it has; a leaf stands for ``source``."""
 

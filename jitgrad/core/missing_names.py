@@ -13,7 +13,6 @@ _NO_WAIT = "results on the host are complete; on a GPU use jitgrad.cuda.synchron
 INSTEAD: Mapping[str, str] = {  # what users of torch and JAX type
     "compile": "decorate the function with jitgrad.jit",
     "script": "decorate the function with jitgrad.jit",
-    "Size": "shapes are tuples",
     "pmap": "there is one process and one device; jitgrad.vmap is for examples, and kernels use all cores",
     "distributed": "there is one process and one device",
     "DataParallel": "there is one process and one device",
@@ -21,12 +20,9 @@ INSTEAD: Mapping[str, str] = {  # what users of torch and JAX type
     "amp": _CAST, "autocast": _CAST, "GradScaler": _CAST, "bfloat16": "NumPy has no bfloat16; the floats are 16, 32 and 64 bits",
     "stft": "take jitgrad.fft.rfft of windows, x.unfold(axis, size, step) * window", "complex32": "use complex64",
     "sparse": "there are no sparse tensors; use index_add and take", "sparse_coo_tensor": "use index_add and take",
-    "FloatTensor": "use jitgrad.tensor(data, dtype=jitgrad.float32)",
-    "LongTensor": "use jitgrad.tensor(data, dtype=jitgrad.int64)",
     "set_default_device": 'pass device="cuda", or move tensors and modules with .to("cuda")',
     "set_default_tensor_type": "use jitgrad.set_default_dtype",
-    "DataLoader": "any iterable of arrays will do",
-    "utils": "any iterable of arrays will do for a data loader, and jitgrad.checkpoint is at the top",
+    "DataLoader": "it is jitgrad.utils.data.DataLoader",
     "Function": "it is jitgrad.autograd.Function", "custom_gradient": "use jitgrad.custom_vjp",
     "custom_jvp": "use jitgrad.custom_vjp, which jitgrad.jvp differentiates as well",
     "lax": "write loops and branches in Python; their trace is compiled. lax.cond is jitgrad.where, lax.stop_gradient x.detach()",
@@ -45,7 +41,7 @@ Lookup = Callable[[str], NoReturn]  # the ``__getattr__`` of a module
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """" (did you mean 'x'?)", or nothing."""
+    """ " (did you mean 'x'?)", or nothing."""
     close = get_close_matches(name, [k for k in known if not k.startswith("_")], 1, 0.7)
     return f" (did you mean {close[0]!r}?)" if close else ""
 

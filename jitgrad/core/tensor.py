@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, Dtype, ElementCount, Shape, aval_of_array, element_count, is_differentiable
+from jitgrad.core.config import get_default_dtype
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.device_array import DeviceArray, DeviceName, to_host
 from jitgrad.core.errors import ArgumentError, AutogradError, DeviceError, DonatedError, DtypeError
@@ -64,6 +65,17 @@ class HookHandle:
 _new = object.__new__
 
 
+def _constant_of(data: Any) -> tuple[Any, Aval]:
+    """What ``Tensor(data)`` holds for a list, in the default dtype as in torch. Raises ArgumentError for other values."""
+    if not isinstance(data, list | tuple | range):
+        raise ArgumentError(
+            f"Tensor() takes a list or wraps an ndarray; got {type(data).__name__}. Use jitgrad.tensor(data), or "
+            "jitgrad.empty(shape) for a tensor of a shape."
+        )
+    made = current_interpreter.get().constant(np.array(data, get_default_dtype()))
+    return made._data, made.aval
+
+
 class Tensor:
     """An n-dimensional array that takes part in autograd.
 
@@ -90,7 +102,7 @@ class Tensor:
         if type(data) is Value:
             aval = data.aval
         elif type(data) is not np.ndarray and type(data) is not DeviceArray:
-            raise ArgumentError(f"Tensor() wraps an ndarray; got {type(data).__name__}. Use jitgrad.tensor(data).")
+            data, aval = _constant_of(data)
         self._data = data
         self._aval = aval
         self._requires_grad = False
@@ -178,7 +190,9 @@ class Tensor:
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Let this leaf collect gradients, or not. Raises DtypeError unless it is floating or complex."""
         if requires_grad and not is_differentiable(self.dtype):
-            raise DtypeError(f"requires_grad_: only floating and complex tensors have gradients; this one is {self.aval}")
+            raise DtypeError(
+                f"requires_grad_: only floating and complex tensors have gradients; this one is {self.aval}"
+            )
         if not requires_grad and self.grad_fn is not None:
             raise AutogradError("requires_grad_(False) on a result of an op: use .detach() for a copy without history")
         self._requires_grad = bool(requires_grad)
@@ -216,7 +230,9 @@ class Tensor:
     def shared(self, what: str) -> np.ndarray[Any, Any]:
         """The array, whose memory NumPy shares from now on. Raises DeviceError if it is on a device."""
         if type(self._data) is DeviceArray:
-            raise DeviceError(f"{what} of a tensor {self.aval} on {self.device}: copy it to the host first, with .cpu()")
+            raise DeviceError(
+                f"{what} of a tensor {self.aval} on {self.device}: copy it to the host first, with .cpu()"
+            )
         return self.concrete(what)
 
     def numpy(self) -> np.ndarray[Any, Any]:

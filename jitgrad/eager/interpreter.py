@@ -110,6 +110,14 @@ class EagerInterpreter:
             np.copyto(data, to_host(new))
         target._storage.bump()
 
+    def replace(self, target: Tensor, new: Tensor) -> None:
+        if target._data is new._data:
+            return
+        target._storage.bump()  # a backward pass that needs the old contents says so
+        target._data, target._aval, target._address = new._data, new._aval, 0
+        target._memory = new._storage
+        new._storage.share(new, target)
+
     def take_over(self, target: Tensor, source: Tensor) -> None:
         """Nothing to do: the tape has the history."""
 

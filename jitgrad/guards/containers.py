@@ -38,14 +38,10 @@ def read_item(reads: Reads, contents: Contents, holder: Any, key: Any, origin: O
         if path is not None:
             contents.everything(holder, origin)
         return UNKNOWN
-    if path is not None and not known:
-        contents.everything(holder, origin)
-        if isinstance(holder, defaultdict) and not _is_key(holder, key):
-            mutate(reads, holder, origin)
-    elif path is not None and isinstance(key, slice):
-        contents.items(holder, origin)
     if not known:
-        return UNKNOWN
+        return _read_unknown_item(reads, contents, holder, key, origin)
+    if path is not None and isinstance(key, slice):
+        contents.items(holder, origin)
     try:
         if isinstance(holder, dict) and key not in holder:  # a defaultdict makes it, others raise
             if path is not None:
@@ -64,6 +60,27 @@ def read_item(reads: Reads, contents: Contents, holder: Any, key: Any, origin: O
         elif key.__hash__ is not None:
             reads.read("item", holder, key, value, item_path, origin)
     return value
+
+
+def _read_unknown_item(reads: Reads, contents: Contents, holder: Any, key: Any, origin: Origin) -> Any:
+    """``holder[key]`` for a key that no text of a guard can give: all items are read.
+
+    It is known which one it is of a key that is hashed by identity, such as a tensor or a module.
+    """
+    by_identity = isinstance(holder, dict) and key is not UNKNOWN and _is_hashed_by_identity(key)
+    if reads.path_of(holder) is not None:
+        if by_identity and key in holder:  # what is done with the item reads its parts
+            contents.items(holder, origin)
+        else:
+            contents.everything(holder, origin)
+        if isinstance(holder, defaultdict) and not _is_key(holder, key):
+            mutate(reads, holder, origin)
+    return holder.get(key, UNKNOWN) if by_identity else UNKNOWN
+
+
+def _is_hashed_by_identity(key: Any) -> bool:
+    hash_of: Any = type(key).__hash__
+    return hash_of is object.__hash__
 
 
 def _is_key(holder: dict[Any, Any], key: Any) -> bool:

@@ -112,7 +112,7 @@ class Executable:
         return {
             e.output: inputs[e.target]
             for e in self.traced.effects_of(EffectKind.DATA)
-            if e.output is not None and e.target in inputs and uses[graph.outputs[e.output]] == 1
+            if e.output is not None and not e.replaced and e.target in inputs and uses[graph.outputs[e.output]] == 1
         }
 
     def _state_on_host(self) -> tuple[int, ...]:
@@ -128,8 +128,8 @@ class Executable:
         for e in self.traced.effects_of(EffectKind.DATA):
             on_device = e.target.kind is SourceKind.TENSOR and isinstance(e.target.key._data, DeviceArray)
             k = inputs.get(e.target, -1)
-            if e.output is None or e.history or not on_device or k not in self.program.read:  # others may have gaps
-                continue
+            if e.output is None or e.history or e.replaced or not on_device or k not in self.program.read:
+                continue  # others may have gaps
             place = self.program.plan.outputs[e.output]
             same = place.aval.shape == e.target.key.shape and place.aval.dtype == e.target.key.dtype
             at = place.location

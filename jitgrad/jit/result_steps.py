@@ -15,6 +15,7 @@ from jitgrad.autograd.modes import enable_grad
 from jitgrad.compiler.input_source import SourceKind
 from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.core.aval import Aval
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.device_array import copy_elements, to_host
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Donated, Tensor
@@ -161,6 +162,9 @@ class WriteData:
                 with enable_grad():
                     assign(target, call.tensors.get(effect.output, Tensor(new)))
                 continue
+            if effect.replaced:
+                current_interpreter.eager.replace(target, Tensor(new))
+                continue
             data = target._data if isinstance(target, Tensor) else target
             if new is not data:
                 copy_elements(data, new)
@@ -172,6 +176,10 @@ class WriteData:
         for effect in self.traced.effects_of(EffectKind.DATA):
             if effect.output is None or effect.history:
                 raise NotSupportedError
+            if effect.replaced:
+                w.names["replace"] = current_interpreter.eager.replace
+                w.line(f"replace({w.object_text(effect.target)}, {w.new_tensor(effect.output)})")
+                continue
             place = self.program.plan.outputs[effect.output]
             elsewhere = place.location is None or place.location.buffer.role is not BufferRole.INPUT
             if elsewhere and effect.output not in self.program.written_back:

@@ -10,6 +10,7 @@ import numpy as np
 
 from jitgrad.core.device_array import copy_elements
 from jitgrad.core.origin import Origin
+from jitgrad.core.storage import Storage
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.writes import undo
 from jitgrad.jit.trace_result import TraceResult
@@ -24,6 +25,7 @@ class _Saved:
     copy: Any
     grad: Tensor | None
     grad_copy: Any
+    storage: Storage
     version: int
     changed_at: Origin
     history: tuple[Any, int, bool]
@@ -50,6 +52,8 @@ class Snapshot:
             np.copyto(array, copy)
         for s in self._tensors:
             copy_elements(s.data, s.copy)
+            if s.tensor._data is not s.data:  # tensor.data = new
+                s.tensor._data, s.tensor._address, s.tensor._memory = s.data, 0, s.storage
             s.tensor._grad = s.grad
             if s.grad is not None and s.grad_copy is not None:
                 copy_elements(s.grad._data, s.grad_copy)
@@ -61,4 +65,5 @@ def _save(tensor: Tensor) -> _Saved:
     grad, storage = tensor._grad, tensor._storage
     grad_copy = None if grad is None else grad._data.copy()
     history = (tensor.grad_fn, tensor._out_index, tensor._requires_grad)
-    return _Saved(tensor, tensor._data, tensor._data.copy(), grad, grad_copy, storage.version, storage.changed_at, history)
+    data, version = tensor._data, storage.version
+    return _Saved(tensor, data, data.copy(), grad, grad_copy, storage, version, storage.changed_at, history)

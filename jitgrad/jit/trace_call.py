@@ -215,7 +215,9 @@ def _results(
     results = []
     for k, x in enumerate(leaves):
         is_number = k in numbers or type(x) is RuntimeNumber
-        results.append(_number(trace, x, outputs) if is_number else _result(trace, x, outputs, starts, copied, positions))
+        results.append(
+            _number(trace, x, outputs) if is_number else _result(trace, x, outputs, starts, copied, positions)
+        )
     return tuple(results)
 
 
@@ -280,7 +282,7 @@ def _effects(
         k = output(value if edge is None else trace.flowing(value, edge))
         if edge is not None:
             starts[k] = edge
-        return Effect(EffectKind.DATA, source, k, id(tensor) in trace.moved)
+        return Effect(EffectKind.DATA, source, k, id(tensor) in trace.moved, id(tensor) in trace.replaced)
 
     effects = [write(t, trace.source_of(t), value) for t, value in trace.written.values()]
     for tensor in tensors.values():

@@ -31,12 +31,14 @@ class Effect:
     """A change of outside state: ``target``'s data or gradient becomes ``output`` (or None).
 
     ``history``: the target takes over the history of the output, or loses its own if that has none.
+    ``replaced``: the target gets the memory of the output, and others who share its memory do not.
     """
 
     kind: EffectKind
     target: InputSource
     output: int | None
     history: bool = False
+    replaced: bool = False
 
 
 @dataclass(frozen=True, eq=False, slots=True)

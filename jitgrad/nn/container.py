@@ -131,8 +131,18 @@ class ParameterList(Module):
         self.register_parameter(str(len(self)), value if _is_parameter(value) else Parameter(value))
         return self
 
+    def extend(self, values: Iterable[Any]) -> ParameterList:
+        """Put parameters at the end."""
+        for value in values:
+            self.append(value)
+        return self
+
     def __len__(self) -> int:
         return len(self._parameter_names)
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        position = range(len(self))[index]
+        self.register_parameter(str(position), value if _is_parameter(value) else Parameter(value))
 
     def __iter__(self) -> Iterator[Tensor]:
         return iter([self.__dict__[name] for name in self._parameter_names])
@@ -189,4 +199,4 @@ class ParameterDict(Module):
 
 
 def _is_parameter(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.is_leaf and value.requires_grad
+    return Parameter.__instancecheck__(value)

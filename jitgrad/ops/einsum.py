@@ -33,6 +33,12 @@ def einsum(subscripts: Any, *operands: Any) -> Tensor:
     """
     if not isinstance(subscripts, str):
         subscripts, operands = _interleaved((subscripts, *operands))
+    elif (
+        len(operands) == 1
+        and isinstance(operands[0], (list, tuple))
+        and any(isinstance(x, Tensor) for x in operands[0])
+    ):
+        operands = tuple(operands[0])  # einsum("ij,jk->ik", [x, y]), as in torch
     tensors = [asarray(x) for x in operands]
     # the result of one operand may be a view
     return (_contracted if len(tensors) == 1 else _composed)(subscripts, *tensors)

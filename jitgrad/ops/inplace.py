@@ -47,11 +47,25 @@ def assign(target: Tensor, new: Operand) -> Tensor:
     if aval.shape != target.shape:
         value = broadcast_to(value, target.shape)
     tracked = grad_enabled.get() and (target._requires_grad or value._requires_grad)
-    if tracked:
+    if tracked and _is_detached_leaf(target):
+        current_interpreter.get().write(target, value)
+        _move_history(target, value)
+    elif tracked:
         _write_with_history(target, clone(value) if value.grad_fn is None and value._requires_grad else value)
     else:
         current_interpreter.get().write(target, value)
     return target
+
+
+def _is_detached_leaf(target: Tensor) -> bool:
+    """Whether ``target`` was detached from a leaf that requires grad, as `weight.data` is: the leaf remains one."""
+    lineage = target._view
+    if lineage is None or target._requires_grad or any(op is not None for op, _ in lineage.steps):
+        return False
+    base = lineage.root()
+    if base is None or not base._requires_grad or base.grad_fn is not None:
+        return False
+    return not base._storage.others(base, target)
 
 
 def _write_with_history(target: Tensor, value: Tensor) -> None:

@@ -8,6 +8,7 @@ from inspect import signature
 from typing import Any, ParamSpec, TypeVar
 
 from jitgrad.core.errors import ArgumentError
+from jitgrad.ops.positional_axes import PAIRS_IN_TORCH, POSITIONAL_AXES
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -39,6 +40,7 @@ def takes_dim(
         parameters = list(signature(function).parameters)
         spellings = {theirs: own for theirs, many in _SPELLINGS.items() for own in many if own in parameters} | names
         answer: Callable[..., Any] = torch_meaning or function
+        is_pair = torch_meaning is not None and function.__name__ in PAIRS_IN_TORCH
 
         @wraps(function)
         def with_names(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -50,7 +52,10 @@ def takes_dim(
                         raise _given_twice(function.__name__, theirs, own)
                 own_names = {spellings.get(name, name): value for name, value in kwargs.items()}
                 return answer(*args, **own_names)  # type: ignore[no-any-return]
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
+            if is_pair and len(args) == 2 and type(args[1]) is int:
+                POSITIONAL_AXES.note(result)  # type: ignore[arg-type]
+            return result
 
         return with_names
 
@@ -58,4 +63,6 @@ def takes_dim(
 
 
 def _given_twice(function: str, theirs: str, own: str) -> ArgumentError:
-    return ArgumentError(f"{function}: {theirs}= and {own}= are two names of one argument, which got two values; give one")
+    return ArgumentError(
+        f"{function}: {theirs}= and {own}= are two names of one argument, which got two values; give one"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ from jitgrad.ops.inplace import assign, copy_, fill_, is_same_view, set_item, up
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.operators import Binary, forward, is_operand, reflected
 from jitgrad.ops.placement import move
+from jitgrad.ops.positional_axes import POSITIONAL_AXES
 from jitgrad.ops.subscript import get_item
 from jitgrad.ops.tables import ELEMENTWISE
 
@@ -101,6 +102,11 @@ def _contains(self: Tensor, value: Any) -> bool:
     return bool(reduce.any(comparison.equal(self, value)))
 
 
+def _iterate(self: Tensor) -> Iterator[Tensor]:
+    POSITIONAL_AXES.check(self, "unpacking")
+    return iter(joining.unstack(self))
+
+
 def _operators() -> dict[str, Any]:
     table: dict[str, Any] = {}
     for name, function in ARITHMETIC.items():
@@ -118,7 +124,7 @@ def _operators() -> dict[str, Any]:
         "__round__": lambda self, ndigits=0: rounding.round(self, ndigits or 0),
         "__getitem__": get_item,
         "__setitem__": set_item,
-        "__iter__": lambda self: iter(joining.unstack(self)),
+        "__iter__": _iterate,
         "__contains__": _contains,
         "__array_ufunc__": interop.array_ufunc,
         "__array_function__": interop.array_function,
@@ -192,7 +198,9 @@ def _part(part_of: Callable[[Any], Tensor], doc: str) -> property:
         if not complex_parts.is_complex(self):
             raise DtypeError(f"assignment to a part of {self.aval}, which is not complex: change it as x[...] = value")
         part = part_of(self)
-        changed = isinstance(value, Tensor) and value._storage is part._storage and is_same_view(value._view, part._view)
+        changed = (
+            isinstance(value, Tensor) and value._storage is part._storage and is_same_view(value._view, part._view)
+        )
         if not changed:
             assign(part, value)
 
@@ -264,8 +272,12 @@ OTHER_METHODS: Mapping[str, Any] = {
     "conj": complex_parts.conj,
     "conjugate": complex_parts.conj,
     "angle": complex_numbers.angle,
-    "real": _part(complex_parts.real, "The real part, a view; of a real tensor its elements. Assigning to it changes them."),
-    "imag": _part(complex_parts.imag, "The imaginary part, a view; of a real tensor zeros. Assigning changes a complex one."),
+    "real": _part(
+        complex_parts.real, "The real part, a view; of a real tensor its elements. Assigning to it changes them."
+    ),
+    "imag": _part(
+        complex_parts.imag, "The imaginary part, a view; of a real tensor zeros. Assigning changes a complex one."
+    ),
     "T": property(movement.transpose, doc="The tensor with its axes reversed; a view."),
     "mT": property(movement.matrix_transpose, doc="The tensor with its last two axes exchanged; a view."),
 }

@@ -15,10 +15,13 @@ from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import astype
+from jitgrad.ops.comparison import greater, greater_equal, logical_not
+from jitgrad.ops.creation import asarray
 from jitgrad.ops.indexing import as_constant, take, take_along_axis
 from jitgrad.ops.keywords import takes_dim
-from jitgrad.ops.movement import cut, flatten
+from jitgrad.ops.movement import cut, expand_dims, flatten
 from jitgrad.ops.operand import Operand, ValuesAndIndices, apply, contents_of
+from jitgrad.ops.reduce import sum
 
 _FEW = 1 << 12  # elements: fewer are sorted faster than partitioned
 _MANY = 16  # from this part of a row on, sorting all of it is as fast
@@ -145,7 +148,9 @@ def searchsorted(
     right: bool = False,
     out_int32: bool = False,
 ) -> Tensor:
-    """The int64 positions of ``values`` in the sorted 1-D ``ordered``: before its equals, or after (``side="right"``).
+    """The int64 positions of ``values`` in the sorted ``ordered``: before its equals, or after (``side="right"``).
+
+    An ``ordered`` of more than one axis has a row for each row of ``values``, as in torch.
 
     ``sorter`` gives the order of an array that is not sorted, as argsort does. ``right`` and ``out_int32`` are torch's.
     """
@@ -154,8 +159,24 @@ def searchsorted(
         raise ArgumentError("searchsorted: right=True and side='left' contradict each other; give one of them")
     if side not in ("left", "right"):
         raise ArgumentError(f"searchsorted: side must be 'left' or 'right', got {shown(side)}")
-    out = apply(SEARCHSORTED, ordered if sorter is None else take(ordered, sorter, 0), values, side=side)
+    if aval_of(SEARCHSORTED, ordered).ndim > 1:
+        out = _searchsorted_rows(asarray(ordered), asarray(values), side, sorter)
+    else:
+        out = apply(SEARCHSORTED, ordered if sorter is None else take(ordered, sorter, 0), values, side=side)
     return astype(out, np.int32) if out_int32 else out
+
+
+def _searchsorted_rows(ordered: Tensor, values: Tensor, side: str, sorter: Operand | None) -> Tensor:
+    """Counts, in each row, what comes before a value: NaN comes last."""
+    rows = ordered if sorter is None else take_along_axis(ordered, sorter, -1)
+    if rows.shape[:-1] != values.shape[:-1]:
+        raise ShapeError(
+            f"searchsorted: {rows.aval} and {values.aval} differ in axes other than the last; for one sorted row for all "
+            "values, pass a 1-D array"
+        )
+    after = greater_equal if side == "left" else greater
+    comes_after = after(expand_dims(rows, -2), expand_dims(values, -1))
+    return sum(astype(logical_not(comes_after), np.int64), -1)
 
 
 # --- a shape that depends on values: this needs data -------------------------------------------------------------

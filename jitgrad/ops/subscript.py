@@ -17,6 +17,7 @@ from jitgrad.ops.basic_index import ViewCall, basic_view
 from jitgrad.ops.indexing import INDEX_GET, TAKE, as_constant
 from jitgrad.ops.movement import EXPAND_DIMS, SLICE, SQUEEZE, SliceIndex
 from jitgrad.ops.operand import apply, contents_of
+from jitgrad.ops.positional_axes import POSITIONAL_AXES
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +212,8 @@ def _rows(index: Any) -> Any:
 
 def get_item(x: Tensor, index: Any) -> Tensor:
     """``x[index]`` as in NumPy: a view for ints, slices, None and '...', a copy for arrays."""
+    if POSITIONAL_AXES.results and type(index) is int:
+        POSITIONAL_AXES.check(x, f"[{index}]")
     if (view := basic_view(x, index, _basic_steps)) is not None:
         return view
     if x.ndim and (rows := _rows(index)) is not None:

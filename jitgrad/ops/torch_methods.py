@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from jitgrad.core.context import grad_enabled
-from jitgrad.core.errors import ArgumentError, AutogradError, MeaningWarning, ShapeError, shown
+from jitgrad.core.aval import is_differentiable
+from jitgrad.core.context import current_interpreter, grad_enabled
+from jitgrad.core.errors import ArgumentError, DtypeError, MeaningWarning, ShapeError, shown
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import (
@@ -35,6 +36,7 @@ from jitgrad.ops.inplace import assign, set_item, update
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.placement import beside
+from jitgrad.ops.positional_axes import no_pair
 from jitgrad.ops.random import Generator
 from jitgrad.ops.tables import ELEMENTWISE
 from jitgrad.ops.windows import windows_along
@@ -43,7 +45,9 @@ from jitgrad.ops.windows import windows_along
 
 
 @takes_dim()
-def method_repeat(self: Tensor, repeats: Any, *more: Any, axis: int | None = None, output_size: int | None = None) -> Tensor:
+def method_repeat(
+    self: Tensor, repeats: Any, *more: Any, axis: int | None = None, output_size: int | None = None
+) -> Tensor:
     """Each element repeated along ``axis``, as NumPy's method; ``tile`` is what torch calls repeat.
 
     Raises:
@@ -220,16 +224,17 @@ def _as_shape_of(function: Callable[..., Tensor]) -> Callable[[Tensor, Tensor], 
     return lambda self, other: function(self, other.shape)
 
 
-def _data(self: Tensor) -> NoReturn:
-    """Refused: what is changed through it is hidden from backward and from compiled functions."""
-    raise AutogradError(
-        "tensor.data: changes through it would be hidden from backward. Use tensor.detach() to read; to change the "
-        "tensor, call an in-place method or tensor.copy_(new) within jitgrad.no_grad()"
-    )
+def _set_data(self: Tensor, new: Any) -> None:
+    """Let this tensor have the memory of the tensor ``new``, without a history of it.
 
-
-def _set_data(self: Tensor, _new: Any) -> NoReturn:
-    _data(self)
+    Those who share the old memory, such as an earlier ``tensor.data``, keep that.
+    Raises ArgumentError if ``new`` is no tensor; DtypeError if this one could not have a gradient then.
+    """
+    if not isinstance(new, Tensor):
+        raise ArgumentError(f"tensor.data = {type(new).__name__}: expected a tensor; jitgrad.tensor(...) makes one")
+    if self._requires_grad and not is_differentiable(new.dtype):
+        raise DtypeError(f"tensor.data = {new.aval}: a tensor that requires grad is floating or complex")
+    current_interpreter.get().replace(self, new)
 
 
 ONLY_IN_TORCH: Mapping[str, Any] = {
@@ -244,7 +249,7 @@ ONLY_IN_TORCH: Mapping[str, Any] = {
     "view_as": _as_shape_of(movement.reshape),
     "reshape_as": _as_shape_of(movement.reshape),
     "expand_as": _as_shape_of(movement.broadcast_to),
-    "data": property(_data, _set_data, doc=_data.__doc__),
+    "data": property(creation.detached, _set_data, doc="This tensor without its history, over the same memory."),
     "ndimension": lambda self: self.ndim,
     "nelement": lambda self: int(self.size),
     "itemsize": property(lambda self: self.dtype.itemsize, doc="The bytes of an element."),
@@ -256,7 +261,10 @@ ONLY_IN_TORCH: Mapping[str, Any] = {
     "pin_memory": lambda self: self,
     "is_complex": complex_parts.is_complex,
     "resolve_conj": lambda self: self,
+    "values": property(no_pair, doc="Refused: x.max(dim=1) has values and indices."),
+    "indices": property(no_pair, doc="Refused: x.max(dim=1) has values and indices."),
     "is_nonzero": lambda self: bool(self),
+    "is_sparse": property(lambda self: False, doc="False: there are no sparse tensors."),
     "element_size": lambda self: self.dtype.itemsize,
     "is_cuda": property(lambda self: self.device != "cpu", doc="Whether the data is on a CUDA device."),
 }

@@ -21,13 +21,16 @@ class LambdaLR(Schedule):
     """The factor is ``lr_lambda(n)``; a list has a function per group."""
 
     def __init__(
-        self, optimizer: Optimizer, lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]]
+        self,
+        optimizer: Optimizer,
+        lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]],
+        last_epoch: int = -1,
     ) -> None:
         groups = len(optimizer.param_groups)
         self.lr_lambdas: list[Callable[[int], float]] = [lr_lambda] * groups if callable(lr_lambda) else list(lr_lambda)
         if len(self.lr_lambdas) != groups:
             raise ArgumentError(f"{type(self).__name__}: {len(self.lr_lambdas)} functions for {groups} groups")
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch)
 
     def rate(self, n: int, base: float, k: int) -> float:
         return base * self.lr_lambdas[k](n)
@@ -48,12 +51,12 @@ class MultiplicativeLR(LambdaLR):
 class StepLR(Schedule):
     """Times ``gamma`` every ``step_size`` steps."""
 
-    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1) -> None:
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         if step_size < 1:
             raise ArgumentError(f"StepLR: step_size must be positive, got {step_size}")
         self.step_size: int = step_size
         self.gamma: float = gamma
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch)
 
     def factor(self, n: int) -> float:
         return self.gamma ** (n // self.step_size)
@@ -65,10 +68,12 @@ class StepLR(Schedule):
 class MultiStepLR(Schedule):
     """Times ``gamma`` at each of the ``milestones``."""
 
-    def __init__(self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1) -> None:
+    def __init__(
+        self, optimizer: Optimizer, milestones: Sequence[int], gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
         self.milestones: list[int] = sorted(milestones)
         self.gamma: float = gamma
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch)
 
     def factor(self, n: int) -> float:
         return self.gamma ** sum(1 for m in self.milestones if m <= n)
@@ -80,9 +85,9 @@ class MultiStepLR(Schedule):
 class ExponentialLR(Schedule):
     """Times ``gamma`` at each step."""
 
-    def __init__(self, optimizer: Optimizer, gamma: float) -> None:
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch)
 
     def factor(self, n: int) -> float:
         return self.gamma**n
@@ -95,14 +100,19 @@ class LinearLR(Schedule):
     """Linear from ``start_factor`` to ``end_factor`` over ``total_iters`` steps: a warm-up."""
 
     def __init__(
-        self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
     ) -> None:
         if total_iters < 1:
             raise ArgumentError(f"LinearLR: total_iters must be positive, got {total_iters}")
         self.start_factor: float = start_factor
         self.end_factor: float = end_factor
         self.total_iters: int = total_iters
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch)
 
     def factor(self, n: int) -> float:
         part = min(n, self.total_iters) / self.total_iters
@@ -115,10 +125,12 @@ class LinearLR(Schedule):
 class ConstantLR(Schedule):
     """Times ``factor`` for the first ``total_iters`` steps."""
 
-    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5) -> None:
+    def __init__(
+        self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
+    ) -> None:
         self.start_factor: float = factor
         self.total_iters: int = total_iters
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch)
 
     def factor(self, n: int) -> float:
         return self.start_factor if n < self.total_iters else 1.0
@@ -130,10 +142,10 @@ class ConstantLR(Schedule):
 class PolynomialLR(Schedule):
     """Down to 0 in ``total_iters`` steps, as ``(1 - n / total_iters)**power``."""
 
-    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0) -> None:
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1) -> None:
         self.total_iters: int = total_iters
         self.power: float = power
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch)
 
     def factor(self, n: int) -> float:
         return float((1.0 - min(n, self.total_iters) / self.total_iters) ** self.power)
@@ -158,13 +170,15 @@ class CosineAnnealingLR(Schedule):
     After ``T_max`` steps the wave goes on (upwards), as in torch.
     """
 
-    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, warmup: int = 0) -> None:
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1, *, warmup: int = 0
+    ) -> None:
         if T_max < 1 or warmup < 0:
             raise ArgumentError(f"CosineAnnealingLR: T_max={T_max} must be positive, warmup={warmup} not negative")
         self.T_max: int = T_max
         self.eta_min: float = eta_min
         self.warmup: int = warmup
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch)
 
     def rate(self, n: int, base: float, k: int) -> float:
         if n < self.warmup:
@@ -187,13 +201,15 @@ class CosineAnnealingWarmRestarts(Schedule):
     """Half cosine waves from the initial rates to ``eta_min``: the first of ``T_0`` steps, each next one ``T_mult``
     times as long (the paper of CosineAnnealingLR)."""
 
-    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0) -> None:
+    def __init__(
+        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
         if T_0 < 1 or T_mult < 1:
             raise ArgumentError(f"CosineAnnealingWarmRestarts: T_0={T_0} and T_mult={T_mult} must be positive")
         self.T_0: int = T_0
         self.T_mult: int = T_mult
         self.eta_min: float = eta_min
-        super().__init__(optimizer)
+        super().__init__(optimizer, last_epoch)
 
     def rate(self, n: int, base: float, k: int) -> float:
         period = self.T_0
@@ -228,7 +244,9 @@ class SequentialLR(Schedule):
         places = [next(k for k, x in enumerate(scalars) if x is own) for own in schedule.scheduled()]
         before = [float(x.item()) for x in scalars] if current is None else list(current)
         chained = current is not None and not (which and n == start)
-        for k, value in zip(places, schedule.values(n - start, [before[k] for k in places] if chained else None), strict=True):
+        for k, value in zip(
+            places, schedule.values(n - start, [before[k] for k in places] if chained else None), strict=True
+        ):
             before[k] = value
         return before
 

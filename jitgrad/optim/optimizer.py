@@ -10,6 +10,7 @@ import numpy as np
 from jitgrad.autograd.modes import enable_grad, no_grad
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, CheckpointError, TraceError
+from jitgrad.core.missing_names import meant
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, negative
 from jitgrad.ops.creation import asarray, zeros_like
@@ -69,7 +70,9 @@ class Optimizer:
                 "Make the optimizer outside and call its step() inside"
             )
         self._recorded: RecordedStep | None = RecordedStep(self) if self.recordable else None
-        self.defaults: dict[str, Any] = {"lr": 1.0, **lr, **options} if isinstance(lr, Mapping) else {"lr": lr, **options}
+        self.defaults: dict[str, Any] = (
+            {"lr": 1.0, **lr, **options} if isinstance(lr, Mapping) else {"lr": lr, **options}
+        )
         self.param_groups: list[ParamGroup] = []
         self.params: tuple[Tensor, ...] = ()
         self._state: dict[str, Tensor | list[Tensor]] = {}
@@ -81,8 +84,11 @@ class Optimizer:
     def _add(self, given: dict[str, Any]) -> ParamGroup:
         name = type(self).__name__
         options = self.defaults | {key: v for key, v in given.items() if key != "params"}
-        if unknown := sorted(set(options) - set(self.defaults)):
-            raise ArgumentError(f"{name}: {', '.join(unknown)} is no option of it; {', '.join(self.defaults)} are")
+        for key in options.keys() - self.defaults.keys():  # a group may carry more, such as a name
+            if close := meant(key, self.defaults):
+                raise ArgumentError(
+                    f"{name}: a group of parameters has {key!r}{close}; options are {', '.join(self.defaults)}"
+                )
         params = checked_parameters(name, given["params"], self.params)
         check_at_least(name, lr=options["lr"])
         self.check_options(options)

@@ -31,13 +31,15 @@ class Schedule:
     and a rate that was set by hand is where they go on.
     """
 
-    def __init__(self, optimizer: Optimizer) -> None:
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        """Begin after ``last_epoch + 1`` steps."""
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             group.initial_lr = group["lr"] if group.initial_lr is None else group.initial_lr
         self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
-        self._count: Tensor = weak_scalar(0.0)
-        self.set_rates()
+        self._count: Tensor = weak_scalar(last_epoch + 1.0)
+        if last_epoch < 0 or type(self).next_rate is Schedule.next_rate:  # else the groups have the rates there
+            self.set_rates()
 
     @property
     def last_epoch(self) -> Any:
@@ -69,7 +71,9 @@ class Schedule:
         """What the `scheduled` scalars are after ``n`` steps: from the ``current`` ones, or from the initial ones."""
         if current is None:
             return [self.rate(n, base, k) for k, base in enumerate(self.base_lrs)]
-        return [self.next_rate(n, base, k, now) for k, (base, now) in enumerate(zip(self.base_lrs, current, strict=False))]
+        return [
+            self.next_rate(n, base, k, now) for k, (base, now) in enumerate(zip(self.base_lrs, current, strict=False))
+        ]
 
     def step(self, epoch: float | None = None) -> None:
         """Go on to the next learning rates, or to those after ``epoch`` steps."""
@@ -121,5 +125,10 @@ def _avals(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> tuple[Aval, ...]:
 
 # The schedule's Python code runs when the program does, so what it reads needs no guard.
 SCHEDULED = define(
-    "scheduled(count, *scalars, schedule, direct)", kind=Kind.OPAQUE, eager=_run, abstract=_avals, multiple=True, register=False
+    "scheduled(count, *scalars, schedule, direct)",
+    kind=Kind.OPAQUE,
+    eager=_run,
+    abstract=_avals,
+    multiple=True,
+    register=False,
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError, IndexingError, ShapeError
+from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
 from jitgrad.ops.torch_methods import IN_PLACE
 from tests.agreement import assert_same_as_torch
 
@@ -239,14 +239,6 @@ def test_size_in_a_compiled_function():
         np.testing.assert_allclose(flat.numpy(), np.full(x.size, 1 / x.size), rtol=1e-6)
         assert len(sums) == shape[0]
 
-
-def test_data_is_refused_with_a_remedy():
-    x = jg.ones(2, requires_grad=True)
-
-    with pytest.raises(AutogradError, match=r"detach\(\).*no_grad"):
-        x.data.mul_(2)
-    with pytest.raises(AutogradError, match="copy_"):
-        x.data = jg.ones(2)
 
 
 def test_devices_have_a_type():

@@ -186,7 +186,7 @@ def test_zero_grad_to_zeros_and_closures():
     ("call", "words"),
     [
         (lambda p: optim.SGD([p], lr=0.1, turbo=True), "turbo is no option of it"),
-        (lambda p: optim.SGD([{"params": [p], "betas": 1}]), "betas is no option of it"),
+        (lambda p: optim.SGD([{"params": [p], "momentun": 1}]), "did you mean 'momentum'"),
         (lambda p: optim.SGD([{"lr": 0.1}]), "'params'"),
         (lambda p: optim.SGD({"params": [p]}), "a mapping"),
         (lambda p: optim.SGD([{"params": [p]}, {"params": [p]}]), "twice"),

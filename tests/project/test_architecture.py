@@ -26,6 +26,8 @@ ROOMS = (
     "jitgrad.autograd",
     "jitgrad.nn",
     "jitgrad.optim",
+    "jitgrad.distributions",
+    "jitgrad.utils",
     "jitgrad.numpy",
     "jitgrad.scipy",
     "jitgrad.testing",

@@ -20,7 +20,7 @@ FAMILIES = (
 NAMESPACES = ("nn/functional.py", "numpy/", "scipy/")
 # Names with two meanings, one of which is public: a schedule of learning rates and the field's word for kernels,
 # a slice along an axis and an instruction of kernels.
-SHARED = {"Schedule", "select"}
+SHARED = {"Schedule", "select"} | {"Dataset", "Variable", "checkpoint"}  # the last three are torch's names
 
 
 def definitions(path: Path) -> Iterator[str]:

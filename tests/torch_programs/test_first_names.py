@@ -145,3 +145,73 @@ def test_the_state_of_such_an_optimizer_is_saved() -> None:
 def test_an_optimizer_written_as_for_torch(wrap: Any) -> None:
     for found, expected in zip(trained(jg, wrap), trained(torch, lambda f: f), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["FloatTensor", "DoubleTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"])
+def test_constructors_by_type(name: str) -> None:
+    for data in ([[1, 0], [3, 4]], range(3), [], np.arange(3.0)):
+        found, expected = getattr(jg, name)(data), getattr(torch, name)(list(data))
+        np.testing.assert_array_equal(found.numpy(), expected.numpy())
+        assert found.dtype == expected.numpy().dtype
+    assert getattr(jg, name)(2, 3).shape == (2, 3)
+
+
+def test_a_tensor_of_a_list_has_the_default_dtype() -> None:
+    assert (jg.Tensor([1, 2]).dtype, jg.Tensor([[1.5]]).tolist()) == (jg.float32, [[1.5]])
+    assert jg.jit(lambda x: x / jg.Tensor([2.0]), backend="python")(jg.ones(1)).tolist() == [0.5]
+    with pytest.raises(ArgumentError, match=r"empty\(shape\)"):
+        jg.Tensor("text")  # type: ignore[arg-type]
+
+
+def test_variables_are_detached() -> None:
+    x = jg.ones(2, requires_grad=True) * 2
+    y = jg.autograd.Variable(x, requires_grad=True)
+    assert y.is_leaf and y.requires_grad and y.tolist() == [2.0, 2.0]
+    assert not jg.autograd.Variable(x).requires_grad
+
+
+def test_rows_of_searchsorted_and_operands_of_einsum_in_a_list() -> None:
+    rows = np.sort(np.random.default_rng(0).integers(0, 6, (2, 3, 5)).astype(np.float32), -1)
+    values = np.array([[[0.0, 3.0, np.nan]] * 3] * 2, np.float32)
+    for right in (False, True):
+        expected = torch.searchsorted(torch.tensor(rows), torch.tensor(values), right=right)
+        found = jg.searchsorted(jg.tensor(rows), jg.tensor(values), right=right)
+        np.testing.assert_array_equal(found.numpy(), expected.numpy())
+    with pytest.raises(ShapeError, match="axes other than the last"):
+        jg.searchsorted(jg.tensor(rows), jg.ones(2))
+    assert jg.einsum("i,i->", [jg.ones(3), jg.ones(3)]).item() == 3.0
+
+
+@pytest.mark.parametrize("name", ["LambdaLR", "StepLR", "CosineAnnealingLR", "ExponentialLR"])
+def test_schedules_take_the_last_epoch(name: str) -> None:
+    arguments: dict[str, tuple[Any, ...]] = {
+        "LambdaLR": (lambda n: 0.9**n, -1), "StepLR": (2, 0.5, -1), "CosineAnnealingLR": (4, 0.1, -1), "ExponentialLR": (0.5, -1)
+    }  # fmt: skip
+    rates: list[float] = []
+    for library in (jg, torch):
+        optimizer = library.optim.SGD([library.ones(2, requires_grad=True)], lr=0.5)
+        for group in optimizer.param_groups:
+            group.setdefault("initial_lr", 0.5)
+        make = getattr(library.optim.lr_scheduler, name)
+        first = make(optimizer, *arguments[name])
+        optimizer.step(), first.step()
+        rates.append(first.get_last_lr()[0])
+        again = make(optimizer, *arguments[name][:-1], last_epoch=2)
+        optimizer.step(), again.step()
+        rates += [again.get_last_lr()[0], again.last_epoch]
+    np.testing.assert_allclose(rates[:3], rates[3:], rtol=1e-6)
+
+
+def test_groups_of_parameters_carry_more_than_options() -> None:
+    optimizer = jg.optim.SGD([{"params": [jg.ones(1, requires_grad=True)], "lr_scale": 0.5, "name": "head"}], lr=1.0)
+    assert (optimizer.param_groups[0]["lr_scale"], optimizer.param_groups[0]["name"]) == (0.5, "head")
+    with pytest.raises(ArgumentError, match="did you mean 'weight_decay'"):
+        jg.optim.SGD([{"params": [jg.ones(1, requires_grad=True)], "weight_decya": 0.5}], lr=1.0)
+
+
+def test_lists_of_parameters_keep_frozen_ones() -> None:
+    module = nn.ParameterList([nn.Parameter(jg.ones(1))])
+    module.extend([nn.Parameter(jg.zeros(1), requires_grad=False)])
+    module[0] = nn.Parameter(jg.ones(2))
+    assert [p.requires_grad for p in module] == [True, False]
+    assert list(module.state_dict()) == ["0", "1"] and module[0].shape == (2,)

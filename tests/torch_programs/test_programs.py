@@ -15,9 +15,9 @@ import jitgrad as jg
 
 PROGRAMS = [
     *("mlp", "lstm_language_model", "transformer", "vae", "convnet", "unet", "gcn", "maml", "wgan", "dqn", "seq2seq"),
-    *("trainer", "optimizers"),
+    *("trainer", "optimizers", "sam", "vqvae", "ppo", "contrastive", "realnvp", "llama", "ddpm"),
 ]
-TRACES = {"trainer": 5}  # with numbers that become arguments, and in both modes of the model
+TRACES = {"trainer": 5, "vqvae": 4}  # with numbers that become arguments, and in both modes of the model
 IMPORT = re.compile(r"^(import|from) torch\b", re.MULTILINE)
 
 
@@ -32,15 +32,16 @@ def program(name: str, changed: bool) -> types.ModuleType:
     return module
 
 
-def fill(module: Any) -> Callable[[Any], None]:
+def fill(module: Any) -> Callable[[Any], Any]:
     """Gives the parameters of a model the same values with jitgrad and torch."""
 
-    def set_parameters(model: Any) -> None:
+    def set_parameters(model: Any) -> Any:
         rng = np.random.default_rng(7)
         with module.no_grad():
             for p in model.parameters():
-                spread = 0.5 / np.sqrt(p.shape[-1])
+                spread = 0.5 / np.sqrt(p.shape[-1]) if p.ndim else 0.5
                 p.copy_(module.tensor(rng.normal(0.0, spread, tuple(p.shape)).astype(np.float32)))
+        return model
 
     return set_parameters
 

@@ -78,6 +78,7 @@ class SymbolicInterpreter:
         raise OpDefinitionError(f"{self.what}: its derivative changes a tensor in place; pass vjp=")
 
     take_over = write
+    replace = write
 
     def read_grad(self, tensor: Tensor) -> Tensor | None:
         return tensor._grad

@@ -1,0 +1,48 @@
+"""``tensor.data = new`` in a trace: a call gives the tensor memory of its own, and leaves the old to its other users."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from jitgrad.compiler.reshape_views import View
+from jitgrad.core.errors import TraceError
+from jitgrad.core.ir import Value
+from jitgrad.core.tensor import Tensor
+from jitgrad.ops.identity import STOP_GRADIENT
+
+_REMEDY = "To change the elements in place, which needs none of this, write tensor.data.copy_(new)"
+
+
+def assign_data(trace: Any, target: Tensor, new: Tensor) -> None:
+    """Give ``target`` the contents of ``new``, which is from now on a view of it.
+
+    Raises:
+        TraceError: shapes or dtypes differ, or one of the two shares its memory with a third tensor.
+    """
+    asked = f"tensor.data = new, of a tensor {target.aval}"
+    if (new.shape, new.dtype) != (target.shape, target.dtype):
+        raise TraceError(f"{asked}: @jit keeps shapes and dtypes of tensors, and new is {new.aval}")
+    trace.current(target)  # takes a tensor from outside in
+    if _is_view_of(trace, new, target):
+        return
+    if type(new._data) is not Value or id(new) in trace.lifted:
+        raise TraceError(f"{asked}: new comes from outside of the function, and two such tensors cannot get one memory "
+                         f"in it. Write tensor.data = new.clone(). {_REMEDY}")  # fmt: skip
+    views = [view.tensor() for view in trace.views.get(id(target._storage), ())]
+    if any(view is not None for view in views) or trace.view_of(target) is not None:
+        raise TraceError(f"{asked}: another tensor that the function made is a view of it. {_REMEDY}")
+    if trace.view_of(new) is not None or trace.views.get(id(new._memory)):
+        raise TraceError(
+            f"{asked}: new is a view of another tensor, or has views. Write tensor.data = new.clone(). {_REMEDY}"
+        )
+    trace.replaced.add(id(target))
+    trace.rebind(target, trace.current(new))
+    trace.remember_view(View(weakref.ref(new), target, STOP_GRADIENT, {}))
+
+
+def _is_view_of(trace: Any, tensor: Tensor, base: Tensor) -> bool:
+    """Whether ``tensor`` is ``base``, or was detached from it."""
+    while (view := trace.view_of(tensor)) is not None and view.op is STOP_GRADIENT:
+        tensor = view.parent
+    return tensor is base

@@ -1,0 +1,70 @@
+"""The categorical distribution."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from jitgrad.autograd.modes import no_grad
+from jitgrad.core.tensor import Tensor
+from jitgrad.distributions.distribution import Distribution, one_of
+from jitgrad.ops.arithmetic import astype, clip, maximum
+from jitgrad.ops.creation import asarray
+from jitgrad.ops.indexing import take_along_axis
+from jitgrad.ops.movement import broadcast_to, expand_dims, moveaxis, reshape, squeeze
+from jitgrad.ops.operand import Operand
+from jitgrad.ops.random import multinomial
+from jitgrad.ops.reduce import argmax, log_softmax, softmax, sum
+from jitgrad.ops.transcendental import log
+
+
+class Categorical(Distribution):
+    """Over 0, ..., n - 1, by weights ``probs`` or by unnormalised logarithms ``logits`` along the last axis."""
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
+        weights, scores = one_of("Categorical", probs, logits)
+        self._probs: Tensor | None = None if weights is None else weights / sum(weights, -1, keepdims=True)
+        self._scores: Tensor | None = scores
+        shape = (weights if weights is not None else asarray(logits)).shape
+        self._count: int = shape[-1]
+        super().__init__(shape[:-1])
+
+    @property
+    def probs(self) -> Tensor:
+        """The probabilities; they sum to 1."""
+        return softmax(self._scores, -1) if self._probs is None else self._probs  # type: ignore[arg-type]
+
+    @property
+    def logits(self) -> Tensor:
+        """The logarithms of the probabilities."""
+        if self._probs is None:
+            return log_softmax(self._scores, -1)  # type: ignore[arg-type]
+        least = float(np.finfo(self._probs.dtype).eps)
+        return log(clip(self._probs, least, 1.0 - least))
+
+    @property
+    def param_shape(self) -> tuple[int, ...]:
+        return (*self.batch_shape, self._count)
+
+    @property
+    def mode(self) -> Tensor:
+        return argmax(self.probs, -1)
+
+    def sample(self, sample_shape: Any = ()) -> Tensor:
+        count = prod(sample_shape)
+        with no_grad():
+            drawn = multinomial(reshape(self.probs, (-1, self._count)), count, replacement=True)
+            return reshape(moveaxis(drawn, -1, 0), self.extended(sample_shape))
+
+    def log_prob(self, value: Operand) -> Tensor:
+        index = expand_dims(astype(asarray(value), np.int64), -1)
+        shape = np.broadcast_shapes(index.shape[:-1], self.batch_shape)
+        logits = broadcast_to(self.logits, (*shape, self._count))
+        return squeeze(take_along_axis(logits, broadcast_to(index, (*shape, 1)), -1), -1)
+
+    def entropy(self) -> Tensor:
+        """In nats."""
+        least = float(np.finfo(self.probs.dtype).min)
+        return -sum(maximum(self.logits, least) * self.probs, -1)

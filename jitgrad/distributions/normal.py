@@ -1,0 +1,63 @@
+"""The normal distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from jitgrad.core.tensor import Tensor
+from jitgrad.distributions.distribution import Distribution, parameters
+from jitgrad.ops.arithmetic import square
+from jitgrad.ops.normal_distribution import ndtr, ndtri
+from jitgrad.ops.operand import Operand
+from jitgrad.ops.placement import beside
+from jitgrad.ops.random import randn
+from jitgrad.ops.transcendental import log
+
+_HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
+
+
+class Normal(Distribution):
+    """Of mean ``loc`` and standard deviation ``scale``."""
+
+    def __init__(self, loc: Operand, scale: Operand, validate_args: bool | None = None) -> None:
+        mean, deviation = parameters(loc, scale)
+        self.loc: Tensor = mean
+        self.scale: Tensor = deviation
+        super().__init__(mean.shape)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        return square(self.scale)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        with beside(self.loc):
+            noise = randn(*self.extended(sample_shape), dtype=self.loc.dtype)
+        return self.loc + noise * self.scale
+
+    def log_prob(self, value: Operand) -> Tensor:
+        return -square((value - self.loc) / self.scale) * 0.5 - log(self.scale) - _HALF_LOG_2PI
+
+    def entropy(self) -> Tensor:
+        """The differential entropy."""
+        return log(self.scale) + (0.5 + _HALF_LOG_2PI)
+
+    def cdf(self, value: Operand) -> Tensor:
+        """The probability of being at most ``value``."""
+        return ndtr((value - self.loc) / self.scale)
+
+    def icdf(self, value: Operand) -> Tensor:
+        """What the distribution is at most with probability ``value``."""
+        return self.loc + self.scale * ndtri(value)

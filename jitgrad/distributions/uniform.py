@@ -1,0 +1,54 @@
+"""The uniform distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from jitgrad.core.tensor import Tensor
+from jitgrad.distributions.distribution import Distribution, parameters
+from jitgrad.ops.arithmetic import clip, square
+from jitgrad.ops.comparison import greater, greater_equal, logical_and, where
+from jitgrad.ops.operand import Operand
+from jitgrad.ops.placement import beside
+from jitgrad.ops.random import rand
+from jitgrad.ops.transcendental import log
+
+
+class Uniform(Distribution):
+    """Between ``low`` and ``high``."""
+
+    def __init__(self, low: Operand, high: Operand, validate_args: bool | None = None) -> None:
+        least, largest = parameters(low, high)
+        self.low: Tensor = least
+        self.high: Tensor = largest
+        super().__init__(least.shape)
+
+    @property
+    def mean(self) -> Tensor:
+        return (self.low + self.high) * 0.5
+
+    @property
+    def variance(self) -> Tensor:
+        return square(self.high - self.low) / 12.0
+
+    @property
+    def stddev(self) -> Tensor:
+        return (self.high - self.low) / math.sqrt(12.0)
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        with beside(self.low):
+            drawn = rand(*self.extended(sample_shape), dtype=self.low.dtype)
+        return self.low + drawn * (self.high - self.low)
+
+    def log_prob(self, value: Operand) -> Tensor:
+        inside = logical_and(greater_equal(value, self.low), greater(self.high, value))
+        return where(inside, -log(self.high - self.low), -math.inf)
+
+    def entropy(self) -> Tensor:
+        """The differential entropy."""
+        return log(self.high - self.low)
+
+    def cdf(self, value: Operand) -> Tensor:
+        """The probability of being at most ``value``."""
+        return clip((value - self.low) / (self.high - self.low), 0.0, 1.0)

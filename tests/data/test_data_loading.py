@@ -1,0 +1,65 @@
+"""torch.utils: data sets, loaders and checkpoints."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jitgrad as jg
+from jitgrad.core.errors import ArgumentError
+from jitgrad.utils.checkpoint import checkpoint
+from jitgrad.utils.data import DataLoader, Dataset, Subset, TensorDataset, default_collate, random_split
+
+Pair = namedtuple("Pair", ["x", "y"])
+
+
+class Squares(Dataset):
+    def __len__(self) -> int:
+        return 5
+
+    def __getitem__(self, k: int) -> Any:
+        return {"x": np.full(2, k, np.float32), "label": k * k, "name": f"item {k}", "pair": Pair(jg.ones(1) * k, 0.5)}
+
+
+def test_batches_of_items_in_containers() -> None:
+    batches = list(DataLoader(Squares(), batch_size=2, num_workers=0, pin_memory=True))
+    assert len(batches) == len(DataLoader(Squares(), batch_size=2)) == 3
+    assert batches[1]["x"].tolist() == [[2.0, 2.0], [3.0, 3.0]]
+    assert (batches[1]["label"].tolist(), batches[1]["label"].dtype) == ([4, 9], jg.int64)
+    assert batches[2]["name"] == ["item 4"]
+    assert (batches[1]["pair"].x.shape, batches[1]["pair"].y.dtype) == ((2, 1), jg.float64)
+    assert len(list(DataLoader(Squares(), batch_size=2, drop_last=True))) == 2
+
+
+def test_shuffled_batches_have_all_items() -> None:
+    data = TensorDataset(jg.arange(7), jg.arange(7) * 2)
+    loader = DataLoader(data, batch_size=3, shuffle=True, generator=jg.Generator(1))
+    first, second = ([y.tolist() for _, y in loader] for _ in range(2))
+    assert sorted(k for part in first for k in part) == [2 * k for k in range(7)]
+    assert first != second
+
+
+def test_random_split() -> None:
+    parts = random_split(TensorDataset(jg.arange(10)), [0.7, 0.3], generator=jg.Generator(0))
+    assert list(map(len, parts)) == [7, 3]
+    assert all(isinstance(part, Subset) for part in parts)
+    assert sorted(int(x) for part in parts for (x,) in part) == list(range(10))
+    with pytest.raises(ArgumentError, match="do not sum"):
+        random_split(TensorDataset(jg.arange(4)), [1, 2])
+
+
+def test_a_function_collates() -> None:
+    batches = list(DataLoader([1, 2, 3], batch_size=2, collate_fn=sum))
+    assert batches == [3, 3]
+    assert default_collate([(1.0, 2), (3.0, 4)])[1].tolist() == [2, 4]
+    with pytest.raises(ArgumentError, match="lists of indices"):
+        DataLoader([1], sampler=[0])
+
+
+def test_checkpoint_computes_the_same_gradient() -> None:
+    x = jg.tensor([0.3, 0.7], requires_grad=True)
+    checkpoint(lambda y, scale: (y * scale).tanh(), x, 2.0, use_reentrant=False).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 2.0 / np.cosh(2.0 * x.detach().numpy()) ** 2, rtol=1e-5)

@@ -1,0 +1,159 @@
+"""``tensor.data``: contents without history, and assignment of other memory, as in torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import jitgrad as jg
+from jitgrad import nn
+from jitgrad.core.errors import ArgumentError, DtypeError, JitgradError, TraceError
+
+WRAPS = [lambda f: f, lambda f: jg.jit(f, backend="python")]
+
+
+@pytest.fixture(params=WRAPS, ids=["eager", "compiled"])
+def wrap(request: pytest.FixtureRequest) -> Any:
+    return request.param
+
+
+def test_in_place_changes_of_data_need_no_no_grad(wrap: Any) -> None:
+    w = jg.tensor([1.0, 2.0], requires_grad=True)
+
+    def step(x: Any) -> Any:
+        loss = (w * x).sum()
+        loss.backward()
+        w.data.sub_(0.5 * w.grad.data)
+        w.data.clamp_(-1.0, 1.2)
+        w.grad.data.zero_()
+        return loss
+
+    step = wrap(step)
+    losses = [step(jg.tensor([1.0, -1.0])).item() for _ in range(3)]
+    assert losses == [-1.0, -0.7000000476837158, -1.2000000476837158]
+    assert w.tolist() == pytest.approx([-0.5, 1.2])
+    assert w.requires_grad and w.is_leaf
+
+
+def test_backward_notices_a_change_through_data() -> None:
+    w = jg.tensor([2.0], requires_grad=True)
+    loss = (w * w).sum()
+    w.data.mul_(2.0)
+    with pytest.raises(JitgradError, match=r"in[- ]place"):
+        loss.backward()
+
+
+def test_backward_notices_assigned_data() -> None:
+    w = jg.tensor([2.0], requires_grad=True)
+    loss = (w * w).sum()
+    w.data = jg.tensor([3.0])
+    with pytest.raises(JitgradError, match=r"in[- ]place"):
+        loss.backward()
+
+
+def test_assigned_data_leaves_the_old_memory_to_others() -> None:
+    w = jg.tensor([1.0, 2.0], requires_grad=True)
+    backup, average = w.data, jg.tensor([5.0, 6.0])
+    w.data = average
+    assert (w.tolist(), backup.tolist()) == ([5.0, 6.0], [1.0, 2.0])
+    average.add_(1.0)
+    assert w.tolist() == [6.0, 7.0]
+    w.data = backup
+    assert (w.tolist(), average.tolist()) == ([1.0, 2.0], [6.0, 7.0])
+    assert w.requires_grad and w.is_leaf
+
+
+def test_a_call_that_assigns_data_leaves_the_old_memory_to_others(wrap: Any) -> None:
+    w = jg.tensor([1.0, 2.0], requires_grad=True)
+
+    def step(x: Any) -> None:
+        w.data = w.data * 0.5 + x
+
+    step = wrap(step)
+    kept = []
+    for _ in range(4):
+        kept.append(w.data)
+        step(jg.ones(2))
+    assert [k.tolist() for k in kept] == [[1.0, 2.0], [1.5, 2.0], [1.75, 2.0], [1.875, 2.0]]
+    assert w.tolist() == [1.9375, 2.0]
+
+
+def test_what_was_assigned_shares_memory_afterwards(wrap: Any) -> None:
+    w, held = jg.tensor([1.0, 2.0], requires_grad=True), {}
+
+    def step(x: Any) -> None:
+        held["old"] = w.data.clone()
+        with jg.no_grad():
+            w.add_(x)
+        w.data = held["old"]
+        with jg.no_grad():
+            w.mul_(2.0)
+
+    step = wrap(step)
+    for k in range(3):
+        step(jg.ones(2))
+        assert held["old"].tolist() == w.tolist() == [2.0 ** (k + 1), 2.0 ** (k + 2)]
+    held["old"].zero_()
+    assert w.tolist() == [0.0, 0.0]
+
+
+def test_the_program_does_not_trace_anew_after_assignments() -> None:
+    w = jg.tensor([1.0], requires_grad=True)
+
+    @jg.jit(backend="python")
+    def step(x: Any) -> Any:
+        w.data = w.data * 0.9 + 0.1 * x
+        return w * 1.0
+
+    for _ in range(4):
+        step(jg.ones(1))
+    assert step.cache_info().traces == 1
+
+
+def test_adding_what_has_a_history_to_data() -> None:
+    layer, low = nn.Linear(2, 2, bias=False), nn.Parameter(jg.ones((2, 2)))
+    before = layer.weight.tolist()
+    layer.weight.data += low @ low
+    assert layer.weight.tolist() == [[pytest.approx(v + 2.0) for v in row] for row in before]
+    assert layer.weight.is_leaf and layer.weight.requires_grad
+
+
+def test_a_shape_may_change_in_eager_mode_alone() -> None:
+    w = jg.ones(2, requires_grad=True)
+    w.data = jg.ones((3, 2))
+    assert w.shape == (3, 2)
+
+    @jg.jit(backend="python")
+    def grow() -> None:
+        w.data = jg.ones(4)
+
+    with pytest.raises(TraceError, match=r"keeps shapes.*f32\[4\]"):
+        grow()
+
+
+def test_assignments_that_a_program_cannot_make_say_what_to_do() -> None:
+    w, other = jg.ones(2, requires_grad=True), jg.ones(2)
+
+    @jg.jit(backend="python")
+    def from_outside() -> None:
+        w.data = other
+
+    @jg.jit(backend="python")
+    def with_a_view() -> Any:
+        view = w.data
+        w.data = w * 2.0
+        return view
+
+    with pytest.raises(TraceError, match=r"outside of the function.*new\.clone\(\)"):
+        from_outside()
+    with pytest.raises(TraceError, match=r"a view of it.*copy_"):
+        with_a_view()
+
+
+def test_what_is_no_tensor_is_refused() -> None:
+    w = jg.ones(2, requires_grad=True)
+    with pytest.raises(ArgumentError, match=r"jitgrad\.tensor"):
+        w.data = [1.0, 2.0]
+    with pytest.raises(DtypeError, match="requires grad"):
+        w.data = jg.tensor([1, 2])
