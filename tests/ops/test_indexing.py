@@ -239,6 +239,16 @@ def test_descending_is_stable_and_sorting_has_gradients():
     check_grads(lambda t: jg.sort(t, 1, descending=True) ** 3, (X,), order=2)
 
 
+@pytest.mark.parametrize("axis", [-1, 0, None])
+def test_argsort_of_a_0d_array_is_that_of_one_element(axis):
+    assert jg.argsort(jg.tensor(3.0), axis).tolist() == np.argsort(np.array(3.0), axis=axis).tolist() == [0]
+    assert jg.jit(lambda x: jg.argsort(x, axis), backend="python")(jg.tensor(3.0)).shape == (1,)
+    with pytest.raises(ShapeError):
+        jg.argsort(jg.tensor(3.0), 1)
+    with pytest.raises(ShapeError, match="sort of a 0-d array"):
+        jg.sort(jg.tensor(3.0))
+
+
 def test_topk():
     values, indices = jg.topk(jg.asarray(X), 2, axis=1)
 
