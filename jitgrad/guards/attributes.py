@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import enum
 import os
 import threading
@@ -9,6 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any
+
+import numpy as np
 
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
@@ -66,6 +69,14 @@ def read_attribute(reads: Reads, value: Any, name: str, origin: Origin, *, plain
     return _object_attribute(reads, value, name, origin, plain)
 
 
+def builtin(reads: Reads, scope: dict[str, Any], name: str, origin: Origin) -> Any:
+    """The global ``name`` that ``scope`` does not have: a builtin, or UNKNOWN."""
+    value = vars(builtins).get(name, MISSING)
+    reads.check("absent", scope, name, MISSING, Path("global", name), origin)
+    reads.check("absent" if value is MISSING else "item", vars(builtins), name, value, Path("builtin", name), origin)
+    return UNKNOWN if value is MISSING else value
+
+
 def _module_attribute(reads: Reads, module: ModuleType, name: str, origin: Origin) -> Any:
     value = module.__dict__.get(name, MISSING)
     base = reads.path_of(module) or Path("module", module.__name__)
@@ -94,7 +105,10 @@ def _class_object_attribute(reads: Reads, cls: type, name: str, origin: Origin) 
         return cls._member_map_[name]
     if raw is MISSING:
         raw = guard_class_attribute(reads, type(cls), name, origin)
-        return UNKNOWN if raw is MISSING else _class_value(reads, raw, cls, type(cls))
+        if raw is MISSING:
+            fallback = _fallback(reads, cls, origin)
+            return fallback if fallback is not MISSING else UNKNOWN
+        return _class_value(reads, raw, cls, type(cls))
     return _class_value(reads, raw, None, cls)
 
 
@@ -105,7 +119,8 @@ def _super_parts(proxy: Any) -> tuple[Any, type]:
 def _inherited(reads: Reads, proxy: super, name: str, origin: Origin) -> Any:
     """An attribute of ``super()``."""
     receiver, this_class = _super_parts(proxy)
-    mro = (receiver if isinstance(receiver, type) else type(receiver)).__mro__
+    in_class = isinstance(receiver, type) and issubclass(receiver, this_class)  # else a method of its metaclass
+    mro = (receiver if in_class else type(receiver)).__mro__
     after = mro[mro.index(this_class) + 1 :]
     owner = next((base for base in after if name in base.__dict__), None)
     if owner is None:
@@ -118,6 +133,8 @@ def _object_attribute(reads: Reads, value: Any, name: str, origin: Origin, plain
     cls = type(value)
     own_getattribute = lookup(cls, "__getattribute__")
     path = reads.path_of(value)
+    if isinstance(value, np.ndarray):
+        _array_attribute(reads, value, name, origin)
     if isinstance(own_getattribute, FunctionType) and not plain:
         guard_class_attribute(reads, cls, "__getattribute__", origin)
         return Getter(own_getattribute, value)
@@ -149,10 +166,18 @@ def _object_attribute(reads: Reads, value: Any, name: str, origin: Origin, plain
         if filled:  # by its own code, which is not followed
             reads.write("item", storage, name, MISSING, path.attr(name), origin, "[]=")
     if raw is MISSING:
-        fallback = lookup(cls, "__getattr__")
-        return Getter(fallback, value) if isinstance(fallback, FunctionType) else MISSING
+        return _fallback(reads, value, origin)
     guard_class_attribute(reads, cls, name, origin)
     return _class_value(reads, raw, value, cls)
+
+
+def _array_attribute(reads: Reads, array: Any, name: str, origin: Origin) -> None:
+    """An attribute of a NumPy array other than its elements and its layout, which guards compare."""
+    read = reads.arrays.get(id(array))
+    if read is not None and name == "flags":
+        reads.check("flags", array, None, array.flags.num, read.path.attr(name), origin)
+    elif read is not None and isinstance(lookup(type(array), "__getattribute__"), FunctionType):
+        read.compared = True  # a record, whose fields are attributes
 
 
 def _field(reads: Reads, value: Any, name: str, path: Path | None, origin: Origin) -> Any:
@@ -187,11 +212,16 @@ def _slot(reads: Reads, value: Any, member: Any, name: str, path: Path | None, o
     except AttributeError:
         if path is not None:
             reads.check("unset", value, name, MISSING, path.attr(name), origin)
-        fallback = lookup(type(value), "__getattr__")
-        return Getter(fallback, value) if isinstance(fallback, FunctionType) else MISSING
+        return _fallback(reads, value, origin)
     if path is not None:
         reads.read("attribute", value, name, stored, path.attr(name), origin)
     return stored
+
+
+def _fallback(reads: Reads, value: Any, origin: Origin) -> Any:
+    """``__getattr__``, which computes the attributes that an object or class does not have."""
+    function = guard_class_attribute(reads, type(value), "__getattr__", origin)
+    return Getter(function, value) if isinstance(function, FunctionType) else MISSING
 
 
 def guard_class_attribute(reads: Reads, cls: type, name: str, origin: Origin) -> Any:

@@ -13,7 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType
 from typing import Any
 
 import numpy as np
@@ -21,14 +21,16 @@ import numpy as np
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, guard_class_attribute
 from jitgrad.guards.container_methods import container_method
-from jitgrad.guards.containers import MUTATORS, mutate, read_item, write_attribute, write_item
+from jitgrad.guards.containers import read_item, write_attribute, write_item
 from jitgrad.guards.denylist import is_consumed_by_reading, remedy_for
 from jitgrad.guards.guard import Path
 from jitgrad.guards.object_state import MISSING, instance_dict, lookup
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.part_of import MadeFunction, PartOf, Parts, join, parts_of
-from jitgrad.guards.reads import PLAIN, is_container
+from jitgrad.guards.questions import ask, used_weakly
+from jitgrad.guards.reads import DICT_VIEWS, PLAIN, is_container, viewed
 from jitgrad.guards.shadow import ShadowFrame, Unrepeatable
+from jitgrad.guards.unrepeatable import pass_unrepeatable, read_unrepeatable, writes_file
 
 Args = list[Any]
 
@@ -45,7 +47,6 @@ _GIVE_TUPLES = (zip, enumerate, itertools.product)
 _JUDGE_ITEMS = (any, all, filter)  # read whether items are empty
 _GETTERS = (operator.attrgetter, operator.itemgetter, operator.methodcaller)
 _SLEEP = (time.sleep,)
-_PASSES_ON = (round, abs, float, int, min, max, divmod, sum)  # unrepeatable numbers give unrepeatable numbers
 
 
 def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence[str] = ()) -> Any:
@@ -66,10 +67,12 @@ def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence
     remedy = remedy_for(callee) if callee is not UNKNOWN else None
     if callee is print or callee is builtins.open:
         frame.reads.prints[f"{callee.__name__} ({frame.origin()})"] = None
-    if remedy is not None and callee not in _SLEEP and not _writes_file(callee, args, keywords):
-        return _unrepeatable(frame, callee, remedy)
+    if remedy is not None and callee not in _SLEEP and not writes_file(callee, args, keywords):
+        return read_unrepeatable(frame, callee, remedy)
     if isinstance(callee, MethodType):
         return observe_call(frame, callee.__func__, [callee.__self__, *args], keywords)
+    if (answer := ask(frame, callee, args)) is not UNKNOWN:
+        return answer
     if isinstance(callee, FunctionType):
         return _call_function(frame, callee, args)
     if isinstance(callee, type):
@@ -120,7 +123,7 @@ def _call_function(frame: ShadowFrame, function: FunctionType, args: Args) -> An
         return UNKNOWN
     library = str(function.__module__).partition(".")[0]
     if library not in ("jitgrad", "numpy"):  # a part of the standard library whose reads do not matter
-        return UNKNOWN
+        return used_weakly(frame, *args[:1])
     for arg in args:
         if isinstance(arg, Unrepeatable):
             frame.refuse(arg)
@@ -159,7 +162,8 @@ def _call_class(frame: ShadowFrame, cls: type, args: Args) -> Any:
             guard_class_attribute(reads, type(cls), "__call__", origin)
         for name in ("__new__", "__init__"):
             guard_class_attribute(reads, cls, name, origin)
-        if not isinstance(lookup(cls, "__init__"), FunctionType):
+        init = lookup(cls, "__init__")
+        if not isinstance(init, FunctionType) or not is_observed(init.__code__.co_filename):
             frame.used(*args)
     return UNKNOWN
 
@@ -181,12 +185,12 @@ def _super_of(frame: ShadowFrame) -> Any:
 def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
     receiver = getattr(callee, "__self__", None)
     name = getattr(callee, "__name__", "")
-    if isinstance(callee, BuiltinFunctionType) and receiver is not None and not _is_module(receiver):
+    if isinstance(callee, BuiltinFunctionType | MethodWrapperType) and receiver is not None and not _is_module(receiver):
         args = [receiver, *args]
     _wrapped(frame, callee)
     for arg in args:
         if isinstance(arg, Unrepeatable):
-            return _pass_unrepeatable(frame, callee, arg, args)
+            return pass_unrepeatable(frame, callee, arg, args)
     if (rule := _RULES.get(callee) if _hashable(callee) else None) is not None:
         return rule(frame, args)
     if isinstance(callee, weakref.ref) or (isinstance(receiver, ContextVar) and name == "get"):
@@ -312,6 +316,9 @@ def _setattr(frame: ShadowFrame, args: Args) -> Any:
 def _len(frame: ShadowFrame, args: Args) -> Any:
     if args and (is_container(args[0]) or isinstance(args[0], np.ndarray)):
         frame.contents.length(args[0], frame.origin())
+    used_weakly(frame, *args)
+    if args and isinstance(args[0], DICT_VIEWS):
+        frame.contents.length(viewed(args[0]), frame.origin())
     return UNKNOWN
 
 
@@ -329,10 +336,8 @@ def _next(frame: ShadowFrame, args: Args) -> Any:
     path = frame.reads.path_of(args[0]) if args else None
     if path is None or not is_consumed_by_reading(args[0]):
         return frame.iterate(args[0]) if args and parts_of(args[0]) is not None else UNKNOWN
-    return Unrepeatable(
-        f"{path} is {type(args[0]).__name__}, which reading uses up: @jit would take from it only while tracing; it",
-        "take from it outside and pass the item as an argument",
-    )
+    frame.contents.items(args[0], frame.origin())  # refuses it
+    return UNKNOWN
 
 
 _RULES: dict[Any, Callable[[ShadowFrame, Args], Any]] = {
@@ -349,43 +354,6 @@ _RULES: dict[Any, Callable[[ShadowFrame, Args], Any]] = {
     operator.setitem: lambda frame, args: write_item(frame.reads, args[0], args[1], frame.origin()),
     operator.getitem: lambda frame, args: read_item(frame.reads, frame.contents, args[0], args[1], frame.origin()),
 }
-
-
-# --- values that another call gets others of ----------------------------------------------------------------
-
-
-def _unrepeatable(frame: ShadowFrame, callee: Any, remedy: str) -> Any:
-    """A call of a clock, a random generator, a file or the like."""
-    path = frame.reads.path_of(callee)
-    owner = getattr(callee, "__self__", None)
-    if path is None and owner is not None and (owner_path := frame.reads.path_of(owner)) is not None:
-        path = owner_path.attr(callee.__name__)
-    source = str(path) if path is not None and path.text else f"`{getattr(callee, '__qualname__', callee)}`"
-    value = Unrepeatable(source, remedy)
-    if "clock" in remedy:
-        return value
-    frame.refuse(value)
-    return UNKNOWN
-
-
-def _pass_unrepeatable(frame: ShadowFrame, callee: Any, value: Unrepeatable, args: Args) -> Any:
-    """Printing, formatting and keeping a clock's reading is harmless; computing with it gives another."""
-    name = getattr(callee, "__name__", "")
-    if name in MUTATORS and args and frame.reads.path_of(args[0]) is not None:
-        mutate(frame.reads, args[0], frame.origin())
-        frame.observer.tainted[id(args[0])] = value
-        return UNKNOWN
-    if isinstance(callee, np.ufunc) or getattr(callee, "__module__", "") == "numpy":
-        frame.refuse(value)
-    return value if callee in _PASSES_ON or getattr(callee, "__module__", "") == "math" else UNKNOWN
-
-
-def _writes_file(callee: Any, args: Args, keywords: Sequence[str]) -> bool:
-    """Whether ``open`` is asked to write: the file's contents do not reach the program."""
-    if callee is not builtins.open:
-        return False
-    mode = args[len(args) - len(keywords) + list(keywords).index("mode")] if "mode" in keywords else (*args, "r", "r")[1]
-    return isinstance(mode, str) and not set(mode).isdisjoint("wax") and "+" not in mode
 
 
 def escape(frame: ShadowFrame, value: Any) -> None:

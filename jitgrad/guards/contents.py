@@ -21,6 +21,7 @@ from jitgrad.guards.part_of import PartOf, Parts
 from jitgrad.guards.reads import PLAIN, Reads, is_container
 
 MAX_ITEMS = 20_000  # a check reads every item on every call: about 25 ns each
+WEAK_CONTAINERS: tuple[Any, ...] = (weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet)
 _UNROLLED = 8  # below this many items, one comparison each is faster than map()
 
 
@@ -121,8 +122,12 @@ class Contents:
             self.reads.read("context", value, None, value.get(MISSING), Path(path.label, f"{path.text}.get()"), origin)
             yield value.get(MISSING), Path(path.label, f"{path.text}.get()")
         elif isinstance(value, weakref.ref):
-            self.reads.read("referent", value, None, value(), Path(path.label, f"{path.text}()"), origin)
-            yield value(), Path(path.label, f"{path.text}()")
+            referent, called = value(), Path(path.label, f"{path.text}()")
+            self.reads.check("referent", value, None, referent is not None, called, origin)
+            self.reads.referents.add(id(referent))
+            yield referent, called
+        elif isinstance(value, WEAK_CONTAINERS):
+            yield value.data, path.attr("data")
         elif isinstance(value, MethodType):
             yield value.__self__, path
         elif is_consumed_by_reading(value):

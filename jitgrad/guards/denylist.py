@@ -26,6 +26,7 @@ _INPUT = "read the data outside and pass it as an argument"
 _FILES = "ask the file system outside and pass the answer as an argument"
 _UNIQUE = "make it outside and pass it as an argument"
 _THREAD = "pass what depends on the thread as an argument"
+_OTHER_THREAD = "what runs in another thread is not traced: call its function here"
 _NAMES = "name the variable itself, so that @jit can guard it"
 
 UNREPEATABLE = {"time": _CLOCK, "random": _RANDOM, "secrets": _RANDOM, "uuid": _UNIQUE, "numpy.random.mtrand": _RANDOM}
@@ -52,6 +53,7 @@ _NAMED = {
     ("os", "getenv"): ENVIRONMENT, ("os", "urandom"): _RANDOM, ("posix", "urandom"): _RANDOM,
     ("posix", "times"): _CLOCK, ("posix", "getpid"): _UNIQUE, ("posix", "listdir"): _INPUT,
     ("threading", "get_ident"): _THREAD, ("_thread", "get_ident"): _THREAD, ("_thread", "get_native_id"): _THREAD,
+    ("threading", "start"): _OTHER_THREAD, ("_thread", "start_new_thread"): _OTHER_THREAD,
     ("threading", "current_thread"): _THREAD, ("threading", "active_count"): _THREAD,
     ("numpy.random", "default_rng"): _RANDOM,
     ("numpy.random._generator", "default_rng"): _RANDOM, ("io", "open"): _INPUT, ("_io", "open"): _INPUT,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from operator import is_
 from types import MethodType
 from typing import Any
+from weakref import proxy
 
 import numpy as np
 
@@ -93,6 +95,7 @@ class Environment:
         """
         inputs = {id(array) for array in lifted}
         checks = self._checks()
+        checks = [replace(c, holder=proxy(c.holder)) if id(c.holder) in self._reads.referents else c for c in checks]
         checks += [check for write in self._reads.writes.values() for check in _checks_before(write)]
         for read in self._reads.arrays.values():
             if read.compared or (read.used and id(read.array) not in inputs):
@@ -116,7 +119,8 @@ class Environment:
 
     def _checks(self) -> list[Check]:
         identical = self._reads.identical
-        return [replace(c, identical=True) if id(c.expected) in identical else c for c in self._reads.checks]
+        imports = [_check_of_import(name, origin) for name, origin in self._reads.imports.items()]
+        return imports + [replace(c, identical=True) if id(c.expected) in identical else c for c in self._reads.checks]
 
     # --- what the trace changed -------------------------------------------------------------------
 
@@ -241,6 +245,12 @@ def _consequence(check: Check, now: Any, reason: str) -> str:
     if check.path.label == "class attribute" and is_plain_number(now):
         remedy = "keep the number in an attribute of the object, which each call changes, or return it"
     return f"{reason}; this happens only while tracing: {remedy}"
+
+
+def _check_of_import(name: str, origin: Origin) -> Check:
+    """The module that an import statement gave; of one that failed, that there still is none."""
+    module = sys.modules.get(name, MISSING)
+    return Check("absent" if module is MISSING else "item", sys.modules, name, module, Path("module", name), origin)
 
 
 def _check_of(write: Write) -> Check:

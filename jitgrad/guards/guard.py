@@ -90,6 +90,7 @@ KINDS: dict[str, CheckKind] = {
     "aval": CheckKind("({h}._aval is not {e} and {h}.aval != {e})", lambda h, k: h.aval),
     "hooks": CheckKind("({h}._hooks or None) != {e}", lambda h, k: hooks_of(h)),
     "layout": CheckKind("({h}.shape, {h}.strides, {h}.dtype) != {e}", lambda h, k: (h.shape, h.strides, h.dtype)),
+    "flags": CheckKind("{h}.flags.num != {e}", lambda h, k: h.flags.num),  # of an array
     "content": CheckKind("{h}.tobytes() != {e}", lambda h, k: h.tobytes()),
     "elements": CheckKind("not same_elements({h}, {e})", lambda h, k: h),
     "part": CheckKind("{h}[{k}].tobytes() != {e}", lambda h, k: np.asarray(h[k]).tobytes()),
@@ -97,7 +98,8 @@ KINDS: dict[str, CheckKind] = {
     "bytes": CheckKind("bytes({h}) != {e}", lambda h, k: bytes(h)),
     "context": CheckKind("{h}.get(MISSING) is not {e}", lambda h, k: h.get(MISSING)),
     "cached": CheckKind("{h}(*{k}[0], **{k}[1]) is not {e}", lambda h, k: h(*k[0], **k[1])),
-    "referent": CheckKind("{h}() is not {e}", lambda h, k: h()),
+    "answer": CheckKind("{h}(*{k}) != {e}", lambda h, k: h(*k)),
+    "referent": CheckKind("({h}() is not None) is not {e}", lambda h, k: h() is not None),
 }
 
 
@@ -120,7 +122,7 @@ class Check:
         """The present value; MISSING if there is none."""
         try:
             return KINDS[self.kind].read(self.holder, self.key)
-        except (KeyError, IndexError, AttributeError, ValueError):  # ValueError: an empty cell
+        except (KeyError, IndexError, AttributeError, ValueError, ReferenceError):  # ValueError: an empty cell
             return MISSING
 
     def reason(self) -> str | None:
@@ -344,7 +346,7 @@ def _suspect(check: Check, holder: str, expected: str, namespace: dict[str, Any]
     kind = KINDS[check.kind]
     count = len(check.expected) if check.kind in ("items", "values") else 0
     key = repr(check.key)
-    if check.kind in ("item", "absent", "contains", "part", "cached") and type(check.key) not in (str, int):
+    if check.kind in ("item", "absent", "contains", "part", "cached", "answer") and type(check.key) not in (str, int):
         key = f"K{expected[1:]}"
         namespace[key] = check.key
     if check.kind == "attribute" and (not check.key.isidentifier() or iskeyword(check.key)):

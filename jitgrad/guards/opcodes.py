@@ -7,6 +7,7 @@ import operator
 import sys
 from collections import deque
 from collections.abc import Callable
+from importlib.util import resolve_name
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +19,7 @@ from jitgrad.guards.containers import contains, mutate, write_attribute, write_i
 from jitgrad.guards.guard import Path, cell_contents
 from jitgrad.guards.object_state import MISSING, instance_dict
 from jitgrad.guards.part_of import PartOf
+from jitgrad.guards.questions import used_weakly
 from jitgrad.guards.reads import is_container
 from jitgrad.guards.shadow import Handler, ShadowFrame, Unrepeatable, whole_key
 
@@ -145,9 +147,11 @@ def _store_global(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
 def _import(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     names, level = frame.pop(), frame.pop()
     frame.push(UNKNOWN)
-    if level == 0:
-        name = i.argval if names else i.argval.partition(".")[0]
-        frame.later(lambda offset: frame.returned(sys.modules.get(name, UNKNOWN)))
+    package = str(frame.frame.f_globals.get("__package__"))
+    name = resolve_name("." * level + i.argval, package) if level else i.argval
+    given = name if names else name.partition(".")[0]
+    frame.reads.imports.update(dict.fromkeys((name, given), frame.origin()))
+    frame.later(lambda offset: frame.returned(sys.modules.get(given, UNKNOWN)))
 
 
 @on_opcodes("IMPORT_FROM")
@@ -203,7 +207,7 @@ def _subscript(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     frame.expected = getter  # of a class in Python code, whose frame returns the item
     frame.arguments = [holder, key]
     in_python = hasattr(getter, "__code__") and not isinstance(holder, Tensor)
-    frame.push(UNKNOWN if in_python else frame.item(holder, key))
+    frame.push(used_weakly(frame, holder) if in_python else frame.item(holder, key))
 
 
 @on_opcodes("BINARY_SLICE")

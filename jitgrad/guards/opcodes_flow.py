@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from types import CodeType
 from typing import Any
 
-from jitgrad.guards.attributes import NULL, UNKNOWN, read_attribute
+from jitgrad.guards.attributes import NULL, UNKNOWN, guard_class_attribute, read_attribute
 from jitgrad.guards.calls import observe_call
 from jitgrad.guards.object_state import MISSING
 from jitgrad.guards.opcodes import HANDLERS, SELF_AFTER, VERSION, on_opcodes
 from jitgrad.guards.part_of import MadeFunction, PartOf, Parts, parts_of
+from jitgrad.guards.questions import ask
 from jitgrad.guards.reads import is_container
 from jitgrad.guards.shadow import Handler, ShadowFrame, Unrepeatable
 
@@ -92,6 +93,8 @@ def _match_kind(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
 def _match_class(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     names, cls, subject = frame.pop(), frame.pop(), frame.pop()
     fields = (*getattr(cls, "__match_args__", ())[: i.arg or 0], *(names if isinstance(names, tuple) else ()))
+    if isinstance(cls, type):
+        guard_class_attribute(frame.reads, cls, "__match_args__", frame.origin())
     for name in fields:
         frame.attribute(subject, name)
     frame.push(UNKNOWN)
@@ -157,6 +160,7 @@ def _format(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     if i.opname == "FORMAT_WITH_SPEC" or (i.arg or 0) & 4:
         frame.pop()
     value = frame.pop()
+    ask(frame, format, [value])
     frame.push(value if isinstance(value, Unrepeatable) else UNKNOWN)
 
 

@@ -6,13 +6,12 @@ item is read of all items that it may be.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import ItemsView, KeysView
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from jitgrad.guards.reads import is_container
+from jitgrad.guards.reads import is_container, viewed
 
 _FRESH = (zip, enumerate)  # their items are new tuples of items
 _SAVED: tuple[type, ...] = (  # iterators whose `__reduce__` shows what they iterate over, without a step
@@ -84,5 +83,4 @@ def join(parts: list[PartOf]) -> PartOf | None:
 def _of_view(view: Any) -> PartOf:
     if isinstance(view, KeysView):
         return PartOf((tuple(view),), 0)
-    holder = gc.get_referents(view)[0]
-    return PartOf((holder,), -1 if isinstance(view, ItemsView) else 0)
+    return PartOf((viewed(view),), -1 if isinstance(view, ItemsView) else 0)

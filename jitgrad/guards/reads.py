@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import enum
+import gc
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial, partialmethod
 from types import (
+    BuiltinMethodType,
     CodeType,
     FunctionType,
     GetSetDescriptorType,
+    MappingProxyType,
     MemberDescriptorType,
     MethodDescriptorType,
     MethodType,
+    MethodWrapperType,
     ModuleType,
     WrapperDescriptorType,
 )
@@ -37,6 +41,7 @@ PLAIN = (  # values without parts
     *(*IMMUTABLE, slice, CodeType, type(MISSING), GetSetDescriptorType, MemberDescriptorType),
     *(MethodDescriptorType, WrapperDescriptorType),
 )
+DICT_VIEWS: tuple[type, ...] = (type({}.items()), type({}.keys()), type({}.values()), MappingProxyType)  # of dicts
 _WRAPPED = ("__func__", "func", "fget", "fset", "fdel", "__wrapped__")
 _WRAPPERS = (MethodType, partial, property, staticmethod, classmethod, cached_property, partialmethod)
 
@@ -100,6 +105,8 @@ class Reads:
         self.writes: dict[tuple[int, Any], Write] = {}
         self.errors: list[tuple[Origin, str]] = []
         self.identical: set[int] = set()  # ids of external values that were compared with ``is``
+        self.referents: set[int] = set()  # ids of what weak references gave, which a guard must not keep alive
+        self.imports: dict[str, Origin] = {}  # the modules that the function imports, by their full names
         self.prints: dict[str, None] = {}  # what the function prints or writes to files, with its line
         self.functions: dict[CodeType, list[FunctionType]] = {}
         self._array_limit = array_limit
@@ -125,7 +132,7 @@ class Reads:
         pending = [(value, path)]
         while pending:
             value, path = pending.pop()
-            if isinstance(value, PLAIN):
+            if _has_no_parts(value):
                 continue
             if isinstance(value, Tensor):
                 self._tensor(value, path)
@@ -155,7 +162,7 @@ class Reads:
             )
 
     def _parts(self, value: Any, path: Path) -> Iterator[tuple[Any, Path]]:
-        """The parts of a wrapper, which never change."""
+        """The parts of a wrapper. They never change but those of a partial, which are guarded."""
         if isinstance(value, FunctionType):
             self._function(value)
             if not is_observed(value.__code__.co_filename):  # jg.grad(loss) calls loss
@@ -168,11 +175,23 @@ class Reads:
                     yield part, path
         if isinstance(value, custom_vjp) or (isinstance(value, type) and issubclass(value, Function)):
             yield from ((part, path) for part in value.called_functions())
-        if isinstance(value, MethodType):
+        if isinstance(value, MethodType | BuiltinMethodType | MethodWrapperType):
             yield value.__self__, path.attr("__self__")
+        if isinstance(value, DICT_VIEWS):
+            yield viewed(value), path
+        if isinstance(value, partial):
+            self._partial(value, path)
         if isinstance(value, partial | partialmethod):
             yield from ((part, path.attr(f"args[{k}]")) for k, part in enumerate(value.args))
             yield from ((part, path.attr(name)) for name, part in value.keywords.items())
+
+    def _partial(self, value: partial[Any], path: Path) -> None:
+        """Whoever holds a partial may change its keywords, or all of it by ``__setstate__``."""
+        for name in ("func", "args", "keywords"):
+            self.check("attribute", value, name, getattr(value, name), path.attr(name))
+        self.check("keys", value.keywords, None, tuple(value.keywords), path.attr("keywords"))
+        for name, part in value.keywords.items():
+            self.check("item", value.keywords, name, part, path.attr("keywords").item(name))
 
     def _function(self, function: FunctionType) -> None:
         known = self.functions.setdefault(function.__code__, [])
@@ -280,6 +299,16 @@ class Reads:
         """What was written to ``key`` of ``holder`` differs from call to call."""
         if (write := self.writes.get((id(holder), key if isinstance(key, str | int) else repr(key)))) is not None:
             write.operations.add(VARIES)
+
+
+def _has_no_parts(value: Any) -> bool:
+    """Whether ``value`` is a number, a text or the like, and its class adds no attributes."""
+    return isinstance(value, PLAIN) and (isinstance(value, enum.Enum) or type(value).__dictoffset__ == 0)
+
+
+def viewed(view: Any) -> Any:
+    """The dict, or another mapping, that a view of one shows."""
+    return gc.get_referents(view)[0]
 
 
 def stores(value: Any, name: str) -> bool:

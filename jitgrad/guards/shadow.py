@@ -7,7 +7,6 @@ and a call gives what its frame returns. Other results are unknown until a name 
 
 from __future__ import annotations
 
-import builtins
 import ctypes
 import dis
 import os
@@ -22,7 +21,7 @@ import numpy as np
 
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, Getter, read_attribute
+from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, Getter, builtin, read_attribute
 from jitgrad.guards.containers import MUTATORS, read_item
 from jitgrad.guards.contents import Contents
 from jitgrad.guards.denylist import ENVIRONMENT, is_consumed_by_reading
@@ -244,13 +243,10 @@ class ShadowFrame:
         scope = self.frame.f_globals
         module = scope.get("__name__", "")
         path = Path("global", name if module == self.reads.home else f"{module}.{name}")
-        if name in scope:
-            value = scope[name]
-            self.reads.read("item", scope, name, value, path, self.origin())
-        else:
-            value = getattr(builtins, name, MISSING)
-            self.reads.check("absent", scope, name, MISSING, Path("global", name), self.origin())
-            value = UNKNOWN if value is MISSING else value
+        if name not in scope:
+            return builtin(self.reads, scope, name, self.origin())
+        value = scope[name]
+        self.reads.read("item", scope, name, value, path, self.origin())
         if value is os.environ:
             self.reads.error(self.origin(), f"{path} cannot be guarded: it may give something else on every call; {ENVIRONMENT}")
         return value

@@ -258,19 +258,29 @@ def _reduction(op: OpDef, x: Any, attrs: Mapping[str, Any], result: Any, d: Dist
     if op.monoid.ufunc is not np.add:
         terms = max(1, x.size // max(1, result.size))
         return d.moved(result, float(np.sqrt(terms)))
-    if is_short(np.ravel(result)).all() and is_short(np.ravel(x)).all():
+    sums = np.asarray(_absolute_sums(op, x, attrs, d.fast), np.float64)
+    if is_short(np.ravel(result)).all() and is_short(np.ravel(x)).all() and _adds_exactly(x, sums):
         return result
     axes = attrs["axis"]
     in_sequence = _in_sequence(attrs.get("shape", x.shape), axes)
     rounding = d.amplitude * float(np.finfo(result.dtype).eps) / 2 * max(1.0, math.sqrt(in_sequence) / 4)
-    sizes = rounding * np.asarray(_absolute_sums(op, x, attrs, d.fast), np.float64)
-    moved = d.moved_by(result, sizes)
+    moved = d.moved_by(result, rounding * sums)
     if d.measure_drift:
         wide = np.longdouble if result.dtype.itemsize == 8 else np.float64
         exact = np.add.reduce(x, axis=axes, dtype=wide)
         drift = np.maximum(np.abs(result - exact), np.abs(_in_one_row(x, axes) - exact))
         moved = np.asarray(moved + np.sign(moved - result) * 2 * drift.astype(np.float64), result.dtype)
     return moved
+
+
+def _adds_exactly(x: np.ndarray[Any, Any], absolute_sums: np.ndarray[Any, Any]) -> bool:
+    """Whether no order of adding the terms rounds: all are multiples of what the last digit of a sum stands for."""
+    largest = float(np.max(absolute_sums, initial=0.0))
+    if not 0.0 < largest < np.inf:
+        return True
+    unit = max(2.0 ** (math.ceil(math.log2(largest)) + math.log2(np.finfo(x.dtype).eps) - 1), 5e-324)
+    multiples = np.asarray(x, np.float64) / unit
+    return bool(np.array_equal(multiples, np.rint(multiples)))
 
 
 def _in_one_row(x: np.ndarray[Any, Any], axes: tuple[int, ...]) -> np.ndarray[Any, Any]:

@@ -6,7 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
+import optree
 
+from jitgrad.core.aval import Aval
 from jitgrad.core.device_array import to_host
 from jitgrad.core.tensor import Tensor
 from jitgrad.jit.device_check import check_on_host
@@ -14,7 +16,7 @@ from jitgrad.jit.executable import Executable
 from jitgrad.jit.isolate import find_wrong_kernels
 from jitgrad.jit.mismatch_report import warn_of_mismatch
 from jitgrad.jit.rounding_judge import find_mismatches
-from jitgrad.jit.trace_result import EffectKind
+from jitgrad.jit.trace_result import EffectKind, TraceResult
 
 
 def check_first_call(
@@ -24,7 +26,7 @@ def check_first_call(
     kwargs: dict[str, Any],
     leaves: Sequence[Any],
 ) -> tuple[Any, Collection[int] | None]:
-    """(the eager result, the numbers of the kernels to do without: none if the program agrees).
+    """(the result, the numbers of the kernels to do without: none if the program agrees).
 
     None instead of numbers: the program must not be used. Only the eager run changes outside state.
     """
@@ -46,8 +48,9 @@ def check_first_call(
 
     pairs = {k: (name, np.asarray(fused[k]), value) for k, (name, value) in expected.items()}
     mismatches = find_mismatches(executable.traced.graph, inputs, pairs, rerun)
+    later = as_later_calls(executable.traced, result)
     if not mismatches:
-        return result, ()
+        return later, ()
 
     def is_right(other: Executable) -> bool:  # looks only where the program was wrong
         outputs = other.outputs(operands)
@@ -55,7 +58,21 @@ def check_first_call(
 
     wrong = find_wrong_kernels(executable, is_right)
     warn_of_mismatch(executable, [np.asarray(x) for x in inputs], mismatches, wrong)
-    return result, wrong
+    return result if wrong is None else later, wrong
+
+
+def as_later_calls(traced: TraceResult, result: Any) -> Any:
+    """The eager ``result`` with Tensors for the NumPy arrays and numbers that the program computes."""
+    leaves = optree.tree_leaves(result, none_is_leaf=True)
+    specs = traced.results[: len(leaves)]  # of what is stored outside: the others
+    computed = {k for k, r in enumerate(specs) if r.output is not None and not r.number}
+    if all(isinstance(leaves[k], Tensor) for k in computed):
+        return result
+    for k in computed:
+        if not isinstance(leaves[k], Tensor):
+            array = np.asarray(leaves[k])
+            leaves[k] = Tensor(array, Aval(array.shape, array.dtype, specs[k].weak))
+    return optree.tree_unflatten(optree.tree_structure(result, none_is_leaf=True), leaves)
 
 
 def _data(x: Any) -> Any:

@@ -18,6 +18,7 @@ from jitgrad.core.errors import ArgumentError, UnguardableError
 from jitgrad.core.fork import cached_property
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.guards.guard import IMMUTABLE
 from jitgrad.guards.writes import HeldPlace
 from jitgrad.jit.held_places import HeldPlaces
 from jitgrad.jit.records import NAMESPACE, classes_in, register
@@ -62,6 +63,24 @@ class Call:
         return replace(self, key=self._key_without(positions), dynamic=dynamic, runtime_ints=positions)
 
 
+class SameObject:
+    """Stands for one object in a key, which keeps it alive: another must not get its id."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value: Any = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SameObject) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __repr__(self) -> str:
+        return f"at {id(self.value):#x}"
+
+
 def leaf_key(x: Any) -> Any:
     """The part of the key for one leaf: aval and gradient of a tensor, value of a static leaf.
 
@@ -90,7 +109,9 @@ def leaf_key(x: Any) -> Any:
     hash(x)
     if (values := _values_of_record(x)) is not None:
         return (kind, *[_static_part(value) for value in values])
-    return (kind, id(x))  # guards watch the attributes of other objects
+    if kind is frozenset:
+        return _static_part(x)
+    return (kind, SameObject(x))  # guards watch the attributes of other objects
 
 
 def _values_of_record(x: Any) -> list[Any] | None:
@@ -190,7 +211,7 @@ class Signature:
         dynamic = tuple(k for k, x in enumerate(leaves) if is_dynamic(x))
         key = (treedef, keys, key_static, _repeats(leaves), grad_enabled.get(), config.get_default_dtype())
         static.update(
-            {f"argument {k}": x for k, x in enumerate(leaves) if not is_dynamic(x) and hasattr(x, "__dict__")}
+            {f"argument {k}": x for k, x in enumerate(leaves) if not is_dynamic(x) and type(x) not in IMMUTABLE}
         )
         for k in dynamic:
             if isinstance(leaves[k], Tensor) and leaves[k]._hooks:
@@ -290,7 +311,7 @@ def _exactly(value: Any) -> Any:
         return kind, tuple([_exactly(x) for x in value])
     if kind is frozenset:
         return kind, frozenset([_exactly(x) for x in value])
-    return kind, value if not hasattr(value, "__dict__") or callable(value) is False else id(value)
+    return kind, value if not hasattr(value, "__dict__") or callable(value) is False else SameObject(value)
 
 
 def _repeats(leaves: Sequence[Any]) -> tuple[tuple[int, int], ...]:

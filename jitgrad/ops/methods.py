@@ -10,6 +10,7 @@ import numpy as np
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError
+from jitgrad.core.ir import Value
 from jitgrad.core.op import OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import (
@@ -107,6 +108,12 @@ def _iterate(self: Tensor) -> Iterator[Tensor]:
     return iter(joining.unstack(self))
 
 
+def _round(self: Tensor, ndigits: Any = None) -> Any:
+    """``round(x)``: Python's gives an int, so that a traced number needs its value for it."""
+    is_number = type(self._data) is Value and self.aval.weak and not self.shape
+    return int(self) if ndigits is None and is_number else rounding.round(self, ndigits or 0)
+
+
 def _operators() -> dict[str, Any]:
     table: dict[str, Any] = {}
     for name, function in ARITHMETIC.items():
@@ -121,7 +128,7 @@ def _operators() -> dict[str, Any]:
         "__pos__": arithmetic.positive,
         "__abs__": arithmetic.abs,
         "__invert__": comparison.bitwise_invert,
-        "__round__": lambda self, ndigits=0: rounding.round(self, ndigits or 0),
+        "__round__": _round,
         "__getitem__": get_item,
         "__setitem__": set_item,
         "__iter__": _iterate,

@@ -93,13 +93,13 @@ SEARCHSORTED = define(
 
 @takes_dim()
 def argsort(x: Operand, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Tensor:
-    """The int64 positions that sort ``x`` along ``axis`` (None: flattened); NaN counts as largest."""
-    if axis is None:
-        x, axis = flatten(x), 0
-    aval = aval_of(ARGSORT, x)
-    if not aval.ndim:
-        raise ShapeError("argsort of a 0-d array: there is no axis to sort along")
-    k = normalize_axis("argsort", axis, aval.ndim)
+    """The int64 positions that sort ``x`` along ``axis`` (None: flattened); NaN counts as largest.
+
+    Of a 0-d array, as in NumPy, those of a vector of one element.
+    """
+    if axis is None or not aval_of(ARGSORT, x).ndim:
+        x, axis = flatten(x), axis or 0
+    k = normalize_axis("argsort", axis, aval_of(ARGSORT, x).ndim)
     return apply(ARGSORT, x, axis=k, descending=bool(descending), stable=bool(stable))
 
 
@@ -118,6 +118,8 @@ def sort(x: Operand, axis: int | None = -1, *, descending: bool = False, stable:
     """
     if axis is None:
         x, axis = flatten(x), 0
+    elif not aval_of(ARGSORT, x).ndim:
+        raise ShapeError("sort of a 0-d array: there is no axis to sort along")
     return take_along_axis(x, argsort(x, axis, descending=descending, stable=stable), axis)
 
 

@@ -25,11 +25,12 @@ from tests.guards.changes import (
     ordinary_code,
     ordinary_libraries,
     ordinary_state,
+    questions,
 )
 
 X = np.array([1.0, 2.0, 3.0])
 TABLES = (
-    arrays, classes, containers, functions, libraries, nested, nested_calls, nested_classes, objects,
+    arrays, classes, containers, functions, libraries, nested, nested_calls, nested_classes, objects, questions,
 )  # fmt: skip
 CHANGES = {f"{table.__name__.rpartition('.')[2]} {name}": make for table in TABLES for name, make in table.CASES.items()}
 ORDINARY = {**ordinary_code.CASES, **ordinary_state.CASES, **ordinary_libraries.CASES}
@@ -53,12 +54,19 @@ def _python_backend(monkeypatch):
 @pytest.fixture
 def kept_state(monkeypatch):
     """Undoes what changes do to modules that others use."""
+    import builtins
     import math
 
+    monkeypatch.setattr(builtins, "sum", sum)
+    for name in ("jitgrad_test_module", "jitgrad_missing_module"):
+        monkeypatch.setitem(sys.modules, name, None)
+        del sys.modules[name]
     monkeypatch.setattr(math, "sqrt", math.sqrt)
     monkeypatch.setattr(np, "cbrt", np.cbrt)
     monkeypatch.setattr(jg, "exp", jg.exp)
     functions.__dict__.pop("abs", None)
+    with np.printoptions(), np.errstate():
+        yield
 
 
 def assert_same(found: Any, expected: Any) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import jitgrad as jg
 from jitgrad.core.errors import UnguardableError
 from tests.guards.observe import observe
 
@@ -175,3 +176,24 @@ def test_a_local_of_the_same_name_is_no_clock():
         return time.time(), random.random()
 
     assert observe(f, Fixed(), Fixed()).guard().check() is None
+
+
+@pytest.mark.parametrize(
+    "take", [next, list, sum, lambda items: [k for k in items], lambda items: dict(zip("ab", items, strict=False))]
+)
+def test_iterators_that_are_arguments_are_refused(take):
+    """A call would use up what the next one needs, and its trace what the checking run needs."""
+    compiled = jg.jit(lambda x, items: (take(items), x * 2)[1], backend="python")
+    with pytest.raises(UnguardableError, match=r"argument 1.*take from it outside"):
+        compiled(jg.ones(2), iter([1.0, 2.0, 3.0]))
+
+
+def test_threads_are_refused():
+    def f(x):
+        thread = threading.Thread(target=lambda: None)
+        thread.start()
+        thread.join()
+        return x
+
+    with pytest.raises(UnguardableError, match="what runs in another thread is not traced"):
+        jg.jit(f, backend="python")(jg.ones(2))

@@ -147,3 +147,23 @@ def test_changed_and_returned_records_are_refused(change: Any) -> None:
     with pytest.raises(UnguardableError, match=r"changes a dict, list or record|return its parts"):
         jg.jit(lambda batch: change(batch))(batch)
     assert vars(batch).keys() == vars(Batch(batch.x)).keys() and batch.x.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("make", [frozenset, tuple, lambda items: Slots(items)], ids=["frozenset", "tuple", "slots"])
+def test_a_static_argument_at_the_address_of_an_earlier_one(make):
+    """A key that held an id alone found the program of an object that was gone."""
+    compiled = jg.jit(lambda x, items: x * sum(items), static_argnums=(1,), backend="python")
+    plain = jg.jit(lambda x, items: x * sum(items), backend="python")
+    for last in range(2, 8):
+        for f in (compiled, plain):
+            assert f(jg.ones(1), make([1, last])).item() == 1 + last
+
+
+class Slots:
+    __slots__ = ("items",)
+
+    def __init__(self, items):
+        self.items = items
+
+    def __iter__(self):
+        return iter(self.items)

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import optree
 import pytest
 
 import jitgrad as jg
+from jitgrad.core.errors import TracedValueError
 from jitgrad.jit import rounding_judge, suspects
 from jitgrad.jit.decorator import jit
 from jitgrad.jit.disturbed_run import PartialDisturbance
@@ -358,3 +360,21 @@ def test_kernels_compile_while_eager_runs_unless_state_is_at_stake(
     compiled(x)
 
     assert order == (["program", "function"] if changes_state else ["function", "program"])
+
+
+def test_the_first_result_has_the_types_of_later_ones() -> None:
+    """Eager execution gives arrays and numbers for what a program computes of them."""
+    compiled = jg.jit(lambda a, k: {"b": [a * 2, a, k * 2, k], "a": (a.sum(), "text", a > 1)}, backend="python")
+    results = [compiled(np.array([1.0, 2.0]), k) for k in (2.0, 3.0, 4.0)]
+
+    leaves = [[type(x) for x in optree.tree_leaves(result)] for result in results]
+    assert leaves[0] == leaves[1] == leaves[2]
+    assert leaves[0] == [jg.Tensor, str, jg.Tensor, jg.Tensor, np.ndarray, jg.Tensor, float]
+    assert [*results[0]] == ["b", "a"]
+    assert [result["b"][2].item() for result in results] == [4.0, 6.0, 8.0]
+
+
+def test_rounding_a_number_argument_to_an_int_needs_its_value() -> None:
+    with pytest.raises(TracedValueError, match="static_argnames"):
+        jg.jit(lambda x, k: x * round(k), backend="python")(jg.ones(2), 2.5)
+    assert jg.jit(lambda x, k: x * round(k, 1), backend="python")(jg.ones(2, dtype=jg.float64), 2.25)[0].item() == 2.2

@@ -295,3 +295,12 @@ def test_rounding_is_no_mistake_in_gradients(name: str, dtype: str) -> None:
         return (out * out).sum()
 
     jg.jit(jg.value_and_grad(loss, argnums=(0, 1)))(*map(jg.tensor, operands(dtype)))
+
+
+@pytest.mark.parametrize("dtype", ["i8", "f8"])
+@pytest.mark.parametrize("size", [300, 5000])
+def test_sums_of_large_integers_round_away_small_ones(size: int, dtype: str) -> None:
+    """Each term has few significant bits, and so has the sum, but 2**63 + 3 is no float."""
+    x = np.resize(np.array([2**63 - 1, -(2**63) + 2, 3]), size).astype(dtype)
+    for function in (lambda x: x.mean(), lambda x: (x * 1.0).sum(), lambda x: x.reshape(10, -1).mean(axis=1)):
+        jg.jit(function, backend="python")(jg.tensor(x))

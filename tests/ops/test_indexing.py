@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
+from jitgrad.core.errors import ArgumentError, AxisError, DtypeError, IndexingError, ShapeError
 from jitgrad.testing.gradients import check_grads
 
 X = np.random.default_rng(0).normal(size=(3, 4, 5))
@@ -237,6 +237,16 @@ def test_descending_is_stable_and_sorting_has_gradients():
     assert jg.argsort(x, descending=True).tolist() == [1, 3, 0, 2]
     assert jg.sort(x, descending=True).tolist() == [3.0, 3.0, 1.0, 1.0]
     check_grads(lambda t: jg.sort(t, 1, descending=True) ** 3, (X,), order=2)
+
+
+@pytest.mark.parametrize("axis", [-1, 0, None])
+def test_argsort_of_a_0d_array_is_that_of_one_element(axis):
+    assert jg.argsort(jg.tensor(3.0), axis).tolist() == np.argsort(np.array(3.0), axis=axis).tolist() == [0]
+    assert jg.jit(lambda x: jg.argsort(x, axis), backend="python")(jg.tensor(3.0)).shape == (1,)
+    with pytest.raises(AxisError):
+        jg.argsort(jg.tensor(3.0), 1)
+    with pytest.raises(ShapeError, match="sort of a 0-d array"):
+        jg.sort(jg.tensor(3.0))
 
 
 def test_topk():

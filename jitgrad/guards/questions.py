@@ -1,0 +1,95 @@
+"""Questions of a trace whose answers lie in no place that code can read: each call asks them again."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import logging
+from abc import ABCMeta
+from collections.abc import Callable
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.tensor import Tensor
+from jitgrad.guards.attributes import UNKNOWN, BoundFunction
+from jitgrad.guards.contents import WEAK_CONTAINERS
+from jitgrad.guards.guard import IMMUTABLE, Path
+from jitgrad.guards.object_state import lookup
+from jitgrad.guards.observed_files import is_standard_library
+from jitgrad.guards.part_of import PartOf, Parts
+from jitgrad.guards.shadow import ShadowFrame
+
+_ASKED_AGAIN: frozenset[Any] = frozenset(
+    [
+        logging.Logger.isEnabledFor, logging.Logger.getEffectiveLevel, logging.Logger.hasHandlers,
+        np.geterr, np.getbufsize, np.get_printoptions,
+    ]
+)  # fmt: skip
+_IMPORTERS: frozenset[Any] = frozenset([importlib.import_module, __import__])
+
+
+def ask(frame: ShadowFrame, callee: Any, args: list[Any]) -> Any:
+    """Guard the answer that ``callee`` gives, if it is known for such a question; the answer, or UNKNOWN."""
+    if callee is isinstance or callee is issubclass:
+        _instance_check(frame, callee, args)
+    elif isinstance(callee, FunctionType) and callee in _ASKED_AGAIN:
+        _again(frame, callee, args)
+    elif callee in _IMPORTERS if isinstance(callee, FunctionType | BuiltinFunctionType) else False:
+        if args and isinstance(args[0], str):
+            frame.reads.imports.setdefault(args[0], frame.origin())
+    elif isinstance(callee, FunctionType) and callee.__module__ == inspect.__name__:
+        _signatures(frame, args)
+    elif callee in (str, repr, format) and args and isinstance(args[0], np.ndarray):
+        _again(frame, np.get_printoptions, [])
+    elif isinstance(callee, BuiltinFunctionType) and callee.__name__ == "__subclasses__":
+        _again(frame, callee, [])
+        return Parts(tuple(callee()))
+    return UNKNOWN
+
+
+def used_weakly(frame: ShadowFrame, *values: Any) -> Any:
+    """Methods in Python code, which is not followed, read these containers of weak references; one of their values."""
+    held = [value for value in values if isinstance(value, WEAK_CONTAINERS)]
+    if not held or is_standard_library(frame.frame.f_code.co_filename):  # functools.singledispatch has such a cache
+        return UNKNOWN
+    frame.used(*held)
+    return PartOf((tuple([part for value in held if hasattr(value, "values") for part in value.values()]),), 1)
+
+
+def _again(frame: ShadowFrame, callee: Callable[..., Any], args: list[Any]) -> None:
+    """Every call asks ``callee(*args)``, and compares the answers by ``==``."""
+    if all(map(_is_known, args)):
+        path = Path("", f"{callee.__qualname__}({', '.join(repr(a) for a in args if isinstance(a, IMMUTABLE))})")
+        frame.reads.check("answer", callee, tuple(args), callee(*args), path, frame.origin())
+
+
+def _instance_check(frame: ShadowFrame, callee: Any, args: list[Any]) -> None:
+    """An abstract class may get another virtual subclass, and other metaclasses may answer as they like."""
+    value, classes = (*args, UNKNOWN, UNKNOWN)[:2]
+    for cls in classes if isinstance(classes, tuple) else (classes,):
+        if not isinstance(cls, type) or type(value) is cls:
+            continue
+        judge = lookup(type(cls), "__instancecheck__" if callee is isinstance else "__subclasscheck__")
+        if judge is lookup(ABCMeta, judge.__name__) and _has_class(value):
+            _again(frame, issubclass, [value if callee is issubclass else type(value), cls])
+        elif isinstance(judge, FunctionType) and judge is not lookup(ABCMeta, judge.__name__):
+            _again(frame, callee, [value, cls])
+
+
+def _has_class(value: Any) -> bool:
+    return value is not UNKNOWN and not isinstance(value, Parts | PartOf | BoundFunction)
+
+
+def _is_known(value: Any) -> bool:
+    return _has_class(value) and not isinstance(value, Tensor)
+
+
+def _signatures(frame: ShadowFrame, args: list[Any]) -> None:
+    """The module ``inspect`` reads the defaults of functions."""
+    for function in args:
+        path = frame.reads.path_of(function)
+        if isinstance(function, FunctionType) and path is not None:
+            for name in ("__code__", "__defaults__", "__kwdefaults__"):
+                frame.reads.check("attribute", function, name, getattr(function, name), path.attr(name), frame.origin())
