@@ -72,6 +72,10 @@ def _scratch(dtype: np.dtype[Any]) -> Callable[[int], Pointer]:
     return lambda count: Pointer(np.zeros(count, dtype))
 
 
+def _load_between(p: Pointer, k: int, position: int, low: int, high: int) -> Any:
+    return p[k] if low <= position < high else p.array.dtype.type(0)
+
+
 def _transpose_rows_in(tile: Pointer, p: Pointer, stride: int, n: int, m: int) -> None:
     for j in range(n):
         for k in range(LANES):
@@ -101,6 +105,7 @@ def names() -> Mapping[str, Any]:
         transpose_rows_out=_transpose_rows_out,
         transpose_tile=_transpose_tile,
         at=lambda p, n: Pointer(p.array, p.offset + int(n)),
+        load_between=_load_between,
         stream=Pointer.__setitem__,
         prefetch=lambda p, n: None,
         prefetch_beside=lambda p, n: None,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, Shape, complex_dtype_of, real_dtype_of, same_dtype
+from jitgrad.core.axis_runs import read_axes, size
 from jitgrad.core.ir import evaluate
 from jitgrad.core.op import Kind, OpDef, define, define_elementwise
 from jitgrad.eager.run import run_on_arrays
@@ -49,6 +50,14 @@ INSERT_SLICES: OpDef = define(
     kind=Kind.OPAQUE,
     eager=_insert_slices,
     abstract=lambda avals, attrs: Aval(attrs["shape"], avals[0].dtype),
+    register=False,
+)
+# ``x`` at other positions along each axis (`jitgrad.core.axis_runs`), among zeros: kernels read it where it is.
+OFFSET_READ: OpDef = define(
+    "offset_read(x, *, axes)",
+    kind=Kind.MOVEMENT,
+    eager=lambda x, *, axes: read_axes(np.asarray(x), axes),
+    abstract=lambda avals, attrs: Aval(tuple([size(runs) for runs in attrs["axes"]]), avals[0].dtype),
     register=False,
 )
 # The real (index 0) or the imaginary part of complex numbers where they lie. (Positions of elements stay what they are.)

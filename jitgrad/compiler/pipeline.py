@@ -22,6 +22,7 @@ from jitgrad.compiler.passes.insert_copies import insert_copies
 from jitgrad.compiler.passes.materialize_transposes import materialize_transposes
 from jitgrad.compiler.passes.merge_images import merge_images
 from jitgrad.compiler.passes.merge_pads import merge_pads
+from jitgrad.compiler.passes.read_at_offsets import read_at_offsets
 from jitgrad.compiler.passes.recompute_outer import recompute_outer
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.passes.sink_transposes import sink_transposes
@@ -84,6 +85,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(push_slices_up, "before the parts of a whole get their places: it gives each part a kernel of its own"),
     Pass(merge_pads, "before insert_slices, which replaces every `place`"),
     Pass(insert_slices, "before products are batched: a value can be written to one place only"),
+    Pass(read_at_offsets, "after insert_slices, which makes one whole of all parts; before it is split into boxes"),
     Pass(split_at_joints, "after insert_slices, which makes one whole of all parts"),
     Pass(batch_products, "after insert_slices, whose results are rows that products can share"),
     Pass(materialize_transposes, "after batching: it counts the products that stay small"),

@@ -140,6 +140,11 @@ class Tuning:
     # Each further box saves at least so many bytes: a kernel over an edge takes some 6 us, most of it
     # where rows are short.
     box_bytes: int = 1 << 19
+    # Whether kernels read padded and rolled values where they come from; in at most so many runs
+    # along an axis, in rows of at least so many elements.
+    reads_at_offsets: bool = True
+    max_runs: int = 9
+    min_offset_row: int = 24
     # One value at several places is put into zeros once, if that takes at most this part more
     # memory than one place.
     max_pad_growth: float = 0.25

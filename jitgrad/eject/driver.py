@@ -152,7 +152,7 @@ class DriverWriter:
     def part(self, text: str, place: Place) -> str:
         """``place`` as a view of the flat array ``text``."""
         assert place.location is not None
-        aval, (buffer, offset, strides) = place.aval, place.location
+        aval, (buffer, offset, strides, _) = place.aval, place.location
         first = offset // aval.dtype.itemsize
         if place.location.is_contiguous(aval.shape):
             size = prod(aval.shape)

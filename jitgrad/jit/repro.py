@@ -20,6 +20,7 @@ from jitgrad.backends.llvm.library_names import native_names
 from jitgrad.backends.python import DTYPES, Pointer, names, passed
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer
 from jitgrad.compiler.plan import KernelStep, Place
+from jitgrad.core.axis_runs import positions_read, whole
 from jitgrad.core.ir import Graph, TraceNode, evaluate
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.origin import Origin
@@ -34,7 +35,10 @@ RecordedArg = int | tuple[str, int]  # a number, or (buffer, offset in bytes)
 
 @dataclass(frozen=True, slots=True)
 class BufferExtent:
-    """An array in a buffer that a kernel reads or writes; ``strides`` and ``offset`` in bytes."""
+    """An array in a buffer that a kernel reads or writes; ``strides`` and ``offset`` in bytes.
+
+    ``axes``: of an array that is read at other positions, those of each axis, -1 for zeros.
+    """
 
     array: str
     buffer: str
@@ -42,6 +46,7 @@ class BufferExtent:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     dtype: str
+    axes: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ class Cut:
         spread = np.linspace(0, flat.size - 1, count - count // 2).astype(np.int64)
         return np.concatenate([flat[start : start + count // 2], flat[spread]])
 
-    def positions(self, size: int) -> np.ndarray[Any, Any]:
+    def positions_read(self, size: int) -> np.ndarray[Any, Any]:
         """The elements of a result that a script compares."""
         count = self.nbytes // 24  # each with its position and its limit
         return np.arange(size) if size <= count else np.unique(np.linspace(0, size - 1, count).astype(np.int64))
@@ -135,14 +140,14 @@ def _recorded_arrays(
     arrays = {w.array: cut.inputs(np.asarray(x)) for w, x in zip(record.reads, operands, strict=True)}
     whole = [np.resize(arrays[w.array], w.shape) for w in record.reads]
     body: Graph = node.attr("body")
-    positions = {k: cut.positions(value.aval.size) for k, value in enumerate(body.outputs)}
+    positions = {k: cut.positions_read(value.aval.size) for k, value in enumerate(body.outputs)}
     measured = measure(body, whole, positions, _DISTURBED_RUNS)
     for w, at, (values, moves) in zip(record.writes, positions.values(), measured, strict=True):
         arrays |= {w.array: values, f"{w.array}_at": at, f"{w.array}_limit": moves + last_rounding(values)}
     return arrays
 
 
-_HEAD = '''"""Runs kernels alone on recorded inputs against recorded eager results; --native runs machine code."""
+_HEAD = '''"""AxisRuns kernels alone on recorded inputs against recorded eager results; --native runs machine code."""
 
 import os
 import sys
@@ -193,7 +198,9 @@ def _record(step: KernelStep, prefix: str) -> Record:
         buffer = place.location.buffer
         strides = tuple(s * place.aval.dtype.itemsize for s in place.location.strides)
         label = labels.setdefault(buffer, f"b{len(labels)}")
-        return BufferExtent(array, label, place.location.offset, place.aval.shape, strides, place.aval.dtype.str)
+        pairs = zip(place.location.runs, place.aval.shape, strict=False)
+        axes = tuple([tuple(positions_read(runs or whole(n)).tolist()) for runs, n in pairs])
+        return BufferExtent(array, label, place.location.offset, place.aval.shape, strides, place.aval.dtype.str, axes)
 
     def arg(slot: ArgSlot) -> RecordedArg:
         return slot if isinstance(slot, int) else (labels.setdefault(slot[0], f"b{len(labels)}"), slot[1])
@@ -242,12 +249,12 @@ def kernel_names() -> dict[str, Any]:
 
 
 def check(checks: Sequence[KernelCheck], arrays: Mapping[str, np.ndarray[Any, Any]], *, native: bool = False) -> int:
-    """Run every kernel and print the distance of its results from eager ones; 1 if any is wrong, else 0."""
+    """AxisRun every kernel and print the distance of its results from eager ones; 1 if any is wrong, else 0."""
     wrong = False
     for functions, record in checks:
         memory = {name: np.zeros(max(1, size), np.uint8) for name, size in record.buffers.items()}
         for w in record.reads:
-            np.copyto(_view(memory, w), np.resize(arrays[w.array], w.shape))
+            _fill(memory, w, np.resize(arrays[w.array], w.shape))
         for function, call in zip(functions, record.calls, strict=True):
             run = (_native if native else _python)(function, call, memory)
             with np.errstate(all="ignore"):
@@ -262,6 +269,16 @@ def check(checks: Sequence[KernelCheck], arrays: Mapping[str, np.ndarray[Any, An
             sizes = "" if worst is None else f": off by {apart[worst]:.3g}, rounding explains {limit[worst]:.3g}"
             print(f"{functions[0].__name__} {w.array} {w.dtype}{list(w.shape)}{sizes}  {'WRONG' if bad else 'ok'}")
     return int(wrong)
+
+
+def _fill(memory: RecordedArrays, w: BufferExtent, array: np.ndarray[Any, Any]) -> None:
+    """Write ``array`` to where ``w`` is read from."""
+    if not w.axes:
+        np.copyto(_view(memory, w), array)
+        return
+    axes = [np.array(places) for places in w.axes]
+    source = _view(memory, dataclasses.replace(w, shape=tuple([1 + int(places.max()) for places in axes])))
+    source[np.ix_(*[places[places >= 0] for places in axes])] = array[np.ix_(*[places >= 0 for places in axes])]
 
 
 def _view(memory: RecordedArrays, w: BufferExtent) -> np.ndarray[Any, Any]:

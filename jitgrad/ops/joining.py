@@ -279,15 +279,17 @@ def pad(x: Operand, pad_width: Any, mode: str = "constant", *, constant_values: 
 
 
 def _pad_from_itself(x: Operand, aval: Aval, widths: list[tuple[int, int]], mode: str) -> Tensor:
-    """Padding with elements of ``x``, which NumPy selects; runs of neighbours are one slice each."""
+    """Padding with elements of ``x``, which NumPy selects; runs of neighbours are one slice each, and ``x`` is one whole."""
     out = reshape(x, aval.shape)
-    for k, width in enumerate(widths):
-        if not any(width):
+    for k, (before, after) in enumerate(widths):
+        n = aval.shape[k]
+        if not before and not after:
             continue
-        if not aval.shape[k]:
+        if not n:
             raise ShapeError(f"pad: axis {k} of {aval} is empty, there is nothing to pad it with")
-        source = np.pad(np.arange(aval.shape[k]), width, mode=mode).tolist()  # type: ignore[call-overload]
-        out = concat([_run(out, k, *run) for run in _runs(source)], k)
+        source = np.pad(np.arange(n), (before, after), mode=mode).tolist()  # type: ignore[call-overload]
+        parts = [_run(out, k, *run) for run in _runs(source[:before])]
+        out = concat([*parts, out, *(_run(out, k, *run) for run in _runs(source[before + n :]))], k)
     return out
 
 

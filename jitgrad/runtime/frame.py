@@ -9,6 +9,7 @@ import numpy as np
 
 from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.compiler.plan import Place
+from jitgrad.core.axis_runs import positions_read, read_axes, whole
 from jitgrad.eager.buffer_pool import address_of
 from jitgrad.runtime.program import Program
 
@@ -44,7 +45,11 @@ class HostFrame:
             return np.empty(aval.shape, aval.dtype)
         memory = self.bytes_of(location.buffer, inputs, results)
         strides = tuple(s * aval.dtype.itemsize for s in location.strides)
-        return np.ndarray(aval.shape, aval.dtype, memory, location.offset, strides)
+        if not location.runs:
+            return np.ndarray(aval.shape, aval.dtype, memory, location.offset, strides)
+        axes = [runs or whole(n) for runs, n in zip(location.runs, aval.shape, strict=True)]
+        source = tuple([1 + int(positions_read(runs).max()) for runs in axes])
+        return read_axes(np.ndarray(source, aval.dtype, memory, location.offset, strides), axes)
 
     def keep(self, slot: int, array: np.ndarray[Any, Any], inputs: Sequence[Any], results: list[Any]) -> None:
         """``array``, which a library call returned, is the memory of ``slot`` in this call."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import jitgrad as jg
@@ -47,3 +48,17 @@ def test_bits_without_sums_are_those_of_kernels(seed: int, eject: Eject) -> None
 def test_compiled_by_numba(seed: int, eject: Eject) -> None:
     program = random_program(seed, 6)
     eject(with_gradients(program), *map(jg.tensor, program.operands()))
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_stencils_read_at_offsets(mode: str, eject: Eject) -> None:
+    def energy(x: Any) -> Any:
+        p = jg.pad(x, 1, mode=mode)
+        return ((p[2:, 1:-1] - p[:-2, 2:] + jg.roll(x, 2, 1)) ** 2).sum()
+
+    x = jg.tensor(np.random.default_rng(0).normal(size=(6, 40)))
+    value, gradient = eject(jg.value_and_grad(energy), x)[1](x)
+    expected = jg.value_and_grad(energy)(x)
+
+    np.testing.assert_allclose(np.asarray(value), expected[0].numpy(), rtol=1e-12)
+    np.testing.assert_allclose(np.asarray(gradient), expected[1].numpy(), rtol=1e-12, atol=1e-12)

@@ -51,6 +51,14 @@ def test_the_script_checks_every_result_of_every_kernel(tmp_path, monkeypatch, c
     assert len({line.split()[0] for line in lines}) == len(kernels)
 
 
+def test_the_script_of_a_kernel_that_reads_at_offsets_agrees(tmp_path, monkeypatch):
+    def stencil(x):
+        p, q = jg.pad(x, 1), jg.pad(x, 2, mode="reflect")
+        return p[2:, 1:-1] - p[:-2, :-2] + q[:-4, 4:] * jg.roll(jg.tanh(x), (1, -3), (0, 1))
+
+    assert run(script(tmp_path, stencil, array(6, 130)), monkeypatch) == 0
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_scripts_of_random_programs_agree(seed: int, tmp_path, monkeypatch):
     program = random_program(seed, 14)

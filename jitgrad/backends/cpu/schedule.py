@@ -24,6 +24,9 @@ def cpu_tuning() -> Tuning:
 def schedule(nest: LoopNest, tuning: Tuning) -> Schedule:
     """How the CPU runs ``nest``, decided by sizes, strides and ops alone."""
     transposed: tuple[str, ...] = ()
+    if nest.reads_at_offsets():  # the other forms walk whole rows
+        iterations, block_size = iterations_and_block(nest, KernelForm.ROWS, tuning)
+        return Schedule(KernelForm.ROWS, iterations, block_size)
     if runs_across_memory(nest, tuning):
         form = KernelForm.VECTORIZED_ROWS
     elif operands := operands_to_transpose(nest, tuning):

@@ -157,7 +157,7 @@ class CudaFrame:
     def _array(self, place: Place) -> DeviceArray:
         """The value at ``place``, in device memory."""
         assert place.location is not None
-        buffer, offset, strides = place.location
+        buffer, offset, strides, _ = place.location
         region, start = self._code.base(buffer, offset)
         size, address = place.aval.dtype.itemsize, int(self._bases[region]) + start
         return DeviceArray(address, place.aval.shape, place.aval.dtype, None, self._device, [s * size for s in strides])

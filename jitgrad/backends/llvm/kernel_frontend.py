@@ -127,7 +127,7 @@ class _Hints:
         """The metadata of one loop; ``_LOOP`` makes its node distinct, as LLVM demands."""
         count = 1 if self.counts is None else self.counts.get(loop, USUAL) if isinstance(loop, ast.For) else USUAL
         hints = [self._hint("llvm.loop.interleave.count", ir.Constant(ir.IntType(32), count))]
-        if self.counts is None:
+        if count == 1:  # nor peeled, after which LLVM makes no vectors
             hints.append(self._hint("llvm.loop.unroll.disable"))
         self.loops += 1
         return self.module.add_metadata([f"loop {self.loops}", *hints])

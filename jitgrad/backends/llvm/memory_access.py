@@ -40,6 +40,30 @@ def emit_load(builder: Any, pointer: TypedValue, index: TypedValue) -> TypedValu
     return TypedValue(element(pointer), builder.load(element_address(builder, pointer, index)))
 
 
+def load_between(
+    builder: Any, pointer: TypedValue, index: TypedValue, position: TypedValue, low: TypedValue, high: TypedValue
+) -> TypedValue:
+    """``pointer[index]`` if ``low <= position < high``, else 0; memory elsewhere is not read.
+
+    It is a branch, of which LLVM makes loads under a mask: a select of addresses would be a gather.
+    """
+    type_, start = element(pointer), builder.block
+    inside, end = builder.append_basic_block("inside"), builder.append_basic_block("end")
+    at = as_index(builder, position)
+    condition = builder.icmp_signed("<", at, as_index(builder, high))
+    if low.literal != 0:
+        condition = builder.and_(builder.icmp_signed(">=", at, as_index(builder, low)), condition)
+    builder.cbranch(condition, inside, end)
+    builder.position_at_end(inside)
+    loaded = emit_load(builder, pointer, index).ir
+    builder.branch(end)
+    builder.position_at_end(end)
+    result = builder.phi(type_.llvm)
+    result.add_incoming(ir.Constant(type_.llvm, 0), start)
+    result.add_incoming(loaded, inside)
+    return TypedValue(type_, result)
+
+
 def as_element(builder: Any, value: TypedValue, type_: ScalarType) -> Any:
     """``value`` as it is stored: an integer is truncated to the element's size, a float has to be
     of its dtype."""
@@ -121,6 +145,6 @@ def subtract_row(builder: Any, to: TypedValue, factor: TypedValue, row: TypedVal
 
 
 MEMORY: dict[str, DialectFunction] = {
-    **{f.__name__: f for f in (at, stream, prefetch, prefetch_beside, add_row, subtract_row)},
+    **{f.__name__: f for f in (at, load_between, stream, prefetch, prefetch_beside, add_row, subtract_row)},
     **{f"scratch_{name}": partial(_scratch, type_=type_) for name, type_ in IN_MEMORY.items()},
 }

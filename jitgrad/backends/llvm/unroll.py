@@ -21,6 +21,9 @@ LONG_WAIT = 140  # cycles
 WAIT_BY_WORK = 4.0
 MUCH_WORK = 128.0  # cycles; doubling a loop as long as that takes time to compile
 
+# The variables of loops over both edges of a row, and over the elements of one: few, with masked loads.
+EDGES = ("e", "w")
+
 Cost = tuple[float, float]  # cycles of latency, cycles in which a unit is busy
 
 _STEP: Cost = (4.0, 0.5)
@@ -34,14 +37,16 @@ _STEPS = frozenset(
     "minimum maximum left_shift right_shift".split()
 )
 _CASTS = ("to_", "as_")
-_ADDRESSES = frozenset({"freeze", "at", "prefetch", "prefetch_beside", "range"})
+_ADDRESSES = frozenset({"freeze", "at", "load_between", "prefetch", "prefetch_beside", "range"})
 
 
 def unroll_factor(tree: ast.Module) -> dict[ast.For, int]:
     """The interleave count of every ``for`` loop of kernel source."""
     statements = list(_statements([tree]))
-    usual = any(isinstance(s, ast.While) for s in statements)  # rows in tiles: their loops are short
-    return {s: USUAL if usual else _vectors(s) for s in statements if isinstance(s, ast.For)}
+    loops = [s for s in statements if isinstance(s, ast.For)]
+    edges = {s for s in loops if isinstance(s.target, ast.Name) and s.target.id in EDGES}
+    usual = bool(edges) or any(isinstance(s, ast.While) for s in statements)  # rows in tiles: their loops are short
+    return {s: 1 if s in edges else USUAL if usual else _vectors(s) for s in loops}
 
 
 def _vectors(loop: ast.For) -> int:

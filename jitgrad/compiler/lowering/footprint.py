@@ -6,7 +6,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 from jitgrad.compiler.fusion.axis_maps import AxisMap
 from jitgrad.compiler.lowering.kernel_ir import Scope
-from jitgrad.compiler.lowering.loop_nest import LoopNest, Slot
+from jitgrad.compiler.lowering.loop_nest import LoopNest, OperandAccess, Slot
+from jitgrad.core.axis_runs import ends
 from jitgrad.core.ir import TraceNode, Value
 
 _Base = TypeVar("_Base")
@@ -39,7 +40,7 @@ class Footprint(NamedTuple, Generic[_Base]):
 
 def footprints(nest: LoopNest) -> tuple[Footprint[Slot], ...] | None:
     """The footprints of a kernel's iterations (rows, or elements of a flat loop); None if they run
-    along several axes.
+    along several axes. What is read at other positions counts as read by every iteration.
 
     They leave out scratch memory, and what the epilogue alone reads or writes.
     """
@@ -53,11 +54,25 @@ def footprints(nest: LoopNest) -> tuple[Footprint[Slot], ...] | None:
         if operand.layout is None or key in epilogue:
             continue
         item = operand.value.aval.dtype.itemsize
-        ends = [operand.strides[axis] * (sizes[axis] - 1) * item for axis in inner]
-        low, high = sum(min(0, end) for end in ends), sum(max(0, end) for end in ends)
+        if operand.runs:
+            footprints[_of_all_iterations(nest, operand, operand.layout.slot)] = None
+            continue
+        steps = [operand.strides[axis] * (sizes[axis] - 1) * item for axis in inner]
+        low, high = sum(min(0, step) for step in steps), sum(max(0, step) for step in steps)
         step = operand.strides[iterated[0]] * item if iterated else 0
         footprints[Footprint(Slot(operand.layout.slot), low, step, high - low + item, operand.written)] = None
     return tuple(footprints)
+
+
+def _of_all_iterations(nest: LoopNest, operand: OperandAccess, slot: int) -> Footprint[Slot]:
+    """All that ``operand``, which is read at other positions, makes the kernel touch."""
+    item, low, high = operand.value.aval.dtype.itemsize, 0, 0
+    loops = zip((*nest.outer_axes, *nest.inner_axes), (*nest.outer_sizes, *nest.inner_sizes), strict=True)
+    for axis, n in loops:
+        first, last = ends(operand.runs[axis]) if axis in operand.runs else (0, n - 1)
+        low += operand.strides[axis] * (first if operand.strides[axis] > 0 else last)
+        high += operand.strides[axis] * (last if operand.strides[axis] > 0 else first)
+    return Footprint(Slot(slot), low * item, 0, (high - low + 1) * item, False)
 
 
 def _only_in_epilogue(nest: LoopNest) -> set[tuple[Value | TraceNode, AxisMap]]:

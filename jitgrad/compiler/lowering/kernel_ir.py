@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 from jitgrad.core.aval import Dtype
 from jitgrad.core.ir import TraceNode
@@ -39,12 +40,27 @@ class AccumulatorScope(Enum):
 PER_BLOCK = ("block",)  # ``Access.outer`` of scratch memory: each block has a row of its own
 
 
+class Segment(NamedTuple):
+    """The positions of a loop before ``stop``, at which position ``first + step * k`` of an axis is read, ``k`` being that
+    of the loop; or zeros. ``stop`` and ``first`` are numbers or names of parameters; ``single``: there is one position."""
+
+    stop: str
+    first: str
+    step: int
+    zeros: bool
+    single: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """A buffer as the loops walk it.
 
     ``outer`` and ``inner`` hold, per axis, the name of the stride parameter (in elements), ``"1"``
     or ``"0"``; ``index`` marks an iota: no memory, the linear index itself is the value.
+
+    ``segments`` hold, per outer and then per inner axis, what is read at other positions than those
+    of the loop; () along axes where nothing is. ``interior`` is the number of the last axis's
+    segment that `Kernel.interior` is in.
     """
 
     name: str
@@ -53,6 +69,20 @@ class Access:
     inner: tuple[str, ...]
     index: bool = False
     base: str = ""  # iota: name of the parameter that is added
+    segments: tuple[tuple[Segment, ...], ...] = ()
+    interior: int = 0
+
+    def stays_along(self, inner: bool) -> bool:
+        """Whether it is the same element all along the inner axes, or along the outer ones."""
+        steps = self.inner if inner else self.outer
+        count = len(self.outer)
+        return set(steps) <= {"0"} and not any(self.segments[count:] if inner else self.segments[:count])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of parameters that it needs, among numbers."""
+        ends = [text for own in self.segments for s in own for text in (s.stop, s.first)]
+        return (self.name, *self.outer, *self.inner, *ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +181,12 @@ class Epilogue:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """One fused group, lowered. Two kernels with the same text are the same kernel."""
+    """One fused group, lowered. Two kernels with the same text are the same kernel.
+
+    ``has_edges``: along the last inner axis an operand goes on elsewhere, or is zeros in some rows;
+    ``interior`` is the part of the axis, if any is worth a loop, in which each operand is read in
+    one segment of a row that is not zeros.
+    """
 
     name: str
     params: tuple[KernelParameter, ...]
@@ -161,6 +196,8 @@ class Kernel:
     sweeps: tuple[Sweep, ...]
     epilogue: Epilogue | None
     ops: tuple[str, ...] = ()
+    interior: tuple[str, str] | None = None
+    has_edges: bool = False
 
     @property
     def statements(self) -> list[Statement]:

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from jitgrad.core.aval import Aval, Shape
+from jitgrad.core.axis_runs import AxisRuns, ends
 from jitgrad.core.ir import TraceNode
 from jitgrad.eager.buffer_pool import ALIGNMENT, SMALL
 
@@ -35,14 +36,28 @@ ArgSlot = int | BufferOffset  # one entry of a launch's argument table
 
 class Location(NamedTuple):
     """A strided window into a buffer: ``offset`` in bytes, ``strides`` in elements, as many as the
-    value has axes."""
+    value has axes.
+
+    ``runs`` are those of a value that kernels alone read, at other positions: for each axis the
+    positions in memory, () for every one in order. Other values have none.
+    """
 
     buffer: Buffer
     offset: int
     strides: tuple[int, ...]
+    runs: tuple[AxisRuns, ...] = ()
 
     def is_contiguous(self, shape: Shape) -> bool:
-        return self.strides == row_major(shape)
+        return self.strides == row_major(shape) and not self.runs
+
+    def ends(self, shape: Shape, itemsize: int) -> tuple[int, int]:
+        """The first and the last element of a value of ``shape``, in bytes from ``offset`` on."""
+        low = high = 0
+        for k, (n, step) in enumerate(zip(shape, self.strides, strict=True)):
+            own = ends(self.runs[k]) if self.runs and self.runs[k] else (0, n - 1)
+            low += min(p * step for p in own)
+            high += max(p * step for p in own)
+        return low * itemsize, high * itemsize
 
 
 class OperandLayout(NamedTuple):
@@ -53,20 +68,22 @@ class OperandLayout(NamedTuple):
         strides: in elements.
         aligned: for a result: whether it starts at a cache line of memory that the program
             allocates.
+        runs: of an operand that is read at other positions, as `Location` has them.
     """
 
     slot: int
     strides: tuple[int, ...]
     aligned: bool
+    runs: tuple[AxisRuns, ...] = ()
 
 
 def operand_layouts(reads: Sequence[Location], writes: Sequence[Location]) -> tuple[OperandLayout, ...]:
     """The layouts of a kernel's operands, and of its results after them."""
     first: dict[BufferOffset, int] = {}
     layouts = []
-    for k, (buffer, offset, strides) in enumerate((*reads, *writes)):
+    for k, (buffer, offset, strides, runs) in enumerate((*reads, *writes)):
         own = k >= len(reads) and buffer.role is BufferRole.TEMPORARY and buffer.nbytes >= SMALL
-        layouts.append(OperandLayout(first.setdefault((buffer, offset), k), strides, own and offset % ALIGNMENT == 0))
+        layouts.append(OperandLayout(first.setdefault((buffer, offset), k), strides, own and offset % ALIGNMENT == 0, runs))
     return tuple(layouts)
 
 
@@ -84,6 +101,10 @@ def view_location(node: TraceNode, source: Location, aval: Aval) -> Location | N
     copied."""
     name, strides, itemsize = node.op.name, source.strides, aval.dtype.itemsize
     shape = node.out.aval.shape
+    if source.runs:
+        return None
+    if name == "offset_read":
+        return _at_offsets(source, node.attr("axes"), itemsize)
     if name == "component":
         offset = source.offset + node.attr("index") * itemsize // 2
         return Location(source.buffer, offset, tuple(2 * s for s in strides))
@@ -109,3 +130,14 @@ def view_location(node: TraceNode, source: Location, aval: Aval) -> Location | N
         added, kept = set(node.attr("axis")), iter(strides)
         return Location(source.buffer, source.offset, tuple(0 if k in added else next(kept) for k in range(len(shape))))
     return None
+
+
+def _at_offsets(source: Location, axes: Sequence[AxisRuns], itemsize: int) -> Location:
+    """The location of what ``axes`` read of ``source``; a single run is a matter of offset and stride."""
+    offset, strides, runs = source.offset, list(source.strides), list(axes)
+    for k, own in enumerate(axes):
+        if len(own) == 1 and not own[0].zeros:
+            offset += own[0].start * strides[k] * itemsize
+            strides[k] *= own[0].step
+            runs[k] = ()
+    return Location(source.buffer, offset, tuple(strides), tuple(runs) if any(runs) else ())

@@ -4,15 +4,17 @@ value."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from math import prod
 from typing import NamedTuple
 
 from jitgrad.compiler.fusion.axis_maps import NONE, AxisMap, Definitions, Read
 from jitgrad.compiler.fusion.group import Group
-from jitgrad.compiler.lowering.kernel_ir import Access, KernelForm, KernelParameter, Schedule, Scope
+from jitgrad.compiler.lowering.kernel_ir import Access, KernelForm, KernelParameter, Schedule, Scope, Segment
 from jitgrad.compiler.lowering.layout import OperandLayout, row_major
 from jitgrad.core.aval import dtype_name
+from jitgrad.core.axis_runs import AxisRuns, stops
 from jitgrad.core.ir import Graph, TraceNode, Value
 from jitgrad.core.op import Kind
 
@@ -28,6 +30,9 @@ class Slot(NamedTuple):
 KernelArg = int | Slot
 
 _MAX_CONSTANT_STRIDE = 64  # in elements; those of longer ones are in a cache line each, and what loads them matters less
+_MAX_OFFSET_IN_TEXT = 32
+# Elements: edges are whole vectors of any dtype, and the interior is as many of them as run interleaved.
+_EDGE, _INTERIOR = 32, 64
 _LEAST_GATHERED = 4  # bytes: smaller elements are faster one by one
 
 
@@ -41,6 +46,7 @@ class OperandAccess:
     strides: tuple[int, ...]  # per group axis, in elements
     written: bool = False
     access: Access | None = None
+    runs: Mapping[int, AxisRuns] = field(default_factory=dict)  # per group axis along which it is read at other positions
 
 
 @dataclass(slots=True)
@@ -68,6 +74,8 @@ class LoopNest:
         operands: accesses of the values that are read and written, by the axes they run along, and
             of iota nodes.
         sweep: the number of sweeps that must be over before a value is known.
+        has_edges: whether an operand goes on elsewhere along the last inner axis; known once a schedule is applied.
+        interior: the part of it in which none does, if that is long enough for a loop of its own.
     """
 
     def __init__(
@@ -89,6 +97,10 @@ class LoopNest:
         self.sweep: dict[Value, int] = {}
         self.scope: dict[Value, Scope] = {}
         self._local_count = 0
+        self._numbers: dict[int, dict[int, int]] = {}
+        self._first = 0  # of the interior
+        self.interior: tuple[str, str] | None = None
+        self.has_edges: bool = False
         self._add_operands()
         self._collapse_axes()
         self._name_operands()
@@ -98,6 +110,7 @@ class LoopNest:
         """Give every operand its access, which depends on the schedule: which stride is 1 in the
         loops that run."""
         vectorized = schedule.form is KernelForm.VECTORIZED_ROWS
+        self._find_interior()
         for operand in self.operands.values():
             lanes = self.outer_axes[-1] if vectorized else None
             operand.access = self._access(operand, operand.name in schedule.transposed, lanes)
@@ -134,7 +147,8 @@ class LoopNest:
         if (value, axes) not in self.operands:
             layout = self.layouts[value]
             strides = self._along_group(axes, layout.strides)
-            self.operands[value, axes] = OperandAccess("", value, layout, strides)
+            runs = {axis: own for axis, own in zip(axes, layout.runs, strict=False) if own}
+            self.operands[value, axes] = OperandAccess("", value, layout, strides, runs=runs)
         return self.operands[value, axes]
 
     def _add_iota(self, node: TraceNode) -> None:
@@ -177,7 +191,10 @@ class LoopNest:
 
     def _walks_on(self, a: int, b: int) -> bool:
         n = self.group.sizes[b]
-        return all(operand.strides[a] == operand.strides[b] * n for operand in self.operands.values())
+        operands = self.operands.values()
+        if any(a in operand.runs or b in operand.runs for operand in operands):
+            return False
+        return all(operand.strides[a] == operand.strides[b] * n for operand in operands)
 
     # --- parameters ----------------------------------------------------------------------------------------------
 
@@ -224,7 +241,59 @@ class LoopNest:
 
         outer = tuple(stride(axis, "o", k) for k, axis in enumerate(self.outer_axes))
         inner = tuple(stride(axis, "i", k) for k, axis in enumerate(self.inner_axes))
-        return Access(operand.name, operand.value.aval.dtype, outer, inner, index=operand.layout is None)
+        access = Access(operand.name, operand.value.aval.dtype, outer, inner, index=operand.layout is None)
+        if not operand.runs:
+            return access
+        segments = tuple([self._segments(operand, axis) for axis in (*self.outer_axes, *self.inner_axes)])
+        return replace(access, segments=segments, interior=self._interior_run(operand))
+
+    # --- reads at other positions ---------------------------------------------------------------------------------
+
+    def reads_at_offsets(self) -> bool:
+        """Whether an operand is read at other positions than those of the loops."""
+        return any(operand.runs for operand in self.operands.values())
+
+    def _find_interior(self) -> None:
+        """Cut the last inner axis where an operand goes on elsewhere; the interior is the longest part, in whole vectors."""
+        last = self.inner_axes[-1] if self.inner_axes else NONE
+        cut = [operand.runs[last] for operand in self.operands.values() if last in operand.runs]
+        self.has_edges = bool(cut) or self._has_rows_of_zeros()
+        if not self.has_edges:
+            return
+        if not cut:
+            self.interior = "0", self._number(last, self.inner_sizes[-1])
+            return
+        parts = pairwise(sorted({0, *(stop for runs in cut for stop in stops(runs))}))
+        first, stop = max(parts, key=lambda part: part[1] - part[0])
+        first = -(-first // _EDGE) * _EDGE
+        length = (stop - first) // _INTERIOR * _INTERIOR
+        if length > 0:
+            self._first = first
+            self.interior = self._number(last, first), self._number(last, first + length)
+
+    def _has_rows_of_zeros(self) -> bool:
+        runs = [operand.runs.get(axis, ()) for operand in self.operands.values() for axis in self.outer_axes]
+        return bool(self.inner_axes) and any(run.zeros for own in runs for run in own)
+
+    def _interior_run(self, operand: OperandAccess) -> int:
+        runs = operand.runs.get(self.inner_axes[-1], ())
+        return next((k for k, stop in enumerate(stops(runs)) if stop > self._first), 0)
+
+    def _segments(self, operand: OperandAccess, axis: int) -> tuple[Segment, ...]:
+        found, begin = [], 0
+        runs = operand.runs.get(axis, ())
+        for run, stop in zip(runs, stops(runs), strict=True):
+            first = "0" if run.zeros else self._number(axis, run.start - run.step * begin)
+            found.append(Segment(self._number(axis, stop), first, run.step, run.zeros, run.length == 1))
+            begin = stop
+        return tuple(found)
+
+    def _number(self, axis: int, number: int) -> str:
+        """A position along an axis: near 0 part of the text, which then serves all sizes, else a parameter."""
+        if abs(number) <= _MAX_OFFSET_IN_TEXT:
+            return str(number)
+        known = self._numbers.setdefault(axis, {})
+        return self.table.add(f"e{axis}_{known.setdefault(number, len(known))}", "i64", number)
 
     # --- scopes --------------------------------------------------------------------------------------------------
 

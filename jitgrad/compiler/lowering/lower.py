@@ -163,11 +163,11 @@ class _Builder:
         access = operand.access
         assert access is not None
         note = str(operand.value.aval) if node is None else f"{node.op}  {node.origin}"
-        if set(access.inner) <= {"0"}:
+        if access.stays_along(inner=True):
             key = f"{access.name}{access.outer}"
             if key in self.row_loads:
                 return self.row_loads[key]
-            if set(access.outer) <= {"0"}:
+            if access.stays_along(inner=False):
                 into = self.prologue
             elif loop is not None:
                 into = self.before
@@ -201,6 +201,7 @@ class _Builder:
         names = "_".join(dict.fromkeys(node.op.name for node in self.nodes))
         main = (*self.prologue, *(x for s in sweeps for x in (*s.before, *s.body)))
         sizes = (*nest.outer_names[1:], *nest.inner_names, *self.plan.dense_names) if nest.outer_names else ()
+        sizes += nest.interior or ()
         params, args = self.used(main, sizes)
         kernel = Kernel(
             name=names[:60].rstrip("_"),
@@ -211,6 +212,8 @@ class _Builder:
             sweeps=sweeps,
             epilogue=epilogue,
             ops=tuple(node.op.name for node in self.nodes),
+            interior=nest.interior,
+            has_edges=nest.has_edges,
         )
         return Lowered(kernel, schedule, args, epilogue_args, tuple(self.plan.scratch), footprints(nest))
 
@@ -337,7 +340,7 @@ class _Builder:
         names = set(always)
         for s in statements:
             if isinstance(s, (Load, Store)):
-                names |= {s.access.name, *s.access.outer, *s.access.inner}
+                names |= set(s.access.names)
                 if s.access.outer == PER_BLOCK:
                     names.add(self.nest.table.add("block_size", "i64", self.schedule.block_size))
             elif isinstance(s, Accumulate):

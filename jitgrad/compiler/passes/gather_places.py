@@ -225,7 +225,7 @@ class _Cone:
 
     def _cost(self, value: Value) -> int:
         """The bytes per element that it takes to put ``value`` into zeros."""
-        passes = _WRITTEN if self.operands[value] else _COPIED
+        passes = _WRITTEN if self.operands[value] else _PLACED if self.tuning.reads_at_offsets else _COPIED
         if any(user.op is PLACE and user not in self.places for user in self.graph.users(value)):
             passes = _PLACED
         return passes * value.aval.dtype.itemsize
@@ -315,7 +315,8 @@ class _Gatherer(Rewriter):
         """Which elements ``place`` puts its operand at."""
         own, index, shape = place.ins[0].aval.shape, place.attr("index"), place.out.aval.shape
         if (own, index, shape) not in self.at:
-            if (own, (), own) not in self.at:
-                self.at[own, (), own] = self.emit(IDENTITY, self.emit(BROADCAST_TO, Literal(True), shape=own))
+            if (own, (), own) not in self.at:  # one number in memory, which kernels read at any place
+                number = self.emit(IDENTITY, self.emit(BROADCAST_TO, Literal(True), shape=(1,) * len(own)))
+                self.at[own, (), own] = self.emit(BROADCAST_TO, number, shape=own)
             self.at[own, index, shape] = self.emit(PLACE, self.at[own, (), own], index=index, shape=shape)
         return self.at[own, index, shape]

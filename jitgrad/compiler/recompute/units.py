@@ -230,6 +230,5 @@ def _extent(place: Place) -> tuple[Buffer, int, int]:
     location = place.location
     assert location is not None
     item = place.aval.dtype.itemsize
-    ends = [(n - 1) * step * item for n, step in zip(place.aval.shape, location.strides, strict=True)]
-    low, high = sum(min(0, end) for end in ends), sum(max(0, end) for end in ends)
+    low, high = location.ends(place.aval.shape, item)
     return location.buffer, location.offset + low, location.offset + high + item
