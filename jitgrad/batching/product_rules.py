@@ -11,6 +11,7 @@ from jitgrad.core.op import OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.float16 import HALF
 from jitgrad.ops.arithmetic import astype, multiply
+from jitgrad.ops.factors import SOLVE_BY_FACTORS
 from jitgrad.ops.inverses import SOLVE
 from jitgrad.ops.linalg import MATMUL, matmul
 from jitgrad.ops.movement import expand_dims, moveaxis, permute_dims, reshape, squeeze
@@ -61,15 +62,34 @@ def _with_axes(x: Any, ndim: int) -> Any:
     return expand_dims(x, tuple(range(1, 1 + missing))) if missing > 0 else x
 
 
+def _solved_side_by_side(a: Application) -> Any:
+    """The right sides, the last operand, of all examples as columns of one matrix."""
+    *matrix, right = a.operands
+    rows, columns = a.avals[-1].shape
+    side_by_side = reshape(moveaxis(right, 0, 1), (rows, a.size * columns))
+    out = apply_op(a.op, *matrix, side_by_side, **a.attrs)
+    return moveaxis(reshape(out, (rows, a.size, columns)), 1, 0)
+
+
 def _solve(a: Application) -> Any:
     left, right = a.avals
     if not a.mapped[0] and left.ndim == right.ndim == 2:  # all right sides for one factorisation
-        rows, columns = right.shape
-        side_by_side = reshape(moveaxis(a.operands[1], 0, 1), (rows, a.size * columns))
-        out = apply_op(a.op, a.operands[0], side_by_side, **a.attrs)
-        return moveaxis(reshape(out, (rows, a.size, columns)), 1, 0)
+        return _solved_side_by_side(a)
     ndim = max(left.ndim, right.ndim)
     return apply_op(a.op, a.aligned(0, ndim), a.aligned(1, ndim), **a.attrs)
 
 
-PRODUCT_RULES: Mapping[OpDef, Callable[[Application], Any]] = {MATMUL: _matmul, SOLVE: _solve, TRIANGULAR_SOLVE: _solve}
+def _solve_by_factors(a: Application) -> Any:
+    if not any(a.mapped[:3]) and a.aval(0).ndim == a.aval(3).ndim == 2:
+        return _solved_side_by_side(a)
+    ndim = max(a.aval(0).ndim, a.aval(3).ndim)
+    matrix, lu, right = (a.aligned(k, ndim) for k in (0, 1, 3))
+    return apply_op(a.op, matrix, lu, a.aligned(2, ndim - 1), right, **a.attrs)
+
+
+PRODUCT_RULES: Mapping[OpDef, Callable[[Application], Any]] = {
+    MATMUL: _matmul,
+    SOLVE: _solve,
+    TRIANGULAR_SOLVE: _solve,
+    SOLVE_BY_FACTORS: _solve_by_factors,
+}

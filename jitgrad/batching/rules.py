@@ -15,6 +15,7 @@ from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.convolution import FOLD, UNFOLD
 from jitgrad.ops.creation import COPY, FULL
 from jitgrad.ops.decompositions import CHOLESKY, EIG, EIGH, QR, SVD
+from jitgrad.ops.factors import LU_FACTORS, SLOGDET_BY_FACTORS
 from jitgrad.ops.fourier import TRANSFORMS
 from jitgrad.ops.identity import UPDATED
 from jitgrad.ops.indexing import PUT_SLICE
@@ -122,6 +123,7 @@ _BY_OP: Mapping[OpDef, BatchingRule] = {
     GCD: _aligned,
     **dict.fromkeys((COPY, MOVE, EXPONENT, CHECK_CLASSES), _leading),
     **dict.fromkeys((UNFOLD, FOLD), _leading),
+    **dict.fromkeys((LU_FACTORS, SLOGDET_BY_FACTORS), _leading),  # of which all operands or none are mapped
     **dict.fromkeys((INVERSE, DETERMINANT, SLOGDET, PSEUDO_INVERSE, CHOLESKY, EIG, EIGH, SVD, QR), _leading),
     **dict.fromkeys(TRANSFORMS, _axes_one_further),
     **INDEXING_RULES,

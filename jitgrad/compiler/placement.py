@@ -196,8 +196,9 @@ class _Placer:
         return isinstance(new, Value) and self.locations[new].buffer is self.locations[base].buffer
 
     def _call(self, node: TraceNode) -> None:
-        """A library call: its results stay the arrays that it returns, but for products, windows
-        and updates, written in place."""
+        """A library call: its results stay the arrays that it returns, but for ops that fill memory of the program.
+
+        An update changes its first operand, or a copy of it."""
         reads = tuple([self.place(atom) for atom in node.ins])
         for value in node.outs:
             placed = value in self.parts or value in self.in_place
@@ -205,6 +206,9 @@ class _Placer:
                 base = node.ins[0]
                 assert isinstance(base, Value)
                 self.locations[value] = self.locations[base]
+            elif node.op.updates_first_operand and not placed:
+                self._copy(node.ins[0], self.allocate(value), node)
+                reads = (self.place(value), *reads[1:])
             elif placed or node.op.contraction or node.op.fills:
                 self.allocate(value)
             else:

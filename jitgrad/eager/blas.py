@@ -60,6 +60,12 @@ def _library() -> ctypes.CDLL | None:
     return None
 
 
+def library_address(name: str) -> int:
+    """The address of a function of NumPy's bundled BLAS or LAPACK with 64-bit integers; 0 if there is none."""
+    library = _library()
+    return 0 if library is None else _address(library, name)
+
+
 @cache
 def find_blas() -> Blas | None:
     """NumPy's bundled BLAS; None if NumPy was built against another."""

@@ -116,7 +116,7 @@ def det(a: Any) -> Tensor:
 
 def slogdet(a: Any) -> SlogdetResult:
     """The sign of the determinant, and the logarithm of its absolute value."""
-    return SlogdetResult(*apply_op(inverses.SLOGDET, floating(a)))
+    return SlogdetResult(*inverses.slogdet(floating(a)))
 
 
 def cholesky(a: Any, /, *, upper: bool = False) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import floating
@@ -13,7 +12,7 @@ from jitgrad.ops.arithmetic import add
 from jitgrad.ops.comparison import less, where
 from jitgrad.ops.complex_parts import complex, imag, is_complex, real
 from jitgrad.ops.creation import eye, tril, triu
-from jitgrad.ops.inverses import INVERSE, SLOGDET, solve
+from jitgrad.ops.inverses import INVERSE, slogdet, solve
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.linalg import adjoint_of, matmul, matrix_transpose_of
 from jitgrad.ops.movement import moveaxis, reshape
@@ -55,7 +54,7 @@ def cholesky_inverse(L: Any, upper: bool = False) -> Tensor:
 
 def logdet(x: Any) -> Tensor:
     """The logarithm of the determinant: -inf where it is 0, NaN where it is negative, complex if ``x`` is."""
-    sign, logarithm = apply_op(SLOGDET, floating(x))
+    sign, logarithm = slogdet(floating(x))
     if is_complex(sign):
         return complex(logarithm, atan2(imag(sign), real(sign)))
     return where(less(sign, 0), math.nan, logarithm)

@@ -203,6 +203,7 @@ def _index_put_add_vjp(
 TAKE = define(
     "take(x, indices, *, axis)",
     kind=Kind.OPAQUE,
+    fills=True,
     eager=lambda x, indices, *, axis: np.take(x, indices, axis=axis),
     abstract=_take_aval,
     vjp=(_take_vjp, None),
@@ -226,6 +227,7 @@ INDEX_ADD = define(
 GATHER = define(
     "gather(x, index, *, axis)",
     kind=Kind.OPAQUE,
+    fills=True,
     eager=lambda x, index, *, axis: x[_mesh(np.asarray(index), axis)],
     abstract=_gather_aval,
     vjp=(
@@ -250,6 +252,7 @@ SCATTER_ADD: OpDef = define(
 INDEX_GET = define(
     "index_get(x, *indices, axes)",
     kind=Kind.OPAQUE,
+    fills=True,
     eager=lambda x, *indices, axes: np.asarray(x)[key_of(np.ndim(x), axes, indices)],
     abstract=_index_get_aval,
     vjp=_index_get_vjp,

@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Array, Aval, broadcast_shapes, real_dtype_of
+from jitgrad.core.dispatch import apply_op, aval_of
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, conjugated, multiply, negative, subtract
 from jitgrad.ops.complex_parts import complex, imag, is_complex
+from jitgrad.ops.factors import SLOGDET_BY_FACTORS, has_factors, lu_factors, solve_by_factors
 from jitgrad.ops.lapack import by_lapack, matrices, square_aval
 from jitgrad.ops.linalg import adjoint_of, matmul, matrix_transpose_of
 from jitgrad.ops.movement import expand_dims
@@ -74,7 +76,10 @@ SOLVE: OpDef = define(
 
 
 def solve(a: Operand, b: Operand) -> Tensor:
-    """The ``x`` with ``a @ x == b`` for matrices ``b``."""
+    """The ``x`` with ``a @ x == b`` for matrices ``b``. Large matrices are factored once for it and its gradients."""
+    if has_factors(SOLVE, a, b):
+        _solve_aval([aval_of(SOLVE, x) for x in (a, b)], {})
+        return solve_by_factors(a, *lu_factors(a), b, transposed=False)
     return apply(SOLVE, a, b)
 
 
@@ -131,6 +136,13 @@ SLOGDET = define(
     domain=("invertible",),
     takes_complex=True,
 )
+
+
+def slogdet(x: Operand) -> tuple[Tensor, Tensor]:
+    """The signs of determinants, and the logarithms of their absolute values. Large matrices are factored as for `solve`."""
+    by_factors = has_factors(SLOGDET, x)
+    sign, log = apply_op(SLOGDET_BY_FACTORS, x, *lu_factors(x)) if by_factors else apply_op(SLOGDET, x)
+    return sign, log
 
 
 def _pseudo_inverse(x: Array, *, cutoff: float) -> Array:

@@ -4,15 +4,14 @@ the plan says."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
-from jitgrad.compiler.lowering.layout import Buffer, BufferRole
+from jitgrad.compiler.lowering.layout import Buffer
 from jitgrad.compiler.plan import OpStep, Place
 from jitgrad.core.aval import Aval, Dtype, Shape, dtype_name
-from jitgrad.core.errors import MatrixError
+from jitgrad.core.errors import IndexingError, MatrixError
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.eager.blas import find_blas
 from jitgrad.eager.float16 import HALF
@@ -22,6 +21,7 @@ from jitgrad.runtime.executor.gemm import Gemm, gemms_of
 from jitgrad.runtime.executor.instruction_loop import Instruction
 from jitgrad.runtime.executor.tiled_products import tiled_product, tiles_pay
 from jitgrad.runtime.library.batched_gemm import small_products
+from jitgrad.runtime.library.indexed_steps import ACCESSES, indexed_step
 from jitgrad.runtime.library.registry import find_kernel
 from jitgrad.runtime.library.small_systems import SYSTEMS, small_system
 from jitgrad.runtime.library.windows import window_copies
@@ -66,21 +66,19 @@ class LibraryCall:
         is_matmul = step.op.contraction
         self.matmul_result: Place | None = first if is_matmul and first.aval.ndim >= 2 and first.aval.dtype != HALF else None
         self.writes: tuple[tuple[int, Place], ...] = tuple([(_allocated_slot(p, slots, external), p) for p in step.writes])
-        kernel = find_kernel(step.op, self.avals, dict(step.attrs)) if native else None
-        at = first.location
-        self.in_place: bool = step.op.updates_first_operand and at is not None and step.reads[0].location is at
-        changes_input = self.in_place and at is not None and at.buffer.role is BufferRole.INPUT
-        # an input must be unchanged after a failed call; NumPy's functions check all indices first
-        self.function: Callable[..., Any] = partial(kernel, whole=True) if kernel and changes_input else kernel or step.op.eager
-        self.instruction: Instruction | None = (
-            (small_products(step) or window_copies(step) or small_system(step)) if native else None
-        )
+        self.in_place: bool = step.op.updates_first_operand and step.reads[0].location is first.location
+        self.instruction: Instruction | None = _instruction(step) if native else None
+        has_instruction = not native or step.op in ACCESSES  # of which all others are left to NumPy
+        kernel = None if has_instruction else find_kernel(step.op, self.avals, dict(step.attrs))
+        self.function: Callable[..., Any] = kernel or step.op.eager
         self.products: list[Gemm] | None = _products(step) if native and self.instruction is None else None
         # elementwise ops convert operands first, and programs return what they promise
         self.check_results: bool = step.op.kind in (Kind.OPAQUE, Kind.MOVEMENT, Kind.REDUCE, Kind.INDEX)
 
     def computed_by(self, tiled: Set[Gemm]) -> str:
-        """What multiplies the matrices, if ``tiled`` go by tiles, or solves the system; "" of other steps."""
+        """What multiplies the matrices, if ``tiled`` go by tiles, solves the system, or goes by indices; "" of other steps."""
+        if self.op in ACCESSES:
+            return "NumPy" if self.instruction is None else "machine code"
         if not self.op.contraction and self.op not in SYSTEMS:
             return ""
         if self.instruction is not None:
@@ -91,10 +89,15 @@ class LibraryCall:
 
     def compute(self, operands: Sequence[Any]) -> Any:
         """The op's result. Raises what the op does; errors about matrices say in which line."""
+        return self._located(self.function, operands, self.attrs)
+
+    def _located(self, function: Callable[..., Any], operands: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
         try:
-            return self.function(*operands, **self.attrs)
+            return function(*operands, **attrs)
         except MatrixError as error:
             raise MatrixError(f"{error} (in {self.step.node.origin.described()})") from None
+        except IndexError as error:
+            raise IndexingError(f"{error} (in {self.step.node.origin.described()})") from None
 
     def run(self, memory: Memory, inputs: Sequence[Any], results: list[Any]) -> None:
         """Call the op. The caller switches off NumPy's warnings about values."""
@@ -103,7 +106,7 @@ class LibraryCall:
             np.matmul(operands[0], operands[1], out=memory.view(self.matmul_result, inputs, results))
             return
         if self.in_place:
-            self.function(*operands, into=operands[0], **self.attrs)
+            self._located(self.function, operands, {**self.attrs, "into": operands[0]})
             return
         if self.op.kind is Kind.ELEMENTWISE:
             returned = run_eagerly(self.op, operands, self.avals, self.attrs)
@@ -132,6 +135,11 @@ def _allocated_slot(place: Place, slots: Mapping[Buffer, int], external: Sequenc
     """The slot whose memory the library call allocates, or -1."""
     at = place.location
     return slots[at.buffer] if at is not None and at.buffer in external else -1
+
+
+def _instruction(step: OpStep) -> Instruction | None:
+    """The machine code that computes ``step`` without Python."""
+    return small_products(step) or window_copies(step) or small_system(step) or indexed_step(step)
 
 
 def _products(step: OpStep) -> list[Gemm] | None:

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import jitgrad as jg
-from jitgrad.core.errors import JitgradError
 from jitgrad.jit.decorator import jit
 from jitgrad.runtime.library import indexed_access
 
@@ -29,14 +28,14 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def fails_as_eager() -> Callable[..., None]:
-    """Asserts that ``f(*args)`` raises the same IndexError eager and compiled."""
+    """Asserts that ``f(*args)``, of one line, raises the same IndexError eager and compiled, which names the line then."""
 
     def check(f: Callable[..., Any], *args: Any) -> None:
         with pytest.raises(IndexError) as eager:
             f(*args)
         with pytest.raises(IndexError) as compiled:
             jit(f, check="off")(*args)
-        assert str(compiled.value) == str(eager.value)
-        assert isinstance(compiled.value, JitgradError) == isinstance(eager.value, JitgradError)
+        line = f"{f.__code__.co_filename}:{f.__code__.co_firstlineno}"
+        assert str(compiled.value) == f"{eager.value} (in {line})"
 
     return check

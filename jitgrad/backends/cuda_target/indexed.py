@@ -18,9 +18,9 @@ from jitgrad.backends.cuda_target.device_call import UNSIGNED, CallWriter, Devic
 from jitgrad.core.aval import Aval, dtype_name, real_dtype_of
 from jitgrad.core.op import OpDef
 from jitgrad.device.faults import OUT_OF_BOUNDS
-from jitgrad.ops.indexing import GATHER, INDEX_ADD, INDEX_GET, INDEX_PUT, INDEX_PUT_ADD, SCATTER_ADD, TAKE
 from jitgrad.ops.neural import CHECK_CLASSES
-from jitgrad.runtime.library.indexed_access import AccessMode, IndexSpace, SpaceOf, along, at_axes, for_each
+from jitgrad.runtime.library.indexed_access import AccessMode, IndexSpace, SpaceOf
+from jitgrad.runtime.library.indexed_steps import ACCESSES
 
 _ENOUGH_THREADS = 1 << 15  # for a change: more would read the same indices without work of their own
 _ADDED = frozenset({"f16", "f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"})
@@ -32,16 +32,7 @@ def _itself(x: Any, attrs: Mapping[str, Any], indices: Sequence[Aval]) -> IndexS
     return IndexSpace(1, (attrs["count"],), prod(x), 1)
 
 
-_ACCESSES: Mapping[OpDef, tuple[AccessMode, SpaceOf, int]] = {  # and the operand with the values, of changes
-    TAKE: (AccessMode.READ, along, 0),
-    GATHER: (AccessMode.READ, for_each, 0),
-    INDEX_GET: (AccessMode.READ, at_axes, 0),
-    CHECK_CLASSES: (AccessMode.READ, _itself, 0),
-    INDEX_ADD: (AccessMode.ADD, along, 2),
-    SCATTER_ADD: (AccessMode.ADD, for_each, 2),
-    INDEX_PUT: (AccessMode.WRITE, at_axes, 1),
-    INDEX_PUT_ADD: (AccessMode.ADD, at_axes, 1),
-}
+_ACCESSES: Mapping[OpDef, tuple[AccessMode, SpaceOf, int]] = {**ACCESSES, CHECK_CLASSES: (AccessMode.READ, _itself, 0)}
 
 
 def find_access(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> DeviceCall | None:

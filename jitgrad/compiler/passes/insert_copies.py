@@ -7,16 +7,22 @@ from dataclasses import replace
 from jitgrad.compiler.compiler_ops import IDENTITY
 from jitgrad.compiler.lowering.layout import Buffer, BufferRole, Location, row_major, view_location
 from jitgrad.compiler.passes.rewriter import Rewriter
+from jitgrad.core.aval import Shape, broadcast_shapes
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.core.origin import Origin
-from jitgrad.ops.movement import PERMUTE_DIMS
+from jitgrad.ops.indexing import GATHER, INDEX_ADD, INDEX_GET, INDEX_PUT, INDEX_PUT_ADD, SCATTER_ADD, TAKE
+from jitgrad.ops.movement import BROADCAST_TO, PERMUTE_DIMS
+
+_INDEXED = frozenset({TAKE, GATHER, INDEX_GET, INDEX_ADD, SCATTER_ADD, INDEX_PUT, INDEX_PUT_ADD})
+_FIRST_INDEX = {INDEX_GET: 0, INDEX_PUT: 1, INDEX_PUT_ADD: 1}  # among the operands behind the first, of several indices
 
 
 def insert_copies(graph: Graph) -> Graph:
     """Copy the operand of every reshape that is no view, and values that need memory of their own.
 
-    These are results that are views of an input or repeat elements, and repeated numbers that library calls read.
+    These are results that are views of an input or repeat elements, repeated numbers that library calls read, and the
+    indices and new values of reads and changes at indices, whose machine code goes through them in order.
 
     ``reshape(permute_dims(x))`` is no view: its elements must be brought in order. The identity op does that in the
     kernel that computes ``x``, or in a kernel of its own; without it a library call would.
@@ -51,6 +57,8 @@ class _Copies(Rewriter):
         if node.op.kind is Kind.OPAQUE and not self.numbers.isdisjoint(node.ins):
             changed = source if node.op.updates_first_operand else None
             node = replace(node, ins=tuple([self.in_memory(a, own=a is changed) for a in node.ins]))
+        if node.op in _INDEXED:
+            node = replace(node, ins=self.ordered(node))
         elif node.op.kind is Kind.MOVEMENT and not isinstance(source, Value):
             self.numbers.add(node.out)
         elif node.op.kind is Kind.MOVEMENT and isinstance(source, Value):
@@ -72,6 +80,25 @@ class _Copies(Rewriter):
         if atom not in self.written_numbers:
             self.written_numbers[atom] = self.copy(atom)
         return self.written_numbers[atom]
+
+    def ordered(self, node: TraceNode) -> tuple[Atom, ...]:
+        """The operands of ``node``, with the indices broadcast to one shape, and but for the first in row-major order."""
+        base, *others = node.ins
+        first = _FIRST_INDEX.get(node.op, len(others))
+        if len({atom.aval.shape for atom in others[first:]}) > 1:
+            shape = broadcast_shapes("indexing", [atom.aval for atom in others[first:]])
+            others[first:] = [self.broadcast(atom, shape) for atom in others[first:]]
+        return (base, *[self.in_order(atom) for atom in others])
+
+    def broadcast(self, atom: Atom, shape: Shape) -> Atom:
+        if atom.aval.shape == shape:
+            return atom
+        return self.copy(self.emit(BROADCAST_TO, atom, shape=shape))
+
+    def in_order(self, atom: Atom) -> Atom:
+        if not isinstance(atom, Value) or self.at(atom).is_contiguous(atom.aval.shape):
+            return atom
+        return self.copy(atom)
 
     def copy(self, value: Value) -> Value:
         self.origin = Origin()

@@ -14,6 +14,7 @@ from jitgrad.core.op import OpDef
 from jitgrad.eager.buffer_pool import empty_buffer
 from jitgrad.ops.indexing import INDEX_ADD, INDEX_PUT, INDEX_PUT_ADD, SCATTER_ADD
 from jitgrad.runtime.library.indexed_access import (
+    ADDED,
     AccessMode,
     IndexSpace,
     SpaceOf,
@@ -21,30 +22,23 @@ from jitgrad.runtime.library.indexed_access import (
     at_axes,
     for_each,
     handles,
-    in_bounds,
     move_elements,
     pays,
 )
 
 # ns that NumPy takes to add an element or to write a row, slightly less than measured; more dimensions take longer
 _ADD, _WRITE, _WRITE_ROW = 6, 2, 8
-_ADD_DTYPES = frozenset({"f32", "f64", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"})
 
 
 def _changer(op: OpDef, access: AccessMode, space: IndexSpace, values_at: int) -> Callable[..., Array]:
-    """A function that computes ``op``. Operand ``values_at`` holds the values, the others after the first the indices.
+    """A function that computes ``op``. Operand ``values_at`` holds the values, the others after the first the indices."""
 
-    With ``whole``, ``into`` is unchanged if an index is out of bounds.
-    """
-
-    def change(x: Array, *rest: Array, into: Array | None = None, whole: bool = False, **attrs: Any) -> Array:
-        out = into
-        if out is None:
-            out = empty_buffer(x.shape, x.dtype)
-            np.copyto(out, x)
+    def change(x: Array, *rest: Array, **attrs: Any) -> Array:
+        out = empty_buffer(x.shape, x.dtype)
+        np.copyto(out, x)
         values = np.ascontiguousarray(rest[values_at - 1], x.dtype)
         indices = [a for k, a in enumerate(rest) if k != values_at - 1]
-        if (whole and not in_bounds(space, indices)) or not move_elements(access, space, out, values, indices):
+        if not move_elements(access, space, out, values, indices):
             op.eager(x, *rest, **attrs)  # names the index
             raise IndexingError(f"{op}: an index is out of bounds")
         return out
@@ -58,7 +52,7 @@ def _find(
     x, values = operands[0], operands[values_at]
     indices = [a for k, a in enumerate(operands) if k not in (0, values_at)]
     space = space_of(x.shape, attrs, indices)
-    fits = values.dtype == x.dtype and (access is AccessMode.WRITE or dtype_name(x.dtype) in _ADD_DTYPES)
+    fits = values.dtype == x.dtype and (access is AccessMode.WRITE or dtype_name(x.dtype) in ADDED)
     if space is None or not fits or not handles(x, indices):
         return None
     if access is AccessMode.ADD:

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad.core.aval import Aval
 from jitgrad.jit.decorator import jit
+from jitgrad.ops.indexing import GATHER, INDEX_GET, TAKE
 from jitgrad.runtime.library import indexed_access
+from jitgrad.runtime.library.registry import find_kernel
 from jitgrad.runtime.library_call import LibraryCall
 
 RNG = np.random.default_rng(0)
@@ -19,7 +22,7 @@ RNG = np.random.default_rng(0)
 def native(f: Callable[..., Any], *args: Any) -> bool:
     """Whether the only library call of the program is machine code."""
     (call,) = [s for s in jit(f, check="off").lookup(*args).program.steps if isinstance(s, LibraryCall)]
-    return call.function is not call.op.eager
+    return call.instruction is not None
 
 
 def values(dtype: str, *shape: int) -> Any:
@@ -61,7 +64,7 @@ READS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.usefixtures("always", "threads")
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("name", READS)
 def test_what_eager_gives(name: str) -> None:
     f, arrays = READS[name]
@@ -84,7 +87,6 @@ BAD: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.usefixtures("always")
 @pytest.mark.parametrize("name", BAD)
 def test_an_index_out_of_bounds_is_eagers_error(name: str, fails_as_eager: Callable[..., None]) -> None:
     f, arrays = BAD[name]
@@ -94,17 +96,28 @@ def test_an_index_out_of_bounds_is_eagers_error(name: str, fails_as_eager: Calla
     fails_as_eager(f, *args)
 
 
-@pytest.mark.usefixtures("always")
-def test_operands_that_lie_elsewhere_are_numpys() -> None:
-    x, i = values("f", 8, 9), below(9, 40)
+@pytest.mark.parametrize(
+    ("f", "is_native"),
+    [
+        (lambda x, i: jg.take(x[1].T, i, axis=0), True),
+        (lambda x, i: jg.take(x[:, ::-1, 2], i, axis=1), True),
+        (lambda x, i: jg.take(x[0, :, 1], i, axis=0), True),
+        (lambda x, i: jg.take(x[..., ::2], i, axis=1), True),
+        (lambda x, i: jg.gather(x[0].T, 0, (i % 8)[:, None]), False),  # not all columns
+        (lambda x, i: jg.gather(x[0, :, ::2], 0, jg.broadcast_to(i[:, None] % 8, (20, 4))), True),
+        (lambda x, i: x.transpose(0, 2)[i % 8, i], True),
+        (lambda x, i: jg.take(x.permute(2, 1, 0), i, axis=1), True),
+        (lambda x, i: jg.take(x.permute(0, 2, 1)[:, ::3], i % 3, axis=1), True),
+        (lambda x, i: jg.take(x.permute(2, 0, 1), i % 8, axis=2), False),  # outer axes that are not as one
+    ],
+)
+def test_arrays_with_any_strides(f: Callable[..., Any], is_native: bool) -> None:
+    x, i = jg.tensor(values("f", 8, 9, 8)), jg.tensor(below(8, 40)[::2].copy())
 
-    def transposed(x: Any, i: Any) -> Any:
-        return jg.take(x.T, i, axis=0)
-
-    np.testing.assert_array_equal(jit(transposed, check="off")(x, i).numpy(), transposed(jg.tensor(x), jg.tensor(i)).numpy())
+    assert native(f, x, i) == is_native
+    assert jit(f, check="off")(x, i).numpy().tobytes() == np.ascontiguousarray(f(x, i).numpy()).tobytes()
 
 
-@pytest.mark.usefixtures("always")
 @pytest.mark.parametrize(
     ("f", "arrays"),
     [
@@ -123,17 +136,37 @@ def test_other_forms_are_numpys(f: Callable[..., Any], arrays: tuple[Any, ...]) 
     np.testing.assert_array_equal(jit(f, check="off")(*args).numpy(), f(*args).numpy())
 
 
-@pytest.mark.parametrize(("few", "many"), [((100,), (20_000,)), ((100, 10), (20_000, 10))])
-def test_small_arrays_are_numpys(few: tuple[int, ...], many: tuple[int, ...]) -> None:
-    def read(x: Any, i: Any) -> Any:
-        return jg.take(x, i, axis=0)
+def test_arrays_that_need_no_python() -> None:
+    """A read between kernels, at any size: the whole call is one table."""
 
-    x = jg.zeros((50, *few[1:]))
-    assert not native(read, x, jg.tensor(below(50, few[0])))
-    assert native(read, x, jg.tensor(below(50, many[0])))
+    def read(x: Any, i: Any) -> Any:
+        return jg.exp(x[i])
+
+    args = jg.tensor(values("f", 50, 3)), jg.tensor(below(50, 1))
+    runner: Any = jit(read, check="off").lookup(*args).program.runner
+    assert len(runner.parts) == 1
+
+
+DIRECT: dict[str, tuple[Any, dict[str, Any], tuple[Any, ...]]] = {
+    "take": (TAKE, {"axis": 1}, (values("f", 4, 9, 2), below(9, 30))),
+    "gather": (GATHER, {"axis": 0}, (values("d", 7, 9), below(7, 30, 9))),
+    "mesh": (INDEX_GET, {"axes": (0, 1)}, (values("f", 7, 9), below(7, 30, 1), below(9, 20))),
+}
 
 
 @pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("name", DIRECT)
+def test_library_functions_of_the_check(name: str) -> None:
+    """The first-call check runs them outside programs."""
+    op, attrs, arrays = DIRECT[name]
+    function = find_kernel(op, [Aval(a.shape, a.dtype) for a in arrays], attrs)
+    assert function is not None
+
+    assert function(*arrays, **attrs).tobytes() == op.eager(*arrays, **attrs).tobytes()
+    with pytest.raises(IndexError):
+        function(arrays[0], *[i + 99 for i in arrays[1:]], **attrs)
+
+
 def test_words_that_no_wide_move_fits() -> None:
     """Rows of eight bytes that do not start at a multiple of eight."""
     memory = np.arange(41, dtype=np.int16)
