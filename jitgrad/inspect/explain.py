@@ -48,8 +48,8 @@ class StepReport:
         arithmetic_seconds: its time if all elements were in the first-level cache, where that was measured.
         by: the implementation of a matrix product, or of a system of equations (solve, triangular_solve, inverse,
             determinant, slogdet, cholesky): "BLAS", "tiles" (jitgrad's machine code for few rows, columns or terms),
-            "small matrices" (its machine code for those) or "NumPy"; of a read or a change at indices: "machine code" or
-            "NumPy"; on a device, "cuBLAS", and "the host" for every op
+            "small matrices" (its machine code for those), "LAPACK" (large matrices, factored once) or "NumPy"; of a read or
+            a change at indices: "machine code" or "NumPy"; on a device, "cuBLAS", and "the host" for every op
             without a kernel.
     """
 

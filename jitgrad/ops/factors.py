@@ -152,6 +152,9 @@ SLOGDET_BY_FACTORS = define(
 )
 
 
+BY_FACTORS = frozenset({LU_FACTORS, SOLVE_BY_FACTORS, SLOGDET_BY_FACTORS})
+
+
 def lu_factors(x: Operand) -> tuple[Tensor, Tensor]:
     """LAPACK's factors of matrices, in its order, and the exchanged rows."""
     lu, pivots = apply_op(LU_FACTORS, x)

@@ -15,7 +15,9 @@ from jitgrad.core.errors import IndexingError, MatrixError
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.eager.blas import find_blas
 from jitgrad.eager.float16 import HALF
+from jitgrad.eager.lu import has_lapack
 from jitgrad.eager.run import checked_result, run_eagerly
+from jitgrad.ops.factors import BY_FACTORS
 from jitgrad.ops.triangular import TRIANGULAR_SOLVE
 from jitgrad.runtime.executor.gemm import Gemm, gemms_of
 from jitgrad.runtime.executor.instruction_loop import Instruction
@@ -79,6 +81,8 @@ class LibraryCall:
         """What multiplies the matrices, if ``tiled`` go by tiles, solves the system, or goes by indices; "" of other steps."""
         if self.op in ACCESSES:
             return "NumPy" if self.instruction is None else "machine code"
+        if self.op in BY_FACTORS:
+            return "LAPACK" if has_lapack() else "NumPy"
         if not self.op.contraction and self.op not in SYSTEMS:
             return ""
         if self.instruction is not None:
