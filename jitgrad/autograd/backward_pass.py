@@ -264,6 +264,7 @@ class BackwardPass:
         if type(a) is not _ndarray or type(b) is not _ndarray:
             if type(a) is MaskedArray and type(b) is MaskedArray and (both := sum_of_masked(a, b)) is not None:
                 return both
+            self.sums.discard(id(a))  # whose id the next array may get
             return total(_wrapped(a), _wrapped(b))
         if id(a) in self.sums:
             return np.add(a, b, out=a)

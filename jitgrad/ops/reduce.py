@@ -184,8 +184,8 @@ def _smallest(x: Operand, axis: int, keepdims: bool = False) -> ValuesAndIndices
     return _with_position(argmin, x, axis, keepdims)
 
 
+@takes_dim(_largest)  # outside: it notes whether the axis was given by position
 @single_op
-@takes_dim(_largest)
 def max(x: Operand, axis: AxisArgument | Tensor = None, keepdims: bool = False) -> Tensor:
     """The largest element over ``axis``; NaN if any is. Equal largest elements share the gradient.
 
@@ -200,8 +200,8 @@ def max(x: Operand, axis: AxisArgument | Tensor = None, keepdims: bool = False) 
     return _apply(MAX, x, axis, keepdims)
 
 
+@takes_dim(_smallest)  # outside: it notes whether the axis was given by position
 @single_op
-@takes_dim(_smallest)
 def min(x: Operand, axis: AxisArgument | Tensor = None, keepdims: bool = False) -> Tensor:
     """The smallest element over ``axis``; NaN if any is. Equal smallest elements share the gradient.
 

@@ -9,12 +9,12 @@ import sys
 import pytest
 
 SCRIPT = """
-import os, signal, threading, time
+import os, signal, threading
 import numpy as np
 import jitgrad as jg
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-x, count = jg.tensor(np.linspace(0, 1, 1 << 22, dtype="f4"), requires_grad=True), jg.zeros(1000)
+x, count = jg.tensor(np.linspace(0, 1, 1 << 23, dtype="f4"), requires_grad=True), jg.zeros(1000)
 
 def f(x):
     count[...] = count + 1
@@ -24,27 +24,20 @@ def f(x):
 
 g = jg.jit(f, check="off")
 
-def interrupted(call):
-    sent = []
-    def send():
-        sent.append(time.perf_counter())
-        os.kill(os.getpid(), signal.SIGINT)
-    timer = threading.Timer(0.1, send)
+def interrupted(call):  # long before the call would have ended
+    timer = threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     try:
         call()
     except KeyboardInterrupt:
-        return time.perf_counter() - sent[0]
-    timer.cancel()
-    return None
+        return True
+    return False
 
-def check(calls, *delays):  # on a busy machine everything takes longer, so the limit is half of a call then
-    print(count[0].item() == count[-1].item() == calls, *[d is not None and d < max(0.5, seconds / 2) for d in delays])
+def check(calls, *stopped):  # a call that ran to its end before it heard of the interrupt would have counted
+    print(count[0].item() == count[-1].item() == calls, *stopped)
 
 g(x)
-start = time.perf_counter()
 loss = g(x)
-seconds = time.perf_counter() - start
 check(2)
 check(2, interrupted(lambda: g(x)), interrupted(lambda: g(x)))
 check(2, interrupted(lambda: loss.backward(retain_graph=True)))
