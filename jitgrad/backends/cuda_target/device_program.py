@@ -56,11 +56,15 @@ class CopiedResult(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExternalResult:
-    """A result that a library op on the device writes, and that `Program.run` does not allocate."""
+    """A result that a library op on the device writes, and that `Program.run` does not allocate.
+
+    ``returned``: whether it is an output of the program, which the caller may keep.
+    """
 
     number: int
     shape: Shape
     dtype: Dtype
+    returned: bool
 
 
 @lru_cache(maxsize=256)
@@ -100,7 +104,7 @@ class DeviceProgram:
         arena, work, stream, products, graph: regions; the last three have handles in place of addresses. Transforms use
             the ``work_bytes`` bytes of ``work`` while they run.
         region_count: how many regions there are.
-        external: results to allocate before a run.
+        external: results to allocate before a run, or once for all runs.
         copied: results that a replayed graph writes to memory of the frame; empty if there can be no graph.
         checks_values: whether a kernel may find values wrong.
     """
@@ -222,7 +226,10 @@ class DeviceProgram:
         """Where a call writes its result at ``place``: an array that each run allocates, or one that is part of the plan."""
         if slot < 0:
             return self._at(place)
-        self.external.append(ExternalResult(slot - len(self.program.plan.inputs), place.aval.shape, place.aval.dtype))
+        assert place.location is not None
+        plan = self.program.plan
+        returned = any(p.location is not None and p.location.buffer is place.location.buffer for p in plan.outputs)
+        self.external.append(ExternalResult(slot - len(plan.inputs), place.aval.shape, place.aval.dtype, returned))
         return Address(slot, 0)
 
     def _at(self, place: Place) -> Address:

@@ -64,6 +64,9 @@ class CudaFrame:
             assert isinstance(table, BoundTable)
             self.graphs = Graphs(device.driver, table, self._bases, code.stream, code.products)
             self._replay = code.replay.bound(self._bases)
+        # the pool would give them in another order in each run, and a graph holds their addresses
+        temporaries = [x for x in code.external if not x.returned and code.replay is not None]
+        self._temporaries = {x.number: device.empty(x.shape, x.dtype) for x in temporaries}
 
     def results(self) -> list[Any]:
         """Arrays for the results: those at the addresses of a graph if nobody holds them, else new ones."""
@@ -87,7 +90,8 @@ class CudaFrame:
         self._device.driver.bind()
         host = self._send(addresses, waiting) if waiting else None
         for external in code.external:
-            results[external.number] = self._device.empty(external.shape, external.dtype)
+            kept = self._temporaries.get(external.number)
+            results[external.number] = self._device.empty(external.shape, external.dtype) if kept is None else kept
         if code.checks_values:
             self._device.faults.expect()
         if self.graphs is None or not self._launch_graph(self.graphs, addresses, results):

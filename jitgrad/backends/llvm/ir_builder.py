@@ -18,8 +18,13 @@ def word(value: Any) -> Any:
 
 
 def local(builder: Any, type_: Any, name: str = "", size: int | None = None) -> Any:
-    """Memory of the running function for one value of an LLVM type, or for ``size`` of them."""
+    """Memory of the running function for one value of an LLVM type, or for ``size`` of them.
+
+    It stands before all calls: inlining one of them ends the entry block, and LLVM keeps in registers only what that
+    block allocates.
+    """
     with builder.goto_entry_block():
+        builder.position_at_start(builder.block)
         return builder.alloca(type_, size, name)
 
 

@@ -113,6 +113,15 @@ def test_what_a_kernel_writes_is_not_read_through_the_read_only_cache(compile_fo
     assert "ld.global.v4.b32" in instructions(code, r"ld\.global"), "the exponentials are kept in the result's memory"
 
 
+def test_scratch_is_in_registers_behind_calls_for_numbers(compile_for: Any) -> None:
+    """What inlining ``cos`` for large numbers left behind it was memory of each thread."""
+    number = np.array(0.3)
+    codes = compile_for(AMPERE, lambda s: jg.broadcast_to(jg.cos(s), (64,)) * 1.0, number)
+
+    assert any("cos" in code.source.identity for code in codes)
+    assert all("__local_depot" not in code.ptx for code in codes)
+
+
 def test_arithmetic_is_as_written(compile_for: Any) -> None:
     (code,) = compile_for(HOPPER, lambda x, y: x * y + x / y, normal(64, 256), normal(64, 256))
     found = instructions(code, r"(?:fma|mul|add|div)\.\w+\.\w*f32|(?:mul|add|div|fma)\.rn\.f32|(?:mul|add|div|fma)\.f32")
