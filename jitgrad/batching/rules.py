@@ -123,8 +123,8 @@ _BY_OP: Mapping[OpDef, BatchingRule] = {
     GCD: _aligned,
     **dict.fromkeys((COPY, MOVE, EXPONENT, CHECK_CLASSES), _leading),
     **dict.fromkeys((UNFOLD, FOLD), _leading),
-    **dict.fromkeys((LU_FACTORS, SLOGDET_BY_FACTORS), _leading),  # of which all operands or none are mapped
-    **dict.fromkeys((INVERSE, DETERMINANT, SLOGDET, PSEUDO_INVERSE, CHOLESKY, EIG, EIGH, SVD, QR), _leading),
+    SLOGDET_BY_FACTORS: _whole,  # its operands do not broadcast
+    **dict.fromkeys((LU_FACTORS, INVERSE, DETERMINANT, SLOGDET, PSEUDO_INVERSE, CHOLESKY, EIG, EIGH, SVD, QR), _leading),
     **dict.fromkeys(TRANSFORMS, _axes_one_further),
     **INDEXING_RULES,
     **PRODUCT_RULES,

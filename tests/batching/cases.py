@@ -16,12 +16,13 @@ Operands = list[np.ndarray[Any, Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """An op, a function that draws operands for one example, and attributes."""
+    """An op, a function that draws operands for one example, and attributes; the first operands may be one value's parts."""
 
     op: OpDef
     draw: Callable[[np.random.Generator], Operands]
     attrs: Mapping[str, Any] = field(default_factory=dict)
     label: str = ""
+    parts: int = 1  # how many of the first operands are mapped together
 
     def __str__(self) -> str:
         return f"{self.op}{self.label and '-' + self.label}"
@@ -53,6 +54,17 @@ def probability(rng: np.random.Generator) -> Any:
 
 def case(name: str, *draws: Any, label: str = "", **attrs: Any) -> Case:
     return Case(REGISTRY[name], lambda rng: [np.asarray(draw(rng)) for draw in draws], attrs, label)
+
+
+def factored(*right: int) -> Callable[[np.random.Generator], Operands]:
+    """A matrix, its factors, and right sides of shape ``right`` if one is given."""
+
+    def draw(rng: np.random.Generator) -> Operands:
+        matrix = DOMAINS["invertible"](rng, ())
+        lu, pivots = REGISTRY["lu_factors"].eager(matrix)
+        return [matrix, lu, pivots, *([real(*right)(rng)] if right else [])]
+
+    return draw
 
 
 F8 = np.dtype(np.float64)
@@ -95,6 +107,10 @@ SPECIAL = [
     ],
     case("solve", lambda rng: DOMAINS["invertible"](rng, ()), real(3, 2)),
     case("solve", lambda rng: DOMAINS["invertible"](rng, ()), real(2, 3, 2), label="batch"),
+    case("lu_factors", lambda rng: DOMAINS["invertible"](rng, ())),
+    Case(REGISTRY["solve_by_factors"], factored(3, 2), {"transposed": False}, parts=3),
+    Case(REGISTRY["solve_by_factors"], factored(2, 3, 2), {"transposed": True}, "batch", parts=3),
+    Case(REGISTRY["slogdet_by_factors"], factored(), parts=3),
     case("concat", real(2, 3), real(2, 1), real(2, 2), axis=1),
     case("broadcast_to", real(3), label="more_axes", shape=(2, 2, 3)),
     case("broadcast_to", real(), label="number", shape=(2,)),
