@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from jitgrad.compiler.input_source import InputSource, SourceKind
+from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.core import traced_constants
 from jitgrad.core.context import Interpreter
 from jitgrad.core.errors import TracedValueError
-from jitgrad.core.ir import Graph, Value, line_of
+from jitgrad.core.ir import Graph, Value, evaluate, line_of
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.run import run_on_arrays
 
 _SHARING = ("numpy()", "np.asarray()")  # later changes of the tensor would have to show in the array
+_MOST_BYTES = 1 << 20  # of a tensor outside, which a guard compares on every call
 
 
 def constant_contents(trace: Interpreter, tensor: Tensor, what: str) -> np.ndarray[Any, Any] | None:
@@ -31,6 +36,43 @@ def constant_contents(trace: Interpreter, tensor: Tensor, what: str) -> np.ndarr
     for array in arrays:
         trace.rely_on(array)
     return contents
+
+
+def known_contents(trace: Any, tensor: Tensor, what: str) -> np.ndarray[Any, Any] | None:
+    """The contents of a tensor that depends on no argument of the outermost ``trace``; None for others."""
+    known = constant_contents(trace, tensor, what)
+    return state_contents(trace, tensor, what) if known is None else known
+
+
+def state_contents(trace: Any, tensor: Tensor, what: str) -> np.ndarray[Any, Any] | None:
+    """The contents of a tensor that depends on integers and bools of tensors outside alone; None for others.
+
+    Such are the mask of a data set and a flag in a buffer. The program is right only for what these hold now.
+    """
+    value = trace.current(tensor)
+    if what in _SHARING or tensor.dtype.kind not in "biu":
+        return None
+    graph = eliminate_dead(trace.graph((value,)))
+    used = {atom for node in graph.nodes for atom in node.ins}.union(graph.outputs)
+    pairs = [(v, s) for v, s in zip(graph.inputs, trace.sources, strict=True) if v in used]
+    if not all(_has_contents(source) for _, source in pairs):
+        return None
+    for _, source in pairs:
+        trace.rely_on(source.key)
+    known = replace(graph, inputs=tuple([v for v, _ in pairs]))
+    arrays = tuple([np.array(s.key._data if isinstance(s.key, Tensor) else s.key) for _, s in pairs])
+    contents: np.ndarray[Any, Any] = evaluate(known, arrays, run_on_arrays)[0]
+    return contents
+
+
+def _has_contents(source: InputSource) -> bool:
+    """Whether a guard can compare what ``source`` gives."""
+    if source.kind in (SourceKind.ARRAY, SourceKind.CONSTANT):
+        return True
+    if source.kind is not SourceKind.TENSOR or source.key.dtype == np.uint64:  # of a random generator
+        return False
+    array = source.key._data
+    return type(array) is np.ndarray and array.dtype.kind in "biu" and array.nbytes <= _MOST_BYTES
 
 
 def missing_value(graph: Graph, value: Value, tensor: Tensor, what: str) -> TracedValueError:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from jitgrad.compiler.constant_values import constant_contents
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.runtime_number import RuntimeNumber
 from jitgrad.compiler.tracer import Trace
@@ -76,6 +77,9 @@ class NestedTrace(Trace):
             return written[1]
         self.alive.append(tensor)
         return self.lift(tensor, SourceKind.TENSOR)
+
+    def known_value(self, tensor: Tensor, what: str) -> Any:
+        return constant_contents(self, tensor, what)  # an outer trace may have changed tensors outside
 
     def rely_on(self, array: Any) -> None:
         self.outer.rely_on(array)  # the guard is that of the outermost trace

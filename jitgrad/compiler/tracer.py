@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.compiler.constant_values import constant_contents, missing_value
+from jitgrad.compiler.constant_values import known_contents, missing_value
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.replaced_data import assign_data
 from jitgrad.compiler.reshape_views import ReshapeViews, View
@@ -62,7 +62,7 @@ class Trace:
         self.has_numbers: bool = False  # whether an argument is a RuntimeNumber
         self.numbers: set[Atom] = set()  # number arguments and results of these alone
         self.values_needed: set[int] = set()  # positions of those whose value the function asked for
-        self.relied: list[np.ndarray[Any, Any]] = []  # whose elements decided what was recorded
+        self.relied: list[tuple[np.ndarray[Any, Any] | Tensor, Origin]] = []  # whose elements decided what was recorded
         self.alive: list[Any] = []  # keeps objects alive whose id is a key above
 
     # --- inputs --------------------------------------------------------------------------------------------------
@@ -312,10 +312,10 @@ class Trace:
             self.grads[id(tensor)] = (tensor, grad)
 
     def known_value(self, tensor: Tensor, what: str) -> Any:
-        return constant_contents(self, tensor, what)
+        return known_contents(self, tensor, what)
 
-    def rely_on(self, array: np.ndarray[Any, Any]) -> None:
-        self.relied.append(array)
+    def rely_on(self, source: np.ndarray[Any, Any] | Tensor) -> None:
+        self.relied.append((source, Origin.capture()))
 
     def draw(self, _generator: Any, _shape: Any, _per_element: int) -> Any:
         return None

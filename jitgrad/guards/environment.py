@@ -17,7 +17,7 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.core.traced_constants import fill_constant
 from jitgrad.guards.frames import Observer
-from jitgrad.guards.guard import NOWHERE, Check, Guard, Path, behaves_alike, describe
+from jitgrad.guards.guard import NOWHERE, Check, Guard, Path, behaves_alike, describe, tensor_bytes
 from jitgrad.guards.object_state import MISSING, instance_dict, title
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.reads import HELD, ArrayRead, Reads, Write
@@ -109,9 +109,13 @@ class Environment:
         made_here = not reads and chain[-1].base is None
         return made_here or bool(reads and all(r.content is not None and not has_changed(r.array) for r in reads))
 
-    def rely_on(self, array: np.ndarray[Any, Any]) -> None:
-        """The program is right only for the present contents of ``array``."""
-        for read in self._reads_of(_bases(array)):
+    def rely_on(self, source: np.ndarray[Any, Any] | Tensor, origin: Origin = NOWHERE) -> None:
+        """The program is right only for the present contents of ``source``."""
+        if isinstance(source, Tensor):
+            path, _ = self._reads.tensors.get(id(source), (Path("", "a tensor"), source))
+            self._reads.check("tensor", source, None, tensor_bytes(source), path, origin)
+            return
+        for read in self._reads_of(_bases(source)):
             read.compared = True
 
     def _reads_of(self, arrays: Iterable[np.ndarray[Any, Any]]) -> list[ArrayRead]:

@@ -92,6 +92,7 @@ KINDS: dict[str, CheckKind] = {
     "layout": CheckKind("({h}.shape, {h}.strides, {h}.dtype) != {e}", lambda h, k: (h.shape, h.strides, h.dtype)),
     "flags": CheckKind("{h}.flags.num != {e}", lambda h, k: h.flags.num),  # of an array
     "content": CheckKind("{h}.tobytes() != {e}", lambda h, k: h.tobytes()),
+    "tensor": CheckKind("tensor_bytes({h}) != {e}", lambda h, k: tensor_bytes(h)),
     "elements": CheckKind("not same_elements({h}, {e})", lambda h, k: h),
     "part": CheckKind("{h}[{k}].tobytes() != {e}", lambda h, k: np.asarray(h[k]).tobytes()),
     "contains": CheckKind("({k} in {h}) is not {e}", lambda h, k: k in h),
@@ -132,6 +133,8 @@ class Check:
         if alike(now, self.expected):
             return None
         where = f" ({self.origin})" if self.origin.line else ""
+        if self.kind == "tensor":
+            return f"the values of {self.path}, which Python code asked for{where}, changed"
         if self.kind in ("content", "bytes", "part", "elements"):
             if isinstance(self.holder, np.ndarray):
                 note_change(self.holder)
@@ -233,6 +236,12 @@ def _parts_of_callable(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:
     return None
 
 
+def tensor_bytes(tensor: Tensor) -> bytes | None:
+    """The contents of a tensor in the host's memory; None for others, and for one that was donated."""
+    data = tensor._data
+    return data.tobytes() if isinstance(data, np.ndarray) else None
+
+
 def same_elements(new: Any, old: np.ndarray[Any, Any]) -> bool:
     """Whether two arrays hold the same bytes; NaN equals NaN."""
     return new.shape == old.shape and new.dtype == old.dtype and bool(np.array_equal(new, old, equal_nan=old.dtype.kind in "fc"))
@@ -278,6 +287,7 @@ class Guard:
         self.checks: tuple[Check, ...] = tuple(checks)
         self._namespace: dict[str, Any] = {
             "explain": self.explain, "is_": is_, "MISSING": MISSING, "same_elements": same_elements,
+            "tensor_bytes": tensor_bytes,
         }  # fmt: skip
         self.source: str = self._emit()
         exec(compile(self.source, "<jitgrad guard>", "exec"), self._namespace)

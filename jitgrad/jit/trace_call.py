@@ -179,8 +179,8 @@ def _finish(
 
 def _with_slices(trace: Trace, environment: Environment, outputs: tuple[Atom, ...]) -> Graph:
     """The graph of ``trace`` with slices for evenly spaced constant indices, which are no inputs then."""
-    for array in trace.relied:
-        environment.rely_on(array)
+    for source, origin in trace.relied:
+        environment.rely_on(source, origin)
     pairs = zip(trace.inputs, trace.sources, strict=True)
     kinds = (SourceKind.CONSTANT, SourceKind.ARRAY)
     arrays = {v: s.key for v, s in pairs if s.kind in kinds and s.key.dtype.kind in "iu"}

@@ -29,7 +29,7 @@ def warn_of_effects(name: str, effects: Sequence[str]) -> None:
 def warn_of_retraces(name: str, what: str, reasons: Sequence[str]) -> None:
     """The function is traced again and again; ``reasons`` say why, the newest last."""
     reason = reasons[-1] if reasons else "what it reads changed"
-    remedy = "Pass what changes as a tensor or a float argument."
+    remedy = "Pass what changes as a tensor or a float argument, and choose by its values with jitgrad.where."
     warnings.warn(f"@jit function {name!r} {what} because {reason}. {remedy}", RetraceWarning, stacklevel=_USERS_CALL)
 
 
