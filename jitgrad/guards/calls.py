@@ -22,7 +22,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, guard_class_attribute
 from jitgrad.guards.container_methods import container_method
 from jitgrad.guards.containers import read_item, write_attribute, write_item
-from jitgrad.guards.denylist import is_consumed_by_reading, remedy_for
+from jitgrad.guards.denylist import is_consumed_by_reading, is_read_unseen, remedy_for
 from jitgrad.guards.guard import Path
 from jitgrad.guards.object_state import MISSING, instance_dict, lookup
 from jitgrad.guards.observed_files import is_observed
@@ -316,6 +316,8 @@ def _setattr(frame: ShadowFrame, args: Args) -> Any:
 def _len(frame: ShadowFrame, args: Args) -> Any:
     if args and (is_container(args[0]) or isinstance(args[0], np.ndarray)):
         frame.contents.length(args[0], frame.origin())
+    elif args and is_read_unseen(type(args[0])):
+        frame.used(args[0])
     used_weakly(frame, *args)
     if args and isinstance(args[0], DICT_VIEWS):
         frame.contents.length(viewed(args[0]), frame.origin())

@@ -14,7 +14,7 @@ import numpy as np
 
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.denylist import is_consumed_by_reading, is_jitgrad_class, is_native
+from jitgrad.guards.denylist import is_consumed_by_reading, is_jitgrad_class, is_native, is_read_unseen
 from jitgrad.guards.guard import Path
 from jitgrad.guards.object_state import MISSING, instance_dict, reads_everything, slots_of
 from jitgrad.guards.part_of import PartOf, Parts
@@ -64,7 +64,7 @@ class Contents:
                 self.operand(value)
                 continue
             parts = list(self._items(value, origin))
-            if attributes or is_jitgrad_class(type(value)):
+            if attributes or is_read_unseen(type(value)):
                 parts.extend(self._attributes(value, origin))
             for part, path in parts:
                 if self.reads.path_of(value) is not None:

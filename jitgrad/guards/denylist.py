@@ -92,6 +92,11 @@ def is_jitgrad_class(cls: type) -> bool:
     return cls.__module__.startswith("jitgrad.")
 
 
+def is_read_unseen(cls: type) -> bool:
+    """Whether methods of ``cls`` are Python code that is not followed: of jitgrad, or of NumPy such as a Polynomial."""
+    return is_jitgrad_class(cls) or (cls.__module__.partition(".")[0] == "numpy" and cls.__dictoffset__ != 0)
+
+
 def is_native(cls: type) -> bool:
     """Whether objects of ``cls`` hold data of C code that jitgrad does not know how to compare.
 

@@ -24,7 +24,10 @@ def reads_everything(cls: type) -> bool:
     A class lists in ``_unguarded`` the attributes whose values it makes inputs of compiled
     programs, and those that only eager execution reads.
     """
-    libraries = ("jitgrad.nn", "jitgrad.optim", "jitgrad.ops.random", "collections")
+    libraries = (
+        "jitgrad.nn", "jitgrad.optim", "jitgrad.ops.random", "jitgrad.distributions", "jitgrad.scipy.stats",
+        "jitgrad.utils", "collections",
+    )  # fmt: skip
     return any(base.__module__.startswith(libraries) and "__dict__" in base.__dict__ for base in cls.__mro__)
 
 

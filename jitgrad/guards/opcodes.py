@@ -8,7 +8,7 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from importlib.util import resolve_name
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,10 @@ import numpy as np
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, read_attribute
 from jitgrad.guards.containers import contains, mutate, write_attribute, write_item
+from jitgrad.guards.contents import WEAK_CONTAINERS
 from jitgrad.guards.guard import Path, cell_contents
 from jitgrad.guards.object_state import MISSING, instance_dict
+from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.part_of import PartOf
 from jitgrad.guards.questions import used_weakly
 from jitgrad.guards.reads import is_container
@@ -206,8 +208,14 @@ def _subscript(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     getter = getattr(type(holder), "__getitem__", None)
     frame.expected = getter  # of a class in Python code, whose frame returns the item
     frame.arguments = [holder, key]
-    in_python = hasattr(getter, "__code__") and not isinstance(holder, Tensor)
-    frame.push(used_weakly(frame, holder) if in_python else frame.item(holder, key))
+    frame.push(used_weakly(frame, holder) if _has_own_frame(getter, holder) else frame.item(holder, key))
+
+
+def _has_own_frame(getter: Any, holder: Any) -> bool:
+    """Whether the reads of ``getter``, a method of ``holder``, are followed, or need not be."""
+    if not isinstance(getter, FunctionType) or isinstance(holder, Tensor):
+        return False
+    return is_observed(getter.__code__.co_filename) or isinstance(holder, WEAK_CONTAINERS)
 
 
 @on_opcodes("BINARY_SLICE")

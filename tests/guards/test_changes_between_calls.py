@@ -18,9 +18,11 @@ from tests.guards.changes import (
     containers,
     functions,
     libraries,
+    library_objects,
     nested,
     nested_calls,
     nested_classes,
+    numpy_classes,
     objects,
     ordinary_code,
     ordinary_libraries,
@@ -30,7 +32,8 @@ from tests.guards.changes import (
 
 X = np.array([1.0, 2.0, 3.0])
 TABLES = (
-    arrays, classes, containers, functions, libraries, nested, nested_calls, nested_classes, objects, questions,
+    arrays, classes, containers, functions, libraries, library_objects, nested, nested_calls, nested_classes, numpy_classes,
+    objects, questions,
 )  # fmt: skip
 CHANGES = {f"{table.__name__.rpartition('.')[2]} {name}": make for table in TABLES for name, make in table.CASES.items()}
 ORDINARY = {**ordinary_code.CASES, **ordinary_state.CASES, **ordinary_libraries.CASES}
