@@ -11,6 +11,8 @@ from typing import NoReturn as _NoReturn
 from numpy import (
     broadcast_shapes as broadcast_shapes, can_cast as can_cast, diag_indices as diag_indices, dtype as dtype,
     errstate as errstate, finfo as finfo, iinfo as iinfo, integer as integer, floating as floating, generic as generic,
+    inexact as inexact, isdtype as isdtype, iterable as iterable, signedinteger as signedinteger,
+    unsignedinteger as unsignedinteger,
     isscalar as isscalar, issubdtype as issubdtype, ix_ as ix_, mask_indices as mask_indices, mgrid as mgrid, number as number,
     ogrid as ogrid,
     complexfloating as complexfloating,
@@ -23,8 +25,9 @@ from jitgrad.core.tensor import Tensor as _Tensor
 from jitgrad.numpy import fft as fft, linalg as linalg, random as random
 from jitgrad.numpy.calculus import (
     convolve as convolve, correlate as correlate, diff as diff, ediff1d as ediff1d, gradient as gradient,
-    interp as interp, polyval as polyval, trapezoid as trapezoid, unwrap as unwrap,
+    interp as interp, trapezoid as trapezoid, unwrap as unwrap,
 )
+from jitgrad.numpy.concatenators import c_ as c_, r_ as r_
 from jitgrad.numpy.creation import (
     arange as arange, array as array, asanyarray as asanyarray, asarray as asarray,
     ascontiguousarray as ascontiguousarray, copy as copy, diag as diag, diagflat as diagflat, empty as empty,
@@ -56,6 +59,23 @@ from jitgrad.numpy.elementwise import (
     sin as sin, sinc as sinc, sinh as sinh, sqrt as sqrt, square as square, subtract as subtract, tan as tan,
     tanh as tanh, true_divide as true_divide, trunc as trunc,
 )
+from jitgrad.numpy.histograms import histogram as histogram, histogram_bin_edges as histogram_bin_edges
+from jitgrad.numpy.in_place import (
+    copyto as copyto, fill_diagonal as fill_diagonal, place as place, put as put, put_along_axis as put_along_axis,
+    putmask as putmask,
+)
+from jitgrad.numpy.polynomials import (
+    polyadd as polyadd, polyder as polyder, polyfit as polyfit, polyint as polyint, polymul as polymul, polysub as polysub,
+    polyval as polyval,
+)
+from jitgrad.numpy.sets import (
+    intersect1d as intersect1d, setdiff1d as setdiff1d, setxor1d as setxor1d, union1d as union1d,
+)
+from jitgrad.numpy.windows import (
+    bartlett as bartlett, blackman as blackman, hamming as hamming, hanning as hanning, kaiser as kaiser,
+)
+from jitgrad.ops.bessel import i0 as i0
+from jitgrad.ops.exchange import from_dlpack as from_dlpack
 from jitgrad.ops.integers import frexp as frexp, gcd as gcd, isin as isin, lcm as lcm, ldexp as ldexp
 from jitgrad.numpy.joining import (
     append as append, array_split as array_split, block as block, column_stack as column_stack, concat as concat,
@@ -66,7 +86,7 @@ from jitgrad.numpy.joining import (
 from jitgrad.numpy.order import (
     along_axis as _along_axis, argpartition as argpartition, argsort as argsort, argwhere as argwhere,
     bincount as bincount, compress as compress, digitize as digitize, extract as extract, flatnonzero as flatnonzero,
-    median as median, nanmedian as nanmedian, nanpercentile as nanpercentile, nanquantile as nanquantile,
+    lexsort as lexsort, median as median, nanmedian as nanmedian, nanpercentile as nanpercentile, nanquantile as nanquantile,
     nonzero as nonzero, partition as partition, percentile as percentile, quantile as quantile,
     searchsorted as searchsorted, sort as sort, take_ as _take, unique as unique,
 )
@@ -112,6 +132,9 @@ newaxis: None = None
 pi: float = 3.141592653589793
 bool = bool_
 trapz = trapezoid
+intp = int64
+long = int64
+uintp = uint64
 take = _take
 take_along_axis = _along_axis
 ndarray = _Tensor

@@ -1,4 +1,4 @@
-"""NumPy's differences, integrals, interpolation, convolution and polynomials."""
+"""NumPy's differences, integrals, interpolation and convolution."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from jitgrad.core.aval import normalize_axes, normalize_axis
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
-from jitgrad.numpy.arguments import common_dtype, floating, tensor_of
+from jitgrad.numpy.arguments import floating, tensor_of
 from jitgrad.numpy.shapes import ravel
 from jitgrad.ops import reduce, sorting
 from jitgrad.ops.arithmetic import add, astype, clip, conjugated, divide, multiply, subtract
@@ -171,13 +171,3 @@ def unwrap(p: Any, discont: float | None = None, axis: int = -1, *, period: floa
     turns = rint(divide(reduce.cumulative_sum(correction, k), period))
     later = add(cut(angles, k, 1, angles.shape[k]), multiply(turns, period))
     return concat([cut(angles, k, 0, 1), later], k)
-
-
-def polyval(p: Any, x: Any) -> Tensor:
-    """The polynomial with the coefficients ``p``, the highest first, at ``x``, by Horner's rule."""
-    coefficients, at = tensor_of(p), tensor_of(x)
-    dtype = common_dtype(coefficients, at)
-    out = broadcast_to(astype(tensor_of(0), dtype), at.shape)
-    for k in range(coefficients.shape[0]):
-        out = add(multiply(out, at), coefficients[k])
-    return out

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-_IN_PLACE = "it changes an array in place; make a new one with where(condition, new, old), or assign x[index] = new"
 _FILES = "use NumPy's on x.detach().numpy()"
 _LOOP = "write the operation on whole arrays; jg.elementwise makes an op of a function of scalars"
 _INSTEAD = {
-    "put": _IN_PLACE, "place": _IN_PLACE, "putmask": _IN_PLACE, "copyto": _IN_PLACE, "fill_diagonal": _IN_PLACE,
-    "put_along_axis": _IN_PLACE,
     "clongdouble": "the widest complex dtype is complex128", "complex256": "the widest complex dtype is complex128",
     "save": _FILES, "savez": _FILES, "savetxt": _FILES, "load": _FILES, "loadtxt": _FILES, "genfromtxt": _FILES,
-    "histogram": "use bincount(digitize(x, edges)), or " + _FILES, "histogram2d": _FILES, "array2string": _FILES,
-    "vectorize": _LOOP, "apply_along_axis": _LOOP, "apply_over_axes": _LOOP, "frompyfunc": _LOOP, "nditer": _LOOP,
+    "histogram2d": _FILES, "histogramdd": _FILES, "array2string": _FILES, "array_repr": _FILES, "array_str": _FILES,
+    "asfortranarray": "the memory layout of tensors is not chosen; use asarray",
+    "roots": "use linalg.eigvals of the companion matrix", "poly": "use polymul of the factors (1, -root)",
+    "vectorize": "jg.vmap(f)(x) applies a function of an element to all of them",
+    "apply_along_axis": "move the axis last, and apply jg.vmap(f) for each axis before it",
+    "apply_over_axes": _LOOP, "frompyfunc": _LOOP, "nditer": _LOOP,
     "ndenumerate": "iterate over x.detach().numpy()", "ndindex": "use numpy.ndindex, which needs no tensors",
-    "r_": "use concatenate, or arange and linspace for ranges", "c_": "use column_stack",
-    "polyfit": "use linalg.lstsq(vander(x, degree + 1), y)",
     "matrix": "use matrices of array and the operator @", "asmatrix": "use matrices of array and the operator @",
     "string_": "tensors hold numbers", "str_": "tensors hold numbers", "object_": "tensors hold numbers",
     "longdouble": "the widest float dtype is float64", "float128": "the widest float dtype is float64",
-    "lexsort": "sort by the last key first, with argsort, which is stable",
     "testing": "use numpy.testing on x.detach().numpy()",
 }  # fmt: skip
 

@@ -36,6 +36,17 @@ def argsort(a: Any, axis: int | None = -1, kind: Any = None, order: None = None,
     return sorting.argsort(tensor_of(a), axis)
 
 
+def lexsort(keys: Any, axis: int = -1) -> Tensor:
+    """The positions that sort by the last of ``keys``, equal ones by the one before, and so on."""
+    columns = [tensor_of(key) for key in keys]
+    if not columns:
+        raise ArgumentError("lexsort: at least one key is needed")
+    order = sorting.argsort(columns[0], axis)
+    for key in columns[1:]:
+        order = take_along_axis(order, sorting.argsort(take_along_axis(key, order, axis), axis), axis)
+    return order
+
+
 def partition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introselect", order: None = None) -> Tensor:
     """``a`` sorted along ``axis``, which partitions it at every position."""
     return sort(a, axis, order=order)

@@ -104,7 +104,6 @@ ON_ARRAYS = frozenset(
         "save",
         "savetxt",
         "savez",
-        "histogram",
         "result_type",
         "can_cast",
         "common_type",

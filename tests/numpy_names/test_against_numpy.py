@@ -11,13 +11,19 @@ import jitgrad as jg
 import jitgrad.numpy as np
 from jitgrad.ops.interop import NUMPY_FUNCTIONS
 from jitgrad.testing import check_grads
-from tests.numpy_names.table import CASES, CREATION, SMOOTH, Case
+from tests.numpy_names.later_names import LATER, LATER_SMOOTH
+from tests.numpy_names.table import CASES as FIRST
+from tests.numpy_names.table import CREATION, Case
+from tests.numpy_names.table import SMOOTH as FIRST_SMOOTH
 
 pytestmark = [
     pytest.mark.usefixtures("in_python"),
     pytest.mark.filterwarnings("ignore:numpy.fix is deprecated:DeprecationWarning"),  # since NumPy 2.5
 ]
-NEED_VALUES = "bincount unique nonzero argwhere flatnonzero extract compress".split()
+CASES, SMOOTH = FIRST + LATER, FIRST_SMOOTH + LATER_SMOOTH
+NEED_VALUES = (
+    "bincount unique nonzero argwhere flatnonzero extract compress union1d intersect1d setdiff1d setxor1d".split()
+)
 
 
 @pytest.fixture

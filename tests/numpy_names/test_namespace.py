@@ -77,10 +77,10 @@ def test_what_is_refused_says_what_to_do(call, words):
     ("name", "words"),
     [
         ("clongdouble", "complex128"),
-        ("fill_diagonal", "in place"),
-        ("vectorize", "elementwise"),
+        ("frompyfunc", "elementwise"),
+        ("vectorize", "vmap"),
         ("nanargxyz", "neither has NumPy"),
-        ("hanning", r"custom_op\(forward=numpy.hanning"),
+        ("packbits", r"custom_op\(forward=numpy.packbits"),
     ],
 )
 def test_a_missing_name_says_what_to_use(name, words):
