@@ -23,6 +23,7 @@ from numpy import (
 from jitgrad.core.errors import shown as _shown
 from jitgrad.core.tensor import Tensor as _Tensor
 from jitgrad.numpy import fft as fft, linalg as linalg, random as random
+from jitgrad.numpy.along import apply_along_axis as apply_along_axis, apply_over_axes as apply_over_axes
 from jitgrad.numpy.calculus import (
     convolve as convolve, correlate as correlate, diff as diff, ediff1d as ediff1d, gradient as gradient,
     interp as interp, trapezoid as trapezoid, unwrap as unwrap,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.numpy_names.table import EDGES, F4, INTS, A, B, Case, P, V, W, case
+from tests.numpy_names.table import EDGES, F4, INTS, A, B, C, Case, P, V, W, case
 
 T = np.linspace(-1.0, 2.0, 9)
 Y = np.cos(T)
@@ -12,6 +12,7 @@ YS = np.stack([Y, T**2], 1)
 NANS = np.array([0.5, np.nan, -0.2, 0.9])
 COUNTS = np.array([2, 5, 1, 5, 7])
 OTHERS = np.array([5, 2, 9])
+LINES = (lambda v: v.sum(), lambda v: v[::-1], lambda v: v[:2, None] * v[:1])
 
 LATER: list[Case] = [
     case("polyfit", T, Y, 3), case("polyfit", T, YS, 2), case("polyfit", T, Y, 2, w=np.abs(T) + 0.5), case("polyfit", T, Y, 0),
@@ -30,6 +31,8 @@ LATER: list[Case] = [
     case("union1d", COUNTS, OTHERS), case("intersect1d", COUNTS, OTHERS), case("setdiff1d", COUNTS, OTHERS),
     case("setxor1d", COUNTS, OTHERS), case("setdiff1d", COUNTS, OTHERS, True), case("union1d", A, P),
     case("intersect1d", A, A[:1]),
+    *(case("apply_along_axis", f, k, C) for f in LINES for k in (0, 1, -1)),
+    case("apply_over_axes", lambda x, axis: x.sum(axis), C, [0, 2]), case("apply_over_axes", lambda x, axis: x * 2.0, A, -1),
 ]  # fmt: skip
 
 LATER_SMOOTH = [
@@ -38,5 +41,6 @@ LATER_SMOOTH = [
     ("polyder", lambda np, x: np.polyder(x**2, 2), V), ("polysub", lambda np, x: np.polysub(x**2, W), V),
     ("kaiser", lambda np, x: np.kaiser(7, x), np.array(2.5)),
     ("histogram", lambda np, x: np.histogram(A, EDGES, weights=x**2)[0], B),
+    ("apply_along_axis", lambda np, x: np.apply_along_axis(lambda v: v**2 * v[0], 0, x), A),
     ("r_", lambda np, x: np.r_[x**2, 1.0, 0:3] ** 2, V), ("c_", lambda np, x: np.c_[x, x**2, np.ones(5)] ** 2, V),
 ]  # fmt: skip
