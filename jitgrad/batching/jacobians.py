@@ -8,7 +8,7 @@ from typing import Any
 
 import optree
 
-from jitgrad.autograd.functional import Argnums, grad, jvp, positions_of, vjp
+from jitgrad.autograd.functional import Argnums, grad, jvp, named_vjp, positions_of
 from jitgrad.autograd.level import tensors_of
 from jitgrad.batching.vmap import vmap
 from jitgrad.core.errors import AutogradError
@@ -55,7 +55,7 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False)
     @wraps(f)
     def jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
         of_chosen, chosen = _of_arguments("jacobian", f, argnums, args, kwargs)
-        out, pull, *aux = vjp(of_chosen, *chosen, has_aux=has_aux)
+        out, pull, *aux = named_vjp("jacobian", of_chosen, chosen, has_aux)
         outs, out_tree = tensors_of("jacobian", out)
         blocks = []
         for k, y in enumerate(outs):

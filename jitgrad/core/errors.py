@@ -182,6 +182,12 @@ class _Shortened(reprlib.Repr):
     maxother = maxstring = 60
 
 
+def class_name(x: object) -> str:
+    """The class of ``x``, with its module where that is not Python's own: other libraries have a Tensor, too."""
+    cls = type(x)
+    return cls.__qualname__ if cls.__module__ in ("builtins", "__main__") else f"{cls.__module__}.{cls.__qualname__}"
+
+
 def shown(value: object) -> str:
     """``value`` shortened for an error message, which need not list a thousand numbers."""
     return _Shortened().repr(value)
