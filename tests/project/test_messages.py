@@ -62,6 +62,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "channels of batch_norm": (
         lambda: nn.BatchNorm1d(4)(X), ShapeError, r"^batch_norm: f32\[4\].* 3 channels \(axis 1\) of f32\[2,3\]"
     ),
+    "groups of channels": (lambda: nn.GroupNorm(3, 4), ArgumentError, "^GroupNorm: 4 channels do not divide into 3 groups"),
     "a module for parameters": (
         lambda: optim.SGD(nn.Linear(2, 2), lr=0.1), ArgumentError, r"^SGD: .*model.parameters\(\), got .*Linear"
     ),
