@@ -12,7 +12,7 @@ from jitgrad.autograd.backward import gradients
 from jitgrad.autograd.level import Level, same_memory, scalar_of, tensors_of
 from jitgrad.autograd.modes import enable_grad
 from jitgrad.core.context import grad_enabled
-from jitgrad.core.errors import ArgumentError, AutogradError, ShapeError, shown
+from jitgrad.core.errors import ArgumentError, AutogradError, ShapeError, require_function, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.creation import asarray, ones_like, zeros, zeros_like
@@ -38,6 +38,7 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
 
 def _value_and_grad(what: str, f: Callable[..., Any], argnums: Argnums, has_aux: bool) -> Callable[..., Any]:
     """:func:`value_and_grad`, whose errors name ``what``."""
+    require_function(what, f)
 
     @wraps(f)
     def with_gradient(*args: Any, **kwargs: Any) -> Any:
@@ -136,6 +137,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 def named_vjp(what: str, f: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool) -> Any:
     """:func:`vjp`, whose errors name ``what``."""
+    require_function(what, f)
     level = Level()
     returned = level.call(f, level.enter(primals, what), {})
     out, aux = _pair(returned) if has_aux else (returned, None)

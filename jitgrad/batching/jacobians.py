@@ -11,7 +11,7 @@ import optree
 from jitgrad.autograd.functional import Argnums, grad, jvp, named_vjp, positions_of
 from jitgrad.autograd.level import tensors_of
 from jitgrad.batching.vmap import vmap
-from jitgrad.core.errors import AutogradError
+from jitgrad.core.errors import AutogradError, require_function
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import asarray, eye, zeros_like
 from jitgrad.ops.movement import moveaxis, reshape
@@ -51,6 +51,8 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False)
     Raises:
         DtypeError: a leaf of the argument, or of the result, is not floating.
     """
+
+    require_function("jacobian", f)
 
     @wraps(f)
     def jacobian_of_f(*args: Any, **kwargs: Any) -> Any:

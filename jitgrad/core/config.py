@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.errors import ArgumentError, DtypeError
+from jitgrad.core.errors import ArgumentError, DtypeError, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +125,12 @@ def set_default_dtype(dtype: Any) -> None:
     Raises:
         DtypeError: if ``dtype`` is no floating dtype.
     """
-    new = np.dtype(dtype)
-    if new.kind != "f":
-        raise DtypeError(f"set_default_dtype: expected a floating dtype such as float32, got {new}")
+    try:
+        new = np.dtype(dtype)
+    except TypeError:
+        new = None
+    if new is None or new.kind != "f":
+        raise DtypeError(f"set_default_dtype: expected a floating dtype such as float32, got {shown(dtype)}")
     _Defaults.float_dtype = new
 
 

@@ -131,6 +131,7 @@ class DeviceError(JitgradError, RuntimeError):
     """Tensors on different devices meet, or an operation needs data that is on another device
     (docs/errors.md#deviceerror)."""
 
+
 class EjectError(JitgradError, ValueError):
     """A function cannot be written as a module of plain numba code (docs/errors.md#ejecterror)."""
 
@@ -176,6 +177,12 @@ class MeaningWarning(JitgradWarning):
 
 class CacheWarning(JitgradWarning):
     """The disk cache could not be used for an entry (docs/errors.md#cachewarning)."""
+
+
+def require_function(what: str, f: object) -> None:
+    """Raise ArgumentError if ``f``, the function that ``what`` transforms, cannot be called."""
+    if not callable(f):
+        raise ArgumentError(f"{what}: expected a function, got {shown(f)}")
 
 
 class _Shortened(reprlib.Repr):

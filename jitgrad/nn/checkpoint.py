@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.errors import CheckpointError
+from jitgrad.core.errors import CheckpointError, shown
 from jitgrad.core.paths import require_folder
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Module
@@ -29,6 +29,8 @@ def save(tensors: Mapping[str, Any] | Module, path: str | os.PathLike[str]) -> N
         FileNotFoundError: there is no such folder.
     """
     state = tensors.state_dict() if isinstance(tensors, Module) else tensors
+    if not isinstance(state, Mapping):
+        raise CheckpointError(f"save: expected a module or a dict of tensors such as a state_dict, got {shown(state)}")
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for name, tensor in state.items():
         if not isinstance(name, str) or not isinstance(tensor, (Tensor, np.ndarray)):

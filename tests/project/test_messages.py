@@ -62,6 +62,13 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "channels of batch_norm": (
         lambda: nn.BatchNorm1d(4)(X), ShapeError, r"^batch_norm: f32\[4\].* 3 channels \(axis 1\) of f32\[2,3\]"
     ),
+    "grad of a number": (lambda: jg.grad(3), ArgumentError, "^grad: expected a function, got 3"),
+    "jacobian of None": (lambda: jg.jacobian(None), ArgumentError, "^jacobian: expected a function, got None"),
+    "checkpoint of text": (lambda: jg.checkpoint("f"), ArgumentError, "^checkpoint: expected a function, got 'f'"),
+    "a default dtype of ints": (lambda: jg.set_default_dtype("int32"), DtypeError, "^set_default_dtype: .*got 'int32'"),
+    "a default dtype that is none": (lambda: jg.set_default_dtype("foo"), DtypeError, "^set_default_dtype: .*got 'foo'"),
+    "sharing a number": (lambda: jg.from_dlpack(3), OperandError, "^from_dlpack: int has no __dlpack__"),
+    "saving a number": (lambda: nn.save(3, "x"), CheckpointError, "^save: expected a module or a dict of tensors.*got 3"),
     "groups of channels": (lambda: nn.GroupNorm(3, 4), ArgumentError, "^GroupNorm: 4 channels do not divide into 3 groups"),
     "a module for parameters": (
         lambda: optim.SGD(nn.Linear(2, 2), lr=0.1), ArgumentError, r"^SGD: .*model.parameters\(\), got .*Linear"
