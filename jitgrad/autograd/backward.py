@@ -14,7 +14,7 @@ from jitgrad.core.errors import AutogradError, ShapeError
 from jitgrad.core.tape_node import Edge, edge_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import astype
-from jitgrad.ops.creation import ones_like
+from jitgrad.ops.creation import ones_like, tensor
 from jitgrad.ops.keywords import takes_dim
 
 
@@ -73,7 +73,7 @@ def seed_gradient(loss: Tensor, grad: Any) -> Tensor:
         if current_interpreter.get().tracing:
             return ones_like(loss)
         return ones_like(loss) if loss.device != "cpu" else Tensor(np.ones(loss.shape, loss.dtype))
-    given = grad if isinstance(grad, Tensor) else current_interpreter.get().constant(np.array(grad, loss.dtype))
+    given = grad if isinstance(grad, Tensor) else tensor(grad, dtype=loss.dtype)
     if given.shape != loss.shape:
         raise ShapeError(f"backward: grad is {given.aval}, the tensor is {loss.aval}; their shapes must be equal")
     return given if given.dtype == loss.dtype else astype(given, loss.dtype)

@@ -17,7 +17,7 @@ from jitgrad.autograd.backward_pass import edge_key
 from jitgrad.autograd.level import ALIAS, same_memory
 from jitgrad.autograd.modes import enable_grad
 from jitgrad.core.context import Interpreter, current_interpreter, grad_enabled, open_tapes
-from jitgrad.core.errors import AutogradError, InPlaceError
+from jitgrad.core.errors import AutogradError, InPlaceError, require_function
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.storage import Storage
 from jitgrad.core.tape_node import Node, edge_of, next_sequence, record
@@ -55,6 +55,8 @@ def checkpoint(f: _F) -> _F:
         InPlaceError: a tensor that ``f`` reads was changed in between.
         AutogradError: the second run returned other results.
     """
+
+    require_function("checkpoint", f)
 
     @wraps(f)
     def checkpointed(*args: Any, **kwargs: Any) -> Any:

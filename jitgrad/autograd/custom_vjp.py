@@ -22,7 +22,7 @@ from jitgrad.autograd.replaced_gradient import (
 )
 from jitgrad.core.aval import Aval, is_differentiable
 from jitgrad.core.context import current_interpreter, grad_enabled
-from jitgrad.core.errors import ArgumentError, AutogradError, shown
+from jitgrad.core.errors import ArgumentError, AutogradError, require_function, shown
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import zeros
@@ -54,8 +54,7 @@ class custom_vjp:
     """
 
     def __init__(self, f: Callable[..., Any], nondiff_argnums: int | Sequence[int] = ()) -> None:
-        if not callable(f):
-            raise ArgumentError(f"custom_vjp: expected a function, got {shown(f)}")
+        require_function("custom_vjp", f)
         listed = (nondiff_argnums,) if isinstance(nondiff_argnums, int) else tuple(nondiff_argnums)
         if any(k < 0 for k in listed):
             raise ArgumentError(f"custom_vjp: nondiff_argnums are positions from 0 on; got {shown(nondiff_argnums)}")

@@ -12,7 +12,7 @@ from jitgrad.autograd.backward import gradients
 from jitgrad.autograd.level import Level, same_memory, scalar_of, tensors_of
 from jitgrad.autograd.modes import enable_grad
 from jitgrad.core.context import grad_enabled
-from jitgrad.core.errors import ArgumentError, AutogradError, ShapeError, shown
+from jitgrad.core.errors import ArgumentError, AutogradError, ShapeError, require_function, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.creation import asarray, ones_like, zeros, zeros_like
@@ -33,12 +33,19 @@ def value_and_grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = 
         DtypeError: a leaf of the argument is not floating.
     """
 
+    return _value_and_grad("value_and_grad", f, argnums, has_aux)
+
+
+def _value_and_grad(what: str, f: Callable[..., Any], argnums: Argnums, has_aux: bool) -> Callable[..., Any]:
+    """:func:`value_and_grad`, whose errors name ``what``."""
+    require_function(what, f)
+
     @wraps(f)
     def with_gradient(*args: Any, **kwargs: Any) -> Any:
         level = Level()
-        full, chosen, treedef = _enter(level, "value_and_grad", args, argnums)
+        full, chosen, treedef = _enter(level, what, args, argnums)
         result = level.call(f, full, kwargs)
-        loss = scalar_of("value_and_grad", _first_of_pair(result) if has_aux else result)
+        loss = scalar_of(what, _first_of_pair(result) if has_aux else result)
         level.look_outside(x for x in optree.tree_leaves(result) if isinstance(x, Tensor))
         seed = ones_like(same_memory(loss))
         leaves = level.pull([loss], [seed], retain=level.nested, create=level.nested)
@@ -53,7 +60,7 @@ def grad(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> 
 
     See :func:`value_and_grad`; ``grad(grad(f))`` is the second derivative.
     """
-    both = value_and_grad(f, argnums, has_aux)
+    both = _value_and_grad("grad", f, argnums, has_aux)
 
     @wraps(f)
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -86,7 +93,7 @@ def positions_of(what: str, argnums: Argnums, count: int) -> list[int]:
         if not isinstance(k, int) or isinstance(k, bool):
             raise ArgumentError(f"{what}: argnums={shown(argnums)}: expected the position of an argument, or a tuple of them")
         if not -count <= k < count:
-            raise ArgumentError(f"{what}: argnums={argnums} but the function was called with {count} arguments")
+            raise ArgumentError(f"{what}: argnums={argnums}, but the function was called with {count} arguments, counted from 0")
     positions = [k % count for k in listed]
     if len(set(positions)) != len(positions):
         raise ArgumentError(f"{what}: argnums={argnums} names an argument twice")
@@ -125,15 +132,21 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     any number of times. With ``has_aux``, ``f`` returns ``(result, aux)``, and ``vjp`` returns
     ``(result, vjp_fn, aux)``.
     """
+    return named_vjp("vjp", f, primals, has_aux)
+
+
+def named_vjp(what: str, f: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool) -> Any:
+    """:func:`vjp`, whose errors name ``what``."""
+    require_function(what, f)
     level = Level()
-    returned = level.call(f, level.enter(primals, "vjp"), {})
+    returned = level.call(f, level.enter(primals, what), {})
     out, aux = _pair(returned) if has_aux else (returned, None)
-    outs, out_tree = tensors_of("vjp", out)
+    outs, out_tree = tensors_of(what, out)
     level.look_outside(outs)
     in_tree: Any = optree.tree_structure(primals)
 
     def vjp_fn(cotangents: Any) -> tuple[Any, ...]:
-        seeds = _match("vjp", cotangents, outs, out_tree)
+        seeds = _match(what, cotangents, outs, out_tree)
         create = grad_enabled.get() and (level.nested or any(seed._requires_grad for seed in seeds))
         pulled = level.pull(outs, seeds, retain=True, create=create)
         grads: tuple[Any, ...] = optree.tree_unflatten(in_tree, pulled)

@@ -82,7 +82,7 @@ class Level:
         if not is_differentiable(given.dtype):
             raise DtypeError(
                 f"{what}: argument{place} is {given.aval}; only floats and complex numbers have gradients. "
-                "Convert it, or change argnums"
+                "Convert it with .astype(jitgrad.float32), write 2.0 in place of 2, or change argnums"
             )
         fresh = same_memory(given)
         if given._requires_grad and self.outer_mode:

@@ -8,10 +8,10 @@ from typing import Any
 
 import optree
 
-from jitgrad.autograd.functional import Argnums, grad, jvp, positions_of, vjp
+from jitgrad.autograd.functional import Argnums, grad, jvp, named_vjp, positions_of
 from jitgrad.autograd.level import tensors_of
 from jitgrad.batching.vmap import vmap
-from jitgrad.core.errors import AutogradError
+from jitgrad.core.errors import AutogradError, require_function
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import asarray, eye, zeros_like
 from jitgrad.ops.movement import moveaxis, reshape
@@ -52,10 +52,12 @@ def jacobian(f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False)
         DtypeError: a leaf of the argument, or of the result, is not floating.
     """
 
+    require_function("jacobian", f)
+
     @wraps(f)
     def jacobian_of_f(*args: Any, **kwargs: Any) -> Any:
         of_chosen, chosen = _of_arguments("jacobian", f, argnums, args, kwargs)
-        out, pull, *aux = vjp(of_chosen, *chosen, has_aux=has_aux)
+        out, pull, *aux = named_vjp("jacobian", of_chosen, chosen, has_aux)
         outs, out_tree = tensors_of("jacobian", out)
         blocks = []
         for k, y in enumerate(outs):

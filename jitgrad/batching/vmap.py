@@ -17,7 +17,7 @@ from jitgrad.batching.trace import ExampleTrace
 from jitgrad.core.aval import normalize_axis
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import apply_op
-from jitgrad.core.errors import ArgumentError, AxisError, ShapeError, shown
+from jitgrad.core.errors import ArgumentError, AxisError, ShapeError, require_function, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.keywords import takes_dim
@@ -70,8 +70,7 @@ def vmap(
 
 
 def _check_options(f: Any, randomness: str) -> None:
-    if not callable(f):
-        raise ArgumentError(f"vmap: expected a function, got {shown(f)}")
+    require_function("vmap", f)
     if randomness not in _RANDOMNESS:
         raise ArgumentError(f"vmap: randomness is one of {', '.join(_RANDOMNESS)}; got {shown(randomness)}")
 

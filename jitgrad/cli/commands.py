@@ -22,6 +22,8 @@ from jitgrad.backends.llvm import disk_cache as kernel_cache
 from jitgrad.cli.demo import demonstrate
 from jitgrad.cli.demo_report import print_demonstration
 from jitgrad.core import config
+from jitgrad.core.errors import CudaError
+from jitgrad.device.cuda import cuda_device
 from jitgrad.inspect.doctor import Finding, examine
 from jitgrad.inspect.explain import explain
 from jitgrad.inspect.kernels import KernelView, kernel_views
@@ -52,7 +54,15 @@ def main() -> None:
 @click.option("--size", default=500_000, show_default=True, type=click.IntRange(1), help="Elements of the two models.")
 @click.option("--device", default="cpu", show_default=True, type=click.Choice(["cpu", "cuda"]), help="Where to run.")
 def demo(epochs: int, seconds: float, size: int, device: str) -> None:
-    """Train a small network and evaluate two models, op by op and compiled, and compare."""
+    """Run small programs op by op and compiled, and compare.
+
+    Trains a network, and evaluates two models. Exits with 1 if the results differ.
+    """
+    if device == "cuda":
+        try:
+            cuda_device()
+        except CudaError as error:
+            raise click.BadParameter(str(error), param_hint="--device") from None
     result = demonstrate(epochs, seconds, device, size)
     print_demonstration(_console(), result)
     if not (result.prices.agrees and result.motion.agrees):
@@ -76,7 +86,10 @@ def _print_kernel(console: Console, kernel: KernelView) -> None:
 )
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def bench(arguments: Sequence[str]) -> None:
-    """Run the benchmarks (from a checkout); takes what ``python -m benchmarks`` takes."""
+    """Run the benchmarks, which only a checkout has.
+
+    The options are those of `python -m benchmarks`: see jitgrad bench --help.
+    """
     _benchmarks()(args=list(arguments), prog_name="jitgrad bench")
 
 
@@ -111,12 +124,14 @@ def _script(text: str) -> tuple[Path, str]:
 @click.option("--kernels/--no-kernels", default=True, help="Show the source of the kernels.")
 @click.option("--report", type=click.Path(file_okay=False, path_type=Path), help="Folder for HTML reports.")
 def inspect(script: str, arguments: Sequence[str], kernels: bool, report: Path | None) -> None:
-    """Run SCRIPT and show the programs and kernels of its @jit functions.
+    """Run SCRIPT; show the programs and kernels of its @jit functions.
 
-    SCRIPT:function shows only that function. Arguments after ``--`` go to the script.
+    SCRIPT:function shows only that function. Arguments after -- go to the script.
     """
     console = _console()
     path, wanted = _script(script)
+    if report is not None:
+        _make_folder(report)
     recording = record_script(path, arguments)
     chosen = {f: c for f, c in recording.compiled.items() if wanted in ("", f.name)}
     for number, (function, compiled) in enumerate((f, c) for f, cs in chosen.items() for c in cs):
@@ -127,10 +142,17 @@ def inspect(script: str, arguments: Sequence[str], kernels: bool, report: Path |
             console.print()
             _print_kernel(console, kernel)
         if report is not None:
-            report.mkdir(parents=True, exist_ok=True)
             name = re.sub(r"\W", "_", function.name)
             write_report(report / f"{number}_{name}.html", compiled, explanation)
     _finish(console, recording, bool(chosen), wanted)
+
+
+def _make_folder(path: Path) -> None:
+    """Make the folder for reports, before the script runs. Raises BadParameter if that fails."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.BadParameter(f"cannot make the folder {path}: {error.strerror}", param_hint="--report") from None
 
 
 def _finish(console: Console, recording: Recording, found: bool, wanted: str = "") -> None:
@@ -152,7 +174,10 @@ def _finish(console: Console, recording: Recording, found: bool, wanted: str = "
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def verify_script(script: str, arguments: Sequence[str]) -> None:
-    """Run SCRIPT with every call also run eagerly and every compiler pass verified; exit with 1 if anything differs."""
+    """Run SCRIPT; compare each compiled call with eager execution.
+
+    The graph is verified after each compiler pass. Exits with 1 if anything differs. Arguments after -- go to the script.
+    """
     console = _console()
     path, _ = _script(script)
     recording = record_script(path, arguments, {"JITGRAD_CHECK": "always", "JITGRAD_VERIFY": "2"})
@@ -200,7 +225,10 @@ def cache_list() -> None:
 
 @cache.command("verify")
 def cache_verify() -> None:
-    """Read every file and check it; exit with 1 if one is damaged (it would be compiled again when needed)."""
+    """Check every file; exit with 1 if one is damaged.
+
+    A damaged kernel is compiled again when it is needed.
+    """
     damaged = kernel_cache.verify_entries()
     for key, problem in damaged:
         click.echo(f"{key}: {problem}")
@@ -221,7 +249,7 @@ def cache_clear() -> None:
 @main.command()
 @click.option("--env", "environment", is_flag=True, help="Print the table of environment variables (Markdown) instead.")
 def doctor(environment: bool) -> None:
-    """Examine this installation; exit with 1 if something is broken."""
+    """Examine this installation; exit with 1 if something is wrong."""
     if environment:
         click.echo(config.documentation())
         return

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.errors import ArgumentError, DtypeError
+from jitgrad.core.errors import ArgumentError, DtypeError, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,28 @@ def _choice(*allowed: str) -> Callable[[str], str]:
     return parse
 
 
+TOPICS = ("trace", "guards", "kernels", "all")
+
+
 def _topics(text: str) -> frozenset[str]:
-    return frozenset(word.strip() for word in text.split(",") if word.strip())
+    words = frozenset(word.strip() for word in text.split(",") if word.strip())
+    if unknown := words.difference(TOPICS):
+        raise ValueError(f"there is no topic {sorted(unknown)[0]!r}")
+    return words
+
+
+def _level(text: str) -> int:
+    if text not in ("0", "1", "2"):
+        raise ValueError("expected 0, 1 or 2")
+    return int(text)
 
 
 def _count(text: str) -> int | None:
     if not text:
         return None
-    count = int(text)
-    if count < 1:
+    if not text.strip().isdecimal() or int(text) < 1:
         raise ValueError("expected a positive integer")
-    return count
+    return int(text)
 
 
 VARIABLES: dict[str, Variable] = {
@@ -76,11 +87,11 @@ VARIABLES: dict[str, Variable] = {
             "JITGRAD_LOGS",
             "",
             _topics,
-            "Comma-separated topics logged to stderr: trace, fuse, kernels, guards, cache, all.",
+            "Comma-separated topics logged to stderr: trace, guards, kernels, all.",
         ),
         Variable("JITGRAD_CACHE_DIR", "", str, "Where compiled kernels are kept; empty: the user's cache folder."),
         Variable("JITGRAD_BACKEND", "cpu", str, "Runs kernels: cpu (compiled by LLVM), numba or python (step by step)."),
-        Variable("JITGRAD_VERIFY", "1", int, "0: never verify graphs, 1: after tracing and fusing, 2: every pass."),
+        Variable("JITGRAD_VERIFY", "1", _level, "0: never verify graphs, 1: after tracing and fusing, 2: every pass."),
         Variable(
             "JITGRAD_MAX_PROGRAMS",
             "256",
@@ -114,9 +125,12 @@ def set_default_dtype(dtype: Any) -> None:
     Raises:
         DtypeError: if ``dtype`` is no floating dtype.
     """
-    new = np.dtype(dtype)
-    if new.kind != "f":
-        raise DtypeError(f"set_default_dtype: expected a floating dtype such as float32, got {new}")
+    try:
+        new = np.dtype(dtype)
+    except TypeError:
+        new = None
+    if new is None or new.kind != "f":
+        raise DtypeError(f"set_default_dtype: expected a floating dtype such as float32, got {shown(dtype)}")
     _Defaults.float_dtype = new
 
 

@@ -58,6 +58,28 @@ class Interpreter(Protocol):
         """The error for the operation ``what``, which needs data that a trace does not have."""
 
 
+class Untraced:
+    """What interpreters that record no trace have in common: no tensor stands for something that is known later."""
+
+    def read_grad(self, tensor: Any) -> Any:
+        return tensor._grad
+
+    def write_grad(self, tensor: Any, grad: Any) -> None:
+        tensor._grad = grad
+
+    def stands_for_number(self, _tensor: Any) -> bool:
+        return False
+
+    def known_value(self, _tensor: Any, _what: str) -> None:
+        """A traced tensor that outlives its trace has no value."""
+
+    def rely_on(self, _array: Any) -> None:
+        """What runs now reads the present elements."""
+
+    def draw(self, _generator: Any, _shape: Any, _per_element: int) -> None:
+        """Numbers are computed by ops."""
+
+
 class CurrentInterpreter:
     """A ContextVar whose default is the eager interpreter, which registers itself."""
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from jitgrad.core.aval import Aval, aval_of_scalar
 from jitgrad.core.context import current_interpreter
-from jitgrad.core.errors import OperandError
+from jitgrad.core.errors import OperandError, class_name
 from jitgrad.core.op import OpDef
 from jitgrad.core.plan import MAX_PLANS, OpPlan
 from jitgrad.core.tape_node import record, record_planned
@@ -141,6 +141,6 @@ def aval_of(op: OpDef, x: Any) -> Aval:
     if isinstance(x, (np.ndarray, np.generic)):
         return Aval(x.shape, check_supported(op.name, x.dtype))
     raise OperandError(
-        f"{op.name}: operand of type {type(x).__name__} is neither tensor, array nor number: {str(x)[:60]!r}. "
+        f"{op.name}: operand of type {class_name(x)} is neither tensor, array nor number: {str(x)[:60]!r}. "
         "Convert it with jitgrad.tensor(...)"
     )

@@ -131,6 +131,7 @@ class DeviceError(JitgradError, RuntimeError):
     """Tensors on different devices meet, or an operation needs data that is on another device
     (docs/errors.md#deviceerror)."""
 
+
 class EjectError(JitgradError, ValueError):
     """A function cannot be written as a module of plain numba code (docs/errors.md#ejecterror)."""
 
@@ -178,8 +179,20 @@ class CacheWarning(JitgradWarning):
     """The disk cache could not be used for an entry (docs/errors.md#cachewarning)."""
 
 
+def require_function(what: str, f: object) -> None:
+    """Raise ArgumentError if ``f``, the function that ``what`` transforms, cannot be called."""
+    if not callable(f):
+        raise ArgumentError(f"{what}: expected a function, got {shown(f)}")
+
+
 class _Shortened(reprlib.Repr):
     maxother = maxstring = 60
+
+
+def class_name(x: object) -> str:
+    """The class of ``x``, with its module where that is not Python's own: other libraries have a Tensor, too."""
+    cls = type(x)
+    return cls.__qualname__ if cls.__module__ in ("builtins", "__main__") else f"{cls.__module__}.{cls.__qualname__}"
 
 
 def shown(value: object) -> str:

@@ -42,7 +42,7 @@ Lookup = Callable[[str], NoReturn]  # the ``__getattr__`` of a module
 
 def meant(name: str, known: Iterable[str]) -> str:
     """ " (did you mean 'x'?)", or nothing."""
-    close = get_close_matches(name, [k for k in known if not k.startswith("_")], 1, 0.7)
+    close = get_close_matches(name, [k for k in known if not k.startswith("_")], 1, 0.65)
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 

@@ -11,7 +11,7 @@ from jitgrad.core.aval import Aval, Dtype, ElementCount, Shape, aval_of_array, e
 from jitgrad.core.config import get_default_dtype
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.device_array import DeviceArray, DeviceName, to_host
-from jitgrad.core.errors import ArgumentError, AutogradError, DeviceError, DonatedError, DtypeError
+from jitgrad.core.errors import ArgumentError, AutogradError, DeviceError, DonatedError, DtypeError, shown
 from jitgrad.core.ir import Value
 from jitgrad.core.storage import Lineage, Storage
 
@@ -378,7 +378,8 @@ def check_supported(what: str, dtype: Any) -> Dtype:
     try:
         result = np.dtype(dtype)
     except TypeError:
-        raise DtypeError(f"{what}: {dtype!r} is no dtype") from None
+        names = ("bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64", "complex64", "complex128")
+        raise DtypeError(f"{what}: {shown(dtype)} is no dtype; {', '.join(names)} are") from None
     if result.char not in SUPPORTED or not result.isnative:
         raise DtypeError(f"{what}: dtype {result} is not supported; bool, integer, float and complex dtypes are")
     return result

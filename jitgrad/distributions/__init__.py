@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from jitgrad.core.missing_names import Lookup, raising
 from jitgrad.distributions.bernoulli import Bernoulli
 from jitgrad.distributions.categorical import Categorical
 from jitgrad.distributions.distribution import Distribution
@@ -11,3 +14,6 @@ from jitgrad.distributions.normal import Normal
 from jitgrad.distributions.uniform import Uniform
 
 __all__ = ["Bernoulli", "Categorical", "Distribution", "Independent", "Normal", "Uniform", "kl_divergence"]
+
+if not TYPE_CHECKING:
+    __getattr__: Lookup = raising("jitgrad.distributions", globals())

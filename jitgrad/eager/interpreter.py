@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval
-from jitgrad.core.context import creation_device, current_interpreter
+from jitgrad.core.context import Untraced, creation_device, current_interpreter
 from jitgrad.core.device_array import Device, DeviceArray, to_host
 from jitgrad.core.dispatch import aval_of, make_plans_by
 from jitgrad.core.errors import DeviceError, InPlaceError, LeakedTracerError
@@ -47,7 +47,7 @@ def _is_view(result: Any, array: Any) -> bool:
     return type(result) is DeviceArray and type(array) is DeviceArray and result.owner is array.owner
 
 
-class EagerInterpreter:
+class EagerInterpreter(Untraced):
     """Runs ops at once: on NumPy, or on the device of their operands."""
 
     tracing = False
@@ -124,24 +124,6 @@ class EagerInterpreter:
     def constant(self, array: np.ndarray[Any, Any]) -> Tensor:
         device = creation_device.get()
         return Tensor(array if device is None else device.from_host(array))
-
-    def read_grad(self, tensor: Tensor) -> Tensor | None:
-        return tensor._grad
-
-    def write_grad(self, tensor: Tensor, grad: Tensor | None) -> None:
-        tensor._grad = grad
-
-    def stands_for_number(self, tensor: Tensor) -> bool:
-        return False
-
-    def known_value(self, _tensor: Tensor, _what: str) -> None:
-        """A traced tensor that outlives its trace has no value."""
-
-    def rely_on(self, _array: Any) -> None:
-        """What runs now reads the present elements."""
-
-    def draw(self, _generator: Any, _shape: Any, _per_element: int) -> None:
-        """Numbers are computed by ops."""
 
     def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
         if type(tensor._data) is Donated:

@@ -14,7 +14,8 @@ import numpy as np
 from jitgrad.backends.cuda.ptxas import find_ptxas
 from jitgrad.backends.llvm import disk_cache
 from jitgrad.core import config
-from jitgrad.core.errors import CudaError
+from jitgrad.core.errors import ArgumentError, CudaError
+from jitgrad.core.missing_names import meant
 from jitgrad.core.tensor import Tensor
 from jitgrad.device.cublas import find_cublas
 from jitgrad.device.cuda import cuda_device
@@ -51,9 +52,23 @@ def examine() -> Iterator[Finding]:
         yield Finding(name, _version(name) or "not installed (optional)")
     yield from _processor()
     yield from _libraries()
+    yield from _variables()
     yield _cache()
     yield _kernel()
     yield from _cuda()
+
+
+def _variables() -> Iterator[Finding]:
+    """Environment variables that are set: their values, or that there is no such variable."""
+    for name in sorted(name for name in os.environ if name.startswith("JITGRAD_")):
+        if name not in config.VARIABLES:
+            yield Finding(name, f"there is no such variable{meant(name, config.VARIABLES)}", False)
+            continue
+        try:
+            config.read(name)
+            yield Finding(name, os.environ[name])
+        except ArgumentError as error:
+            yield Finding(name, str(error), False)
 
 
 def _version(name: str) -> str:
@@ -77,7 +92,10 @@ def _processor() -> Iterator[Finding]:
 def _libraries() -> Iterator[Finding]:
     blas = find_blas()
     yield Finding("BLAS", f"{blas.library}, called without Python" if blas else "only through np.matmul")
-    yield Finding("threads", str(get_num_threads()))
+    try:
+        yield Finding("threads", str(get_num_threads()))
+    except ArgumentError as error:
+        yield Finding("threads", str(error), False)
 
 
 def _cache() -> Finding:

@@ -14,6 +14,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from jitgrad.core.origin import Origin
+from jitgrad.core.paths import require_folder
 from jitgrad.inspect.explain import Explanation, StepReport
 from jitgrad.inspect.kernels import KernelView, kernel_views
 from jitgrad.inspect.memory import ops_by_line
@@ -47,6 +48,7 @@ class _Section:
 
 def write_report(path: str | os.PathLike[str], compiled: Executable, explanation: Explanation) -> None:
     """Write the report on ``compiled`` to ``path``: HTML with inline style, without scripts or other files."""
+    require_folder("report", path)
     text = render_page(compiled, explanation)
     Path(path).write_text(text, encoding="utf-8")
 

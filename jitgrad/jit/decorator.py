@@ -17,7 +17,6 @@ from jitgrad.core import config
 from jitgrad.core.context import anomaly_detection, current_interpreter
 from jitgrad.core.errors import ArgumentError, FallbackWarning, TraceError
 from jitgrad.core.fork import fork_safe_lock
-from jitgrad.core.missing_names import meant
 from jitgrad.core.origin import Origin
 from jitgrad.eager.large_arrays import allowing_kernels
 from jitgrad.jit.anomaly_check import check_call
@@ -28,7 +27,7 @@ from jitgrad.jit.executable import Executable
 from jitgrad.jit.fast_call import MISS, FastCall
 from jitgrad.jit.first_call_check import check_first_call
 from jitgrad.jit.int_arguments import IntArguments
-from jitgrad.jit.options import JitOptions
+from jitgrad.jit.options import JitOptions, instead
 from jitgrad.jit.program_cache import CacheInfo, ProgramCache
 from jitgrad.jit.signature import Call, Signature, key_difference
 from jitgrad.jit.snapshot import Snapshot
@@ -396,5 +395,5 @@ def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """
     known = [*(JitFunction.__init__.__kwdefaults__ or ()), *(f.name for f in fields(JitOptions))]
     if unknown := [name for name in options if name not in known]:
-        raise TypeError(f"@jit has no option {unknown[0]!r}{meant(unknown[0], known)}: it takes {', '.join(known)}")
+        raise TypeError(f"@jit has no option {unknown[0]!r}{instead(unknown[0], known)}: it takes {', '.join(known)}")
     return JitFunction(function, **options) if function is not None else lambda f: JitFunction(f, **options)

@@ -18,6 +18,7 @@ from jitgrad.core.device_array import to_host
 from jitgrad.core.errors import ArgumentError, EjectError
 from jitgrad.core.ir import Value
 from jitgrad.core.origin import Origin
+from jitgrad.core.paths import require_folder
 from jitgrad.core.tensor import Tensor
 from jitgrad.eject.containers import container_text
 from jitgrad.eject.cuda_driver import CudaDriverWriter
@@ -63,6 +64,7 @@ def eject(
     stem, extension = os.path.splitext(file)
     if extension != ".py" or not stem.isidentifier():
         raise ArgumentError(f"eject({path!r}): the path names a Python module, such as 'kernels.py'")
+    require_folder("eject", path)
     _check_state_outside(name, traced, call)
     interface = _Interface(function, name, traced, call)
     spec = interface.spec()

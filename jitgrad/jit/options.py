@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from jitgrad.backends.base import Target
@@ -12,6 +12,7 @@ from jitgrad.compiler.pipeline import switched
 from jitgrad.compiler.recompute.limit import parse_budget
 from jitgrad.core import config
 from jitgrad.core.errors import ArgumentError, shown
+from jitgrad.core.missing_names import meant
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +57,14 @@ class JitOptions:
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise ArgumentError(f"@jit({name}={value!r}): expected one of {', '.join(allowed)}")
+
+
+_INSTEAD = {  # options of JAX, torch and numba
+    "donate_argnums": "donate=", "donate_argnames": "donate=", "device": "backend=", "target": "backend=",
+    "fullgraph": 'fallback=, which is "error" unless you say otherwise',
+}  # fmt: skip
+
+
+def instead(name: str, known: Iterable[str]) -> str:
+    """What takes the place of option ``name``, or which of the ``known`` options is meant, as the end of a sentence."""
+    return f" (use {_INSTEAD[name]})" if name in _INSTEAD else meant(name, known)

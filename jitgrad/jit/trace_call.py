@@ -29,6 +29,7 @@ from jitgrad.jit.devices import device_of_arguments, place_of
 from jitgrad.jit.held_places import ReplacedTensorsError
 from jitgrad.jit.output_views import find_view
 from jitgrad.jit.records import NAMESPACE, is_record
+from jitgrad.jit.result_check import check_constant
 from jitgrad.jit.signature import Call, Static
 from jitgrad.jit.trace_result import Effect, EffectKind, Result, TraceResult, describe_source
 from jitgrad.ops.random import default_generator
@@ -150,7 +151,7 @@ def _finish(
     leaves, treedef = optree.tree_flatten(with_stored, none_is_leaf=True)
     outputs, starts = list[Atom](), dict[int, Edge]()
     copied = {*donated, *(k for k, x in enumerate(call.leaves) if not isinstance(x, Tensor))}
-    results = _results(trace, leaves, _numbers(trace, stores, len(leaves)), outputs, starts, copied)
+    results = _results(trace, leaves, stores, outputs, starts, copied)
     effects = _effects(trace, tensors, outputs, starts)
     _check_leaves(effects, call, trace.name)
     changed = {e.target for e in effects if e.kind is EffectKind.DATA}
@@ -205,18 +206,20 @@ def _numbers(trace: Trace, stores: Sequence[RepeatedStore], count: int) -> froze
 def _results(
     trace: Trace,
     leaves: Sequence[Any],
-    numbers: Collection[int],
+    stores: Sequence[RepeatedStore],
     outputs: list[Atom],
     starts: dict[int, Edge],
     copied: Collection[int],
 ) -> tuple[Result, ...]:
-    """One for each of ``leaves``, of which ``numbers`` and what was computed from ints are to be Python numbers."""
+    """One for each of ``leaves``, the last of which are those of ``stores``; computed ints become Python numbers again."""
+    numbers = _numbers(trace, stores, len(leaves))
+    stored = {id(x) for x in optree.tree_leaves([store.value for store in stores])}
     positions: dict[tuple[Atom, bool], int] = {}  # outputs by their atom and whether gradients flow to them
     results = []
     for k, x in enumerate(leaves):
         is_number = k in numbers or type(x) is RuntimeNumber
         results.append(
-            _number(trace, x, outputs) if is_number else _result(trace, x, outputs, starts, copied, positions)
+            _number(trace, x, outputs) if is_number else _result(trace, x, outputs, starts, copied, positions, stored)
         )
     return tuple(results)
 
@@ -234,6 +237,7 @@ def _result(
     starts: dict[int, Edge],
     copied: Collection[int],
     positions: dict[tuple[Atom, bool], int],
+    stored: Collection[int],
 ) -> Result:
     """For a leaf of what the function returns or stores; new tensors, and views of ``copied`` arguments, are outputs.
 
@@ -248,6 +252,7 @@ def _result(
             "return its parts as a tuple or a dict"
         )
     if not isinstance(x, Tensor):
+        check_constant(trace.name, x, stored)
         return Result(value=x)
     if id(x) in trace.lifted or type(x._data) is not Value:
         return Result(source=trace.source_of(x))

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.errors import CheckpointError
+from jitgrad.core.errors import CheckpointError, shown
+from jitgrad.core.paths import require_folder
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Module
 from jitgrad.ops.creation import asarray, detached
@@ -25,12 +26,15 @@ def save(tensors: Mapping[str, Any] | Module, path: str | os.PathLike[str]) -> N
     Raises:
         CheckpointError: safetensors is not installed, or a value of the mapping is no tensor or
             array, or complex128.
+        FileNotFoundError: there is no such folder.
     """
     state = tensors.state_dict() if isinstance(tensors, Module) else tensors
+    if not isinstance(state, Mapping):
+        raise CheckpointError(f"save: expected a module or a dict of tensors such as a state_dict, got {shown(state)}")
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for name, tensor in state.items():
         if not isinstance(name, str) or not isinstance(tensor, (Tensor, np.ndarray)):
-            raise CheckpointError(f"save: {name!r} is a {type(tensor).__name__}; expected a name and a tensor or array")
+            raise CheckpointError(f"save: {name!r} is of class {type(tensor).__name__}; expected a name and a tensor or array")
         # the writer copies raw memory, so it must be in row-major order
         arrays[name] = np.asarray(detached(asarray(tensor)).numpy(), order="C")
         if arrays[name].dtype == np.complex128:
@@ -39,6 +43,7 @@ def save(tensors: Mapping[str, Any] | Module, path: str | os.PathLike[str]) -> N
         from safetensors.numpy import save as encode
     except ImportError:
         raise CheckpointError(_NEEDS_SAFETENSORS) from None
+    require_folder("save", path)
     target = Path(path)
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
@@ -54,6 +59,7 @@ def load(path: str | os.PathLike[str]) -> dict[str, Tensor]:
     Raises:
         CheckpointError: safetensors is not installed, or the file is no complete safetensors file.
         FileNotFoundError: there is no such file.
+        IsADirectoryError: it is a folder.
     """
     try:
         from safetensors import SafetensorError
@@ -64,5 +70,6 @@ def load(path: str | os.PathLike[str]) -> dict[str, Tensor]:
     try:
         arrays = decode(data)
     except (SafetensorError, KeyError, ValueError) as error:
-        raise CheckpointError(f"load: {os.fspath(path)} is no complete safetensors file: {error}") from None
+        saved_by = "; it is one of torch.save: write it with safetensors.torch.save_file" if data[:2] == b"PK" else ""
+        raise CheckpointError(f"load: {os.fspath(path)} is no complete safetensors file: {error}{saved_by}") from None
     return {name: Tensor(np.array(array)) for name, array in arrays.items()}

@@ -17,6 +17,9 @@ from jitgrad.ops.reduce import sum as sum_
 
 
 def _with_grad(parameters: Iterable[Tensor] | Tensor) -> list[tuple[Tensor, Tensor]]:
+    if not isinstance(parameters, (Tensor, Iterable)):
+        given = f"a value of class {type(parameters).__name__}"
+        raise ArgumentError(f"clip_grad: expected tensors such as model.parameters(), got {given}")
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     return [(p, g) for p in listed if (g := p.grad) is not None]
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from jitgrad.autograd.modes import no_grad
 from jitgrad.core.context import current_interpreter
-from jitgrad.core.errors import ArgumentError, CheckpointError, TraceError
+from jitgrad.core.errors import ArgumentError, CheckpointError, TraceError, shown
 from jitgrad.core.tensor import HookHandle, Tensor, check_supported
 from jitgrad.ops.creation import asarray, detached
 from jitgrad.ops.inplace import assign
@@ -250,6 +250,8 @@ class Module:
             CheckpointError: names are missing or unexpected (``strict``), or a shape or dtype does
                 not fit.
         """
+        if not isinstance(state, Mapping):
+            raise CheckpointError(f"load_state_dict of {type(self).__name__}: expected a dict of tensors, got {shown(state)}")
         own = dict(self._state())
         result = LoadResult([k for k in own if k not in state], [k for k in state if k not in own])
         wrong = [f"missing: {', '.join(result.missing_keys)}"] if strict and result.missing_keys else []
@@ -261,7 +263,9 @@ class Module:
             if value.shape != target.shape or not np.can_cast(value.dtype, target.dtype, "same_kind"):
                 wrong.append(f"{name}: the module has {target}, the state {value.aval}")
         if wrong:
-            raise CheckpointError(f"load_state_dict of {type(self).__name__}: " + "; ".join(wrong))
+            names = strict and (result.missing_keys or result.unexpected_keys)
+            remedy = ". strict=False leaves out names that are on one side only" if names else ""
+            raise CheckpointError(f"load_state_dict of {type(self).__name__}: {'; '.join(wrong)}{remedy}")
         with no_grad():
             for name, value in given.items():
                 assign(own[name], value)

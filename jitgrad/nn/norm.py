@@ -17,6 +17,12 @@ from jitgrad.ops.neural import batch_norm, group_norm, layer_norm, rms_norm
 from jitgrad.ops.placement import placing
 
 
+def _register_affine(module: Module, channels: int, affine: bool, dtype: Any) -> None:
+    """Give ``module`` a scale, ``weight``, and a shift, ``bias``, for each of ``channels``; None if not ``affine``."""
+    module.register_parameter("weight", Parameter(ones((channels,), dtype=dtype)) if affine else None)
+    module.register_parameter("bias", Parameter(zeros((channels,), dtype=dtype)) if affine else None)
+
+
 class LayerNorm(Module):
     """Standardises over the last axes, which are ``normalized_shape``; then scales and shifts."""
 
@@ -89,11 +95,12 @@ class GroupNorm(Module):
         device: Any = None,
         dtype: Any = None,
     ) -> None:
+        if num_groups < 1 or num_channels % num_groups:
+            raise ArgumentError(f"GroupNorm: {num_channels} channels do not divide into {num_groups} groups")
         self.num_groups: int = num_groups
         self.num_channels: int = num_channels
         self.eps: float = eps
-        self.register_parameter("weight", Parameter(ones((num_channels,), dtype=dtype)) if affine else None)
-        self.register_parameter("bias", Parameter(zeros((num_channels,), dtype=dtype)) if affine else None)
+        _register_affine(self, num_channels, affine, dtype)
 
     def forward(self, x: Any) -> Tensor:
         return group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
@@ -128,8 +135,7 @@ class _BatchNorm(Module):
         self.eps: float = eps
         self.momentum: float = momentum
         shape = (num_features,)
-        self.register_parameter("weight", Parameter(ones(shape, dtype=dtype)) if affine else None)
-        self.register_parameter("bias", Parameter(zeros(shape, dtype=dtype)) if affine else None)
+        _register_affine(self, num_features, affine, dtype)
         self.register_buffer("running_mean", zeros(shape, dtype=dtype) if track_running_stats else None)
         self.register_buffer("running_var", ones(shape, dtype=dtype) if track_running_stats else None)
         self.register_buffer("num_batches_tracked", zeros((), dtype=np.int64) if track_running_stats else None)
@@ -192,8 +198,7 @@ class InstanceNorm2d(Module):
         self.num_features: int = num_features
         self.eps: float = eps
         self.momentum: float = momentum
-        self.register_parameter("weight", Parameter(ones((num_features,), dtype=dtype)) if affine else None)
-        self.register_parameter("bias", Parameter(zeros((num_features,), dtype=dtype)) if affine else None)
+        _register_affine(self, num_features, affine, dtype)
 
     def forward(self, x: Any) -> Tensor:
         return group_norm(x, self.num_features, self.weight, self.bias, self.eps)

@@ -155,4 +155,4 @@ globals()["__all__"] = sorted(
 
 
 def __getattr__(name: str) -> _NoReturn:
-    raise AttributeError(f"jitgrad.numpy has no {_shown(name)}: {_missing(name)}", name=name)
+    raise AttributeError(f"jitgrad.numpy has no {_shown(name)}: {_missing(name, globals())}", name=name)

@@ -13,6 +13,7 @@ import numpy as np
 from jitgrad.core.aval import normalize_axes
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
+from jitgrad.core.missing_names import meant
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import floating, in_dtype, tensor_of, tensors_of
 from jitgrad.numpy.products import (
@@ -350,5 +351,7 @@ def vector_norm(
 
 
 def __getattr__(name: str) -> NoReturn:
-    remedy = f"compose it of the functions here, or jg.custom_op(forward=numpy.linalg.{name}, vjp=...)"
+    remedy = f"and neither has NumPy{meant(name, globals())}"
+    if hasattr(np.linalg, name):
+        remedy = f"compose it of the functions here, or jg.custom_op(forward=numpy.linalg.{name}, vjp=...)"
     raise AttributeError(f"jitgrad.numpy.linalg has no {shown(name)}: {remedy}", name=name)

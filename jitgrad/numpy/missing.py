@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
+
+from jitgrad.core.missing_names import meant
 
 _FILES = "use NumPy's on x.detach().numpy()"
 _LOOP = "write the operation on whole arrays; jg.elementwise makes an op of a function of scalars"
@@ -22,8 +26,8 @@ _INSTEAD = {
 }  # fmt: skip
 
 
-def missing(name: str) -> str:
-    """What to use instead of ``name``."""
+def missing(name: str, known: Iterable[str]) -> str:
+    """What to use instead of ``name``, or which of the ``known`` names is meant."""
     if name in _INSTEAD:
         return _INSTEAD[name]
     if hasattr(np, name):
@@ -31,4 +35,4 @@ def missing(name: str) -> str:
             f"compose it of the functions here, make it an op with jg.custom_op(forward=numpy.{name}, vjp=...), "
             f"or, outside of gradients and @jit, call numpy.{name} on x.detach().numpy()"
         )
-    return "and neither has NumPy"
+    return f"and neither has NumPy{meant(name, known)}"

@@ -148,6 +148,8 @@ def _quantile(a: Any, q: Any, axis: Any, out: None, method: str, keepdims: bool,
     refuse("quantile", out=out)
     if method not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise ArgumentError(f"quantile: method must be linear, lower, higher, midpoint or nearest, got {shown(method)}")
+    if not isinstance(q, Tensor) and not np.all(((given := np.asarray(q)) >= 0) & (given <= 1)):
+        raise ArgumentError(f"quantile: q must be between 0 and 1 (a percentile between 0 and 100), got {shown(q)}")
     x = floating(a)
     probability = astype(tensor_of(q), np.float64).to(x.device)
     rows, kept = _lines(x, axis)

@@ -190,6 +190,14 @@ def _dtype_of_number(value: Any) -> Dtype:
     return aval_of(FULL, value).dtype
 
 
+def _checked_shape(what: str, shape: Any) -> Shape:
+    """``shape`` as a tuple of ints. Raises ShapeError if one is negative."""
+    lengths = normalize_shape(what, shape)
+    if any(n < 0 for n in lengths):
+        raise ShapeError(f"{what}: a shape must not have negative lengths, got {lengths}")
+    return lengths
+
+
 @takes_dim(size="shape")
 @placing
 def full(
@@ -199,9 +207,7 @@ def full(
 
     Without ``dtype`` a Python float gets the default dtype, an int int64, a tensor keeps its own.
     """
-    lengths = normalize_shape("full", shape)
-    if any(n < 0 for n in lengths):
-        raise ShapeError(f"a shape must not have negative lengths, got {lengths}")
+    lengths = _checked_shape("full", shape)
     wanted = _dtype_of_number(fill_value) if dtype is None else check_supported("full", dtype)
     if _is_any_dtypes(fill_value) and current_interpreter.other() is None and creation_device.get() is None:
         out = Tensor(_full(fill_value, shape=lengths, dtype=wanted))  # as the op does
@@ -363,7 +369,7 @@ def eye(
     requires_grad: bool = False,
 ) -> Tensor:
     """A matrix with ones on the ``k``-th diagonal and zeros elsewhere."""
-    shape = normalize_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
+    shape = _checked_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
     on_diagonal = equal(add(iota(shape, 0), k), iota(shape, 1))
     return _finish(on_diagonal, dtype or get_default_dtype(), "eye", requires_grad)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.errors import OperandError
+from jitgrad.core.errors import OperandError, class_name, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.device.cuda import cuda_device
 from jitgrad.device.exchange import CUDA_DEVICE, array_from_dlpack
@@ -15,6 +15,8 @@ from jitgrad.ops.creation import asarray
 
 def from_dlpack(x: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor that shares memory with ``x``, any object with ``__dlpack__`` on the CPU or the CUDA device."""
+    if not hasattr(x, "__dlpack_device__"):
+        raise OperandError(f"from_dlpack: {class_name(x)} has no __dlpack__, by which arrays are shared: {shown(x)}")
     if int(x.__dlpack_device__()[0]) == CUDA_DEVICE:
         return asarray(Tensor(array_from_dlpack(cuda_device(), x)), device=device, copy=copy)
     return asarray(np.from_dlpack(x), device=device, copy=copy)

@@ -41,11 +41,18 @@ def assign(target: Tensor, new: Operand) -> Tensor:
     aval = aval_of(SLICE, new)
     if (not aval.weak or aval.dtype.kind == "c") and not np.can_cast(aval.dtype, target.dtype, "same_kind"):
         raise DtypeError(
-            f"in-place change of a tensor {target.aval}: cannot cast the new value {aval} to {target.dtype}"
+            f"in-place change of a tensor {target.aval}: cannot cast the new value {aval} to {target.dtype}. Make a new tensor "
+            "(x = x / y, not x /= y), or convert one of the two with .astype"
         )
     value = new if isinstance(new, Tensor) and aval.dtype == target.dtype else astype(new, target.dtype)
     if aval.shape != target.shape:
-        value = broadcast_to(value, target.shape)
+        try:
+            value = broadcast_to(value, target.shape)
+        except ShapeError:
+            raise ShapeError(
+                f"in-place change of a tensor {target.aval}: the new value {aval} has another shape; make a new tensor "
+                "(x = x + y, not x += y)"
+            ) from None
     tracked = grad_enabled.get() and (target._requires_grad or value._requires_grad)
     if tracked and _is_detached_leaf(target):
         current_interpreter.get().write(target, value)
@@ -234,7 +241,7 @@ def _write_item(target: Tensor, index: Any, value: Any) -> None:
     except IndexError as error:
         raise IndexingError(f"{target.aval}: {error}") from None
     except (ValueError, TypeError) as error:
-        raise ShapeError(f"{target.aval}: {error}") from None
+        raise ShapeError(f"assignment to a part of {target.aval}: {error}") from None
     target._storage.bump()
 
 

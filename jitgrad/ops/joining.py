@@ -163,7 +163,7 @@ def unstack(x: Operand, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices of ``x`` along ``axis``, without that axis; views."""
     shape = aval_of(CONCAT, x).shape
     if not shape:
-        raise ShapeError("unstack of a 0-d array: there is no axis to iterate over")
+        raise ShapeError("unstack of a 0-d array: there is no axis")
     k = normalize_axis("unstack", axis, len(shape))
     return tuple(squeeze(cut(x, k, i, i + 1), (k,)) for i in range(shape[k]))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval, broadcast_shapes, normalize_axes, normalize_axis, promote
-from jitgrad.core.dispatch import apply_op
+from jitgrad.core.dispatch import apply_op, aval_of
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
@@ -111,6 +111,9 @@ def matmul(x: Any, y: Any) -> Tensor:
 def linear(x: Any, weight: Any, bias: Any = None) -> Tensor:
     """``x @ weight.T + bias`` for x [..., in], weight [out, in] or [in], bias [out], as in torch."""
     weight = asarray(weight)
+    aval = aval_of(MATMUL, x)
+    if aval.shape[-1:] != weight.shape[-1:]:
+        raise ShapeError(f"linear: the last axes of x, {aval}, and of weight, {weight.aval}, must be equally long")
     out = matmul(x, matrix_transpose_of(weight) if weight.ndim > 1 else weight)
     return out if bias is None else add(out, bias)
 

@@ -12,7 +12,7 @@ from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError
 from jitgrad.core.ir import Value
 from jitgrad.core.op import OpDef
-from jitgrad.core.tensor import Tensor
+from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.ops import (
     arithmetic,
     comparison,
@@ -104,6 +104,8 @@ def _contains(self: Tensor, value: Any) -> bool:
 
 
 def _iterate(self: Tensor) -> Iterator[Tensor]:
+    if not self.shape:
+        raise TypeError(f"iteration over a 0-d tensor {self.aval}: it is one number; .item() gives it")
     POSITIONAL_AXES.check(self, "unpacking")
     return iter(joining.unstack(self))
 
@@ -188,7 +190,7 @@ def _to(
         else:
             dtype = given
     self = self if device is None else move(self, device)
-    out = self if dtype is None or np.dtype(dtype) == self.dtype else arithmetic.astype(self, dtype)
+    out = self if dtype is None or check_supported("to", dtype) == self.dtype else arithmetic.astype(self, dtype)
     return clone(out) if copy and out is self else out
 
 

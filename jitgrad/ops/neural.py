@@ -201,9 +201,14 @@ def rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None)
     return _affine(multiply(x, rsqrt(add(square, small))), weight, None)
 
 
-def _per_channel(parameter: Any, ndim: int) -> Any:
-    """A vector over axis 1 placed to broadcast against ``ndim`` axes."""
-    return None if parameter is None else expand_dims(asarray(parameter), tuple(range(1, ndim - 1)))
+def _per_channel(what: str, parameter: Any, x: Tensor) -> Any:
+    """A vector over axis 1 of ``x``, placed to broadcast against ``x``. Raises ShapeError if it has another length."""
+    if parameter is None:
+        return None
+    vector = asarray(parameter)
+    if vector.shape not in (x.shape[1:2], (1,), ()):
+        raise ShapeError(f"{what}: {vector.aval} has no value for each of the {x.shape[1]} channels (axis 1) of {x.aval}")
+    return expand_dims(vector, tuple(range(1, x.ndim - 1)))
 
 
 @composed
@@ -217,7 +222,7 @@ def group_norm(x: Any, num_groups: int, weight: Any = None, bias: Any = None, ep
         raise ShapeError(f"group_norm: {x.aval} has no axis 1 that divides into {num_groups} groups")
     grouped = reshape(x, (x.shape[0], num_groups, x.shape[1] // num_groups, *x.shape[2:]))
     out = reshape(_standardized(grouped, tuple(range(2, grouped.ndim)), eps), x.shape)
-    return _affine(out, _per_channel(weight, x.ndim), _per_channel(bias, x.ndim))
+    return _affine(out, _per_channel("group_norm", weight, x), _per_channel("group_norm", bias, x))
 
 
 def batch_norm(
@@ -241,12 +246,12 @@ def batch_norm(
     x = asarray(x)
     if x.ndim < 2:
         raise ShapeError(f"batch_norm: expected [n, channels, ...], got {x.aval}")
-    scale, shift = _per_channel(weight, x.ndim), _per_channel(bias, x.ndim)
+    scale, shift = _per_channel("batch_norm", weight, x), _per_channel("batch_norm", bias, x)
     if not training:
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm: training=False needs running_mean and running_var")
-        root = rsqrt(add(_per_channel(running_var, x.ndim), eps))
-        return _affine(multiply(subtract(x, _per_channel(running_mean, x.ndim)), root), scale, shift)
+        root = rsqrt(add(_per_channel("batch_norm", running_var, x), eps))
+        return _affine(multiply(subtract(x, _per_channel("batch_norm", running_mean, x)), root), scale, shift)
     axes = (0, *range(2, x.ndim))
     count = x.size // x.shape[1] if x.shape[1] else 0
     if count < 2:

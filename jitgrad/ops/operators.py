@@ -8,20 +8,30 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.context import current_interpreter
+from jitgrad.core.errors import OperandError, class_name
 from jitgrad.core.op import OpDef
 from jitgrad.core.tape_node import record_planned
 from jitgrad.core.tensor import Tensor
 
 Binary = Callable[[Any, Any], Any]
 
+_ARRAYS_OF = ("torch", "jax", "jaxlib", "tensorflow", "cupy")
 _other_interpreter = current_interpreter.other
 _ndarray = np.ndarray
 _new = object.__new__
 
 
 def is_operand(x: Any) -> bool:
-    """Whether an operator takes ``x``."""
-    return isinstance(x, (Tensor, np.ndarray, np.generic, bool, int, float, complex))
+    """Whether an operator takes ``x``; others are asked by Python whether they take a tensor.
+
+    Raises:
+        OperandError: ``x`` is an array of another library. Python's own error would name two classes "Tensor".
+    """
+    if isinstance(x, (Tensor, np.ndarray, np.generic, bool, int, float, complex)):
+        return True
+    if type(x).__module__.partition(".")[0] in _ARRAYS_OF:
+        raise OperandError(f"an operator with a jitgrad tensor and a {class_name(x)}: convert it with jitgrad.tensor(...)")
+    return False
 
 
 def forward(function: Binary, op: OpDef | None = None) -> Binary:

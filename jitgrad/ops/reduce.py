@@ -297,7 +297,8 @@ def _count(x: Operand, axis: AxisArgument, what: str) -> Count:
 def mean(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """The mean over ``axis``: float64 for ints and bools, else in ``x``'s dtype; NaN of no elements."""
     values = x if aval_of(SUM, x).dtype.kind == "c" else in_float_dtype("mean", x)
-    return in_dtype_of(divide(sum(values, axis, keepdims), _count(x, axis, "mean")), x)
+    count = _count(x, axis, "mean")  # first: it checks the axis
+    return in_dtype_of(divide(sum(values, axis, keepdims), count), x)
 
 
 def _unbiased_var(
@@ -322,8 +323,9 @@ def var(x: Operand, axis: AxisArgument = None, keepdims: bool = False, *, correc
     ``var(x, dim=k)`` and ``var(x, unbiased=flag)`` are torch's, whose ``correction`` is 1 unless it is given.
     """
     values = x if aval_of(SUM, x).dtype.kind == "c" else in_float_dtype("var", x)
+    count = _count(x, axis, "var")  # first: it checks the axis
     total = sum(squared_size(subtract(values, mean(values, axis, keepdims=True))), axis, keepdims)
-    degrees = builtins.max(_count(x, axis, "var") - correction, 0)
+    degrees = builtins.max(count - correction, 0)
     return in_dtype_of(divide(total, Count(degrees) if isinstance(degrees, int) else degrees), x)
 
 

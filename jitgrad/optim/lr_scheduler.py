@@ -5,9 +5,10 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from math import cos, inf, pi
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jitgrad.core.errors import ArgumentError, shown
+from jitgrad.core.missing_names import Lookup, raising
 from jitgrad.core.tensor import Tensor
 from jitgrad.optim.cycles import CyclicLR as CyclicLR  # noqa: PLC0414 - public here
 from jitgrad.optim.cycles import OneCycleLR as OneCycleLR  # noqa: PLC0414 - public here
@@ -347,3 +348,6 @@ class ReduceLROnPlateau:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on from ``state``; the learning rates are the optimizer's state."""
         self.best, self.bad, self.waiting = state["best"], state["bad"], state["waiting"]
+
+if not TYPE_CHECKING:
+    __getattr__: Lookup = raising("jitgrad.optim.lr_scheduler", globals())

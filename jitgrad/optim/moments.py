@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from jitgrad.core.errors import ArgumentError
+from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import arithmetic
 from jitgrad.ops.arithmetic import add, divide, maximum, multiply, sqrt, square, subtract
@@ -35,8 +35,9 @@ class _Moments(Optimizer):
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         check_at_least(type(self).__name__, eps=options["eps"], weight_decay=options["weight_decay"])
-        if not all(0.0 <= beta < 1.0 for beta in options["betas"]):
-            raise ArgumentError(f"{type(self).__name__}: betas must be in [0, 1), got {options['betas']}")
+        betas = options["betas"]
+        if not isinstance(betas, Sequence) or len(betas) != 2 or not all(0.0 <= beta < 1.0 for beta in betas):
+            raise ArgumentError(f"{type(self).__name__}: betas must be two numbers in [0, 1), got {shown(betas)}")
 
     def advance(self) -> None:
         """Count the step."""

@@ -10,7 +10,7 @@ import numpy as np
 from jitgrad.autograd.modes import no_grad
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
-from jitgrad.core.errors import ArgumentError
+from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.inplace import assign
@@ -26,6 +26,8 @@ def weak_scalar(value: float) -> Tensor:
 def check_at_least(what: str, least: float = 0.0, **values: float) -> None:
     """Raise ArgumentError for a value that is below ``least`` or NaN."""
     for name, value in values.items():
+        if value is None or isinstance(value, (str, list, tuple, dict)):
+            raise ArgumentError(f"{what}: {name} must be a number, got {shown(value)}")
         if not value >= least:
             raise ArgumentError(f"{what}: {name} must be at least {least}, got {value}")
 
@@ -98,8 +100,8 @@ def listed_groups(what: str, params: Iterable[Any]) -> list[dict[str, Any]]:
     Raises:
         ArgumentError: it is one tensor, empty, or a group has no parameters.
     """
-    if isinstance(params, (Tensor, Mapping)):
-        given = "one tensor" if isinstance(params, Tensor) else "a mapping"
+    if isinstance(params, (Tensor, Mapping)) or not isinstance(params, Iterable):
+        given = "one tensor" if isinstance(params, Tensor) else f"a value of class {type(params).__name__}"
         raise ArgumentError(f"{what}: expected an iterable of parameters such as model.parameters(), got {given}")
     listed = list(params)
     if not listed:

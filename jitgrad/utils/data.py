@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from jitgrad.core.errors import ArgumentError
+from jitgrad.core.missing_names import Lookup, raising
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import asarray, tensor
 from jitgrad.ops.joining import stack
@@ -116,6 +117,10 @@ class DataLoader:
             raise ArgumentError(
                 "DataLoader: samplers are not supported; iterate over lists of indices, dataset[indices]"
             )
+        if batch_size is not None and batch_size < 1:
+            raise ArgumentError(f"DataLoader: batch_size must be at least 1, or None for single examples, got {batch_size}")
+        if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
+            raise ArgumentError(f"DataLoader: a data set has len() and dataset[index]; {type(dataset).__name__} has not")
         self.dataset = dataset
         self.batch_size = batch_size
         self.shuffle = shuffle
@@ -135,3 +140,6 @@ class DataLoader:
             return
         for k in range(len(self)):
             yield self.collate_fn([self.dataset[i] for i in order[k * size : (k + 1) * size]])
+
+if not TYPE_CHECKING:
+    __getattr__: Lookup = raising("jitgrad.utils.data", globals())

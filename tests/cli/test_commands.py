@@ -14,10 +14,11 @@ from click.testing import CliRunner, Result
 import jitgrad
 import jitgrad as jg
 from jitgrad.backends.llvm import disk_cache
-from jitgrad.cli import demo
+from jitgrad.cli import commands, demo
 from jitgrad.cli.commands import main
 from jitgrad.cli.demo_report import beside_the_users_lines
 from jitgrad.core import config
+from jitgrad.core.errors import CudaError
 
 SCRIPT = """
 import sys
@@ -104,6 +105,25 @@ def test_inspect_writes_a_report_for_every_specialisation(script: Path, tmp_path
 
     names = sorted(path.name for path in (tmp_path / "reports").iterdir())
     assert names == ["0_scaled.html", "1_scaled.html", "2_shifted.html"]
+
+
+def test_a_folder_for_reports_that_cannot_be_made_stops_before_the_script(script: Path):
+    result = jitgrad_command("inspect", "--report", script / "reports", script)
+
+    assert result.exit_code == 2
+    assert "cannot make the folder" in result.output
+    assert "arguments" not in result.output
+
+
+def test_a_demonstration_on_a_missing_device_says_what_it_needs(monkeypatch: pytest.MonkeyPatch):
+    def missing() -> None:
+        raise CudaError("no CUDA driver was found")
+
+    monkeypatch.setattr(commands, "cuda_device", missing)
+    result = jitgrad_command("demo", "--device", "cuda")
+
+    assert result.exit_code == 2
+    assert "Invalid value for --device: no CUDA driver was found" in result.output
 
 
 def test_inspect_still_shows_what_a_failing_script_compiled(script: Path):
@@ -216,6 +236,16 @@ def test_doctor_fails_where_something_is_broken(tmp_path: Path):
 
     assert result.exit_code == 1
     assert "FAIL kernel cache" in result.output
+
+
+def test_doctor_examines_the_environment_variables(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("JITGRAD_THREADS", "3")
+    monkeypatch.setenv("JITGRAD_NUM_THREADS", "all")
+    result = jitgrad_command("doctor")
+
+    assert result.exit_code == 1
+    assert "FAIL JITGRAD_THREADS    there is no such variable (did you mean 'JITGRAD_NUM_THREADS'?)" in result.output
+    assert "JITGRAD_NUM_THREADS='all': expected a positive integer" in result.output
 
 
 def test_doctor_prints_every_environment_variable():

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import jitgrad as jg
+from tests.memory_budget.programs import mlp
 
 VOID = {"meta", "br"}
 
@@ -102,3 +103,15 @@ def test_a_function_without_kernels_says_so(tmp_path: Path):
     found = page(tmp_path, jg.jit(lambda x, y: x @ y), array(3, 3), array(3, 3))
 
     assert "nothing in this function can be fused" in found.text
+
+
+def test_a_memory_budget_and_what_it_costs(tmp_path: Path):
+    program = mlp(layers=8, batch=64)
+    f = jg.jit(program.step, memory_budget=0.5)
+    text = page(tmp_path, f, *program.args).text
+    budget = f.explain(*program.args).budget
+
+    assert budget is not None and budget.steps
+    for line in budget.lines():
+        assert line[0].upper() + line[1:] in text
+    assert "Memory budget" not in page(tmp_path, jg.jit(program.step), *program.args).text

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError, OperandError, ShapeError
+from jitgrad.core.errors import ArgumentError, AutogradError, DtypeError, OperandError
 from jitgrad.ops import methods
 from jitgrad.testing.gradients import check_grads
 
@@ -100,7 +100,7 @@ def test_iteration_and_membership():
     same(second, X[1])
     assert 4.0 in x
     assert 5 not in x
-    with pytest.raises(ShapeError, match="0-d"):
+    with pytest.raises(TypeError, match="0-d"):
         iter(jg.tensor(1.0))
 
 

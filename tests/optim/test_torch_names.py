@@ -188,7 +188,7 @@ def test_zero_grad_to_zeros_and_closures():
         (lambda p: optim.SGD([p], lr=0.1, turbo=True), "turbo is no option of it"),
         (lambda p: optim.SGD([{"params": [p], "momentun": 1}]), "did you mean 'momentum'"),
         (lambda p: optim.SGD([{"lr": 0.1}]), "'params'"),
-        (lambda p: optim.SGD({"params": [p]}), "a mapping"),
+        (lambda p: optim.SGD({"params": [p]}), "of class dict"),
         (lambda p: optim.SGD([{"params": [p]}, {"params": [p]}]), "twice"),
         (lambda p: optim.SGD([p], momentum=0.1, dampening=0.5, nesterov=True), "no dampening"),
         (lambda p: optim.Adadelta([p], rho=2.0), "rho"),

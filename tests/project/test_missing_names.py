@@ -42,5 +42,7 @@ def test_names_that_resemble_nothing_get_no_advice() -> None:
 def test_an_unknown_option_of_jit_lists_the_others() -> None:
     with pytest.raises(TypeError, match=r"@jit has no option 'chek' \(did you mean 'check'\?\): it takes .*backend"):
         jg.jit(lambda x: x, chek="off")
+    with pytest.raises(TypeError, match=r"@jit has no option 'donate_argnums' \(use donate=\)"):
+        jg.jit(lambda x: x, donate_argnums=0)
     with pytest.raises(TypeError, match="@jit has no option 'mode'"):
         jg.jit(mode="fast")

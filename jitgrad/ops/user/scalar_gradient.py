@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import Aval
-from jitgrad.core.context import current_interpreter
+from jitgrad.core.context import Untraced, current_interpreter
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import OpDefinitionError
 from jitgrad.core.ir import Value
@@ -26,7 +26,7 @@ _REAL = Aval((), np.dtype(np.float64))
 _ZERO = ast.Constant(0.0)
 
 
-class SymbolicInterpreter:
+class SymbolicInterpreter(Untraced):
     """Runs no ops: each result is a symbol of the scalar expression that computes it."""
 
     tracing = True
@@ -79,24 +79,6 @@ class SymbolicInterpreter:
 
     take_over = write
     replace = write
-
-    def read_grad(self, tensor: Tensor) -> Tensor | None:
-        return tensor._grad
-
-    def write_grad(self, tensor: Tensor, grad: Tensor | None) -> None:
-        tensor._grad = grad
-
-    def stands_for_number(self, tensor: Tensor) -> bool:
-        return False
-
-    def known_value(self, _tensor: Tensor, _what: str) -> None:
-        """Tensors are symbols."""
-
-    def rely_on(self, _array: Any) -> None:
-        """A derivative reads no arrays."""
-
-    def draw(self, _generator: Any, _shape: Any, _per_element: int) -> None:
-        """A derivative draws no numbers."""
 
     def explain_missing_value(self, tensor: Tensor, what: str) -> Exception:
         return OpDefinitionError(f"{self.what}: its derivative needs the value of a tensor, in {what}; pass vjp=")
