@@ -17,11 +17,21 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, astype, divide, multiply, subtract
 from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import clone, exact_array
-from jitgrad.ops.indexing import INDEX_PUT, PUT_SLICE, as_constant
+from jitgrad.ops.indexing import INDEX_PUT, INDEX_PUT_ADD, PUT_SLICE, as_constant
 from jitgrad.ops.movement import SLICE, broadcast_to, expand_dims, reshape, shape_with_ones, slice, squeeze
 from jitgrad.ops.operand import Operand, apply, is_number
 from jitgrad.ops.placement import beside
-from jitgrad.ops.subscript import Subscript, basic_part, check_mask, entries_of, is_array, is_mask, is_whole, parse
+from jitgrad.ops.subscript import (
+    Subscript,
+    basic_part,
+    check_mask,
+    entries_of,
+    get_item,
+    is_array,
+    is_mask,
+    is_whole,
+    parse,
+)
 from jitgrad.ops.views import WRITERS
 
 Steps = tuple[tuple[OpDef | None, Mapping[str, Any]], ...]
@@ -258,6 +268,24 @@ def with_item(x: Tensor, index: Any, value: Any) -> Tensor:
     return _with_indexed(x, s, v) if s.indices else _with_slice(x, s, v)
 
 
+def with_added(x: Tensor, index: Any, value: Any) -> Tensor:
+    """``x`` with ``value`` added at ``index``; where integer arrays name an element several times, all are added."""
+    if not any(is_array(entry) and not is_mask(entry) for entry in entries_of(index)):
+        return with_changed(x, index, add, value)
+    return _with_indexed(x, parse(x.shape, index), _value_as(value, x.dtype), INDEX_PUT_ADD)
+
+
+def with_changed(x: Tensor, index: Any, op: Callable[[Any, Any], Tensor], value: Any) -> Tensor:
+    """``x`` after ``x[index] = op(x[index], value)``, for an index without arrays of integers."""
+    entries, v = entries_of(index), _value_as(value, x.dtype)
+    mask = entries[0] if len(entries) == 1 and is_mask(entries[0]) else None
+    if mask is not None and np.ndim(mask) and v.ndim <= x.ndim - mask.ndim:  # the same for each selected part
+        check_mask(x.shape, 0, mask.shape)
+        wide = reshape(mask, (*mask.shape, *[1] * (x.ndim - mask.ndim)))
+        return where(wide, astype(op(x, v), x.dtype), x)
+    return with_item(x, index, op(get_item(x, index), v))
+
+
 def _value_as(value: Any, dtype: Dtype) -> Tensor:
     """``value`` as a tensor of ``dtype``, cast as NumPy does in assignments; a number must fit."""
     if is_number(value):
@@ -307,7 +335,7 @@ def _with_slice(x: Tensor, s: Subscript, v: Tensor) -> Tensor:
     return apply(PUT_SLICE, x, _back_to_slice(_fitted(v, _part_shape(x, s)), s), index=s.slices)
 
 
-def _with_indexed(x: Tensor, s: Subscript, v: Tensor) -> Tensor:
+def _with_indexed(x: Tensor, s: Subscript, v: Tensor, op: OpDef = INDEX_PUT) -> Tensor:
     whole = is_whole(s.slices, x.shape)
     part = x if whole else slice(x, s.slices)
     part = expand_dims(part, s.added) if s.added else part
@@ -318,7 +346,7 @@ def _with_indexed(x: Tensor, s: Subscript, v: Tensor) -> Tensor:
         raise IndexingError(f"the index arrays have shapes {shapes}, which do not broadcast together") from None
     rest = tuple(n for k, n in enumerate(part.shape) if k not in s.axes)
     at = s.axes[0] if s.axes[-1] - s.axes[0] == len(s.axes) - 1 else 0
-    new = apply(INDEX_PUT, part, _fitted(v, (*rest[:at], *broadcast, *rest[at:])), *s.indices, axes=s.axes)
+    new = apply(op, part, _fitted(v, (*rest[:at], *broadcast, *rest[at:])), *s.indices, axes=s.axes)
     new = squeeze(new, s.added) if s.added else new
     return new if whole else apply(PUT_SLICE, x, new, index=s.slices)
 

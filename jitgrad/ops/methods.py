@@ -40,6 +40,7 @@ from jitgrad.ops import (
     transcendental,
 )
 from jitgrad.ops.creation import clone, detached
+from jitgrad.ops.indexed_updates import IndexedUpdates
 from jitgrad.ops.inplace import assign, copy_, fill_, is_same_view, set_item, update, zero_
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.operators import Binary, forward, is_operand, reflected
@@ -287,6 +288,7 @@ OTHER_METHODS: Mapping[str, Any] = {
     "imag": _part(
         complex_parts.imag, "The imaginary part, a view; of a real tensor zeros. Assigning changes a complex one."
     ),
+    "at": property(IndexedUpdates, doc="JAX's x.at[index].set(v), add(v) and others, which return new tensors."),
     "T": property(movement.transpose, doc="The tensor with its axes reversed; a view."),
     "mT": property(movement.matrix_transpose, doc="The tensor with its last two axes exchanged; a view."),
 }

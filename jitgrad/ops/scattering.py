@@ -14,8 +14,8 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, astype, clip, divide, maximum, multiply, subtract
 from jitgrad.ops.comparison import equal, greater, where
 from jitgrad.ops.creation import asarray, full, zeros
-from jitgrad.ops.indexing import as_constant, gather, index_add, scatter_add, take
-from jitgrad.ops.inplace import with_item
+from jitgrad.ops.indexing import as_constant, gather, scatter_add, take
+from jitgrad.ops.inplace import with_added, with_item
 from jitgrad.ops.joining import diagonal
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import broadcast_to, flatten, moveaxis, reshape
@@ -97,19 +97,7 @@ def index_put(x: Operand, indices: Sequence[Any], values: Operand, accumulate: b
     equal indices add up."""
     target = asarray(x)
     key = tuple(i if isinstance(i, Tensor) else asarray(i) for i in indices)
-    if not accumulate:
-        return with_item(target, key, values)
-    if any(i.dtype == np.bool_ for i in key):
-        return with_item(target, key, add(target[key], values))
-    shape = np.broadcast_shapes(*(i.shape for i in key))
-    lengths, rest = target.shape[: len(key)], target.shape[len(key) :]
-    place: Any = 0
-    for i, n in zip(key, lengths, strict=True):
-        place = add(multiply(place, n), where(greater(0, i), add(i, n), i))
-    flat = reshape(broadcast_to(place, shape), (-1,))
-    rows = reshape(broadcast_to(astype(asarray(values), target.dtype), (*shape, *rest)), (flat.shape[0], *rest))
-    total = index_add(reshape(target, (int(np.prod(lengths)), *rest)), 0, flat, rows)
-    return reshape(total, target.shape)
+    return with_added(target, key, values) if accumulate else with_item(target, key, values)
 
 
 # --- reductions at indices -----------------------------------------------------------------------------------------
