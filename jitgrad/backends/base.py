@@ -199,14 +199,14 @@ class KernelCache:
 
     def _function(self, kernel: Kernel, source: Source, entry: str) -> Any:
         """Kernels that end alike share their epilogue."""
-        key = source.identity, entry, source.params
+        key = source.identity, entry, source.params, source.row_vectors
         if key not in self._functions:
             self._functions[key] = self._load(kernel, source, entry)
         return self._functions[key]
 
 
 def _identity(main: Source, epilogue: Source | None) -> tuple[Any, ...]:
-    return (main.identity, main.params, epilogue and epilogue.identity, epilogue and epilogue.params)
+    return (main.identity, main.params, main.row_vectors, epilogue and epilogue.identity, epilogue and epilogue.params)
 
 
 def user_functions(kernel: Kernel) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import count
 
@@ -36,6 +36,7 @@ class Source:
         general: the same function with the user's float literals as parameters, after its own; None
             if it has none.
         args: of a general function, the arguments for those parameters.
+        row_vectors: of its loops over rows, as the schedule says.
     """
 
     text: str
@@ -43,11 +44,17 @@ class Source:
     params: tuple[str, ...]
     general: Source | None = None
     args: tuple[int, ...] = ()
+    row_vectors: int | None = None
 
     @property
     def generalised(self) -> Source:
         """The general form; of a function without literals the function itself."""
         return self.general or self
+
+    def with_row_vectors(self, count: int | None) -> Source:
+        """The same text and its general form, with ``count`` as its `row_vectors`."""
+        general = self.general and self.general.with_row_vectors(count)
+        return replace(self, general=general, row_vectors=count)
 
 
 def marked(text: str, operand: str) -> str:

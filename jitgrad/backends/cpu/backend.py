@@ -56,5 +56,6 @@ class CpuTarget(NativeTarget):
             # not kept on disk
             key=None if functions else library_key(),
             small=entry == "epilogue",
+            row_vectors=source.row_vectors,
             wait=False,
         )

@@ -23,5 +23,5 @@ _FORMS: Mapping[KernelForm, type[BlockWriter]] = {
 
 def emit_kernel(kernel: Kernel, schedule: Schedule) -> tuple[Source, Source | None]:
     """The source of ``kernel`` and of its epilogue."""
-    main = _FORMS[schedule.form](kernel, schedule).emit()
+    main = _FORMS[schedule.form](kernel, schedule).emit().with_row_vectors(schedule.row_vectors)
     return main, emit_epilogue(kernel) if kernel.epilogue is not None else None

@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from math import prod
 
+from jitgrad.backends.cpu.row_vectors import row_vectors
 from jitgrad.backends.llvm.tile_sizes import LANES, LEAST_BYTES, SHORT_ROW
 from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.lowering.kernel_ir import KernelForm, Schedule
@@ -35,7 +36,19 @@ def schedule(nest: LoopNest, tuning: Tuning) -> Schedule:
         form = KernelForm.SHORT_ROWS if has_short_rows(nest, tuning) else KernelForm.ROWS
     iterations, block_size = iterations_and_block(nest, form, tuning)
     nontemporal = nontemporal_results(nest, tuning) if form is KernelForm.ROWS else frozenset()
-    return Schedule(form, iterations, block_size, transposed, nontemporal)
+    vectors = _row_vectors(nest, tuning) if form is KernelForm.ROWS and not nontemporal else None
+    return Schedule(form, iterations, block_size, transposed, nontemporal, vectors)
+
+
+def _row_vectors(nest: LoopNest, tuning: Tuning) -> int | None:
+    """How many vectors at a time the loops over rows take, if there are rows of floats, and each is one axis."""
+    if not nest.outer_sizes or len(nest.inner_sizes) != 1:
+        return None
+    (axis,), (n,) = nest.inner_axes, nest.inner_sizes
+    along = [a.value.aval.dtype for a in nest.operands.values() if a.strides[axis]]
+    if not along or any(dtype.kind != "f" for dtype in along):
+        return None
+    return row_vectors(n, max(dtype.itemsize for dtype in along), tuning.vector_bytes)
 
 
 def has_short_rows(nest: LoopNest, tuning: Tuning) -> bool:

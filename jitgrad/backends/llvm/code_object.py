@@ -140,6 +140,7 @@ def compile_entry(
     params: Sequence[str],
     key: str | None,
     small: bool = False,
+    row_vectors: int | None = None,
     wait: bool = True,
 ) -> CodeObject:
     """Machine code of the function ``entry`` that ``source`` defines.
@@ -152,6 +153,7 @@ def compile_entry(
         key: identifies the contents of ``namespace`` in the disk cache (empty if the source does);
             None keeps this kernel off the disk.
         small: whether to compile quickly to small code rather than to fast loops.
+        row_vectors: of an iteration of the innermost loops; None leaves that to an estimate.
         wait: False returns while LLVM is still compiling; the code's ``address`` then raises its
             errors.
 
@@ -163,9 +165,9 @@ def compile_entry(
         with importing:
             from jitgrad.backends.llvm import kernel_frontend
 
-        return kernel_frontend.source_to_llvm(source, entry, params, namespace, kernel_vector_bits(), small)
+        return kernel_frontend.source_to_llvm(source, entry, params, namespace, kernel_vector_bits(), small, row_vectors)
 
-    types = " ".join([*params, "small" if small else ""])
+    types = " ".join([*params, "small" if small else "", str(row_vectors or "")])
     return _cached_or_built(source, entry, None if key is None else (types, key), lower, wait)
 
 

@@ -24,6 +24,7 @@ from jitgrad.backends.llvm.unroll import USUAL, unroll_factor
 from jitgrad.compiler.gc_paused import gc_paused
 from jitgrad.core.errors import BackendError
 
+_MEASURED_BITS = 512  # of vectors with which other numbers of them were measured for short rows
 _LOOP = re.compile(r'^(!\d+) = !\{ !"loop \d+", (.*) \}$', re.MULTILINE)
 
 
@@ -61,7 +62,13 @@ def written(function: Callable[..., Any]) -> SourceFunction:
 
 
 def source_to_llvm(
-    source: str, entry: str, params: Sequence[str], namespace: Mapping[str, Any], vector_bits: int, small: bool = False
+    source: str,
+    entry: str,
+    params: Sequence[str],
+    namespace: Mapping[str, Any],
+    vector_bits: int,
+    small: bool = False,
+    row_vectors: int | None = None,
 ) -> tuple[str, list[str]]:
     """LLVM IR of ``entry`` and of what it links against, unoptimised.
 
@@ -71,6 +78,7 @@ def source_to_llvm(
         namespace: names for the source on top of `jitgrad.backends.llvm.intrinsics.INTRINSICS`.
         vector_bits: preferred vector width, 0 for LLVM's own choice.
         small: whether loops are neither interleaved nor unrolled: for code that runs little.
+        row_vectors: of an iteration of the innermost loops; None leaves it to `unroll_factor`.
 
     Raises:
         BackendError: if ``source`` is not kernel source.
@@ -80,7 +88,7 @@ def source_to_llvm(
     names.update({node.name: SourceFunction(node, names) for node in tree.body if isinstance(node, ast.FunctionDef)})
     with gc_paused():
         module = _KernelModule(entry)
-        hints = _Hints(module, None if small else unroll_factor(tree))
+        hints = _Hints(module, None if small else unroll_factor(tree), row_vectors if vector_bits >= _MEASURED_BITS else None)
         try:
             _body(module, names[entry], [*map(parameter_type, params), I64, I64], vector_bits, hints)
         except BackendError as error:
@@ -117,15 +125,20 @@ class _Hints:
 
     Args:
         counts: for each ``for`` loop; None: no loop is interleaved or unrolled.
+        row_vectors: for innermost loops in place of these.
     """
 
-    def __init__(self, module: _KernelModule, counts: Mapping[ast.For, int] | None) -> None:
-        self.module, self.counts = module, counts
+    def __init__(
+        self, module: _KernelModule, counts: Mapping[ast.For, int] | None, row_vectors: int | None = None
+    ) -> None:
+        self.module, self.counts, self.row_vectors = module, counts, row_vectors
         self.loops = 0
 
     def of(self, loop: ast.For | ast.While) -> Any:
         """The metadata of one loop; ``_LOOP`` makes its node distinct, as LLVM demands."""
         count = 1 if self.counts is None else self.counts.get(loop, USUAL) if isinstance(loop, ast.For) else USUAL
+        if self.row_vectors is not None and _is_innermost(loop):
+            count = self.row_vectors
         hints = [self._hint("llvm.loop.interleave.count", ir.Constant(ir.IntType(32), count))]
         if count == 1:  # nor peeled, after which LLVM makes no vectors
             hints.append(self._hint("llvm.loop.unroll.disable"))
@@ -134,3 +147,9 @@ class _Hints:
 
     def _hint(self, name: str, *values: Any) -> Any:
         return self.module.add_metadata([name, *values])
+
+
+def _is_innermost(loop: ast.For | ast.While) -> bool:
+    """Whether ``loop`` computes something, and has no other in it."""
+    nodes = [node for statement in loop.body for node in ast.walk(statement)]
+    return isinstance(loop, ast.For) and not any(isinstance(n, (ast.For, ast.While)) for n in nodes)

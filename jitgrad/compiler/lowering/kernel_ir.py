@@ -225,6 +225,7 @@ class Schedule:
             which threads share.
         transposed: names of the operands that form TILED_TRANSPOSE transposes.
         nontemporal: names of the results that are stored past the caches.
+        row_vectors: of an iteration of the loops over a row; None leaves that to the code generator.
     """
 
     form: KernelForm
@@ -232,6 +233,7 @@ class Schedule:
     block_size: int
     transposed: tuple[str, ...] = ()
     nontemporal: frozenset[str] = frozenset()
+    row_vectors: int | None = None
 
     @property
     def blocks(self) -> int:
