@@ -81,7 +81,8 @@ def loop_of(op: OpDef, avals: Sequence[Aval], dtypes: tuple[Dtype, ...]) -> Loop
 @cache
 def loop_of_op(op: OpDef, dtypes: tuple[Dtype, ...], numbers: tuple[bool, ...]) -> Loop:
     """The loop of ``op`` on operands of ``dtypes``, of which ``numbers`` are 0-d."""
-    return Loop(op.name, partial(apply_op, op), dtypes, numbers)
+    function = op.one_loop if callable(op.one_loop) else partial(apply_op, op)
+    return Loop(op.name, function, dtypes, numbers)
 
 
 def by_loop(

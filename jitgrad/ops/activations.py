@@ -12,6 +12,8 @@ from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.scalar_eval import blockwise
 from jitgrad.eager.where import select_by_mask
+from jitgrad.ops import activation_loops as loops
+from jitgrad.ops.activation_loops import TWICE_SQRT_TWO_OVER_PI
 from jitgrad.ops.arithmetic import abs, add, divide, multiply, negative, square, subtract
 from jitgrad.ops.comparison import (
     Selected,
@@ -185,6 +187,7 @@ ELU = define_elementwise(
         _elu_slope_gradient,
     ),
     domain=("nonzero", "positive"),
+    one_loop=loops.elu_in_ops,
 )
 CELU = define_elementwise(
     "celu(x, alpha)",
@@ -195,6 +198,7 @@ CELU = define_elementwise(
         _celu_slope_gradient,
     ),
     domain=("nonzero", "positive"),
+    one_loop=loops.celu_in_ops,
 )
 SELU = define_elementwise(
     "selu(x)",
@@ -209,6 +213,7 @@ SELU = define_elementwise(
         ),
     ),
     domain=("nonzero",),
+    one_loop=loops.selu_in_ops,
 )
 
 
@@ -257,6 +262,7 @@ SILU = define_elementwise(
     eager=blockwise(lambda x: x * SIGMOID.eager(x)),
     vjp=(_silu_gradient,),
     domain=("real",),
+    one_loop=loops.silu_in_ops,
 )
 MISH = define_elementwise(
     "mish(x)",
@@ -264,6 +270,7 @@ MISH = define_elementwise(
     eager=blockwise(lambda x: x * np.tanh(_softplus_array(x))),
     vjp=(_mish_gradient,),
     domain=("real",),
+    one_loop=loops.mish_in_ops,
 )
 SOFTPLUS = define_elementwise(
     "softplus(x, beta, threshold)",
@@ -277,6 +284,7 @@ SOFTPLUS = define_elementwise(
         None,
     ),
     domain=("real", "positive", "upper_bound"),
+    one_loop=loops.softplus_in_ops,
 )
 LOGSIGMOID = define_elementwise(
     "logsigmoid(x)",
@@ -284,6 +292,7 @@ LOGSIGMOID = define_elementwise(
     eager=lambda x: -_softplus_array(-x),
     vjp=(lambda g, _out, x: multiply(g, sigmoid(negative(x))),),
     domain=("real",),
+    one_loop=loops.logsigmoid_in_ops,
 )
 SOFTSIGN = define_elementwise(
     "softsign(x)",
@@ -323,7 +332,6 @@ def softsign(x: Operand) -> Tensor:
 # --- gelu --------------------------------------------------------------------------------------------------------
 
 SQRT_HALF = 0.7071067811865476
-TWICE_SQRT_TWO_OVER_PI = 1.5957691216057308
 INVERSE_SQRT_TWO_PI = 0.3989422804014327
 _erf_array = on_floats("erf")
 
@@ -361,6 +369,7 @@ GELU_TANH = define_elementwise(
     eager=_gelu_tanh_array,
     vjp=(_gelu_tanh_gradient,),
     domain=("real",),
+    one_loop=loops.gelu_tanh_in_ops,
 )
 
 

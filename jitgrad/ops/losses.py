@@ -108,6 +108,12 @@ BINARY_CROSS_ENTROPY = define_elementwise(
         ),
     ),
     domain=("probability", "probability"),
+    one_loop=lambda x, target: arithmetic.negative(
+        add(
+            multiply(target, maximum(log(x), -100.0)),
+            multiply(subtract(1.0, target), maximum(log1p(arithmetic.negative(x)), -100.0)),
+        )
+    ),
 )
 
 

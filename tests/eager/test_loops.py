@@ -11,6 +11,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.backends import eager_loops
+from jitgrad.backends.llvm.ufunc import numpy_loop
 from jitgrad.core.op import REGISTRY, OpDef
 from jitgrad.eager import loops
 from jitgrad.eager.large_arrays import LARGE_ELEMENTS
@@ -117,6 +118,34 @@ def test_what_kernels_of_large_arrays_compute_and_other_dtypes_have_no_loop(make
             jg.relu(x)
 
     assert not makers
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 1023, 1024, 1025, 5000])
+def test_loops_in_blocks_read_and_write_elements_that_are_apart(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JITGRAD_BACKEND", "cpu")
+    op = REGISTRY["elu"]
+    ufunc = eager_loops.compile_loop(loops.loop_of_op(op, (np.dtype("f4"),) * 2, (False, True)))
+    assert ufunc is not None
+    x = np.random.default_rng(0).normal(size=(count, 3)).astype("f4")
+    alphas, alpha = x[:, 1] + 2, np.array(0.5, "f4")
+    out = np.full((count, 3), 9, "f4")
+
+    np.testing.assert_array_equal(_bits(ufunc(x[:, 0], alpha, out=...)), _bits(op.eager(x[:, 0], alpha)))
+    ufunc(x[:, 0], alphas[::-1], out=out[:, 1])
+    np.testing.assert_array_equal(_bits(out[:, 1]), _bits(op.eager(x[:, 0], alphas[::-1])))
+    assert (out[:, ::2] == 9).all()
+
+
+def test_the_loops_of_numpy_are_found_by_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = numpy_loop(np.exp, np.dtype("f8"))
+    assert found is not None
+    assert found != numpy_loop(np.exp, np.dtype("f4"))
+    assert numpy_loop(np.exp, np.dtype("i8")) is None
+    assert numpy_loop(np.add, np.dtype("f8")) is None
+
+    monkeypatch.setenv("JITGRAD_BACKEND", "cpu")
+    monkeypatch.setattr("jitgrad.backends.eager_stages.numpy_loop", lambda _ufunc, _dtype: None)
+    assert eager_loops.compile_loop(loops.loop_of_op(REGISTRY["sigmoid"], (np.dtype("f4"),), (False,))) is None
 
 
 def test_other_backends_compile_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:
