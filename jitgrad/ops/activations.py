@@ -10,6 +10,7 @@ from jitgrad.core.aval import Array, same_dtype
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.eager.scalar_eval import blockwise
 from jitgrad.eager.where import select_by_mask
 from jitgrad.ops import activation_loops as loops
@@ -151,6 +152,7 @@ def prelu(x: Operand, weight: Operand) -> Tensor:
     return leaky_relu(x, reshape(weight, (*slopes, *(1,) * (len(shape) - 2))))
 
 
+@composed
 def hardtanh(x: Operand, min_val: Operand = -1, max_val: Operand = 1) -> Tensor:
     """``clip`` to ``[min_val, max_val]``, with gradient 0 at the limits (``clip`` has 1)."""
     return apply(HARDTANH, x, min_val, max_val)
@@ -314,6 +316,7 @@ def mish(x: Operand) -> Tensor:
     return apply(MISH, x)
 
 
+@composed
 def softplus(x: Operand, beta: Operand = 1.0, threshold: Operand = 20.0) -> Tensor:
     """``log(1 + e**(beta * x)) / beta``, and ``x`` itself where ``beta * x > threshold``."""
     return apply(SOFTPLUS, x, beta, threshold)

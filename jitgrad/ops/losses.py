@@ -186,16 +186,23 @@ def cross_entropy(
     logits, target = asarray(logits), asarray(target)
     if target.dtype.kind == "f":
         return _soft_cross_entropy(logits, target, label_smoothing, reduction, weight, axis)
-    k = class_axis("cross_entropy", logits, target, axis, ignore_index)
-    return _hard_cross_entropy(logits, target, label_smoothing, ignore_index, reduction, weight, k)
+    k, whole = class_axis("cross_entropy", logits, target, axis, ignore_index)
+    return _hard_cross_entropy(logits, target, label_smoothing, ignore_index, reduction, weight, k, whole)
 
 
 @composed
 def _hard_cross_entropy(
-    logits: Tensor, target: Tensor, label_smoothing: Any, ignore_index: int, reduction: Reduction, weight: Any, axis: int
+    logits: Tensor,
+    target: Tensor,
+    label_smoothing: Any,
+    ignore_index: int,
+    reduction: Reduction,
+    weight: Any,
+    axis: int,
+    whole: bool,
 ) -> Tensor:
     """:func:`cross_entropy` with labels that have been checked."""
-    labels = Labels("cross_entropy", logits, target, axis, ignore_index)
+    labels = Labels("cross_entropy", logits, target, axis, ignore_index, whole)
     total = logsumexp(logits, axis=labels.axis)
     losses = subtract(total, labels.pick(logits))
     weights = None if weight is None else labels.pick_weight(weight)
@@ -241,16 +248,16 @@ def nll_loss(
 ) -> Tensor:
     """``-log_probs[label]``, with arguments and errors as in :func:`cross_entropy`."""
     log_probs, target = asarray(log_probs), asarray(target)
-    k = class_axis("nll_loss", log_probs, target, axis, ignore_index)
-    return _picked_losses(log_probs, target, weight, ignore_index, reduction, k)
+    k, whole = class_axis("nll_loss", log_probs, target, axis, ignore_index)
+    return _picked_losses(log_probs, target, weight, ignore_index, reduction, k, whole)
 
 
 @composed
 def _picked_losses(
-    log_probs: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: Reduction, axis: int
+    log_probs: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: Reduction, axis: int, whole: bool
 ) -> Tensor:
     """:func:`nll_loss` with labels that have been checked."""
-    labels = Labels("nll_loss", log_probs, target, axis, ignore_index)
+    labels = Labels("nll_loss", log_probs, target, axis, ignore_index, whole)
     losses = arithmetic.negative(labels.pick(log_probs))
     weights = None if weight is None else labels.pick_weight(weight)
     return labels.finish(losses if weights is None else multiply(losses, weights), weights, reduction)

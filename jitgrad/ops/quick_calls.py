@@ -73,3 +73,11 @@ def prepare_place(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[
         return out
 
     return call
+
+
+def prepare_gather(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Any, Any], Any]:
+    """``x`` at ``index`` along ``axis``, and at each element's own position along other axes."""
+    axis = attrs["axis"]
+    own = np.ix_(*map(np.arange, avals[1].shape))
+    before, after = own[:axis], own[axis + 1 :]
+    return lambda x, index: x[(*before, index, *after)]
