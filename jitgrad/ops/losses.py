@@ -13,6 +13,7 @@ from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
 from jitgrad.ops import arithmetic, transcendental
+from jitgrad.ops.activations import logsigmoid
 from jitgrad.ops.arithmetic import add, divide, maximum, minimum, multiply, sqrt, square, subtract
 from jitgrad.ops.comparison import equal, less, less_equal, where
 from jitgrad.ops.creation import asarray
@@ -21,7 +22,7 @@ from jitgrad.ops.movement import expand_dims
 from jitgrad.ops.operand import is_number
 from jitgrad.ops.reduce import logsumexp, mean
 from jitgrad.ops.reduce import sum as sum_
-from jitgrad.ops.transcendental import exp, log, log1p, logaddexp
+from jitgrad.ops.transcendental import exp, log, log1p
 
 
 def _pair(what: str, x: Any, target: Any) -> tuple[Any, Any]:
@@ -142,10 +143,10 @@ def binary_cross_entropy_with_logits(
     ``weight`` multiplies the loss per element, ``pos_weight`` the part of positive targets.
     """
     x, target = _pair("binary_cross_entropy_with_logits", x, target)
-    tail = logaddexp(arithmetic.negative(x), 0.0)
+    tail = logsigmoid(x)
     if pos_weight is not None:
         tail = multiply(tail, add(multiply(target, pos_weight - 1.0), 1.0))
-    losses = add(multiply(subtract(1.0, target), x), tail)
+    losses = subtract(multiply(subtract(1.0, target), x), tail)
     losses = losses if weight is None else multiply(losses, weight)
     return reduced("binary_cross_entropy_with_logits", losses, reduction)
 
