@@ -29,7 +29,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.eager import numpy_errors
 from jitgrad.eager.buffer_pool import empty_buffer
 from jitgrad.eager.compositions import CompositionNode
-from jitgrad.eager.run import LARGE
+from jitgrad.eager.large_arrays import LARGE
 from jitgrad.ops.arithmetic import add, conjugated
 
 Key = tuple[int, int]  # (id of a node, which result) or (id of a leaf, -1)

@@ -17,8 +17,8 @@ from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tape_node import edge_of
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import Composition, make_compositions_by
+from jitgrad.eager.large_arrays import LARGE
 from jitgrad.eager.numpy_errors import RETURNS_ARRAYS
-from jitgrad.eager.run import LARGE
 
 
 class _Recording:

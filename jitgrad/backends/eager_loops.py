@@ -10,6 +10,7 @@ import numpy as np
 from jitgrad.backends.codegen.scalar import Arg, render
 from jitgrad.backends.codegen.source import unmarked
 from jitgrad.backends.codegen.statements import as_stored, as_value
+from jitgrad.backends.eager_stages import argument, compile_blocks, needs_numpy
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
 from jitgrad.backends.llvm.library_names import library_key, numpy_rounding_names
 from jitgrad.backends.llvm.ufunc import make_ufunc
@@ -18,7 +19,7 @@ from jitgrad.compiler.tracer import Trace
 from jitgrad.core import config
 from jitgrad.core.aval import Aval, dtype_name
 from jitgrad.core.context import creating_on, current_interpreter
-from jitgrad.core.ir import Atom, Graph, Literal
+from jitgrad.core.ir import Graph
 from jitgrad.eager.loops import Loop, make_loops_by
 
 
@@ -41,6 +42,8 @@ def compile_loop(loop: Loop) -> np.ufunc | None:
         return None
     graph = _traced(loop)
     dtypes = [*loop.dtypes, graph.outputs[0].aval.dtype]
+    if needs_numpy(graph):
+        return compile_blocks(loop.name, graph, dtypes, _compiled)
     pointers = [f"{dtype_name(d)}*" for d in dtypes]
     usual = _compiled(kernel_text(graph, loop.numbers, strided=False), pointers)
     strided = _compiled(kernel_text(graph, loop.numbers, strided=True), [*pointers, *["i64"] * len(dtypes)])
@@ -82,19 +85,12 @@ def kernel_text(graph: Graph, numbers: Sequence[bool], *, strided: bool) -> str:
         (before if first else inside).append(f"a{k} = {as_value(f'x{k}[{place}]', x.aval.dtype)}")
         args[x] = f"a{k}", x.aval.dtype
     for k, node in enumerate(graph.nodes):
-        inside.append(f"t{k} = {unmarked(render(node, [_arg(x, args) for x in node.ins]))}")
+        inside.append(f"t{k} = {unmarked(render(node, [argument(x, args) for x in node.ins]))}")
         args[node.out] = f"t{k}", node.out.aval.dtype
     result, dtype = args[graph.outputs[0]]
     inside.append(f"y0[{f'i * s{count}' if strided else 'i'}] = {as_stored(str(result), dtype)}")
     head = [f"def kernel({parameters}):", *[f"    {line}" for line in before], "    for i in range(start, stop):"]
     return "\n".join([*head, *[f"        {line}" for line in inside], ""])
-
-
-def _arg(x: Atom, args: Mapping[Any, Arg]) -> Arg:
-    if isinstance(x, Literal):
-        assert not isinstance(x.value, complex)
-        return x.value, x.aval.dtype
-    return args[x]
 
 
 def _compiled(source: str, params: Sequence[str]) -> CodeObject:

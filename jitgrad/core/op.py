@@ -67,7 +67,8 @@ class OpDef:
     partial_vjp: bool = False  # the vjp gets None for results without a gradient, where others get zeros
     takes_complex: bool = False  # defined for complex operands; others refuse them
     per_line: bool = False  # computes each line along attr ``axis`` by itself
-    one_loop: bool = False  # machine code of ``scalar`` without contraction has the bits of ``eager``, which takes longer
+    # Machine code without contraction, of ``scalar`` or of this function in ops, has the bits of ``eager``, which takes longer.
+    one_loop: bool | Callable[..., Any] = False
     # The result is the first operand but for some elements, and takes its memory if nothing reads it later; the op checks
     # all indices before it changes any element.
     updates_first_operand: bool = False

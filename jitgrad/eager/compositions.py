@@ -118,7 +118,7 @@ def composed(function: Callable[_P, _R]) -> Callable[_P, _R]:
     def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
         if _other_interpreter() is None and creation_device.get() is None:
             tensors: list[Tensor] = []
-            key = _key(tensors, args, kwargs)
+            key = call_key(tensors, args, kwargs)
             if key is not None:
                 found = known.get(key, 0)
                 if type(found) is int:
@@ -132,7 +132,7 @@ def composed(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return call
 
 
-def _key(tensors: list[Tensor], args: Any, kwargs: Any) -> tuple[Any, ...] | None:
+def call_key(tensors: list[Tensor], args: Any, kwargs: Any) -> tuple[Any, ...] | None:
     """What distinguishes calls with these arguments, of which ``tensors`` gets the tensors; None if there is no such key."""
     key: list[Any] = [grad_enabled.get(), get_default_dtype()]
     if not _add_key(key, tensors, args) or (kwargs and not _add_key(key, tensors, kwargs.values(), kwargs)):
@@ -177,7 +177,7 @@ def _counted(
     else:
         made = _Registered.maker(function, args, kwargs)
         # the composition keeps the avals alive that its tensors have now, whose ids are theirs as long as it exists
-        known[key if made is None else _key([], args, kwargs)] = made
+        known[key if made is None else call_key([], args, kwargs)] = made
     return made
 
 

@@ -18,6 +18,7 @@ from jitgrad.core.op import OpDef
 # Elements from which a kernel computes: NumPy's function takes 5 to 40 ms for them, loading a kernel from disk 30 ms once
 # in a process. A size alone decides, so that equal arrays have equal results, whatever was computed before.
 LARGE_ELEMENTS = 1 << 18
+LARGE = 1 << 20  # bytes of a result whose allocation takes longer than its computation
 
 # False where kernels are to be compared with NumPy, and where nothing is to be compiled.
 kernels_allowed: ContextVar[bool] = ContextVar("kernels_allowed", default=True)

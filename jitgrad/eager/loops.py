@@ -6,6 +6,7 @@ the two computes them. The module that compiles loops is above this one; it regi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
@@ -16,11 +17,13 @@ from jitgrad.core.aval import Aval, Dtype
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.op import OpDef
-from jitgrad.eager.large_arrays import kernels_allowed
+from jitgrad.eager import buffer_pool
+from jitgrad.eager.large_arrays import LARGE, kernels_allowed
 
-# Compiling a loop takes as long as some thousand small calls; that many elements count as one more call.
+# Compiling a loop takes as long as some thousand small calls; that many elements count as one more call, up to so many.
 _USES = 1000
 _ELEMENTS = 256
+_MOST_COUNTED = 100  # a program with one large array does not wait for a compiler
 
 _other_interpreter = current_interpreter.other
 
@@ -48,7 +51,7 @@ class Loop:
         if not kernels_allowed.get():
             return None
         if self.ufunc is None:
-            self.uses += 1 + elements // _ELEMENTS
+            self.uses += 1 + min(elements // _ELEMENTS, _MOST_COUNTED)
             if self.uses >= _USES and _Registered.maker is not None and _other_interpreter() is None:
                 self.uses = 0  # where nothing is to be compiled now, the next try is as far away
                 self.ufunc = _Registered.maker(self)
@@ -81,16 +84,25 @@ def loop_of(op: OpDef, avals: Sequence[Aval], dtypes: tuple[Dtype, ...]) -> Loop
 @cache
 def loop_of_op(op: OpDef, dtypes: tuple[Dtype, ...], numbers: tuple[bool, ...]) -> Loop:
     """The loop of ``op`` on operands of ``dtypes``, of which ``numbers`` are 0-d."""
-    return Loop(op.name, partial(apply_op, op), dtypes, numbers)
+    function = op.one_loop if callable(op.one_loop) else partial(apply_op, op)
+    return Loop(op.name, function, dtypes, numbers)
 
 
 def by_loop(
-    loop: Loop, function: Callable[..., Any], elements: int, run: Callable[..., Any]
+    loop: Loop, function: Callable[..., Any], out: Aval, run: Callable[..., Any]
 ) -> Callable[..., np.ndarray[Any, Any]]:
-    """``function`` for a result of ``elements``, or ``run(ufunc, *arrays, out=...)`` once there is a loop."""
+    """``function`` with a result of ``out``, or ``run(ufunc, *arrays, out=...)`` once there is a loop.
+
+    A large result is written to memory of the pool, if it is laid out as NumPy's would be.
+    """
+    large, elements = out.nbytes >= LARGE, math.prod(out.shape)
 
     def call(*arrays: Any) -> Any:
         ufunc = loop.ready(elements)
-        return function(*arrays) if ufunc is None else run(ufunc, *arrays, out=...)
+        if ufunc is None:
+            return function(*arrays)
+        if large and all([np.ndim(x) == 0 or x.flags.c_contiguous for x in arrays]):
+            return run(ufunc, *arrays, out=buffer_pool.empty_buffer(out.shape, out.dtype))
+        return run(ufunc, *arrays, out=...)
 
     return call

@@ -14,9 +14,10 @@ from jitgrad.core.op import REGISTRY, Kind, OpDef
 from jitgrad.core.plan import OpPlan
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.float16 import eager_function
+from jitgrad.eager.large_arrays import LARGE
 from jitgrad.eager.loops import by_loop
 from jitgrad.eager.numpy_errors import RETURNS_ARRAYS, quiet_context, run_quietly
-from jitgrad.eager.run import LARGE, elementwise_function, loop_for, numpy_function, run_with_aval
+from jitgrad.eager.run import elementwise_function, loop_for, numpy_function, run_with_aval
 
 
 def make_op_plan(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> OpPlan | None:
@@ -64,7 +65,7 @@ def _plan(op: OpDef, avals: tuple[Aval, ...], attrs: dict[str, Any], expected: A
     if plain is not None:
         return OpPlan(op, avals, attrs, out, quiet_context(plain, needs_out(plain, out)), number, dtype)
     if (loop := loop_for(op, given, attrs)) is not None and RETURNS_ARRAYS:
-        function = by_loop(loop, numpy_function(op, given, attrs), math.prod(out.shape), run_quietly)
+        function = by_loop(loop, numpy_function(op, given, attrs), out, run_quietly)
         return OpPlan(op, avals, attrs, out, function, number, dtype)
     return OpPlan(op, avals, attrs, out, on_arrays(op, given, attrs, out), number, dtype)
 

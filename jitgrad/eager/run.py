@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.core.aval import Aval, Dtype, Shape, broadcast_shapes
+from jitgrad.core.aval import Aval, Dtype, Shape, broadcast_shapes, strong_aval
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.eager import buffer_pool
 from jitgrad.eager.float16 import eager_function
-from jitgrad.eager.large_arrays import LARGE_ELEMENTS, for_large
+from jitgrad.eager.large_arrays import LARGE, LARGE_ELEMENTS, for_large
 from jitgrad.eager.loops import Loop, by_loop, loop_of
 from jitgrad.eager.numpy_errors import quietly
-
-LARGE = 1 << 20  # bytes of a result whose allocation takes longer than its computation
 
 
 def run_eagerly(op: OpDef, arrays: list[Any], avals: list[Aval], attrs: Mapping[str, Any]) -> Any:
@@ -43,19 +41,31 @@ def elementwise_function(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, A
         ShapeError: if the shapes do not broadcast.
     """
     function = numpy_function(op, avals, attrs)
-    loop = loop_for(op, avals, attrs)
-    return function if loop is None else by_loop(loop, function, _elements(op, avals), quietly)
+    dtypes, out = op.dtypes(avals, **attrs)
+    given = [strong_aval(a.shape, d) if a.weak else a for a, d in zip(avals, dtypes, strict=True)]
+    loop = loop_for(op, given, attrs)
+    if loop is None:
+        return function
+
+    def run(ufunc: np.ufunc, *arrays: Any, out: Any) -> Any:
+        arrays = tuple([np.asarray(x, d) for x, d in zip(arrays, dtypes, strict=True)])  # Python numbers too
+        return quietly(ufunc, *arrays, out=out)
+
+    return by_loop(loop, function, strong_aval(broadcast_shapes(op.name, avals), out), run)
 
 
 def loop_for(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Loop | None:
     """The loop of the elementwise ``op`` on arrays of ``avals``; None where NumPy or kernels for large arrays compute it."""
-    if not op.one_loop or attrs or _elements(op, avals) >= LARGE_ELEMENTS:
+    if not op.one_loop or attrs:
         return None
-    return loop_of(op, avals, tuple(op.dtypes(avals)[0]))
+    dtypes = tuple(op.dtypes(avals)[0])
+    large = math.prod(broadcast_shapes(op.name, avals)) >= LARGE_ELEMENTS
+    return None if large and _by_kernels(eager_function(op, dtypes)) else loop_of(op, avals, dtypes)
 
 
-def _elements(op: OpDef, avals: Sequence[Aval]) -> int:
-    return math.prod(broadcast_shapes(op.name, avals))
+def _by_kernels(function: Callable[..., Any]) -> bool:
+    """Whether a kernel computes in place of ``function`` on large arrays."""
+    return getattr(function, "takes_many_passes", False)
 
 
 def numpy_function(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Any]:
@@ -63,7 +73,7 @@ def numpy_function(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any]) -
     shape = broadcast_shapes(op.name, avals)
     dtypes, out = op.dtypes(avals, **attrs)
     function = eager_function(op, dtypes)
-    if not attrs and math.prod(shape) >= LARGE_ELEMENTS and getattr(function, "takes_many_passes", False):
+    if not attrs and math.prod(shape) >= LARGE_ELEMENTS and _by_kernels(function):
         function = for_large(op, function, out)
     # a large result that the function can write into a given buffer
     pooled = (

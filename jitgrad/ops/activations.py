@@ -10,8 +10,11 @@ from jitgrad.core.aval import Array, same_dtype
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.compositions import composed
 from jitgrad.eager.scalar_eval import blockwise
 from jitgrad.eager.where import select_by_mask
+from jitgrad.ops import activation_loops as loops
+from jitgrad.ops.activation_loops import TWICE_SQRT_TWO_OVER_PI
 from jitgrad.ops.arithmetic import abs, add, divide, multiply, negative, square, subtract
 from jitgrad.ops.comparison import (
     Selected,
@@ -149,6 +152,7 @@ def prelu(x: Operand, weight: Operand) -> Tensor:
     return leaky_relu(x, reshape(weight, (*slopes, *(1,) * (len(shape) - 2))))
 
 
+@composed
 def hardtanh(x: Operand, min_val: Operand = -1, max_val: Operand = 1) -> Tensor:
     """``clip`` to ``[min_val, max_val]``, with gradient 0 at the limits (``clip`` has 1)."""
     return apply(HARDTANH, x, min_val, max_val)
@@ -185,6 +189,7 @@ ELU = define_elementwise(
         _elu_slope_gradient,
     ),
     domain=("nonzero", "positive"),
+    one_loop=loops.elu_in_ops,
 )
 CELU = define_elementwise(
     "celu(x, alpha)",
@@ -195,6 +200,7 @@ CELU = define_elementwise(
         _celu_slope_gradient,
     ),
     domain=("nonzero", "positive"),
+    one_loop=loops.celu_in_ops,
 )
 SELU = define_elementwise(
     "selu(x)",
@@ -209,6 +215,7 @@ SELU = define_elementwise(
         ),
     ),
     domain=("nonzero",),
+    one_loop=loops.selu_in_ops,
 )
 
 
@@ -257,6 +264,7 @@ SILU = define_elementwise(
     eager=blockwise(lambda x: x * SIGMOID.eager(x)),
     vjp=(_silu_gradient,),
     domain=("real",),
+    one_loop=loops.silu_in_ops,
 )
 MISH = define_elementwise(
     "mish(x)",
@@ -264,6 +272,7 @@ MISH = define_elementwise(
     eager=blockwise(lambda x: x * np.tanh(_softplus_array(x))),
     vjp=(_mish_gradient,),
     domain=("real",),
+    one_loop=loops.mish_in_ops,
 )
 SOFTPLUS = define_elementwise(
     "softplus(x, beta, threshold)",
@@ -277,6 +286,7 @@ SOFTPLUS = define_elementwise(
         None,
     ),
     domain=("real", "positive", "upper_bound"),
+    one_loop=loops.softplus_in_ops,
 )
 LOGSIGMOID = define_elementwise(
     "logsigmoid(x)",
@@ -284,6 +294,7 @@ LOGSIGMOID = define_elementwise(
     eager=lambda x: -_softplus_array(-x),
     vjp=(lambda g, _out, x: multiply(g, sigmoid(negative(x))),),
     domain=("real",),
+    one_loop=loops.logsigmoid_in_ops,
 )
 SOFTSIGN = define_elementwise(
     "softsign(x)",
@@ -305,6 +316,7 @@ def mish(x: Operand) -> Tensor:
     return apply(MISH, x)
 
 
+@composed
 def softplus(x: Operand, beta: Operand = 1.0, threshold: Operand = 20.0) -> Tensor:
     """``log(1 + e**(beta * x)) / beta``, and ``x`` itself where ``beta * x > threshold``."""
     return apply(SOFTPLUS, x, beta, threshold)
@@ -323,7 +335,6 @@ def softsign(x: Operand) -> Tensor:
 # --- gelu --------------------------------------------------------------------------------------------------------
 
 SQRT_HALF = 0.7071067811865476
-TWICE_SQRT_TWO_OVER_PI = 1.5957691216057308
 INVERSE_SQRT_TWO_PI = 0.3989422804014327
 _erf_array = on_floats("erf")
 
@@ -361,6 +372,7 @@ GELU_TANH = define_elementwise(
     eager=_gelu_tanh_array,
     vjp=(_gelu_tanh_gradient,),
     domain=("real",),
+    one_loop=loops.gelu_tanh_in_ops,
 )
 
 

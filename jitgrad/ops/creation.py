@@ -19,6 +19,7 @@ from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.device.cuda import cuda_device
 from jitgrad.device.exchange import array_from_interface
 from jitgrad.eager.compositions import composed
+from jitgrad.eager.remembered import remembered
 from jitgrad.ops.arithmetic import add, astype, multiply
 from jitgrad.ops.comparison import equal, greater_equal, less_equal, where
 from jitgrad.ops.identity import STOP_GRADIENT
@@ -146,6 +147,8 @@ def asarray(data: Any, *, dtype: Any = None, device: Any = None, copy: bool | No
 
     ``copy=True`` always copies, ``copy=False`` raises ArgumentError where a copy would be needed.
     """
+    if type(data) is Tensor and dtype is None and device is None and not copy:
+        return data
     if not isinstance(data, Tensor) and hasattr(data, "__cuda_array_interface__"):
         data = Tensor(array_from_interface(cuda_device(), data))
     shared = isinstance(data, Tensor) or (isinstance(data, np.ndarray) and not current_interpreter.get().tracing)
@@ -199,6 +202,7 @@ def _checked_shape(what: str, shape: Any) -> Shape:
 
 
 @takes_dim(size="shape")
+@remembered
 @placing
 def full(
     shape: Any, fill_value: Operand, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
@@ -207,9 +211,20 @@ def full(
 
     Without ``dtype`` a Python float gets the default dtype, an int int64, a tensor keeps its own.
     """
+    return _filled(shape, fill_value, dtype, requires_grad)
+
+
+@placing
+def _filled_on(shape: Any, value: int, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
+    """Zeros or ones: where the default dtype is not asked for a number, and nothing is worth remembering."""
+    return _filled(shape, value, dtype or get_default_dtype(), requires_grad)
+
+
+def _filled(shape: Any, fill_value: Operand, dtype: Any, requires_grad: bool) -> Tensor:
     lengths = _checked_shape("full", shape)
     wanted = _dtype_of_number(fill_value) if dtype is None else check_supported("full", dtype)
-    if _is_any_dtypes(fill_value) and current_interpreter.other() is None and creation_device.get() is None:
+    held_by_all = isinstance(fill_value, int) and fill_value in (0, 1)  # a number of every dtype
+    if held_by_all and current_interpreter.other() is None and creation_device.get() is None:
         out = Tensor(_full(fill_value, shape=lengths, dtype=wanted))  # as the op does
     elif aval_of(FULL, fill_value).shape:
         out = clone(broadcast_to(astype(fill_value, wanted), lengths))
@@ -218,22 +233,12 @@ def full(
     return out.requires_grad_() if requires_grad else out
 
 
-def _is_any_dtypes(value: Any) -> bool:
-    """Whether ``value`` is a number that every dtype holds."""
-    return type(value) in (bool, int) and 0 <= value <= 1
-
-
-def _lengths(shape: Any, more: tuple[int, ...]) -> Any:
-    """The shape given as one argument, or each length as an argument of its own."""
-    return (shape, *more) if more else shape
-
-
 @takes_dim(size="shape")
 def zeros(
     shape: Any, *more: int, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Zeros of ``shape`` (``zeros((2, 3))`` or ``zeros(2, 3)``), in the default float dtype unless one is given."""
-    return full(_lengths(shape, more), 0, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+    return _filled_on((shape, *more) if more else shape, 0, dtype, device, requires_grad)
 
 
 @takes_dim(size="shape")
@@ -241,7 +246,7 @@ def ones(
     shape: Any, *more: int, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Ones of ``shape``, which may be given as in :func:`zeros`, in the default float dtype unless one is given."""
-    return full(_lengths(shape, more), 1, dtype=dtype or get_default_dtype(), device=device, requires_grad=requires_grad)
+    return _filled_on((shape, *more) if more else shape, 1, dtype, device, requires_grad)
 
 
 @takes_dim(size="shape")
@@ -249,7 +254,7 @@ def empty(
     shape: Any, *more: int, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Zeros: uninitialised memory would differ between eager and compiled runs."""
-    return zeros(_lengths(shape, more), dtype=dtype, device=device, requires_grad=requires_grad)
+    return zeros((shape, *more) if more else shape, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
 def full_like(
@@ -297,6 +302,7 @@ def _number(what: str, x: Any) -> int | float:
 
 
 @takes_dim(end="stop")
+@remembered
 @placing
 def arange(
     start: Any,
@@ -326,6 +332,7 @@ def arange(
 
 
 @takes_dim(end="stop", steps="num")
+@remembered
 @placing
 def linspace(
     start: Any,
@@ -358,6 +365,7 @@ def linspace(
 
 
 @takes_dim(n="n_rows", m="n_cols")
+@remembered
 @placing
 def eye(
     n_rows: int,

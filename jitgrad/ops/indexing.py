@@ -19,7 +19,7 @@ from jitgrad.ops.creation import full, iota, zeros
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import SliceIndex, broadcast_to, cut, flatten, reshape, slice
 from jitgrad.ops.operand import Operand, apply
-from jitgrad.ops.quick_calls import as_slices
+from jitgrad.ops.quick_calls import as_slices, prepare_gather, prepare_scatter_add
 
 _FEW = 8  # if one element in 8 changes, numbering all of them costs what adding by a key loses
 
@@ -229,6 +229,7 @@ GATHER = define(
     kind=Kind.OPAQUE,
     fills=True,
     eager=lambda x, index, *, axis: x[_mesh(np.asarray(index), axis)],
+    prepare=prepare_gather,
     abstract=_gather_aval,
     vjp=(
         lambda g, _out, _x, index, *, axis: apply(SCATTER_ADD, zeros(_x.shape, dtype=g.dtype), index, g, axis=axis),
@@ -241,6 +242,7 @@ SCATTER_ADD: OpDef = define(
     kind=Kind.OPAQUE,
     updates_first_operand=True,
     eager=_scatter_add,
+    prepare=prepare_scatter_add(_FEW),
     abstract=_scatter_add_aval,
     vjp=(
         lambda g, _out, _x, _index, _src, *, axis: g,

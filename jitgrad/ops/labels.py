@@ -14,10 +14,13 @@ from jitgrad.ops.arithmetic import astype, divide
 from jitgrad.ops.comparison import equal, greater_equal, less, logical_and, not_equal, where
 from jitgrad.ops.complex_parts import refuse_complex
 from jitgrad.ops.creation import asarray, iota
-from jitgrad.ops.movement import expand_dims
+from jitgrad.ops.indexing import take, take_along_axis
+from jitgrad.ops.movement import expand_dims, reshape, squeeze
 from jitgrad.ops.placement import beside
 from jitgrad.ops.reduce import mean
 from jitgrad.ops.reduce import sum as sum_
+
+_UNSIGNED = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
 
 Reduction = str  # "mean", "sum" or "none"
 
@@ -34,8 +37,11 @@ def reduced(what: str, losses: Tensor, reduction: Reduction) -> Tensor:
     raise ArgumentError(f"{what}: reduction must be 'mean', 'sum' or 'none', got {shown(reduction)}")
 
 
-def class_axis(what: str, scores: Tensor, target: Tensor, axis: int | None, ignore_index: int) -> int:
-    """The axis of the classes of ``scores``; raises unless ``target`` has labels for them, which are seen if not traced."""
+def class_axis(what: str, scores: Tensor, target: Tensor, axis: int | None, ignore_index: int) -> tuple[int, bool]:
+    """The axis of the classes of ``scores``, and whether all labels are known to be classes, none of them ignored.
+
+    Raises unless ``target`` has labels for the scores, which are seen if not traced.
+    """
     if not scores.ndim:
         raise ShapeError(f"{what}: scores {scores.aval} have no class axis")
     k = normalize_axis(what, min(1, scores.ndim - 1) if axis is None else axis, scores.ndim)
@@ -47,15 +53,18 @@ def class_axis(what: str, scores: Tensor, target: Tensor, axis: int | None, igno
             f"{what}: scores {scores.aval} with classes on axis {k} need labels of shape {expected}, got "
             f"{target.aval}; give axis= if the classes are on another axis"
         )
-    if not current_interpreter.get().tracing:
-        _check_labels(what, target.concrete(what), scores.shape[k], ignore_index)
-    return k
+    if current_interpreter.get().tracing:
+        return k, False
+    inside = _check_labels(what, target.concrete(what), scores.shape[k], ignore_index)
+    on_host = type(scores._data) is np.ndarray and type(target._data) is np.ndarray
+    return k, inside and on_host and not 0 <= ignore_index < scores.shape[k]
 
 
-def _check_labels(what: str, labels: np.ndarray[Any, Any], classes: int, ignore_index: int) -> None:
+def _check_labels(what: str, labels: np.ndarray[Any, Any], classes: int, ignore_index: int) -> bool:
+    """Whether all labels are classes; raises for one that is neither that nor ignored."""
     # negative numbers are large ones without a sign
-    if not (labels.view(f"u{labels.dtype.itemsize}") >= classes).any():
-        return
+    if not labels.size or np.maximum.reduce(labels.view(_UNSIGNED[labels.itemsize]), axis=None) < classes:
+        return True
     wrong = ((labels < 0) | (labels >= classes)) & (labels != ignore_index)
     if wrong.any():
         place = tuple(int(k) for k in np.argwhere(wrong)[0])
@@ -63,19 +72,30 @@ def _check_labels(what: str, labels: np.ndarray[Any, Any], classes: int, ignore_
             f"{what}: label {labels[place]} at position {place} is not in [0, {classes}) "
             f"and is not ignore_index={ignore_index}"
         )
+    return False
 
 
 class Labels:
-    """Integer labels of scores with classes on ``axis``, as masks that fuse with the scores."""
+    """Integer labels of scores with classes on ``axis``, as masks that fuse with the scores.
 
-    def __init__(self, what: str, scores: Tensor, target: Tensor, axis: int, ignore_index: int) -> None:
+    ``whole``: all labels are classes, none of them ignored, so that scores are looked up without masks.
+    """
+
+    def __init__(
+        self, what: str, scores: Tensor, target: Tensor, axis: int, ignore_index: int, whole: bool = False
+    ) -> None:
         self.what = what
         self.axis = axis
         self.classes: int = scores.shape[axis]
         self.target = target
+        self.whole = whole
         # float16 cannot count beyond 2048
         counting = np.promote_types(scores.dtype, np.float32)
-        self.count: Tensor = sum_(astype(not_equal(target, ignore_index), counting))
+        self.count: Any
+        if whole:
+            self.count = counting.type(target.size)
+            return
+        self.count = sum_(astype(not_equal(target, ignore_index), counting))
         self.ignored: Tensor = equal(target, ignore_index)
         self.inside: Tensor = logical_and(greater_equal(target, 0), less(target, self.classes))
         # compared as integers as wide as the scores, one to a vector lane; -1 is no class
@@ -85,12 +105,16 @@ class Labels:
             self.hot: Tensor = equal(expand_dims(place, self.axis), iota(scores.shape, self.axis, position))
 
     def pick(self, scores: Tensor) -> Tensor:
-        """The score of each label, by a masked sum: a row reduction like the others of the loss."""
+        """The score of each label: by a masked sum, a row reduction like the others of the loss, unless looked up."""
+        if self.whole:
+            places = expand_dims(self.target, self.axis)
+            return squeeze(take_along_axis(scores, places, self.axis), self.axis)
         return sum_(where(self.hot, scores, 0.0), axis=self.axis)
 
     def pick_weight(self, weight: Any) -> Tensor:
         """The class weight of each label."""
-        return self.pick(self.along_classes(weight))
+        along = self.along_classes(weight)
+        return take(reshape(along, (self.classes,)), self.target, axis=0) if self.whole else self.pick(along)
 
     def along_classes(self, weight: Any) -> Tensor:
         """A vector over the classes, placed to broadcast against the scores."""
@@ -102,11 +126,12 @@ class Labels:
     def finish(self, losses: Tensor, weights: Tensor | None, reduction: Reduction) -> Tensor:
         """Zero where ignored; the mean is over what is not ignored, by weight. NaN where compiled code met a label
         out of range, which the eager check would have refused."""
-        losses = where(self.ignored, 0.0, where(self.inside, losses, float("nan")))
+        if not self.whole:
+            losses = where(self.ignored, 0.0, where(self.inside, losses, float("nan")))
         if reduction != "mean":
             return reduced(self.what, losses, reduction)
         if weights is None:
             # each by the count, not their sum: the gradient of a row then needs no other row
             average = sum_(divide(losses, self.count)) if losses.size else mean(losses)
             return average if average.dtype == losses.dtype else astype(average, losses.dtype)
-        return divide(sum_(losses), sum_(where(self.ignored, 0.0, weights)))
+        return divide(sum_(losses), sum_(weights if self.whole else where(self.ignored, 0.0, weights)))

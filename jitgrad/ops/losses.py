@@ -13,6 +13,7 @@ from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
 from jitgrad.ops import arithmetic, transcendental
+from jitgrad.ops.activations import logsigmoid
 from jitgrad.ops.arithmetic import add, divide, maximum, minimum, multiply, sqrt, square, subtract
 from jitgrad.ops.comparison import equal, less, less_equal, where
 from jitgrad.ops.creation import asarray
@@ -21,7 +22,7 @@ from jitgrad.ops.movement import expand_dims
 from jitgrad.ops.operand import is_number
 from jitgrad.ops.reduce import logsumexp, mean
 from jitgrad.ops.reduce import sum as sum_
-from jitgrad.ops.transcendental import exp, log, log1p, logaddexp
+from jitgrad.ops.transcendental import exp, log, log1p
 
 
 def _pair(what: str, x: Any, target: Any) -> tuple[Any, Any]:
@@ -108,6 +109,12 @@ BINARY_CROSS_ENTROPY = define_elementwise(
         ),
     ),
     domain=("probability", "probability"),
+    one_loop=lambda x, target: arithmetic.negative(
+        add(
+            multiply(target, maximum(log(x), -100.0)),
+            multiply(subtract(1.0, target), maximum(log1p(arithmetic.negative(x)), -100.0)),
+        )
+    ),
 )
 
 
@@ -136,10 +143,10 @@ def binary_cross_entropy_with_logits(
     ``weight`` multiplies the loss per element, ``pos_weight`` the part of positive targets.
     """
     x, target = _pair("binary_cross_entropy_with_logits", x, target)
-    tail = logaddexp(arithmetic.negative(x), 0.0)
+    tail = logsigmoid(x)
     if pos_weight is not None:
         tail = multiply(tail, add(multiply(target, pos_weight - 1.0), 1.0))
-    losses = add(multiply(subtract(1.0, target), x), tail)
+    losses = subtract(multiply(subtract(1.0, target), x), tail)
     losses = losses if weight is None else multiply(losses, weight)
     return reduced("binary_cross_entropy_with_logits", losses, reduction)
 
@@ -180,16 +187,23 @@ def cross_entropy(
     logits, target = asarray(logits), asarray(target)
     if target.dtype.kind == "f":
         return _soft_cross_entropy(logits, target, label_smoothing, reduction, weight, axis)
-    k = class_axis("cross_entropy", logits, target, axis, ignore_index)
-    return _hard_cross_entropy(logits, target, label_smoothing, ignore_index, reduction, weight, k)
+    k, whole = class_axis("cross_entropy", logits, target, axis, ignore_index)
+    return _hard_cross_entropy(logits, target, label_smoothing, ignore_index, reduction, weight, k, whole)
 
 
 @composed
 def _hard_cross_entropy(
-    logits: Tensor, target: Tensor, label_smoothing: Any, ignore_index: int, reduction: Reduction, weight: Any, axis: int
+    logits: Tensor,
+    target: Tensor,
+    label_smoothing: Any,
+    ignore_index: int,
+    reduction: Reduction,
+    weight: Any,
+    axis: int,
+    whole: bool,
 ) -> Tensor:
     """:func:`cross_entropy` with labels that have been checked."""
-    labels = Labels("cross_entropy", logits, target, axis, ignore_index)
+    labels = Labels("cross_entropy", logits, target, axis, ignore_index, whole)
     total = logsumexp(logits, axis=labels.axis)
     losses = subtract(total, labels.pick(logits))
     weights = None if weight is None else labels.pick_weight(weight)
@@ -235,16 +249,16 @@ def nll_loss(
 ) -> Tensor:
     """``-log_probs[label]``, with arguments and errors as in :func:`cross_entropy`."""
     log_probs, target = asarray(log_probs), asarray(target)
-    k = class_axis("nll_loss", log_probs, target, axis, ignore_index)
-    return _picked_losses(log_probs, target, weight, ignore_index, reduction, k)
+    k, whole = class_axis("nll_loss", log_probs, target, axis, ignore_index)
+    return _picked_losses(log_probs, target, weight, ignore_index, reduction, k, whole)
 
 
 @composed
 def _picked_losses(
-    log_probs: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: Reduction, axis: int
+    log_probs: Tensor, target: Tensor, weight: Any, ignore_index: int, reduction: Reduction, axis: int, whole: bool
 ) -> Tensor:
     """:func:`nll_loss` with labels that have been checked."""
-    labels = Labels("nll_loss", log_probs, target, axis, ignore_index)
+    labels = Labels("nll_loss", log_probs, target, axis, ignore_index, whole)
     losses = arithmetic.negative(labels.pick(log_probs))
     weights = None if weight is None else labels.pick_weight(weight)
     return labels.finish(losses if weights is None else multiply(losses, weights), weights, reduction)

@@ -73,3 +73,32 @@ def prepare_place(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[
         return out
 
     return call
+
+
+def prepare_gather(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Any, Any], Any]:
+    """``x`` at ``index`` along ``axis``, and at each element's own position along other axes."""
+    axis = attrs["axis"]
+    own = np.ix_(*map(np.arange, avals[1].shape))
+    before, after = own[:axis], own[axis + 1 :]
+    return lambda x, index: x[(*before, index, *after)]
+
+
+def prepare_scatter_add(few: int) -> Callable[[Sequence[Aval], Mapping[str, Any]], Callable[..., Any] | None]:
+    """``x`` with ``v`` added where `prepare_gather` reads, if ``v`` has ``few`` times less elements than ``x``."""
+
+    def prepare(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
+        x, index, v = avals
+        if x.ndim < 2 or few * v.size >= x.size or v.dtype != x.dtype:
+            return None
+        axis = attrs["axis"]
+        own = np.ix_(*map(np.arange, index.shape))
+        before, after = own[:axis], own[axis + 1 :]
+
+        def call(base: Any, places: Any, values: Any) -> Any:
+            out = np.array(base, copy=True, order="C")
+            np.add.at(out, (*before, np.asarray(places, order="C"), *after), np.asarray(values, order="C"))
+            return out
+
+        return call
+
+    return prepare

@@ -13,16 +13,18 @@ from jitgrad.core.op import define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.scalar_eval import blockwise
 from jitgrad.ops.arithmetic import (
+    abs,
     add,
     divide,
     multiply,
+    negative,
     positive,
     reciprocal,
     sqrt,
     square,
     subtract,
 )
-from jitgrad.ops.comparison import Selected, equal, greater_equal, isinf, logical_and, where, zero_gradient
+from jitgrad.ops.comparison import Selected, equal, greater_equal, isinf, isnan, less, logical_and, where, zero_gradient
 from jitgrad.ops.complex_parts import real
 from jitgrad.ops.operand import Operand, apply, dtype_of, is_number
 
@@ -59,12 +61,19 @@ def _sigmoid(x: np.ndarray[Any, Any]) -> Any:
     return np.maximum(small, x >= 0) / (1 + small)  # the numerator is 1 from 0 on
 
 
+def _sigmoid_in_ops(x: Operand) -> Tensor:
+    """The bits of eager ``sigmoid``, by NumPy's ``exp``."""
+    small = exp(negative(abs(x)))
+    return divide(where(less(x, 0.0), small, where(isnan(x), x, 1.0)), add(1.0, small))
+
+
 SIGMOID = define_elementwise(
     "sigmoid(x)",
     scalar="sigmoid(x)",
     eager=blockwise(_sigmoid),
     vjp=(lambda g, out, _x: multiply(g, multiply(out, subtract(1.0, out))),),
     domain=("real",),
+    one_loop=_sigmoid_in_ops,
 )
 
 

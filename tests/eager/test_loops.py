@@ -11,10 +11,13 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.backends import eager_loops
+from jitgrad.backends.llvm.ufunc import numpy_loop
+from jitgrad.core.aval import Aval
 from jitgrad.core.op import REGISTRY, OpDef
-from jitgrad.eager import loops
-from jitgrad.eager.large_arrays import LARGE_ELEMENTS
+from jitgrad.eager import buffer_pool, loops
+from jitgrad.eager.large_arrays import LARGE_ELEMENTS, allowing_kernels
 from jitgrad.eager.loops import Loop
+from jitgrad.eager.run import loop_for
 from jitgrad.ops import random_numbers
 from jitgrad.ops.random_numbers import NumberKind
 
@@ -103,6 +106,15 @@ def test_a_loop_runs_once_the_op_has_come_back(makers: list[Loop]) -> None:
     assert [loop.name for loop in makers] == ["erfc"]
 
 
+def test_python_numbers_beside_a_large_array_run_loops(makers: list[Loop]) -> None:
+    x = jg.tensor(np.linspace(-3, 3, LARGE_ELEMENTS), dtype="float32")
+    with jg.disable_jit():
+        expected = jg.softplus(x, 2.0, 5.0).numpy()
+
+    np.testing.assert_array_equal(jg.softplus(x, 2.0, 5.0).numpy(), 2 * expected)
+    assert [(loop.name, loop.numbers) for loop in makers] == [("softplus", (False, True, True))]
+
+
 def test_gradients_run_loops(makers: list[Loop]) -> None:
     x = jg.tensor(np.linspace(-1, 1, 3559), requires_grad=True)
     for _ in range(12):
@@ -112,11 +124,56 @@ def test_gradients_run_loops(makers: list[Loop]) -> None:
 
 
 def test_what_kernels_of_large_arrays_compute_and_other_dtypes_have_no_loop(makers: list[Loop]) -> None:
-    for x in (jg.ones(LARGE_ELEMENTS), jg.ones(3, dtype="float16"), jg.tensor([1, 2, 3])):
-        for _ in range(9):
+    for x in (jg.ones(3, dtype="float16"), jg.tensor([1, 2, 3])):
+        for _ in range(40):
             jg.relu(x)
+    with allowing_kernels(False):
+        jg.gelu(jg.ones(LARGE_ELEMENTS))
+    assert loop_for(REGISTRY["gelu"], [Aval((LARGE_ELEMENTS,), np.dtype("f4"))], {}) is None
 
     assert not makers
+
+
+@pytest.mark.parametrize("name", ["relu", "selu"])
+def test_loops_write_large_results_to_the_pool(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JITGRAD_BACKEND", "cpu")
+    op, x = REGISTRY[name], np.random.default_rng(0).normal(size=(2, LARGE_ELEMENTS)).astype("f4")
+    loop = loops.loop_of_op(op, (x.dtype,), (False,))
+    monkeypatch.setattr(loop, "ufunc", eager_loops.compile_loop(loop))
+
+    for array in (x, x.T, x[:, ::2], x[:1]):
+        result = getattr(jg, name)(jg.asarray(array)).numpy()
+        np.testing.assert_array_equal(_bits(result), _bits(op.eager(array)))
+        assert result.strides == op.eager(array).strides
+        assert buffer_pool.POOL.holds(result.base) == array.flags.c_contiguous
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 1023, 1024, 1025, 5000])
+def test_loops_in_blocks_read_and_write_elements_that_are_apart(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JITGRAD_BACKEND", "cpu")
+    op = REGISTRY["elu"]
+    ufunc = eager_loops.compile_loop(loops.loop_of_op(op, (np.dtype("f4"),) * 2, (False, True)))
+    assert ufunc is not None
+    x = np.random.default_rng(0).normal(size=(count, 3)).astype("f4")
+    alphas, alpha = x[:, 1] + 2, np.array(0.5, "f4")
+    out = np.full((count, 3), 9, "f4")
+
+    np.testing.assert_array_equal(_bits(ufunc(x[:, 0], alpha, out=...)), _bits(op.eager(x[:, 0], alpha)))
+    ufunc(x[:, 0], alphas[::-1], out=out[:, 1])
+    np.testing.assert_array_equal(_bits(out[:, 1]), _bits(op.eager(x[:, 0], alphas[::-1])))
+    assert (out[:, ::2] == 9).all()
+
+
+def test_the_loops_of_numpy_are_found_by_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = numpy_loop(np.exp, np.dtype("f8"))
+    assert found is not None
+    assert found != numpy_loop(np.exp, np.dtype("f4"))
+    assert numpy_loop(np.exp, np.dtype("i8")) is None
+    assert numpy_loop(np.add, np.dtype("f8")) is None
+
+    monkeypatch.setenv("JITGRAD_BACKEND", "cpu")
+    monkeypatch.setattr("jitgrad.backends.eager_stages.numpy_loop", lambda _ufunc, _dtype: None)
+    assert eager_loops.compile_loop(loops.loop_of_op(REGISTRY["sigmoid"], (np.dtype("f4"),), (False,))) is None
 
 
 def test_other_backends_compile_no_loop(monkeypatch: pytest.MonkeyPatch) -> None:

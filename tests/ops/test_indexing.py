@@ -335,3 +335,24 @@ def test_nonzero_and_unique(axis):
 def test_errors(call, error, words):
     with pytest.raises(error, match=words):
         call(jg.asarray(X))
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("rows", [1, 3, 40])
+def test_gathers_and_their_gradients_by_plans_have_the_bits_of_the_ops(axis: int, rows: int) -> None:
+    random = np.random.default_rng(0)
+    x = jg.tensor(random.normal(size=(40, 40)), requires_grad=True)
+    shape = (rows, 40) if axis == 0 else (40, rows)
+    index = jg.tensor(random.integers(-40, 40, shape))
+    scale = jg.tensor(random.normal(size=shape))
+
+    for seen in (index, jg.flip(index, axis=1)):
+        picked = jg.take_along_axis(x, seen, axis)
+        np.testing.assert_array_equal(picked.detach().numpy(), np.take_along_axis(x.detach().numpy(), seen.numpy(), axis))
+        for _ in range(6):  # by a rule from the fourth on
+            x.grad = None
+            (jg.take_along_axis(x, seen, axis) * scale).sum().backward()
+            expected = jg.scatter_add(jg.zeros(40, 40, dtype=jg.float64), axis, seen.numpy(), scale.numpy())
+            np.testing.assert_array_equal(x.grad.numpy(), expected.numpy())
+    with pytest.raises(IndexError):
+        jg.take_along_axis(x, jg.full(shape, 40), axis)

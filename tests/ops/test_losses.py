@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import jitgrad as jg
 from jitgrad.autograd.backward import backward
 from jitgrad.compiler.pipeline import run_passes
 from jitgrad.compiler.tracer import Trace
@@ -16,6 +17,7 @@ from jitgrad.core.errors import ArgumentError, DtypeError, ShapeError
 from jitgrad.core.op import Kind
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import losses as L
+from jitgrad.ops.labels import class_axis
 from jitgrad.testing import check_grads
 
 RNG = np.random.default_rng(0)
@@ -337,3 +339,29 @@ def test_losses_agree_with_torch(name: str) -> None:
     np.testing.assert_allclose(found.item(), expected.item(), rtol=1e-9)
     assert ours[0].grad is not None
     np.testing.assert_allclose(ours[0].grad.numpy(), yours[0].grad.numpy(), rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize(("weight", "smoothing"), [(None, 0.0), (CLASS_WEIGHT, 0.0), (CLASS_WEIGHT, 0.25)])
+def test_labels_that_are_all_classes_are_looked_up(reduction: str, weight: Any, smoothing: float) -> None:
+    target = jg.tensor(LABELS)
+
+    def with_gradient(whole: bool) -> list[Any]:
+        x = jg.tensor(X, requires_grad=True)
+        loss = L._hard_cross_entropy(x, target, smoothing, -100, reduction, weight, 1, whole)
+        (slope,) = jg.autograd.grad(loss.sum(), x, create_graph=True)
+        (slope**2).sum().backward()
+        return [loss.detach().numpy(), slope.detach().numpy(), x.grad.numpy()]
+
+    for found, expected in zip(with_gradient(True), with_gradient(False), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
+
+
+def test_ignored_labels_and_traces_take_masks() -> None:
+    x, target = jg.tensor(X), jg.tensor(LABELS)
+
+    assert class_axis("loss", x, target, None, -100) == (1, True)
+    assert class_axis("loss", x, target, None, 0) == (1, False)
+    assert class_axis("loss", x, jg.where(target == 1, -100, target), None, -100) == (1, False)
+    looked_up = jg.jit(lambda x, t: x * class_axis("loss", x, t, None, -100)[1], check="off", backend="python")
+    assert not looked_up(x, target).numpy().any()

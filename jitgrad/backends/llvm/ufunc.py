@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy._core import _multiarray_umath
@@ -68,15 +68,74 @@ def make_ufunc(
     if capsule is None or any(d.alignment != d.itemsize for d in dtypes):
         return None
     loop = compile_ir(inner_loop([d.itemsize for d in dtypes], steps), "loop", key="")
+    return _ufunc(capsule, name, loop, [usual.address, strided.address], (usual, strided), dtypes)
+
+
+def _ufunc(
+    capsule: Any, name: str, loop: CodeObject, table: Sequence[int], alive: Any, dtypes: Sequence[Dtype]
+) -> np.ufunc:
+    """A ufunc with the inner loop ``loop``, whose ``data`` are the words of ``table``."""
     pointer = ctypes.c_void_p
     functions = (pointer * 1)(loop.address)
-    kernels = (pointer * 2)(usual.address, strided.address)
-    data = (pointer * 1)(ctypes.addressof(kernels))
+    words = (pointer * len(table))(*table)
+    data = (pointer * 1)(ctypes.addressof(words))
     types = ctypes.create_string_buffer(bytes([d.num for d in dtypes]))
     text = ctypes.create_string_buffer(name.encode())
     ufunc = _constructor(capsule)(functions, data, types, 1, len(dtypes) - 1, 1, _NO_IDENTITY, text, text, 0)
-    _ALIVE.append((loop, usual, strided, functions, kernels, data, types, text))
+    _ALIVE.append((loop, alive, functions, words, data, types, text))
     return ufunc  # type: ignore[no-any-return]
+
+
+def block_loop(size: int) -> str:
+    """LLVM IR of the loop of a ufunc that calls the driver at ``data[0]`` with a table.
+
+    The table has the loop's arguments ``args``, ``dims`` and ``steps``, then the address behind ``data[0]`` and that of
+    ``size`` bytes on the stack.
+    """
+    lines = ["define void @loop(ptr %args, ptr %dims, ptr %steps, ptr %data) nounwind {"]
+    lines += [f"%scratch = alloca [{size} x i8], align 64", "%table = alloca [5 x ptr]"]
+    lines += ["%code = getelementptr ptr, ptr %data, i64 1", "%driver = load ptr, ptr %data"]
+    for k, name in enumerate(["args", "dims", "steps", "code", "scratch"]):
+        lines += [f"%p{k} = getelementptr ptr, ptr %table, i64 {k}", f"store ptr %{name}, ptr %p{k}"]
+    return "\n".join([*lines, "call void %driver(ptr %table, i64 0, i64 0)", "ret void", "}", ""])
+
+
+def block_ufunc(
+    name: str, driver: CodeObject, code: Sequence[int], alive: Any, dtypes: Sequence[Dtype], size: int
+) -> np.ufunc | None:
+    """A ufunc as `make_ufunc` makes it, which calls ``driver`` with the table that `block_loop` describes."""
+    capsule = getattr(_multiarray_umath, "_UFUNC_API", None)
+    if capsule is None or any(d.alignment != d.itemsize for d in dtypes):
+        return None
+    loop = compile_ir(block_loop(size), "loop", key="")
+    return _ufunc(capsule, name, loop, [driver.address, *code], (driver, alive), dtypes)
+
+
+class NumpyLoop(NamedTuple):
+    """Addresses of the inner loop of a ufunc of NumPy's for one dtype, and of what it takes as its ``data``."""
+
+    function: int
+    data: int
+
+
+def numpy_loop(ufunc: np.ufunc, dtype: Dtype) -> NumpyLoop | None:
+    """The loop of ``ufunc``, of one operand, from ``dtype`` to ``dtype``; None if this NumPy has another layout.
+
+    It is read from the fields of PyUFuncObject, which are part of NumPy's C ABI: four ints, then the tables of functions
+    and of data, then the number of types.
+    """
+    head, pointer, number = object.__basicsize__, ctypes.sizeof(ctypes.c_void_p), ctypes.sizeof(ctypes.c_int)
+    ints = [ctypes.c_int.from_address(id(ufunc) + head + k * number).value for k in range(3)]
+    tables = head + 4 * number
+    count = ctypes.c_int.from_address(id(ufunc) + tables + 2 * pointer).value
+    wanted = f"{dtype.char}->{dtype.char}"
+    if [*ints, count] != [ufunc.nin, ufunc.nout, ufunc.nargs, ufunc.ntypes] or ints != [1, 1, 2] or wanted not in ufunc.types:
+        return None
+    k = ufunc.types.index(wanted)
+    functions, data = [ctypes.c_void_p.from_address(id(ufunc) + tables + j * pointer).value or 0 for j in range(2)]
+    function = ctypes.c_void_p.from_address(functions + k * pointer).value if functions else None
+    given = ctypes.c_void_p.from_address(data + k * pointer).value or 0 if data else 0
+    return None if function is None else NumpyLoop(function, given)
 
 
 def _constructor(capsule: Any) -> Callable[..., Any]:
