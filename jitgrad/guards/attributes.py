@@ -6,6 +6,7 @@ import builtins
 import enum
 import os
 import threading
+import weakref
 from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
@@ -55,7 +56,7 @@ def read_attribute(reads: Reads, value: Any, name: str, origin: Origin, *, plain
     ``plain``: without the class's own ``__getattribute__``.
     """
     if isinstance(value, Tensor):
-        return getattr(value, name) if name in ("shape", "dtype", "ndim") else UNKNOWN
+        return _tensor_attribute(reads, value, name, origin)
     if value is UNKNOWN or value is NULL:
         return UNKNOWN
     if isinstance(value, ModuleType):
@@ -66,6 +67,8 @@ def read_attribute(reads: Reads, value: Any, name: str, origin: Origin, *, plain
         return _inherited(reads, value, name, origin)
     if isinstance(value, MethodType):
         value = value.__func__
+    elif type(value) in weakref.ProxyTypes:
+        value = _behind_proxy(reads, value)
     return _object_attribute(reads, value, name, origin, plain)
 
 
@@ -77,16 +80,46 @@ def builtin(reads: Reads, scope: dict[str, Any], name: str, origin: Origin) -> A
     return UNKNOWN if value is MISSING else value
 
 
+def _tensor_attribute(reads: Reads, tensor: Tensor, name: str, origin: Origin) -> Any:
+    """Shapes are known; of methods it is guarded that nobody replaces them."""
+    if name in ("shape", "dtype", "ndim"):
+        return getattr(tensor, name)
+    cls = type(tensor)
+    method = lookup(cls, name)
+    if isinstance(method, FunctionType):
+        reads.check("attribute", cls, name, method, Path("", f"{title(cls)}.{name}"), origin)
+    return UNKNOWN
+
+
+def _behind_proxy(reads: Reads, proxy: Any) -> Any:
+    """The object of a weakref.proxy, which hands all attributes on; the guard does not keep it alive."""
+    try:
+        referent = proxy.__init__.__self__
+    except (AttributeError, ReferenceError):
+        return proxy
+    if (path := reads.path_of(proxy)) is not None:
+        reads.referents.add(id(referent))
+        reads.external(referent, path)
+    return referent
+
+
 def _module_attribute(reads: Reads, module: ModuleType, name: str, origin: Origin) -> Any:
     value = module.__dict__.get(name, MISSING)
     base = reads.path_of(module) or Path("module", module.__name__)
     if value is os.environ:
         reads.error(origin, f"{base.attr(name)} cannot be guarded: it may give something else on every call; {ENVIRONMENT}")
+    if name == "__dict__" and reads.path_of(module) is not None:
+        reads.external(module.__dict__, AttributesPath(base.label, base.text), origin)
+        return module.__dict__
     if module.__name__.partition(".")[0] != "jitgrad":
         if value is not MISSING:
             reads.read("item", module.__dict__, name, value, base.attr(name), origin)
         else:
             reads.check("absent", module.__dict__, name, MISSING, base.attr(name), origin)
+            fallback = module.__dict__.get("__getattr__")
+            if isinstance(fallback, FunctionType):
+                reads.read("item", module.__dict__, "__getattr__", fallback, base.attr("__getattr__"), origin)
+                return Getter(fallback, module)
     else:
         watch_module(module)
         reads.check("item", REPLACED, 0, REPLACED[0], Path("", "a function of jitgrad"), origin)
@@ -100,6 +133,8 @@ def _class_object_attribute(reads: Reads, cls: type, name: str, origin: Origin) 
         return Getter(of_meta.fget, cls)
     if name == "__dict__":
         return cls.__dict__
+    if name in ("__mro__", "__bases__"):
+        guard_bases(reads, cls, name, origin)
     raw = guard_class_attribute(reads, cls, name, origin)
     if issubclass(cls, enum.Enum) and name in cls._member_map_:
         return cls._member_map_[name]
@@ -230,7 +265,8 @@ def guard_class_attribute(reads: Reads, cls: type, name: str, origin: Origin) ->
     if owner is None:
         return MISSING
     raw = owner.__dict__[name]
-    if not owner.__flags__ & _HEAP_TYPE or is_jitgrad_class(owner) or is_native(owner):
+    own = is_jitgrad_class(owner) and name != "forward"  # of a layer, which users do replace
+    if not owner.__flags__ & _HEAP_TYPE or own or is_native(owner):
         return raw
     path = Path("class attribute", f"{title(owner)}.{name}")
     if owner is not cls and _gives_itself(raw) and getattr(cls, name, MISSING) is raw:
@@ -242,6 +278,12 @@ def guard_class_attribute(reads: Reads, cls: type, name: str, origin: Origin) ->
             hiding = Path("class attribute", f"{title(base)}.{name}")
             reads.check("hides", base.__dict__, name, MISSING, hiding, origin)
     return raw
+
+
+def guard_bases(reads: Reads, cls: type, name: str, origin: Origin) -> None:
+    """The classes that ``cls`` inherits from, which an assignment to ``__bases__`` changes."""
+    if cls.__flags__ & _HEAP_TYPE and not is_jitgrad_class(cls) and not is_native(cls):
+        reads.check("attribute", cls, name, getattr(cls, name), Path("", f"{title(cls)}.{name}"), origin)
 
 
 def _gives_itself(raw: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import logging
+import threading
 from abc import ABCMeta
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.attributes import UNKNOWN, BoundFunction
+from jitgrad.guards.attributes import UNKNOWN, BoundFunction, guard_bases
 from jitgrad.guards.contents import WEAK_CONTAINERS
 from jitgrad.guards.guard import IMMUTABLE, Path
 from jitgrad.guards.object_state import lookup
@@ -24,9 +25,10 @@ from jitgrad.guards.shadow import ShadowFrame
 _ASKED_AGAIN: frozenset[Any] = frozenset(
     [
         logging.Logger.isEnabledFor, logging.Logger.getEffectiveLevel, logging.Logger.hasHandlers,
-        np.geterr, np.getbufsize, np.get_printoptions,
+        np.geterr, np.getbufsize, np.get_printoptions, threading.Event.is_set, threading.Thread.is_alive,
     ]
 )  # fmt: skip
+_SETTINGS = frozenset([("jitgrad.runtime.executor.thread_pool", "get_num_threads")])  # by name: it is in a room above
 _IMPORTERS: frozenset[Any] = frozenset([importlib.import_module, __import__])
 
 
@@ -34,7 +36,9 @@ def ask(frame: ShadowFrame, callee: Any, args: list[Any]) -> Any:
     """Guard the answer that ``callee`` gives, if it is known for such a question; the answer, or UNKNOWN."""
     if callee is isinstance or callee is issubclass:
         _instance_check(frame, callee, args)
-    elif isinstance(callee, FunctionType) and callee in _ASKED_AGAIN:
+    elif isinstance(callee, FunctionType) and (
+        callee in _ASKED_AGAIN or (callee.__module__, callee.__name__) in _SETTINGS
+    ):
         _again(frame, callee, args)
     elif callee in _IMPORTERS if isinstance(callee, FunctionType | BuiltinFunctionType) else False:
         if args and isinstance(args[0], str):
@@ -43,6 +47,8 @@ def ask(frame: ShadowFrame, callee: Any, args: list[Any]) -> Any:
         _signatures(frame, args)
     elif callee in (str, repr, format) and args and isinstance(args[0], np.ndarray):
         _again(frame, np.get_printoptions, [])
+    elif callee is dir and args and frame.reads.path_of(args[0]) is not None:
+        _again(frame, dir, args[:1])
     elif isinstance(callee, BuiltinFunctionType) and callee.__name__ == "__subclasses__":
         _again(frame, callee, [])
         return Parts(tuple(callee()))
@@ -71,6 +77,8 @@ def _instance_check(frame: ShadowFrame, callee: Any, args: list[Any]) -> None:
     for cls in classes if isinstance(classes, tuple) else (classes,):
         if not isinstance(cls, type) or type(value) is cls:
             continue
+        if _is_known(value):
+            guard_bases(frame.reads, value if callee is issubclass else type(value), "__mro__", frame.origin())
         judge = lookup(type(cls), "__instancecheck__" if callee is isinstance else "__subclasscheck__")
         if judge is lookup(ABCMeta, judge.__name__) and _has_class(value):
             _again(frame, issubclass, [value if callee is issubclass else type(value), cls])
@@ -87,9 +95,12 @@ def _is_known(value: Any) -> bool:
 
 
 def _signatures(frame: ShadowFrame, args: list[Any]) -> None:
-    """The module ``inspect`` reads the defaults of functions."""
+    """The module ``inspect`` reads the defaults of functions, and the attributes of objects."""
     for function in args:
         path = frame.reads.path_of(function)
+        if path is not None and not isinstance(function, FunctionType | Tensor) and _is_known(function):
+            _again(frame, dir, [function])
+            frame.contents.everything(function, frame.origin(), attributes=True)
         if isinstance(function, FunctionType) and path is not None:
             for name in ("__code__", "__defaults__", "__kwdefaults__"):
                 frame.reads.check("attribute", function, name, getattr(function, name), path.attr(name), frame.origin())

@@ -17,6 +17,7 @@ from tests.guards.changes import (
     classes,
     containers,
     functions,
+    indirect,
     libraries,
     nested,
     nested_calls,
@@ -30,7 +31,7 @@ from tests.guards.changes import (
 
 X = np.array([1.0, 2.0, 3.0])
 TABLES = (
-    arrays, classes, containers, functions, libraries, nested, nested_calls, nested_classes, objects, questions,
+    arrays, classes, containers, functions, indirect, libraries, nested, nested_calls, nested_classes, objects, questions,
 )  # fmt: skip
 CHANGES = {f"{table.__name__.rpartition('.')[2]} {name}": make for table in TABLES for name, make in table.CASES.items()}
 ORDINARY = {**ordinary_code.CASES, **ordinary_state.CASES, **ordinary_libraries.CASES}
@@ -64,9 +65,13 @@ def kept_state(monkeypatch):
     monkeypatch.setattr(math, "sqrt", math.sqrt)
     monkeypatch.setattr(np, "cbrt", np.cbrt)
     monkeypatch.setattr(jg, "exp", jg.exp)
+    monkeypatch.setattr(jg.nn.Tanh, "forward", jg.nn.Tanh.forward)
+    monkeypatch.setattr(jg.Tensor, "tanh", jg.Tensor.tanh)
+    threads = jg.get_num_threads()
     functions.__dict__.pop("abs", None)
     with np.printoptions(), np.errstate():
         yield
+    jg.set_num_threads(threads)
 
 
 def assert_same(found: Any, expected: Any) -> None:
