@@ -102,9 +102,7 @@ def _read_element(
     reads: Reads, contents: Contents, holder: Any, key: Any, path: Path | None, origin: Origin
 ) -> Any:
     """An element or a view of an array; what is read of it is compared, not the array."""
-    if path is None:
-        return UNKNOWN
-    if key is UNKNOWN or reads.written(holder, MISSING):
+    if path is None or key is UNKNOWN or reads.written(holder, MISSING):
         contents.items(holder, origin)
         return UNKNOWN
     try:

@@ -11,9 +11,10 @@ import numpy as np
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
-_OBSERVED = (  # of jitgrad: layers, and the wrapper of functions under @no_grad, which hands arguments on
+_OBSERVED = (  # of jitgrad: layers, the wrapper of functions under @no_grad, which hands arguments on, and groups of parameters
     os.path.join(_PACKAGE, "nn") + os.sep,
     os.path.join(_PACKAGE, "autograd", "modes.py"),
+    os.path.join(_PACKAGE, "optim", "param_group.py"),
     os.path.join(_PACKAGE, "cli", "demo.py"),
 )
 # parts of the standard library that read clocks, files and their own caches, but give none of it to the caller

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import logging
+import sys
 import threading
 from abc import ABCMeta
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.attributes import UNKNOWN, BoundFunction, guard_bases
+from jitgrad.guards.attributes import UNKNOWN, BoundFunction, guard_bases, guard_class_attribute
 from jitgrad.guards.contents import WEAK_CONTAINERS
 from jitgrad.guards.guard import IMMUTABLE, Path
 from jitgrad.guards.object_state import lookup
@@ -28,6 +29,8 @@ _ASKED_AGAIN: frozenset[Any] = frozenset(
         np.geterr, np.getbufsize, np.get_printoptions, threading.Event.is_set, threading.Thread.is_alive,
     ]
 )  # fmt: skip
+_ASKED_OF = ("sys", "gc", "signal", "_signal", "faulthandler", "_locale", "resource", "_socket", "_tracemalloc")
+_OF_OBJECTS = frozenset(["locked", "qsize", "empty", "cache_info"])  # methods of locks, queues and caches
 _SETTINGS = frozenset([("jitgrad.runtime.executor.thread_pool", "get_num_threads")])  # by name: it is in a room above
 _IMPORTERS: frozenset[Any] = frozenset([importlib.import_module, __import__])
 
@@ -47,12 +50,23 @@ def ask(frame: ShadowFrame, callee: Any, args: list[Any]) -> Any:
         _signatures(frame, args)
     elif callee in (str, repr, format) and args and isinstance(args[0], np.ndarray):
         _again(frame, np.get_printoptions, [])
+    elif callee is callable and args and _is_known(args[0]):
+        guard_class_attribute(frame.reads, type(args[0]), "__call__", frame.origin())
+    elif isinstance(callee, BuiltinFunctionType) and _gives_a_setting(frame, callee):
+        _again(frame, callee, args)
     elif callee is dir and args and frame.reads.path_of(args[0]) is not None:
         _again(frame, dir, args[:1])
     elif isinstance(callee, BuiltinFunctionType) and callee.__name__ == "__subclasses__":
         _again(frame, callee, [])
         return Parts(tuple(callee()))
     return UNKNOWN
+
+
+def _gives_a_setting(frame: ShadowFrame, callee: BuiltinFunctionType) -> bool:
+    """Whether ``callee`` is like sys.getswitchinterval, or lock.locked of an outside lock."""
+    if callee.__module__ in _ASKED_OF:
+        return callee.__name__.startswith(("get", "is_")) and callee not in (sys.gettrace, sys.getprofile)
+    return callee.__name__ in _OF_OBJECTS and frame.reads.path_of(callee.__self__) is not None
 
 
 def used_weakly(frame: ShadowFrame, *values: Any) -> Any:
@@ -68,7 +82,11 @@ def _again(frame: ShadowFrame, callee: Callable[..., Any], args: list[Any]) -> N
     """Every call asks ``callee(*args)``, and compares the answers by ``==``."""
     if all(map(_is_known, args)):
         path = Path("", f"{callee.__qualname__}({', '.join(repr(a) for a in args if isinstance(a, IMMUTABLE))})")
-        frame.reads.check("answer", callee, tuple(args), callee(*args), path, frame.origin())
+        try:
+            answer = callee(*args)
+        except Exception:  # the user's code will see it
+            return
+        frame.reads.check("answer", callee, tuple(args), answer, path, frame.origin())
 
 
 def _instance_check(frame: ShadowFrame, callee: Any, args: list[Any]) -> None:
