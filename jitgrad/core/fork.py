@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import logging  # noqa: F401 (forks run hooks in reverse order: ours before this one, which takes a lock that imports need)
 import os
 from collections.abc import Callable
 from threading import RLock

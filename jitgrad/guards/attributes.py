@@ -6,6 +6,7 @@ import builtins
 import enum
 import os
 import threading
+import weakref
 from dataclasses import dataclass
 from functools import cached_property
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType, ModuleType
@@ -16,12 +17,17 @@ import numpy as np
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.denylist import ENVIRONMENT, is_jitgrad_class, is_native
-from jitgrad.guards.guard import AttributesPath, Path
+from jitgrad.guards.guard import IMMUTABLE, AttributesPath, Path, behaves_alike
 from jitgrad.guards.object_state import MISSING, instance_dict, lookup, title
+from jitgrad.guards.observed_files import is_standard_library
+from jitgrad.guards.part_of import PartOf
 from jitgrad.guards.reads import Reads
 from jitgrad.guards.watched_module import REPLACED, watch_module
 
 _HEAP_TYPE = 1 << 9  # of type.__flags__: the attributes of other types cannot change
+_OF_C = (GetSetDescriptorType, MemberDescriptorType)
+_VIEWS_OF_ARRAYS = frozenset(["T", "mT", "real", "imag"])
+_MEMORY_OF_ARRAYS = frozenset(["flat", "data", "base", "ctypes", "__array_interface__", "__array_struct__"])
 
 
 class _Marker(enum.Enum):
@@ -55,7 +61,7 @@ def read_attribute(reads: Reads, value: Any, name: str, origin: Origin, *, plain
     ``plain``: without the class's own ``__getattribute__``.
     """
     if isinstance(value, Tensor):
-        return getattr(value, name) if name in ("shape", "dtype", "ndim") else UNKNOWN
+        return _tensor_attribute(reads, value, name, origin)
     if value is UNKNOWN or value is NULL:
         return UNKNOWN
     if isinstance(value, ModuleType):
@@ -65,7 +71,11 @@ def read_attribute(reads: Reads, value: Any, name: str, origin: Origin, *, plain
     if isinstance(value, super):
         return _inherited(reads, value, name, origin)
     if isinstance(value, MethodType):
+        if name in ("__self__", "__func__"):
+            return getattr(value, name)
         value = value.__func__
+    elif type(value) in weakref.ProxyTypes:
+        value = _behind_proxy(reads, value)
     return _object_attribute(reads, value, name, origin, plain)
 
 
@@ -77,16 +87,46 @@ def builtin(reads: Reads, scope: dict[str, Any], name: str, origin: Origin) -> A
     return UNKNOWN if value is MISSING else value
 
 
+def _tensor_attribute(reads: Reads, tensor: Tensor, name: str, origin: Origin) -> Any:
+    """Shapes are known; of methods it is guarded that nobody replaces them."""
+    if name in ("shape", "dtype", "ndim"):
+        return getattr(tensor, name)
+    cls = type(tensor)
+    method = lookup(cls, name)
+    if isinstance(method, FunctionType):
+        reads.check("attribute", cls, name, method, Path("", f"{title(cls)}.{name}"), origin)
+    return UNKNOWN
+
+
+def _behind_proxy(reads: Reads, proxy: Any) -> Any:
+    """The object of a weakref.proxy, which hands all attributes on; the guard does not keep it alive."""
+    try:
+        referent = proxy.__init__.__self__
+    except (AttributeError, ReferenceError):
+        return proxy
+    if (path := reads.path_of(proxy)) is not None:
+        reads.referents.add(id(referent))
+        reads.external(referent, path)
+    return referent
+
+
 def _module_attribute(reads: Reads, module: ModuleType, name: str, origin: Origin) -> Any:
     value = module.__dict__.get(name, MISSING)
     base = reads.path_of(module) or Path("module", module.__name__)
     if value is os.environ:
         reads.error(origin, f"{base.attr(name)} cannot be guarded: it may give something else on every call; {ENVIRONMENT}")
+    if name == "__dict__" and reads.path_of(module) is not None:
+        reads.external(module.__dict__, AttributesPath(base.label, base.text), origin)
+        return module.__dict__
     if module.__name__.partition(".")[0] != "jitgrad":
         if value is not MISSING:
             reads.read("item", module.__dict__, name, value, base.attr(name), origin)
         else:
             reads.check("absent", module.__dict__, name, MISSING, base.attr(name), origin)
+            fallback = module.__dict__.get("__getattr__")
+            if isinstance(fallback, FunctionType):
+                reads.read("item", module.__dict__, "__getattr__", fallback, base.attr("__getattr__"), origin)
+                return Getter(fallback, module)
     else:
         watch_module(module)
         reads.check("item", REPLACED, 0, REPLACED[0], Path("", "a function of jitgrad"), origin)
@@ -100,16 +140,20 @@ def _class_object_attribute(reads: Reads, cls: type, name: str, origin: Origin) 
         return Getter(of_meta.fget, cls)
     if name == "__dict__":
         return cls.__dict__
+    if name in ("__mro__", "__bases__"):
+        guard_bases(reads, cls, name, origin)
     raw = guard_class_attribute(reads, cls, name, origin)
     if issubclass(cls, enum.Enum) and name in cls._member_map_:
         return cls._member_map_[name]
     if raw is MISSING:
         raw = guard_class_attribute(reads, type(cls), name, origin)
         if raw is MISSING:
-            fallback = _fallback(reads, cls, origin)
+            fallback = _fallback(reads, cls, name, origin)
             return fallback if fallback is not MISSING else UNKNOWN
-        return _class_value(reads, raw, cls, type(cls))
-    return _class_value(reads, raw, None, cls)
+        if isinstance(raw, GetSetDescriptorType) and cls.__flags__ & _HEAP_TYPE and not is_jitgrad_class(cls):
+            return _stored_by_c(reads, cls, name, Path("", title(cls)), origin)
+        return _class_value(reads, raw, cls, type(cls), origin)
+    return _class_value(reads, raw, None, cls, origin)
 
 
 def _super_parts(proxy: Any) -> tuple[Any, type]:
@@ -123,38 +167,37 @@ def _inherited(reads: Reads, proxy: super, name: str, origin: Origin) -> Any:
     mro = (receiver if in_class else type(receiver)).__mro__
     after = mro[mro.index(this_class) + 1 :]
     owner = next((base for base in after if name in base.__dict__), None)
+    for base in after[: None if owner is None else after.index(owner)]:
+        _guard_absent(reads, base, name, origin)
     if owner is None:
         return UNKNOWN
     raw = guard_class_attribute(reads, owner, name, origin)
-    return _class_value(reads, raw, receiver, owner)
+    return _class_value(reads, raw, receiver, owner, origin)
 
 
 def _object_attribute(reads: Reads, value: Any, name: str, origin: Origin, plain: bool) -> Any:
     cls = type(value)
     own_getattribute = lookup(cls, "__getattribute__")
     path = reads.path_of(value)
-    if isinstance(value, np.ndarray):
-        _array_attribute(reads, value, name, origin)
+    if isinstance(value, np.ndarray) and (view := _array_attribute(reads, value, name, origin)) is not UNKNOWN:
+        return view
     if isinstance(own_getattribute, FunctionType) and not plain:
         guard_class_attribute(reads, cls, "__getattribute__", origin)
         return Getter(own_getattribute, value)
     if path is not None:
         _guard_class(reads, value, path, origin)
+    if isinstance(value, enum.Enum) and name in ("value", "name") and lookup(cls, name) is lookup(enum.Enum, name):
+        name = f"_{name}_"
     raw, storage = lookup(cls, name), instance_dict(value)
     if isinstance(raw, property):
-        guard_class_attribute(reads, cls, name, origin)
-        return Getter(raw.fget, value)
+        return _property(reads, value, raw, name, path, origin)
     if isinstance(raw, MemberDescriptorType) and raw.__objclass__ in cls.__mro__:
         return _slot(reads, value, raw, name, path, origin)
     if isinstance(value, tuple) and name in getattr(cls, "_fields", ()):
         return _field(reads, value, name, path, origin)
     if hasattr(type(raw), "__set__"):  # another data descriptor: its code runs, or C code
         guard_class_attribute(reads, cls, name, origin)
-        if is_native(cls) and isinstance(raw, GetSetDescriptorType):
-            reads.foreign(value, origin)
-        if name == "__dict__" and storage is not None and path is not None:
-            reads.external(storage, AttributesPath(path.label, path.text), origin)
-        return storage if name == "__dict__" else cls if name == "__class__" else UNKNOWN
+        return _data_descriptor(reads, value, raw, name, path, origin)
     if storage is not None and name in storage:
         if path is not None and name not in getattr(cls, "_unguarded", ()):
             _guard_stored(reads, value, storage, name, path, origin)
@@ -165,19 +208,69 @@ def _object_attribute(reads: Reads, value: Any, name: str, origin: Origin, plain
         reads.check(kind, storage, name, MISSING, path.attr(name), origin)
         if filled:  # by its own code, which is not followed
             reads.write("item", storage, name, MISSING, path.attr(name), origin, "[]=")
-    if raw is MISSING:
-        return _fallback(reads, value, origin)
     guard_class_attribute(reads, cls, name, origin)
-    return _class_value(reads, raw, value, cls)
+    if raw is MISSING:
+        return _fallback(reads, value, name, origin)
+    return _class_value(reads, raw, value, cls, origin)
 
 
-def _array_attribute(reads: Reads, array: Any, name: str, origin: Origin) -> None:
-    """An attribute of a NumPy array other than its elements and its layout, which guards compare."""
+def _property(reads: Reads, value: Any, raw: property, name: str, path: Path | None, origin: Origin) -> Getter:
+    """The code of a property; that of Python's library may not be observed."""
+    guard_class_attribute(reads, type(value), name, origin)
+    if path is not None and is_standard_library(getattr(getattr(raw.fget, "__code__", None), "co_filename", "")):
+        _guard_answer(reads, value, name, path, origin)
+    return Getter(raw.fget, value)
+
+
+def _data_descriptor(reads: Reads, value: Any, raw: Any, name: str, path: Path | None, origin: Origin) -> Any:
+    """What a descriptor of C code gives, such as the arguments of an exception; one of Python code runs it."""
+    if name == "__dict__" and (storage := instance_dict(value)) is not None and path is not None:
+        reads.external(storage, AttributesPath(path.label, path.text), origin)
+    if name in ("__dict__", "__class__"):
+        return instance_dict(value) if name == "__dict__" else type(value)
+    if isinstance(guard_class_attribute(reads, type(raw), "__get__", origin), FunctionType):
+        return UNKNOWN
+    if is_native(type(value)):
+        reads.foreign(value, origin)
+    elif path is not None and isinstance(raw, _OF_C) and not isinstance(value, np.ndarray):
+        return _stored_by_c(reads, value, name, path, origin)
+    return UNKNOWN
+
+
+def _stored_by_c(reads: Reads, value: Any, name: str, path: Path, origin: Origin) -> Any:
+    """An attribute that C code stores, and gives again if it is read again."""
+    try:
+        stored, again = getattr(value, name), getattr(value, name)
+    except Exception:  # the user's code will see it
+        return UNKNOWN
+    if not behaves_alike(again, stored):
+        return UNKNOWN
+    reads.read("attribute", value, name, stored, path.attr(name), origin)
+    return stored
+
+
+def _guard_answer(reads: Reads, value: Any, name: str, path: Path, origin: Origin) -> None:
+    """What a property gives, if it is a number, a text or the like."""
+    try:
+        answer = getattr(value, name)
+    except Exception:  # the user's code will see it
+        return
+    if isinstance(answer, IMMUTABLE):
+        reads.check("attribute", value, name, answer, path.attr(name), origin)
+
+
+def _array_attribute(reads: Reads, array: Any, name: str, origin: Origin) -> Any:
+    """An attribute of a NumPy array: a view of it, or UNKNOWN. Guards compare elements and layout."""
     read = reads.arrays.get(id(array))
+    if read is not None and name in _VIEWS_OF_ARRAYS:
+        return PartOf((array,), 0)
     if read is not None and name == "flags":
         reads.check("flags", array, None, array.flags.num, read.path.attr(name), origin)
-    elif read is not None and isinstance(lookup(type(array), "__getattribute__"), FunctionType):
-        read.compared = True  # a record, whose fields are attributes
+    elif read is not None and (
+        name in _MEMORY_OF_ARRAYS or isinstance(lookup(type(array), "__getattribute__"), FunctionType)
+    ):
+        read.compared = True  # by its memory, or a record, whose fields are attributes
+    return UNKNOWN
 
 
 def _field(reads: Reads, value: Any, name: str, path: Path | None, origin: Origin) -> Any:
@@ -212,15 +305,22 @@ def _slot(reads: Reads, value: Any, member: Any, name: str, path: Path | None, o
     except AttributeError:
         if path is not None:
             reads.check("unset", value, name, MISSING, path.attr(name), origin)
-        return _fallback(reads, value, origin)
+        return _fallback(reads, value, name, origin)
     if path is not None:
         reads.read("attribute", value, name, stored, path.attr(name), origin)
     return stored
 
 
-def _fallback(reads: Reads, value: Any, origin: Origin) -> Any:
+def _fallback(reads: Reads, value: Any, name: str, origin: Origin) -> Any:
     """``__getattr__``, which computes the attributes that an object or class does not have."""
     function = guard_class_attribute(reads, type(value), "__getattr__", origin)
+    if function in (dict.__getitem__, dict.get) and isinstance(value, dict):  # items as attributes
+        item, path = value.get(name, MISSING), reads.path_of(value)
+        if path is not None and item is MISSING:
+            reads.check("absent", value, name, MISSING, path.item(name), origin)
+        elif path is not None:
+            reads.read("item", value, name, item, path.item(name), origin)
+        return item
     return Getter(function, value) if isinstance(function, FunctionType) else MISSING
 
 
@@ -228,20 +328,34 @@ def guard_class_attribute(reads: Reads, cls: type, name: str, origin: Origin) ->
     """The raw attribute that instances of ``cls`` see, guarded where a class may change."""
     owner = next((base for base in cls.__mro__ if name in base.__dict__), None)
     if owner is None:
+        for base in cls.__mro__:
+            _guard_absent(reads, base, name, origin)
         return MISSING
     raw = owner.__dict__[name]
-    if not owner.__flags__ & _HEAP_TYPE or is_jitgrad_class(owner) or is_native(owner):
+    own = is_jitgrad_class(owner) and name != "forward"  # of a layer, which users do replace
+    if not owner.__flags__ & _HEAP_TYPE or own or is_native(owner):
         return raw
     path = Path("class attribute", f"{title(owner)}.{name}")
     if owner is not cls and _gives_itself(raw) and getattr(cls, name, MISSING) is raw:
         reads.read("attribute", cls, name, raw, path, origin)  # notices a subclass that hides it, too
         return raw
-    reads.read("item", owner.__dict__, name, raw, path, origin)
+    reads.read("item", reads.dict_of(owner), name, raw, path, origin)
     for base in cls.__mro__[: cls.__mro__.index(owner)]:
-        if base.__flags__ & _HEAP_TYPE and not is_jitgrad_class(base) and not is_native(base):
-            hiding = Path("class attribute", f"{title(base)}.{name}")
-            reads.check("hides", base.__dict__, name, MISSING, hiding, origin)
+        _guard_absent(reads, base, name, origin)
     return raw
+
+
+def _guard_absent(reads: Reads, base: type, name: str, origin: Origin) -> None:
+    """A class that does not have an attribute, which it may get."""
+    if base.__flags__ & _HEAP_TYPE and not is_jitgrad_class(base) and not is_native(base):
+        path = Path("class attribute", f"{title(base)}.{name}")
+        reads.check("hides", reads.dict_of(base), name, MISSING, path, origin)
+
+
+def guard_bases(reads: Reads, cls: type, name: str, origin: Origin) -> None:
+    """The classes that ``cls`` inherits from, which an assignment to ``__bases__`` changes."""
+    if cls.__flags__ & _HEAP_TYPE and not is_jitgrad_class(cls) and not is_native(cls):
+        reads.check("attribute", cls, name, getattr(cls, name), Path("", f"{title(cls)}.{name}"), origin)
 
 
 def _gives_itself(raw: Any) -> bool:
@@ -249,7 +363,7 @@ def _gives_itself(raw: Any) -> bool:
     return isinstance(raw, FunctionType | property) or lookup(type(raw), "__get__") is MISSING
 
 
-def _class_value(reads: Reads, raw: Any, receiver: Any, cls: type) -> Any:
+def _class_value(reads: Reads, raw: Any, receiver: Any, cls: type, origin: Origin) -> Any:
     """What reading the class attribute ``raw`` of ``receiver`` gives."""
     if isinstance(raw, staticmethod):
         return raw.__func__
@@ -262,7 +376,7 @@ def _class_value(reads: Reads, raw: Any, receiver: Any, cls: type) -> Any:
         return raw if receiver is None else Getter(raw.fget, receiver)
     if isinstance(raw, cached_property):
         return UNKNOWN
-    getter = lookup(type(raw), "__get__")
+    getter = guard_class_attribute(reads, type(raw), "__get__", origin)
     if isinstance(getter, FunctionType):
         return Getter(getter, raw)
     try:

@@ -13,7 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType
+from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -327,6 +327,8 @@ def _len(frame: ShadowFrame, args: Args) -> Any:
 def _vars(frame: ShadowFrame, args: Args) -> Any:
     if not args or args[0] is UNKNOWN:
         return UNKNOWN
+    if isinstance(args[0], ModuleType):
+        return frame.attribute(args[0], "__dict__")
     objects = frame.candidates(args[0]) if isinstance(args[0], PartOf) else args[:1]
     for value in objects:
         frame.contents.everything(value, frame.origin(), attributes=True)
@@ -351,7 +353,7 @@ _RULES: dict[Any, Callable[[ShadowFrame, Args], Any]] = {
     object.__getattribute__: lambda frame, args: _getattr(frame, args, plain=True),
     len: _len,
     vars: _vars,
-    dir: _vars,
+    dir: lambda frame, args: UNKNOWN if args and isinstance(args[0], ModuleType) else _vars(frame, args),
     next: _next,
     operator.setitem: lambda frame, args: write_item(frame.reads, args[0], args[1], frame.origin()),
     operator.getitem: lambda frame, args: read_item(frame.reads, frame.contents, args[0], args[1], frame.origin()),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.attributes import UNKNOWN
+from jitgrad.guards.attributes import UNKNOWN, guard_class_attribute
 from jitgrad.guards.contents import Contents
 from jitgrad.guards.guard import IMMUTABLE, Path
 from jitgrad.guards.object_state import MISSING, instance_dict, lookup, slots_of, title
@@ -46,7 +46,7 @@ def read_item(reads: Reads, contents: Contents, holder: Any, key: Any, origin: O
         if isinstance(holder, dict) and key not in holder:  # a defaultdict makes it, others raise
             if path is not None:
                 reads.check("absent", holder, key, MISSING, path.item(key), origin)
-                reads.write("item", holder, key, MISSING, path.item(key), origin)
+                _guard_missing(reads, holder, key, path, origin)
             return UNKNOWN
         value = holder[key]
     except (LookupError, TypeError):
@@ -60,6 +60,14 @@ def read_item(reads: Reads, contents: Contents, holder: Any, key: Any, origin: O
         elif key.__hash__ is not None:
             reads.read("item", holder, key, value, item_path, origin)
     return value
+
+
+def _guard_missing(reads: Reads, holder: dict[Any, Any], key: Any, path: Path, origin: Origin) -> None:
+    """What gives the item of a key that is not there: the factory of a defaultdict, or ``__missing__``."""
+    missing = guard_class_attribute(reads, type(holder), "__missing__", origin)
+    if isinstance(holder, defaultdict) and not isinstance(missing, FunctionType):
+        reads.read("attribute", holder, "default_factory", holder.default_factory, path.attr("default_factory"), origin)
+        reads.write("item", holder, key, MISSING, path.item(key), origin)
 
 
 def _read_unknown_item(reads: Reads, contents: Contents, holder: Any, key: Any, origin: Origin) -> Any:
@@ -94,9 +102,7 @@ def _read_element(
     reads: Reads, contents: Contents, holder: Any, key: Any, path: Path | None, origin: Origin
 ) -> Any:
     """An element or a view of an array; what is read of it is compared, not the array."""
-    if path is None:
-        return UNKNOWN
-    if key is UNKNOWN or reads.written(holder, MISSING):
+    if path is None or key is UNKNOWN or reads.written(holder, MISSING):
         contents.items(holder, origin)
         return UNKNOWN
     try:

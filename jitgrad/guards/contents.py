@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import enum
 import weakref
+from collections import ChainMap, UserDict, UserList, UserString
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from types import FunctionType, MappingProxyType, MethodType, ModuleType
@@ -22,6 +23,7 @@ from jitgrad.guards.reads import PLAIN, Reads, is_container
 
 MAX_ITEMS = 20_000  # a check reads every item on every call: about 25 ns each
 WEAK_CONTAINERS: tuple[Any, ...] = (weakref.WeakValueDictionary, weakref.WeakKeyDictionary, weakref.WeakSet)
+_IN_PYTHON = (UserDict, UserList, UserString, ChainMap)  # containers whose code is not observed where C code loops
 _UNROLLED = 8  # below this many items, one comparison each is faster than map()
 
 
@@ -64,7 +66,7 @@ class Contents:
                 self.operand(value)
                 continue
             parts = list(self._items(value, origin))
-            if attributes or is_read_unseen(type(value)):
+            if attributes or is_read_unseen(type(value)) or isinstance(value, _IN_PYTHON):
                 parts.extend(self._attributes(value, origin))
             for part, path in parts:
                 if self.reads.path_of(value) is not None:
@@ -112,10 +114,10 @@ class Contents:
         path = self.reads.path_of(value)
         if is_container(value) or isinstance(value, MappingProxyType):
             yield from self._container(value, path, origin)
-        elif path is None:
-            return
         elif isinstance(value, np.ndarray):
             self.elements(value)
+        elif path is None:
+            return
         elif isinstance(value, bytearray | array.array | memoryview):
             self.reads.check("bytes", value, None, bytes(value), path, origin)
         elif isinstance(value, ContextVar):
@@ -179,6 +181,8 @@ class Contents:
         """Python code read the elements of an array, which are then compared on every call."""
         if (read := self.reads.arrays.get(id(value))) is not None:
             read.compared = True
+        else:
+            self.reads.view(value)
 
     def operand(self, value: np.ndarray[Any, Any]) -> None:
         """An array is an operand of what may be an op of the program."""

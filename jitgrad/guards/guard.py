@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import sys
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +27,7 @@ NOWHERE = Origin()
 _LONGEST = 500  # characters of a path
 
 SCALARS = (bool, int, str, bytes, type(None), np.dtype, range, type(Ellipsis))
+_HEAP_TYPE = 1 << 9  # of type.__flags__: a class that Python code made
 IMMUTABLE = (*SCALARS, float, complex, np.generic)
 
 
@@ -196,6 +197,15 @@ def behaves_alike(new: Any, old: Any) -> bool:
 
 def _parts(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:
     """The pairs of parts that decide whether ``a`` and ``b`` are equal; None: they differ."""
+    parts, cls = _own_parts(a, b), type(a)
+    if parts is not None and cls.__dictoffset__:  # attributes that a class or a user adds
+        parts = (*parts, (instance_dict(a), instance_dict(b)))
+    if parts is not None and cls.__flags__ & _HEAP_TYPE:
+        parts = (*parts, (slots_of(a), slots_of(b)))
+    return parts
+
+
+def _own_parts(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:
     if isinstance(a, float):  # np.float64, too
         return () if (a == b and copysign(1, a) == copysign(1, b)) or (isnan(a) and isnan(b)) else None
     if isinstance(a, complex):
@@ -204,18 +214,20 @@ def _parts(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:
         return () if a.dtype == b.dtype and a.tobytes() == b.tobytes() else None
     if isinstance(a, enum.Enum):
         return None
+    if isinstance(a, slice | range):
+        return ((a.start, b.start), (a.stop, b.stop), (a.step, b.step))
+    if isinstance(a, np.dtype):
+        return ((dict(a.metadata or {}), dict(b.metadata or {})),) if a == b else None
     if isinstance(a, SCALARS):
         return () if a == b else None
-    if isinstance(a, slice):
-        return ((a.start, b.start), (a.stop, b.stop), (a.step, b.step))
-    if isinstance(a, tuple | list | deque):
-        return list(zip(a, b, strict=True)) if len(a) == len(b) else None
     if isinstance(a, SimpleNamespace) or _is_parsed_arguments(a) or hasattr(type(a), "__dataclass_fields__"):
-        return ((instance_dict(a), instance_dict(b)), (slots_of(a), slots_of(b)))
+        return ()
+    if isinstance(a, tuple | list | deque | set | frozenset):  # of sets the order, too, in which a loop sees them
+        settings = [(a.maxlen, b.maxlen)] if isinstance(a, deque) else []
+        return [*settings, *zip(a, b, strict=True)] if len(a) == len(b) else None
     if isinstance(a, dict):
-        return [(tuple(a), tuple(b)), (tuple(a.values()), tuple(b.values()))]
-    if isinstance(a, set | frozenset):
-        return () if {(type(x), x) for x in a} == {(type(x), x) for x in b} else None
+        factories = [(a.default_factory, b.default_factory)] if isinstance(a, defaultdict) else []
+        return [(tuple(a), tuple(b)), (tuple(a.values()), tuple(b.values())), *factories]
     return _parts_of_callable(a, b)
 
 
@@ -232,7 +244,8 @@ def _parts_of_callable(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:
         return ((a.func, b.func), (a.args, b.args), (a.keywords, b.keywords))
     if isinstance(a, FunctionType) and a.__code__ is b.__code__ and a.__globals__ is b.__globals__:
         cells = zip(map(cell_contents, a.__closure__ or ()), map(cell_contents, b.__closure__ or ()), strict=True)
-        return [(a.__defaults__, b.__defaults__), (a.__kwdefaults__, b.__kwdefaults__), *cells]
+        names = ((a.__name__, b.__name__), (a.__qualname__, b.__qualname__), (a.__doc__, b.__doc__))
+        return [*names, (a.__defaults__, b.__defaults__), (a.__kwdefaults__, b.__kwdefaults__), *cells]
     return None
 
 

@@ -11,10 +11,12 @@ import numpy as np
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STDLIB = sysconfig.get_paths()["stdlib"] + os.sep
 _NUMPY = os.path.dirname(os.path.abspath(np.__file__)) + os.sep
-# of jitgrad: layers, other objects that hold tensors, and the wrapper of functions under @no_grad, which hands arguments on
+# of jitgrad: layers and other objects that hold tensors, groups of parameters, and the wrapper of functions under @no_grad,
+# which hands arguments on
 _OBSERVED = (
     *[os.path.join(_PACKAGE, room) + os.sep for room in ("nn", "distributions", "utils")],
     os.path.join(_PACKAGE, "autograd", "modes.py"),
+    os.path.join(_PACKAGE, "optim", "param_group.py"),
     os.path.join(_PACKAGE, "cli", "demo.py"),
 )
 # parts of the standard library that read clocks, files and their own caches, but give none of it to the caller

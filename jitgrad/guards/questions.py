@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import inspect
 import logging
+import sys
+import threading
 from abc import ABCMeta
 from collections.abc import Callable
 from types import BuiltinFunctionType, FunctionType
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.attributes import UNKNOWN, BoundFunction
+from jitgrad.guards.attributes import UNKNOWN, BoundFunction, guard_bases, guard_class_attribute
 from jitgrad.guards.contents import WEAK_CONTAINERS
 from jitgrad.guards.guard import IMMUTABLE, Path
 from jitgrad.guards.object_state import lookup
@@ -24,9 +26,12 @@ from jitgrad.guards.shadow import ShadowFrame
 _ASKED_AGAIN: frozenset[Any] = frozenset(
     [
         logging.Logger.isEnabledFor, logging.Logger.getEffectiveLevel, logging.Logger.hasHandlers,
-        np.geterr, np.getbufsize, np.get_printoptions,
+        np.geterr, np.getbufsize, np.get_printoptions, threading.Event.is_set, threading.Thread.is_alive,
     ]
 )  # fmt: skip
+_ASKED_OF = ("sys", "gc", "signal", "_signal", "faulthandler", "_locale", "resource", "_socket", "_tracemalloc")
+_OF_OBJECTS = frozenset(["locked", "qsize", "empty", "cache_info"])  # methods of locks, queues and caches
+_SETTINGS = frozenset([("jitgrad.runtime.executor.thread_pool", "get_num_threads")])  # by name: it is in a room above
 _IMPORTERS: frozenset[Any] = frozenset([importlib.import_module, __import__])
 
 
@@ -34,7 +39,9 @@ def ask(frame: ShadowFrame, callee: Any, args: list[Any]) -> Any:
     """Guard the answer that ``callee`` gives, if it is known for such a question; the answer, or UNKNOWN."""
     if callee is isinstance or callee is issubclass:
         _instance_check(frame, callee, args)
-    elif isinstance(callee, FunctionType) and callee in _ASKED_AGAIN:
+    elif isinstance(callee, FunctionType) and (
+        callee in _ASKED_AGAIN or (callee.__module__, callee.__name__) in _SETTINGS
+    ):
         _again(frame, callee, args)
     elif callee in _IMPORTERS if isinstance(callee, FunctionType | BuiltinFunctionType) else False:
         if args and isinstance(args[0], str):
@@ -43,10 +50,23 @@ def ask(frame: ShadowFrame, callee: Any, args: list[Any]) -> Any:
         _signatures(frame, args)
     elif callee in (str, repr, format) and args and isinstance(args[0], np.ndarray):
         _again(frame, np.get_printoptions, [])
+    elif callee is callable and args and _is_known(args[0]):
+        guard_class_attribute(frame.reads, type(args[0]), "__call__", frame.origin())
+    elif isinstance(callee, BuiltinFunctionType) and _gives_a_setting(frame, callee):
+        _again(frame, callee, args)
+    elif callee is dir and args and frame.reads.path_of(args[0]) is not None:
+        _again(frame, dir, args[:1])
     elif isinstance(callee, BuiltinFunctionType) and callee.__name__ == "__subclasses__":
         _again(frame, callee, [])
         return Parts(tuple(callee()))
     return UNKNOWN
+
+
+def _gives_a_setting(frame: ShadowFrame, callee: BuiltinFunctionType) -> bool:
+    """Whether ``callee`` is like sys.getswitchinterval, or lock.locked of an outside lock."""
+    if callee.__module__ in _ASKED_OF:
+        return callee.__name__.startswith(("get", "is_")) and callee not in (sys.gettrace, sys.getprofile)
+    return callee.__name__ in _OF_OBJECTS and frame.reads.path_of(callee.__self__) is not None
 
 
 def used_weakly(frame: ShadowFrame, *values: Any) -> Any:
@@ -62,7 +82,11 @@ def _again(frame: ShadowFrame, callee: Callable[..., Any], args: list[Any]) -> N
     """Every call asks ``callee(*args)``, and compares the answers by ``==``."""
     if all(map(_is_known, args)):
         path = Path("", f"{callee.__qualname__}({', '.join(repr(a) for a in args if isinstance(a, IMMUTABLE))})")
-        frame.reads.check("answer", callee, tuple(args), callee(*args), path, frame.origin())
+        try:
+            answer = callee(*args)
+        except Exception:  # the user's code will see it
+            return
+        frame.reads.check("answer", callee, tuple(args), answer, path, frame.origin())
 
 
 def _instance_check(frame: ShadowFrame, callee: Any, args: list[Any]) -> None:
@@ -71,6 +95,8 @@ def _instance_check(frame: ShadowFrame, callee: Any, args: list[Any]) -> None:
     for cls in classes if isinstance(classes, tuple) else (classes,):
         if not isinstance(cls, type) or type(value) is cls:
             continue
+        if _is_known(value):
+            guard_bases(frame.reads, value if callee is issubclass else type(value), "__mro__", frame.origin())
         judge = lookup(type(cls), "__instancecheck__" if callee is isinstance else "__subclasscheck__")
         if judge is lookup(ABCMeta, judge.__name__) and _has_class(value):
             _again(frame, issubclass, [value if callee is issubclass else type(value), cls])
@@ -87,9 +113,12 @@ def _is_known(value: Any) -> bool:
 
 
 def _signatures(frame: ShadowFrame, args: list[Any]) -> None:
-    """The module ``inspect`` reads the defaults of functions."""
+    """The module ``inspect`` reads the defaults of functions, and the attributes of objects."""
     for function in args:
         path = frame.reads.path_of(function)
+        if path is not None and not isinstance(function, FunctionType | Tensor) and _is_known(function):
+            _again(frame, dir, [function])
+            frame.contents.everything(function, frame.origin(), attributes=True)
         if isinstance(function, FunctionType) and path is not None:
             for name in ("__code__", "__defaults__", "__kwdefaults__"):
                 frame.reads.check("attribute", function, name, getattr(function, name), path.attr(name), frame.origin())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import gc
+import sys
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -115,6 +116,8 @@ class Reads:
         self._listed: dict[str, int] = {}
         self._changed: set[int] = set()  # the ids of all that was written to
         self._externals: dict[int, tuple[Any, Path]] = {}
+        self._class_dicts: dict[type, Any] = {}
+        self._owners: dict[int, ArrayRead] = {}  # by the array that owns the memory
 
     # --- external values --------------------------------------------------------------------------
 
@@ -138,6 +141,8 @@ class Reads:
                 self._tensor(value, path)
             elif id(value) not in self._externals:
                 self._externals[id(value)] = (value, path)
+                if "decimal" in (type(value).__module__, getattr(value, "__module__", "")):
+                    self.check("answer", _decimal_settings, (), _decimal_settings(), Path("", "decimal.getcontext()"))
                 pending.extend(self._parts(value, path))
                 if isinstance(value, np.ndarray):
                     self._array(value, path, origin)
@@ -150,6 +155,20 @@ class Reads:
         values = [*self._externals.values()][self._listed.get(name, 0) :]
         self._listed[name] = len(self._externals)
         return [v for v, _ in values if stores(v, name) and not isinstance(v, type | ModuleType)]
+
+    def dict_of(self, cls: type) -> Any:
+        """The attributes of a class, always as the same object: reads of one attribute are one check."""
+        return self._class_dicts.setdefault(cls, cls.__dict__)
+
+    def view(self, view: np.ndarray[Any, Any]) -> None:
+        """Python code read elements of a view that it made of an outside array, such as the transpose."""
+        read = self._owners.get(id(_owner(view)))
+        if read is None:
+            return
+        parts = [np.asarray(c.holder[c.key]) for c in self.checks if c.kind == "part"]
+        if not any(p.__array_interface__ == view.__array_interface__ for p in parts):  # else guarded when it was made
+            content = view.tobytes() if view.nbytes <= self._array_limit else None
+            self.arrays[id(view)] = ArrayRead(view, read.path, read.origin, content, compared=True)
 
     def foreign(self, value: Any, origin: Origin) -> None:
         """Refuse a read of an object of C code, which no guard can compare."""
@@ -175,6 +194,9 @@ class Reads:
                     yield part, path
         if isinstance(value, custom_vjp) or (isinstance(value, type) and issubclass(value, Function)):
             yield from ((part, path) for part in value.called_functions())
+        if isinstance(value, type) and issubclass(value, Function):
+            for name in ("forward", "backward", "setup_context"):
+                self.check("attribute", value, name, getattr(value, name, MISSING), path.attr(name))
         if isinstance(value, MethodType | BuiltinMethodType | MethodWrapperType):
             yield value.__self__, path.attr("__self__")
         if isinstance(value, DICT_VIEWS):
@@ -229,7 +251,7 @@ class Reads:
     def _array(self, array: np.ndarray[Any, Any], path: Path, origin: Origin) -> None:
         layout = (array.shape, array.strides, array.dtype)
         content = array.tobytes() if array.nbytes <= self._array_limit else None
-        self.arrays[id(array)] = ArrayRead(array, path, origin, content)
+        self.arrays[id(array)] = self._owners[id(_owner(array))] = ArrayRead(array, path, origin, content)
         self.check("layout", array, None, layout, path, origin)
 
     # --- reads ------------------------------------------------------------------------------------
@@ -304,6 +326,19 @@ class Reads:
 def _has_no_parts(value: Any) -> bool:
     """Whether ``value`` is a number, a text or the like, and its class adds no attributes."""
     return isinstance(value, PLAIN) and (isinstance(value, enum.Enum) or type(value).__dictoffset__ == 0)
+
+
+def _owner(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The array that owns the memory of ``array``, or at least has it of no array."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _decimal_settings() -> tuple[Any, ...]:
+    """What the arithmetic of `decimal`, which somebody has imported, depends on."""
+    context = sys.modules["decimal"].getcontext()
+    return context.prec, context.rounding, context.Emin, context.Emax, context.clamp
 
 
 def viewed(view: Any) -> Any:

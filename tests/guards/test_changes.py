@@ -6,11 +6,13 @@ import functools
 import random
 import time
 from collections import deque
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 import pytest
 
+import jitgrad as jg
 from jitgrad.core.errors import UnguardableError
 from jitgrad.core.tensor import Tensor
 from tests.guards.observe import observe
@@ -296,3 +298,28 @@ def test_an_object_without_side_effects_reports_nothing():
         return cell.weight, [local.counter for _ in range(3)]
 
     assert changes_of(f, tensor()) == []
+
+
+def test_a_context_variable_without_a_value_that_is_read_and_set():
+    variable: ContextVar[float] = ContextVar("variable", default=1.0)
+
+    def step(x):
+        variable.set(variable.get() + 1.0)
+        return x * variable.get()
+
+    (text,) = observe(step, tensor()).changes()
+
+    assert "`variable.get()` (test_changes.py:" in text
+
+
+def test_missing_items_that_are_computed_are_not_stored():
+    class Table(dict[str, float]):
+        def __missing__(self, key):
+            return 2.0
+
+    table = Table()
+    step = jg.jit(lambda x: x * table["key"], check="off", backend="python")
+    step(jg.ones(2))
+
+    assert step(jg.ones(2)).tolist() == [2.0, 2.0]
+    assert table == {}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import decimal
+import gc
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +18,9 @@ from tests.guards.changes import (
     arrays,
     classes,
     containers,
+    descriptors,
     functions,
+    indirect,
     libraries,
     library_objects,
     nested,
@@ -28,20 +32,24 @@ from tests.guards.changes import (
     ordinary_libraries,
     ordinary_state,
     questions,
+    replaced,
+    views,
 )
 
 X = np.array([1.0, 2.0, 3.0])
 TABLES = (
-    arrays, classes, containers, functions, libraries, library_objects, nested, nested_calls, nested_classes, numpy_classes,
-    objects, questions,
+    arrays, classes, containers, descriptors, functions, indirect, libraries, library_objects, nested, nested_calls,
+    nested_classes, numpy_classes, objects, questions, replaced, views,
 )  # fmt: skip
-CHANGES = {f"{table.__name__.rpartition('.')[2]} {name}": make for table in TABLES for name, make in table.CASES.items()}
+CHANGES = {
+    f"{table.__name__.rpartition('.')[2]} {name}": make for table in TABLES for name, make in table.CASES.items()
+}
 ORDINARY = {**ordinary_code.CASES, **ordinary_state.CASES, **ordinary_libraries.CASES}
 
 # what no guard can compare, or happens on every call anew
 REFUSED = set(
     """
-    clock clock_branch count ctypes ctypes_array datetime_now environ iterator list_as_counter mp_value
+    clock clock_branch count ctypes ctypes_array ctypes_field datetime_now environ iterator list_as_counter mp_value
     np_load np_random path_exists path_read pathlib_exists random rng warn_filter_getrecursion
     """.split()
 )
@@ -67,9 +75,15 @@ def kept_state(monkeypatch):
     monkeypatch.setattr(math, "sqrt", math.sqrt)
     monkeypatch.setattr(np, "cbrt", np.cbrt)
     monkeypatch.setattr(jg, "exp", jg.exp)
+    monkeypatch.setattr(jg.nn.Tanh, "forward", jg.nn.Tanh.forward)
+    monkeypatch.setattr(jg.Tensor, "tanh", jg.Tensor.tanh)
+    threads, interval, threshold = jg.get_num_threads(), sys.getswitchinterval(), gc.get_threshold()
     functions.__dict__.pop("abs", None)
-    with np.printoptions(), np.errstate():
+    with np.printoptions(), np.errstate(), decimal.localcontext():
         yield
+    jg.set_num_threads(threads)
+    sys.setswitchinterval(interval)
+    gc.set_threshold(*threshold)
 
 
 def assert_same(found: Any, expected: Any) -> None:

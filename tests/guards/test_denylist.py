@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import datetime
 import functools
+import gc
 import os
 import random
 import secrets
+import sys
 import threading
 import time
 import uuid
@@ -55,6 +57,8 @@ READS = {
     "uuid.uuid4": lambda x: uuid.uuid4(),
     "secrets.token_bytes": lambda x: secrets.token_bytes(),
     "threading.get_ident": lambda x: threading.get_ident(),
+    "gc.isenabled": lambda x: x * gc.isenabled(),
+    "sys.getrefcount": lambda x: x * sys.getrefcount(stream),
     "globals": lambda x: globals()["counter"],
     "eval": lambda x: eval("counter"),
     "stream": lambda x: next(stream),

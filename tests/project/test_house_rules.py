@@ -91,6 +91,18 @@ def test_only_origin_and_the_observer_look_at_frames(path: Path):
 
 
 @pytest.mark.parametrize("path", LIBRARY, ids=name_of)
+def test_no_property_keeps_a_lock_in_a_forked_child(path: Path):
+    """Up to Python 3.11 functools.cached_property has a lock, which another thread may hold in a fork."""
+    nodes = list(ast.walk(tree(path)))
+    decorators = {ast.unparse(d) for node in nodes if isinstance(node, ast.FunctionDef) for d in node.decorator_list}
+    imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "functools"]
+    imported = {alias.name for node in imports for alias in node.names}
+
+    assert "functools.cached_property" not in decorators
+    assert "cached_property" not in decorators & imported
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=name_of)
 def test_every_module_says_in_one_sentence_what_it_is(path: Path):
     text = ast.get_docstring(tree(path))
 

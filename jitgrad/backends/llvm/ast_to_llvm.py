@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,7 @@ from jitgrad.backends.llvm.types import (
 )
 from jitgrad.core.aval import dtype_name
 from jitgrad.core.errors import BackendError
+from jitgrad.core.fork import cached_property
 
 
 @dataclass(frozen=True)

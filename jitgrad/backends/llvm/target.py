@@ -10,12 +10,12 @@ import ctypes
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from threading import Lock, RLock
-from typing import Any
+from functools import cache, partial
+from threading import Event, Lock, RLock, Thread
+from typing import Any, ClassVar
 
 from llvmlite import binding
 
@@ -51,29 +51,80 @@ class CompiledModule:
     names_absolute_address: bool
 
 
-class _CompileThread:
-    """One thread for LLVM, without the GIL, while others lower kernels or run eager code."""
+class Compilation:
+    """Object code that the thread for LLVM makes."""
 
+    def __init__(self, make: Callable[[], CompiledModule]) -> None:
+        self._make = make
+        self._made = Event()
+        self._outcome: CompiledModule | BaseException | None = None
+
+    def run(self) -> None:
+        """Make it; what the compiler raises is raised by `result`."""
+        try:
+            self._outcome = self._make()
+        except BaseException as error:
+            self._outcome = error
+        self._made.set()
+
+    def result(self) -> CompiledModule:
+        """The object code; waits for it, and raises what the compiler raised."""
+        if self._outcome is None:  # else without the lock of the event, which another thread may hold in a fork
+            self._made.wait()
+        if isinstance(self._outcome, BaseException):
+            raise self._outcome
+        assert self._outcome is not None
+        return self._outcome
+
+
+class _CompileThread:
+    """One thread for LLVM, without the GIL, while others lower kernels or run eager code.
+
+    It ends when there is nothing to do. Executors of the standard library have a lock that every fork takes before
+    `finish`, for which whoever holds one of theirs may wait.
+    """
+
+    starting = Lock()  # held by a fork: nobody starts work
     lock = Lock()
-    executor: ThreadPoolExecutor | None = None
+    waiting: ClassVar[deque[Compilation]] = deque()
+    thread: ClassVar[Thread | None] = None
 
     @classmethod
-    def submit(cls, text: str, linked: Sequence[str], keep: str, control: bool) -> Future[CompiledModule]:
+    def submit(cls, make: Callable[[], CompiledModule]) -> Compilation:
+        compilation = Compilation(make)
+        with cls.starting:
+            try:
+                cls._start(compilation)
+            except RuntimeError:  # an interpreter that shuts down starts no threads
+                cls.thread = None
+                cls._work()
+        return compilation
+
+    @classmethod
+    def _start(cls, compilation: Compilation) -> None:
         with cls.lock:
-            cls.executor = cls.executor or ThreadPoolExecutor(1, "jitgrad.llvm")
-            with contextlib.suppress(RuntimeError):  # an interpreter that shuts down starts no work
-                return cls.executor.submit(_make, text, linked, keep, control)
-        result: Future[CompiledModule] = Future()
-        result.set_result(_make(text, linked, keep, control))
-        return result
+            cls.waiting.append(compilation)
+            if cls.thread is None:
+                cls.thread = Thread(target=cls._work, name="jitgrad.llvm")
+                cls.thread.start()
+
+    @classmethod
+    def _work(cls) -> None:
+        while True:
+            with cls.lock:
+                if not cls.waiting:
+                    cls.thread = None
+                    return
+                compilation = cls.waiting.popleft()
+            compilation.run()
 
     @classmethod
     def finish(cls) -> None:
         """Finish pending work and end the thread; holds the locks until `resume`."""
+        cls.starting.acquire()
+        if (thread := cls.thread) is not None:
+            thread.join()
         cls.lock.acquire()
-        if cls.executor is not None:
-            cls.executor.shutdown()
-            cls.executor = None
         LLVM_LOCK.acquire()
         _llvmlite_lock().__enter__()
 
@@ -82,6 +133,7 @@ class _CompileThread:
         _llvmlite_lock().__exit__(None, None, None)
         LLVM_LOCK.release()
         cls.lock.release()
+        cls.starting.release()
 
 
 def _llvmlite_lock() -> Any:
@@ -187,11 +239,11 @@ def optimize(text: str, linked: Sequence[str], keep: str, control: bool = False)
         return binding.parse_assembly(nontemporal.unmark_stores(str(module))) if nontemporal.has_marks(text) else module
 
 
-def compile_aside(text: str, linked: Sequence[str], keep: str, control: bool = False) -> Future[CompiledModule]:
+def compile_aside(text: str, linked: Sequence[str], keep: str, control: bool = False) -> Compilation:
     """`optimize` and `emit` in the thread for LLVM; the result raises BackendError."""
     for answer in (platform, cpu, features, vector_bits, has_fma):
         answer()  # cached now, because a later call would wait for this kernel
-    return _CompileThread.submit(text, linked, keep, control)
+    return _CompileThread.submit(partial(_make, text, linked, keep, control))
 
 
 def _make(text: str, linked: Sequence[str], keep: str, control: bool = False) -> CompiledModule:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import os
 import threading
 from typing import Any
@@ -51,11 +52,10 @@ def test_an_error_of_llvm_comes_with_the_result() -> None:
 def test_without_threads_the_caller_compiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """At the end of the interpreter no thread takes work any more."""
 
-    class Closed:
-        def submit(self, *given: Any) -> None:
-            raise RuntimeError("cannot schedule new futures after interpreter shutdown")
+    def start(self: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
 
-    monkeypatch.setattr(target._CompileThread, "executor", Closed())
+    monkeypatch.setattr(target, "Thread", type("Closed", (threading.Thread,), {"start": start}))
 
     assert twice(handed_out()) == [0.0, 2.0, 4.0, 6.0, 8.0]
 
@@ -71,6 +71,44 @@ def test_a_fork_waits_for_code_that_is_compiling() -> None:
         os._exit(0 if twice(code) == twice(again) else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert twice(code) == [0.0, 2.0, 4.0, 6.0, 8.0]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_child_asks_for_code_while_a_thread_of_its_parent_does() -> None:
+    """The lock of what that thread waits with stays held in the child."""
+    compilation = target.compile_aside(*source_to_llvm(TWICE, "kernel", ["f32*"], {}, 256), "kernel")
+    compilation.result()
+    locked, release = threading.Event(), threading.Event()
+
+    def wait_with_lock() -> None:
+        with compilation._made._cond:
+            locked.set()
+            release.wait(60)
+
+    thread = threading.Thread(target=wait_with_lock)
+    thread.start()
+    locked.wait()
+
+    if (child := os.fork()) == 0:
+        faulthandler.dump_traceback_later(20, exit=True)
+        os._exit(0 if compilation.result().object_code else 1)
+    release.set()
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_threads_that_start_compiling_do_not_hold_up_a_fork() -> None:
+    """A fork takes locks of `concurrent.futures` before ours, so ours must not wait for those."""
+    import concurrent.futures.thread as executors
+
+    submitting = threading.Thread(target=lambda: handed_out(TWICE + "# anew\n").address)
+    with executors._global_shutdown_lock:
+        submitting.start()
+        submitting.join(30)
+        assert not submitting.is_alive()
 
 
 def test_code_that_several_threads_ask_for_is_loaded_once() -> None:
