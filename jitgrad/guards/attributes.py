@@ -42,6 +42,13 @@ class BoundFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class MethodOfUnknown:
+    """The function of a `BoundFunction` whose receiver is unknown: if that is a container, a call changes it."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Getter:
     """The function that computes an attribute when it is read."""
 

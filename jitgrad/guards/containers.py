@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from types import MappingProxyType
+from types import FunctionType, GetSetDescriptorType, MappingProxyType, MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -155,8 +155,8 @@ def mutate(reads: Reads, holder: Any, origin: Origin, operation: str = "") -> No
         reads.write("container", holder, MISSING, bytearray(holder), path, origin)
 
 
-def write_attribute(reads: Reads, value: Any, name: str, origin: Origin) -> None:
-    """``value.name = ...`` or ``del value.name``."""
+def write_attribute(reads: Reads, value: Any, name: str, origin: Origin, *, plain: bool = False) -> None:
+    """``value.name = ...`` or ``del value.name``; ``plain``: without the class's own ``__setattr__``."""
     if isinstance(value, type):
         path = Path("class attribute", f"{title(value)}.{name}")
         reads.write("class", value, name, value.__dict__.get(name, MISSING), path, origin)
@@ -166,10 +166,14 @@ def write_attribute(reads: Reads, value: Any, name: str, origin: Origin) -> None
         return
     raw = lookup(type(value), name)
     setter = lookup(type(value), "__setattr__")
-    if isinstance(raw, property) or (setter is not object.__setattr__ and not _stores_plainly(value)):
+    if not plain and setter is not object.__setattr__ and not _stores_plainly(value):
         return  # its code runs, and is observed
+    if isinstance(lookup(type(raw), "__set__"), FunctionType) or isinstance(raw, property):
+        return  # likewise
     storage, path = instance_dict(value), path_of_value.attr(name)
-    if storage is not None and name not in slots_of(value):
+    if isinstance(raw, GetSetDescriptorType):  # of C code, such as the shape of an array
+        reads.write("attribute", value, name, getattr(value, name), path, origin)
+    elif storage is not None and name not in slots_of(value) and not isinstance(raw, MemberDescriptorType):
         reads.write("item", storage, name, storage.get(name, MISSING), path, origin)
     else:
         reads.write("attribute", value, name, slots_of(value).get(name, MISSING), path, origin)

@@ -123,6 +123,10 @@ class Reads:
         entry = self._externals.get(id(value))
         return entry[1] if entry is not None else None
 
+    def externals(self) -> list[tuple[Any, Path]]:
+        """The external values that are known so far but tensors, with their expressions."""
+        return [*self._externals.values()]
+
     def external_count(self) -> int:
         """How many external values are known so far."""
         return len(self._externals)

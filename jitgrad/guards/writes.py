@@ -10,13 +10,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from operator import is_
 from typing import Any
 
 import numpy as np
 import optree
 
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.guard import NOWHERE, Check, Path, cell_contents
+from jitgrad.guards.guard import NOWHERE, Check, Path, behaves_alike, cell_contents
 from jitgrad.guards.object_state import MISSING, instance_dict
 from jitgrad.guards.reads import HELD, VARIES, Reads, Write, copy_of
 
@@ -238,6 +239,21 @@ def place_content(kind: str, holder: Any, key: Any) -> Any:
     if kind == "attribute":
         return getattr(holder, key, MISSING)
     return cell_contents(holder) if kind == "cell" else holder
+
+
+def is_unchanged(write: Write) -> bool:
+    """Whether the place holds what it held before."""
+    if write.kind == "array":
+        return bool((write.holder == write.old).all())
+    if HELD in write.operations:  # a run-time number cannot be compared
+        return place_content(write.kind, write.holder, write.key) is write.old
+    if write.kind != "container":
+        return behaves_alike(place_content(write.kind, write.holder, write.key), write.old)
+    now, before = write.holder, write.old
+    if isinstance(now, set):
+        return bool(now == before)
+    pairs = ((now, before), (now.values(), before.values())) if isinstance(now, dict) else ((now, before),)
+    return len(now) == len(before) and all(all(map(is_, a, b)) for a, b in pairs)
 
 
 def fill_place(kind: str, holder: Any, key: Any, value: Any) -> None:
