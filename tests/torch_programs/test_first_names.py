@@ -159,6 +159,9 @@ def test_constructors_by_type(name: str) -> None:
 def test_a_tensor_of_a_list_has_the_default_dtype() -> None:
     assert (jg.Tensor([1, 2]).dtype, jg.Tensor([[1.5]]).tolist()) == (jg.float32, [[1.5]])
     assert jg.jit(lambda x: x / jg.Tensor([2.0]), backend="python")(jg.ones(1)).tolist() == [0.5]
+    array = np.arange(3)
+    kept = jg.Tensor(array)  # NumPy's meaning, as the guide says
+    assert kept.dtype == np.int64 and np.shares_memory(kept.numpy(), array)
     with pytest.raises(ArgumentError, match=r"empty\(shape\)"):
         jg.Tensor("text")  # type: ignore[arg-type]
 
