@@ -10,7 +10,7 @@ import numpy as np
 from jitgrad.autograd.modes import no_grad
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
-from jitgrad.core.errors import ArgumentError
+from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.inplace import assign
@@ -101,6 +101,8 @@ def listed_groups(what: str, params: Iterable[Any]) -> list[dict[str, Any]]:
     if isinstance(params, (Tensor, Mapping)):
         given = "one tensor" if isinstance(params, Tensor) else "a mapping"
         raise ArgumentError(f"{what}: expected an iterable of parameters such as model.parameters(), got {given}")
+    if not isinstance(params, Iterable):
+        raise ArgumentError(f"{what}: expected an iterable of parameters such as model.parameters(), got {shown(params)}")
     listed = list(params)
     if not listed:
         raise ArgumentError(f"{what}: no parameters were given; was the iterator already used up?")

@@ -11,6 +11,7 @@ from jitgrad.autograd.modes import no_grad
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import apply_op
+from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add
@@ -33,6 +34,8 @@ class Schedule:
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         """Begin after ``last_epoch + 1`` steps."""
+        if not isinstance(optimizer, Optimizer):
+            raise ArgumentError(f"{type(self).__name__}: expected an optimizer, got {shown(optimizer)}")
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             group.initial_lr = group["lr"] if group.initial_lr is None else group.initial_lr
