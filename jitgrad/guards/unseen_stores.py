@@ -83,7 +83,8 @@ def change_items(frame: ShadowFrame, holder: Any, operation: str, key: Any = UNK
     """
     containers = [(c, path) for c, path in _externals(frame, holder) if is_container(c)]
     able = [(c, path) for c, path in containers if hasattr(c, operation) or operation not in MUTATORS]
-    _compare_later(frame, [w for c, path in able for w in _item(c, key, path, frame.origin())], value, operation)
+    places = [(c, UNKNOWN if isinstance(c, list) and operation != "[]=" else key, path) for c, path in able]
+    _compare_later(frame, [w for c, k, path in places for w in _item(c, k, path, frame.origin())], value, operation)
 
 
 def _externals(frame: ShadowFrame, holder: Any) -> list[tuple[Any, Path]]:
@@ -111,6 +112,8 @@ def _compare_later(frame: ShadowFrame, places: list[Write], value: Any, operatio
 
 def _note(frame: ShadowFrame, changed: list[Write], value: Any, operation: str) -> None:
     for w in changed:
+        if w.kind == "container" and isinstance(w.holder, list):  # its positions may be counted from the end
+            frame.reads.check("length", w.holder, None, len(w.old), w.path, w.origin)
         frame.reads.write(w.kind, w.holder, w.key, w.old, w.path, w.origin, operation)
         if isinstance(value, Unrepeatable):
             frame.observer.tainted[id(w.holder) if w.key is MISSING else (id(w.holder), w.key)] = value
@@ -146,5 +149,7 @@ def _item(container: Any, key: Any, path: Path, origin: Origin) -> Iterator[Writ
     """The place of ``key`` of ``container``, or all of its items."""
     if isinstance(container, dict) and key is not UNKNOWN and key.__hash__ is not None:
         yield Write(container, key, container.get(key, MISSING), path.item(key), origin, "item")
+    elif isinstance(container, list) and type(key) is int and 0 <= key < len(container):
+        yield Write(container, key, container[key], path.item(key), origin, "item")
     elif not isinstance(container, tuple | frozenset):
         yield Write(container, MISSING, copy_of(container), path, origin, "container")

@@ -19,7 +19,7 @@ import optree
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.guard import NOWHERE, Check, Path, behaves_alike, cell_contents
 from jitgrad.guards.object_state import MISSING, instance_dict
-from jitgrad.guards.reads import HELD, VARIES, Reads, Write, copy_of
+from jitgrad.guards.reads import HELD, VARIES, Reads, Write, copy_of, position_in
 
 _APPENDING = {"append", "extend", "__iadd__", "+="}
 _UPDATING = {"update", "__ior__", "|=", "[]="}
@@ -87,7 +87,7 @@ class RepeatedStore:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HeldPlace:
-    """An item of a dict, an attribute or a variable, outside a function, that holds other tensors or another number on
+    """An item of a dict or a list, an attribute or a variable, outside a function, that holds other tensors or another number on
     every call, such as the state of a recurrent network or a counter of steps."""
 
     kind: str
@@ -147,11 +147,13 @@ def holds_only_tensors(value: Any) -> bool:
 
 def _place_of(check: Check) -> HeldPlace | None:
     """The place that ``check`` reads; None if it is not one that can be filled."""
-    holder, kind = check.holder, check.kind
+    holder, kind, key = check.holder, check.kind, check.key
     if kind == "attribute" and check.key in (instance_dict(holder) or ()):
         holder, kind = instance_dict(holder), "item"
-    known = kind == "cell" or kind == "attribute" or (kind == "item" and isinstance(holder, dict))
-    return HeldPlace(kind, holder, check.key, check.path) if known else None
+    if kind == "item" and isinstance(holder, list):
+        key = position_in(holder, key)
+    known = kind == "cell" or kind == "attribute" or (kind == "item" and isinstance(holder, dict | list) and key is not None)
+    return HeldPlace(kind, holder, key, check.path) if known else None
 
 
 def tensors_in(value: Any) -> list[Tensor]:
@@ -232,6 +234,8 @@ def _same(a: list[Any], b: list[Any]) -> bool:
 
 def place_content(kind: str, holder: Any, key: Any) -> Any:
     """What a written place holds now; MISSING if nothing."""
+    if kind == "item" and isinstance(holder, list):
+        return holder[key] if key < len(holder) else MISSING
     if kind == "item":
         return holder.get(key, MISSING)
     if kind == "class":

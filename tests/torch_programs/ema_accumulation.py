@@ -45,55 +45,53 @@ class EMA:
         self.backup = {}
 
 
-def main(fill, compiled):
-    m = fill(nn.Sequential(nn.Linear(4, 8), nn.SiLU(), nn.LayerNorm(8), nn.Linear(8, 1)))
-    opt = torch.optim.AdamW(m.parameters(), lr=2e-2)
-    e = EMA(m, 0.9)
-    acc = 2
-    log = []
-    sch = torch.optim.lr_scheduler.SequentialLR(
-        opt,
-        [
-            torch.optim.lr_scheduler.LinearLR(opt, 0.1, total_iters=2),
-            torch.optim.lr_scheduler.CosineAnnealingLR(opt, 6),
-        ],
-        [2],
+def schedule_of(optimizer):
+    warm = torch.optim.lr_scheduler.LinearLR(optimizer, 0.1, total_iters=2)
+    return torch.optim.lr_scheduler.SequentialLR(
+        optimizer, [warm, torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 6)], [2]
     )
+
+
+def steps(model, average, norms, batches=2):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-2)
+    schedule = schedule_of(optimizer)
 
     def micro(x, y, last):
-        loss = F.huber_loss(m(x).squeeze(-1), y) / acc
+        loss = F.huber_loss(model(x).squeeze(-1), y) / batches
         loss.backward()
         if last:
-            nn.utils.clip_grad_value_(m.parameters(), 0.5)
-            g = nn.utils.clip_grad_norm_(m.parameters(), 0.1)
-            opt.step()
-            opt.zero_grad()
-            e.update()
-            sch.step()
-            log.append(g)
-        return loss.detach() * acc
+            nn.utils.clip_grad_value_(model.parameters(), 0.5)
+            norms.append(nn.utils.clip_grad_norm_(model.parameters(), 0.1))
+            optimizer.step()
+            optimizer.zero_grad()
+            average.update()
+            schedule.step()
+        return loss.detach() * batches
 
     @torch.no_grad()
-    def val(x):
-        m.eval()
-        r = m(x).mean()
-        m.train()
-        return r
+    def validate(x):
+        model.eval()
+        mean = model(x).mean()
+        model.train()
+        return mean
 
-    micro, val = compiled(micro), compiled(val)
-    out = []
+    return micro, validate, optimizer
+
+
+def main(fill, compiled):
+    model = fill(nn.Sequential(nn.Linear(4, 8), nn.SiLU(), nn.LayerNorm(8), nn.Linear(8, 1)))
+    average, norms, out = EMA(model, 0.9), [], []
+    micro, validate, optimizer = steps(model, average, norms)
+    micro, validate = compiled(micro), compiled(validate)
     for k in range(8):
-        out.append(micro(normal(4, 4, seed=k), normal(4, seed=k + 3), (k + 1) % acc == 0).item())
+        out.append(micro(normal(4, 4, seed=k), normal(4, seed=k + 3), k % 2 == 1).item())
         if k % 3 == 2:
-            out.append(val(normal(4, 4)).item())
-            e.apply_shadow()
-            out.append(val(normal(4, 4)).item())
-            e.restore()
-            out.append(val(normal(4, 4)).item())
+            out.append(validate(normal(4, 4)).item())
+            average.apply_shadow()
+            out.append(validate(normal(4, 4)).item())
+            average.restore()
+            out.append(validate(normal(4, 4)).item())
         if k == 5:
-            m[0].weight.requires_grad_(False)
-    return (
-        out
-        + [g.item() for g in log]
-        + [opt.param_groups[0]["lr"], e.updates, float(sum(v.sum() for v in e.shadow.values()))]
-    )
+            model[0].weight.requires_grad_(False)
+    total = sum(v.sum() for v in average.shadow.values())
+    return out + [g.item() for g in norms] + [optimizer.param_groups[0]["lr"], average.updates, float(total)]
