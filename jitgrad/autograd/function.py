@@ -90,6 +90,10 @@ class Function:
     what ``forward`` saves of its intermediate results. Results never share memory with arguments.
     """
 
+    def __init__(self, *args: Any) -> None:
+        name = type(self).__name__
+        raise AutogradError(f"autograd.Function {name!r} has no instances: call {name}.apply(...)")
+
     @staticmethod
     def forward(*args: Any) -> Any:
         """The results, from ``(ctx, *args)`` or ``args``."""

@@ -94,8 +94,10 @@ class CudaDriverWriter(DriverWriter):
         return f"cuda.to_device(np.ascontiguousarray({self.array(place)}))"
 
     def result(self, spec: ResultSpec) -> str:
-        if spec.output is not None or not spec.views:
+        if spec.output is not None:
             return super().result(spec)
+        if not spec.views:
+            return spec.expression
         text = f"host({spec.expression})"
         for op, attrs in spec.views:
             text = self.function_call(op, [text], dict(attrs))

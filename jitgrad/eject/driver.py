@@ -371,7 +371,7 @@ class DriverWriter:
         text = spec.expression
         for op, attrs in spec.views:
             text = self.function_call(op, [text], dict(attrs))
-        return text
+        return f"{text}[...]" if spec.detached else text
 
 
 def _lines(origins: Iterable[Origin]) -> str:

@@ -41,11 +41,13 @@ class ResultSpec:
         output: the number of the program's output, for a new array.
         expression: what it is of the parameters, for an array that existed before, or of a plain value its text.
         views: the view ops that lead from ``expression`` to it, with their attributes.
+        detached: it is an array of its own over the memory of ``expression``.
     """
 
     output: int | None = None
     expression: str = ""
     views: tuple[tuple[OpDef, Mapping[str, Any]], ...] = ()
+    detached: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.denylist import ENVIRONMENT, is_jitgrad_class, is_native
 from jitgrad.guards.guard import IMMUTABLE, AttributesPath, Path, behaves_alike
-from jitgrad.guards.object_state import MISSING, instance_dict, lookup, title
+from jitgrad.guards.object_state import MISSING, instance_dict, lookup, reads_everything, title
 from jitgrad.guards.observed_files import is_standard_library
 from jitgrad.guards.part_of import PartOf
 from jitgrad.guards.reads import Reads
@@ -45,6 +45,13 @@ class BoundFunction:
 
     function: Any
     receiver: Any
+
+
+@dataclass(frozen=True, slots=True)
+class MethodOfUnknown:
+    """The function of a `BoundFunction` whose receiver is unknown: if that is a container, a call changes it."""
+
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,7 +291,9 @@ def _field(reads: Reads, value: Any, name: str, path: Path | None, origin: Origi
 
 def _guard_class(reads: Reads, value: Any, path: Path, origin: Origin) -> None:
     cls = type(value)
-    if cls.__flags__ & _HEAP_TYPE and not is_jitgrad_class(cls) and not is_native(cls) and not isinstance(value, FunctionType):
+    if is_jitgrad_class(cls) and not reads_everything(cls):  # layers get other classes, as when they are adapted
+        return
+    if cls.__flags__ & _HEAP_TYPE and not is_native(cls) and not isinstance(value, FunctionType):
         reads.check("class", value, None, cls, path.attr("__class__"), origin)
 
 

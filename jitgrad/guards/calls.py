@@ -13,24 +13,25 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, MethodWrapperType
 from typing import Any
 
 import numpy as np
 
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, guard_class_attribute
+from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, MethodOfUnknown, guard_class_attribute
 from jitgrad.guards.container_methods import container_method
-from jitgrad.guards.containers import read_item, write_attribute, write_item
+from jitgrad.guards.containers import read_item
 from jitgrad.guards.denylist import is_consumed_by_reading, is_read_unseen, remedy_for
 from jitgrad.guards.guard import Path
-from jitgrad.guards.object_state import MISSING, instance_dict, lookup
+from jitgrad.guards.object_state import lookup
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.part_of import MadeFunction, PartOf, Parts, join, parts_of
 from jitgrad.guards.questions import ask, used_weakly
 from jitgrad.guards.reads import DICT_VIEWS, PLAIN, is_container, viewed
 from jitgrad.guards.shadow import ShadowFrame, Unrepeatable
 from jitgrad.guards.unrepeatable import pass_unrepeatable, read_unrepeatable, writes_file
+from jitgrad.guards.unseen_stores import change_items, store_attribute, store_item
 
 Args = list[Any]
 
@@ -60,6 +61,9 @@ def observe_call(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence
         _call_native(frame, UNKNOWN, args)
         receivers = tuple(getattr(method, "__self__", None) for method in frame.candidates(callee))
         return PartOf((receivers,), 2)  # items of them, or what holds these
+    if isinstance(callee, BoundFunction) and isinstance(callee.function, MethodOfUnknown):
+        change_items(frame, UNKNOWN, callee.function.name)
+        return _call_native(frame, UNKNOWN, args)
     if isinstance(callee, BoundFunction):
         return observe_call(frame, callee.function, [callee.receiver, *args], keywords)
     if isinstance(callee, functools.partial):
@@ -188,6 +192,8 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
     if isinstance(callee, BuiltinFunctionType | MethodWrapperType) and receiver is not None and not _is_module(receiver):
         args = [receiver, *args]
     _wrapped(frame, callee)
+    if (store := _store_by(callee, name)) is not None:
+        return store(frame, args)
     for arg in args:
         if isinstance(arg, Unrepeatable):
             return pass_unrepeatable(frame, callee, arg, args)
@@ -200,9 +206,7 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
         return UNKNOWN
     if callee in _WITHOUT_READING or callee in _SLEEP:
         return UNKNOWN
-    if args and is_container(args[0]) and hasattr(callee, "__objclass__") or (
-        args and is_container(args[0]) and args[0] is receiver
-    ):
+    if args and is_container(args[0]) and (hasattr(callee, "__objclass__") or args[0] is receiver):
         return container_method(frame, name, args)
     if callee in _EACH_ITEM:
         return _each_item(frame, callee, args)
@@ -221,6 +225,13 @@ def _call_native(frame: ShadowFrame, callee: Any, args: Args) -> Any:
             else:
                 frame.used(arg)
     return UNKNOWN
+
+
+def _store_by(callee: Any, name: str) -> Callable[[ShadowFrame, Args], Any] | None:
+    """How ``callee`` stores, if it is one of the functions that store an attribute or an item."""
+    if isinstance(callee, MethodWrapperType) and name in ("__setattr__", "__delattr__"):  # super().__setattr__
+        return _STORES[object.__setattr__]
+    return _STORES.get(callee) if _hashable(callee) else None
 
 
 def _each_item(frame: ShadowFrame, callee: Any, args: Args) -> Any:
@@ -304,12 +315,15 @@ def _getattr(frame: ShadowFrame, args: Args, *, plain: bool = False) -> Any:
     return UNKNOWN
 
 
-def _setattr(frame: ShadowFrame, args: Args) -> Any:
-    target, name = (*args, UNKNOWN, UNKNOWN)[:2]
-    if isinstance(name, str):
-        write_attribute(frame.reads, target, name, frame.origin())
-    elif (path := frame.reads.path_of(target)) is not None and (storage := instance_dict(target)) is not None:
-        frame.reads.write("container", storage, MISSING, dict(storage), path, frame.origin())
+def _setattr(frame: ShadowFrame, args: Args, *, plain: bool = False) -> Any:
+    holder, name, value = (*args, UNKNOWN, UNKNOWN, UNKNOWN)[:3]
+    store_attribute(frame, holder, name, value, plain=plain)
+    return UNKNOWN
+
+
+def _setitem(frame: ShadowFrame, args: Args, operation: str = "[]=") -> Any:
+    holder, key, value = (*args, UNKNOWN, UNKNOWN, UNKNOWN)[:3]
+    store_item(frame, holder, key, value, operation)
     return UNKNOWN
 
 
@@ -327,13 +341,15 @@ def _len(frame: ShadowFrame, args: Args) -> Any:
 def _vars(frame: ShadowFrame, args: Args) -> Any:
     if not args or args[0] is UNKNOWN:
         return UNKNOWN
-    if isinstance(args[0], ModuleType):
+    if not isinstance(args[0], PartOf):
         return frame.attribute(args[0], "__dict__")
-    objects = frame.candidates(args[0]) if isinstance(args[0], PartOf) else args[:1]
-    for value in objects:
+    return PartOf((tuple([frame.attribute(value, "__dict__") for value in frame.candidates(args[0])]),), 1)
+
+
+def _dir(frame: ShadowFrame, args: Args) -> Any:
+    for value in frame.candidates(args[0]) if args and isinstance(args[0], PartOf) else args[:1]:
         frame.contents.everything(value, frame.origin(), attributes=True)
-    storages = tuple([instance_dict(value) for value in objects])
-    return PartOf((storages,), 1) if isinstance(args[0], PartOf) else storages[0]
+    return UNKNOWN
 
 
 def _next(frame: ShadowFrame, args: Args) -> Any:
@@ -344,18 +360,22 @@ def _next(frame: ShadowFrame, args: Args) -> Any:
     return UNKNOWN
 
 
+_STORES: dict[Any, Callable[[ShadowFrame, Args], Any]] = {  # which may store a clock's reading, too
+    setattr: _setattr,
+    delattr: _setattr,
+    object.__setattr__: lambda frame, args: _setattr(frame, args, plain=True),
+    object.__delattr__: lambda frame, args: _setattr(frame, args, plain=True),
+    operator.setitem: _setitem,
+    operator.delitem: lambda frame, args: _setitem(frame, args, "del"),
+}
 _RULES: dict[Any, Callable[[ShadowFrame, Args], Any]] = {
     getattr: _getattr,
     hasattr: _getattr,
-    setattr: _setattr,
-    delattr: _setattr,
-    object.__setattr__: _setattr,
     object.__getattribute__: lambda frame, args: _getattr(frame, args, plain=True),
     len: _len,
     vars: _vars,
-    dir: lambda frame, args: UNKNOWN if args and isinstance(args[0], ModuleType) else _vars(frame, args),
+    dir: _dir,
     next: _next,
-    operator.setitem: lambda frame, args: write_item(frame.reads, args[0], args[1], frame.origin()),
     operator.getitem: lambda frame, args: read_item(frame.reads, frame.contents, args[0], args[1], frame.origin()),
 }
 

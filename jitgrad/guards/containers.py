@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from types import FunctionType, MappingProxyType
+from types import FunctionType, GetSetDescriptorType, MappingProxyType, MemberDescriptorType
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from jitgrad.guards.attributes import UNKNOWN, guard_class_attribute
 from jitgrad.guards.contents import Contents
 from jitgrad.guards.guard import IMMUTABLE, Path
 from jitgrad.guards.object_state import MISSING, instance_dict, lookup, slots_of, title
-from jitgrad.guards.reads import Reads, copy_of, is_container
+from jitgrad.guards.reads import Reads, is_container, position_in
 
 MUTATORS = frozenset(
     [
@@ -55,6 +55,10 @@ def read_item(reads: Reads, contents: Contents, holder: Any, key: Any, origin: O
         return UNKNOWN
     if path is not None and not isinstance(key, slice):
         item_path = path.item(key)
+        if isinstance(holder, list) and reads.writes_of(holder) and reads.written(holder, position_in(holder, key)):
+            if key < 0:
+                reads.check("length", holder, None, len(holder), path, origin)
+            return value
         if isinstance(holder, tuple):
             reads.external(value, item_path, origin)
         elif key.__hash__ is not None:
@@ -146,6 +150,11 @@ def write_item(reads: Reads, holder: Any, key: Any, origin: Origin, operation: s
         reads.write("array", holder, MISSING, holder.copy(), path, origin)
     elif isinstance(holder, dict) and isinstance(key, (*IMMUTABLE, tuple)):
         reads.write("item", holder, key, holder.get(key, MISSING), path.item(key), origin)
+    elif operation == "[]=" and isinstance(holder, list) and (place := position_in(holder, key)) is not None:
+        if (id(holder), MISSING) not in reads.writes:
+            if key < 0:
+                reads.check("length", holder, None, len(holder), path, origin)
+            reads.write("item", holder, place, holder[place], path.item(place), origin)
     else:
         mutate(reads, holder, origin, operation)
 
@@ -155,14 +164,16 @@ def mutate(reads: Reads, holder: Any, origin: Origin, operation: str = "") -> No
     path = reads.path_of(holder)
     if path is not None and is_container(holder) and not isinstance(holder, tuple | frozenset):
         earlier = reads.writes.get((id(holder), MISSING))
-        old = earlier.old if earlier is not None else copy_of(holder)
+        old = earlier.old if earlier is not None else reads.before(holder)
+        if operation == "[]=" and isinstance(holder, list):  # its positions may be counted from the end
+            reads.check("length", holder, None, len(holder), path, origin)
         reads.write("container", holder, MISSING, old, path, origin, operation)
     elif path is not None and isinstance(holder, bytearray):
         reads.write("container", holder, MISSING, bytearray(holder), path, origin)
 
 
-def write_attribute(reads: Reads, value: Any, name: str, origin: Origin) -> None:
-    """``value.name = ...`` or ``del value.name``."""
+def write_attribute(reads: Reads, value: Any, name: str, origin: Origin, *, plain: bool = False) -> None:
+    """``value.name = ...`` or ``del value.name``; ``plain``: without the class's own ``__setattr__``."""
     if isinstance(value, type):
         path = Path("class attribute", f"{title(value)}.{name}")
         reads.write("class", value, name, value.__dict__.get(name, MISSING), path, origin)
@@ -172,10 +183,14 @@ def write_attribute(reads: Reads, value: Any, name: str, origin: Origin) -> None
         return
     raw = lookup(type(value), name)
     setter = lookup(type(value), "__setattr__")
-    if isinstance(raw, property) or (setter is not object.__setattr__ and not _stores_plainly(value)):
+    if not plain and setter is not object.__setattr__ and not _stores_plainly(value):
         return  # its code runs, and is observed
+    if isinstance(lookup(type(raw), "__set__"), FunctionType) or isinstance(raw, property):
+        return  # likewise
     storage, path = instance_dict(value), path_of_value.attr(name)
-    if storage is not None and name not in slots_of(value):
+    if isinstance(raw, GetSetDescriptorType):  # of C code, such as the shape of an array
+        reads.write("attribute", value, name, getattr(value, name), path, origin)
+    elif storage is not None and name not in slots_of(value) and not isinstance(raw, MemberDescriptorType):
         reads.write("item", storage, name, storage.get(name, MISSING), path, origin)
     else:
         reads.write("attribute", value, name, slots_of(value).get(name, MISSING), path, origin)

@@ -151,7 +151,7 @@ class Contents:
             return
         if mapping:
             self._guard_mapping(value, keys, parts, path, origin)
-        elif isinstance(value, list) and len(parts) <= _UNROLLED:
+        elif isinstance(value, list) and (len(parts) <= _UNROLLED or self.reads.writes_of(value)):
             self.reads.check("length", value, None, len(parts), path, origin)
             for k, part in enumerate(parts):
                 self.reads.check("item", value, k, part, path.item(k), origin)

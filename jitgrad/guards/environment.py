@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from operator import is_
 from types import MethodType
 from typing import Any
 from weakref import proxy
@@ -17,7 +16,7 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.core.traced_constants import fill_constant
 from jitgrad.guards.frames import Observer
-from jitgrad.guards.guard import NOWHERE, Check, Guard, Path, behaves_alike, describe, tensor_bytes
+from jitgrad.guards.guard import NOWHERE, Check, Guard, Path, describe, tensor_bytes
 from jitgrad.guards.object_state import MISSING, instance_dict, title
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.reads import HELD, ArrayRead, Reads, Write
@@ -28,6 +27,7 @@ from jitgrad.guards.writes import (
     can_be_held,
     is_constant,
     is_plain_number,
+    is_unchanged,
     place_content,
     replaced_places,
     share_containers,
@@ -157,7 +157,7 @@ class Environment:
         for write in self._reads.writes.values():
             if write.identity in stored_again:
                 continue
-            if write.read and not _unchanged(write):
+            if write.read and not is_unchanged(write):
                 reasons.setdefault(write.path.text, _consequence(_check_of(write), None, f"{write.path}{_place(write)} changed"))
             for stored in _new_tensors(write):
                 reasons.setdefault(write.path.text, _consequence(_check_of(write), stored, ""))
@@ -168,11 +168,12 @@ class Environment:
 
     def writes(self) -> list[Write]:
         """All changes of Python state outside the function."""
-        return [w for w in self._reads.writes.values() if not _unchanged(w)]
+        return [w for w in self._reads.writes.values() if not is_unchanged(w)]
 
     def stores(self) -> list[RepeatedStore]:
         """The changes of Python state that each call makes again, such as those that store tensors."""
-        stores = [s for w in self._reads.writes.values() if (s := store_of(w)) is not None and not (s.tensors and _unchanged(w))]
+        writes = self._reads.writes.values()
+        stores = [s for w in writes if (s := store_of(w)) is not None and not (s.tensors and is_unchanged(w))]
         return [s for s in stores if not s.tensors] if share_containers(stores, self._reads) else stores
 
     def changes_more(self) -> bool:
@@ -291,17 +292,3 @@ def _new_tensors(write: Write) -> list[Tensor]:
     """The tensors that a write stored."""
     before = {id(x) for x in tensors_in(write.old)}
     return [x for x in tensors_in(place_content(write.kind, write.holder, write.key)) if id(x) not in before]
-
-
-def _unchanged(write: Write) -> bool:
-    if write.kind == "array":
-        return bool((write.holder == write.old).all())
-    if HELD in write.operations:  # a run-time number cannot be compared
-        return place_content(write.kind, write.holder, write.key) is write.old
-    if write.kind != "container":
-        return behaves_alike(place_content(write.kind, write.holder, write.key), write.old)
-    now, before = write.holder, write.old
-    if isinstance(now, set):
-        return bool(now == before)
-    pairs = ((now, before), (now.values(), before.values())) if isinstance(now, dict) else ((now, before),)
-    return len(now) == len(before) and all(all(map(is_, a, b)) for a, b in pairs)

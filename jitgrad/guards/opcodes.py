@@ -15,15 +15,16 @@ import numpy as np
 
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, read_attribute
-from jitgrad.guards.containers import contains, mutate, write_attribute, write_item
+from jitgrad.guards.containers import contains, mutate, write_item
 from jitgrad.guards.contents import WEAK_CONTAINERS
 from jitgrad.guards.guard import Path, cell_contents
-from jitgrad.guards.object_state import MISSING, instance_dict
+from jitgrad.guards.object_state import MISSING
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.part_of import PartOf
 from jitgrad.guards.questions import used_weakly
-from jitgrad.guards.reads import is_container
+from jitgrad.guards.reads import PLAIN, is_container
 from jitgrad.guards.shadow import Handler, ShadowFrame, Unrepeatable, whole_key
+from jitgrad.guards.unseen_stores import change_items, is_unknown, store_attribute, store_item
 
 HANDLERS: dict[str, Handler] = {}
 
@@ -185,17 +186,7 @@ def _load_super_attr(frame: ShadowFrame, i: dis.Instruction, after: int) -> None
 def _store_attr(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     holder = frame.pop()
     value = frame.pop() if i.opname == "STORE_ATTR" else UNKNOWN
-    if holder is UNKNOWN or isinstance(holder, PartOf):
-        return
-    write_attribute(frame.reads, holder, i.argval, frame.origin())
-    key: Any = (id(holder), i.argval)
-    if isinstance(value, Unrepeatable):
-        frame.observer.tainted[key] = value
-        for part in (holder, instance_dict(holder)):
-            frame.reads.forget_single_read(part, i.argval)
-            frame.reads.varies(part, i.argval)
-    else:
-        frame.observer.tainted.pop(key, None)
+    store_attribute(frame, holder, i.argval, value)
 
 
 @on_opcodes("BINARY_SUBSCR")
@@ -231,24 +222,13 @@ def _store_subscript(frame: ShadowFrame, i: dis.Instruction, after: int) -> None
     value = frame.pop() if i.opname == "STORE_SUBSCR" else UNKNOWN
     if not is_container(holder):
         frame.numbers(key, value)
-    if isinstance(holder, PartOf):
-        frame.refuse_change(frame.candidates(holder))
-    elif holder is not UNKNOWN:
-        operation = "[]=" if i.opname == "STORE_SUBSCR" else "del"
-        write_item(frame.reads, holder, whole_key(key), frame.origin(), operation)
-        if isinstance(value, Unrepeatable):
-            frame.observer.tainted[id(holder)] = value
-            frame.reads.forget_single_read(holder, key)
-            frame.reads.varies(holder, key)
+    store_item(frame, holder, key, value, "[]=" if i.opname == "STORE_SUBSCR" else "del")
 
 
 @on_opcodes("STORE_SLICE")
 def _store_slice(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     _stop, _start, holder, _values = frame.pop(), frame.pop(), frame.pop(), frame.pop()
-    if isinstance(holder, PartOf):
-        frame.refuse_change(frame.candidates(holder))
-    elif holder is not UNKNOWN:
-        write_item(frame.reads, holder, UNKNOWN, frame.origin())
+    store_item(frame, holder, UNKNOWN, UNKNOWN, "[]=")
 
 
 # --- operators ----------------------------------------------------------------------------------------------
@@ -274,7 +254,9 @@ def _binary(frame: ShadowFrame, i: dis.Instruction, after: int) -> None:
     if type(left) is type(right) is int and symbol in _INTEGER and (right or symbol not in "//%"):
         frame.push(_INTEGER[symbol](left, right))
         return
-    if i.argrepr.endswith("=") and left is not UNKNOWN:  # in place
+    if i.argrepr.endswith("=") and is_unknown(left) and not isinstance(right, (*PLAIN, Tensor)):
+        change_items(frame, left, i.argrepr)
+    elif i.argrepr.endswith("="):  # in place
         mutate(frame.reads, left, frame.origin(), i.argrepr)
         if isinstance(left, np.ndarray):
             write_item(frame.reads, left, UNKNOWN, frame.origin())

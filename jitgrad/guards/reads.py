@@ -126,6 +126,10 @@ class Reads:
         entry = self._externals.get(id(value))
         return entry[1] if entry is not None else None
 
+    def externals(self) -> list[tuple[Any, Path]]:
+        """The external values that are known so far but tensors, with their expressions."""
+        return [*self._externals.values()]
+
     def external_count(self) -> int:
         """How many external values are known so far."""
         return len(self._externals)
@@ -313,6 +317,14 @@ class Reads:
         write.operations.add(operation)
         self._changed.add(id(holder))
 
+    def before(self, container: Any) -> Any:
+        """A copy of ``container``, with what was in the places that the trace wrote."""
+        old = copy_of(container)
+        for write in self.writes.values():
+            if write.holder is container and write.kind == "item" and isinstance(old, list) and write.key < len(old):
+                old[write.key] = write.old
+        return old
+
     def writes_of(self, holder: Any) -> bool:
         """Whether the trace wrote any item of ``holder``."""
         return id(holder) in self._changed
@@ -368,6 +380,13 @@ def copy_of(container: Any) -> Any:
     """A copy of a list, deque, dict, set or bytearray, of the plain type."""
     plain = next(t for t in (list, deque, dict, set, bytearray) if isinstance(container, t))
     return plain(container)
+
+
+def position_in(holder: list[Any], key: Any) -> int | None:
+    """``key`` counted from the start of the list; None if it is no index of it."""
+    if type(key) is not int or not -len(holder) <= key < len(holder):
+        return None
+    return key % len(holder)
 
 
 def is_container(value: Any) -> bool:

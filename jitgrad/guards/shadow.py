@@ -21,7 +21,7 @@ import numpy as np
 
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, Getter, builtin, read_attribute
+from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, Getter, MethodOfUnknown, builtin, read_attribute
 from jitgrad.guards.containers import MUTATORS, read_item
 from jitgrad.guards.contents import Contents
 from jitgrad.guards.denylist import ENVIRONMENT, is_consumed_by_reading
@@ -300,7 +300,8 @@ class ShadowFrame:
         found = [read_attribute(self.reads, v, name, self.origin()) for v in objects]
         found = [v for v in found if v is not UNKNOWN and v is not MISSING]
         held = tuple(v for v in found if not isinstance(v, (*PLAIN, Getter, BoundFunction)))
-        return PartOf((held,), 1) if held else UNKNOWN
+        unknown = BoundFunction(MethodOfUnknown(name), UNKNOWN) if part is UNKNOWN and name in MUTATORS else UNKNOWN
+        return PartOf((held,), 1) if held else unknown
 
     def _read_method(self, part: PartOf, name: str) -> None:
         """A method of a container to which no name is bound may read all of it, and must not change it."""

@@ -10,15 +10,16 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
+from operator import is_
 from typing import Any
 
 import numpy as np
 import optree
 
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.guard import NOWHERE, Check, Path, cell_contents
+from jitgrad.guards.guard import NOWHERE, Check, Path, behaves_alike, cell_contents
 from jitgrad.guards.object_state import MISSING, instance_dict
-from jitgrad.guards.reads import HELD, VARIES, Reads, Write, copy_of
+from jitgrad.guards.reads import HELD, VARIES, Reads, Write, copy_of, position_in
 
 _APPENDING = {"append", "extend", "__iadd__", "+="}
 _UPDATING = {"update", "__ior__", "|=", "[]="}
@@ -86,7 +87,7 @@ class RepeatedStore:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class HeldPlace:
-    """An item of a dict, an attribute or a variable, outside a function, that holds other tensors or another number on
+    """An item of a dict or a list, an attribute or a variable, outside a function, that holds other tensors or another number on
     every call, such as the state of a recurrent network or a counter of steps."""
 
     kind: str
@@ -146,11 +147,13 @@ def holds_only_tensors(value: Any) -> bool:
 
 def _place_of(check: Check) -> HeldPlace | None:
     """The place that ``check`` reads; None if it is not one that can be filled."""
-    holder, kind = check.holder, check.kind
+    holder, kind, key = check.holder, check.kind, check.key
     if kind == "attribute" and check.key in (instance_dict(holder) or ()):
         holder, kind = instance_dict(holder), "item"
-    known = kind == "cell" or kind == "attribute" or (kind == "item" and isinstance(holder, dict))
-    return HeldPlace(kind, holder, check.key, check.path) if known else None
+    if kind == "item" and isinstance(holder, list):
+        key = position_in(holder, key)
+    known = kind == "cell" or kind == "attribute" or (kind == "item" and isinstance(holder, dict | list) and key is not None)
+    return HeldPlace(kind, holder, key, check.path) if known else None
 
 
 def tensors_in(value: Any) -> list[Tensor]:
@@ -231,6 +234,8 @@ def _same(a: list[Any], b: list[Any]) -> bool:
 
 def place_content(kind: str, holder: Any, key: Any) -> Any:
     """What a written place holds now; MISSING if nothing."""
+    if kind == "item" and isinstance(holder, list):
+        return holder[key] if key < len(holder) else MISSING
     if kind == "item":
         return holder.get(key, MISSING)
     if kind == "class":
@@ -238,6 +243,21 @@ def place_content(kind: str, holder: Any, key: Any) -> Any:
     if kind == "attribute":
         return getattr(holder, key, MISSING)
     return cell_contents(holder) if kind == "cell" else holder
+
+
+def is_unchanged(write: Write) -> bool:
+    """Whether the place holds what it held before."""
+    if write.kind == "array":
+        return bool((write.holder == write.old).all())
+    if HELD in write.operations:  # a run-time number cannot be compared
+        return place_content(write.kind, write.holder, write.key) is write.old
+    if write.kind != "container":
+        return behaves_alike(place_content(write.kind, write.holder, write.key), write.old)
+    now, before = write.holder, write.old
+    if isinstance(now, set):
+        return bool(now == before)
+    pairs = ((now, before), (now.values(), before.values())) if isinstance(now, dict) else ((now, before),)
+    return len(now) == len(before) and all(all(map(is_, a, b)) for a, b in pairs)
 
 
 def fill_place(kind: str, holder: Any, key: Any, value: Any) -> None:

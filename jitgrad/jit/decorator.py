@@ -131,8 +131,8 @@ class JitFunction:
             call, traced = self._ints.choose(call, self._is_known, self._trace)
             if traced is not None:
                 self._traced[call.key] = traced
-            elif call.held:
-                warn_of_counters(self.name, self._ints.values_in_places(call), self._warned)
+            else:
+                warn_of_counters(self.name, self._ints.values_needed(call), self._warned)
             return call
 
     def _is_known(self, call: Call) -> bool:

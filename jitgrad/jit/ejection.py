@@ -221,7 +221,7 @@ class _Interface:
             return ResultSpec(expression=text)
         steps = r.view.steps if r.view is not None else ()
         views = tuple([(op, attrs) for op, attrs, _ in steps if op is not STOP_GRADIENT])
-        return ResultSpec(expression=self.expression(r.source), views=views)
+        return ResultSpec(expression=self.expression(r.source), views=views, detached=bool(steps) and not views)
 
     def spec(self) -> ModuleSpec:
         """The interface of the module."""
@@ -266,6 +266,7 @@ class _Interface:
         """What `load_ejected` must know besides the module's text."""
         traced = self.traced
         changed = [s for s, i in zip(self.sources, self.inputs, strict=True) if i.changed]
+        replaced = [e.target for e in traced.effects_of(EffectKind.DATA) if e.replaced]
         gradients = {}
         for e in traced.effects_of(EffectKind.GRADIENT):
             target = e.target
@@ -276,6 +277,8 @@ class _Interface:
             "writers": {name: writers[k] for name, _, k in self.compared()},
             "changed_arguments": [s.key for s in changed if s.kind is SourceKind.ARGUMENT],
             "changed_state": [self.expression(s) for s in changed if s.kind is not SourceKind.ARGUMENT],
+            "replaced_arguments": [s.key for s in replaced if s.kind is SourceKind.ARGUMENT],
+            "replaced_state": [self.expression(s) for s in replaced if s.kind is not SourceKind.ARGUMENT],
             "gradients": gradients,
             "differentiable": bool(traced.differentiable),
         }

@@ -20,7 +20,7 @@ class _Ints:
     first: tuple[int, ...]  # their values in the first call
     changed: set[int] = field(default_factory=set)  # positions of those that had another value since
     needed: set[int] = field(default_factory=set)  # positions of those whose value the function needs
-    held: dict[int, set[int]] = field(default_factory=dict)  # values of those of them that places hold
+    values: dict[int, set[int]] = field(default_factory=dict)  # of those, so far
 
 
 class IntArguments:
@@ -54,13 +54,12 @@ class IntArguments:
         """The values of the ints at ``positions`` are part of the key from now on."""
         self._of(call).needed |= positions
 
-    def values_in_places(self, call: Call) -> dict[str, int]:
-        """How many values each place has held so far that holds an int whose value the function needs."""
-        ints, first = self._of(call), len(call.leaves) - len(call.held_names)
+    def values_needed(self, call: Call) -> dict[str, int]:
+        """How many values each int has had so far whose value the function needs."""
+        ints = self._of(call)
         for k in ints.needed:
-            if k >= first:
-                ints.held.setdefault(k, set()).add(call.leaves[k])
-        return {call.name(k): len(values) for k, values in ints.held.items()}
+            ints.values.setdefault(k, set()).add(call.leaves[k])
+        return {call.name(k): len(values) for k, values in ints.values.items()}
 
     def clear(self) -> None:
         self._seen.clear()

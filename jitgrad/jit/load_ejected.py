@@ -48,10 +48,18 @@ class EjectedFunction:
             raise ArgumentError(f"{self!r} runs on arrays and cannot be traced: call it outside @jit functions")
         leaves, treedef = optree.tree_flatten((args, kwargs), none_is_leaf=True, namespace=NAMESPACE)
         self._check_gradients(leaves)
-        tensors = {id(a): x for x in leaves if isinstance(x, Tensor) for a in (x, x._data)}
-        arrays = [x._data if isinstance(x, Tensor) and x.device == "cpu" else x for x in leaves]
+        replaced = [leaves[k] for k in self._about.get("replaced_arguments", ())]
+        replaced += [kwargs[name] for name in self._about.get("replaced_state", ())]
+        # written to by the module; who shares the old memory keeps its contents
+        own = {id(x): x.detach().clone() for x in replaced if isinstance(x, Tensor)}
+        given = [own.get(id(x), x) for x in leaves]
+        tensors = {id(a): x for x, y in zip(leaves, given, strict=True) if isinstance(x, Tensor) for a in (y, y._data)}
+        arrays = [x._data if isinstance(x, Tensor) and x.device == "cpu" else x for x in given]
         new_args, new_kwargs = optree.tree_unflatten(treedef, arrays)
         result = self.module.run(*new_args, **new_kwargs)
+        for x in leaves:
+            if (new := own.pop(id(x), None)) is not None:
+                current_interpreter.eager.replace(x, new)
         if self._about["gradients"]:
             result, gradients = result
             for name, key in self._about["gradients"].items():

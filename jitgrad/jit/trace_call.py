@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -70,11 +71,11 @@ def trace_call(
         names = tuple(map(call.name, range(len(call.leaves))))
         return replace(traced, argument_names=names, shared=tuple([(k, call.leaves[k]) for k in sorted(shared)]))
     finally:
+        current_interpreter.reset(token)
         environment.restore()
         trace.restore_histories()
         for place, original in originals:
             place.fill(original)
-        current_interpreter.reset(token)
         environment.fill_cached()
 
 
@@ -84,6 +85,14 @@ def _check_containers(
     """The function must not change its dicts and lists: a compiled call would not do it again."""
     after, treedef = optree.tree_flatten(arguments, none_is_leaf=True, namespace=NAMESPACE)
     if treedef != call.treedef or any(a is not b for a, b in zip(after, leaves, strict=True)):
+        given = optree.tree_leaves(arguments[:2], none_is_leaf=True, namespace=NAMESPACE)
+        same = treedef.children()[:2] == call.treedef.children()[:2] and all(map(is_, given, leaves))
+        if same:  # what a place holds that callers fill anew
+            raise UnguardableError(
+                f"@jit function {name!r} at {Origin.of_code_of(function).full()} changes a dict or list that was made anew "
+                f"between calls, of {', '.join(dict.fromkeys(call.held_names))}: keep one list, and change its items "
+                "(`items[:] = [...]`) where it was replaced."
+            )
         raise UnguardableError(
             f"@jit function {name!r} at {Origin.of_code_of(function).full()} changes a dict, list or record that is an "
             "argument; the compiled program would not do that again. Change a copy, such as dict(argument) or "

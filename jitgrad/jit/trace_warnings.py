@@ -34,7 +34,7 @@ def warn_of_retraces(name: str, what: str, reasons: Sequence[str]) -> None:
 
 
 def warn_of_counters(name: str, values: Mapping[str, int], warned: set[Any]) -> None:
-    """The function is traced for each value of a counter: ``values`` says how many each place has had."""
+    """The function is traced for each value of an int: ``values`` says how many each argument or counter has had."""
     for place, count in values.items():
         if count == MANY_TRACES and place not in warned:
             warned.add(place)

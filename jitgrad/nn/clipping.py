@@ -7,7 +7,7 @@ from math import inf, isfinite
 from typing import Any
 
 from jitgrad.autograd.modes import no_grad
-from jitgrad.core.errors import ArgumentError
+from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops import arithmetic, transcendental
 from jitgrad.ops.arithmetic import add, astype, divide, maximum, minimum, multiply, negative, sqrt, square
@@ -18,8 +18,7 @@ from jitgrad.ops.reduce import sum as sum_
 
 def _with_grad(parameters: Iterable[Tensor] | Tensor) -> list[tuple[Tensor, Tensor]]:
     if not isinstance(parameters, (Tensor, Iterable)):
-        given = f"a value of class {type(parameters).__name__}"
-        raise ArgumentError(f"clip_grad: expected tensors such as model.parameters(), got {given}")
+        raise ArgumentError(f"clip_grad: expected parameters such as model.parameters(), got {shown(parameters)}")
     listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
     return [(p, g) for p in listed if (g := p.grad) is not None]
 

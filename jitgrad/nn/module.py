@@ -11,6 +11,7 @@ import numpy as np
 from jitgrad.autograd.modes import no_grad
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, CheckpointError, TraceError, shown
+from jitgrad.core.missing_names import meant
 from jitgrad.core.tensor import HookHandle, Tensor, check_supported
 from jitgrad.ops.creation import asarray, detached
 from jitgrad.ops.inplace import assign
@@ -164,6 +165,21 @@ class Module:
             yield name, module
             parts = [(f"{name}.{key}" if name else key, part) for key, part in module.named_children()]
             stack.extend(reversed(parts))
+
+    def get_submodule(self, target: str) -> Module:
+        """The module that `named_modules` calls ``target``, such as "blocks.0.norm". Raises AttributeError."""
+        found: Module = _found(target, dict(self.named_modules(remove_duplicate=False)), self, "module")
+        return found
+
+    def get_parameter(self, target: str) -> Tensor:
+        """The parameter that `named_parameters` calls ``target``. Raises AttributeError."""
+        found: Tensor = _found(target, dict(self.named_parameters(remove_duplicate=False)), self, "parameter")
+        return found
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer that `named_buffers` calls ``target``. Raises AttributeError."""
+        found: Tensor = _found(target, dict(self.named_buffers()), self, "buffer")
+        return found
 
     def modules(self) -> Iterator[Module]:
         """This module and all parts of parts."""
@@ -326,3 +342,10 @@ class Module:
         if not parts:
             return f"{type(self).__name__}({extra})"
         return "\n  ".join([f"{type(self).__name__}({extra}", *parts]) + "\n)"
+
+
+def _found(target: str, named: Mapping[str, Any], module: Module, kind: str) -> Any:
+    """What ``module`` calls ``target``. Raises AttributeError."""
+    if target not in named:
+        raise AttributeError(f"{type(module).__name__} has no {kind} {target!r}{meant(target, named)}")
+    return named[target]

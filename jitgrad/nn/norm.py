@@ -96,7 +96,7 @@ class GroupNorm(Module):
         dtype: Any = None,
     ) -> None:
         if num_groups < 1 or num_channels % num_groups:
-            raise ArgumentError(f"GroupNorm: {num_channels} channels do not divide into {num_groups} groups")
+            raise ArgumentError(f"GroupNorm: num_channels={num_channels} does not divide into {num_groups} groups")
         self.num_groups: int = num_groups
         self.num_channels: int = num_channels
         self.eps: float = eps

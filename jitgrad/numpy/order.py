@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import normalize_axes
-from jitgrad.core.errors import ArgumentError, ShapeError, shown
+from jitgrad.core.errors import ArgumentError, ShapeError, TracedValueError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import INT64, floating, refuse, tensor_of
 from jitgrad.numpy.shapes import ravel
@@ -77,19 +77,34 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often each number from 0 up occurs in ``x``, or the sums of their ``weights``.
 
-    The length depends on the values: a @jit function raises TracedValueError (use index_add into zeros).
+    The length depends on the values. In a @jit function it is ``minlength``, and a number that is not below that is an
+    IndexingError; without ``minlength`` it raises TracedValueError.
     """
     given = tensor_of(x)
     if given.ndim != 1 or given.dtype.kind not in "iub":
         raise ArgumentError(f"bincount takes a vector of ints, got {given.aval}")
-    array = contents_of(given, "bincount")
+    least = operator.index(minlength)
+    try:
+        array = contents_of(given, "bincount" if least else "bincount without minlength=")
+    except TracedValueError:
+        if not least:
+            raise
+        return _counts_below(least, given, weights)
     if array.size and array.min() < 0:
         raise ArgumentError(f"bincount: the numbers must not be negative, got {array.min()}")
-    length = max(operator.index(minlength), int(array.max()) + 1 if array.size else 0)
+    length = max(least, int(array.max()) + 1 if array.size else 0)
     if weights is None:
         return move(tensor_of(np.bincount(array, minlength=length)), given.device)
     zeros = creation.full((length,), 0.0, dtype=np.float64, device=given.device)
     return index_add(zeros, 0, given, astype(tensor_of(weights), np.float64))
+
+
+def _counts_below(length: int, given: Tensor, weights: Any) -> Tensor:
+    """`bincount` of numbers that are all below ``length``; others are an IndexingError."""
+    places = where(less(given, 0), length, given)  # a negative index would count from the end
+    dtype = np.dtype(np.int64 if weights is None else np.float64)
+    counted = creation.ones(given.shape, dtype=dtype) if weights is None else astype(tensor_of(weights), dtype)
+    return index_add(creation.full((length,), 0, dtype=dtype), 0, places, counted)
 
 
 def unique(

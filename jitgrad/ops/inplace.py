@@ -17,6 +17,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, astype, divide, multiply, subtract
 from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import clone, exact_array
+from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.indexing import INDEX_PUT, INDEX_PUT_ADD, PUT_SLICE, as_constant
 from jitgrad.ops.movement import SLICE, broadcast_to, expand_dims, reshape, shape_with_ones, slice, squeeze
 from jitgrad.ops.operand import Operand, apply, is_number
@@ -77,7 +78,9 @@ def assign(target: Tensor, new: Operand) -> Tensor:
 def _is_detached_leaf(target: Tensor) -> bool:
     """Whether ``target`` was detached from a leaf that requires grad, as `weight.data` is: the leaf remains one."""
     lineage = target._view
-    if lineage is None or target._requires_grad or any(op is not None for op, _ in lineage.steps):
+    if lineage is None or any(op not in (None, STOP_GRADIENT) for op, _ in lineage.steps):
+        return False
+    if target._requires_grad and target.grad_fn is None:  # a leaf of its own; else it may have taken a history before
         return False
     base = lineage.root()
     if base is None or not base._requires_grad or base.grad_fn is not None:

@@ -103,6 +103,8 @@ def listed_groups(what: str, params: Iterable[Any]) -> list[dict[str, Any]]:
     if isinstance(params, (Tensor, Mapping)) or not isinstance(params, Iterable):
         given = "one tensor" if isinstance(params, Tensor) else f"a value of class {type(params).__name__}"
         raise ArgumentError(f"{what}: expected an iterable of parameters such as model.parameters(), got {given}")
+    if not isinstance(params, Iterable):
+        raise ArgumentError(f"{what}: expected an iterable of parameters such as model.parameters(), got {shown(params)}")
     listed = list(params)
     if not listed:
         raise ArgumentError(f"{what}: no parameters were given; was the iterator already used up?")

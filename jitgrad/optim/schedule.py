@@ -11,7 +11,7 @@ from jitgrad.autograd.modes import no_grad
 from jitgrad.core.aval import Aval
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import apply_op
-from jitgrad.core.errors import ArgumentError
+from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.op import Kind, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add
@@ -35,7 +35,7 @@ class Schedule:
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         """Begin after ``last_epoch + 1`` steps."""
         if not isinstance(optimizer, Optimizer):
-            given = f"a value of class {type(optimizer).__name__}"
+            given = shown(optimizer)
             raise ArgumentError(f"{type(self).__name__}: expected an optimizer such as optim.SGD(...), got {given}")
         self.optimizer = optimizer
         for group in optimizer.param_groups:

@@ -86,6 +86,36 @@ def test_changed_arguments_get_their_values_in_place(eject: Eject) -> None:
     assert_same(x, before)
 
 
+def test_assigned_data_leaves_the_old_memory_to_others(eject: Eject) -> None:
+    def pair() -> tuple[Any, Any]:
+        return jg.tensor([1.0, 2.0], requires_grad=True), jg.tensor([3.0, 4.0], requires_grad=True)
+
+    def step(w: Any, v: Any, x: Any) -> Any:
+        w.data = w.data * 0.5 + x
+        new = v.data * 2.0 + x
+        v.data = new
+        return new
+
+    _, ejected = eject(step, *pair(), jg.ones(2))
+    (w, v), (eager_w, eager_v) = pair(), pair()
+    for _ in range(3):
+        kept = [x.data for x in (w, v, eager_w, eager_v)]
+        new, expected = ejected(w, v, jg.ones(2)), step(eager_w, eager_v, jg.ones(2))
+        assert not new.requires_grad
+        new.add_(1.0), expected.add_(1.0)  # the memory of v from now on
+        found = [x.tolist() for x in (w, v, new, *kept[:2])]
+        assert found == [x.tolist() for x in (eager_w, eager_v, expected, *kept[2:])]
+
+
+def test_a_detached_result_is_a_tensor_of_its_own(eject: Eject) -> None:
+    w = jg.tensor([1.0, 2.0], requires_grad=True)
+    _, ejected = eject(lambda w: w.detach(), w)
+    found = ejected(w)
+    assert found is not w and not found.requires_grad
+    found.add_(1.0)
+    assert w.tolist() == [2.0, 3.0]
+
+
 def test_what_is_only_written(eject: Eject) -> None:
     def f(x: Any, y: Any) -> None:
         y[...] = x * 2.0

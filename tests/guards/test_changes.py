@@ -125,7 +125,7 @@ def test_a_tensor_attribute_that_is_read_and_replaced():
         ("drop", "`self.counter`"),
         ("on_the_class", "class attribute `Cell.steps`"),
         ("compute", "`self.made_x`"),
-        ("compute_all", "`self`"),
+        ("compute_all", "`self.X`"),
     ],
 )
 def test_writes_to_what_is_not_read_are_undone(method, place):

@@ -153,3 +153,19 @@ def test_a_timer_warns_once_that_it_runs_only_while_tracing():
     with pytest.warns(EffectWarning, match=r"closure cell `times` \(ordinary_code.py:\d+\)"):
         compiled(jg.tensor(X))
     compiled(jg.tensor(X))
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_layer_that_gets_another_class_computes_what_that_does(nested: bool) -> None:
+    class Doubled(jg.nn.Linear):
+        def forward(self, x: Any) -> Any:
+            return super().forward(x) * 2.0
+
+    layer = jg.nn.Linear(2, 3)
+    model = jg.nn.Sequential(layer) if nested else layer
+    f, x = jg.jit(lambda x: model(x).sum(), backend="python"), jg.ones((1, 2))
+    before = f(x).item()
+    layer.__class__ = Doubled
+    assert f(x).item() == pytest.approx(2.0 * before)
+    layer.__class__ = jg.nn.Linear
+    assert f(x).item() == before

@@ -11,6 +11,7 @@ import optree
 import pytest
 
 import jitgrad as jg
+from jitgrad.core.errors import RetraceWarning
 from jitgrad.jit.decorator import jit
 
 pytestmark = pytest.mark.filterwarnings("error::jitgrad.core.errors.MismatchWarning")
@@ -194,6 +195,20 @@ def test_a_whole_step_counts_in_python(monkeypatch: pytest.MonkeyPatch) -> None:
 
     np.testing.assert_allclose(fused, w.detach().numpy(), rtol=1e-5)
     assert compiled.cache_info().traces == 2
+
+
+def test_a_trace_for_each_of_many_values_is_warned_of() -> None:
+    cache = jg.zeros((20, 2))
+
+    def step(x: Any, position: int) -> Any:
+        with jg.no_grad():
+            cache[position] = x
+        return cache[: position + 1].sum()
+
+    compiled = jg.jit(step, backend="python")
+    with pytest.warns(RetraceWarning, match=r"traced for each value, 16 values of argument 1 so far.*decides a branch, a shape"):
+        for k in range(18):
+            assert compiled(jg.ones(2), k).item() == 2.0 * (k + 1)
 
 
 def test_powers_of_zero_are_pythons() -> None:

@@ -267,3 +267,14 @@ def test_forward_hooks_see_and_replace(compiled: bool) -> None:
     seen.clear()
     np.testing.assert_allclose(call(x).detach().numpy(), plain, rtol=1e-5)
     assert seen == {}
+
+
+def test_parts_by_their_dotted_names() -> None:
+    model = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.BatchNorm1d(3), nn.ReLU()))
+    assert model.get_submodule("1.0") is model[1][0] and model.get_submodule("") is model
+    assert model.get_parameter("0.weight") is model[0].weight
+    assert model.get_buffer("1.0.running_mean") is model[1][0].running_mean
+    with pytest.raises(AttributeError, match=r"Sequential has no parameter '0.weigth' \(did you mean '0.weight'\?\)"):
+        model.get_parameter("0.weigth")
+    with pytest.raises(AttributeError, match=r"no module '1.7'"):
+        model.get_submodule("1.7")

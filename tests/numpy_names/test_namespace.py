@@ -101,6 +101,18 @@ def test_shapes_that_depend_on_values_are_refused_in_a_compiled_function():
         jg.jit(np.bincount)(jg.tensor([1, 2]))
 
 
+@pytest.mark.parametrize("backend", ["cpu", "python"])
+@pytest.mark.parametrize("weights", [None, [0.5, 1.0, 2.0]])
+def test_a_compiled_bincount_has_minlength_numbers(weights: list[float] | None, backend: str) -> None:
+    counts = jg.jit(lambda x: np.bincount(x, weights, minlength=4), backend=backend)
+    for numbers in ([0, 1, 1], [3, 3, 0]):
+        found, expected = counts(jg.tensor(numbers)), numpy.bincount(numbers, weights, 4)
+        assert found.tolist() == expected.tolist() and found.dtype == expected.dtype
+    for numbers in ([0, 1, 4], [0, -1, 2]):
+        with pytest.raises(IndexError, match="out of bounds"):
+            counts(jg.tensor(numbers))
+
+
 def test_list_of_public_names_is_sorted_and_complete():
     assert np.__all__ == sorted(np.__all__)
     assert not [name for name in np.__all__ if not hasattr(np, name)]

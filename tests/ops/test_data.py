@@ -119,6 +119,26 @@ def test_adding_what_has_a_history_to_data() -> None:
     assert layer.weight.is_leaf and layer.weight.requires_grad
 
 
+def test_data_takes_what_has_a_history_and_the_leaf_stays_one(wrap: Any) -> None:
+    """Merging LoRA's factors into a weight, and taking them out again."""
+    w, low = jg.tensor([1.0, 2.0], requires_grad=True), jg.tensor([3.0, 4.0], requires_grad=True)
+
+    def step(x: Any) -> Any:
+        w.grad = low.grad = None
+        before = (w * x).sum()
+        w.data += low * x
+        merged = (w * x).sum()
+        w.data.mul_(low).sub_(low)
+        (before + merged + (w * w).sum()).backward()
+        return merged.detach()
+
+    step = wrap(step)
+    assert [step(jg.tensor([1.0, k])).item() for k in (1.0, 2.0, 3.0)] == [10.0, 68.0, 396.0]
+    assert w.tolist() == [105.0, 476.0]
+    assert w.grad.tolist() == [212.0, 958.0]
+    assert low.grad is None and w.is_leaf and w.requires_grad
+
+
 def test_a_shape_may_change_in_eager_mode_alone() -> None:
     w = jg.ones(2, requires_grad=True)
     w.data = jg.ones((3, 2))

@@ -9,7 +9,7 @@ import pytest
 
 import jitgrad as jg
 from jitgrad import nn
-from jitgrad.core.errors import ArgumentError, ShapeError, TracedValueError
+from jitgrad.core.errors import ArgumentError, AutogradError, ShapeError, TracedValueError
 
 torch = pytest.importorskip("torch")
 
@@ -159,6 +159,9 @@ def test_constructors_by_type(name: str) -> None:
 def test_a_tensor_of_a_list_has_the_default_dtype() -> None:
     assert (jg.Tensor([1, 2]).dtype, jg.Tensor([[1.5]]).tolist()) == (jg.float32, [[1.5]])
     assert jg.jit(lambda x: x / jg.Tensor([2.0]), backend="python")(jg.ones(1)).tolist() == [0.5]
+    array = np.arange(3)
+    kept = jg.Tensor(array)  # NumPy's meaning, as the guide says
+    assert kept.dtype == np.int64 and np.shares_memory(kept.numpy(), array)
     with pytest.raises(ArgumentError, match=r"empty\(shape\)"):
         jg.Tensor("text")  # type: ignore[arg-type]
 
@@ -215,3 +218,33 @@ def test_lists_of_parameters_keep_frozen_ones() -> None:
     module[0] = nn.Parameter(jg.ones(2))
     assert [p.requires_grad for p in module] == [True, False]
     assert list(module.state_dict()) == ["0", "1"] and module[0].shape == (2,)
+
+
+class Halved(jg.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x / 2
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "optimizer of a module": (lambda m: jg.optim.Adam(m, lr=0.1), r"Adam: expected .* such as model\.parameters\(\), got Linear"),
+    "clipping a module": (lambda m: nn.utils.clip_grad_norm_(m, 1.0), r"such as model\.parameters\(\), got Linear"),
+    "schedule of a module": (lambda m: jg.optim.lr_scheduler.StepLR(m, 2), r"StepLR: expected an optimizer, got Linear"),
+    "groups that do not divide": (lambda m: nn.GroupNorm(3, 4), r"num_channels=4 does not divide into 3 groups"),
+    "instance of a function": (lambda m: Halved()(jg.ones(2)), r"'Halved' has no instances: call Halved\.apply"),
+    "lengths that increase": (
+        lambda m: nn.utils.rnn.pack_padded_sequence(jg.ones((2, 5, 3)), jg.tensor([3, 5]), batch_first=True),
+        r"lengths \[3, 5\] must lie in 1 to 5, the longest first",
+    ),
+    "lengths beyond the tensor": (
+        lambda m: nn.utils.rnn.pack_padded_sequence(jg.ones((2, 5, 3)), jg.tensor([7, 5]), batch_first=True),
+        r"lengths \[7, 5\] must lie in 1 to 5",
+    ),
+}
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_slips_are_errors_that_say_what_to_do(call: str) -> None:
+    function, message = WRONG[call]
+    with pytest.raises((ArgumentError, AutogradError), match=message):
+        function(nn.Linear(2, 2))

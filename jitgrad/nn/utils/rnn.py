@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.comparison import less, where
@@ -74,7 +75,7 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, en
 
     Raises:
         ArgumentError: a length is not between 1 and that of the tensor, or, with ``enforce_sorted``, they increase. Of
-            traced lengths neither is looked at.
+            lengths that are traced, or on a device, neither is looked at.
     """
     x = asarray(input)
     padded = swapaxes(x, 0, 1) if batch_first else x
@@ -82,7 +83,7 @@ def pack_padded_sequence(input: Any, lengths: Any, batch_first: bool = False, en
         counts = reshape(asarray(lengths), (-1,))
     if counts.dtype.kind not in "iu" or counts.shape != padded.shape[1:2]:
         raise ShapeError(f"pack_padded_sequence: expected {padded.shape[1]} integer lengths, got {counts.aval}")
-    if not isinstance(lengths, Tensor):
+    if not isinstance(lengths, Tensor) or (counts.device == "cpu" and not current_interpreter.get().tracing):
         known = [int(n) for n in np.asarray(lengths).reshape(-1)]
         if min(known) < 1 or max(known) > padded.shape[0] or (enforce_sorted and known != sorted(known, reverse=True)):
             order = ", the longest first (or pass enforce_sorted=False)" if enforce_sorted else ""
