@@ -234,25 +234,19 @@ def _filled(shape: Any, fill_value: Operand, dtype: Any, requires_grad: bool) ->
 
 
 @takes_dim(size="shape")
-def zeros(
-    shape: Any, *more: int, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+def zeros(shape: Any, *more: int, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros of ``shape`` (``zeros((2, 3))`` or ``zeros(2, 3)``), in the default float dtype unless one is given."""
     return _filled_on((shape, *more) if more else shape, 0, dtype, device, requires_grad)
 
 
 @takes_dim(size="shape")
-def ones(
-    shape: Any, *more: int, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+def ones(shape: Any, *more: int, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Ones of ``shape``, which may be given as in :func:`zeros`, in the default float dtype unless one is given."""
     return _filled_on((shape, *more) if more else shape, 1, dtype, device, requires_grad)
 
 
 @takes_dim(size="shape")
-def empty(
-    shape: Any, *more: int, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
+def empty(shape: Any, *more: int, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros: uninitialised memory would differ between eager and compiled runs."""
     return zeros((shape, *more) if more else shape, dtype=dtype, device=device, requires_grad=requires_grad)
 

@@ -69,7 +69,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a default dtype that is none": (lambda: jg.set_default_dtype("foo"), DtypeError, "^set_default_dtype: .*got 'foo'"),
     "sharing a number": (lambda: jg.from_dlpack(3), OperandError, "^from_dlpack: int has no __dlpack__"),
     "saving a number": (lambda: nn.save(3, "x"), CheckpointError, "^save: expected a module or a dict of tensors.*got 3"),
-    "groups of channels": (lambda: nn.GroupNorm(3, 4), ArgumentError, "^GroupNorm: 4 channels do not divide into 3 groups"),
+    "groups of channels": (lambda: nn.GroupNorm(3, 4), ArgumentError, "^GroupNorm: num_channels=4 does not divide into 3 groups"),
     "a module for parameters": (
         lambda: optim.SGD(nn.Linear(2, 2), lr=0.1), ArgumentError, r"^SGD: .*model.parameters\(\), got .*Linear"
     ),
@@ -78,7 +78,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a schedule of a module": (
         lambda: optim.lr_scheduler.StepLR(nn.Linear(2, 2), 3), ArgumentError, "^StepLR: expected an optimizer .*Linear"
     ),
-    "clipping a number": (lambda: nn.utils.clip_grad_norm_(3, 1.0), ArgumentError, r"model.parameters\(\), got .*int"),
+    "clipping a number": (lambda: nn.utils.clip_grad_norm_(3, 1.0), ArgumentError, r"model.parameters\(\), got 3$"),
     "no state": (lambda: nn.Linear(2, 3).load_state_dict(None), CheckpointError, "expected a dict of tensors, got None"),
     "more state": (
         lambda: nn.Linear(2, 3, bias=False).load_state_dict(nn.Linear(2, 3).state_dict()),
