@@ -12,7 +12,7 @@ from jitgrad.core.dispatch import aval_of
 from jitgrad.core.number_range import refusal_of_complex
 from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import CONJ, add, multiply, negative, positive, square
+from jitgrad.ops.arithmetic import CONJ, add, negative, positive, square
 from jitgrad.ops.comparison import where
 from jitgrad.ops.operand import Operand, apply, dtype_of
 
@@ -98,7 +98,7 @@ def conj(x: Operand) -> Tensor:
 
 def squared_size(x: Operand) -> Tensor:
     """``|x|**2``, real: the sum of the squares of the parts."""
-    return add(square(real(x)), square(imag(x))) if is_complex(x) else multiply(x, x)
+    return add(square(real(x)), square(imag(x))) if is_complex(x) else square(x)
 
 
 def complex(real: Operand, imag: Operand) -> Tensor:

@@ -43,10 +43,11 @@ def test_the_warning_comes_once():
         for n in range(1, 30):
             assert f(x, n).shape == (n,)
 
-    assert len([w for w in caught if w.category is RetraceWarning]) == 1
+    assert len([w for w in caught if "JITGRAD_MAX_PROGRAMS" in str(w.message)]) == 1
     assert f.cache_info().dropped == 26
 
 
+@pytest.mark.filterwarnings("ignore:.*is traced for each value")
 def test_an_empty_limit_keeps_all(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("JITGRAD_MAX_PROGRAMS", "")
     f, x = jit(lambda x, n: x[:n] * 2), jg.arange(30.0)

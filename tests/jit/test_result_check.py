@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +18,11 @@ from jitgrad.core.errors import UnguardableError
 @pytest.fixture(autouse=True)
 def backend(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JITGRAD_BACKEND", "python")
+
+
+class Parts:
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
 
 
 @dataclass
@@ -56,7 +60,7 @@ def test_what_is_used_up_is_refused(function: Callable[..., Any], kind: str) -> 
     [
         (lambda x: Output(x * 2), r"an instance of Output, whose \.loss is"),
         (lambda x: Output(x), r"an instance of Output, whose \.loss is"),
-        (lambda x: SimpleNamespace(parts=[1, {"sum": x.sum()}]), r"\.parts\[1\]\['sum'\]"),
+        (lambda x: Parts(1, {"sum": x.sum()}), r"\.parts\[1\]\['sum'\]"),
         (lambda x: lambda: x * 2, "an instance of function, whose variable x"),
         (lambda x: partial(jg.add, x * 2), r"an instance of partial, whose \[1\]"),
         (lambda x: nn.Sequential(nn.Linear(2, 3)), r"\.weight"),
