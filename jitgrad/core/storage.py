@@ -12,7 +12,7 @@ from jitgrad.core.origin import NO_ORIGIN, CallPlace, Origin, origin_of, place_o
 
 _tuple = tuple.__new__  # makes a named tuple in half the time
 _NONE: Mapping[str, Any] = MappingProxyType({})
-_FEW = 6  # entries among which dead ones are not looked for: that costs more than to keep them
+_FEW = 14  # entries among which dead ones are not looked for: that costs more than to keep them
 ViewSteps = tuple[tuple[OpDef | None, Mapping[str, Any]], ...]  # view ops with their attributes; None: not by an op
 DETACHED: ViewSteps = ((None, _NONE),)
 
@@ -72,7 +72,8 @@ class Storage:
         if len(sharers) >= self._limit:  # drop the dead ones
             sharers = self._sharers = list({id(t): ref for ref in sharers if (t := ref()) is not None}.values())
             self._limit = max(2 * len(sharers), _FEW)
-        if not any([ref is here for ref in sharers[-2:]]):  # a tensor has one reference of this kind
+        # a tensor has one reference of this kind; that of the base is the first one
+        if not sharers or (sharers[0] is not here and sharers[-1] is not here):
             sharers.append(here)
         sharers.append(weakref.ref(view))
 
