@@ -8,7 +8,7 @@ from typing import Any
 
 from jitgrad.autograd.array_masks import MaskKind
 from jitgrad.autograd.backward_pass import BackwardPass
-from jitgrad.autograd.lines import AppliedOp, Line, Recorder, Unrecordable, steps_for
+from jitgrad.autograd.lines import AppliedOp, Line, Recorder, Unrecordable, fold_constants, steps_for
 from jitgrad.autograd.rule_parts import ArrayRule, Returned, arriving, read_saved, recording, rule_head
 from jitgrad.core.aval import aval_of_array
 from jitgrad.core.context import grad_enabled
@@ -31,7 +31,8 @@ class _Recording:
             self.operands[k]._requires_grad = True
         with recording(self.recorder):
             self.out = composition.apply(self.operands)
-        self.steps: list[AppliedOp] = [*self.recorder.steps]
+        self.steps: list[AppliedOp] = fold_constants(self.recorder, self.recorder.steps, self.out)
+        self.recorder.steps = [*self.steps]
         self.named = {id(x._data): f"x{k}" for k, x in enumerate(self.operands)}
         if type(self.out) is not Tensor or all(step.out is not self.out for step in self.steps):
             raise Unrecordable("a result that no op made")

@@ -17,10 +17,15 @@ from jitgrad.core.number_range import check_numbers
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.tensor import Tensor
 from jitgrad.core.traced_constants import add_array, add_results
+from jitgrad.eager.loops import by_loop
+from jitgrad.eager.numpy_errors import RETURNS_ARRAYS
 from jitgrad.eager.plans import needs_out, on_arrays, plain_function
+from jitgrad.eager.run import loop_for, numpy_function, run_on_arrays
+from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.operand import is_number
 
 _MAX_CONSTANT = 1 << 12  # bytes
+_MAX_COMPUTED, _MAX_FOLDED = 1 << 17, 1 << 14  # bytes of a result of constants, and of what a function keeps of these
 
 
 class Unrecordable(TraceError):
@@ -118,6 +123,28 @@ def steps_for(steps: Sequence[AppliedOp], wanted: Iterable[Tensor], known: Colle
     return kept[::-1]
 
 
+def fold_constants(recorder: Recorder, steps: Sequence[AppliedOp], returned: Tensor) -> list[AppliedOp]:
+    """Compute those of ``steps`` that read constants alone; returns the others, and lets ``recorder`` have their operands.
+
+    Nothing is computed if ``returned`` is such a result, for a caller gets an array of its own, or if much would be kept.
+    """
+    known = {value: data for value, (_, data) in recorder.constants.items()}
+    rest, read = [], set()
+    for step in steps:
+        given = [x if is_number(x) else known.get(id(x._data)) for x in step.operands]
+        if any([x is None for x in given]) or step.out.aval.weak or step.out.aval.nbytes > _MAX_COMPUTED:
+            rest.append(step)
+            read.update([id(x._data) for x in step.operands if isinstance(x, Tensor)])
+        else:
+            known[id(step.out._data)] = run_on_arrays(step.op, tuple(given), step.attrs)
+    made = {id(step.out._data): step.out for step in steps if id(step.out._data) in known}
+    kept = {value: (made[value], known[value]) for value in read if value in made}
+    if id(returned._data) in made or sum([data.nbytes for _, data in kept.values()]) > _MAX_FOLDED:
+        return [*steps]
+    recorder.constants.update(kept)
+    return rest
+
+
 class Line:
     """The text of a function under construction.
 
@@ -140,7 +167,8 @@ class Line:
         """Write the calls of ``steps``."""
         for step in steps:
             j = len(self._named)
-            self.text.append(f"t{j} = {self._call(j, step)}")
+            same = step.op is STOP_GRADIENT and isinstance(step.operands[0], Tensor)
+            self.text.append(f"t{j} = {self[step.operands[0]] if same else self._call(j, step)}")
             self._named[id(step.out._data)] = self.made[id(step.out._data)] = f"t{j}"
 
     def function(self, head: str, result: str) -> Callable[..., Any]:
@@ -169,10 +197,18 @@ class Line:
             given.append(aval)
         expected = strong_aval(out.aval.shape, out.aval.dtype)
         plain = plain_function(op, given, attrs, expected)
-        names[f"f{j}"] = on_arrays(op, given, attrs, expected) if plain is None else plain
+        names[f"f{j}"] = _on_converted(op, given, attrs, expected) if plain is None else plain
         if plain is not None and needs_out(plain, expected):
             arguments.append("out=...")
         return f"f{j}({', '.join(arguments)})"
+
+
+def _on_converted(op: OpDef, avals: Sequence[Aval], attrs: Mapping[str, Any], out: Aval) -> Callable[..., Any]:
+    """`on_arrays` for operands that are arrays of the dtypes of ``avals`` for certain, where warnings are off."""
+    loop = loop_for(op, avals, attrs) if op.kind is Kind.ELEMENTWISE and RETURNS_ARRAYS else None
+    if loop is None:
+        return on_arrays(op, avals, attrs, out)
+    return by_loop(loop, numpy_function(op, avals, attrs), out, lambda ufunc, *arrays, out: ufunc(*arrays, out=out))
 
 
 @lru_cache(maxsize=1024)

@@ -128,8 +128,8 @@ def share_view(plan: OpPlan, x: Tensor, out: Tensor) -> None:
     if base is None and out._data is not data:
         return
     if out._data is data or base is data or base is data.base or np.may_share_memory(out._data, data):
-        storage = out._memory = x._storage
-        storage.share(x, out, plan.op, plan.attrs)
+        storage = out._memory = x._memory or x._storage
+        storage.share_through(x, out, plan.view_steps)
 
 
 def aval_of(op: OpDef, x: Any) -> Aval:

@@ -47,10 +47,11 @@ class OpPlan:
 
     ``function`` takes the arrays, a number in the dtype ``dtype``, and returns the array of ``out``. ``number`` is
     the position of the only Python number, or -1. The plan refers to the avals, so their ids stay theirs
-    as long as it exists.
+    as long as it exists. ``in_place`` takes the arrays and one to write the result to, if that may be the first of them.
     """
 
-    __slots__ = ("attrs", "avals", "dtype", "function", "number", "numbers", "op", "out", "outs", "recipes")
+    __slots__ = ("attrs", "avals", "dtype", "function", "in_place", "number", "numbers", "op", "out", "outs", "recipes",
+                 "view_steps")  # fmt: skip
 
     def __init__(
         self,
@@ -61,6 +62,7 @@ class OpPlan:
         function: Callable[..., np.ndarray[Any, Any]],
         number: int = -1,
         dtype: Dtype | None = None,
+        in_place: Callable[..., Any] | None = None,
     ) -> None:
         self.op: OpDef = op
         self.avals: tuple[Aval, ...] = avals
@@ -68,6 +70,8 @@ class OpPlan:
         self.out: Aval = out
         self.outs: tuple[Aval, ...] = (out,)
         self.function: Callable[..., np.ndarray[Any, Any]] = function
+        self.in_place: Callable[..., Any] | None = in_place
+        self.view_steps: tuple[tuple[OpDef, Mapping[str, Any]]] = ((op, attrs),)  # of a result that is a view
         self.number: int = number
         self.dtype: Dtype | None = dtype
         self.numbers: dict[Any, np.ndarray[Any, Any]] = {}

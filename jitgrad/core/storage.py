@@ -8,10 +8,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from jitgrad.core.op import OpDef
-from jitgrad.core.origin import NO_ORIGIN, Origin
+from jitgrad.core.origin import NO_ORIGIN, CallPlace, Origin, origin_of, place_of_call
 
 _tuple = tuple.__new__  # makes a named tuple in half the time
 _NONE: Mapping[str, Any] = MappingProxyType({})
+_FEW = 14  # entries among which dead ones are not looked for: that costs more than to keep them
+ViewSteps = tuple[tuple[OpDef | None, Mapping[str, Any]], ...]  # view ops with their attributes; None: not by an op
+DETACHED: ViewSteps = ((None, _NONE),)
 
 
 class Lineage(NamedTuple):
@@ -22,34 +25,38 @@ class Lineage(NamedTuple):
     """
 
     root: weakref.ref[Any]
-    steps: tuple[tuple[OpDef | None, Mapping[str, Any]], ...]
+    steps: ViewSteps
     kept: Any
 
 
 class Storage:
-    """The memory of a tensor and its views: its number of changes, and the line of the last one."""
+    """The memory of a tensor and its views: its number of changes, and the place of the last one."""
 
-    __slots__ = ("version", "changed_at", "_sharers")
+    __slots__ = ("version", "changed_place", "_limit", "_sharers")
 
     def __init__(self) -> None:
         self.version: int = 0
-        self.changed_at: Origin = NO_ORIGIN
+        self.changed_place: CallPlace = NO_ORIGIN  # its line is looked up when it is printed
         # none while one tensor alone uses this memory
         self._sharers: list[weakref.ref[Any]] | None = None
+        self._limit: int = _FEW  # of their number; then dead ones are dropped
 
     def bump(self, origin: Origin | None = None) -> None:
         """Count a change made at ``origin`` (None: the user's current line)."""
         self.version += 1
-        self.changed_at = Origin.capture() if origin is None else origin
+        self.changed_place = place_of_call(2) if origin is None else origin
+
+    @property
+    def changed_at(self) -> Origin:
+        """The line of the last change."""
+        return origin_of(self.changed_place)
 
     def share(self, parent: Any, view: Any, op: OpDef | None = None, attrs: Mapping[str, Any] = _NONE) -> None:
         """Record ``view`` as another user of this memory, made from ``parent`` by ``op`` (None: not
         by an op)."""
         self.share_through(parent, view, ((op, attrs),))
 
-    def share_through(
-        self, parent: Any, view: Any, through: tuple[tuple[OpDef | None, Mapping[str, Any]], ...]
-    ) -> None:
+    def share_through(self, parent: Any, view: Any, through: ViewSteps) -> None:
         """`share`, made from ``parent`` by several ops, one after the other."""
         by_op = through[-1][0] is not None
         lineage = parent._view
@@ -62,10 +69,11 @@ class Storage:
         if sharers is None:
             self._sharers = [here, weakref.ref(view)]
             return
-        count = len(sharers)
-        if count & (count + 1) == 0 and count:  # at 2**k - 1 entries: drop the dead ones
+        if len(sharers) >= self._limit:  # drop the dead ones
             sharers = self._sharers = list({id(t): ref for ref in sharers if (t := ref()) is not None}.values())
-        if not any([ref is here for ref in sharers[-2:]]):  # a tensor has one reference of this kind
+            self._limit = max(2 * len(sharers), _FEW)
+        # a tensor has one reference of this kind; that of the base is the first one
+        if not sharers or (sharers[0] is not here and sharers[-1] is not here):
             sharers.append(here)
         sharers.append(weakref.ref(view))
 

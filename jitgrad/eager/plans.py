@@ -63,7 +63,9 @@ def _plan(op: OpDef, avals: tuple[Aval, ...], attrs: dict[str, Any], expected: A
     given = [strong_aval((), dtype) if k == number and dtype is not None else a for k, a in enumerate(avals)]
     plain = plain_function(op, given, attrs, out)
     if plain is not None:
-        return OpPlan(op, avals, attrs, out, quiet_context(plain, needs_out(plain, out)), number, dtype)
+        fits = isinstance(plain, np.ufunc) and (out.shape, out.dtype) == (avals[0].shape, avals[0].dtype)
+        in_place = quiet_context(plain, False) if fits else None
+        return OpPlan(op, avals, attrs, out, quiet_context(plain, needs_out(plain, out)), number, dtype, in_place)
     if (loop := loop_for(op, given, attrs)) is not None and RETURNS_ARRAYS:
         function = by_loop(loop, numpy_function(op, given, attrs), out, run_quietly)
         return OpPlan(op, avals, attrs, out, function, number, dtype)

@@ -194,7 +194,7 @@ class WriteData:
             w.line(f"for t in {outside}{f' + {tuple_text(others)}' if others else ''}:")
             # a version is only of interest to those who have asked for the tensor's storage
             origin = w.constant("W", self.origin)
-            w.line(f"if (m := t._memory) is not None: m.version += 1; m.changed_at = {origin}", 2)
+            w.line(f"if (m := t._memory) is not None: m.version += 1; m.changed_place = {origin}", 2)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.device_array import copy_elements
-from jitgrad.core.origin import Origin
+from jitgrad.core.origin import CallPlace
 from jitgrad.core.storage import Storage
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.writes import undo
@@ -27,7 +27,7 @@ class _Saved:
     grad_copy: Any
     storage: Storage
     version: int
-    changed_at: Origin
+    changed_place: CallPlace
     history: tuple[Any, int, bool]
 
 
@@ -58,7 +58,7 @@ class Snapshot:
             if s.grad is not None and s.grad_copy is not None:
                 copy_elements(s.grad._data, s.grad_copy)
             s.tensor.grad_fn, s.tensor._out_index, s.tensor._requires_grad = s.history
-            s.tensor._storage.version, s.tensor._storage.changed_at = s.version, s.changed_at
+            s.tensor._storage.version, s.tensor._storage.changed_place = s.version, s.changed_place
 
 
 def _save(tensor: Tensor) -> _Saved:
@@ -66,4 +66,4 @@ def _save(tensor: Tensor) -> _Saved:
     grad_copy = None if grad is None else grad._data.copy()
     history = (tensor.grad_fn, tensor._out_index, tensor._requires_grad)
     data, version = tensor._data, storage.version
-    return _Saved(tensor, data, data.copy(), grad, grad_copy, storage, version, storage.changed_at, history)
+    return _Saved(tensor, data, data.copy(), grad, grad_copy, storage, version, storage.changed_place, history)

@@ -167,13 +167,13 @@ def _axis_of(what: str, dim: int | None) -> int:
 
 def softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """``exp(input) / sum(exp(input))`` over the axis ``dim``, computed in ``dtype`` if one is given."""
-    x = asarray(input)
+    x = input if type(input) is Tensor else asarray(input)
     return softmax_along(x if dtype is None else x.to(dtype), _axis_of("softmax", dim))
 
 
 def log_softmax(input: Any, dim: int | None = None, *, dtype: Any = None) -> Tensor:
     """``log(softmax(input))`` over the axis ``dim``, computed in ``dtype`` if one is given."""
-    x = asarray(input)
+    x = input if type(input) is Tensor else asarray(input)
     return log_softmax_along(x if dtype is None else x.to(dtype), _axis_of("log_softmax", dim))
 
 

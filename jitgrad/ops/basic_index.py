@@ -27,7 +27,7 @@ _MAX_VIEWS = 8192
 class _View(NamedTuple):
     """An index of tensors of ``given``: as NumPy takes it, the aval of the result, and the view ops that lead to it.
 
-    ``plans`` are those of the ops. ``in_steps``: NumPy gives new axes other strides than the ops do.
+    ``plans`` are those of the ops. ``functions`` are theirs if there are new axes, to which NumPy gives other strides.
     """
 
     given: Aval
@@ -35,7 +35,7 @@ class _View(NamedTuple):
     out: Aval
     steps: tuple[ViewCall, ...]
     plans: tuple[OpPlan, ...]
-    in_steps: bool
+    functions: tuple[Callable[..., Any], ...] | None
 
 
 _views: dict[Any, _View] = {}  # by the id of the aval, which the value keeps alive, and the index
@@ -53,15 +53,19 @@ def basic_view(x: Tensor, index: Any, steps_of: Callable[[Shape, Any], tuple[Vie
     view = _views.get((id(aval), entries))
     if view is None and (view := _prepared(x, entries, steps_of)) is None:
         return None
-    if view.in_steps or (x._requires_grad and grad_enabled.get()):
+    if x._requires_grad and grad_enabled.get():
         for plan in view.plans:
             part = run_plan(plan, (x,), [x._data])
             if part is None:
                 return None
             x = part
         return x
+    try:
+        part = data[view.key] if view.functions is None else _through(view.functions, data)
+    except RuntimeError:  # another thread is within NumPy's context
+        return None
     out = _new(Tensor)
-    out._data = part = data[view.key]
+    out._data = part
     out._aval = view.out
     out._requires_grad = False
     out._grad = out.grad_fn = out._hooks = out._view = out._memory = None
@@ -70,6 +74,12 @@ def basic_view(x: Tensor, index: Any, steps_of: Callable[[Shape, Any], tuple[Vie
         storage = out._memory = x._memory or x._storage
         storage.share_through(x, out, view.steps)
     return out
+
+
+def _through(functions: tuple[Callable[..., Any], ...], data: Any) -> Any:
+    for function in functions:
+        data = function(data)
+    return data
 
 
 def _entries(index: Any) -> Any:
@@ -121,5 +131,6 @@ def _prepared(x: Tensor, entries: Any, steps_of: Callable[[Shape, Any], tuple[Vi
     out = strong_aval(part.shape, part.dtype)
     if len(_views) >= _MAX_VIEWS:
         _views.clear()
-    view = _views[id(given), entries] = _View(given, key, out, steps, tuple(plans), None in index)
+    functions = tuple([plan.function for plan in plans]) if None in index else None
+    view = _views[id(given), entries] = _View(given, key, out, steps, tuple(plans), functions)
     return view

@@ -15,6 +15,7 @@ from jitgrad.core.context import creation_device, current_interpreter
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, OperandError, ShapeError
 from jitgrad.core.op import Kind, define
+from jitgrad.core.storage import DETACHED
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.device.cuda import cuda_device
 from jitgrad.device.exchange import array_from_interface
@@ -178,8 +179,9 @@ def detached(x: Tensor) -> Tensor:
     interpreter = current_interpreter.get()
     if interpreter.tracing:
         return apply(STOP_GRADIENT, x)
-    new = Tensor(interpreter.current(x), x._aval, x._storage)
-    x._storage.share(x, new)
+    new = Tensor.of_result(interpreter.current(x), x._aval or x.aval)
+    memory = new._memory = x._memory or x._storage
+    memory.share_through(x, new, DETACHED)
     return new
 
 
@@ -342,11 +344,8 @@ def linspace(
 
     Computed in float64 and rounded once; an integer dtype rounds down, as in NumPy.
     """
-    first, last, count = (
-        float(_number("linspace", start)),
-        float(_number("linspace", stop)),
-        operator.index(num),
-    )
+    first, last = float(_number("linspace", start)), float(_number("linspace", stop))
+    count = operator.index(num)
     if count < 0:
         raise ArgumentError(f"linspace: num must not be negative, got {count}")
     k = iota((count,), 0, np.float64)

@@ -14,7 +14,7 @@ from jitgrad.core.errors import DtypeError, IndexingError, InPlaceError, ShapeEr
 from jitgrad.core.op import OpDef
 from jitgrad.core.storage import Lineage
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.arithmetic import add, astype, divide, multiply, subtract
+from jitgrad.ops.arithmetic import ADD, DIVIDE, MULTIPLY, SUBTRACT, add, astype, divide, multiply, subtract
 from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import clone, exact_array
 from jitgrad.ops.identity import STOP_GRADIENT
@@ -22,6 +22,7 @@ from jitgrad.ops.indexing import INDEX_PUT, INDEX_PUT_ADD, PUT_SLICE, as_constan
 from jitgrad.ops.movement import SLICE, broadcast_to, expand_dims, reshape, shape_with_ones, slice, squeeze
 from jitgrad.ops.operand import Operand, apply, is_number
 from jitgrad.ops.placement import beside
+from jitgrad.ops.quick_writes import copied, filled, updated, written_at
 from jitgrad.ops.subscript import (
     Subscript,
     basic_part,
@@ -36,6 +37,8 @@ from jitgrad.ops.subscript import (
 from jitgrad.ops.views import WRITERS
 
 Steps = tuple[tuple[OpDef | None, Mapping[str, Any]], ...]
+# the ops of functions that do nothing but apply one
+_APPLIED: Mapping[Callable[..., Any], OpDef] = {add: ADD, subtract: SUBTRACT, multiply: MULTIPLY, divide: DIVIDE}
 
 
 def assign(target: Tensor, new: Operand) -> Tensor:
@@ -49,6 +52,8 @@ def assign(target: Tensor, new: Operand) -> Tensor:
         InPlaceError: ``target`` is a leaf that requires grad, shares memory with another tensor whose history would
             become wrong, or has read-only memory.
     """
+    if type(new) is Tensor and copied(target, new):
+        return target
     aval = aval_of(SLICE, new)
     if (not aval.weak or aval.dtype.kind == "c") and not np.can_cast(aval.dtype, target.dtype, "same_kind"):
         raise DtypeError(
@@ -173,6 +178,9 @@ def update(op: Callable[[Any, Any], Tensor], target: Tensor, other: Operand) -> 
 
     Where backward will read the old ``target``, the op gets a copy of it (as in torch).
     """
+    applied = _APPLIED.get(op)
+    if applied is not None and updated(applied, target, other):
+        return target
     by_other = isinstance(other, Tensor) and other._requires_grad
     linear = op in (multiply, divide)  # in target: only the gradient by other reads its old value
     needed = by_other if linear else op not in (add, subtract) and (by_other or target._requires_grad)
@@ -189,6 +197,8 @@ def set_item(target: Tensor, index: Any, value: Any) -> None:
         IndexingError, ShapeError: as for reading, or the value does not broadcast to what ``index`` selects.
         InPlaceError: see :func:`assign`.
     """
+    if written_at(target, index, value):
+        return
     refuse_imaginary(target, value)
     tracked = grad_enabled.get() and (target._requires_grad or (isinstance(value, Tensor) and value._requires_grad))
     if _is_part(target, index, value):
@@ -226,7 +236,7 @@ def _is_part(target: Tensor, index: Any, value: Any) -> bool:
         return False
     if any(is_array(entry) or is_mask(entry) for entry in entries_of(index)):
         return False
-    return is_same_view(value._view, basic_part(target, parse(target.shape, index))._view)
+    return is_same_view(value._view, get_item(target, index)._view)
 
 
 def is_same_view(one: Lineage | None, other: Lineage | None) -> bool:
@@ -364,11 +374,7 @@ def zero_(target: Tensor) -> Tensor:
 
 def fill_(target: Tensor, value: Operand) -> Tensor:
     """Make all elements ``value``, in place."""
-    exact = type(value) in (bool, int) and 0 <= value <= 1 or (type(value) is float and target.dtype.kind == "f")  # type: ignore[operator]
-    if exact and current_interpreter.other() is None and not (grad_enabled.get() and target._requires_grad):
-        current_interpreter.get().write(target, np.asarray(value, target.dtype))
-        return target
-    return assign(target, _value_as(value, target.dtype))
+    return target if filled(target, value) else assign(target, _value_as(value, target.dtype))
 
 
 def copy_(target: Tensor, source: Operand) -> Tensor:

@@ -169,6 +169,7 @@ def unstack(x: Operand, axis: int = 0) -> tuple[Tensor, ...]:
 
 
 @takes_dim(shifts="shift")
+@composed
 def roll(x: Operand, shift: int | Sequence[int], axis: AxisArgument = None) -> Tensor:
     """``x`` shifted along ``axis``, cyclically (``axis=None``: flattened)."""
     aval = aval_of(CONCAT, x)

@@ -46,10 +46,15 @@ def one_hot(x: Any, num_classes: int = -1, *, dtype: Any = None) -> Tensor:
     _check_integers("one_hot", x, num_classes)
     if current_interpreter.get().tracing:
         x = apply(CHECK_CLASSES, x, count=num_classes)
-    out_dtype = np.dtype(np.int64) if dtype is None else check_supported("one_hot", dtype)
+    return _in_classes(x, num_classes, np.dtype(np.int64) if dtype is None else check_supported("one_hot", dtype))
+
+
+@composed
+def _in_classes(x: Tensor, count: int, dtype: Dtype) -> Tensor:
+    """[..., count] from integers [...]: 1 at the class, else 0."""
     with beside(x):
-        classes = iota((*x.shape, num_classes), x.ndim, np.int64)
-    return astype(equal(expand_dims(x, -1), classes), out_dtype)
+        classes = iota((*x.shape, count), x.ndim, np.int64)
+    return astype(equal(expand_dims(x, -1), classes), dtype)
 
 
 def _check_integers(what: str, x: Tensor, count: int) -> None:
@@ -63,7 +68,7 @@ def _check_integers(what: str, x: Tensor, count: int) -> None:
 def _check_range(what: str, values: np.ndarray, count: int) -> None:
     if not values.size:
         return
-    low, high = int(values.min()), int(values.max())
+    low, high = int(np.minimum.reduce(values, None)), int(np.maximum.reduce(values, None))
     if low < 0 or high >= count:
         raise ArgumentError(f"{what}: index {low if low < 0 else high} is not in [0, {count})")
 

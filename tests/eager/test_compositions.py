@@ -62,6 +62,9 @@ COMPOSED: dict[str, tuple[list[tuple[int, ...]], Call]] = {
     "outer": ([(4,), (5,)], lambda x, y: jg.outer(x, y)),
     "einsum": ([(4, 5), (3, 5)], lambda x, y: jg.einsum("ij,kj->ki", x, y)),
     "tril": ([(4, 5)], lambda x: jg.tril(x, -1)),
+    "triu": ([(2, 4, 5)], lambda x: jg.triu(x)),
+    "roll": ([(4, 5)], lambda x: jg.roll(x, 3)),
+    "roll of axes": ([(4, 5)], lambda x: jg.roll(x, (1, -2), (0, 1))),
     "nll_loss": ([(4, 5)], lambda x: F.nll_loss(x, jg.tensor(LABELS), reduction="none")),
 }
 

@@ -1,0 +1,118 @@
+"""In-place changes without a history, in eager execution: NumPy writes into the memory of the target at once.
+
+A hand-written training step is made of these. `jitgrad.ops.inplace` does all others, and reports all errors.
+"""
+
+from __future__ import annotations
+
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from jitgrad.core.context import current_interpreter, grad_enabled
+from jitgrad.core.op import OpDef
+from jitgrad.core.tensor import Tensor
+
+_ndarray = np.ndarray
+_NUMBERS = frozenset({float, int, bool})
+_FITS = 128  # a number nearer to 0 needs no care in any dtype
+_PLAIN = frozenset({int, slice, EllipsisType, type(None)})
+_other_interpreter = current_interpreter.other
+
+
+def updated(op: OpDef, target: Tensor, other: Any) -> bool:
+    """Whether ``target`` is ``op(target, other)`` now: only if a plan of ``op`` has a ufunc for these two.
+
+    The ufunc reads what overlaps with the memory that it writes before it writes.
+    """
+    a = target._data
+    if type(a) is not _ndarray or _other_interpreter() is not None:
+        return False
+    if type(other) is Tensor:
+        b = other._data
+        if type(b) is not _ndarray or ((target._requires_grad or other._requires_grad) and grad_enabled.get()):
+            return False
+        plan = op.plans.get((id(target._aval or target.aval), id(other._aval or other.aval)))
+        if plan is None or plan.in_place is None:
+            return False
+    else:
+        if target._requires_grad and grad_enabled.get():
+            return False
+        plan = op.plans.get((id(target._aval or target.aval), type(other)))
+        if plan is None or plan.in_place is None:
+            return False
+        b = plan.numbers.get(other)
+        if b is None and (b := plan.convert(other)) is None:
+            return False
+    try:
+        plan.in_place(a, b, a)
+    except (RuntimeError, ValueError):  # another thread is within NumPy's context; read-only memory
+        return False
+    (target._memory or target._storage).bump()
+    return True
+
+
+def copied(target: Tensor, source: Tensor) -> bool:
+    """Whether ``target`` holds ``source`` now: only if both have the same shape and dtype."""
+    data, new = target._data, source._data
+    if type(data) is not _ndarray or type(new) is not _ndarray or _other_interpreter() is not None:
+        return False
+    if (target._requires_grad or source._requires_grad) and grad_enabled.get():
+        return False
+    if data.shape != new.shape or data.dtype != new.dtype:
+        return False
+    try:
+        np.copyto(data, new)
+    except ValueError:  # read-only memory
+        return False
+    (target._memory or target._storage).bump()
+    return True
+
+
+def filled(target: Tensor, value: Any) -> bool:
+    """Whether all elements of ``target`` are ``value`` now: only for numbers that its dtype holds for certain."""
+    data = target._data
+    if type(data) is not _ndarray or _other_interpreter() is not None:
+        return False
+    if target._requires_grad and grad_enabled.get():
+        return False
+    kind = type(value)
+    if not ((kind is bool or kind is int) and 0 <= value <= 1) and not (kind is float and data.dtype.kind == "f"):
+        return False
+    try:
+        data.fill(value)
+    except ValueError:  # as above
+        return False
+    (target._memory or target._storage).bump()
+    return True
+
+
+def written_at(target: Tensor, index: Any, value: Any) -> bool:
+    """Whether ``target[index]`` is ``value`` now: only for ints, slices, None and '...', and a small number or the same dtype.
+
+    A value in the memory of ``target`` needs more care: it may be the part itself, after ``x[i] += v``.
+    """
+    data = target._data
+    if type(data) is not _ndarray or _other_interpreter() is not None:
+        return False
+    if type(index) not in _PLAIN and (type(index) is not tuple or not _PLAIN.issuperset(map(type, index))):
+        return False
+    if type(value) is Tensor:
+        given = value._data
+        if type(given) is not _ndarray or given.dtype != data.dtype:
+            return False
+        if value._memory is not None and value._memory is target._memory:
+            return False
+        if (target._requires_grad or value._requires_grad) and grad_enabled.get():
+            return False
+    else:
+        if type(value) not in _NUMBERS or not -_FITS < value < _FITS or (target._requires_grad and grad_enabled.get()):
+            return False
+        given = value
+    try:
+        data[index] = given
+    except (IndexError, ValueError, TypeError):  # `jitgrad.ops.inplace` says what is wrong
+        return False
+    (target._memory or target._storage).bump()
+    return True
