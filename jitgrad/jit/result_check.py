@@ -8,6 +8,7 @@ from contextlib import suppress
 from functools import partial
 from types import AsyncGeneratorType, CoroutineType, FunctionType, ModuleType
 from typing import Any
+from weakref import ProxyTypes
 
 import optree
 
@@ -60,7 +61,7 @@ class ResultParts:
 def _check_constant(name: str, x: Any, stored: Collection[int]) -> None:
     """Refuse what is used up by its first use, and what holds a traced tensor."""
     what = f"@jit function {name!r} returns or stores an instance of {type(x).__name__}"
-    if isinstance(x, (CoroutineType, AsyncGeneratorType)) or is_consumed_by_reading(x):
+    if isinstance(x, (CoroutineType, AsyncGeneratorType)) or (is_consumed_by_reading(x) and type(x) not in ProxyTypes):
         if isinstance(x, CoroutineType):
             x.close()  # else Python warns that nobody awaited it
         raise UnguardableError(

@@ -6,6 +6,7 @@ import fractions
 import re
 import threading
 import types
+import weakref
 from array import array
 from collections import ChainMap, Counter, OrderedDict, UserDict, defaultdict, deque
 from collections.abc import Callable
@@ -38,6 +39,10 @@ class Items(list):  # type: ignore[type-arg]
 class Table(dict):  # type: ignore[type-arg]
     def __setitem__(self, key: Any, value: Any) -> None:
         super().__setitem__(key, value * 2)
+
+
+class Space(types.SimpleNamespace):
+    """Unlike its base never an argument, which is taken apart and may not be returned."""
 
 
 class Plain:
@@ -104,7 +109,7 @@ MADE: dict[str, tuple[Callable[[], Any], Callable[[Any], Any], Callable[[Any], A
     "deque": (lambda: deque([1, 2], 2), lambda a: a.append(3), lambda a: (list(a), a.maxlen)),
     "UserDict": (lambda: UserDict(a=1), lambda a: a.update(b=2), dict),
     "ChainMap": (lambda: ChainMap({"a": 1}), lambda a: a.update(b=2), dict),
-    "namespace": (lambda: types.SimpleNamespace(a=1, b=[2]), lambda a: a.b.append(3), vars),
+    "namespace": (lambda: Space(a=1, b=[2]), lambda a: a.b.append(3), vars),
     "plain": (lambda: Plain(1), lambda a: a.add(2), lambda a: a.items),
     "slots": (lambda: Slots([1]), lambda a: a.first.append(2), lambda a: (a.first, hasattr(a, "second"))),
     "dataclass": (lambda: Record(1), lambda a: a.names.append("b"), vars),
@@ -202,6 +207,15 @@ def test_an_object_that_is_made_holds_what_existed() -> None:
     assert made[1] is not made[2]
     for each in made:
         assert all(a is b for a, b in zip(each.items, (OUTSIDE[0], TENSORS, TENSORS["w"]), strict=True))
+
+
+def test_weak_proxies_are_refused() -> None:
+    outside = Plain(1)
+    proxy = weakref.proxy(outside)
+    with pytest.raises(UnguardableError, match=r"`proxy` is a weakref\.proxy, and @jit does not see.*use the object itself"):
+        jg.jit(lambda x: (x * 2, proxy))(jg.ones(1))
+    with pytest.raises(UnguardableError, match="an instance of ProxyType, which it makes and of which"):
+        jg.jit(lambda x: (x * 2, weakref.proxy(outside)))(jg.ones(1))
 
 
 def test_a_function_that_is_made_shares_outer_variables() -> None:
