@@ -167,6 +167,16 @@ def normalize_axes(what: str, axis: int | Iterable[int] | None, ndim: int) -> tu
     return axes
 
 
+def reduced_axes(what: str, axis: int | Iterable[int] | None, ndim: int) -> tuple[int, ...]:
+    """The axes that a reduction leaves out: as `normalize_axes`, but axis 0 or -1 of a number is none, as in NumPy and torch."""
+    return () if ndim == 0 and is_axis_of_number(axis) else normalize_axes(what, axis, ndim)
+
+
+def is_axis_of_number(axis: Any) -> bool:
+    """Whether reductions of arrays without axes take the int ``axis``."""
+    return not isinstance(axis, bool) and hasattr(axis, "__index__") and operator.index(axis) in (0, -1)
+
+
 def normalize_shape(what: str, shape: Any) -> Shape:
     """``shape`` (an int or a sequence of ints) as a tuple of ints."""
     try:

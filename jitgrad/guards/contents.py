@@ -132,6 +132,9 @@ class Contents:
             yield value.data, path.attr("data")
         elif isinstance(value, MethodType):
             yield value.__self__, path
+        elif isinstance(value, weakref.ProxyTypes):
+            self.reads.error(origin, f"{path} is a weakref.proxy, and @jit does not see what its operators read: use the object "
+                             "itself, or call a weakref.ref for it")  # fmt: skip
         elif is_consumed_by_reading(value):
             self.reads.error(origin, f"{path} is {type(value).__name__}, which reading uses up: @jit would take from it "
                              "only while tracing; take from it outside and pass the item as an argument")  # fmt: skip

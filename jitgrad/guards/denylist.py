@@ -17,6 +17,7 @@ import numpy as np
 
 from jitgrad.core.origin import is_user_file
 
+_HEAP_TYPE = 1 << 9  # of type.__flags__: a class that Python code made, or C code like it
 _PURELIB = tuple({sysconfig.get_paths()[kind] + os.sep for kind in ("purelib", "platlib")})
 
 _CLOCK = "read the clock outside and pass the result as an argument"
@@ -117,13 +118,24 @@ def _has_own_layout(cls: type) -> bool:
     for base in cls.__mro__:
         if base is object or base.__module__ in _KNOWN_MODULES:
             return False
-        parent = base.__base__
-        assert parent is not None
-        members = sum(isinstance(x, MemberDescriptorType) for x in vars(base).values())
-        own = 8 * (members + ("__dict__" in vars(base)) + ("__weakref__" in vars(base)))
-        if base.__basicsize__ - parent.__basicsize__ > own or base.__itemsize__ != parent.__itemsize__:
+        if _adds_data(base):
             return True
     return False
+
+
+def _adds_data(cls: type) -> bool:
+    """Whether instances of ``cls`` have data of C code that those of its base do not have."""
+    parent = cls.__base__
+    assert parent is not None
+    members = sum(isinstance(x, MemberDescriptorType) for x in vars(cls).values())
+    own = 8 * (members + ("__dict__" in vars(cls)) + ("__weakref__" in vars(cls)))
+    return cls.__basicsize__ - parent.__basicsize__ > own or cls.__itemsize__ != parent.__itemsize__
+
+
+def is_python_class(cls: type) -> bool:
+    """Whether a class statement made ``cls``: its instances add only slots, a dict and weak references to the base's."""
+    made_by_c = not cls.__flags__ & _HEAP_TYPE or isinstance(vars(cls).get("__new__"), BuiltinFunctionType)
+    return not made_by_c and not _adds_data(cls)
 
 
 def remedy_for(value: Any) -> str | None:

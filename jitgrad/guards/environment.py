@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from types import MethodType
+from types import CellType, FunctionType, MethodType
 from typing import Any
 from weakref import proxy
 
@@ -101,6 +101,13 @@ class Environment:
             if read.compared or (read.used and id(read.array) not in inputs):
                 checks.append(_content_check(read))
         return Guard(checks)
+
+    def existed(self, x: Any) -> bool:
+        """Whether ``x``, of which the function got hold, is known to be older than its run."""
+        if isinstance(x, CellType):
+            functions = [f for f, _ in self._reads.externals() if isinstance(f, FunctionType)]
+            return any(x is cell for f in functions for cell in f.__closure__ or ())
+        return self._reads.path_of(x) is not None
 
     def can_rely_on(self, array: np.ndarray[Any, Any]) -> bool:
         """Whether a guard can watch the contents of ``array``, or the trace made it."""

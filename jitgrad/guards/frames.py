@@ -34,7 +34,7 @@ class _Following(Enum):
 
 def _following_of(frame: FrameType) -> _Following:
     filename, module = frame.f_code.co_filename, str(frame.f_globals.get("__name__", ""))
-    if not is_observed(filename) or module.startswith("namedtuple_"):
+    if not is_observed(filename):
         return _Following.NEVER
     if frame.f_code is cached_property.__get__.__code__:  # filling one is no read of the object's dict
         return _Following.NEVER

@@ -166,7 +166,7 @@ class Reads:
 
     def view(self, view: np.ndarray[Any, Any]) -> None:
         """Python code read elements of a view that it made of an outside array, such as the transpose."""
-        read = self._owners.get(id(_owner(view)))
+        read = self._owners.get(id(owner_of(view)))
         if read is None:
             return
         parts = [np.asarray(c.holder[c.key]) for c in self.checks if c.kind == "part"]
@@ -255,7 +255,7 @@ class Reads:
     def _array(self, array: np.ndarray[Any, Any], path: Path, origin: Origin) -> None:
         layout = (array.shape, array.strides, array.dtype)
         content = array.tobytes() if array.nbytes <= self._array_limit else None
-        self.arrays[id(array)] = self._owners[id(_owner(array))] = ArrayRead(array, path, origin, content)
+        self.arrays[id(array)] = self._owners[id(owner_of(array))] = ArrayRead(array, path, origin, content)
         self.check("layout", array, None, layout, path, origin)
 
     # --- reads ------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ def _has_no_parts(value: Any) -> bool:
     return isinstance(value, PLAIN) and (isinstance(value, enum.Enum) or type(value).__dictoffset__ == 0)
 
 
-def _owner(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def owner_of(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """The array that owns the memory of ``array``, or at least has it of no array."""
     while isinstance(array.base, np.ndarray):
         array = array.base

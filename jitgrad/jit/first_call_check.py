@@ -63,7 +63,7 @@ def check_first_call(
 
 def as_later_calls(traced: TraceResult, result: Any) -> Any:
     """The eager ``result`` with Tensors for the NumPy arrays and numbers that the program computes."""
-    leaves = optree.tree_leaves(result, none_is_leaf=True)
+    leaves = traced.result_treedef.flatten_up_to(result)
     specs = traced.results[: len(leaves)]  # of what is stored outside: the others
     computed = {k for k, r in enumerate(specs) if r.output is not None and not r.number}
     if all(isinstance(leaves[k], Tensor) for k in computed):
@@ -72,7 +72,7 @@ def as_later_calls(traced: TraceResult, result: Any) -> Any:
         if not isinstance(leaves[k], Tensor):
             array = np.asarray(leaves[k])
             leaves[k] = Tensor(array, Aval(array.shape, array.dtype, specs[k].weak))
-    return optree.tree_unflatten(optree.tree_structure(result, none_is_leaf=True), leaves)
+    return optree.tree_unflatten(traced.result_treedef, leaves)
 
 
 def _data(x: Any) -> Any:

@@ -1,35 +1,67 @@
-"""Refuses parts of a result that a compiled call cannot make anew: iterators, and objects that hold traced tensors."""
+"""Parts of a result that are no tensors: the same object or a copy for each call, or refused, as iterators are."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from functools import partial
 from types import AsyncGeneratorType, CoroutineType, FunctionType, ModuleType
 from typing import Any
+from weakref import ProxyTypes
+
+import optree
 
 from jitgrad.core.errors import UnguardableError
 from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.denylist import is_consumed_by_reading
 from jitgrad.guards.object_state import instance_dict, slots_of
+from jitgrad.jit.made_objects import MadeObjects
 
 _MAX_OBJECTS = 10_000  # that are looked at: an object may lead to a data set
 _PARTS = "return its parts in a tuple, list or dict, or make a container of its class with optree.register_pytree_node"
 
 
-def check_constant(name: str, x: Any, stored: Collection[int]) -> None:
-    """Check ``x``, a part of the result that is no tensor: each later call returns this same object.
+class ResultParts:
+    """What to do with the parts of the result of the function ``name`` that are no tensors.
 
-    ``stored`` has the ids of tensors that a call puts in their places again.
-
-    Raises:
-        UnguardableError: it is an iterator, generator or coroutine, which is used up by its first use, or it holds a
-            traced tensor, which has no data in later calls.
+    ``existed`` says whether an object is known to be older than the call: every call returns that same object. Of what
+    the function makes, ``made`` gives each call a copy. A call puts the values ``stored`` in their places again.
     """
+
+    def __init__(self, name: str, existed: Callable[[Any], bool], stored: list[Any]) -> None:
+        self.made: MadeObjects = MadeObjects(name, existed)
+        self._name = name
+        self._existed: Callable[[Any], bool] = existed
+        self._values = stored
+        self._stored = {id(x) for x in optree.tree_leaves(stored)}
+
+    def flatten(self, result: Any) -> tuple[list[Any], Any]:
+        """The leaves and the structure of ``result``, with what is stored: those of a pair of both, if that is anything."""
+        tree = (result, self._values) if self._values else result
+        leaves, treedef = optree.tree_flatten(tree, self._is_leaf, none_is_leaf=True)
+        return leaves, treedef
+
+    def _is_leaf(self, x: Any) -> bool:
+        """Whether ``x`` is a container that every call returns as it is, with all that it holds then."""
+        return not isinstance(x, tuple) and self._existed(x) and _path_to_traced(x, self._stored) is None
+
+    def check(self, x: Any) -> int | None:
+        """The position in ``made`` of the copies of ``x``; None if every call returns ``x``.
+
+        Raises:
+            UnguardableError: it is an iterator, generator or coroutine, which is used up by its first use, or it holds a
+                traced tensor, which has no data in later calls, or it is made in the call and cannot be copied.
+        """
+        _check_constant(self._name, x, self._stored)
+        return self.made.add(x)
+
+
+def _check_constant(name: str, x: Any, stored: Collection[int]) -> None:
+    """Refuse what is used up by its first use, and what holds a traced tensor."""
     what = f"@jit function {name!r} returns or stores an instance of {type(x).__name__}"
-    if isinstance(x, (CoroutineType, AsyncGeneratorType)) or is_consumed_by_reading(x):
+    if isinstance(x, (CoroutineType, AsyncGeneratorType)) or (is_consumed_by_reading(x) and type(x) not in ProxyTypes):
         if isinstance(x, CoroutineType):
             x.close()  # else Python warns that nobody awaited it
         raise UnguardableError(

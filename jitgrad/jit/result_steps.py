@@ -277,11 +277,12 @@ class BuildResult:
 
     def run(self, call: CallState) -> None:
         leaves: list[Any] = []
+        copies = self.traced.made.copies()
         for r in self.traced.results:
             if r.source is not None:
                 x = r.source.resolve(call.leaves)
             elif r.output is None:
-                x = r.value
+                x = r.value if r.copied is None else copies[r.copied]
             else:
                 x = to_host(call.outputs[r.output]).item() if r.number else call.tensors[r.output]
             leaves.append(x if r.view is None else r.view.of(x))
@@ -293,9 +294,13 @@ class BuildResult:
 
     def write(self, w: FastCallWriter) -> None:
         texts = []
+        if self.traced.made:
+            w.line(f"copies = {w.constant('J', self.traced.made.copies)}()")
         for r in self.traced.results:
             if r.output is not None:
                 text = self._number_text(w, r.output) if r.number else w.tensors[r.output]
+            elif r.copied is not None:
+                text = f"copies[{r.copied}]"
             else:
                 text = w.constant("C", r.value) if r.source is None else w.object_text(r.source)
             texts.append(text if r.view is None else f"{w.constant('W', r.view.of)}({text})")

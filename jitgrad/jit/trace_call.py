@@ -30,7 +30,7 @@ from jitgrad.jit.devices import device_of_arguments, place_of
 from jitgrad.jit.held_places import ReplacedTensorsError
 from jitgrad.jit.output_views import find_view
 from jitgrad.jit.records import NAMESPACE, is_record
-from jitgrad.jit.result_check import check_constant
+from jitgrad.jit.result_check import ResultParts
 from jitgrad.jit.signature import Call, Static
 from jitgrad.jit.trace_result import Effect, EffectKind, Result, TraceResult, describe_source
 from jitgrad.ops.random import default_generator
@@ -155,12 +155,11 @@ def _finish(
 ) -> TraceResult:
     trace.restore_histories()
     _check_changes(environment, trace.name)
-    stores = tuple(environment.stores())
-    with_stored = (result, [store.value for store in stores]) if stores else result
-    leaves, treedef = optree.tree_flatten(with_stored, none_is_leaf=True)
+    stores = environment.stores()
+    parts = ResultParts(trace.name, environment.existed, [store.value for store in stores])
     outputs, starts = list[Atom](), dict[int, Edge]()
     copied = {*donated, *(k for k, x in enumerate(call.leaves) if not isinstance(x, Tensor))}
-    results = _results(trace, leaves, stores, outputs, starts, copied)
+    results, treedef = _results(trace, parts, result, stores, outputs, starts, copied)
     effects = _effects(trace, tensors, outputs, starts)
     _check_leaves(effects, call, trace.name)
     changed = {e.target for e in effects if e.kind is EffectKind.DATA}
@@ -180,6 +179,7 @@ def _finish(
         grads_present=tuple((trace.lifted[key][1], present) for key, (_, present) in trace.grads_read.items()),
         alive=tuple(trace.alive),
         names=(names := {id(t): path for path, t in environment.tensors().items()}),
+        made=parts.made.complete(),
         stores=tuple(store.without_value() for store in stores),
         changes_python=environment.changes_more(),
         python_effects=tuple(environment.effects()),
@@ -214,23 +214,27 @@ def _numbers(trace: Trace, stores: Sequence[RepeatedStore], count: int) -> froze
 
 def _results(
     trace: Trace,
-    leaves: Sequence[Any],
+    parts: ResultParts,
+    result: Any,
     stores: Sequence[RepeatedStore],
     outputs: list[Atom],
     starts: dict[int, Edge],
     copied: Collection[int],
-) -> tuple[Result, ...]:
-    """One for each of ``leaves``, the last of which are those of ``stores``; computed ints become Python numbers again."""
+) -> tuple[tuple[Result, ...], Any]:
+    """One for each leaf of ``result`` and of what ``stores`` store, and their structure.
+
+    Computed ints become Python numbers again.
+    """
+    leaves, treedef = parts.flatten(result)
     numbers = _numbers(trace, stores, len(leaves))
-    stored = {id(x) for x in optree.tree_leaves([store.value for store in stores])}
     positions: dict[tuple[Atom, bool], int] = {}  # outputs by their atom and whether gradients flow to them
     results = []
     for k, x in enumerate(leaves):
         is_number = k in numbers or type(x) is RuntimeNumber
         results.append(
-            _number(trace, x, outputs) if is_number else _result(trace, x, outputs, starts, copied, positions, stored)
+            _number(trace, x, outputs) if is_number else _result(trace, x, outputs, starts, copied, positions, parts)
         )
-    return tuple(results)
+    return tuple(results), treedef
 
 
 def _number(trace: Trace, x: Any, outputs: list[Atom]) -> Result:
@@ -246,14 +250,14 @@ def _result(
     starts: dict[int, Edge],
     copied: Collection[int],
     positions: dict[tuple[Atom, bool], int],
-    stored: Collection[int],
+    parts: ResultParts,
 ) -> Result:
     """For a leaf of what the function returns or stores; new tensors, and views of ``copied`` arguments, are outputs.
 
     Where the gradients of outputs go is added to ``starts``, and outputs by their atom, and by whether gradients flow
     to them, to ``positions``.
     """
-    if isinstance(x, np.ndarray):
+    if isinstance(x, np.ndarray) and x.dtype.kind in "biufc":
         x = trace.constant(x)
     if is_record(type(x)):
         raise UnguardableError(
@@ -261,8 +265,7 @@ def _result(
             "return its parts as a tuple or a dict"
         )
     if not isinstance(x, Tensor):
-        check_constant(trace.name, x, stored)
-        return Result(value=x)
+        return Result(value=x, copied=parts.check(x))
     if id(x) in trace.lifted or type(x._data) is not Value:
         return Result(source=trace.source_of(x))
     if (source_and_view := find_view(trace, x, copied)) is not None:

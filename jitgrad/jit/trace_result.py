@@ -16,6 +16,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.guards.guard import Guard
 from jitgrad.guards.writes import RepeatedStore
 from jitgrad.jit.devices import TracePlace
+from jitgrad.jit.made_objects import MadeObjects
 from jitgrad.jit.output_views import ResultView
 
 
@@ -51,6 +52,7 @@ class Result:
     source: InputSource | None = None  # of an object that exists before the call
     view: ResultView | None = None  # of ``source``
     value: Any = None
+    copied: int | None = None  # the position of the copy of ``value`` that each call makes
     number: bool = False  # the output becomes a Python number
 
 
@@ -72,6 +74,7 @@ class TraceResult:
         alive: objects whose ids other parts of the program hold.
         names: paths from the function to tensors, by the ids of the tensors.
         shared: (position, tensor) of the arguments that are also outside tensors.
+        made: the objects among the results that each call makes.
         stores: the changes of Python state that a compiled call makes.
         changes_python: running the function changes Python state in other ways.
         python_effects: the places of these changes that the function does not read.
@@ -93,6 +96,7 @@ class TraceResult:
     grads_present: tuple[tuple[InputSource, bool], ...]
     alive: tuple[Any, ...]
     names: dict[int, str]
+    made: MadeObjects
     stores: tuple[RepeatedStore, ...]
     changes_python: bool
     python_effects: tuple[str, ...]
@@ -100,9 +104,14 @@ class TraceResult:
     argument_names: tuple[str, ...] = ()
     shared: tuple[tuple[int, Tensor], ...] = ()
 
+    @property
+    def result_treedef(self) -> Any:
+        """The containers of the function's result alone; those that existed before the call are leaves."""
+        return self.treedef.child(0) if self.stores else self.treedef
+
     def observed(self, result: Any) -> list[tuple[str, Any]]:
         """The leaves of ``results`` after an eager run that returned ``result``, with their names."""
-        leaves = [(f"result {k}", x) for k, x in enumerate(optree.tree_leaves(result, none_is_leaf=True))]
+        leaves = [(f"result {k}", x) for k, x in enumerate(self.result_treedef.flatten_up_to(result))]
         for store in self.stores:
             name = f"what {store.path} holds"
             leaves += [(name, x) for x in optree.tree_leaves(store.present(), none_is_leaf=True)]

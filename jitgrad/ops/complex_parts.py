@@ -82,8 +82,10 @@ def refuse_complex(what: str, x: Operand) -> None:
 
 
 def real(x: Operand) -> Tensor:
-    """The real part, a view of a complex ``x``; of a real one ``x``."""
-    return apply(REAL, x) if is_complex(x) else positive(x)
+    """The real part, a view of a complex ``x``; a real tensor is its own."""
+    if is_complex(x):
+        return apply(REAL, x)
+    return x if isinstance(x, Tensor) else positive(x)
 
 
 def imag(x: Operand) -> Tensor:

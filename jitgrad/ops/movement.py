@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core import monoid
-from jitgrad.core.aval import Aval, Shape, is_one_number, normalize_axes, normalize_axis, normalize_shape
+from jitgrad.core.aval import Aval, Shape, is_one_number, normalize_axes, normalize_axis, normalize_shape, reduced_axes
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, AxisError, ShapeError
 from jitgrad.core.op import Kind, OpDef, define, define_reduction
@@ -256,7 +256,7 @@ def expand_dims(x: Operand, axis: int | Sequence[int] = 0) -> Tensor:
 def _squeeze_where_possible(x: Operand, axis: AxisArgument) -> Tensor:
     """torch's squeeze: an axis that is longer than 1 stays."""
     shape = aval_of(SQUEEZE, x).shape
-    return squeeze(x, [k for k in normalize_axes("squeeze", axis, len(shape)) if shape[k] == 1])
+    return squeeze(x, [k for k in reduced_axes("squeeze", axis, len(shape)) if shape[k] == 1])
 
 
 @single_op
@@ -268,7 +268,7 @@ def squeeze(x: Operand, axis: AxisArgument = None) -> Tensor:
     """
     aval = aval_of(SQUEEZE, x)
     axes = tuple(k for k, n in enumerate(aval.shape) if n == 1) if axis is None else axis
-    return apply(SQUEEZE, x, axis=normalize_axes("squeeze", axes, aval.ndim))
+    return apply(SQUEEZE, x, axis=reduced_axes("squeeze", axes, aval.ndim))
 
 
 def slice(x: Operand, index: SliceIndex) -> Tensor:

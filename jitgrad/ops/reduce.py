@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core import monoid
-from jitgrad.core.aval import Array, Aval, Count, normalize_axes, normalize_axis
+from jitgrad.core.aval import Array, Aval, Count, is_axis_of_number, normalize_axes, normalize_axis, reduced_axes
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.monoid import sum_dtype
@@ -131,7 +131,7 @@ CUMULATIVE_SUM = define(
 
 
 def _apply(op: OpDef, x: Operand, axis: AxisArgument, keepdims: bool) -> Tensor:
-    axes = normalize_axes(op.name, axis, aval_of(op, x).ndim)
+    axes = reduced_axes(op.name, axis, aval_of(op, x).ndim)
     out = apply(op, x, axis=axes)
     return expand_dims(out, axes) if keepdims and axes else out
 
@@ -170,7 +170,7 @@ def _with_position(
 ) -> ValuesAndIndices:
     """The elements at ``position``, to which the gradient flows, and where they are."""
     if not aval_of(MAX, x).ndim:
-        return ValuesAndIndices(reshape(x, ()), position(x))
+        return ValuesAndIndices(reshape(x, ()), position(x, axis))
     indices = position(x, axis, keepdims=True)
     values = take_along_axis(x, indices, axis)
     return ValuesAndIndices(values, indices) if keepdims else ValuesAndIndices(squeeze(values, axis), squeeze(indices, axis))
@@ -244,7 +244,7 @@ def argmin(x: Operand, axis: int | None = None, keepdims: bool = False) -> Tenso
 
 def _position(op: OpDef, x: Operand, axis: int | None, keepdims: bool) -> Tensor:
     ndim = aval_of(op, x).ndim
-    k = None if axis is None else normalize_axis(op.name, axis, ndim)
+    k = None if axis is None or (ndim == 0 and is_axis_of_number(axis)) else normalize_axis(op.name, axis, ndim)
     out = apply(op, x, axis=k)
     return expand_dims(out, range(ndim) if k is None else (k,)) if keepdims and ndim else out
 
@@ -361,7 +361,7 @@ def _empty(x: Operand, axes: Sequence[int]) -> bool:
 def logsumexp(x: Operand, axis: AxisArgument = None, keepdims: bool = False) -> Tensor:
     """log(sum(exp(x))) over ``axis``, without overflow; -inf for no elements."""
     values = in_float_dtype("logsumexp", x)
-    axes = normalize_axes("logsumexp", axis, aval_of(SUM, x).ndim)
+    axes = reduced_axes("logsumexp", axis, aval_of(SUM, x).ndim)
     if _empty(x, axes):
         return in_dtype_of(log(sum(exp(values), axes, keepdims)), x)
     shift = _shift(values, axes)
@@ -375,7 +375,7 @@ def softmax(x: Operand, axis: AxisArgument = -1, *, dtype: Any = None) -> Tensor
     """exp(x) / sum(exp(x)) over ``axis``, without overflow, in ``dtype`` if one is given."""
     x = x if dtype is None else astype(x, check_supported("softmax", dtype))
     values = in_float_dtype("softmax", x)
-    axes = normalize_axes("softmax", axis, aval_of(SUM, x).ndim)
+    axes = reduced_axes("softmax", axis, aval_of(SUM, x).ndim)
     if _empty(x, axes):
         return in_dtype_of(exp(values), x)
     power = exp(subtract(values, _shift(values, axes)))
@@ -388,7 +388,7 @@ def log_softmax(x: Operand, axis: AxisArgument = -1, *, dtype: Any = None) -> Te
     """log(softmax(x)) over ``axis``, without overflow or underflow, in ``dtype`` if one is given."""
     x = x if dtype is None else astype(x, check_supported("log_softmax", dtype))
     values = in_float_dtype("log_softmax", x)
-    axes = normalize_axes("log_softmax", axis, aval_of(SUM, x).ndim)
+    axes = reduced_axes("log_softmax", axis, aval_of(SUM, x).ndim)
     if _empty(x, axes):
         return in_dtype_of(exp(values), x)
     shifted = subtract(values, _shift(values, axes))

@@ -146,6 +146,12 @@ def namedtuple_():
 
 
 @case
+def namedtuple_defaults():
+    P = collections.namedtuple('P', 'a b', defaults=(3.0,))
+    return (lambda x: x * P(2.0).b, lambda: setattr(P.__new__, '__defaults__', (5.0,)))
+
+
+@case
 def try_attr():
     o = NS()
 
