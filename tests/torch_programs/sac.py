@@ -1,4 +1,5 @@
 import copy
+from functools import partial
 
 import numpy as np
 import torch
@@ -49,6 +50,37 @@ class ReplayBuffer:
         return {k: torch.as_tensor(v[idxs]) for k, v in dict(s=self.s, a=self.a, r=self.r, s2=self.s2, d=self.d).items()}
 
 
+def update(actor, critic, target, log_alpha, actor_opt, critic_opt, alpha_opt, batch, e1, e2):
+    s, a, r, s2, d = batch["s"], batch["a"], batch["r"], batch["s2"], batch["d"]
+    alpha = log_alpha.exp().detach()
+    with torch.no_grad():
+        a2, logp2 = actor(s2, e1)
+        backup = r + 0.99 * (1 - d) * (torch.min(*target(s2, a2)) - alpha * logp2)
+    q1, q2 = critic(s, a)
+    loss_q = F.mse_loss(q1, backup) + F.mse_loss(q2, backup)
+    critic_opt.zero_grad()
+    loss_q.backward()
+    critic_opt.step()
+    for p in critic.parameters():
+        p.requires_grad = False
+    pi, logp = actor(s, e2)
+    loss_pi = (alpha * logp - torch.min(*critic(s, pi))).mean()
+    actor_opt.zero_grad()
+    loss_pi.backward()
+    actor_opt.step()
+    for p in critic.parameters():
+        p.requires_grad = True
+    alpha_loss = -(log_alpha * (logp + -2.0).detach()).mean()
+    alpha_opt.zero_grad()
+    alpha_loss.backward()
+    alpha_opt.step()
+    with torch.no_grad():
+        for p, p_targ in zip(critic.parameters(), target.parameters()):
+            p_targ.data.mul_(0.995)
+            p_targ.data.add_((1 - 0.995) * p.data)
+    return loss_q, loss_pi, alpha_loss
+
+
 def main(fill, compiled):
     rng = np.random.default_rng(0)
     actor, critic = fill(Actor(3, 2)), fill(Critic(3, 2))
@@ -60,37 +92,7 @@ def main(fill, compiled):
     critic_opt = torch.optim.Adam(critic.parameters(), lr=1e-2)
     alpha_opt = torch.optim.Adam([log_alpha], lr=1e-2)
 
-    def update(batch, e1, e2):
-        s, a, r, s2, d = batch["s"], batch["a"], batch["r"], batch["s2"], batch["d"]
-        alpha = log_alpha.exp().detach()
-        with torch.no_grad():
-            a2, logp2 = actor(s2, e1)
-            backup = r + 0.99 * (1 - d) * (torch.min(*target(s2, a2)) - alpha * logp2)
-        q1, q2 = critic(s, a)
-        loss_q = F.mse_loss(q1, backup) + F.mse_loss(q2, backup)
-        critic_opt.zero_grad()
-        loss_q.backward()
-        critic_opt.step()
-        for p in critic.parameters():
-            p.requires_grad = False
-        pi, logp = actor(s, e2)
-        loss_pi = (alpha * logp - torch.min(*critic(s, pi))).mean()
-        actor_opt.zero_grad()
-        loss_pi.backward()
-        actor_opt.step()
-        for p in critic.parameters():
-            p.requires_grad = True
-        alpha_loss = -(log_alpha * (logp + -2.0).detach()).mean()
-        alpha_opt.zero_grad()
-        alpha_loss.backward()
-        alpha_opt.step()
-        with torch.no_grad():
-            for p, p_targ in zip(critic.parameters(), target.parameters()):
-                p_targ.data.mul_(0.995)
-                p_targ.data.add_((1 - 0.995) * p.data)
-        return loss_q, loss_pi, alpha_loss
-
-    step = compiled(update)
+    step = compiled(partial(update, actor, critic, target, log_alpha, actor_opt, critic_opt, alpha_opt))
     buffer = ReplayBuffer(20, 3, 2)
     out = []
     for t in range(30):
