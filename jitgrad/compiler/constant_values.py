@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -81,11 +83,26 @@ def missing_value(graph: Graph, value: Value, tensor: Tensor, what: str) -> Trac
     indexed = ""
     if what == "np.asarray()" and tensor.dtype.kind in "iub":
         indexed = "If it is an index of a NumPy array, make that a tensor: jitgrad.asarray(array)[index].\n"
+    origin = Origin.capture()
+    rewrite = _rewrite(linecache.getline(origin.file, origin.line)) if what == "bool()" else ""
     return TracedValueError(
         f"{what} needs the value of an array that is only being traced: {tensor.aval}, "
-        f"at {Origin.capture().full()}\n{line}{indexed}"
+        f"at {origin.full()}\n{line}{indexed}{rewrite}"
         "@jit runs the function once per input shape, with no data in it. Use jitgrad.where(cond, a, b) for a choice "
         "per element, jitgrad.maximum(a, b) and minimum in place of max(a, b) and min, "
         "pass Python values through static_argnames, move this line out of the @jit function, or use "
         '@jit(fallback="eager").'
     )
+
+
+def _rewrite(code: str) -> str:
+    """What to write in place of the line ``code``, which decides by a tensor, as a line; nothing for a plain ``if``."""
+    if found := re.search(r"(?<![.\w])(max|min)\(", code):
+        return f"Python's {found[1]} decides by the value: write jitgrad.{found[1]}imum(a, b) in this line.\n"
+    advice = ""
+    if found := re.search(r"\b(and|or|not)\b", code):
+        advice = f"For `{found[0]}` of tensors write jitgrad.logical_{found[0]}. "
+    if advice or re.search(r"\bif\b.+\belse\b", code):
+        advice += "Choose with r = jitgrad.where(condition, a, b), which computes both a and b"
+        return f"{advice}; if a divides by 0 where it is not chosen, divide by where(condition, y, 1.0).\n"
+    return ""

@@ -5,15 +5,43 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jitgrad.core.missing_names import Lookup, raising
+from jitgrad.distributions import constraints, transforms
 from jitgrad.distributions.bernoulli import Bernoulli
+from jitgrad.distributions.beta import Beta
+from jitgrad.distributions.binomial import Binomial
 from jitgrad.distributions.categorical import Categorical
+from jitgrad.distributions.cauchy import Cauchy
+from jitgrad.distributions.dirichlet import Dirichlet
 from jitgrad.distributions.distribution import Distribution
+from jitgrad.distributions.exponential import Exponential
+from jitgrad.distributions.gamma import Chi2, Gamma
+from jitgrad.distributions.geometric import Geometric
 from jitgrad.distributions.independent import Independent
 from jitgrad.distributions.kl import kl_divergence
+from jitgrad.distributions.laplace import Laplace
+from jitgrad.distributions.log_normal import LogNormal
+from jitgrad.distributions.multivariate_normal import MultivariateNormal
 from jitgrad.distributions.normal import Normal
+from jitgrad.distributions.poisson import Poisson
+from jitgrad.distributions.student_t import StudentT
+from jitgrad.distributions.transformed_distribution import TransformedDistribution
+from jitgrad.distributions.transforms import (
+    AffineTransform,
+    ComposeTransform,
+    ExpTransform,
+    SigmoidTransform,
+    SoftplusTransform,
+    TanhTransform,
+    Transform,
+)
 from jitgrad.distributions.uniform import Uniform
 
-__all__ = ["Bernoulli", "Categorical", "Distribution", "Independent", "Normal", "Uniform", "kl_divergence"]
+__all__ = [
+    "AffineTransform", "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ComposeTransform", "Dirichlet",
+    "Distribution", "ExpTransform", "Exponential", "Gamma", "Geometric", "Independent", "Laplace", "LogNormal",
+    "MultivariateNormal", "Normal", "Poisson", "SigmoidTransform", "SoftplusTransform", "StudentT", "TanhTransform",
+    "Transform", "TransformedDistribution", "Uniform", "constraints", "kl_divergence", "transforms",
+]  # fmt: skip
 
 if not TYPE_CHECKING:
     __getattr__: Lookup = raising("jitgrad.distributions", globals())

@@ -2,40 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
+from typing import Any, ClassVar
 
 from jitgrad.autograd.modes import no_grad
 from jitgrad.core.tensor import Tensor
-from jitgrad.distributions.distribution import Distribution, one_of
+from jitgrad.distributions import constraints
+from jitgrad.distributions.distribution import OfProbability, one_of
 from jitgrad.ops.activations import softplus
-from jitgrad.ops.arithmetic import clip
 from jitgrad.ops.comparison import greater_equal, where
-from jitgrad.ops.entropy import logit
 from jitgrad.ops.movement import broadcast_to
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.random import bernoulli
-from jitgrad.ops.transcendental import sigmoid
 
 
-class Bernoulli(Distribution):
+class Bernoulli(OfProbability):
     """1 with probability ``probs``, or ``sigmoid(logits)``, and else 0."""
 
+    arg_constraints: ClassVar[constraints.Conditions] = {"probs": constraints.unit_interval, "logits": constraints.real}
+
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
-        self._probs, self._logits = one_of("Bernoulli", probs, logits)
-        super().__init__((self._probs if self._probs is not None else self._logits).shape)  # type: ignore[union-attr]
+        super().__init__(*one_of("Bernoulli", probs, logits), validate_args)
 
     @property
-    def probs(self) -> Tensor:
-        return sigmoid(self._logits) if self._probs is None else self._probs  # type: ignore[arg-type]
-
-    @property
-    def logits(self) -> Tensor:
-        if self._logits is not None:
-            return self._logits
-        least = float(np.finfo(self.probs.dtype).eps)
-        return logit(clip(self.probs, least, 1.0 - least))
+    def support(self) -> constraints.Constraint:
+        return constraints.boolean
 
     @property
     def mean(self) -> Tensor:
@@ -54,8 +44,9 @@ class Bernoulli(Distribution):
             return bernoulli(broadcast_to(self.probs, self.extended(sample_shape)), dtype=self.probs.dtype)
 
     def log_prob(self, value: Operand) -> Tensor:
+        value = self.checked(value)
         return self.logits * value - softplus(self.logits)
 
     def entropy(self) -> Tensor:
-        """In nats."""
+        """The entropy, in nats."""
         return softplus(self.logits) - self.probs * self.logits

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from math import prod
-from typing import Any
+import math
+from typing import Any, ClassVar
 
 import numpy as np
 
 from jitgrad.autograd.modes import no_grad
+from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
+from jitgrad.distributions import constraints
 from jitgrad.distributions.distribution import Distribution, one_of
 from jitgrad.ops.arithmetic import astype, clip, maximum
-from jitgrad.ops.creation import asarray
+from jitgrad.ops.creation import asarray, full
 from jitgrad.ops.indexing import take_along_axis
 from jitgrad.ops.movement import broadcast_to, expand_dims, moveaxis, reshape, squeeze
 from jitgrad.ops.operand import Operand
@@ -23,13 +25,21 @@ from jitgrad.ops.transcendental import log
 class Categorical(Distribution):
     """Over 0, ..., n - 1, by weights ``probs`` or by unnormalised logarithms ``logits`` along the last axis."""
 
+    arg_constraints: ClassVar[constraints.Conditions] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         weights, scores = one_of("Categorical", probs, logits)
+        given: Any = weights if weights is not None else scores
+        if not given.ndim:
+            raise ShapeError("Categorical: probs and logits have an axis of the choices, got a number")
         self._probs: Tensor | None = None if weights is None else weights / sum(weights, -1, keepdims=True)
         self._scores: Tensor | None = scores
-        shape = (weights if weights is not None else asarray(logits)).shape
-        self._count: int = shape[-1]
-        super().__init__(shape[:-1])
+        self._count: int = given.shape[-1]
+        super().__init__(given.shape[:-1], (), validate_args, {"probs": self._probs, "logits": scores})
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.integer_interval(0, self._count - 1)
 
     @property
     def probs(self) -> Tensor:
@@ -49,22 +59,33 @@ class Categorical(Distribution):
         return (*self.batch_shape, self._count)
 
     @property
+    def mean(self) -> Tensor:
+        """NaN: choices have no order."""
+        return full(self.batch_shape, math.nan, dtype=self.probs.dtype)
+
+    @property
+    def variance(self) -> Tensor:
+        """NaN, as the mean."""
+        return self.mean
+
+    @property
     def mode(self) -> Tensor:
         return argmax(self.probs, -1)
 
     def sample(self, sample_shape: Any = ()) -> Tensor:
-        count = prod(sample_shape)
+        count = math.prod(sample_shape)
         with no_grad():
             drawn = multinomial(reshape(self.probs, (-1, self._count)), count, replacement=True)
             return reshape(moveaxis(drawn, -1, 0), self.extended(sample_shape))
 
     def log_prob(self, value: Operand) -> Tensor:
+        value = self.checked(value)
         index = expand_dims(astype(asarray(value), np.int64), -1)
         shape = np.broadcast_shapes(index.shape[:-1], self.batch_shape)
         logits = broadcast_to(self.logits, (*shape, self._count))
         return squeeze(take_along_axis(logits, broadcast_to(index, (*shape, 1)), -1), -1)
 
     def entropy(self) -> Tensor:
-        """In nats."""
+        """The entropy, in nats."""
         least = float(np.finfo(self.probs.dtype).min)
         return -sum(maximum(self.logits, least) * self.probs, -1)

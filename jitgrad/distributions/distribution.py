@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 
 from jitgrad.autograd.modes import no_grad
 from jitgrad.core.aval import Shape
-from jitgrad.core.errors import ArgumentError
+from jitgrad.core.context import current_interpreter
+from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
+from jitgrad.distributions.constraints import Conditions
+from jitgrad.ops.arithmetic import clip, sqrt
 from jitgrad.ops.creation import asarray
+from jitgrad.ops.entropy import logit
 from jitgrad.ops.movement import broadcast_to
 from jitgrad.ops.operand import Operand
-from jitgrad.ops.transcendental import exp
+from jitgrad.ops.transcendental import exp, sigmoid
 
 
 def parameters(*operands: Operand) -> tuple[Tensor, ...]:
@@ -23,6 +28,11 @@ def parameters(*operands: Operand) -> tuple[Tensor, ...]:
     return tuple([x if x.shape == shape else broadcast_to(x, shape) for x in from_numbers])
 
 
+def floating(*operands: Operand) -> tuple[Tensor, ...]:
+    """`parameters`, with whole numbers as floating ones, which a density of them needs."""
+    return tuple([x if x.dtype.kind == "f" else x.float() for x in parameters(*operands)])
+
+
 def one_of(what: str, probs: Any, logits: Any) -> tuple[Tensor | None, Tensor | None]:
     """``probs`` and ``logits`` as tensors. Raises ArgumentError unless one of them alone is given."""
     if (probs is None) == (logits is None):
@@ -30,15 +40,86 @@ def one_of(what: str, probs: Any, logits: Any) -> tuple[Tensor | None, Tensor | 
     return (None, asarray(logits)) if probs is None else (asarray(probs), None)
 
 
+def logits_of(probs: Tensor) -> Tensor:
+    """The logarithms of the odds of ``probs``, finite at 0 and 1."""
+    least = float(np.finfo(probs.dtype).eps)
+    return logit(clip(probs, least, 1.0 - least))
+
+
 class Distribution:
     """A batch of distributions of ``batch_shape``, whose samples have ``event_shape`` after that.
 
-    Values of parameters are not checked: ``validate_args`` is accepted and changes nothing.
+    Parameters, and the values of `log_prob`, are checked unless ``validate_args=False``: by their
+    numbers, so not in a compiled function, where invalid ones give NaN.
+
+    Args:
+        given: the parameters by name; those that are None are computed from others.
+
+    Raises:
+        ArgumentError: a parameter does not satisfy its condition in ``arg_constraints``.
     """
 
-    def __init__(self, batch_shape: Shape = (), event_shape: Shape = (), validate_args: bool | None = None) -> None:
+    arg_constraints: ClassVar[Conditions] = {}
+    has_rsample: ClassVar[bool] = False
+    _validates: ClassVar[bool] = __debug__
+
+    def __init__(
+        self,
+        batch_shape: Shape = (),
+        event_shape: Shape = (),
+        validate_args: bool | None = None,
+        given: Mapping[str, Tensor | None] | None = None,
+    ) -> None:
         self.batch_shape = batch_shape
         self.event_shape = event_shape
+        self.validates: bool = self._validates if validate_args is None else bool(validate_args)
+        if self.validates and given and not current_interpreter.get().tracing:
+            self._check_parameters(given)
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Whether distributions check their arguments where they are not told."""
+        Distribution._validates = value
+
+    def _check_parameters(self, given: Mapping[str, Tensor | None]) -> None:
+        for name, constraint in self.arg_constraints.items():
+            parameter = given.get(name)
+            if parameter is not None and not constraint.holds_for(parameter):
+                raise ArgumentError(
+                    f"{type(self).__name__}: the parameter {name}, {_shown(parameter)}, must be {constraint}; "
+                    "validate_args=False leaves that out"
+                )
+
+    @property
+    def support(self) -> Any:
+        """The condition on values, or None if it is not known."""
+        return None
+
+    def checked(self, value: Operand) -> Tensor:
+        """``value`` as a tensor. Raises ShapeError or ArgumentError, unless it can be a value of this distribution."""
+        tensor = asarray(value)
+        if not self.validates:
+            return tensor
+        own = (*self.batch_shape, *self.event_shape)
+        if any(n != m and 1 not in (n, m) for n, m in zip(reversed(tensor.shape), reversed(own), strict=False)):
+            raise ShapeError(f"{self!r}: a value of shape {tensor.shape} does not broadcast with its shape {own}")
+        if not current_interpreter.get().tracing and (support := self.support) is not None and not support.holds_for(tensor):
+            raise ArgumentError(
+                f"{type(self).__name__}: the value {_shown(tensor)} must be {support}; validate_args=False leaves that out"
+            )
+        return tensor
+
+    @property
+    def mean(self) -> Tensor:
+        raise ArgumentError(f"{type(self).__name__} defines no mean")
+
+    @property
+    def variance(self) -> Tensor:
+        raise ArgumentError(f"{type(self).__name__} defines no variance")
+
+    @property
+    def stddev(self) -> Tensor:
+        return sqrt(self.variance)
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         """Samples of ``sample_shape`` before the shape of the distribution, through which gradients flow."""
@@ -57,9 +138,49 @@ class Distribution:
         """The density or the probability of ``value``."""
         return exp(self.log_prob(value))
 
+    def entropy(self) -> Tensor:
+        """The entropy, in nats."""
+        raise ArgumentError(f"{type(self).__name__} defines no entropy: estimate it, -p.log_prob(x).mean() of samples x")
+
+    def perplexity(self) -> Tensor:
+        """``exp`` of the entropy."""
+        return exp(self.entropy())
+
     def extended(self, sample_shape: Any) -> Shape:
         """The shape of samples of ``sample_shape``."""
         return (*sample_shape, *self.batch_shape, *self.event_shape)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(batch_shape={self.batch_shape}, event_shape={self.event_shape})"
+
+
+class OfProbability(Distribution):
+    """A distribution by ``probs``, or by their ``logits``, of which one is given."""
+
+    def __init__(
+        self,
+        probs: Tensor | None,
+        logits: Tensor | None,
+        validate_args: bool | None,
+        given: Mapping[str, Tensor | None] | None = None,
+    ) -> None:
+        self._probs = probs
+        self._logits = logits
+        either: Any = probs if probs is not None else logits
+        super().__init__(either.shape, (), validate_args, {"probs": probs, "logits": logits, **(given or {})})
+
+    @property
+    def probs(self) -> Tensor:
+        return sigmoid(self._logits) if self._probs is None else self._probs  # type: ignore[arg-type]
+
+    @property
+    def logits(self) -> Tensor:
+        return logits_of(self.probs) if self._logits is None else self._logits
+
+
+def _shown(tensor: Tensor) -> str:
+    """``tensor`` in an error: its number or its type, with its least and its largest element."""
+    array = np.asarray(tensor.detach().cpu())
+    if array.size == 1:
+        return str(array.item())
+    return f"{tensor.aval} from {array.min()} to {array.max()}" if array.size else str(tensor.aval)

@@ -23,7 +23,11 @@ class Independent(Distribution):
         self.base_dist: Any = base_distribution
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
         kept = len(batch) - count
-        super().__init__(batch[:kept], (*batch[kept:], *base_distribution.event_shape))
+        super().__init__(batch[:kept], (*batch[kept:], *base_distribution.event_shape), validate_args)
+
+    @property
+    def has_rsample(self) -> bool:  # type: ignore[override]
+        return self.base_dist.has_rsample  # type: ignore[no-any-return]
 
     @property
     def mean(self) -> Tensor:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 from jitgrad.core.tensor import Tensor
+from jitgrad.distributions import constraints
 from jitgrad.distributions.distribution import Distribution, parameters
 from jitgrad.ops.arithmetic import square
 from jitgrad.ops.normal_distribution import ndtr, ndtri
@@ -20,11 +21,18 @@ _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 class Normal(Distribution):
     """Of mean ``loc`` and standard deviation ``scale``."""
 
+    arg_constraints: ClassVar[constraints.Conditions] = {"loc": constraints.real, "scale": constraints.positive}
+    has_rsample = True
+
     def __init__(self, loc: Operand, scale: Operand, validate_args: bool | None = None) -> None:
         mean, deviation = parameters(loc, scale)
         self.loc: Tensor = mean
         self.scale: Tensor = deviation
-        super().__init__(mean.shape)
+        super().__init__(mean.shape, (), validate_args, {"loc": mean, "scale": deviation})
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.real
 
     @property
     def mean(self) -> Tensor:
@@ -48,6 +56,7 @@ class Normal(Distribution):
         return self.loc + noise * self.scale
 
     def log_prob(self, value: Operand) -> Tensor:
+        value = self.checked(value)
         return -square((value - self.loc) / self.scale) * 0.5 - log(self.scale) - _HALF_LOG_2PI
 
     def entropy(self) -> Tensor:

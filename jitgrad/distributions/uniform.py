@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
+from jitgrad.core.errors import ArgumentError
 from jitgrad.core.tensor import Tensor
+from jitgrad.distributions import constraints
 from jitgrad.distributions.distribution import Distribution, parameters
 from jitgrad.ops.arithmetic import clip, square
 from jitgrad.ops.comparison import greater, greater_equal, logical_and, where
@@ -18,11 +20,20 @@ from jitgrad.ops.transcendental import log
 class Uniform(Distribution):
     """Between ``low`` and ``high``."""
 
+    arg_constraints: ClassVar[constraints.Conditions] = {"low": constraints.real, "high": constraints.real}
+    has_rsample = True
+
     def __init__(self, low: Operand, high: Operand, validate_args: bool | None = None) -> None:
         least, largest = parameters(low, high)
         self.low: Tensor = least
         self.high: Tensor = largest
-        super().__init__(least.shape)
+        super().__init__(least.shape, (), validate_args, {"low": least, "high": largest})
+        if self.validates and not constraints.less_than(largest).holds_for(least):
+            raise ArgumentError("Uniform: low must be less than high; validate_args=False leaves that out")
+
+    @property
+    def support(self) -> constraints.Constraint:
+        return constraints.interval(self.low, self.high)
 
     @property
     def mean(self) -> Tensor:
@@ -42,6 +53,7 @@ class Uniform(Distribution):
         return self.low + drawn * (self.high - self.low)
 
     def log_prob(self, value: Operand) -> Tensor:
+        value = self.checked(value)
         inside = logical_and(greater_equal(value, self.low), greater(self.high, value))
         return where(inside, -log(self.high - self.low), -math.inf)
 

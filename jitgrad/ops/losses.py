@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from jitgrad.core.aval import broadcast_shapes, normalize_axis
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.op import define_elementwise
@@ -123,12 +124,33 @@ def _cross_entropy_slope(x: Tensor, target: Tensor) -> Tensor:
     return divide(subtract(x, target), maximum(multiply(subtract(1.0, x), x), 1e-12))
 
 
-@composed
 def binary_cross_entropy(x: Any, target: Any, weight: Any = None, reduction: Reduction = "mean") -> Tensor:
     """``-(target log(x) + (1 - target) log(1 - x))`` for probabilities ``x``; logarithms are at least -100.
 
-    Probabilities outside [0, 1] give NaN. ``weight`` multiplies the loss per element.
+    ``weight`` multiplies the loss per element. Compiled, and on a device, ``x`` outside [0, 1] gives NaN.
+
+    Raises:
+        ArgumentError: in eager execution on the host, if ``x`` or ``target`` is not between 0 and 1.
     """
+    if not current_interpreter.get().tracing:
+        _check_probabilities("x", x)
+        _check_probabilities("target", target)
+    return _binary_cross_entropy(x, target, weight, reduction)
+
+
+def _check_probabilities(name: str, given: Any) -> None:
+    data = given._data if type(given) is Tensor else given
+    if type(data) is np.ndarray and data.size:
+        least, largest = np.minimum.reduce(data, axis=None), np.maximum.reduce(data, axis=None)
+        if not (least >= 0 and largest <= 1):  # NaN, too
+            raise ArgumentError(
+                f"binary_cross_entropy: {name} must be between 0 and 1, got {least} to {largest}; "
+                "binary_cross_entropy_with_logits takes scores of any size"
+            )
+
+
+@composed
+def _binary_cross_entropy(x: Any, target: Any, weight: Any, reduction: Reduction) -> Tensor:
     losses: Tensor = apply_op(BINARY_CROSS_ENTROPY, *_pair("binary_cross_entropy", x, target))
     losses = losses if weight is None else multiply(losses, weight)
     return reduced("binary_cross_entropy", losses, reduction)

@@ -47,7 +47,7 @@ COMPOSED: dict[str, tuple[list[tuple[int, ...]], Call]] = {
     "l1_loss": ([(4, 5), (4, 5)], lambda x, y: F.l1_loss(x, y, reduction="none")),
     "huber_loss": ([(4, 5), (4, 5)], lambda x, y: F.huber_loss(x, y, "sum", 0.5)),
     "smooth_l1_loss": ([(4, 5), (4, 5)], lambda x, y: F.smooth_l1_loss(x, y)),
-    "binary_cross_entropy": ([(4, 5), (4, 5)], lambda x, y: jg.binary_cross_entropy(x * x * 0.5 + 0.2, y * y)),
+    "binary_cross_entropy": ([(4, 5), (4, 5)], lambda x, y: jg.binary_cross_entropy(x * x * 0.2 + 0.2, y * y * 0.2)),
     "with logits": ([(4, 5), (4, 5)], lambda x, y: jg.binary_cross_entropy_with_logits(x, y)),
     "hinge_loss": ([(4, 5), (4, 5)], lambda x, y: jg.hinge_loss(x, y)),
     "kl_div": ([(4, 5), (4, 5)], lambda x, y: jg.kl_div(x, y * y + 0.1, "batchmean")),

@@ -17,7 +17,7 @@ FAMILIES = (
     ("backends/cpu", "backends/cuda"),  # what each of the two machines has of its own
 )
 # Namespaces with the names and signatures of another library, whose functions call those of the package.
-NAMESPACES = ("nn/functional.py", "numpy/", "scipy/")
+NAMESPACES = ("nn/functional.py", "numpy/", "scipy/", "distributions/constraints.py")
 # Names with two meanings, one of which is public: a schedule of learning rates and the field's word for kernels,
 # a slice along an axis and an instruction of kernels.
 SHARED = {"Schedule", "select"} | {"Dataset", "Variable", "checkpoint"}  # the last three are torch's names

@@ -1,0 +1,57 @@
+"""Distributions of every family, with parameters that a function of tensors may take, and values of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+RNG = np.random.default_rng(0)
+A, B = RNG.normal(size=(3, 4)), RNG.normal(size=(3, 4))
+POSITIVE, OTHER = np.exp(A), np.exp(B)
+CHANCE = POSITIVE / (POSITIVE + 1.0)
+COUNTS = np.float64(np.abs(np.round(2.0 * B)))
+MATRIX = np.tril(RNG.normal(size=(3, 4, 4)), -1) + np.eye(4) * 1.5
+COVARIANCE = MATRIX @ MATRIX.swapaxes(-1, -2)
+SIMPLEX = OTHER / OTHER.sum(-1, keepdims=True)
+
+Family = tuple[Callable[..., Any], tuple[np.ndarray[Any, Any], ...], np.ndarray[Any, Any]]
+
+FAMILIES: dict[str, Family] = {
+    "normal": (lambda m, a, b: m.Normal(a, b), (A, POSITIVE), B),
+    "normal of numbers": (lambda m, a: m.Normal(a, 2.0), (A,), B),
+    "uniform": (lambda m, a, b: m.Uniform(a, a + b), (A, POSITIVE), A + 0.1 * POSITIVE),
+    "laplace": (lambda m, a, b: m.Laplace(a, b), (A, POSITIVE), B),
+    "cauchy": (lambda m, a, b: m.Cauchy(a, b), (A, POSITIVE), B),
+    "student": (lambda m, a, b, c: m.StudentT(a, b, c), (POSITIVE + 0.3, A, OTHER), B),
+    "exponential": (lambda m, a: m.Exponential(a), (POSITIVE,), OTHER),
+    "gamma": (lambda m, a, b: m.Gamma(a, b), (POSITIVE, OTHER), OTHER),
+    "chi-squared": (lambda m, a: m.Chi2(a), (POSITIVE,), OTHER),
+    "beta": (lambda m, a, b: m.Beta(a, b), (POSITIVE, OTHER), CHANCE),
+    "dirichlet": (lambda m, a: m.Dirichlet(a), (POSITIVE,), SIMPLEX),
+    "log-normal": (lambda m, a, b: m.LogNormal(a, b), (A, POSITIVE), OTHER),
+    "bernoulli by logits": (lambda m, a: m.Bernoulli(logits=a), (A,), np.float64(B > 0)),
+    "bernoulli by probs": (lambda m, a: m.Bernoulli(a), (CHANCE,), np.float64(B > 0)),
+    "binomial": (lambda m, a: m.Binomial(9, a), (CHANCE,), COUNTS),
+    "binomial by logits": (lambda m, a: m.Binomial(9, logits=a), (A,), COUNTS),
+    "geometric": (lambda m, a: m.Geometric(a), (CHANCE,), COUNTS),
+    "poisson": (lambda m, a: m.Poisson(a), (POSITIVE,), COUNTS),
+    "categorical by logits": (lambda m, a: m.Categorical(logits=a), (A,), np.array([0, 3, 2])),
+    "categorical by probs": (lambda m, a: m.Categorical(a), (POSITIVE,), np.array([0, 3, 2])),
+    "independent": (lambda m, a, b: m.Independent(m.Normal(a, b), 1), (A, POSITIVE), B),
+    "vectors by factor": (lambda m, a, b: m.MultivariateNormal(a, scale_tril=b), (A, MATRIX), B),
+    "vectors by covariance": (lambda m, a, b: m.MultivariateNormal(a, b), (A, COVARIANCE), B),
+    "vectors by precision": (lambda m, a, b: m.MultivariateNormal(a, precision_matrix=b), (A, COVARIANCE), B),
+    "vectors of one covariance": (lambda m, a, b: m.MultivariateNormal(a[0], b[0]), (A, COVARIANCE), B),
+    "squashed": (
+        lambda m, a, b: m.TransformedDistribution(m.Normal(a, b), [m.TanhTransform(), m.AffineTransform(0.5, 2.0)]),
+        (A, POSITIVE), 0.5 + 1.8 * np.tanh(B),
+    ),
+    "squashed vectors": (
+        lambda m, a, b: m.TransformedDistribution(
+            m.Independent(m.Normal(a, b), 1), m.ComposeTransform([m.SigmoidTransform(), m.ExpTransform()])
+        ),
+        (A, POSITIVE), np.exp(CHANCE),
+    ),
+}  # fmt: skip
