@@ -227,9 +227,9 @@ class Halved(jg.autograd.Function):
 
 
 WRONG: dict[str, tuple[Any, str]] = {
-    "optimizer of a module": (lambda m: jg.optim.Adam(m, lr=0.1), r"Adam: expected .* such as model\.parameters\(\), got Linear"),
+    "optimizer of a module": (lambda m: jg.optim.Adam(m, lr=0.1), r"Adam: .*model\.parameters\(\), got a value of class Linear"),
     "clipping a module": (lambda m: nn.utils.clip_grad_norm_(m, 1.0), r"such as model\.parameters\(\), got Linear"),
-    "schedule of a module": (lambda m: jg.optim.lr_scheduler.StepLR(m, 2), r"StepLR: expected an optimizer, got Linear"),
+    "schedule of a module": (lambda m: jg.optim.lr_scheduler.StepLR(m, 2), r"StepLR: expected an optimizer .*, got Linear"),
     "groups that do not divide": (lambda m: nn.GroupNorm(3, 4), r"num_channels=4 does not divide into 3 groups"),
     "instance of a function": (lambda m: Halved()(jg.ones(2)), r"'Halved' has no instances: call Halved\.apply"),
     "lengths that increase": (
