@@ -6,6 +6,7 @@ import array
 import copy
 import ctypes
 import struct
+import warnings
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -118,7 +119,9 @@ def shape_assigned():
     a = np.arange(3.0)
 
     def change():
-        a.shape = (3, 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of NumPy 2.5
+            a.shape = (3, 1)
 
     return lambda x: x + a, change
 
