@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from jitgrad.core.tensor import Tensor
-from jitgrad.distributions import constraints
-from jitgrad.distributions.distribution import Distribution, parameters
+from jitgrad.distributions.distribution import OfLocationAndScale
 from jitgrad.ops.arithmetic import square
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.operand import Operand
@@ -17,29 +16,12 @@ from jitgrad.ops.transcendental import log, log1p
 from jitgrad.ops.trigonometric import atan, tan
 
 
-class Cauchy(Distribution):
+class Cauchy(OfLocationAndScale):
     """Around ``loc``, with half of its values within ``scale``; it has no mean and no finite variance."""
-
-    arg_constraints: ClassVar[constraints.Conditions] = {"loc": constraints.real, "scale": constraints.positive}
-    has_rsample = True
-
-    def __init__(self, loc: Operand, scale: Operand, validate_args: bool | None = None) -> None:
-        centre, width = parameters(loc, scale)
-        self.loc: Tensor = centre
-        self.scale: Tensor = width
-        super().__init__(centre.shape, (), validate_args, {"loc": centre, "scale": width})
-
-    @property
-    def support(self) -> constraints.Constraint:
-        return constraints.real
 
     @property
     def mean(self) -> Tensor:
         return self.loc * math.nan
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -12,7 +12,7 @@ from jitgrad.core.aval import Shape
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
-from jitgrad.distributions.constraints import Conditions
+from jitgrad.distributions.constraints import Conditions, Constraint, positive, real
 from jitgrad.ops.arithmetic import clip, sqrt
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.entropy import logit
@@ -152,6 +152,31 @@ class Distribution:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(batch_shape={self.batch_shape}, event_shape={self.event_shape})"
+
+
+class OfLocationAndScale(Distribution):
+    """A distribution of all real numbers around ``loc``, its mean and its mode, stretched by ``scale``."""
+
+    arg_constraints: ClassVar[Conditions] = {"loc": real, "scale": positive}
+    has_rsample = True
+
+    def __init__(self, loc: Operand, scale: Operand, validate_args: bool | None = None) -> None:
+        centre, width = parameters(loc, scale)
+        self.loc: Tensor = centre
+        self.scale: Tensor = width
+        super().__init__(centre.shape, (), validate_args, {"loc": centre, "scale": width})
+
+    @property
+    def support(self) -> Constraint:
+        return real
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
 
 
 class OfProbability(Distribution):

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from jitgrad.core.tensor import Tensor
-from jitgrad.distributions import constraints
-from jitgrad.distributions.distribution import Distribution, parameters
+from jitgrad.distributions.distribution import OfLocationAndScale
 from jitgrad.ops.arithmetic import abs, sign, square
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.operand import Operand
@@ -15,29 +14,8 @@ from jitgrad.ops.random import rand
 from jitgrad.ops.transcendental import expm1, log, log1p
 
 
-class Laplace(Distribution):
+class Laplace(OfLocationAndScale):
     """Exponential on both sides of ``loc``, with the mean distance ``scale``."""
-
-    arg_constraints: ClassVar[constraints.Conditions] = {"loc": constraints.real, "scale": constraints.positive}
-    has_rsample = True
-
-    def __init__(self, loc: Operand, scale: Operand, validate_args: bool | None = None) -> None:
-        centre, distance = parameters(loc, scale)
-        self.loc: Tensor = centre
-        self.scale: Tensor = distance
-        super().__init__(centre.shape, (), validate_args, {"loc": centre, "scale": distance})
-
-    @property
-    def support(self) -> constraints.Constraint:
-        return constraints.real
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 from jitgrad.core.tensor import Tensor
-from jitgrad.distributions import constraints
-from jitgrad.distributions.distribution import Distribution, parameters
+from jitgrad.distributions.distribution import OfLocationAndScale
 from jitgrad.ops.arithmetic import square
 from jitgrad.ops.normal_distribution import ndtr, ndtri
 from jitgrad.ops.operand import Operand
@@ -18,29 +17,8 @@ from jitgrad.ops.transcendental import log
 _HALF_LOG_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
-class Normal(Distribution):
+class Normal(OfLocationAndScale):
     """Of mean ``loc`` and standard deviation ``scale``."""
-
-    arg_constraints: ClassVar[constraints.Conditions] = {"loc": constraints.real, "scale": constraints.positive}
-    has_rsample = True
-
-    def __init__(self, loc: Operand, scale: Operand, validate_args: bool | None = None) -> None:
-        mean, deviation = parameters(loc, scale)
-        self.loc: Tensor = mean
-        self.scale: Tensor = deviation
-        super().__init__(mean.shape, (), validate_args, {"loc": mean, "scale": deviation})
-
-    @property
-    def support(self) -> constraints.Constraint:
-        return constraints.real
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:
