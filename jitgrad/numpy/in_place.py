@@ -30,12 +30,18 @@ def _target(function: str, x: Any) -> Tensor:
     return x
 
 
-def _repeated(function: str, values: Any, count: Any) -> Tensor:
-    """The flat ``values`` at the positions ``count``, from the first again after the last."""
+def _repeated(function: str, values: Any, positions: Any) -> Tensor:
+    """The flat ``values`` at ``positions``, from the first again after the last; a single value stays one."""
     flat = ravel(values)
     if not flat.size:
         raise ArgumentError(f"{function}: there are no values to take, got {flat.aval}")
-    return flat if flat.size == 1 else take(flat, remainder(count, flat.size), 0)
+    return flat if flat.size == 1 else take(flat, remainder(positions, flat.size), 0)
+
+
+def _write_where(target: Tensor, chosen: Tensor, values: Tensor) -> None:
+    """``values``, one or as many as ``target`` has elements, at the places that are ``chosen``."""
+    value = reshape(values, () if values.size == 1 else target.shape)
+    copyto(target, value, "unsafe", reshape(chosen, target.shape))
 
 
 def copyto(dst: Any, src: Any, casting: Any = "same_kind", where: Any = True) -> None:
@@ -68,9 +74,7 @@ def putmask(a: Any, mask: Any, values: Any) -> None:
     if chosen.shape != target.shape:
         raise ShapeError(f"putmask: the mask has shape {chosen.shape}, the tensor {target.shape}")
     value = ravel(values)
-    if value.size > 1:
-        value = reshape(_repeated("putmask", value, np.arange(target.size)), target.shape)
-    copyto(target, reshape(value, ()) if value.size == 1 else value, "unsafe", chosen)
+    _write_where(target, chosen, _repeated("putmask", value, np.arange(target.size)) if value.size else value)
 
 
 def place(arr: Any, mask: Any, vals: Any) -> None:
@@ -79,10 +83,7 @@ def place(arr: Any, mask: Any, vals: Any) -> None:
     if chosen.size != target.size:
         raise ShapeError(f"place: the mask has {chosen.size} elements, the tensor {target.size}")
     nth = subtract(cumulative_sum(chosen.astype(np.int64), 0), 1)
-    value = _repeated("place", vals, clip(nth, 0))
-    if value.size > 1:
-        value = reshape(value, target.shape)
-    copyto(target, reshape(value, ()) if value.size == 1 else value, "unsafe", reshape(chosen, target.shape))
+    _write_where(target, chosen, _repeated("place", vals, clip(nth, 0)))
 
 
 def put(a: Any, ind: Any, v: Any, mode: str = "raise") -> None:

@@ -75,11 +75,15 @@ def prepare_place(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[
     return call
 
 
+def _own_positions(shape: Shape, axis: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Each element's own position along the axes before ``axis``, and along those after it."""
+    own = np.ix_(*map(np.arange, shape))
+    return own[:axis], own[axis + 1 :]
+
+
 def prepare_gather(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Any, Any], Any]:
     """``x`` at ``index`` along ``axis``, and at each element's own position along other axes."""
-    axis = attrs["axis"]
-    own = np.ix_(*map(np.arange, avals[1].shape))
-    before, after = own[:axis], own[axis + 1 :]
+    before, after = _own_positions(avals[1].shape, attrs["axis"])
     return lambda x, index: x[(*before, index, *after)]
 
 
@@ -90,9 +94,7 @@ def prepare_scatter_add(few: int) -> Callable[[Sequence[Aval], Mapping[str, Any]
         x, index, v = avals
         if x.ndim < 2 or few * v.size >= x.size or v.dtype != x.dtype:
             return None
-        axis = attrs["axis"]
-        own = np.ix_(*map(np.arange, index.shape))
-        before, after = own[:axis], own[axis + 1 :]
+        before, after = _own_positions(index.shape, attrs["axis"])
 
         def call(base: Any, places: Any, values: Any) -> Any:
             out = np.array(base, copy=True, order="C")
