@@ -257,8 +257,7 @@ def items_of_a_user_list_that_c_code_reads():
     return lambda x: x * sum(values), lambda: values.append(3.0)
 
 
-@case
-def the_backward_of_a_function():
+def _double() -> Any:
     class Double(jg.autograd.Function):
         @staticmethod
         def forward(ctx, x):
@@ -268,27 +267,27 @@ def the_backward_of_a_function():
         def backward(ctx, g):
             return g * 2.0
 
-    def change():
-        Double.backward = staticmethod(lambda ctx, g: g * 5.0)
+    return Double
 
-    return lambda x: jg.grad(lambda x: Double.apply(x).sum())(x), change
+
+@case
+def the_backward_of_a_function():
+    double = _double()
+
+    def change():
+        double.backward = staticmethod(lambda ctx, g: g * 5.0)
+
+    return lambda x: jg.grad(lambda x: double.apply(x).sum())(x), change
 
 
 @case
 def the_forward_of_a_function():
-    class Double(jg.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            return x * 2.0
-
-        @staticmethod
-        def backward(ctx, g):
-            return g * 2.0
+    double = _double()
 
     def change():
-        Double.forward = staticmethod(lambda ctx, x: x * 5.0)
+        double.forward = staticmethod(lambda ctx, x: x * 5.0)
 
-    return lambda x: Double.apply(x), change
+    return lambda x: double.apply(x), change
 
 
 @case
