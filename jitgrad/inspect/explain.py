@@ -8,9 +8,10 @@ from itertools import groupby
 
 from jitgrad.backends.base import Target
 from jitgrad.compiler.compiler_ops import INSERT_SLICES
+from jitgrad.compiler.fusion.fuser import Fuser
 from jitgrad.compiler.isomorphic import outline
 from jitgrad.compiler.lowering.layout import BufferRole
-from jitgrad.compiler.passes.fuse import Fuser, fuse
+from jitgrad.compiler.passes.fuse import fuse
 from jitgrad.compiler.plan import KernelStep, OpStep, Step
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.ir import Graph, TraceNode, Value

@@ -10,8 +10,8 @@ import pytest
 import jitgrad as jg
 from jitgrad import nn, optim
 from jitgrad.backends.cpu.emit import emit_kernel
+from jitgrad.compiler.fusion.fuser import Fuser
 from jitgrad.compiler.passes.cleanup import eliminate_dead
-from jitgrad.compiler.passes.fuse import Fuser
 from jitgrad.compiler.plan import KernelStep
 from jitgrad.compiler.tuning import Tuning
 from jitgrad.jit.decorator import JitFunction, jit

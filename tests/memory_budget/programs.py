@@ -122,11 +122,11 @@ def with_checkpoint() -> Program:
 
 # with the smallest part of its memory that a program must do with
 PROGRAMS: dict[str, tuple[Callable[[], Program], float]] = {
-    "deep MLP": (mlp, 0.25),
+    "deep MLP": (mlp, 0.45),
     "residual": (residual, 0.25),
     "transformer": (transformer, 0.5),
     "recurrent": (recurrent, 0.6),
     "dropout": (with_dropout, 0.4),
     "transformer with dropout": (transformer_with_dropout, 0.5),
-    "checkpoint": (with_checkpoint, 0.4),
+    "checkpoint": (with_checkpoint, 0.7),
 }

@@ -148,7 +148,7 @@ def test_graph_shows_the_passes_of_the_program_that_runs():
 
 def test_replay_and_compare_follow_programs_that_compute_again():
     program = mlp(layers=4)
-    f = jg.jit(program.step, memory_budget=0.7)
+    f = jg.jit(program.step, memory_budget=0.9)
 
     assert "step" in str(jg.compare(f, *program.args))
 
@@ -156,7 +156,7 @@ def test_replay_and_compare_follow_programs_that_compute_again():
 def test_checkpoint_in_a_compiled_step_changes_nothing():
     """Equal values are computed once in one program, so that a budget does what `checkpoint` asks for."""
     program = with_checkpoint()
-    explanation = jg.jit(program.step, memory_budget=0.5).explain(*program.args)
+    explanation = jg.jit(program.step, memory_budget=0.7).explain(*program.args)
 
     assert explanation.budget is not None
     assert explanation.budget.after <= explanation.budget.budget

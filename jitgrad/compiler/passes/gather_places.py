@@ -16,8 +16,8 @@ from typing import Any
 
 from jitgrad.compiler.compiler_ops import IDENTITY, Index
 from jitgrad.compiler.cost import expensive
+from jitgrad.compiler.fusion.cheapest_cut import cheapest_cut
 from jitgrad.compiler.passes.border_values import zero_at_border
-from jitgrad.compiler.passes.cheapest_cut import cheapest_cut
 from jitgrad.compiler.passes.merge_pads import common_pad, places_side_by_side
 from jitgrad.compiler.passes.rewriter import Rewriter
 from jitgrad.compiler.tuning import Tuning

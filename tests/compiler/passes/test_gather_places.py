@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad.compiler.fusion.cheapest_cut import cheapest_cut
 from jitgrad.compiler.passes.border_values import zero_at_border
-from jitgrad.compiler.passes.cheapest_cut import cheapest_cut
 from jitgrad.core.ir import Graph
 from jitgrad.jit.decorator import jit
 
