@@ -60,6 +60,14 @@ OFFSET_READ: OpDef = define(
     abstract=lambda avals, attrs: Aval(tuple([size(runs) for runs in attrs["axes"]]), avals[0].dtype),
     register=False,
 )
+# ``x`` shifted cyclically: along ``axis``, from position ``start`` on and then from the beginning.
+ROLL: OpDef = define(
+    "roll(x, *, axis, start)",
+    kind=Kind.OPAQUE,
+    eager=lambda x, *, axis, start: np.roll(x, -start, axis),
+    abstract=lambda avals, _attrs: Aval(avals[0].shape, avals[0].dtype),
+    register=False,
+)
 # The real (index 0) or the imaginary part of complex numbers where they lie. (Positions of elements stay what they are.)
 COMPONENT: OpDef = define(
     "component(x, *, index)",

@@ -24,6 +24,7 @@ from jitgrad.compiler.passes.merge_images import merge_images
 from jitgrad.compiler.passes.merge_pads import merge_pads
 from jitgrad.compiler.passes.read_at_offsets import read_at_offsets
 from jitgrad.compiler.passes.recompute_outer import recompute_outer
+from jitgrad.compiler.passes.rolls import lower_rolls, recognize_rolls
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.passes.sink_transposes import sink_transposes
 from jitgrad.compiler.passes.slices import insert_slices, push_slices_up
@@ -81,8 +82,10 @@ PASSES: tuple[Pass, ...] = (
     Pass(unroll_reductions, "after reductions in two steps, the second of which may have few rows"),
     Pass(eliminate_common, "the passes above emit equal slices and transposes; those below count readers"),
     Pass(recompute_outer, "after the passes over reductions and the last one that computes equal values once"),
+    Pass(recognize_rolls, "before slices move, of which it joins two; after equal slices are one"),
     Pass(gather_places, "before slices move up: those of the sums that it makes move up to what is put into zeros"),
     Pass(push_slices_up, "before the parts of a whole get their places: it gives each part a kernel of its own"),
+    Pass(lower_rolls, "after the last pass that moves slices", "kernels read slices, and have no form for a shift"),
     Pass(merge_pads, "before insert_slices, which replaces every `place`"),
     Pass(insert_slices, "before products are batched: a value can be written to one place only"),
     Pass(read_at_offsets, "after insert_slices, which makes one whole of all parts; before it is split into boxes"),

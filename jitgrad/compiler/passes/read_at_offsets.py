@@ -80,7 +80,7 @@ def _unwritten(graph: Graph, reads: dict[Value, _Read], tuning: Tuning) -> set[A
         others = [user for user in graph.users(value) if user.outs[0] not in found]
         in_kernels = all(is_fusible(user) and user.op is not IDENTITY for user in others)
         elementwise = all(user.op.kind is Kind.ELEMENTWISE for user in others)
-        fast = elementwise if _is_zero(reads[value]) else _is_fast(reads[value], tuning)
+        fast = elementwise if _is_zero(reads[value]) else is_fast(reads[value].root, reads[value].axes, tuning)
         if in_kernels and (not others or fast):
             found.add(value)
     for node in graph.nodes:  # a part of what is in memory is read there
@@ -172,18 +172,19 @@ def _is_zero(read: _Read) -> bool:
     return any(all(run.zeros for run in runs) for runs in read.axes)
 
 
-def _is_fast(read: _Read, tuning: Tuning) -> bool:
-    """Whether kernels read it about as fast as from memory: the rows between two jumps are long, and their edges short.
+def is_fast(root: Value, axes: tuple[AxisRuns, ...], tuning: Tuning) -> bool:
+    """Whether kernels read ``root`` at ``axes`` about as fast as from memory: the rows between two jumps are long, and their
+    edges short.
 
     Of a small part it does not matter.
     """
-    shape = tuple(map(size, read.axes))
-    if any(len(runs) > tuning.max_runs for runs in read.axes):
+    shape = tuple(map(size, axes))
+    if any(len(runs) > tuning.max_runs for runs in axes):
         return False
-    if _FEW * prod(shape) <= read.root.aval.size:
+    if _FEW * prod(shape) <= root.aval.size:
         return True
-    jumps = [k for k, runs in enumerate(read.axes) if len(runs) > 1]
+    jumps = [k for k, runs in enumerate(axes) if len(runs) > 1]
     last = jumps[-1] if jumps else 0
     row = prod(shape[last:]) if last == len(shape) - 1 else prod(shape[last + 1 :])
-    edges = sum(run.length for run in read.axes[-1] if abs(run.step) > 1) if last == len(shape) - 1 else 0
+    edges = sum(run.length for run in axes[-1] if abs(run.step) > 1) if last == len(shape) - 1 else 0
     return row >= tuning.min_offset_row and edges <= shape[-1] // _FEW

@@ -196,7 +196,7 @@ class _Wholes:
         if node.op is PLACE and isinstance(node.ins[0], Value):
             return [node.ins[0]], [node.attr("index")]
         if node.op is CONCAT and all(isinstance(a, Value) and a.aval.dtype == node.out.aval.dtype for a in node.ins):
-            return [a for a in node.ins if isinstance(a, Value)], _side_by_side(node)
+            return [a for a in node.ins if isinstance(a, Value)], side_by_side(node)
         if node.op is RESHAPE and node.ins[0] in self.parts and self.counts[node.ins[0]] == 1:
             return self.parts[node.ins[0]]  # so that places in a flattened array, such as diagonals, meet in a sum
         if node.op is not ADD or any(a not in self.parts or a.aval.shape != node.out.aval.shape for a in node.ins):
@@ -223,7 +223,8 @@ class _Wholes:
         return [*parts, *[at[index] for index in others]], [*first[1], *others]
 
 
-def _side_by_side(node: TraceNode) -> list[Index]:
+def side_by_side(node: TraceNode) -> list[Index]:
+    """The places of the operands of ``node``, a ``concat``."""
     axis, start, indices = node.attr("axis"), 0, []
     for atom in node.ins:
         shape = atom.aval.shape

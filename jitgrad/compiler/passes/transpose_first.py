@@ -23,11 +23,11 @@ def transpose_first(graph: Graph) -> Graph:
         if not chain:
             new.keep(node)
             continue
-        source = _large_operand(chain[-1])
+        source = large_operand(chain[-1])
         assert source is not None
         moved: Value = new.emit(PERMUTE_DIMS, new.current(source), **dict(node.attrs))
         for op in reversed(chain):
-            large = _large_operand(op)
+            large = large_operand(op)
             ins = [moved if atom is large else new.current(atom) for atom in op.ins]
             if op is chain[0]:
                 new.define(node.out, op.op, *ins, **dict(op.attrs))
@@ -45,25 +45,25 @@ def _chain(graph: Graph, node: TraceNode) -> list[TraceNode]:
     atom = original.ins[0]
     while isinstance(atom, Value) and len(graph.users(atom)) == 1 and atom not in graph.outputs:
         producer = graph.producer(atom)
-        if producer is None or not _is_multiple(producer):
+        if producer is None or not is_multiple(producer):
             break
         found.append(producer)
-        large = _large_operand(producer)
+        large = large_operand(producer)
         assert large is not None
         atom = large
     is_read = isinstance(atom, Value) and (len(graph.users(atom)) > 1 or atom in graph.outputs)
     return found if is_read else []
 
 
-def _is_multiple(node: TraceNode) -> bool:
+def is_multiple(node: TraceNode) -> bool:
     """Whether ``node`` is a cheap op of one array and of numbers."""
     if node.op.kind is not Kind.ELEMENTWISE or node.op.scalar is None or expensive(node.op):
         return False
-    large = _large_operand(node)
+    large = large_operand(node)
     return large is not None and large.aval.dtype == node.out.aval.dtype and sum(a is large for a in node.ins) == 1
 
 
-def _large_operand(node: TraceNode) -> Value | None:
+def large_operand(node: TraceNode) -> Value | None:
     """The one operand with the shape of the result, if all others are numbers."""
     large = [a for a in node.ins if a.aval.shape == node.out.aval.shape]
     numbers = all(a.aval.size == 1 and not a.aval.shape for a in node.ins if a not in large)
