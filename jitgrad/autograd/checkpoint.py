@@ -14,7 +14,7 @@ import optree
 
 from jitgrad.autograd.backward import gradients
 from jitgrad.autograd.backward_pass import edge_key
-from jitgrad.autograd.level import ALIAS, same_memory
+from jitgrad.autograd.level import same_memory
 from jitgrad.autograd.modes import enable_grad
 from jitgrad.core.context import Interpreter, current_interpreter, grad_enabled, open_tapes
 from jitgrad.core.errors import AutogradError, InPlaceError, require_function
@@ -22,6 +22,7 @@ from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.storage import Storage
 from jitgrad.core.tape_node import Node, edge_of, next_sequence, record
 from jitgrad.core.tensor import Tensor
+from jitgrad.ops.identity import ALIAS
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -91,11 +92,14 @@ class _Watch:
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """A tensor that the first run changed in place, and its value before."""
+    """Memory that the first run changed in place, and the tensors over it at that time with their values before."""
 
-    target: weakref.ref[Tensor]
     storage: Storage
-    before: Tensor
+    before: list[tuple[weakref.ref[Tensor], Tensor]]
+
+    def alive(self) -> list[tuple[Tensor, Tensor]]:
+        """Those of the tensors that are still there, with their values before."""
+        return [(target, before) for ref, before in self.before if (target := ref()) is not None]
 
 
 class _WriteLog:
@@ -106,9 +110,13 @@ class _WriteLog:
         self.writes: dict[int, _Write] = {}
 
     def write(self, target: Tensor, value: Any) -> None:
-        logged = self.writes.get(id(target))
-        if logged is None or logged.target() is not target:
-            self.writes[id(target)] = _Write(weakref.ref(target), target._storage, snapshot(self.inner, target))
+        storage = target._storage
+        if id(storage) not in self.writes:
+            # what is written to may be a view of what stays
+            over = (target, *[t for t in storage.others(target) if self.inner.knows(t)])
+            shown = [(id(self.inner.current(t)), t) for t in over]
+            values = {key: snapshot(self.inner, t) for key, t in dict(shown).items()}
+            self.writes[id(storage)] = _Write(storage, [(weakref.ref(t), values[key]) for key, t in shown])
         self.inner.write(target, value)
 
     def __getattr__(self, name: str) -> Any:
@@ -135,7 +143,7 @@ def _logged_writes() -> Iterator[_WriteLog]:
 def _put_back(writes: Sequence[_Write]) -> Iterator[None]:
     """Within it, the tensors of ``writes`` have their values from before the first run."""
     interpreter = current_interpreter.get()
-    alive = [(target, w.before) for w in writes if (target := w.target()) is not None]
+    alive = [pair for w in writes for pair in w.alive()]
     now = [(target, snapshot(interpreter, target), target._storage.version) for target, _ in alive]
     for target, before in alive:
         interpreter.write(target, before)
@@ -166,6 +174,7 @@ class _Segment:
         self.leaves: list[Any] = [None if isinstance(x, Tensor) else x for x in leaves]
         self.given: list[Tensor] = [leaves[k] for k in self.places]
         self.results: list[int] = []
+        self.changed: dict[int, Tensor] = {}  # those of ``given`` that the first run changes, by position
         self.writes: list[_Write] = []
         self.versions: list[tuple[Storage, int]] = []
 
@@ -189,7 +198,7 @@ class _Segment:
         outs = [originals.get(id(x), x) for x in outs]
         self.results = [k for k, x in enumerate(outs) if _has_history_since(x, watch.since)]
         self.check_all_logged(watch, log)
-        self.keep_writes(log, outs)
+        self.keep_writes(log, watch.since)
         self.given = []  # the node has them now, with their versions
         if not self.results:
             return optree.tree_unflatten(out_tree, outs)
@@ -204,22 +213,21 @@ class _Segment:
 
     def check_all_logged(self, watch: _Watch, log: _WriteLog) -> None:
         """Raise InPlaceError if an unlogged write changed memory, which nothing can restore."""
-        logged = {id(w.storage) for w in log.writes.values()}
         for storage, version in watch.storages.values():
-            if storage.version != version and id(storage) not in logged:
+            if storage.version != version and id(storage) not in log.writes:
                 raise InPlaceError(
                     f"checkpoint({getattr(self.f, '__name__', self.f)}): a compiled function that it calls changes a "
                     f"tensor in place (at {storage.changed_at.full()}), such as a random generator or running "
                     "statistics. Put checkpoint inside the @jit function instead."
                 )
 
-    def keep_writes(self, log: _WriteLog, outs: Sequence[Any]) -> None:
-        """Keep old values of outside tensors without history, such as running statistics."""
-        returned = {id(x._storage) for x in outs if isinstance(x, Tensor)}
+    def keep_writes(self, log: _WriteLog, since: int) -> None:
+        """Keep old values of arguments and of tensors outside, such as running statistics, but not of own results."""
+        self.changed = {k: x for k, x in enumerate(self.given) if id(x._storage) in log.writes}
         for write in log.writes.values():
-            target = write.target()
-            if target is not None and not target._requires_grad and id(target._storage) not in returned:
-                self.writes.append(write)
+            before = [(weakref.ref(x), old) for x, old in write.alive() if not _has_history_since(x, since)]
+            if before:
+                self.writes.append(_Write(write.storage, before))
 
     def op(self, operands: int) -> OpDef:
         return replace(CHECKPOINT, vjp=self.vjp, saves=(frozenset(range(operands)),), saves_out=(False,))
@@ -236,9 +244,19 @@ class _Segment:
         nested = grad_enabled.get()
         count = len(self.places)
         since = next_sequence()
-        given = [_fresh(x, nested) for x in operands[:count]]
-        with _put_back(self.writes), _only_tape():
-            outs, _ = self.call(given)
+        with _put_back(self.writes):
+            given = [_fresh(x, self.changed.get(k, x), nested) for k, x in enumerate(operands[:count])]
+            with _only_tape():
+                outs, _ = self.call(given)
+            return self.pull(g, outs, given, operands, since)
+
+    def pull(
+        self, g: tuple[Tensor | None, ...], outs: Sequence[Any], given: Sequence[Tensor], operands: Sequence[Tensor], since: int
+    ) -> list[Tensor | None]:
+        """Backward through the second run, which made ``outs`` of ``given``."""
+        name = getattr(self.f, "__name__", str(self.f))
+        nested = grad_enabled.get()
+        count = len(given)
         chosen = [outs[k] for k in self.results if k < len(outs) and _has_history_since(outs[k], since)]
         if len(chosen) != len(g) or any(gx is not None and x.shape != gx.shape for x, gx in zip(chosen, g, strict=True)):
             raise AutogradError(f"checkpoint({name}): the second run returned something else than the first")
@@ -269,12 +287,12 @@ def _leaf_like(x: Tensor) -> Tensor:
     return leaf
 
 
-def _fresh(x: Tensor, nested: bool) -> Tensor:
-    """``x`` as an input of the second run, with history only if backward is recorded."""
+def _fresh(x: Tensor, same: Tensor, nested: bool) -> Tensor:
+    """An input of the second run, with the contents of ``same`` and a history only if backward is recorded: that of ``x``."""
     if not x._requires_grad:
-        return x
+        return same
     if not nested:
-        return _leaf_like(x)
-    alias = same_memory(x)
+        return _leaf_like(same)
+    alias = same_memory(same)
     record(ALIAS, (x,), {}, alias)
     return alias

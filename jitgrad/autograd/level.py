@@ -12,14 +12,14 @@ import optree
 from jitgrad.autograd.backward import gradients
 from jitgrad.autograd.modes import enable_grad
 from jitgrad.autograd.reachable import reachable_nodes
-from jitgrad.core.aval import is_differentiable, same_dtype
+from jitgrad.core.aval import is_differentiable
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import AutogradError, DtypeError, OperandError
-from jitgrad.core.op import define_elementwise
 from jitgrad.core.tape_node import edge_of, next_sequence, record
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import zeros_like
+from jitgrad.ops.identity import ALIAS
 
 # The levels whose functions are running, outermost first.
 _running: ContextVar[tuple[Level, ...]] = ContextVar("running_levels", default=())
@@ -27,23 +27,12 @@ _running: ContextVar[tuple[Level, ...]] = ContextVar("running_levels", default=(
 # The level whose gradients are computed without a record, though its results might be differentiated from outside.
 unrecorded_level: ContextVar[Level | None] = ContextVar("unrecorded_level", default=None)
 
-# The identity: a fresh input of a level is the result of this op on the given tensor.
-ALIAS = define_elementwise(
-    "alias(x)",
-    scalar="x",
-    eager=lambda x: x,
-    dtypes=same_dtype,
-    views=True,
-    vjp=(lambda g, _out, _x: g,),
-    takes_complex=True,
-    register=False,
-)
-
-
 def same_memory(tensor: Tensor) -> Tensor:
     """A tensor over the same memory (or traced value), without history."""
-    view = Tensor(current_interpreter.get().current(tensor), tensor._aval, tensor._storage)
+    interpreter = current_interpreter.get()
+    view = Tensor(interpreter.current(tensor), tensor._aval, tensor._storage)
     tensor._storage.share(tensor, view)
+    interpreter.share(tensor, view)
     return view
 
 

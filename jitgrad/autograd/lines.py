@@ -96,6 +96,12 @@ class Recorder:
     def take_over(self, _target: Tensor, _source: Tensor) -> None:
         raise Unrecordable("an in-place change")
 
+    def knows(self, tensor: Tensor) -> bool:
+        return type(tensor._data) is Value
+
+    def share(self, _tensor: Tensor, _view: Tensor) -> None:
+        """There are no changes that one could see in the other."""
+
     def stands_for_number(self, _tensor: Tensor) -> bool:
         return False
 

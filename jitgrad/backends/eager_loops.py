@@ -18,7 +18,7 @@ from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core import config
 from jitgrad.core.aval import Aval, dtype_name
-from jitgrad.core.context import creating_on, current_interpreter
+from jitgrad.core.context import creating_on, recording_in
 from jitgrad.core.ir import Graph
 from jitgrad.eager.loops import Loop, make_loops_by
 
@@ -53,13 +53,9 @@ def compile_loop(loop: Loop) -> np.ufunc | None:
 
 def _traced(loop: Loop) -> Graph:
     trace = Trace(loop.name)
-    token = current_interpreter.set(trace)
-    try:
-        with creating_on(None):
-            out = loop.function(*[trace.argument(k, Aval((), d)) for k, d in enumerate(loop.dtypes)])
+    with recording_in(trace), creating_on(None):
+        out = loop.function(*[trace.argument(k, Aval((), d)) for k, d in enumerate(loop.dtypes)])
         return eliminate_dead(trace.graph((trace.current(out),)))
-    finally:
-        current_interpreter.reset(token)
 
 
 def kernel_text(graph: Graph, numbers: Sequence[bool], *, strided: bool) -> str:

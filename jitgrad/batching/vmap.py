@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import optree
 
-from jitgrad.autograd.level import ALIAS
 from jitgrad.autograd.modes import no_grad
 from jitgrad.batching.array_run import ArrayRun, ExampleContents
 from jitgrad.batching.axes import axes_of_leaves
@@ -20,6 +19,7 @@ from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, AxisError, ShapeError, require_function, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import asarray
+from jitgrad.ops.identity import ALIAS
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import broadcast_to, expand_dims, moveaxis
 

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from jitgrad.autograd.backward import gradients
+from jitgrad.autograd.modes import enable_grad
 from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
 from jitgrad.compiler.passes.gradient_rules import drop_gradient_rules
 from jitgrad.compiler.passes.simplify import simplify
 from jitgrad.compiler.tracer import Trace
-from jitgrad.core.context import current_interpreter, grad_enabled
+from jitgrad.core.context import recording_in
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value, evaluate
 from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.origin import at_origin
@@ -40,8 +41,7 @@ class Joint:
 def differentiate(graph: Graph, wrt: Sequence[int], seeded: Sequence[int]) -> Joint:
     """Replay ``graph`` under the tape and run backward from the outputs ``seeded`` to the inputs ``wrt``."""
     trace = Trace(f"{graph.name}_gradient")
-    token, mode = current_interpreter.set(trace), grad_enabled.set(True)
-    try:
+    with recording_in(trace), enable_grad():
         wanted = set(wrt)
         inputs = [trace.argument(k, v.aval, k in wanted) for k, v in enumerate(graph.inputs)]
         values = tuple(t._data for t in inputs)
@@ -54,9 +54,6 @@ def differentiate(graph: Graph, wrt: Sequence[int], seeded: Sequence[int]) -> Jo
         atoms = tuple(trace.current(t) for t in (*tensors, *[g for g in grads if g is not None]))
         flows = tuple(g is not None for g in grads)
         return Joint(trace.graph(atoms), values, tuple(s._data for s in seeds), len(results), flows)
-    finally:
-        grad_enabled.reset(mode)
-        current_interpreter.reset(token)
 
 
 def _replay(graph: Graph, inputs: Sequence[Tensor], trace: Trace) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from jitgrad.compiler.constant_values import constant_contents
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.runtime_number import RuntimeNumber
 from jitgrad.compiler.tracer import Trace
-from jitgrad.core.context import Interpreter, adjoint_observer, current_interpreter, open_tapes
+from jitgrad.core.context import Interpreter, current_interpreter, recording_in
 from jitgrad.core.ir import Atom, Value
 from jitgrad.core.op import OpDef
 from jitgrad.core.tensor import Tensor
@@ -30,14 +30,11 @@ class NestedTrace(Trace):
     @contextmanager
     def running(self) -> Iterator[None]:
         """Within it, ops are recorded here, and no tape or observer from outside sees them."""
-        tokens = current_interpreter.set(self), open_tapes.set(()), adjoint_observer.set(None)
-        try:
-            yield
-        finally:
-            self.restore_histories()
-            adjoint_observer.reset(tokens[2])
-            open_tapes.reset(tokens[1])
-            current_interpreter.reset(tokens[0])
+        with recording_in(self):
+            try:
+                yield
+            finally:
+                self.restore_histories()
 
     @contextmanager
     def in_outer(self) -> Iterator[None]:

@@ -8,8 +8,9 @@ from typing import Any
 from jitgrad.compiler.reshape_views import View
 from jitgrad.core.errors import TraceError
 from jitgrad.core.ir import Value
+from jitgrad.core.storage import Storage
 from jitgrad.core.tensor import Tensor
-from jitgrad.ops.identity import STOP_GRADIENT
+from jitgrad.ops.identity import ALIAS, STOP_GRADIENT
 
 _REMEDY = "To change the elements in place, which needs none of this, write tensor.data.copy_(new)"
 
@@ -29,6 +30,7 @@ def assign_data(trace: Any, target: Tensor, new: Tensor) -> None:
     if type(new._data) is not Value or id(new) in trace.lifted:
         raise TraceError(f"{asked}: new comes from outside of the function, and two such tensors cannot get one memory "
                          f"in it. Write tensor.data = new.clone(). {_REMEDY}")  # fmt: skip
+    _leave_memory(trace, target)
     views = [view.tensor() for view in trace.views.get(id(target._storage), ())]
     if any(view is not None for view in views) or trace.view_of(target) is not None:
         raise TraceError(f"{asked}: another tensor that the function made is a view of it. {_REMEDY}")
@@ -41,8 +43,16 @@ def assign_data(trace: Any, target: Tensor, new: Tensor) -> None:
     trace.remember_view(View(weakref.ref(new), target, STOP_GRADIENT, {}))
 
 
+def _leave_memory(trace: Any, target: Tensor) -> None:
+    """A fresh input of a level of differentiation has memory of its own from now on, apart from the caller's tensor."""
+    view = trace.view_of(target)
+    if view is not None and view.op is ALIAS:
+        trace.views[id(target._storage)].remove(view)
+        target._storage = Storage()
+
+
 def _is_view_of(trace: Any, tensor: Tensor, base: Tensor) -> bool:
     """Whether ``tensor`` is ``base``, or was detached from it."""
-    while (view := trace.view_of(tensor)) is not None and view.op is STOP_GRADIENT:
+    while (view := trace.view_of(tensor)) is not None and view.op in (STOP_GRADIENT, ALIAS):
         tensor = view.parent
     return tensor is base

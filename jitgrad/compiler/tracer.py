@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.autograd.modes import no_grad
 from jitgrad.compiler.constant_values import known_contents, missing_value
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.replaced_data import assign_data
@@ -26,7 +27,7 @@ from jitgrad.core.origin import Origin
 from jitgrad.core.tape_node import Edge, Node, edge_of, next_sequence, record
 from jitgrad.core.tensor import Donated, Tensor
 from jitgrad.ops.arithmetic import ASTYPE
-from jitgrad.ops.identity import STOP_GRADIENT, UPDATED
+from jitgrad.ops.identity import ALIAS, STOP_GRADIENT, UPDATED
 from jitgrad.ops.movement import RESHAPE
 from jitgrad.ops.views import WRITERS
 
@@ -253,8 +254,7 @@ class Trace:
         for t in (target, *target._storage.others(target)):
             if type(t._data) is not Value or id(t) in self.lifted:
                 self.histories.setdefault(id(t), (t, (t.grad_fn, t._out_index, t._requires_grad)))
-            known = t is target or id(t) in self.lifted or (type(t._data) is Value and t._data in self.owned)
-            if known and t.grad_fn is not None:  # not what an earlier trace has left, or this one has not used
+            if (t is target or self.knows(t)) and t.grad_fn is not None:
                 self.before.setdefault((t.grad_fn, t._out_index), self.current(t))
 
     def take_over(self, target: Tensor, source: Tensor) -> None:
@@ -264,6 +264,13 @@ class Trace:
         if target._requires_grad and target.grad_fn is None:
             self.alive.append(target)
             self.leaves[id(target)] = self.with_history(value, source)
+
+    def knows(self, tensor: Tensor) -> bool:
+        """Not what an earlier trace has left, or this one has not used."""
+        return id(tensor) in self.lifted or (type(tensor._data) is Value and tensor._data in self.owned)
+
+    def share(self, tensor: Tensor, view: Tensor) -> None:
+        self.remember_view(View(weakref.ref(view), tensor, ALIAS, {}))
 
     def restore_histories(self) -> None:
         """Give tensors from outside the trace the histories that they had before it; ``moved`` has the others."""
@@ -334,8 +341,9 @@ class Trace:
             if not self.reshapes.shares(view, above, self.current(above[0].parent if above else view.parent)):
                 self.reshapes.copies[id(tensor)] = view, self.current(tensor)
                 return  # eager copies
-        tensor._storage = view.parent._storage
-        tensor._storage.share(view.parent, tensor, view.op, view.attrs)
+        if view.op is not ALIAS:  # which has that storage
+            tensor._storage = view.parent._storage
+            tensor._storage.share(view.parent, tensor, view.op, view.attrs)
         self.alive.append(view.parent)
         self.views.setdefault(id(view.parent._storage), []).append(view)
 
@@ -349,17 +357,14 @@ class Trace:
             return
         child, value = changed, self.current(changed)
         while (view := self.view_of(child)) is not None:
-            writer = (lambda _base, new, _attrs: new) if view.op is STOP_GRADIENT else WRITERS.get(view.op.name)
+            writer = (lambda _base, new, _attrs: new) if view.op in (STOP_GRADIENT, ALIAS) else WRITERS.get(view.op.name)
             if writer is None:
                 raise TraceError(
                     f"in-place change at {Origin.capture().full()} of a tensor {child.aval} that is a view made by "
                     f"{view.op}: @jit cannot write through it. Change the base tensor with base[...] = value."
                 )
-            token = grad_enabled.set(False)
-            try:
+            with no_grad():
                 value = self.current(writer(Tensor(self.current(view.parent)), Tensor(value), view.attrs))
-            finally:
-                grad_enabled.reset(token)
             self.rebind(view.parent, value)
             child = view.parent
         for view in family:
@@ -389,11 +394,6 @@ class Trace:
         above = self.views_above(view.parent)
         known = self.lifted.get(id(above[0].parent if above else view.parent))
         return view if known is not None and self.current(known[0]) is known[2] else None
-
-    def outside(self, tensor: Tensor) -> tuple[InputSource, bool] | None:
-        """Where ``tensor`` comes from, if that is outside of the trace, and whether it was changed in place since."""
-        known = self.lifted.get(id(tensor))
-        return None if known is None else (known[1], self.current(tensor) is not known[2])
 
     def graph(self, outputs: tuple[Atom, ...]) -> Graph:
         return Graph(self.name, tuple(self.inputs), tuple(self.nodes), outputs)

@@ -30,6 +30,12 @@ class Interpreter(Protocol):
     def take_over(self, target: Any, source: Any) -> None:
         """Note that ``target`` gets the history of ``source``, whose contents it has; a leaf stands for ``source``."""
 
+    def knows(self, tensor: Any) -> bool:
+        """Whether ``tensor`` has contents here, without becoming an input for that."""
+
+    def share(self, tensor: Any, view: Any) -> None:
+        """Note that ``view`` has the memory of ``tensor``, and a history of its own."""
+
     def constant(self, array: Any) -> Any:
         """A new Tensor that holds ``array``."""
 
@@ -66,6 +72,12 @@ class Untraced:
 
     def write_grad(self, tensor: Any, grad: Any) -> None:
         tensor._grad = grad
+
+    def knows(self, _tensor: Any) -> bool:
+        return False
+
+    def share(self, _tensor: Any, _view: Any) -> None:
+        """The memory itself is shared."""
 
     def stands_for_number(self, _tensor: Any) -> bool:
         return False
@@ -119,3 +131,15 @@ def creating_on(device: Device | None) -> Iterator[None]:
         yield
     finally:
         creation_device.reset(token)
+
+
+@contextmanager
+def recording_in(trace: Interpreter) -> Iterator[None]:
+    """Within it, ops are recorded by ``trace``, and no tape or observer from outside sees them."""
+    tokens = current_interpreter.set(trace), open_tapes.set(()), adjoint_observer.set(None)
+    try:
+        yield
+    finally:
+        adjoint_observer.reset(tokens[2])
+        open_tapes.reset(tokens[1])
+        current_interpreter.reset(tokens[0])

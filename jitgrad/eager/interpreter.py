@@ -118,6 +118,9 @@ class EagerInterpreter(Untraced):
         target._memory = new._storage
         new._storage.share(new, target)
 
+    def knows(self, tensor: Tensor) -> bool:
+        return isinstance(tensor._data, (np.ndarray, DeviceArray))
+
     def take_over(self, target: Tensor, source: Tensor) -> None:
         """Nothing to do: the tape has the history."""
 

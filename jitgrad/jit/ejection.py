@@ -32,7 +32,7 @@ from jitgrad.jit.rounding_judge import measure
 from jitgrad.jit.signature import Call, Static
 from jitgrad.jit.suspects import last_rounding
 from jitgrad.jit.trace_result import EffectKind, TraceResult
-from jitgrad.ops.identity import STOP_GRADIENT
+from jitgrad.ops.identity import ALIAS, STOP_GRADIENT
 from jitgrad.ops.random import default_generator
 
 _DISTURBED_RUNS = 8
@@ -220,7 +220,7 @@ class _Interface:
                 raise EjectError(f"eject: {self.name!r} returns a {type(r.value).__name__}, which cannot be written down")
             return ResultSpec(expression=text)
         steps = r.view.steps if r.view is not None else ()
-        views = tuple([(op, attrs) for op, attrs, _ in steps if op is not STOP_GRADIENT])
+        views = tuple([(op, attrs) for op, attrs, _ in steps if op not in (STOP_GRADIENT, ALIAS)])
         return ResultSpec(expression=self.expression(r.source), views=views, detached=bool(steps) and not views)
 
     def spec(self) -> ModuleSpec:

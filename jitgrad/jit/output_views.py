@@ -17,7 +17,7 @@ from jitgrad.core.op import OpDef
 from jitgrad.core.tape_node import record
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.creation import detached
-from jitgrad.ops.identity import STOP_GRADIENT
+from jitgrad.ops.identity import ALIAS, STOP_GRADIENT
 
 ViewStep = tuple[OpDef, Mapping[str, Any], Aval]
 
@@ -47,7 +47,9 @@ class ResultView:
 
 def _view(x: Tensor, op: OpDef, attrs: Mapping[str, Any], aval: Aval) -> Tensor:
     """``op`` of ``x`` without a history; the trace has checked shapes and dtypes."""
-    if isinstance(x._data, DeviceArray):
+    if op is ALIAS:
+        array, shared = x._data, True
+    elif isinstance(x._data, DeviceArray):
         array = VIEWS[op.name](x._data, **attrs)
         shared = array.owner is x._data.owner
     else:
@@ -56,7 +58,7 @@ def _view(x: Tensor, op: OpDef, attrs: Mapping[str, Any], aval: Aval) -> Tensor:
     out = Tensor.of_result(array, aval)
     if shared:  # a reshape of an array that is not contiguous is a copy
         storage = out._memory = x._storage
-        storage.share(x, out, op, attrs)
+        storage.share(x, out, None if op is ALIAS else op, attrs)
     return out
 
 
@@ -67,7 +69,7 @@ def _copies_in_eager(tensor: Tensor, steps: Sequence[ViewStep]) -> bool:
     array = np.empty(tensor.shape, tensor.dtype)
     view = array
     for op, attrs, _ in steps:
-        if op is not STOP_GRADIENT:
+        if op not in (STOP_GRADIENT, ALIAS):
             view = op.eager(view, **attrs)
     return not np.may_share_memory(view, array)
 
@@ -86,10 +88,10 @@ def find_view(trace: Trace, x: Tensor, copied: Collection[int]) -> tuple[InputSo
     tensor = views[0].parent if views else x
     results = [*[view.parent for view in views[1:]], x]
     steps = [(v.op, v.attrs, Aval(r.shape, r.dtype)) for v, r in zip(views, results, strict=True)] if views else []
-    outside = trace.outside(tensor)
-    if outside is None:
+    if (lifted := trace.lifted.get(id(tensor))) is None:
         return None
-    source, changed = outside
+    _, source, before = lifted
+    changed = trace.current(tensor) is not before
     if x._requires_grad and ((changed and trace.moved.get(id(tensor)) is None) or not grad_enabled.get()):
         return None
     if _copies_in_eager(tensor, steps):

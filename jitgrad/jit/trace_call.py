@@ -18,7 +18,7 @@ from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.runtime_number import FLOAT_AVAL, RuntimeNumber, ValueNeededError
 from jitgrad.compiler.tracer import Trace
 from jitgrad.core.aval import Aval
-from jitgrad.core.context import current_interpreter
+from jitgrad.core.context import recording_in
 from jitgrad.core.errors import UnguardableError
 from jitgrad.core.ir import Atom, Graph, Value
 from jitgrad.core.origin import Origin
@@ -54,24 +54,23 @@ def trace_call(
     environment = Environment(function, call.static)
     trace = Trace(name, device_of_arguments(call))
     originals: list[tuple[HeldPlace, Any]] = []
-    token = current_interpreter.set(trace)
     try:
-        leaves, tensors = _traced_leaves(trace, call, shared)
-        args, kwargs, held = optree.tree_unflatten(call.treedef, leaves)
-        for place, traced_tensors in zip(call.held, held, strict=True):
-            if traced_tensors is not None:
-                originals.append((place, place.read()))
-                place.fill(traced_tensors)
-                environment.hold(place, traced_tensors)
-        result = environment.run(function, *(_unbox(a) for a in args), **{k: _unbox(v) for k, v in kwargs.items()})
-        if trace.values_needed:  # the function has caught the error
-            raise ValueNeededError(frozenset(trace.values_needed), f"@jit function {name!r}")
-        _check_containers(function, name, call, leaves, (args, kwargs, held))
-        traced = _finish(trace, environment, call, tensors, result, donated)
-        names = tuple(map(call.name, range(len(call.leaves))))
-        return replace(traced, argument_names=names, shared=tuple([(k, call.leaves[k]) for k in sorted(shared)]))
+        with recording_in(trace):
+            leaves, tensors = _traced_leaves(trace, call, shared)
+            args, kwargs, held = optree.tree_unflatten(call.treedef, leaves)
+            for place, traced_tensors in zip(call.held, held, strict=True):
+                if traced_tensors is not None:
+                    originals.append((place, place.read()))
+                    place.fill(traced_tensors)
+                    environment.hold(place, traced_tensors)
+            result = environment.run(function, *(_unbox(a) for a in args), **{k: _unbox(v) for k, v in kwargs.items()})
+            if trace.values_needed:  # the function has caught the error
+                raise ValueNeededError(frozenset(trace.values_needed), f"@jit function {name!r}")
+            _check_containers(function, name, call, leaves, (args, kwargs, held))
+            traced = _finish(trace, environment, call, tensors, result, donated)
+            names = tuple(map(call.name, range(len(call.leaves))))
+            return replace(traced, argument_names=names, shared=tuple([(k, call.leaves[k]) for k in sorted(shared)]))
     finally:
-        current_interpreter.reset(token)
         environment.restore()
         trace.restore_histories()
         for place, original in originals:

@@ -1,4 +1,4 @@
-"""Identities of traces: stop_gradient for detach and no_grad, updated for leaves that were changed."""
+"""Identities: stop_gradient for detach and no_grad, alias for inputs of levels, updated for leaves that were changed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,18 @@ from jitgrad.core.op import define_elementwise
 
 STOP_GRADIENT = define_elementwise(
     "stop_gradient(x)", scalar="x", eager=lambda x: x, dtypes=same_dtype, views=True, domain=("real",), takes_complex=True
+)
+
+# A tensor over the same memory with a history of its own: a fresh input of a level of differentiation.
+ALIAS = define_elementwise(
+    "alias(x)",
+    scalar="x",
+    eager=lambda x: x,
+    dtypes=same_dtype,
+    views=True,
+    vjp=(lambda g, _out, _x: g,),
+    takes_complex=True,
+    register=False,
 )
 
 # A leaf after an update without history: the new numbers, with the leaf's gradient.

@@ -12,6 +12,7 @@ import jitgrad.ops.methods  # noqa: F401 - attaches operators to Tensor
 from jitgrad.autograd import checkpoint, gradcheck, gradgradcheck, no_grad
 from jitgrad.autograd.functional import grad
 from jitgrad.core.errors import AutogradError, InPlaceError
+from jitgrad.jit.decorator import jit
 from jitgrad.ops.creation import tensor
 from jitgrad.ops.random import Generator
 from jitgrad.ops.transcendental import exp
@@ -107,6 +108,27 @@ def test_statistics_changed_in_place_are_changed_once():
     assert running.tolist() == [12.0]
 
 
+@pytest.mark.parametrize("through", ["argument", "view", "closure", "returned", "leaf"])
+def test_changes_in_place_of_outside_memory_happen_once(through):
+    def run(wrap):
+        x, state = leaf(X), tensor([1.0, 1.0, 1.0], dtype="float64")
+
+        def f(x, given):
+            target = {"argument": given, "view": given[1:].data, "closure": state[:2], "returned": given, "leaf": x}[through]
+            with no_grad():
+                target *= 0.5
+            loss = (x * given * x).sum()
+            return (loss, given) if through == "returned" else (loss,)
+
+        for _ in range(2):
+            wrap(f)(x, state)[0].backward()
+        wrap(f)(x, tensor([1.0, 1.0, 1.0], dtype="float64"))[0].backward()  # nobody else holds it
+        return [t.tolist() for t in (x.detach(), state, x.grad)]
+
+    compiled = lambda f: jit(checkpoint(f), check="off", backend="python")  # noqa: E731
+    assert run(checkpoint) == run(lambda f: f) == run(compiled)
+
+
 def test_a_change_of_what_it_reads_is_an_error():
     x, mask = leaf(X), tensor([1.0, 0.0, 1.0], dtype="float64")
 
@@ -173,6 +195,19 @@ def test_a_change_past_the_interpreter_is_an_error():
 
     with pytest.raises(InPlaceError, match="a compiled function that it calls changes a tensor in place"):
         checkpoint(like_a_compiled_function)(leaf([2.0]))
+
+
+def test_a_compiled_function_may_change_what_it_makes():
+    @jit(check="off", backend="python")
+    def f(x):
+        y = x + 1.0
+        y *= 2.0
+        return y * y
+
+    x = leaf([1.0, 2.0])
+    checkpoint(f)(x).sum().backward()  # its trace is within the checkpoint
+
+    assert x.grad.tolist() == [16.0, 24.0]
 
 
 def test_under_no_grad_it_is_the_plain_function():

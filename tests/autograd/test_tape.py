@@ -10,6 +10,7 @@ import pytest
 import jitgrad.ops.methods  # noqa: F401 - attaches operators to Tensor
 from jitgrad.autograd import Tape, no_grad, print_graph
 from jitgrad.core.errors import AutogradError, GraphFreedError
+from jitgrad.jit.decorator import jit
 from jitgrad.ops.creation import tensor
 from jitgrad.ops.trigonometric import tanh
 
@@ -82,6 +83,14 @@ def test_tape_belongs_to_its_thread():
 
     assert len(tape) == 0
     assert str(tape) == "Tape of 0 ops"
+
+
+def test_tape_lists_a_compiled_call_and_not_its_trace():
+    step = jit(lambda x: tanh(x * 2.0), check="off", backend="python")
+    for _ in range(2):
+        with Tape() as tape:
+            step(leaf(1.0, 2.0))
+        assert len(tape.entries) == 1
 
 
 def test_tape_keeps_no_graph_alive():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,5 +52,6 @@ def test_records_without_limits_can_be_read(tmp_path: Path) -> None:
     start = text.index(',\n   "kernels"')
     path.write_text(text[:start] + text[text.index("]", start) + 1 :], encoding="utf-8")
 
-    old = record()
-    assert [replace(o, products=0.0) for o in load_record(path).outcomes] == [replace(o, products=0.0) for o in old.outcomes]
+    save_record(load_record(path), path)
+    save_record(record(), other := tmp_path / "other.json")
+    assert path.read_text(encoding="utf-8") == other.read_text(encoding="utf-8")  # NaN is null there, and equal to itself
