@@ -62,6 +62,7 @@ class Node:
         "hooks",
         "op",
         "out_avals",
+        "passed",
         "recipe",
         "retained",
         "saved",
@@ -83,6 +84,7 @@ class Node:
     saved: Sequence[Any]
     saved_outs: tuple[Any, ...]
     _place: CallPlace
+    passed: bool  # set by `release`, so that recording need not
 
     def __init__(
         self,
@@ -182,17 +184,36 @@ class Node:
         return None
 
     def release(self) -> None:
-        """Free the saved tensors; a second backward through this node raises GraphFreedError."""
+        """Free the saved tensors; a second backward through this node raises GraphFreedError.
+
+        A node that has none, such as that of a cast, a view or a sum, stays as it is: what it was made of is not kept
+        for backward, so several losses may share it, as in torch.
+        """
+        if (self.saved is self.avals or not _has_tensors(self.saved)) and (
+            self.saved_outs is self.out_avals or not _has_tensors(self.saved_outs)
+        ):
+            self.passed = True
+            return
         self.saved = self.saved_outs = ()
         self.edges = None
         if self.recipe is None:  # else the plan's
             self.attrs = _NO_ATTRS
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether a backward has passed and freed the graph, of which this node may have had nothing to free."""
+        return self.edges is None or hasattr(self, "passed")
 
     def __repr__(self) -> str:
         return f"<{self.op} at {self.origin}>"
 
 
 _NO_ATTRS: Mapping[str, Any] = {}
+
+
+def _has_tensors(saved: Sequence[Any]) -> bool:
+    """Whether ``saved``, of a node, has a `Saved` in it."""
+    return tuple in map(type, saved)
 
 
 def record(op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any], result: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,14 +65,21 @@ class HookHandle:
 _new = object.__new__
 
 
-def _constant_of(data: Any) -> tuple[Any, Aval]:
-    """What ``Tensor(data)`` holds for a list, in the default dtype as in torch. Raises ArgumentError for other values."""
-    if not isinstance(data, list | tuple | range):
+def _constant_of(given: Sequence[Any]) -> tuple[Any, Aval]:
+    """What ``Tensor(*given)`` holds for a list, or for the lengths of axes, in the default dtype as in torch.
+
+    Raises ArgumentError for other values.
+    """
+    if given and isinstance(given[0], list | tuple | range):
+        array = np.array(given[0], get_default_dtype())
+    elif all([isinstance(n, int | np.integer) for n in given]):
+        array = np.zeros(given or (0,), get_default_dtype())
+    else:
         raise ArgumentError(
-            f"Tensor() takes a list or wraps an ndarray; got {type(data).__name__}. Use jitgrad.tensor(data), or "
-            "jitgrad.empty(shape) for a tensor of a shape."
+            f"Tensor() takes a list or the lengths of axes, or wraps an ndarray; got {type(given[0]).__name__}. Use "
+            "jitgrad.tensor(data)."
         )
-    made = current_interpreter.get().constant(np.array(data, get_default_dtype()))
+    made = current_interpreter.get().constant(array)
     return made._data, made.aval
 
 
@@ -96,13 +103,15 @@ class Tensor:
     _view: Lineage | None
     _address: int  # of the data, if kernels can use it without a copy (0: unknown)
 
-    def __init__(self, data: Any, aval: Aval | None = None, storage: Storage | None = None) -> None:
+    def __init__(self, data: Any = 0, aval: Any = None, storage: Any = None, *lengths: int) -> None:
         """Wrap ``data`` (an ndarray or a DeviceArray, not copied, or a Value). Users call ``jg.tensor``
-        or ``jg.asarray`` instead."""
+        or ``jg.asarray`` instead; torch's ``Tensor(2, 3)`` of axes of these lengths is zeros here."""
         if type(data) is Value:
             aval = data.aval
         elif type(data) is not np.ndarray and type(data) is not DeviceArray:
-            data, aval = _constant_of(data)
+            sizes = [n for n in (aval, storage) if n is not None]
+            data, aval = _constant_of([data, *sizes, *lengths])
+            storage = None
         self._data = data
         self._aval = aval
         self._requires_grad = False

@@ -20,9 +20,16 @@ from jitgrad.distributions.independent import Independent
 from jitgrad.distributions.kl import kl_divergence
 from jitgrad.distributions.laplace import Laplace
 from jitgrad.distributions.log_normal import LogNormal
+from jitgrad.distributions.mixture_same_family import MixtureSameFamily
 from jitgrad.distributions.multivariate_normal import MultivariateNormal
 from jitgrad.distributions.normal import Normal
+from jitgrad.distributions.one_hot_categorical import (
+    Multinomial,
+    OneHotCategorical,
+    OneHotCategoricalStraightThrough,
+)
 from jitgrad.distributions.poisson import Poisson
+from jitgrad.distributions.relaxed import RelaxedBernoulli, RelaxedOneHotCategorical
 from jitgrad.distributions.student_t import StudentT
 from jitgrad.distributions.transformed_distribution import TransformedDistribution
 from jitgrad.distributions.transforms import (
@@ -39,8 +46,10 @@ from jitgrad.distributions.uniform import Uniform
 __all__ = [
     "AffineTransform", "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ComposeTransform", "Dirichlet",
     "Distribution", "ExpTransform", "Exponential", "Gamma", "Geometric", "Independent", "Laplace", "LogNormal",
-    "MultivariateNormal", "Normal", "Poisson", "SigmoidTransform", "SoftplusTransform", "StudentT", "TanhTransform",
-    "Transform", "TransformedDistribution", "Uniform", "constraints", "kl_divergence", "transforms",
+    "MixtureSameFamily", "Multinomial", "MultivariateNormal", "Normal", "OneHotCategorical",
+    "OneHotCategoricalStraightThrough", "Poisson", "RelaxedBernoulli", "RelaxedOneHotCategorical", "SigmoidTransform",
+    "SoftplusTransform", "StudentT", "TanhTransform", "Transform", "TransformedDistribution", "Uniform", "constraints",
+    "kl_divergence", "transforms",
 ]  # fmt: skip
 
 if not TYPE_CHECKING:

@@ -71,6 +71,15 @@ def integer_interval(lower_bound: Any, upper_bound: Any) -> Constraint:
     )
 
 
+def multinomial(upper_bound: int) -> Constraint:
+    return Constraint(
+        f"counts along the last axis, whose sum is at most {upper_bound}",
+        lambda x: (x % 1 == 0).all(-1) & (x >= 0).all(-1) & (x.sum(-1) <= upper_bound),
+        1,
+        is_discrete=True,
+    )
+
+
 def independent(base_constraint: Constraint, reinterpreted_batch_ndims: int) -> Constraint:
     """``base_constraint`` for all elements of the last axes."""
     axes = tuple(range(-reinterpreted_batch_ndims, 0))
@@ -119,5 +128,11 @@ unit_interval: Constraint = interval(0.0, 1.0)
 boolean: Constraint = Constraint("0 or 1", lambda x: (x == 0) | (x == 1), is_discrete=True)
 nonnegative_integer: Constraint = Constraint("a whole number, at least 0", lambda x: (x % 1 == 0) & (x >= 0), is_discrete=True)
 simplex: Constraint = Constraint("probabilities that sum to 1 along the last axis", _is_simplex, 1)
+one_hot: Constraint = Constraint(
+    "1 at one place of the last axis, and else 0",
+    lambda x: ((x == 0) | (x == 1)).all(-1) & (x.sum(-1) == 1),
+    1,
+    is_discrete=True,
+)
 lower_cholesky: Constraint = Constraint("lower triangular matrices with a positive diagonal", _is_lower_cholesky, 2)
 positive_definite: Constraint = Constraint("symmetric positive definite matrices", _is_positive_definite, 2)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from copy import copy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from jitgrad.autograd.modes import no_grad
 from jitgrad.core.aval import Shape
+from jitgrad.core.config import get_default_dtype
 from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
@@ -22,8 +24,15 @@ from jitgrad.ops.transcendental import exp, sigmoid
 
 
 def parameters(*operands: Operand) -> tuple[Tensor, ...]:
-    """``operands``, of which some may be numbers, as tensors of their common shape."""
-    from_numbers = [x if isinstance(x, Tensor) else asarray(x) for x in operands]
+    """``operands``, of which some may be numbers, as tensors of their common shape.
+
+    Numbers, whole ones too, get the dtype of a floating operand, or the default one.
+    """
+    floats = [x.dtype for x in operands if isinstance(x, Tensor | np.ndarray) and x.dtype.kind == "f"]
+    dtype = floats[0] if floats else get_default_dtype()
+    from_numbers = [
+        x if isinstance(x, Tensor) else asarray(x, dtype=dtype if isinstance(x, int | float) else None) for x in operands
+    ]
     shape = np.broadcast_shapes(*[x.shape for x in from_numbers])
     return tuple([x if x.shape == shape else broadcast_to(x, shape) for x in from_numbers])
 
@@ -145,6 +154,17 @@ class Distribution:
     def perplexity(self) -> Tensor:
         """``exp`` of the entropy."""
         return exp(self.entropy())
+
+    def expand(self, batch_shape: Any) -> Self:
+        """This distribution, broadcast to ``batch_shape``. Raises ShapeError if its own does not broadcast to that."""
+        wide, own = copy(self), len(self.batch_shape)
+        for name, value in vars(self).items():
+            if isinstance(value, Tensor) and value.shape[:own] == self.batch_shape:
+                setattr(wide, name, broadcast_to(value, (*batch_shape, *value.shape[own:])))
+            elif isinstance(value, Distribution):
+                setattr(wide, name, value.expand((*batch_shape, *value.batch_shape[own:])))
+        wide.batch_shape = tuple(batch_shape)
+        return wide
 
     def extended(self, sample_shape: Any) -> Shape:
         """The shape of samples of ``sample_shape``."""

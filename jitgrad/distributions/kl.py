@@ -19,10 +19,12 @@ from jitgrad.distributions.exponential import Exponential
 from jitgrad.distributions.gamma import Gamma
 from jitgrad.distributions.geometric import Geometric
 from jitgrad.distributions.independent import Independent
+from jitgrad.distributions.kl_across import FORMULAS_ACROSS
 from jitgrad.distributions.laplace import Laplace
 from jitgrad.distributions.log_normal import LogNormal
 from jitgrad.distributions.multivariate_normal import MultivariateNormal, distances
 from jitgrad.distributions.normal import Normal
+from jitgrad.distributions.one_hot_categorical import OneHotCategorical
 from jitgrad.distributions.poisson import Poisson
 from jitgrad.distributions.uniform import Uniform
 from jitgrad.ops.activations import softplus
@@ -100,6 +102,7 @@ _FORMULAS: Mapping[type[Distribution], Callable[[Any, Any], Tensor]] = {
     Bernoulli: _bernoulli,
     Binomial: _binomial,
     Categorical: lambda p, q: sum(p.probs * (p.logits - q.logits), -1),
+    OneHotCategorical: lambda p, q: kl_divergence(p.choice, q.choice),
     Laplace: _laplace,
     Exponential: _exponential,
     Gamma: _gamma,
@@ -116,12 +119,15 @@ _FORMULAS: Mapping[type[Distribution], Callable[[Any, Any], Tensor]] = {
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """The divergence of ``p`` from ``q``, per element of their batch.
 
-    Raises ArgumentError unless both are of one family that has a formula, or are Independent of such.
+    Raises ArgumentError unless there is a formula for their families, or they are Independent of such.
     """
     if isinstance(p, Independent) and isinstance(q, Independent) and p.event_shape == q.event_shape:
         return p.summed(kl_divergence(p.base_dist, q.base_dist))
     for family, formula in _FORMULAS.items():
         if isinstance(p, family) and isinstance(q, family):
+            return formula(p, q)
+    for (family, other), formula in FORMULAS_ACROSS.items():
+        if isinstance(p, family) and isinstance(q, other):
             return formula(p, q)
     raise ArgumentError(f"kl_divergence: no formula for {p!r} and {q!r}: estimate it, (p.log_prob(x) - q.log_prob(x)).mean() "
                         "of samples x of p")  # fmt: skip

@@ -74,6 +74,7 @@ class Environment:
             raise
         self._observer.contents.everything(result, Origin.of_code_of(function), operands=True)
         self._raise_errors()
+        self._reads.checks = _single_places(self._reads.checks, self._reads.writes.values())
         return result
 
     def tensors(self) -> dict[str, Tensor]:
@@ -257,6 +258,21 @@ def _consequence(check: Check, now: Any, reason: str) -> str:
     if check.path.label == "class attribute" and is_plain_number(now):
         remedy = "keep the number in an attribute of the object, which each call changes, or return it"
     return f"{reason}; this happens only while tracing: {remedy}"
+
+
+def _single_places(checks: Iterable[Check], writes: Iterable[Write]) -> list[Check]:
+    """``checks``, with one for each place of a dict of which all values were read, and a place was written after that.
+
+    So the attributes that a module changes are judged apart from those that it keeps.
+    """
+    written, single = {id(w.holder) for w in writes if w.kind != "container"}, list[Check]()
+    for check in checks:
+        if check.kind == "values" and id(check.holder) in written:
+            places = zip(check.key, check.expected, strict=True)
+            single += [replace(check, kind="item", key=k, expected=x, path=check.path.item(k)) for k, x in places]
+        else:
+            single.append(check)
+    return single
 
 
 def _check_of_import(name: str, origin: Origin) -> Check:

@@ -271,7 +271,7 @@ def _result(
         return Result(source=source_and_view[0], view=source_and_view[1])
     atom = trace.current(x)
     # a history that was freed inside the function leads nowhere
-    flows = x._requires_grad and x.grad_fn is not None and x.grad_fn.edges is not None
+    flows = x._requires_grad and x.grad_fn is not None and not x.grad_fn.is_used_up
     if flows:
         atom = trace.with_history(atom, x)
     output = positions.setdefault((atom, flows), len(outputs))

@@ -33,7 +33,7 @@ def _like_last(avals: Sequence[Aval], _attrs: Mapping[str, Any]) -> Aval:
 
 def _gamma(key: Array, shape: Array) -> Array:
     known = shape > 0
-    drawn = _source(key).standard_gamma(np.where(known, shape, 1.0))
+    drawn = np.asarray(_source(key).standard_gamma(np.where(known, shape, 1.0)))  # a number for a single shape
     return np.where(known, np.maximum(drawn.astype(shape.dtype), np.finfo(shape.dtype).tiny), np.nan).astype(shape.dtype)
 
 

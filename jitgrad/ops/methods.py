@@ -224,7 +224,7 @@ def _cast(dtype: Any) -> Callable[[Tensor], Tensor]:
 # module -> the names of its functions that are methods as well, with the tensor as first argument
 METHOD_NAMES: Mapping[Any, str] = {
     reduce: "sum prod mean max min var std logsumexp all any argmax argmin cumulative_sum softmax log_softmax",
-    movement: "reshape permute_dims transpose matrix_transpose swapaxes moveaxis expand_dims squeeze broadcast_to flip "
+    movement: "reshape permute_dims transpose matrix_transpose swapaxes moveaxis expand_dims broadcast_to flip "
     "flatten",
     joining: "split unstack roll tile pad diagonal",
     indexing: "take take_along_axis gather scatter_add index_add",
@@ -259,6 +259,7 @@ OTHER_METHODS: Mapping[str, Any] = {
     "unbind": joining.unstack,
     "norm": norms.method_norm,
     "repeat": torch_methods.method_repeat,
+    "squeeze": torch_methods.method_squeeze,
     "repeat_interleave": joining.repeat,
     "lgamma": gamma.gammaln,
     "ger": linalg.outer,

@@ -253,14 +253,14 @@ def expand_dims(x: Operand, axis: int | Sequence[int] = 0) -> Tensor:
     return apply(EXPAND_DIMS, x, axis=axes)
 
 
-def _squeeze_where_possible(x: Operand, axis: AxisArgument) -> Tensor:
-    """torch's squeeze: an axis that is longer than 1 stays."""
+def squeeze_where_possible(x: Operand, axis: AxisArgument) -> Tensor:
+    """torch's squeeze: an axis that is longer than 1 stays; None: all axes of length 1 go."""
     shape = aval_of(SQUEEZE, x).shape
     return squeeze(x, [k for k in reduced_axes("squeeze", axis, len(shape)) if shape[k] == 1])
 
 
 @single_op
-@takes_dim(_squeeze_where_possible)
+@takes_dim(squeeze_where_possible)
 def squeeze(x: Operand, axis: AxisArgument = None) -> Tensor:
     """``x`` without the axes ``axis`` of length 1 (None: all). Raises ShapeError if one is longer.
 

@@ -50,15 +50,16 @@ def method_repeat(
 ) -> Tensor:
     """Each element repeated along ``axis``, as NumPy's method; ``tile`` is what torch calls repeat.
 
+    Numbers that NumPy's method does not take, such as three of them, are torch's: those of `tile`.
+
     Raises:
-        ArgumentError: several numbers that torch would take for repetitions of the whole tensor.
+        ArgumentError: several numbers and an axis.
     """
     called = f"repeat({', '.join(map(shown, (repeats, *more)))})"
-    if len(more) > 1 or (more and (axis is not None or (self.ndim == 1 and more[0] not in (0, -1)))):
-        raise ArgumentError(
-            f"{called} of {self.aval}: expected one count and an axis, as in NumPy; to repeat the whole tensor, as torch "
-            f"does, write {called.replace('repeat', 'tile', 1)}"
-        )
+    if more and axis is not None:
+        raise ArgumentError(f"{called[:-1]}, axis={axis}) of {self.aval}: expected one count and an axis, as in NumPy")
+    if len(more) > 1 or (more and self.ndim == 1 and more[0] not in (0, -1)):
+        return joining.tile(self, repeats, *more)
     if more and self.ndim == 2 and more[0] == 1 and repeats != 1:
         warnings.warn(
             f"{Origin.capture().full()}: {called} of {self.aval} repeats each element along axis 1, as in NumPy; torch repeats "
@@ -67,6 +68,17 @@ def method_repeat(
             stacklevel=3,
         )
     return joining.repeat(self, repeats, more[0] if more else axis, output_size=output_size)
+
+
+@takes_dim(movement.squeeze_where_possible)
+def method_squeeze(self: Tensor, *positions: Any, axis: Any = None) -> Tensor:
+    """Without axes of length 1: all of them, or those of ``positions``, of which longer ones stay, as in torch.
+
+    Raises ShapeError if one of ``axis`` is longer, as `jitgrad.squeeze` does.
+    """
+    if not positions or positions == (None,):
+        return movement.squeeze(self, axis)
+    return movement.squeeze_where_possible(self, positions[0] if len(positions) == 1 else positions)
 
 
 # --- in place ----------------------------------------------------------------------------------------------------

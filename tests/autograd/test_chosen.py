@@ -89,3 +89,13 @@ def test_torchs_names_of_arguments():
     assert second.tolist() == [6.0, 12.0]
     with pytest.raises(ArgumentError, match="gradient= and grad="):
         (x * 2).backward(jg.ones(2), gradient=jg.ones(2))
+
+
+def test_losses_share_ops_that_keep_nothing_for_backward():
+    w, x = leaf(2.0, 3.0), jg.tensor(np.array([1.0, 2.0]), requires_grad=True)
+    coordinates = jg.stack([x.float(), x.float()]).reshape(4)[:2]  # made once, before all steps, as in many programs
+    for _ in range(2):
+        (coordinates * w).sum().backward()
+
+    assert x.grad.tolist() == [4.0, 6.0]
+    assert w.grad.tolist() == [2.0, 4.0]

@@ -131,6 +131,7 @@ def test_print_graph_prints_the_history_only(capsys):
         "%2: f32[] = sum(%1, axis=(0,))",
         "return %2",
     ]
+    loss = (x * x).sum()
     loss.backward()
     with pytest.raises(GraphFreedError):
         print_graph(loss)

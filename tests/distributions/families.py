@@ -39,6 +39,18 @@ FAMILIES: dict[str, Family] = {
     "poisson": (lambda m, a: m.Poisson(a), (POSITIVE,), COUNTS),
     "categorical by logits": (lambda m, a: m.Categorical(logits=a), (A,), np.array([0, 3, 2])),
     "categorical by probs": (lambda m, a: m.Categorical(a), (POSITIVE,), np.array([0, 3, 2])),
+    "one-hot by logits": (lambda m, a: m.OneHotCategorical(logits=a), (A,), np.eye(4)[[0, 3, 2]]),
+    "one-hot by probs": (lambda m, a: m.OneHotCategoricalStraightThrough(a), (POSITIVE,), np.eye(4)[[0, 3, 2]]),
+    "counts of choices": (lambda m, a: m.Multinomial(9, logits=a), (A,), np.float64([[0, 3, 2, 4], [9, 0, 0, 0], [2, 2, 2, 3]])),
+    "mixture": (
+        lambda m, a, b: m.MixtureSameFamily(m.Categorical(logits=a), m.Normal(a, b)), (A, POSITIVE), B[:, 0]
+    ),
+    "mixture of vectors": (
+        lambda m, a, b, c: m.MixtureSameFamily(m.Categorical(a[:, 0]), m.Independent(m.Normal(b, c), 1)),
+        (POSITIVE, A, POSITIVE), B[0],
+    ),
+    "relaxed bernoulli": (lambda m, a: m.RelaxedBernoulli(a[0, 0].exp(), logits=a), (A,), CHANCE),
+    "relaxed one-hot": (lambda m, a: m.RelaxedOneHotCategorical(a[0, 0].exp(), logits=a), (A,), SIMPLEX),
     "independent": (lambda m, a, b: m.Independent(m.Normal(a, b), 1), (A, POSITIVE), B),
     "vectors by factor": (lambda m, a, b: m.MultivariateNormal(a, scale_tril=b), (A, MATRIX), B),
     "vectors by covariance": (lambda m, a, b: m.MultivariateNormal(a, b), (A, COVARIANCE), B),
@@ -55,3 +67,6 @@ FAMILIES: dict[str, Family] = {
         (A, POSITIVE), np.exp(CHANCE),
     ),
 }  # fmt: skip
+WITHOUT_MOMENTS = ("squashed", "squashed vectors", "relaxed bernoulli", "relaxed one-hot")
+WITHOUT_ENTROPY = (*WITHOUT_MOMENTS, "poisson", "counts of choices", "mixture", "mixture of vectors")
+WITHOUT_DIVERGENCE = (*WITHOUT_MOMENTS, "student", "counts of choices", "mixture", "mixture of vectors")

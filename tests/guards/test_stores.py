@@ -300,3 +300,33 @@ def test_comparing_leaves_the_list_as_it_was() -> None:
     jg.compare(step, x, seconds=0.01)
 
     assert len(losses) == 1
+
+
+def test_an_attribute_of_a_module_with_many_of_them_may_become_a_tensor() -> None:
+    """`zero_grad` reads all attributes of a module, at once if there are many; the step then changes one of them."""
+
+    class Layer(jg.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = jg.nn.Parameter(jg.ones(2))
+            self.a, self.b, self.c, self.d, self.e, self.f = range(6)
+            self.penalty: Any = 0
+
+        def forward(self, x: Any) -> Any:
+            self.penalty = (self.weight**2).sum()
+            return x * self.weight
+
+    def losses(wrap: Any) -> tuple[list[float], float]:
+        layer = Layer()
+
+        def step(x: Any) -> Any:
+            layer.zero_grad()
+            loss = layer(x).sum() + layer.penalty
+            loss.backward()
+            layer.weight.data.add_(layer.weight.grad, alpha=-0.1)
+            return loss.detach()
+
+        run = wrap(step)
+        return [run(jg.ones(2)).item() for _ in range(4)], layer.penalty.item()
+
+    np.testing.assert_allclose(*[np.hstack(losses(w)) for w in (lambda f: f, lambda f: jg.jit(f, backend="python"))], rtol=1e-6)

@@ -299,7 +299,7 @@ def test_a_tensor_of_one_element_formats_as_its_number() -> None:
 
 
 @pytest.mark.parametrize("compiled", [False, True])
-def test_repeat_with_torchs_numbers_warns_or_is_an_error(compiled: bool):
+def test_repeat_with_torchs_numbers_warns_where_they_are_numpys_too(compiled: bool):
     def call(f: Any, x: Any) -> Any:
         return (jg.jit(f, backend="python") if compiled else f)(x)
 
@@ -318,9 +318,23 @@ def test_repeat_with_torchs_numbers_warns_or_is_an_error(compiled: bool):
             (lambda t: t.tile(2, 1), (4, 3)),
         ):
             assert call(f, x).shape == shape
-    for f in (lambda t: t.repeat(2, 1, 1), lambda t: t[0].repeat(2, 1)):
-        with pytest.raises(jg.errors.ArgumentError, match=r"write tile\(2, 1"):
-            call(f, x)
+        for f, tiled in ((lambda t: t.repeat(2, 1, 1), (2, 2, 3)), (lambda t: t[0].repeat(2, 1), (2, 3))):  # torch's alone
+            assert call(f, x).shape == tiled
+    with pytest.raises(jg.errors.ArgumentError, match="one count and an axis"):
+        call(lambda t: t.repeat(2, 1, axis=0), x)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_method_squeeze_keeps_longer_axes_that_are_given_by_position(compiled: bool):
+    def call(f: Any) -> tuple[int, ...]:
+        return (jg.jit(f, backend="python") if compiled else f)(jg.ones((1, 3, 1))).shape
+
+    assert call(lambda t: t.squeeze(1)) == call(lambda t: t.squeeze(dim=1)) == (1, 3, 1)
+    assert call(lambda t: t.squeeze(-1)) == call(lambda t: t.squeeze(2)) == (1, 3)
+    assert call(lambda t: t.squeeze((0, 1))) == (3, 1)
+    assert call(lambda t: t.squeeze()) == call(lambda t: t.squeeze(axis=(0, 2))) == (3,)
+    with pytest.raises(jg.errors.ShapeError, match="length 3"):
+        call(lambda t: t.squeeze(axis=1))
 
 
 def test_the_method_norm_is_that_of_vectors_whatever_the_number_of_axes():

@@ -159,10 +159,12 @@ def test_constructors_by_type(name: str) -> None:
 def test_a_tensor_of_a_list_has_the_default_dtype() -> None:
     assert (jg.Tensor([1, 2]).dtype, jg.Tensor([[1.5]]).tolist()) == (jg.float32, [[1.5]])
     assert jg.jit(lambda x: x / jg.Tensor([2.0]), backend="python")(jg.ones(1)).tolist() == [0.5]
+    assert [jg.Tensor(*lengths).shape for lengths in ((3,), (2, 3), (2, 3, 4, 5), ())] == [(3,), (2, 3), (2, 3, 4, 5), (0,)]
+    assert jg.jit(lambda x: x + jg.Tensor(2, 3).fill_(2.0), backend="python")(jg.ones(3)).tolist() == [[3.0] * 3] * 2
     array = np.arange(3)
     kept = jg.Tensor(array)  # NumPy's meaning, as the guide says
     assert kept.dtype == np.int64 and np.shares_memory(kept.numpy(), array)
-    with pytest.raises(ArgumentError, match=r"empty\(shape\)"):
+    with pytest.raises(ArgumentError, match=r"the lengths of axes"):
         jg.Tensor("text")  # type: ignore[arg-type]
 
 
