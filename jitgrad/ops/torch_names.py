@@ -42,6 +42,7 @@ from jitgrad.ops.reduce import mean, std, var
 from jitgrad.ops.reduce import min as min_
 from jitgrad.ops.sorting import argsort
 from jitgrad.ops.subscript import get_item
+from jitgrad.ops.view_lists import lists_views
 
 # --- products ----------------------------------------------------------------------------------------------------
 
@@ -221,6 +222,7 @@ def select(x: Operand, axis: int, index: int) -> Tensor:
 
 
 @takes_dim()
+@lists_views
 def chunk(x: Operand, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     """``x`` cut along ``axis`` into ``chunks`` pieces of one size, of which the last is shorter; fewer if they suffice."""
     count = operator.index(chunks)
