@@ -13,6 +13,7 @@ from jitgrad.core.aval import Aval, normalize_axis
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.single_ops import single_op
 from jitgrad.ops.arithmetic import add, divide, maximum, minimum, multiply, subtract
 from jitgrad.ops.comparison import greater_equal, isnan, less_equal, logical_or, where
 from jitgrad.ops.creation import asarray, detached, full_like, iota
@@ -246,6 +247,7 @@ def permute(x: Operand, *axes: Any, dims: Sequence[int] | None = None) -> Tensor
     return permute_dims(x, _one_sequence(axes) if dims is None else dims)
 
 
+@single_op
 def expand(x: Operand, *sizes: Any) -> Tensor:
     """:func:`jitgrad.broadcast_to`, to which each length may be an argument of its own; -1 keeps a length."""
     aval, shape = aval_of(RESHAPE, x), _one_sequence(sizes)
