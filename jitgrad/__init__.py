@@ -5,8 +5,8 @@ A name is public once it is imported here ``as`` itself, which is also how type 
 
 # ruff: noqa: I001
 # fmt: off  (a name per line would fill ten pages)
-import sys as _sys
 from builtins import bool as _bool
+from collections import ChainMap as _ChainMap
 from collections.abc import Callable as _Callable
 from math import e as e, inf as inf, nan as nan, pi as pi
 from types import ModuleType as _ModuleType
@@ -16,11 +16,8 @@ import numpy as _np
 from numpy import broadcast_shapes as broadcast_shapes, promote_types as promote_types
 
 from jitgrad.eager import interpreter as _interpreter  # noqa: F401 - installs what ops do outside of a trace
-from jitgrad.backends.cuda_target import eager as _on_device  # noqa: F401 - and on a device
-from jitgrad.backends import eager_kernels as _by_kernels  # noqa: F401 - and on large arrays
-from jitgrad.backends import eager_loops as _by_loops  # noqa: F401 - and where ops come back often
-from jitgrad.compiler import captured_rule as _captured_rule  # noqa: F401 - installs what custom_vjp does in a trace
-from jitgrad import distributions as distributions, func as func, nn as nn, numpy as numpy, optim as optim, utils as utils
+from jitgrad.on_demand import public_names as _on_demand, registrations as _compiler  # noqa: F401 - and what compiles
+from jitgrad import nn as nn, numpy as numpy, optim as optim, utils as utils
 from jitgrad.core import errors as errors
 from jitgrad.device import cuda as cuda
 from jitgrad.autograd import (
@@ -33,18 +30,16 @@ from jitgrad.autograd import (
 )
 from jitgrad.autograd.flattening import flatten_params as flatten_params
 from jitgrad.autograd.functional import grad as grad
-from jitgrad.batching import hessian as hessian, jacobian as jacobian, vmap as vmap
 from jitgrad.core.config import get_default_dtype as get_default_dtype, set_default_dtype as set_default_dtype
 from jitgrad.core.device_array import DeviceName as _DeviceName
 from jitgrad.core.dispatch import apply_op as apply_op
 from jitgrad.core.missing_names import raising as _raising
 from jitgrad.core.tensor import Tensor as Tensor
 from jitgrad.eager.buffer_pool import POOL as _POOL, PoolStats as _PoolStats
-from jitgrad.inspect import compare as compare
-from jitgrad.jit.decorator import disable_jit as disable_jit, jit as jit
+from jitgrad.jit.switch import disable_jit as disable_jit
 from jitgrad.jit.shape_struct import ShapeDtypeStruct as ShapeDtypeStruct
-from jitgrad.jit.load_ejected import load_ejected as load_ejected
 from jitgrad.nn import load as load, save as save
+from jitgrad.on_demand.public_names import jit as jit  # hides the folder of that name
 from jitgrad.ops.activations import (
     celu as celu, elu as elu, gelu as gelu, hardsigmoid as hardsigmoid, hardswish as hardswish,
     hardtanh as hardtanh, leaky_relu as leaky_relu, logsigmoid as logsigmoid, mish as mish, prelu as prelu,
@@ -190,9 +185,6 @@ from jitgrad.ops.complex_parts import complex as complex, is_complex as is_compl
 from jitgrad.numpy.shapes import broadcast_arrays as broadcast_arrays
 from jitgrad.numpy.systems import cholesky_inverse as cholesky_inverse, cholesky_solve as cholesky_solve, logdet as logdet
 from jitgrad.numpy.shared_with_torch import SHARED as _SHARED
-from jitgrad.runtime.executor.thread_pool import (
-    get_num_threads as get_num_threads, set_flush_denormal as set_flush_denormal, set_num_threads as set_num_threads,
-)
 
 memory_stats: _Callable[[], _PoolStats] = _POOL.stats
 
@@ -298,24 +290,23 @@ newaxis: None = None
 Size: type[tuple[_Any, ...]] = tuple  # of a shape
 
 # Assigned this way because type checkers would take an ``__all__`` that they cannot compute for an empty one.
-globals()["__all__"] = ["distributions", "fft", "func", "linalg", "nn", "numpy", "optim", "scipy", "utils", *sorted(
-    name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)
-)]
+globals()["__all__"] = sorted({
+    "distributions", "fft", "func", "linalg", "nn", "numpy", "optim", "scipy", "utils", *_on_demand.PUBLIC_FUNCTIONS,
+    *(name for name, value in globals().items() if name[0] != "_" and not isinstance(value, _ModuleType)),
+})
 
-_missing = _raising("jitgrad", globals())
+_names = _ChainMap(globals(), {**_on_demand.PUBLIC_MODULES, **_on_demand.PUBLIC_FUNCTIONS})
 if _TYPE_CHECKING:
-    from jitgrad import scipy as scipy
+    from jitgrad import distributions as distributions, func as func, inspect as inspect, scipy as scipy
+    from jitgrad.batching import hessian as hessian, jacobian as jacobian, vmap as vmap
+    from jitgrad.inspect import compare as compare
+    from jitgrad.jit.load_ejected import load_ejected as load_ejected
+    from jitgrad.runtime.executor.thread_pool import (
+        get_num_threads as get_num_threads, set_flush_denormal as set_flush_denormal, set_num_threads as set_num_threads,
+    )
     from jitgrad.scipy import special as special
 else:
-
-    def __getattr__(name: str) -> _ModuleType:
-        """``jg.scipy`` and ``jg.special``, which few programs use, are imported when somebody asks for them."""
-        if name not in ("scipy", "special"):
-            _missing(name)
-        import jitgrad.scipy.special as functions
-
-        globals()["special"] = functions
-        return functions if name == "special" else _sys.modules["jitgrad.scipy"]
+    __getattr__ = _on_demand.attribute_of(globals(), _raising("jitgrad", _names))
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), "scipy", "special"})
+        return sorted(_names)

@@ -13,6 +13,8 @@ import hypothesis
 import pytest
 
 os.environ.setdefault("JITGRAD_VERIFY", "2")  # before jitgrad is imported: every pass is verified in tests
+import jitgrad.backends.eager_kernels
+import jitgrad.inspect  # gives compiled functions the methods that show programs
 import jitgrad.scipy  # noqa: F401 - defines its ops, which tests of all ops find in the registry
 
 TESTS = Path(__file__).parent

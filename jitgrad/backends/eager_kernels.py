@@ -31,7 +31,7 @@ def _program(op: OpDef, dtypes: tuple[Dtype, ...], numbers: tuple[bool, ...], ou
     return compile_graph(Graph(op.name, inputs, (node,), (result,)), find_target("cpu"))
 
 
-def _compute(op: OpDef, function: Callable[..., Any], out: Dtype, arrays: tuple[np.ndarray[Any, Any], ...]) -> Any:
+def compute(op: OpDef, function: Callable[..., Any], out: Dtype, arrays: tuple[np.ndarray[Any, Any], ...]) -> Any:
     """``op`` on ``arrays`` by a kernel, or by ``function``."""
     if config.read("JITGRAD_BACKEND") != "cpu" or config.read("JITGRAD_DISABLE"):
         return function(*arrays)
@@ -45,4 +45,4 @@ def _compute(op: OpDef, function: Callable[..., Any], out: Dtype, arrays: tuple[
     return result.reshape(shape)
 
 
-large_arrays.compute_by(_compute)
+large_arrays.compute_by(compute)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -13,6 +12,7 @@ from typing import Any
 from jitgrad.core.aval import Aval, Dtype, DtypeRule, Shape, broadcast_shapes, float_dtype
 from jitgrad.core.errors import AutogradError, OpDefinitionError, ShapeError
 from jitgrad.core.monoid import Monoid
+from jitgrad.core.parameters import parameters_of
 from jitgrad.vecmath import FUNCTIONS
 
 
@@ -116,12 +116,10 @@ def _reads(vjp: Vjp | None, operands: int) -> tuple[frozenset[int], bool]:
     parameters."""
     if vjp is None:
         return frozenset(), False
-    names: list[str] = []
-    for p in inspect.signature(vjp).parameters.values():
-        if p.kind is p.VAR_POSITIONAL:
-            names += [p.name] * (operands + 2 - len(names))
-        elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
-            names.append(p.name)
+    parameters = parameters_of(vjp)
+    names = [*parameters.positional]
+    if parameters.rest:
+        names += [parameters.rest] * (operands + 2 - len(names))
     read = [not name.startswith("_") for name in names]
     return frozenset(k - 2 for k in range(2, len(read)) if read[k]), len(read) > 1 and read[1]
 

@@ -71,7 +71,7 @@ class OpPlan:
         self.outs: tuple[Aval, ...] = (out,)
         self.function: Callable[..., np.ndarray[Any, Any]] = function
         self.in_place: Callable[..., Any] | None = in_place
-        self.view_steps: tuple[tuple[OpDef, Mapping[str, Any]]] = ((op, attrs),)  # of a result that is a view
+        self.view_steps: tuple[tuple[OpDef, Mapping[str, Any]], ...] = ((op, attrs),)  # of a result that is a view
         self.number: int = number
         self.dtype: Dtype | None = dtype
         self.numbers: dict[Any, np.ndarray[Any, Any]] = {}

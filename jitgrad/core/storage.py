@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -69,13 +69,36 @@ class Storage:
         if sharers is None:
             self._sharers = [here, weakref.ref(view)]
             return
-        if len(sharers) >= self._limit:  # drop the dead ones
-            sharers = self._sharers = list({id(t): ref for ref in sharers if (t := ref()) is not None}.values())
-            self._limit = max(2 * len(sharers), _FEW)
+        if len(sharers) >= self._limit:
+            sharers = self._without_dead(sharers)
         # a tensor has one reference of this kind; that of the base is the first one
         if not sharers or (sharers[0] is not here and sharers[-1] is not here):
             sharers.append(here)
         sharers.append(weakref.ref(view))
+
+    def share_all(self, parent: Any, views: Sequence[Any], through: Sequence[ViewSteps]) -> None:
+        """`share_through` of several ``views``, each by ops of its own."""
+        lineage = parent._view
+        here = weakref.ref(parent)
+        if lineage is None or lineage[1][-1][0] is None:
+            lineage = _tuple(Lineage, (here, (), parent))
+        root, before, kept = lineage
+        for view, steps in zip(views, through, strict=True):
+            view._view = _tuple(Lineage, (root, before + steps, kept))
+        sharers = self._sharers
+        if sharers is None:
+            sharers = self._sharers = []
+        elif len(sharers) >= self._limit:
+            sharers = self._without_dead(sharers)
+        if not sharers or (sharers[0] is not here and sharers[-1] is not here):
+            sharers.append(here)
+        sharers += map(weakref.ref, views)
+
+    def _without_dead(self, sharers: list[weakref.ref[Any]]) -> list[weakref.ref[Any]]:
+        """The references of ``sharers`` to tensors that exist, kept from now on."""
+        self._sharers = alive = list({id(t): ref for ref in sharers if (t := ref()) is not None}.values())
+        self._limit = max(2 * len(alive), _FEW)
+        return alive
 
     def others(self, *tensors: Any) -> list[Any]:
         """The live tensors over this memory, without ``tensors``."""

@@ -30,7 +30,7 @@ _ndarray = np.ndarray
 _other_interpreter = current_interpreter.other
 
 
-class _Listing:
+class OpListing:
     """The interpreter that lists the ops a function applies, on tensors without data."""
 
     tracing = True
@@ -39,12 +39,26 @@ class _Listing:
 
     def __init__(self) -> None:
         self.applied: list[tuple[OpDef, tuple[Any, ...], Mapping[str, Any]]] = []
+        self.made: dict[int, tuple[OpDef, tuple[Any, ...], Mapping[str, Any]]] = {}  # by the ids of results
+        self._results: list[Tensor] = []  # whose ids are theirs as long as this exists
 
     def apply(self, op: OpDef, operands: tuple[Any, ...], attrs: Mapping[str, Any]) -> Tensor:
         expected = op.abstract([x.aval for x in operands], attrs)
         assert isinstance(expected, Aval)
+        out = Tensor(Value(expected))
         self.applied.append((op, operands, attrs))
-        return Tensor(Value(expected))
+        self.made[id(out)] = self.applied[-1]
+        self._results.append(out)
+        return out
+
+    def steps(self, start: Tensor, end: Tensor) -> list[tuple[OpDef, Mapping[str, Any]]]:
+        """The ops that lead from ``start`` to ``end``, each of one operand."""
+        found: list[tuple[OpDef, Mapping[str, Any]]] = []
+        while end is not start:
+            op, (before,), attrs = self.made[id(end)]
+            found.append((op, attrs))
+            end = before
+        return found[::-1]
 
 
 def single_op(function: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -60,7 +74,7 @@ def single_op(function: Callable[_P, _R]) -> Callable[_P, _R]:
         if type(x) is Tensor and type(x._data) is _ndarray and _other_interpreter() is None:
             others = args[1:]
             try:
-                plan = known[_key(x, others, kwargs)]
+                plan = known[call_key(x, others, kwargs)]
             except KeyError:
                 plan = _prepared(known, function, x, others, kwargs)
             except TypeError:  # a list among the arguments
@@ -78,10 +92,10 @@ def _prepared(
     known: dict[Any, OpPlan | None], function: Callable[..., Any], x: Tensor, others: Any, kwargs: Mapping[str, Any]
 ) -> OpPlan | None:
     """The plan of the only op that ``function`` applies, remembered; None if there is none."""
-    if not all(map(_is_key, (*others, *kwargs.values()))):
+    if not all(map(is_key, (*others, *kwargs.values()))):
         return None
     plan = None
-    listing: Any = _Listing()
+    listing: Any = OpListing()
     token = current_interpreter.set(listing)
     try:
         stand_in = Tensor(Value(x.aval))
@@ -96,11 +110,11 @@ def _prepared(
             plan = plan_for(op, (x,), attrs)
     if len(known) >= _MOST:
         known.clear()
-    known[_key(x, others, kwargs)] = plan  # with the aval that the plan keeps alive
+    known[call_key(x, others, kwargs)] = plan  # with the aval that the plan keeps alive
     return plan
 
 
-def _key(x: Tensor, others: Any, kwargs: Mapping[str, Any]) -> Any:
+def call_key(x: Tensor, others: Any, kwargs: Mapping[str, Any]) -> Any:
     """What distinguishes calls with these arguments: values and types, for ``1 == 1.0``."""
     key = (id(x._aval or x.aval), others, *map(type, others))
     if kwargs:
@@ -112,6 +126,6 @@ def _key(x: Tensor, others: Any, kwargs: Mapping[str, Any]) -> Any:
     return key
 
 
-def _is_key(x: Any) -> bool:
+def is_key(x: Any) -> bool:
     """Whether equal arguments of the type of ``x`` mean the same."""
     return type(x) in _PLAIN or (type(x) is tuple and all(type(n) is int for n in x))

@@ -23,13 +23,14 @@ from jitgrad.inspect.stages import has_backward
 from jitgrad.inspect.timing import Timing, program_inputs, readable_seconds, time_in_turn
 from jitgrad.inspect.traffic import eager_traffic, readable_bytes
 from jitgrad.jit.complex_pairs import as_pairs
-from jitgrad.jit.decorator import JitFunction, disable_jit
+from jitgrad.jit.decorator import JitFunction
 from jitgrad.jit.executable import Executable
 from jitgrad.jit.first_call_check import named_outputs
 from jitgrad.jit.program_cache import CacheInfo
 from jitgrad.jit.rounding_judge import find_mismatches
 from jitgrad.jit.signature import Call
 from jitgrad.jit.snapshot import Snapshot
+from jitgrad.jit.switch import disable_jit
 from jitgrad.ops.placement import move
 
 Named = dict[Any, tuple[str, np.ndarray[Any, Any]]]

@@ -18,8 +18,9 @@ from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.inspect.element_map import ElementMap
-from jitgrad.jit.decorator import JitFunction, disable_jit
+from jitgrad.jit.decorator import JitFunction
 from jitgrad.jit.snapshot import Snapshot
+from jitgrad.jit.switch import disable_jit
 from jitgrad.ops.creation import ones_like
 from jitgrad.runtime.provenance import ElementIndex
 

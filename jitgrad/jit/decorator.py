@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from contextvars import ContextVar
 from copy import deepcopy
 from dataclasses import asdict, fields
@@ -18,7 +17,6 @@ from jitgrad.core.context import anomaly_detection, current_interpreter
 from jitgrad.core.errors import ArgumentError, FallbackWarning, TraceError
 from jitgrad.core.fork import fork_safe_lock
 from jitgrad.core.origin import Origin
-from jitgrad.eager.large_arrays import allowing_kernels
 from jitgrad.jit.anomaly_check import check_call
 from jitgrad.jit.background import Pending
 from jitgrad.jit.bound_methods import bound_method, pickled_as
@@ -31,6 +29,7 @@ from jitgrad.jit.options import JitOptions, instead
 from jitgrad.jit.program_cache import CacheInfo, ProgramCache
 from jitgrad.jit.signature import Call, Signature, key_difference
 from jitgrad.jit.snapshot import Snapshot
+from jitgrad.jit.switch import disable_jit, disabled
 from jitgrad.jit.trace_call import trace_call
 from jitgrad.jit.trace_result import TraceResult
 from jitgrad.jit.trace_warnings import MANY_TRACES, warn_of_counters, warn_of_effects, warn_of_retraces, write_log
@@ -40,23 +39,11 @@ if TYPE_CHECKING:
     from jitgrad.jit.ejection import Ejected
 
 _T = TypeVar("_T")
-_disabled: ContextVar[bool] = ContextVar("jit_disabled", default=False)
 # Called with every new executable, so that tools can follow what a whole script compiles.
 on_compile: ContextVar[Callable[[JitFunction, Executable], None] | None] = ContextVar("on_compile", default=None)
 
 # Every call tries the fast calls of its function one after the other.
 MANY_FAST_CALLS = 4
-
-
-@contextmanager
-def disable_jit() -> Iterator[None]:
-    """Within it, every @jit function runs eagerly, and NumPy computes all ops."""
-    token = _disabled.set(True)
-    try:
-        with allowing_kernels(False):
-            yield
-    finally:
-        _disabled.reset(token)
 
 
 class JitFunction:
@@ -96,13 +83,13 @@ class JitFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         anomaly = anomaly_detection.get()
-        if not (_disabled.get() or anomaly):
+        if not (disabled.get() or anomaly):
             for fast_call in self._fast:
                 result = fast_call(args, kwargs)
                 if result is not MISS:
                     self._info.calls += 1
                     return result
-        if _disabled.get() or current_interpreter.get().tracing or self._switched_off:
+        if disabled.get() or current_interpreter.get().tracing or self._switched_off:
             return self.eager(*args, **kwargs)
         call = self._take(args, kwargs)
         self._info.calls += 1
@@ -365,34 +352,7 @@ def _as_tuple(x: Any) -> tuple[Any, ...]:
 
 
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """Compile ``function``: fuse its operations, forward and backward, into kernels.
-
-    The function runs once per signature (shapes, dtypes, static values, grad mode) on tensors without data;
-    afterwards its compiled program runs. Guards watch what it read from outside: a change retraces.
-
-    Args:
-        static_argnames, static_argnums: arguments whose value is part of the program.
-        donate: arguments, by name or position, that the caller gives away: results may be written
-            over them, which saves memory and time where a step returns new state. After the call
-            their tensors hold no data, and using one raises DonatedError. NumPy arrays, and tensors
-            whose memory has another owner (a view, an array from ``.numpy()``), are never
-            overwritten; a call that runs eagerly, or inside another @jit function, donates nothing.
-        fallback: "error" raises if the function cannot be traced; "eager" warns once and runs it.
-        check: "first" also runs the first call of each executable eagerly and compares; "always"
-            every call; "off" none.
-        backend: the target: "cpu" (LLVM), "numba", "python" or "cuda". By default that of the tensors'
-            device; for the host, JITGRAD_BACKEND names it.
-        background: compile in a thread. The function is traced at the first call, and runs eagerly until
-            its program is there; the next call checks it. ``f.compile`` waits for it.
-        memory_budget: the most memory of temporaries, in bytes (an int, or "512 MB"), or as a part, 0.0 to 1.0, of
-            what the program takes without it. Values are computed again in place of being kept (docs/memory.md).
-        passes: which passes run: ``{"fuse": False}`` leaves one out, to see what it does. `f.graph` shows their names.
-
-    Raises:
-        ArgumentError: an option names no parameter, or no backend; or gradients flow from the
-            result of a function with ``donate`` to its arguments.
-        TracedValueError, UnguardableError, MemoryBudgetError: at the first call, naming the line and the remedy.
-    """
+    """What `jitgrad.jit` does, where it is described."""
     known = [*(JitFunction.__init__.__kwdefaults__ or ()), *(f.name for f in fields(JitOptions))]
     if unknown := [name for name in options if name not in known]:
         raise TypeError(f"@jit has no option {unknown[0]!r}{instead(unknown[0], known)}: it takes {', '.join(known)}")

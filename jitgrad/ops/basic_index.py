@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
+from operator import itemgetter
 from types import EllipsisType
 from typing import Any, NamedTuple
 
@@ -11,7 +13,7 @@ import numpy as np
 from jitgrad.core.aval import Aval, Shape, strong_aval
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.dispatch import plan_for, run_plan
-from jitgrad.core.op import OpDef
+from jitgrad.core.op import Kind, OpDef
 from jitgrad.core.plan import OpPlan
 from jitgrad.core.tensor import Tensor
 
@@ -24,21 +26,20 @@ _BOUND = frozenset({int, type(None)})
 _MAX_VIEWS = 8192
 
 
-class _View(NamedTuple):
-    """An index of tensors of ``given``: as NumPy takes it, the aval of the result, and the view ops that lead to it.
+class View(NamedTuple):
+    """A view of tensors of ``given``: the function that takes it of an array, its aval, and the view ops that lead to it.
 
-    ``plans`` are those of the ops. ``functions`` are theirs if there are new axes, to which NumPy gives other strides.
+    ``plans`` are run one after the other where a history is recorded.
     """
 
     given: Aval
-    key: tuple[Any, ...]
+    function: Callable[[Any], Any]
     out: Aval
     steps: tuple[ViewCall, ...]
     plans: tuple[OpPlan, ...]
-    functions: tuple[Callable[..., Any], ...] | None
 
 
-_views: dict[Any, _View] = {}  # by the id of the aval, which the value keeps alive, and the index
+_views: dict[Any, View] = {}  # by the id of the aval, which the value keeps alive, and the index
 
 
 def basic_view(x: Tensor, index: Any, steps_of: Callable[[Shape, Any], tuple[ViewCall, ...]]) -> Tensor | None:
@@ -54,14 +55,9 @@ def basic_view(x: Tensor, index: Any, steps_of: Callable[[Shape, Any], tuple[Vie
     if view is None and (view := _prepared(x, entries, steps_of)) is None:
         return None
     if x._requires_grad and grad_enabled.get():
-        for plan in view.plans:
-            part = run_plan(plan, (x,), [x._data])
-            if part is None:
-                return None
-            x = part
-        return x
+        return recorded_view(x, view)
     try:
-        part = data[view.key] if view.functions is None else _through(view.functions, data)
+        part = view.function(data)
     except RuntimeError:  # another thread is within NumPy's context
         return None
     out = _new(Tensor)
@@ -76,10 +72,14 @@ def basic_view(x: Tensor, index: Any, steps_of: Callable[[Shape, Any], tuple[Vie
     return out
 
 
-def _through(functions: tuple[Callable[..., Any], ...], data: Any) -> Any:
-    for function in functions:
-        data = function(data)
-    return data
+def recorded_view(x: Tensor, view: View) -> Tensor | None:
+    """``view`` of ``x`` with its history; None where its ops are to be applied."""
+    part: Tensor | None = x
+    for plan in view.plans:
+        if part is None:
+            break
+        part = run_plan(plan, (part,), [part._data])
+    return part
 
 
 def _entries(index: Any) -> Any:
@@ -116,10 +116,23 @@ def _index(entries: Any) -> tuple[Any, ...]:
     return tuple([slice(*entry[:-1]) if type(entry) is tuple else entry for entry in listed])
 
 
-def _prepared(x: Tensor, entries: Any, steps_of: Callable[[Shape, Any], tuple[ViewCall, ...]]) -> _View | None:
+def _prepared(x: Tensor, entries: Any, steps_of: Callable[[Shape, Any], tuple[ViewCall, ...]]) -> View | None:
     """The view of ``x`` at ``entries``, remembered; None if an op has no plan."""
     index = _index(entries)
-    steps, plans, part = steps_of(x.shape, index), [], Tensor(x._data, x._aval)
+    view = view_by(x, steps_of(x.shape, index), None if None in index else index)
+    if view is not None:
+        if len(_views) >= _MAX_VIEWS:
+            _views.clear()
+        _views[id(view.given), entries] = view
+    return view
+
+
+def view_by(x: Tensor, steps: tuple[ViewCall, ...], index: tuple[Any, ...] | None) -> View | None:
+    """The view of ``x`` that ``steps`` make; None if an op has no plan.
+
+    ``index`` is the same for NumPy, None if that might have other strides: those of new axes differ.
+    """
+    plans, part = [], Tensor(x._data, x._aval)
     for op, attrs in steps:
         plan = plan_for(op, (part,), attrs)
         if plan is None:
@@ -127,10 +140,39 @@ def _prepared(x: Tensor, entries: Any, steps_of: Callable[[Shape, Any], tuple[Vi
         plans.append(plan)
         part = Tensor(np.asarray(op.eager(part._data, **attrs)), plan.out)
     x._aval = given = plans[0].avals[0] if plans else x.aval
-    key = index if Ellipsis in index else (*index, Ellipsis)  # a view even of one element
+    function: Callable[[Any], Any] = partial(_through, tuple([plan.function for plan in plans]))
+    if index is not None:  # a view even of one element
+        function = itemgetter(index if Ellipsis in index else (*index, Ellipsis))
     out = strong_aval(part.shape, part.dtype)
-    if len(_views) >= _MAX_VIEWS:
-        _views.clear()
-    functions = tuple([plan.function for plan in plans]) if None in index else None
-    view = _views[id(given), entries] = _View(given, key, out, steps, tuple(plans), functions)
-    return view
+    return View(given, function, out, steps, _for_history(tuple(plans), function, steps))
+
+
+def _through(functions: tuple[Callable[..., Any], ...], data: Any) -> Any:
+    for function in functions:
+        data = function(data)
+    return data
+
+
+def _for_history(
+    plans: tuple[OpPlan, ...], function: Callable[[Any], Any], steps: tuple[ViewCall, ...]
+) -> tuple[OpPlan, ...]:
+    """Several ``plans`` as that of one op, so that there is one node on the tape; as they are if their vjps read data."""
+    if len(plans) < 2 or not all(isinstance(plan.op.vjp, tuple) and not plan.op.saves[0] for plan in plans):
+        return plans
+    if any(plan.op.saves_out[0] for plan in plans):
+        return plans
+
+    def vjp(g: Tensor, _out: Any, _x: Any) -> Tensor:
+        for plan in reversed(plans):
+            vjps: Any = plan.op.vjp
+            g = vjps[0](g, plan.out, plan.avals[0], **plan.attrs)
+        return g
+
+    out = plans[-1].out
+    op = OpDef(
+        "index", Kind.OPAQUE, ("x",), function, lambda _avals, _attrs: out, vjp=(vjp,), views=True,
+        saves=(frozenset(),), saves_out=(False,),
+    )  # fmt: skip
+    plan = OpPlan(op, plans[0].avals, {}, out, function)
+    plan.view_steps = steps
+    return (plan,)

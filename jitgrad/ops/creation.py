@@ -258,6 +258,9 @@ def full_like(
 ) -> Tensor:
     """``fill_value`` in the shape and dtype of ``x``."""
     aval = aval_of(FULL, x)
+    held_by_all = type(fill_value) is int and fill_value in (0, 1) and not aval.weak and current_interpreter.other() is None
+    if held_by_all and dtype is None and device is None and not requires_grad and type(getattr(x, "_data", 0)) is np.ndarray:
+        return Tensor.of_result(_full(fill_value, shape=aval.shape, dtype=aval.dtype), aval)  # as below, at once
     place = x.device if device is None and isinstance(x, Tensor) else device
     return full(aval.shape, fill_value, dtype=dtype or aval.dtype, device=place, requires_grad=requires_grad)
 
@@ -371,14 +374,12 @@ def eye(
 ) -> Tensor:
     """A matrix with ones on the ``k``-th diagonal and zeros elsewhere."""
     shape = _checked_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
-    on_diagonal = equal(add(iota(shape, 0), k), iota(shape, 1))
-    return _finish(on_diagonal, dtype or get_default_dtype(), "eye", requires_grad)
+    return _finish(equal(add(iota(shape, 0), k), iota(shape, 1)), dtype or get_default_dtype(), "eye", requires_grad)
 
 
 @composed
 def _triangle(what: str, x: Operand, k: int, lower: bool) -> Tensor:
-    aval = aval_of(COPY, x)
-    if aval.ndim < 2:
+    if (aval := aval_of(COPY, x)).ndim < 2:
         raise ShapeError(f"{what} needs at least two axes, got {aval}")
     shape = aval.shape[-2:]
     with beside(x):

@@ -19,7 +19,7 @@ from jitgrad.ops.creation import full, iota, zeros
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import SliceIndex, broadcast_to, cut, flatten, reshape, slice
 from jitgrad.ops.operand import Operand, apply
-from jitgrad.ops.quick_calls import as_slices, prepare_gather, prepare_scatter_add
+from jitgrad.ops.quick_calls import as_slices, prepare_gather, prepare_scatter_add, prepare_take
 
 _FEW = 8  # if one element in 8 changes, numbering all of them costs what adding by a key loses
 
@@ -205,6 +205,7 @@ TAKE = define(
     kind=Kind.OPAQUE,
     fills=True,
     eager=lambda x, indices, *, axis: np.take(x, indices, axis=axis),
+    prepare=prepare_take,
     abstract=_take_aval,
     vjp=(_take_vjp, None),
     domain=("real", "index"),

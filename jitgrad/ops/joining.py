@@ -35,6 +35,7 @@ from jitgrad.ops.movement import (
     squeeze,
 )
 from jitgrad.ops.operand import Operand, apply, contents_of
+from jitgrad.ops.view_lists import lists_views
 
 
 def _concat_aval(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Aval:
@@ -116,6 +117,7 @@ def _stacked(*xs: Operand, axis: int) -> Tensor:
     return concat([expand_dims(x, axis) for x in xs], axis)
 
 
+@lists_views
 def chunked(x: Operand, sizes: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
     """``x`` cut along ``axis`` into pieces of one size, of which the last may be shorter, or of these sizes; views.
 
@@ -142,6 +144,7 @@ def chunked(x: Operand, sizes: int | Sequence[int], axis: int = 0) -> tuple[Tens
     split_size_or_sections="indices_or_sections",
     split_size="indices_or_sections",
 )
+@lists_views
 def split(x: Operand, indices_or_sections: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
     """``x`` cut along ``axis`` into so many equal parts, or before the given positions (NumPy's split); views.
 
@@ -164,6 +167,7 @@ def split(x: Operand, indices_or_sections: int | Sequence[int], axis: int = 0) -
 
 
 @takes_dim()
+@lists_views
 def unstack(x: Operand, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices of ``x`` along ``axis``, without that axis; views."""
     shape = aval_of(CONCAT, x).shape

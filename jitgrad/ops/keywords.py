@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import wraps
-from inspect import signature
 from typing import Any, ParamSpec, TypeVar
 
 from jitgrad.core.errors import ArgumentError
+from jitgrad.core.parameters import parameters_of
 from jitgrad.ops.positional_axes import PAIRS_IN_TORCH, POSITIONAL_AXES
 
 _P = ParamSpec("_P")
@@ -37,7 +37,7 @@ def takes_dim(
     """
 
     def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
-        parameters = list(signature(function).parameters)
+        parameters = parameters_of(function).names
         spellings = {theirs: own for theirs, many in _SPELLINGS.items() for own in many if own in parameters} | names
         answer: Callable[..., Any] = torch_meaning or function
         is_pair = torch_meaning is not None and function.__name__ in PAIRS_IN_TORCH

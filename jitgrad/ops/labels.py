@@ -60,10 +60,14 @@ def class_axis(what: str, scores: Tensor, target: Tensor, axis: int | None, igno
     return k, inside and on_host and not 0 <= ignore_index < scores.shape[k]
 
 
+def in_range(integers: np.ndarray[Any, Any], count: int) -> bool:
+    """Whether all ``integers`` are in [0, count). Negative ones are large ones without a sign, so one look at them suffices."""
+    return not integers.size or bool(np.maximum.reduce(integers.view(_UNSIGNED[integers.itemsize]), axis=None) < count)
+
+
 def _check_labels(what: str, labels: np.ndarray[Any, Any], classes: int, ignore_index: int) -> bool:
     """Whether all labels are classes; raises for one that is neither that nor ignored."""
-    # negative numbers are large ones without a sign
-    if not labels.size or np.maximum.reduce(labels.view(_UNSIGNED[labels.itemsize]), axis=None) < classes:
+    if in_range(labels, classes):
         return True
     wrong = ((labels < 0) | (labels >= classes)) & (labels != ignore_index)
     if wrong.any():

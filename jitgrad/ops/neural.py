@@ -22,6 +22,7 @@ from jitgrad.ops.creation import asarray, detached, iota
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.indexing import take
 from jitgrad.ops.inplace import assign
+from jitgrad.ops.labels import in_range
 from jitgrad.ops.movement import expand_dims, reshape
 from jitgrad.ops.operand import apply
 from jitgrad.ops.placement import beside
@@ -66,7 +67,7 @@ def _check_integers(what: str, x: Tensor, count: int) -> None:
 
 
 def _check_range(what: str, values: np.ndarray, count: int) -> None:
-    if not values.size:
+    if in_range(values, count):
         return
     low, high = int(np.minimum.reduce(values, None)), int(np.maximum.reduce(values, None))
     if low < 0 or high >= count:

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -17,6 +16,7 @@ from jitgrad.core.device_array import DeviceArray, to_host
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import DeviceError
 from jitgrad.core.op import Kind, define
+from jitgrad.core.parameters import parameters_of
 from jitgrad.core.storage import Storage
 from jitgrad.core.tensor import Tensor
 from jitgrad.device.cuda import find_device
@@ -90,9 +90,8 @@ def placed_on(device: Any) -> Iterator[None]:
 
 def placing(function: Callable[P, R]) -> Callable[P, R]:
     """``function``, which makes tensors, with the meaning of its parameter ``device``."""
-    parameters = signature(function).parameters
-    only_keyword = parameters["device"].kind is Parameter.KEYWORD_ONLY
-    position = sys.maxsize if only_keyword else list(parameters).index("device")
+    positional = parameters_of(function).positional
+    position = positional.index("device") if "device" in positional else sys.maxsize
 
     @wraps(function)
     def placed(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -55,6 +55,28 @@ def prepare_total(ufunc: np.ufunc) -> Callable[[Sequence[Aval], Mapping[str, Any
     return prepare
 
 
+def prepare_running(
+    ufunc: np.ufunc, dtype_of: Callable[[Any], Any]
+) -> Callable[[Sequence[Aval], Mapping[str, Any]], Callable[[Any], Any] | None]:
+    """The running sum or product along ``axis``, as NumPy's functions call it, in ``dtype_of(dtype)``."""
+
+    def prepare(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Any], Any] | None:
+        if attrs["reverse"]:
+            return None
+        accumulate, axis, dtype = ufunc.accumulate, attrs["axis"], dtype_of(avals[0].dtype)
+        return lambda x: accumulate(x, axis, dtype)
+
+    return prepare
+
+
+def prepare_take(avals: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[[Any, Any], Any] | None:
+    """The method of arrays of which np.take is a wrapper; None for single elements, of which it makes no arrays."""
+    axis = attrs["axis"]
+    if avals[0].ndim + avals[1].ndim < 2:
+        return None
+    return lambda x, indices: x.take(indices, axis)
+
+
 def as_slices(index: Sequence[tuple[int, int, int]]) -> tuple[Any, ...]:
     """``(start, step, length)`` per axis as Python slices."""
     return tuple(

@@ -37,7 +37,7 @@ from jitgrad.ops.movement import (
 )
 from jitgrad.ops.operand import Operand, ValuesAndIndices, apply
 from jitgrad.ops.product import product_gradient
-from jitgrad.ops.quick_calls import prepare_extremum, prepare_total
+from jitgrad.ops.quick_calls import prepare_extremum, prepare_running, prepare_total
 from jitgrad.ops.transcendental import exp, log
 
 
@@ -122,6 +122,7 @@ CUMULATIVE_SUM = define(
     kind=Kind.OPAQUE,
     per_line=True,
     eager=_cumulative_sum,
+    prepare=prepare_running(np.add, sum_dtype),
     abstract=lambda avals, _attrs: Aval(avals[0].shape, sum_dtype(avals[0].dtype)),
     vjp=(_cumulative_sum_vjp,),
     domain=("real",),
@@ -250,6 +251,7 @@ def _position(op: OpDef, x: Operand, axis: int | None, keepdims: bool) -> Tensor
 
 
 @takes_dim()
+@single_op
 def cumulative_sum(x: Operand, axis: int | None = None, *, dtype: Any = None, include_initial: bool = False) -> Tensor:
     """The running sum along ``axis``, by default the only one; dtypes as in :func:`sum`.
 

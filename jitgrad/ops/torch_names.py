@@ -13,6 +13,7 @@ from jitgrad.core.aval import Aval, normalize_axis
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shown
 from jitgrad.core.tensor import Tensor
+from jitgrad.eager.single_ops import single_op
 from jitgrad.ops.arithmetic import add, divide, maximum, minimum, multiply, subtract
 from jitgrad.ops.comparison import greater_equal, isnan, less_equal, logical_or, where
 from jitgrad.ops.creation import asarray, detached, full_like, iota
@@ -42,6 +43,7 @@ from jitgrad.ops.reduce import mean, std, var
 from jitgrad.ops.reduce import min as min_
 from jitgrad.ops.sorting import argsort
 from jitgrad.ops.subscript import get_item
+from jitgrad.ops.view_lists import lists_views
 
 # --- products ----------------------------------------------------------------------------------------------------
 
@@ -221,6 +223,7 @@ def select(x: Operand, axis: int, index: int) -> Tensor:
 
 
 @takes_dim()
+@lists_views
 def chunk(x: Operand, chunks: int, axis: int = 0) -> tuple[Tensor, ...]:
     """``x`` cut along ``axis`` into ``chunks`` pieces of one size, of which the last is shorter; fewer if they suffice."""
     count = operator.index(chunks)
@@ -244,6 +247,7 @@ def permute(x: Operand, *axes: Any, dims: Sequence[int] | None = None) -> Tensor
     return permute_dims(x, _one_sequence(axes) if dims is None else dims)
 
 
+@single_op
 def expand(x: Operand, *sizes: Any) -> Tensor:
     """:func:`jitgrad.broadcast_to`, to which each length may be an argument of its own; -1 keeps a length."""
     aval, shape = aval_of(RESHAPE, x), _one_sequence(sizes)

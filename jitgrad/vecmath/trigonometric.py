@@ -9,6 +9,7 @@ arguments and Payne and Hanek's ("Radian reduction for trigonometric functions",
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 from jitgrad.vecmath import coefficients
 from jitgrad.vecmath.algebra import (
@@ -58,6 +59,7 @@ def _truncated(value: Fraction, bits: int) -> float:
     return float(Fraction(whole) / Fraction(2) ** shift)
 
 
+@cache
 def _chunks() -> tuple[float, ...]:
     """1/(2 pi) in five chunks of 29 bits by position (a float32 times one is exact in float64) and
     a rest of 53."""
@@ -74,6 +76,7 @@ _FIRST_EXPONENT = 24
 _BIN = 8
 
 
+@cache
 def _windows() -> tuple[tuple[float, ...], ...]:
     """Four float64 columns of 2/pi by bin of eight exponents, without the bits that only add
     multiples of four.
@@ -92,9 +95,6 @@ def _windows() -> tuple[tuple[float, ...], ...]:
             rest -= Fraction(column[-1])
     return tuple(tuple(column) for column in columns)
 
-
-_CHUNKS = _chunks()
-_WINDOWS = _windows()
 
 Angle = tuple[MathValue, MathValue, MathValue]
 """``n`` (an integer; only its two low bits count), ``r`` and ``s`` of an argument ``n pi/2 + r +
@@ -119,7 +119,7 @@ def _reduce_large32(m: Algebra, a: MathValue) -> Angle:
     wide = m.wide()
     x = m.widen(a)
     turns = wide.const(0.0)
-    for chunk in _CHUNKS:
+    for chunk in _chunks():
         part = x * chunk
         turns = turns + (part - wide.rint(part))
     quarters = turns * 4.0
@@ -133,7 +133,7 @@ def _reduce_large64(m: Algebra, a: MathValue) -> Angle:
     """For any finite ``a >= 2**24``."""
     window = (exponent_of(m, a) - _FIRST_EXPONENT) >> 3
     x = m.from_bits(m.bits(a) - (((window << 3) + _FIRST_EXPONENT) << 52))
-    parts = [two_product(m, x, m.lookup(column, window)) for column in _WINDOWS]
+    parts = [two_product(m, x, m.lookup(column, window)) for column in _windows()]
     total, low = two_sum(_modulo_four(m, parts[0][0]), _modulo_four(m, parts[0][1]))
     total, lost = two_sum(total, _modulo_four(m, parts[1][0]))
     n = m.rint(total)

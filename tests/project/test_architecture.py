@@ -55,6 +55,7 @@ ROOMS = (
     "jitgrad.eject",
     "jitgrad.jit",
     "jitgrad.inspect",
+    "jitgrad.on_demand",  # imports the rooms above nn, optim and numpy when they are first used
     "jitgrad",  # __init__: the public names
     "jitgrad.cli",
     "jitgrad.__main__",
@@ -64,7 +65,8 @@ RANK = {room: k for k, room in enumerate(ROOMS)}
 # Packages that take long to import, that are not always installed, or that few programs use: only these may be imported
 # inside functions, and modules of jitgrad that import one of them at their top.
 HEAVY = (
-    "concurrent.futures numba llvmlite cupy cuda safetensors rich jinja2 pygments click sklearn jitgrad.eject jitgrad.scipy"
+    "concurrent.futures numba llvmlite cupy cuda safetensors rich jinja2 pygments click sklearn jitgrad.eject jitgrad.scipy "
+    "jitgrad.compiler jitgrad.distributions"
 ).split()
 
 IMPORTS = re.compile(r"\bimports? ([^.;]+)[.;]", re.IGNORECASE)  # in the docstring of a folder

@@ -5,10 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+from jitgrad.on_demand.public_names import PUBLIC_FUNCTIONS, PUBLIC_MODULES
+
 LATER = (
     "numba", "llvmlite", "torch", "jax", "cupy", "rich", "jinja2", "pygments", "sklearn", "scipy", "safetensors", "argparse",
     "email",
 )  # fmt: skip
+# the rooms of which a program that compiles nothing needs no module
+ONLY_FOR_THE_COMPILER = "batching compiler distributions eject func guards inspect jit.decorator runtime scipy testing cli"
+NOT_FOR_EAGER = tuple(f"jitgrad.{room}" for room in ONLY_FOR_THE_COMPILER.split())
 
 
 def modules_after(statement: str) -> set[str]:
@@ -24,7 +31,7 @@ def test_import_leaves_the_compiler_alone():
 
     assert "numpy" in loaded
     assert not loaded & set(LATER)
-    assert not [name for name in loaded if name.startswith(("jitgrad.scipy", "jitgrad.eject", "jitgrad.cli", "jitgrad.testing"))]
+    assert not [name for name in loaded if name.startswith(NOT_FOR_EAGER)]
 
 
 def test_what_few_programs_use_is_imported_at_its_first_use():
@@ -34,12 +41,39 @@ def test_what_few_programs_use_is_imported_at_its_first_use():
     assert "scipy" not in loaded
 
 
+@pytest.mark.parametrize("name", [*PUBLIC_MODULES, *PUBLIC_FUNCTIONS])
+def test_every_public_name_is_imported_at_its_first_use(name: str):
+    """As an attribute and by ``from jitgrad import``, whatever was imported before."""
+    modules_after(
+        f"import jitgrad as jg\nassert {name!r} in dir(jg) and {name!r} not in vars(jg)\n"
+        f"first = jg.{name}\nassert vars(jg)[{name!r}] is first\n"
+        f"from jitgrad import {name}\nassert {name} is first and jg.jit(lambda x: x)(jg.ones(1)).item() == 1\n"
+        f"assert jg.{name} is first and callable(jg.jit)"
+    )
+
+
+def test_modules_are_imported_as_if_nothing_was_running():
+    modules_after(
+        "import jitgrad as jg\n"
+        "with jg.no_grad():\n"
+        "    result = jg.vmap(lambda x: jg.distributions.Normal(0.0, x).log_prob(x))(jg.ones(3))\n"
+        "assert jg.distributions.Normal(0.0, 1.0).log_prob(jg.ones(())).item() == result[0].item()"
+    )
+
+
+def test_compiled_functions_have_the_methods_that_show_programs():
+    modules_after("import jitgrad as jg\nassert hasattr(jg.jit(lambda x: x), 'explain')")
+
+
 def test_the_first_use_may_be_in_a_compiled_function():
     modules_after(
         "import jitgrad as jg\n"
         "f = jg.jit(lambda x: jg.special.gammaln(x) + jg.scipy.stats.norm.logpdf(x))\n"
         "f(jg.ones(3)), f(jg.ones(3))\n"
-        "assert (f.cache_info().traces, f.cache_info().fallbacks) == (1, 0)"
+        "assert (f.cache_info().traces, f.cache_info().fallbacks) == (1, 0)\n"
+        "g = jg.jit(lambda x: jg.vmap(lambda y: jg.distributions.Normal(0.0, 1.0).log_prob(y))(x))\n"
+        "g(jg.ones(3)), g(jg.ones(3))\n"
+        "assert (g.cache_info().traces, g.cache_info().fallbacks) == (1, 0)"
     )
 
 
@@ -53,6 +87,7 @@ def test_eager_training_leaves_the_compiler_alone():
     )
 
     assert not loaded & set(LATER)
+    assert not [name for name in loaded if name.startswith(NOT_FOR_EAGER)]
 
 
 def test_the_first_compilation_imports_the_compiler():

@@ -14,6 +14,7 @@ FAMILIES = (
     ("ops", "vecmath"),  # a function of tensors, and its definition for the elements of kernels
     ("nn", "ops"),  # a layer, and the record of the op that it applies
     ("__init__.py", "device"),  # of the host, and of the device in the namespace jg.cuda
+    ("jit", "on_demand"),  # a public function, and what it does once it is imported
     ("backends/cpu", "backends/cuda"),  # what each of the two machines has of its own
 )
 # Namespaces with the names and signatures of another library, whose functions call those of the package.

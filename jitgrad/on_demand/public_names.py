@@ -1,0 +1,81 @@
+"""Public names whose modules are imported when they are first used, ``jit`` above all.
+
+Ops, gradients, modules and optimizers come with ``import jitgrad``. The rest is more than half of the code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, NoReturn
+
+from jitgrad.on_demand.fresh_import import imported
+
+# by name, the modules that they are, or are in
+PUBLIC_MODULES: Mapping[str, str] = {
+    "distributions": "jitgrad.distributions", "func": "jitgrad.func", "inspect": "jitgrad.inspect",
+    "scipy": "jitgrad.scipy", "special": "jitgrad.scipy.special",
+}  # fmt: skip
+PUBLIC_FUNCTIONS: Mapping[str, str] = {
+    "compare": "jitgrad.inspect", "hessian": "jitgrad.batching", "jacobian": "jitgrad.batching", "vmap": "jitgrad.batching",
+    "load_ejected": "jitgrad.jit.load_ejected",
+    "get_num_threads": "jitgrad.runtime.executor.thread_pool",
+    "set_flush_denormal": "jitgrad.runtime.executor.thread_pool",
+    "set_num_threads": "jitgrad.runtime.executor.thread_pool",
+}  # fmt: skip
+
+
+def attribute_of(namespace: dict[str, Any], missing: Callable[[str], NoReturn]) -> Callable[[str], Any]:
+    """The ``__getattr__`` of the package with ``namespace``: imports what is listed above; ``missing(name)`` raises for others.
+
+    A name is found once, and then lies in ``namespace``.
+    """
+
+    def __getattr__(name: str) -> Any:
+        place = PUBLIC_MODULES.get(name) or PUBLIC_FUNCTIONS.get(name)
+        if place is None:
+            missing(name)
+        module = imported(lambda: import_module(place))
+        namespace[name] = found = module if name in PUBLIC_MODULES else getattr(module, name)
+        return found
+
+    return __getattr__
+
+
+def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Compile ``function``: fuse its operations, forward and backward, into kernels.
+
+    The function runs once per signature (shapes, dtypes, static values, grad mode) on tensors without data;
+    afterwards its compiled program runs. Guards watch what it read from outside: a change retraces.
+
+    Args:
+        static_argnames, static_argnums: arguments whose value is part of the program.
+        donate: arguments, by name or position, that the caller gives away: results may be written
+            over them, which saves memory and time where a step returns new state. After the call
+            their tensors hold no data, and using one raises DonatedError. NumPy arrays, and tensors
+            whose memory has another owner (a view, an array from ``.numpy()``), are never
+            overwritten; a call that runs eagerly, or inside another @jit function, donates nothing.
+        fallback: "error" raises if the function cannot be traced; "eager" warns once and runs it.
+        check: "first" also runs the first call of each executable eagerly and compares; "always"
+            every call; "off" none.
+        backend: the target: "cpu" (LLVM), "numba", "python" or "cuda". By default that of the tensors'
+            device; for the host, JITGRAD_BACKEND names it.
+        background: compile in a thread. The function is traced at the first call, and runs eagerly until
+            its program is there; the next call checks it. ``f.compile`` waits for it.
+        memory_budget: the most memory of temporaries, in bytes (an int, or "512 MB"), or as a part, 0.0 to 1.0, of
+            what the program takes without it. Values are computed again in place of being kept (docs/memory.md).
+        passes: which passes run: ``{"fuse": False}`` leaves one out, to see what it does. `f.graph` shows their names.
+
+    Raises:
+        ArgumentError: an option names no parameter, or no backend; or gradients flow from the
+            result of a function with ``donate`` to its arguments.
+        TracedValueError, UnguardableError, MemoryBudgetError: at the first call, naming the line and the remedy.
+    """
+    return imported(_decorator)(function, **options)
+
+
+def _decorator() -> Callable[..., Any]:
+    import jitgrad.inspect  # noqa: F401 - gives compiled functions explain(), kernels() and others
+    from jitgrad.jit.decorator import jit as decorate
+
+    return decorate

@@ -1,0 +1,99 @@
+"""Functions that cut a tensor into views, in eager execution: prepared once for each aval and arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from typing import Any, ParamSpec
+
+import numpy as np
+
+from jitgrad.core.context import current_interpreter, grad_enabled
+from jitgrad.core.ir import Value
+from jitgrad.core.tensor import Tensor
+from jitgrad.eager.single_ops import OpListing, call_key, is_key
+from jitgrad.ops.basic_index import View, ViewCall, recorded_view, view_by
+from jitgrad.ops.quick_calls import as_slices
+
+_P = ParamSpec("_P")
+_MOST = 1024  # kinds of calls of a function, and views of one; a program with more starts again, or makes each by its ops
+_ndarray = np.ndarray
+_new = object.__new__
+_other_interpreter = current_interpreter.other
+
+
+def lists_views(function: Callable[_P, tuple[Tensor, ...]]) -> Callable[_P, tuple[Tensor, ...]]:
+    """``function``, which applies view ops to its first argument, and looks at no data and at no state."""
+    known: dict[Any, tuple[View, ...] | None] = {}
+
+    @wraps(function)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> tuple[Tensor, ...]:
+        x = args[0] if args else None
+        if type(x) is Tensor and type(x._data) is _ndarray and _other_interpreter() is None:
+            try:
+                views = known[call_key(x, args[1:], kwargs)]
+            except KeyError:
+                views = _prepared(known, function, x, args[1:], kwargs)
+            except TypeError:  # a list among the arguments
+                views = None
+            if views is not None and (made := _made(x, views)) is not None:
+                return made
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _made(x: Tensor, views: tuple[View, ...]) -> tuple[Tensor, ...] | None:
+    """``views`` of ``x``; None where the function is to make them."""
+    if x._requires_grad and grad_enabled.get():
+        recorded = tuple([recorded_view(x, view) for view in views])
+        return None if None in recorded else recorded  # type: ignore[return-value]
+    data, made = x._data, []
+    storage = x._memory or x._storage
+    for view in views:
+        out = _new(Tensor)
+        out._data = view.function(data)
+        out._aval = view.out
+        out._requires_grad = False
+        out._grad = out.grad_fn = out._hooks = out._view = None
+        out._memory = storage
+        out._out_index = out._address = 0
+        made.append(out)
+    storage.share_all(x, made, [view.steps for view in views])
+    return tuple(made)
+
+
+def _prepared(
+    known: dict[Any, tuple[View, ...] | None], function: Callable[..., Any], x: Tensor, others: Any, kwargs: Mapping[str, Any]
+) -> tuple[View, ...] | None:
+    """The views that ``function`` makes, remembered; None if they need more care."""
+    if not x.size or not all(map(is_key, (*others, *kwargs.values()))):
+        return None
+    listing: Any = OpListing()
+    token = current_interpreter.set(listing)
+    try:
+        stand_in = Tensor(Value(x.aval))
+        results = function(stand_in, *others, **kwargs)
+    except Exception:  # what is wrong, and what needs more than a list of ops, shows without it
+        return None
+    finally:
+        current_interpreter.reset(token)
+    views: tuple[View, ...] | None = None
+    if 0 < len(results) <= _MOST and all(result.size for result in results):
+        found = [_view(x, listing.steps(stand_in, result)) for result in results]
+        views = None if None in found else tuple(found)  # type: ignore[arg-type]
+    if len(known) >= _MOST:
+        known.clear()
+    known[call_key(x, others, kwargs)] = views  # with the aval that the views keep alive
+    return views
+
+
+def _view(x: Tensor, steps: Sequence[ViewCall]) -> View | None:
+    """The view of ``x`` that ``steps`` make: a slice, or one without some axes of one element."""
+    names = [op.name for op, _ in steps]
+    if names not in (["slice"], ["slice", "squeeze"]):
+        return None
+    index: list[Any] = [*as_slices(steps[0][1]["index"])]
+    for axis in steps[1][1]["axis"] if len(steps) == 2 else ():
+        index[axis] = index[axis].start
+    return view_by(x, tuple(steps), tuple(index))
