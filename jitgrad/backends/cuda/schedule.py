@@ -81,6 +81,7 @@ def cuda_tuning(capability: tuple[int, int]) -> Tuning:
         row_bytes_per_function=0,
         max_kernel_operands=28,
         merge_images=False,
+        library_reductions=False,
         reads_at_offsets=False,
     )
 
