@@ -103,7 +103,7 @@ class HeldRows(RowTeams):
 
     def is_worth_holding(self, access: Access) -> bool:
         """Whether a sweep reads elements that an earlier one has read or written, and nothing else uses the buffer."""
-        if not any(step != "0" for step in access.inner):
+        if access.segments or not any(step != "0" for step in access.inner):
             return False
         used = again = False
         for sweep in self.kernel.sweeps:
