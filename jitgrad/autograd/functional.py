@@ -15,7 +15,7 @@ from jitgrad.core.context import grad_enabled
 from jitgrad.core.errors import ArgumentError, AutogradError, ShapeError, require_function, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import astype
-from jitgrad.ops.creation import asarray, ones_like, zeros, zeros_like
+from jitgrad.ops.creation import asarray, ones_like, zeros_like
 
 Argnums = int | Sequence[int]
 
@@ -174,7 +174,7 @@ def jvp(f: Callable[..., Any], primals: Any, tangents: Any, *, has_aux: bool = F
     outs, out_tree = tensors_of("jvp", out)
     directions = _match("jvp", tangents, level.inputs, optree.tree_structure(primals))
     level.look_outside([*outs, *directions])
-    cotangents = [zeros(x.shape, dtype=x.dtype).requires_grad_() for x in outs]
+    cotangents = [zeros_like(same_memory(x)).requires_grad_() for x in outs]
     with enable_grad():
         pulled = level.pull_sparse(outs, cotangents, retain=True, create=True)
     rows = [(g, v) for g, v in zip(pulled, directions, strict=True) if g is not None]

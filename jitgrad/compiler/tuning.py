@@ -82,6 +82,9 @@ class Tuning:
     max_row_bytes: int = 16 << 20
     # The shortest last axis whose elements fill the lanes of vectors.
     min_lanes: int = 16
+    # Whether a library computes what no loop nest does: a reduction over axes between kept ones. Else its operand is read
+    # with its axes in another order.
+    library_reductions: bool = True
     # Outer differences and products of at least so many elements are computed again for each
     # reduction that needs loops of its own: fewer are in the first-level caches between kernels.
     min_recomputed: int = 1 << 15

@@ -7,8 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from jitgrad.backends.base import Target
+<<<<<<< HEAD
 from jitgrad.compiler.compiler_ops import INSERT_SLICES
 from jitgrad.compiler.fusion.fuser import Fuser
+=======
+>>>>>>> w_device4
 from jitgrad.compiler.isomorphic import outline
 from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.compiler.passes.fuse import fuse
@@ -145,8 +148,6 @@ class Explanation:
         block_runs: kernels that run block by block.
         budget: how the program keeps to its memory budget; None if it has none.
         launched: how a device starts the steps, in words; "" for one after the other.
-        joined: the number of temporaries that are joined from parts, such as padded and rolled values, because
-            kernels on the device do not read these where they come from; 0 on the host, where kernels do.
     """
 
     name: str
@@ -161,7 +162,6 @@ class Explanation:
     block_runs: tuple[BlockRunReport, ...] = ()
     budget: BudgetReport | None = None
     launched: str = ""
-    joined: int = 0
 
     @property
     def fused(self) -> int:
@@ -202,10 +202,8 @@ class Explanation:
         return replace(self, steps=tuple(s if s.kind == "view" else s.timed(next(remaining)) for s in self.steps))
 
     def notes(self) -> Iterator[str]:
-        """What is said of the memory budget, and of arrays that are joined in memory."""
+        """What is said of the memory budget."""
         yield from self.budget.lines() if self.budget is not None else ()
-        if self.joined:
-            yield f"arrays joined in memory: {self.joined} (kernels on {self.device} read no padded or rolled values in place)"
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
@@ -275,13 +273,7 @@ def explain_program(name: str, program: Program, before: Graph, op_count: int) -
         block_runs=runs,
         budget=BudgetReport.of(plan),
         launched=program.runner.launched,
-        joined=0 if program.tuning.reads_at_offsets else _joined(plan.graph),
     )
-
-
-def _joined(graph: Graph) -> int:
-    """The number of temporaries that are joined from parts."""
-    return sum(node.op is INSERT_SLICES and node.out not in graph.outputs for node in graph.nodes)
 
 
 def _steps_and_views(graph: Graph, steps: Sequence[Step]) -> list[Step | TraceNode]:

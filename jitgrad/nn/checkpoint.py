@@ -14,6 +14,7 @@ from jitgrad.core.paths import require_folder
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Module
 from jitgrad.ops.creation import asarray, detached
+from jitgrad.ops.placement import move
 
 _NEEDS_SAFETENSORS = "jg.save and jg.load need the package safetensors: pip install safetensors"
 
@@ -36,7 +37,7 @@ def save(tensors: Mapping[str, Any] | Module, path: str | os.PathLike[str]) -> N
         if not isinstance(name, str) or not isinstance(tensor, (Tensor, np.ndarray)):
             raise CheckpointError(f"save: {name!r} is of class {type(tensor).__name__}; expected a name and a tensor or array")
         # the writer copies raw memory, so it must be in row-major order
-        arrays[name] = np.asarray(detached(asarray(tensor)).numpy(), order="C")
+        arrays[name] = np.asarray(move(detached(asarray(tensor)), "cpu").numpy(), order="C")
         if arrays[name].dtype == np.complex128:
             raise CheckpointError(f"save: {name!r} is complex128, which safetensors files do not have: save .real and .imag")
     try:

@@ -19,9 +19,11 @@ from jitgrad.ops.indexing import take
 from jitgrad.ops.joining import concat, pad
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.movement import broadcast_to, cut, flip, reshape
+from jitgrad.ops.placement import beside_operands
 from jitgrad.ops.rounding import remainder, rint
 
 
+@beside_operands
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Tensor:
     """The ``n``-th differences of neighbours along ``axis``."""
     given = tensor_of(a)
@@ -44,6 +46,7 @@ def _slice_like(a: Tensor, x: Any, axis: int) -> Tensor:
     return edge if edge.ndim else broadcast_to(edge, tuple(1 if k == axis else m for k, m in enumerate(a.shape)))
 
 
+@beside_operands
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
     """The differences of neighbours of the flattened array, between ``to_begin`` and ``to_end``."""
     inner = diff(ravel(ary))
@@ -51,6 +54,7 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
     return concat([x for x in (parts[0], inner, parts[1]) if x is not None], 0)
 
 
+@beside_operands
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Derivatives by central differences along each axis: a tensor for one axis, else a tuple.
 
@@ -92,6 +96,7 @@ def _end_slope(near: Tensor, far: Tensor, h_near: Tensor, h_far: Tensor) -> Tens
     return add(near, multiply(bend, h_near))
 
 
+@beside_operands
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
     """The integral along ``axis`` by the trapezoidal rule, over coordinates ``x`` or with distance ``dx``."""
     values = tensor_of(y)
@@ -108,6 +113,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
     return reduce.sum(divide(multiply(width, total), 2.0), k)
 
 
+@beside_operands
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: float | None = None) -> Tensor:
     """Linear interpolation between the points ``(xp, fp)``, with gradients to all three; ``xp`` must grow.
 
@@ -136,6 +142,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     return where(equal(at, places[-1]), last, out)
 
 
+@beside_operands
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     """The discrete convolution of two vectors; ``mode`` is "full", "same" or "valid"."""
     x, y = tensor_of(a), tensor_of(v)
@@ -151,6 +158,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     return cut(full, 0, start, start + length)
 
 
+@beside_operands
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
     """The cross-correlation of two vectors: :func:`convolve` with the conjugate of ``v`` backwards."""
     x, y = tensor_of(a), conjugated(tensor_of(v))

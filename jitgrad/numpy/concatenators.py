@@ -10,6 +10,7 @@ from jitgrad.numpy.arguments import tensor_of
 from jitgrad.numpy.creation import arange, linspace
 from jitgrad.numpy.joining import concatenate
 from jitgrad.ops.movement import expand_dims
+from jitgrad.ops.placement import beside_operands
 
 
 def _part(name: str, entry: Any) -> Tensor:
@@ -28,6 +29,7 @@ def _part(name: str, entry: Any) -> Tensor:
 class Rows:
     """``r_[a, 1.0, 2:5]``: joined along the first axis."""
 
+    @beside_operands
     def __getitem__(self, key: Any) -> Tensor:
         return concatenate([_part("r_", entry) for entry in (key if isinstance(key, tuple) else (key,))], 0)
 
@@ -35,6 +37,7 @@ class Rows:
 class Columns:
     """``c_[a, b]``: joined along the last axis, vectors as columns."""
 
+    @beside_operands
     def __getitem__(self, key: Any) -> Tensor:
         parts = [_part("c_", entry) for entry in (key if isinstance(key, tuple) else (key,))]
         return concatenate([expand_dims(part, 1) if part.ndim == 1 else part for part in parts], -1)

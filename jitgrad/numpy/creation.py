@@ -17,11 +17,12 @@ from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.creation import iota
 from jitgrad.ops.joining import diagonal, stack
 from jitgrad.ops.movement import expand_dims, flatten, moveaxis, reshape
-from jitgrad.ops.placement import placing
+from jitgrad.ops.placement import beside_operands, placing
 from jitgrad.ops.rounding import floor
 from jitgrad.ops.transcendental import exp, log, pow
 
 
+@beside_operands
 def array(
     object: Any, dtype: Any = None, *, copy: bool | None = True, order: str = "K", subok: bool = False, ndmin: int = 0
 ) -> Tensor:
@@ -114,6 +115,7 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Te
     return creation.arange(start, stop, step, dtype=dtype)
 
 
+@beside_operands
 def linspace(
     start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None, axis: int = 0
 ) -> Any:
@@ -144,6 +146,7 @@ def logspace(
     return in_dtype(pow(base, linspace(start, stop, num, endpoint, axis=axis)), dtype)
 
 
+@beside_operands
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Tensor:
     """``num`` numbers with equal quotients from ``start`` to ``stop``, which have one sign."""
     first, last = floating(start), floating(stop)

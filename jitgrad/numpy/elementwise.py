@@ -14,6 +14,7 @@ from jitgrad.ops import arithmetic, comparison, complex_numbers, complex_parts, 
 from jitgrad.ops.complex_parts import is_complex
 from jitgrad.ops.creation import zeros_like
 from jitgrad.ops.operand import apply
+from jitgrad.ops.placement import beside_operands
 
 CUBE_ROOT = define_elementwise(
     "cube_root(x)",
@@ -107,6 +108,7 @@ tanh: Ufunc = as_ufunc(trigonometric.tanh)
 trunc: Ufunc = as_ufunc(rounding.trunc)
 
 
+@beside_operands
 def _float_power(x: Any, y: Any) -> Tensor:
     """``x ** y`` in float64."""
     return transcendental.pow(tensor_of(x, FLOAT64), tensor_of(y, FLOAT64))
@@ -117,12 +119,14 @@ def _fabs(x: Any) -> Tensor:
     return arithmetic.abs(floating(x))
 
 
+@beside_operands
 def _logaddexp2(x: Any, y: Any) -> Tensor:
     """``log2(2**x + 2**y)``, without overflow."""
     log_2 = math.log(2.0)
     return arithmetic.divide(transcendental.logaddexp(arithmetic.multiply(x, log_2), arithmetic.multiply(y, log_2)), log_2)
 
 
+@beside_operands
 def _heaviside(x: Any, at_zero: Any) -> Tensor:
     """0 where ``x`` is negative, 1 where it is positive, and ``at_zero`` where it is 0."""
     step = arithmetic.multiply(arithmetic.add(arithmetic.sign(floating(x)), 1.0), 0.5)
@@ -134,11 +138,13 @@ def _divmod(x: Any, y: Any) -> tuple[Tensor, Tensor]:
     return rounding.floor_divide(x, y), rounding.remainder(x, y)
 
 
+@beside_operands
 def _fmax(x: Any, y: Any) -> Tensor:
     """The larger of two; of a number and NaN the number."""
     return _ignoring_nan(x, y, arithmetic.maximum(x, y))
 
 
+@beside_operands
 def _fmin(x: Any, y: Any) -> Tensor:
     """The smaller of two; of a number and NaN the number."""
     return _ignoring_nan(x, y, arithmetic.minimum(x, y))

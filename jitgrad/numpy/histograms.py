@@ -17,9 +17,11 @@ from jitgrad.ops import creation, reduce
 from jitgrad.ops.arithmetic import add, astype, clip, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, greater_equal, less_equal, logical_and, where
 from jitgrad.ops.indexing import index_add
+from jitgrad.ops.placement import beside_operands
 from jitgrad.ops.sorting import searchsorted
 
 
+@beside_operands
 def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
     """The edges of ``bins`` intervals of one length between the ends of ``range``, by default the extremes of ``a``.
 
@@ -53,6 +55,7 @@ def _ends(values: Tensor, span: Any) -> tuple[Tensor, Tensor]:
     return reduce.min(wide), reduce.max(wide)
 
 
+@beside_operands
 def histogram(
     a: Any, bins: Any = 10, range: Any = None, density: bool | None = None, weights: Any = None
 ) -> tuple[Tensor, Tensor]:

@@ -18,6 +18,7 @@ from jitgrad.ops import joining
 from jitgrad.ops.indexing import take
 from jitgrad.ops.movement import broadcast_to, cut, reshape, transpose
 from jitgrad.ops.operand import contents_of
+from jitgrad.ops.placement import beside_operands
 
 
 def concatenate(
@@ -61,6 +62,7 @@ def column_stack(tup: Any) -> Tensor:
     return concatenate([transpose(atleast_2d(x)) if x.ndim < 2 else x for x in tensors_of(tup)], 1)
 
 
+@beside_operands
 def block(arrays: Any) -> Tensor:
     """A matrix of blocks in nested lists: the innermost are joined along the last axis, those around them before it."""
     depth, inner = 0, arrays
@@ -89,6 +91,7 @@ def _blocks(arrays: Any, axis: int, ndim: int) -> Tensor:
     return reshape(leaf, (1,) * (ndim - leaf.ndim) + leaf.shape)
 
 
+@beside_operands
 def append(arr: Any, values: Any, axis: int | None = None) -> Tensor:
     """``values`` after ``arr`` along ``axis`` (None: both flattened)."""
     return joining.concat([tensor_of(arr), tensor_of(values)], axis)
@@ -102,6 +105,7 @@ def delete(arr: Any, obj: Any, axis: int | None = None) -> Tensor:
     return take(given, np.delete(np.arange(given.shape[k]), removed), k)
 
 
+@beside_operands
 def insert(arr: Any, obj: Any, values: Any, axis: int | None = None) -> Tensor:
     """``values`` before the position ``obj``, an int, along ``axis`` (None: flattened)."""
     given = ravel(arr) if axis is None else tensor_of(arr)

@@ -20,7 +20,7 @@ from jitgrad.ops.indexing import index_add, take, take_along_axis
 from jitgrad.ops.interpolation import lerp
 from jitgrad.ops.movement import broadcast_to, flip, moveaxis, reshape
 from jitgrad.ops.operand import contents_of
-from jitgrad.ops.placement import move
+from jitgrad.ops.placement import beside_operands, move
 from jitgrad.ops.rounding import ceil, floor, remainder, rint
 
 
@@ -57,11 +57,13 @@ def argpartition(a: Any, kth: Any, axis: int | None = -1, kind: str = "introsele
     return argsort(a, axis, order=order)
 
 
+@beside_operands
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
     """The positions of ``v`` in the sorted vector ``a``: before its equals, or after."""
     return sorting.searchsorted(tensor_of(a), tensor_of(v), side, sorter=sorter)
 
 
+@beside_operands
 def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     """The number of the bin of each element, between edges that grow, or that fall."""
     values, edges = tensor_of(x), tensor_of(bins)
@@ -74,6 +76,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
     return where(less(edges[-1], edges[0]), falling, rising)
 
 
+@beside_operands
 def bincount(x: Any, /, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often each number from 0 up occurs in ``x``, or the sums of their ``weights``.
 
@@ -215,34 +218,40 @@ def nanmedian(a: Any, axis: Any = None, out: None = None, overwrite_input: bool 
 # --- selecting by position -----------------------------------------------------------------------------------------
 
 
+@beside_operands
 def nonzero(a: Any) -> tuple[Tensor, ...]:
     """The positions of the elements that are not zero, one tensor per axis."""
     out: tuple[Tensor, ...] = comparison.nonzero(tensor_of(a))
     return out
 
 
+@beside_operands
 def argwhere(a: Any) -> Tensor:
     """The positions of the elements that are not zero, one in each row."""
     out: Tensor = comparison.nonzero(tensor_of(a), as_tuple=False)
     return out
 
 
+@beside_operands
 def flatnonzero(a: Any) -> Tensor:
     """The positions of the elements that are not zero in the flattened array."""
     return nonzero(ravel(a))[0]
 
 
+@beside_operands
 def extract(condition: Any, arr: Any) -> Tensor:
     """The elements where ``condition`` is not zero, as a vector."""
     return take(ravel(arr), flatnonzero(condition), 0)
 
 
+@beside_operands
 def compress(condition: Any, a: Any, axis: int | None = None, out: None = None) -> Tensor:
     """The slices along ``axis`` (None: flattened) where ``condition`` is not zero."""
     refuse("compress", out=out)
     return take(ravel(a) if axis is None else tensor_of(a), flatnonzero(condition), 0 if axis is None else axis)
 
 
+@beside_operands
 def take_(a: Any, indices: Any, axis: int | None = None, out: None = None, mode: str = "raise") -> Tensor:
     """The slices along ``axis`` (None: flattened) at ``indices``; ``mode`` "clip" and "wrap" bring these within bounds."""
     refuse("take", out=out)

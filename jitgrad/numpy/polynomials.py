@@ -16,8 +16,10 @@ from jitgrad.ops import reduce
 from jitgrad.ops.arithmetic import add, astype, divide, multiply, sqrt, square, subtract
 from jitgrad.ops.joining import concat
 from jitgrad.ops.movement import broadcast_to, cut, expand_dims
+from jitgrad.ops.placement import beside_operands
 
 
+@beside_operands
 def polyval(p: Any, x: Any) -> Tensor:
     """The polynomial with the coefficients ``p``, the highest first, at ``x``, by Horner's rule."""
     coefficients, at = tensor_of(p), tensor_of(x)
@@ -28,6 +30,7 @@ def polyval(p: Any, x: Any) -> Tensor:
     return out
 
 
+@beside_operands
 def polyfit(
     x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: bool = False
 ) -> Tensor:
@@ -52,16 +55,19 @@ def polyfit(
     return divide(found, expand_dims(scale, 1) if found.ndim == 2 else scale)
 
 
+@beside_operands
 def polyadd(a1: Any, a2: Any) -> Tensor:
     """The sum of two polynomials."""
     return add(*_as_long(a1, a2))
 
 
+@beside_operands
 def polysub(a1: Any, a2: Any) -> Tensor:
     """The difference of two polynomials."""
     return subtract(*_as_long(a1, a2))
 
 
+@beside_operands
 def polymul(a1: Any, a2: Any) -> Tensor:
     """The product of two polynomials."""
     return convolve(_vector("polymul", a1), _vector("polymul", a2))
@@ -76,6 +82,7 @@ def polyder(p: Any, m: int = 1) -> Tensor:
     return out
 
 
+@beside_operands
 def polyint(p: Any, m: int = 1, k: Any = None) -> Tensor:
     """The ``m``-th integral; ``k`` is the constant of each, or one for all, by default 0."""
     out, times = _vector("polyint", p), _order("polyint", m)

@@ -14,6 +14,7 @@ from jitgrad.ops.arithmetic import conjugated, multiply, subtract
 from jitgrad.ops.joining import stack
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import moveaxis, reshape
+from jitgrad.ops.placement import beside_operands
 
 
 def dot(a: Any, b: Any, out: None = None) -> Tensor:
@@ -54,6 +55,7 @@ def outer(a: Any, b: Any, out: None = None) -> Tensor:
     return linalg.outer(tensor_of(a), tensor_of(b))
 
 
+@beside_operands
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     """The sum of products over ``axes``."""
     return linalg.tensordot(tensor_of(a), tensor_of(b), axes)
@@ -67,6 +69,7 @@ def einsum(*operands: Any, out: None = None, dtype: Any = None, optimize: Any = 
     return in_dtype(einsum_.einsum(*operands), dtype)
 
 
+@beside_operands
 def kron(a: Any, b: Any) -> Tensor:
     """Kronecker's product: blocks ``a[i, j] * b``."""
     x, y = tensor_of(a), tensor_of(b)
@@ -80,6 +83,7 @@ def kron(a: Any, b: Any) -> Tensor:
 
 
 @takes_dim()
+@beside_operands
 def cross(a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Tensor:
     """The cross products of vectors of length 3 along an axis."""
     if axis is not None:

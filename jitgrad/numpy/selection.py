@@ -16,8 +16,10 @@ from jitgrad.numpy.order import nonzero
 from jitgrad.ops import arithmetic, comparison, reduce
 from jitgrad.ops.arithmetic import add, multiply, subtract
 from jitgrad.ops.comparison import equal, isfinite, isnan, less_equal, logical_and, logical_or
+from jitgrad.ops.placement import beside_operands
 
 
+@beside_operands
 def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     """``x`` where the condition holds, else ``y``; without them the positions where it holds."""
     if x is None and y is None:
@@ -25,6 +27,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     return comparison.where(tensor_of(condition), operand(x), operand(y))
 
 
+@beside_operands
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Tensor:
     """Per element the choice of the first condition that holds, or ``default``."""
     if len(condlist) != len(choicelist):
@@ -37,12 +40,14 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     return out
 
 
+@beside_operands
 def choose(a: Any, choices: Sequence[Any]) -> Tensor:
     """Per element the choice of that number."""
     number = tensor_of(a)
     return select([equal(number, k) for k in range(len(choices))], choices)
 
 
+@beside_operands
 def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: Any) -> Tensor:
     """Per element the function (or number) of the last condition that holds; one more is for where none does, else 0.
 
@@ -79,6 +84,7 @@ def allclose(a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan
     return reduce.all(isclose(a, b, rtol, atol, equal_nan))
 
 
+@beside_operands
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
     """Whether two arrays have one shape and equal elements."""
     x, y = tensor_of(a1), tensor_of(a2)

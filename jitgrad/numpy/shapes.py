@@ -11,6 +11,7 @@ from jitgrad.core.errors import ArgumentError
 from jitgrad.core.tensor import Tensor
 from jitgrad.numpy.arguments import refuse, tensor_of, tensors_of
 from jitgrad.ops import joining, movement
+from jitgrad.ops.placement import beside_operands
 
 
 def shape(a: Any) -> tuple[int, ...]:
@@ -114,16 +115,19 @@ def _at_least_3d(x: Tensor) -> Tensor:
     return x if lengths is None else movement.reshape(x, lengths)
 
 
+@beside_operands
 def atleast_1d(*arys: Any) -> Any:
     """Each argument with at least one axis: a tensor, or a tuple of several."""
     return _each(lambda x: x if x.ndim else movement.reshape(x, (1,)), arys)
 
 
+@beside_operands
 def atleast_2d(*arys: Any) -> Any:
     """Each argument with at least two axes; new ones come first."""
     return _each(_at_least_2d, arys)
 
 
+@beside_operands
 def atleast_3d(*arys: Any) -> Any:
     """Each argument with at least three axes, vectors and matrices as in NumPy."""
     return _each(_at_least_3d, arys)

@@ -22,6 +22,7 @@ from jitgrad.ops.complex_parts import is_complex, squared_size
 from jitgrad.ops.joining import concat
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.movement import broadcast_to, cut, expand_dims, reshape
+from jitgrad.ops.placement import beside_operands
 
 _where = where
 
@@ -44,6 +45,7 @@ def prod(
     return product if initial is None else multiply(product, initial)
 
 
+@beside_operands
 def _only(a: Any, chosen: Any, otherwise: Any) -> Tensor:
     given = tensor_of(a)
     return given if chosen is None or chosen is True else _where(tensor_of(chosen), given, otherwise)
@@ -153,6 +155,7 @@ def cumprod(a: Any, axis: int | None = None, dtype: Any = None, out: None = None
     return values
 
 
+@beside_operands
 def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
     """The mean weighted by ``weights``, in the shape of ``a`` or of the one ``axis``; with ``returned`` and their sum."""
     given = tensor_of(a)
@@ -172,6 +175,7 @@ def average(a: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     return (out, total) if returned else out
 
 
+@beside_operands
 def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: int | None = None,
     fweights: Any = None, aweights: Any = None,

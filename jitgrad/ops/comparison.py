@@ -15,6 +15,7 @@ from jitgrad.core.op import OpDef, define_elementwise
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.where import select_by_mask
 from jitgrad.ops.operand import Operand, apply, contents_of
+from jitgrad.ops.placement import beside_operands
 
 _NO_CHOICE: Any = None
 
@@ -84,6 +85,7 @@ def where(condition: Operand, x: Operand = _NO_CHOICE, y: Operand = _NO_CHOICE) 
     return apply(WHERE, condition, x, y)
 
 
+@beside_operands
 def nonzero(x: Operand, as_tuple: bool = True) -> Any:
     """The positions of the elements that are not zero: one int64 tensor per axis.
 

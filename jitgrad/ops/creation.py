@@ -152,7 +152,8 @@ def asarray(data: Any, *, dtype: Any = None, device: Any = None, copy: bool | No
         return data
     if not isinstance(data, Tensor) and hasattr(data, "__cuda_array_interface__"):
         data = Tensor(array_from_interface(cuda_device(), data))
-    shared = isinstance(data, Tensor) or (isinstance(data, np.ndarray) and not current_interpreter.get().tracing)
+    on_host = not current_interpreter.get().tracing and creation_device.get() is None
+    shared = isinstance(data, Tensor) or (isinstance(data, np.ndarray) and on_host)
     if copy is False and (not shared or (dtype is not None and np.dtype(dtype) != data.dtype)):
         raise ArgumentError(f"asarray: {type(data).__name__} cannot become a tensor without a copy (copy=False)")
     if copy or not shared:

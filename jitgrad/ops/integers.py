@@ -18,6 +18,7 @@ from jitgrad.ops.creation import asarray, detached, full
 from jitgrad.ops.indexing import take
 from jitgrad.ops.movement import flatten
 from jitgrad.ops.operand import Operand, apply
+from jitgrad.ops.placement import beside_operands
 from jitgrad.ops.rounding import floor_divide
 from jitgrad.ops.sorting import searchsorted, sort
 from jitgrad.ops.transcendental import exp2
@@ -82,6 +83,7 @@ def frexp(x: Operand) -> MantissaAndExponent:
     return MantissaAndExponent(ldexp(number, negative(exponent)), exponent)
 
 
+@beside_operands
 def isin(x: Operand, among: Operand, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element of ``x`` is one of ``among``, whose shape does not matter; NaN is none."""
     values, others = asarray(x), flatten(asarray(among))

@@ -35,6 +35,7 @@ from jitgrad.ops.movement import (
     squeeze,
 )
 from jitgrad.ops.operand import Operand, apply, contents_of
+from jitgrad.ops.placement import beside_operands
 from jitgrad.ops.view_lists import lists_views
 
 
@@ -113,6 +114,7 @@ def stack(xs: Sequence[Operand] | Tensor, axis: int = 0) -> Tensor:
 
 
 @composed
+@beside_operands
 def _stacked(*xs: Operand, axis: int) -> Tensor:
     return concat([expand_dims(x, axis) for x in xs], axis)
 

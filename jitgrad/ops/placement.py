@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
@@ -113,6 +113,32 @@ def beside(*tensors: Any) -> Iterator[None]:
                 yield
             return
     yield
+
+
+def beside_operands(function: Callable[P, R]) -> Callable[P, R]:
+    """``function``, whose new tensors, and those made of lists and arrays among its arguments, are where the first tensor
+    among these on a device is."""
+
+    @wraps(function)
+    def placed(*args: P.args, **kwargs: P.kwargs) -> R:
+        device = _device_among(args) or _device_among(kwargs.values())
+        if device is None:
+            return function(*args, **kwargs)
+        with creating_on(device):
+            return function(*args, **kwargs)
+
+    return placed
+
+
+def _device_among(values: Iterable[Any]) -> Any:
+    """The device of the first tensor on one, among ``values`` and in lists of them; None if there is none."""
+    for x in values:
+        if isinstance(x, Tensor):
+            if type(x._data) is DeviceArray:
+                return x._data.device
+        elif isinstance(x, (list, tuple)) and (found := _device_among(x)) is not None:
+            return found
+    return None
 
 
 def replace_data(tensor: Tensor, dtype: Any, device: Any) -> None:

@@ -23,7 +23,7 @@ from jitgrad.ops.inplace import assign
 from jitgrad.ops.joining import concat
 from jitgrad.ops.movement import expand_dims, slice, squeeze
 from jitgrad.ops.philox import PHILOX_BITS
-from jitgrad.ops.placement import beside, placing
+from jitgrad.ops.placement import beside, beside_operands, placing
 from jitgrad.ops.random_numbers import BITS, NORMALS, UINT64, UNITS, NumberKind
 from jitgrad.ops.read_ahead import LAST_COUNTER
 from jitgrad.ops.reduce import argmax
@@ -222,6 +222,7 @@ def randn(
     return out.requires_grad_() if requires_grad else out
 
 
+@beside_operands
 def uniform(
     low: Any = 0.0, high: Any = 1.0, size: Any = None, *, dtype: Any = None, generator: Generator | None = None
 ) -> Tensor:
@@ -234,6 +235,7 @@ def uniform(
 
 
 @placing
+@beside_operands
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -248,6 +250,7 @@ def normal(
     return add(multiply(z, std), mean)
 
 
+@beside_operands
 def bernoulli(p: Any, size: Any = None, *, dtype: Any = None, generator: Generator | None = None) -> Tensor:
     """One with probability ``p``, else zero; by default of ``p``'s shape and floating dtype.
 

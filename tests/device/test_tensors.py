@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -231,3 +232,22 @@ def test_known_ops_need_no_new_kernels(cuda: Any) -> None:
         jg.tanh(x * factor)
 
     assert cuda.counts.loads == before
+
+
+def test_checkpoints_are_saved_from_the_device_and_loaded_there(tmp_path: Path) -> None:
+    pytest.importorskip("safetensors")
+    jg.manual_seed(0)
+    model = jg.nn.Sequential(jg.nn.Linear(3, 2), jg.nn.BatchNorm1d(2)).to("cuda")
+    model(jg.ones((4, 3), device="cuda"))
+    path = tmp_path / "model.safetensors"
+
+    jg.save({**model.state_dict(), "view": jg.arange(6, device="cuda").reshape(2, 3).T[::-1]}, path)
+
+    loaded = jg.load(path)
+    assert {x.device for x in loaded.values()} == {"cpu"}
+    assert loaded.pop("view").tolist() == [[2, 5], [1, 4], [0, 3]]
+    other = jg.nn.Sequential(jg.nn.Linear(3, 2), jg.nn.BatchNorm1d(2)).to("cuda")
+    other.load_state_dict(loaded)
+    assert {x.device for x in other.state_dict().values()} == {"cuda"}
+    x = jg.ones((4, 3), device="cuda")
+    assert model.eval()(x).tolist() == other.eval()(x).tolist()

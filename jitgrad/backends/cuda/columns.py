@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jitgrad.backends.codegen.statements import as_stored, as_value, fold_statement, in_sum_blocks, initial
+from jitgrad.backends.codegen.statements import as_stored, as_value, fold_statement, initial
 from jitgrad.backends.cuda.element_loops import ElementWriter
 from jitgrad.backends.cuda.grid_writer import register_type
 from jitgrad.backends.cuda.schedule import CudaSchedule
@@ -72,7 +72,7 @@ class ColumnSums(ElementWriter):
         self.check_alignment()
         for sweep in self.kernel.sweeps:
             self.row_statements(sweep.before, "if j == 0:")
-            sums = [s for s in sweep.body if isinstance(s, Accumulate) and in_sum_blocks(s)]
+            sums = self.sums_in_runs(sweep.body)
             self.open_run(sums)
             self.elements(sweep.body)
             self.close_run(sums)

@@ -20,12 +20,14 @@ from jitgrad.backends.codegen.statements import (
     total_name,
 )
 from jitgrad.backends.cuda.grid_writer import GridWriter
-from jitgrad.backends.cuda.schedule import VECTOR_BYTES
-from jitgrad.compiler.lowering.kernel_ir import Access, Accumulate, AccumulatorScope, Load, Statement, Store
+from jitgrad.backends.cuda.schedule import VECTOR_BYTES, CudaSchedule
+from jitgrad.compiler.lowering.kernel_ir import Access, Accumulate, AccumulatorScope, Kernel, Load, Statement, Store
 from jitgrad.core.aval import Dtype, dtype_name
 
 # Numbers that a thread adds in their own dtype before the sum goes to its float64 total.
 SUM_RUN = 32
+# Sums of float64 numbers in one kernel, beyond which they are added to their totals at once: a run takes two registers more.
+MAX_SUMS_IN_RUNS = 16
 _F64 = np.dtype(np.float64)
 
 
@@ -58,7 +60,7 @@ class Elements(Body):
             total = fold_statement(s.monoid, dtype, as_value(target, kept), value, reorder=False)
             self.out.line(f"{target} = {as_stored(total, kept)}", s.note)
             return
-        name = lane_name(s)
+        name = total_name(s) if s.name in self.writer.without_runs else lane_name(s)
         self.out.line(f"{name} = {fold_statement(s.monoid, dtype, name, value, reorder=False)}", s.note)
 
 
@@ -70,6 +72,16 @@ class ElementWriter(GridWriter):
     """
 
     stop = ""  # the number of elements, where the last vector may be shorter
+
+    def __init__(self, kernel: Kernel, schedule: CudaSchedule) -> None:
+        super().__init__(kernel, schedule)
+        wide = [s.name for s in self.accumulators if in_sum_blocks(s) and lane_dtype(s) == _F64]
+        self.without_runs: frozenset[str] = frozenset(wide if len(wide) > MAX_SUMS_IN_RUNS else ())
+
+    def sums_in_runs(self, statements: Sequence[Statement]) -> list[Accumulate]:
+        """The float sums among ``statements`` that are cut into runs."""
+        sums = [s for s in statements if isinstance(s, Accumulate) and in_sum_blocks(s)]
+        return [s for s in sums if s.name not in self.without_runs]
 
     def column_sum(self, s: Accumulate) -> tuple[str, Dtype]:
         """Where the thread accumulates what it has of a column, and the dtype there."""
@@ -181,7 +193,7 @@ class ElementWriter(GridWriter):
 
         Float sums are cut into ``runs`` if a thread may take many elements.
         """
-        out, sums = self.out, [s for s in statements if isinstance(s, Accumulate) and in_sum_blocks(s)]
+        out, sums = self.out, self.sums_in_runs(statements)
         if not sums:
             with out.block(f"for j in range({first}, {last}, {step}):"):
                 self.elements(statements)

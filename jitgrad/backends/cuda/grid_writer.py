@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from jitgrad.backends.codegen.source import Emitter, Source
-from jitgrad.backends.codegen.statements import Body, as_stored, index, initial, positions, row_variables
+from jitgrad.backends.codegen.statements import Body, as_stored, initial, outer_index, positions, row_variables
 from jitgrad.backends.cuda.schedule import CudaSchedule
 from jitgrad.backends.cuda.team_sums import TeamSums
 from jitgrad.compiler.lowering.kernel_ir import (
@@ -102,13 +102,13 @@ class GridWriter(ABC):
             if access.outer == PER_BLOCK:
                 self.out.line(f"{access.name}r = at({access.name}, block() * {self.factor(self.row_size)})")
             elif self.has_row_pointer(access):
-                self.out.line(f"{access.name}r = at({access.name}, {index(access.outer, self.rows)})")
+                self.out.line(f"{access.name}r = at({access.name}, {outer_index(access, self.rows) or 0})")
 
     def factor(self, text: str) -> str:
         return f"({text})" if " " in text else text
 
     def has_row_pointer(self, access: Access) -> bool:
-        return access.outer != () and set(access.outer) != {"0"}
+        return access.outer != () and (access.segments != () or set(access.outer) != {"0"})
 
     def pointer(self, access: Access) -> str:
         """The name of the pointer to the elements of a row."""

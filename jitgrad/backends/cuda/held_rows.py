@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from jitgrad.backends.codegen.statements import Body, as_stored, in_sum_blocks, initial
+from jitgrad.backends.codegen.statements import Body, as_stored, initial
 from jitgrad.backends.cuda.element_loops import SUM_RUN, Elements
 from jitgrad.backends.cuda.rows import RowTeams
 from jitgrad.backends.cuda.schedule import CudaSchedule
@@ -103,7 +103,7 @@ class HeldRows(RowTeams):
 
     def is_worth_holding(self, access: Access) -> bool:
         """Whether a sweep reads elements that an earlier one has read or written, and nothing else uses the buffer."""
-        if not any(step != "0" for step in access.inner):
+        if access.segments or not any(step != "0" for step in access.inner):
             return False
         used = again = False
         for sweep in self.kernel.sweeps:
@@ -150,7 +150,7 @@ class HeldRows(RowTeams):
         names = dict.fromkeys(s.access.name for s in sweep.body if isinstance(s, Load) and s.access.name in self.held)
         self.load_held([self.held[name] for name in names if name not in self.ready])
         self.ready |= {s.access.name for s in sweep.body if isinstance(s, (Load, Store)) and s.access.name in self.held}
-        sums = [s for s in sweep.body if isinstance(s, Accumulate) and in_sum_blocks(s)]
+        sums = self.sums_in_runs(sweep.body)
         self.open_run(sums)
         with self.each_step("size"):
             self.elements(sweep.body)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jitgrad.backends.codegen.statements import Body, index, row_variables
+from jitgrad.backends.codegen.statements import Body, index, outer_index, row_variables
 from jitgrad.backends.cuda.element_loops import ElementWriter
 from jitgrad.backends.cuda.grid_writer import LAST, GridWriter
 from jitgrad.backends.cuda.schedule import TILE, CudaSchedule
@@ -132,7 +132,7 @@ class TiledTranspose(GridWriter):
     def row(self) -> None:
         for a in self.accesses:
             if a not in self.transposed and self.has_row_pointer(a):
-                self.out.line(f"{a.name}r = at({a.name}, {index(a.outer, self.rows)})")
+                self.out.line(f"{a.name}r = at({a.name}, {outer_index(a, self.rows) or 0})")
         self.row_statements(self.sweep.before, "if j == 0:")
         place = _TileElements(self)
         for s in self.sweep.body:

@@ -81,7 +81,8 @@ def cuda_tuning(capability: tuple[int, int]) -> Tuning:
         row_bytes_per_function=0,
         max_kernel_operands=28,
         merge_images=False,
-        reads_at_offsets=False,
+        library_reductions=False,
+        min_offset_row=1,
     )
 
 
@@ -164,12 +165,13 @@ def _team(columns: int, vector: int) -> int:
 def _vector(nest: LoopNest) -> int:
     """Elements that a thread takes in one access: more than one where all elements of a row are
     neighbours, and all rows start at multiples of it as far as strides say. Kernels check addresses
-    themselves."""
+    themselves. Where an operand is read at other positions along a row, its vectors would start at any
+    address, and neighbouring threads read neighbouring elements instead."""
     if len(nest.inner_sizes) != 1:
         return 1
     (axis,) = nest.inner_axes
     along = [a for a in nest.operands.values() if a.layout is not None and a.strides[axis]]
-    if not along or any(a.strides[axis] != 1 for a in along):
+    if not along or any(a.strides[axis] != 1 or axis in a.runs for a in along):
         return 1
     size = max(a.value.aval.dtype.itemsize for a in along)
     costly = any(expensive(node.op) for node in nest.group.nodes)
@@ -192,7 +194,8 @@ def _operands_to_transpose(nest: LoopNest, tuning: Tuning) -> list[OperandAccess
     if len(nest.inner_sizes) != 1 or min(nest.outer_sizes[-1], nest.inner_sizes[0]) < tuning.min_transposed_length:
         return []
     in_place = set(nest.in_place.values())
-    operands = [a for a in nest.operands.values() if a.layout is not None and not a.written and a.value not in in_place]
+    read = [a for a in nest.operands.values() if a.layout is not None and not a.written and not a.runs]
+    operands = [a for a in read if a.value not in in_place]
     across = [a for a in operands if nest.lies_across(a)]
     return across if len(across) <= tuning.max_transposed_operands else []
 

@@ -81,6 +81,11 @@ def device_call(call: LibraryCall) -> DeviceCall | None:
     return next((found for find in finders if (found := find(*arguments)) is not None), None) or find_system(call.step)
 
 
+def is_empty(call: LibraryCall) -> bool:
+    """Whether ``call`` has nothing to compute: no result has elements."""
+    return not any(place.aval.size for _, place in call.writes)
+
+
 def transform_of(call: LibraryCall) -> TransformShape | None:
     """How cuFFT computes ``call``; None if it does not."""
     return find_transform(call.op, call.avals, call.attrs) if _from_arrays_to_whole_ones(call) else None
@@ -153,6 +158,9 @@ class DeviceProgram:
     def _add_step(self, step: Launch | LibraryCall) -> None:
         if isinstance(step, Launch):
             self._add_kernels(step)
+        elif is_empty(step):
+            for slot, place in step.writes:  # which somebody else may read, though there is nothing to compute
+                self._result(slot, place)
         elif (products := gemms_of(step.step, PRODUCTS)) is not None:
             handle = Address(self.products, 0)
             self._calls += [call_table.product_call(gemm, [self.base(*at) for at in gemm.operands], handle) for gemm in products]

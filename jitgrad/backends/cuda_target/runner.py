@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from jitgrad.backends.base import AddressSpace
-from jitgrad.backends.cuda_target.device_program import DeviceProgram, device_call, transform_of
+from jitgrad.backends.cuda_target.device_program import DeviceProgram, device_call, is_empty, transform_of
 from jitgrad.backends.cuda_target.frame import CudaFrame
 from jitgrad.core.fork import cached_property
 from jitgrad.device.cuda_device import CudaDevice
@@ -41,6 +41,8 @@ class CudaRunner:
         return CudaFrame(self.code, self.overwritten, self.results_on_host)
 
     def computed_by(self, call: LibraryCall) -> str:
+        if is_empty(call):
+            return "nobody: no elements"
         if gemms_of(call.step, PRODUCTS) is not None:
             return "cuBLAS"
         if transform_of(call) is not None:

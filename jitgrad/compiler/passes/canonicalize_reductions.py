@@ -28,20 +28,24 @@ def canonicalize_reductions(graph: Graph, tuning: Tuning) -> Graph:
     """
     around = {node: _trailing(node) for node in graph.nodes if _is_reduction(node)}
     between = {_form(node) for node in around if lies_between(node, tuning)}
-    if not any(around.values()) and not between:
+    calls = tuning.library_reductions
+    if not any(around.values()) and not between and (calls or all(_has_loops(*_form(node)) for node in around)):
         return graph
     long_rows = {_form(node) for node, trailing in around.items() if trailing and _rows_pay(node, trailing, tuning)}
     rows, new = _Rows(graph, long_rows | between), Rewriter(graph)
     for node in new.visit():
         trailing = around.get(node, ())
         if node in around and _form(node) in between:
-            if rows.suit_between(node):
+            if not calls or rows.suit_between(node):
                 reduce_rows(new, node)
             else:
                 new.keep(node)
         elif not trailing:
-            new.keep(node)
-        elif rows.suit(node):
+            if calls or node not in around or _has_loops(*_form(node)) or not is_fusible(node):
+                new.keep(node)
+            else:
+                reduce_rows(new, node)
+        elif rows.suit(node) or not (calls or _has_loops(*_second_of_two(node, trailing))):
             reduce_rows(new, node)
         else:
             _reduce_twice(new, node, trailing)
@@ -54,6 +58,13 @@ def _is_reduction(node: TraceNode) -> bool:
 
 def _form(node: TraceNode) -> Form:
     return node.ins[0].aval.shape, tuple(sorted(node.attr("axis")))
+
+
+def _has_loops(shape: Shape, axes: AxisMap) -> bool:
+    """Whether a loop nest reduces these axes as they are: the first ones, or the last. Axes of length 1 lie anywhere."""
+    real = [k for k, n in enumerate(shape) if n != 1]
+    gone = [k for k in real if k in axes]
+    return gone in (real[: len(gone)], real[len(real) - len(gone) :])
 
 
 def _trailing(node: TraceNode) -> AxisMap:
@@ -94,6 +105,12 @@ def reduce_rows(new: Rewriter, node: TraceNode) -> None:
     kept = tuple(k for k in range(len(shape)) if k not in axes)
     rows = new.emit(PERMUTE_DIMS, node.ins[0], axes=(*kept, *axes))
     new.keep(replace(node, ins=(rows,), attrs=(("axis", tuple(range(len(kept), len(shape)))),)))
+
+
+def _second_of_two(node: TraceNode, trailing: AxisMap) -> Form:
+    """The form of what `_reduce_twice` leaves to do behind the axes ``trailing``."""
+    shape, axes = _form(node)
+    return tuple([1 if k in trailing else n for k, n in enumerate(shape)]), axes
 
 
 def _reduce_twice(new: Rewriter, node: TraceNode, trailing: AxisMap) -> None:

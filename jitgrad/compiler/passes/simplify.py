@@ -19,6 +19,7 @@ from jitgrad.ops.comparison import LOGICAL_NOT, WHERE
 from jitgrad.ops.creation import COPY, FULL
 from jitgrad.ops.identity import STOP_GRADIENT, UPDATED
 from jitgrad.ops.indexing import PUT_SLICE
+from jitgrad.ops.linalg import MATMUL
 from jitgrad.ops.movement import BROADCAST_TO, EXPAND_DIMS, PERMUTE_DIMS, RESHAPE, SLICE, SQUEEZE
 from jitgrad.ops.transcendental import POW
 
@@ -37,6 +38,8 @@ class _Simplifier(Rewriter):
             return folded
         if (uniform := self.uniform(op, ins, attrs, out)) is not None:
             return uniform
+        if (empty := self.of_nothing(op, ins, out)) is not None:
+            return empty
         rule = _reduction_rule(op) if op.kind is Kind.REDUCE else RULES.get(op)
         simpler = rule(self, tuple(self.unbroadcast(op, ins, out)), attrs, out) if rule is not None else None
         if simpler is not None and simpler.aval.shape == out.shape and simpler.aval.dtype == out.dtype:
@@ -56,6 +59,14 @@ class _Simplifier(Rewriter):
         if one.aval.shape != () or one.aval.dtype != out.dtype:
             return None
         return self.apply(BROADCAST_TO, one, shape=out.shape)
+
+    def of_nothing(self, op: OpDef, ins: tuple[Atom, ...], out: Aval) -> Atom | None:
+        """A reduction or a product of no elements is its neutral element, repeated."""
+        if ins and not ins[0].aval.size and (op is MATMUL or (op.kind is Kind.REDUCE and op.monoid is not None)):
+            neutral = 0 if op.monoid is None else op.monoid.neutral(out.dtype)
+            one = Literal(out.dtype.type(neutral).item(), out.dtype)
+            return self.apply(BROADCAST_TO, one, shape=out.shape) if out.shape else one
+        return None
 
     def number(self, atom: Atom) -> Literal | None:
         """The number that ``atom`` repeats, if it is known."""

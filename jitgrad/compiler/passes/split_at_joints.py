@@ -15,7 +15,7 @@ from math import prod
 
 import numpy as np
 
-from jitgrad.compiler.compiler_ops import IDENTITY, INSERT_SLICES, Index
+from jitgrad.compiler.compiler_ops import IDENTITY, INSERT_SLICES, OFFSET_READ, Index
 from jitgrad.compiler.passes.cleanup import eliminate_dead
 from jitgrad.compiler.passes.rewriter import Rewriter
 from jitgrad.compiler.passes.slices import uncovered
@@ -85,6 +85,7 @@ class _Regions:
             root, own = self._root(node), self.cuts.get(node.out, _none(node.out.aval.shape))
             cuts[root] = _union(cuts.get(root, _none(node.out.aval.shape)), own)
         self._saved, self._size = Counter[TraceNode](), Counter[TraceNode]()
+        self._at_offsets: set[TraceNode] = set()  # regions
         self._measure()
         split = {root: _boxes(root.out.aval.shape, found) for root, found in cuts.items() if self._pays(root, found)}
         self.boxes = {node: split[root] for node in self._parent if (root := self._root(node)) in split}
@@ -109,13 +110,22 @@ class _Regions:
         count = prod(len(axis) + 1 for axis in cuts)
         if not 1 < count <= self.tuning.max_boxes or root.out.aval.size < self.tuning.min_split_elements:
             return False
+        if root in self._at_offsets:
+            return False
         kernels = 1 + self._size[root] // self.tuning.max_kernel_nodes
         return self._saved[root] >= (count - 1) * kernels * self.tuning.box_bytes
 
     def _measure(self) -> None:
-        """Count the ops of each region, and the bytes of the joined values that it reads, which are written and read."""
+        """Count the ops of each region, and the bytes of the joined values that it reads, which are written and read.
+
+        A region that reads at offsets is one kernel already, and most often the next step reads its result so: in boxes it
+        would be several kernels that write this whole, and read the joined values no less.
+        """
         for node in self._parent:
-            self._size[self._root(node)] += 1
+            root = self._root(node)
+            self._size[root] += 1
+            if any(isinstance(a, Value) and _is_offset_read(self.graph.producer(a)) for a in node.ins):
+                self._at_offsets.add(root)
         for value in self.joined:
             for root in {self._root(user) for user in self._readers(value) if user in self._parent}:
                 self._saved[root] += 2 * value.aval.nbytes
@@ -282,6 +292,10 @@ def _is_joined(node: TraceNode) -> bool:
     """Whether ``node`` is nothing but parts side by side."""
     indices: Sequence[Index] = node.attr("indices")
     return not uncovered(node.out.aval.shape, indices) and all(step == 1 for i in indices for _, step, _ in i)
+
+
+def _is_offset_read(node: TraceNode | None) -> bool:
+    return node is not None and node.op is OFFSET_READ
 
 
 def _is_plain_slice(node: TraceNode) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -164,3 +165,18 @@ def test_random_programs(seed: int, emulated: RecordingTarget) -> None:
     program = random_program(seed)
     args = [jg.tensor(x) for x in program.operands(np.dtype(("f4", "f8")[seed % 2]))]
     assert_agree(values_and_gradients(program), *args, expected="cpu" if seed % 10 == 0 else "python")
+
+def many_sums(x: Any) -> Any:
+    """A sum for each of 24 parts of the elements, of rows and of all."""
+    terms = [jg.tanh(x * k) for k in range(1, 25)]
+    return [t.sum() for t in terms], [(t * 0.5).sum(axis=1) for t in terms[:18]], terms[3]
+
+
+@pytest.mark.parametrize("shape", [(40, 60), (9, 2100), (70, 8)])
+def test_many_sums_of_float64_have_one_total_each(shape: tuple[int, ...], emulated: RecordingTarget) -> None:
+    """With a run beside each total they spilled registers; fewer sums keep their runs."""
+    assert_agree(many_sums, normal(*shape, dtype="f8"))
+    assert not any(re.search(r"\br\d+b = ", text) for text in emulated.texts)
+
+    assert_agree(lambda x: (x.sum(), (x * x).sum()), normal(*shape, dtype="f8"))
+    assert any(re.search(r"\br\d+b = ", text) for text in emulated.texts)

@@ -25,6 +25,7 @@ from jitgrad.testing import sample_operands
 from jitgrad.testing.programs import random_program
 from tests.backends.cuda.conftest import RecordingTarget, assert_agree, normal
 from tests.backends.cuda.test_programs import FORMS, values_and_gradients
+from tests.compiler.passes.test_gather_places import windows
 from tests.ops.test_registry import SCALAR, accepts
 
 AMPERE, HOPPER = Capability(8, 0), Capability(9, 0)
@@ -286,3 +287,15 @@ def test_functions_of_users_that_gpus_do_not_have_are_named(compile_for: Any) ->
 
     with pytest.raises(BackendError, match=r"@elementwise gamma: .* calls lgamma"):
         compile_for(HOPPER, gamma, normal(64, 256, dtype="f8"))
+
+
+@needs_ptxas
+def test_many_sums_of_float64_do_not_spill(compile_for: Any) -> None:
+    """32 sums beside 38 arrays: with a run for each, this kernel had 24 bytes more than there are registers."""
+
+    def function(x: Any, a: Any) -> Any:
+        parts = windows(x[::-1, ::2], 1)
+        return sum((jg.tanh(w * a) * (k[0] + 0.5)).sum() + (w * a * a * k[1]).sum() for k, w in parts.items())
+
+    codes = compile_for(HOPPER, jg.value_and_grad(function, argnums=(0, 1)), normal(9, 16, dtype="f8"), jg.tensor(0.7))
+    assert all(usage.local == usage.spilled == 0 for usage in assemble(codes, "sm_90"))

@@ -31,7 +31,7 @@ def test_sums_around_an_axis_are_kernels_and_right(name: str, keepdims: bool):
     found = fused(x).numpy()
 
     np.testing.assert_allclose(found, np.sum(x * x, axis=axes, keepdims=keepdims), rtol=1e-13)
-    assert fused.explain(x).unfused_ops == ([] if x.size else ["sum"])
+    assert fused.explain(x).unfused_ops == []
 
 
 @pytest.mark.parametrize("dtype", ["f4", "i1", "i8", "u2", "?"])
