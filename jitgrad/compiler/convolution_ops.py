@@ -94,4 +94,12 @@ WEIGHT_GRADIENT: OpDef = define(
     register=False,
     fills=True,
 )
+_DEPTHWISE_ROWS, _DEPTHWISE_ELEMENTS = 4, 49  # of weights, and of a window: so many loads and factors are in one loop
+
+
+def is_depthwise(channels: int, m: int, kernel: Sequence[int]) -> bool:
+    """Whether a group of one channel is convolved without a product of matrices, which would have ``m`` rows."""
+    return channels == 1 and m <= _DEPTHWISE_ROWS and kernel[0] * kernel[1] <= _DEPTHWISE_ELEMENTS
+
+
 CONVOLUTIONS = frozenset({CONVOLVE, CONVOLVE_TRANSPOSED, WEIGHT_GRADIENT})

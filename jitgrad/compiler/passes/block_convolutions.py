@@ -105,7 +105,8 @@ class _Convolutions(Rewriter):
         images, _, m, windows = y.aval.shape
         weights = m * prod(unfold.out.aval.shape[1:4])  # of all groups
         parts = min(_MAX_PARTS, images * windows // _WINDOWS_OF_PART, image.aval.size // (_IMAGE_OF_PART * weights))
-        transposed = -(-m // _COLUMNS) * _COLUMNS - m <= m // 8  # its columns are few, and packed once for all channels
+        # its columns are few, and packed once for all channels
+        transposed = -(-m // _COLUMNS) * _COLUMNS - m <= m // 8
         attrs = {"parts": max(1, parts), "transposed": transposed, **dict(unfold.attrs)}
         out: Atom = self.emit(WEIGHT_GRADIENT, y, image, **attrs)
         out = self.emit(SUM, out, axis=(0,)) if parts > 1 else self.emit(RESHAPE, out, shape=out.aval.shape[1:])

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry, kernel_vector_bits
-from jitgrad.compiler.convolution_ops import CONVOLUTIONS, CONVOLVE, CONVOLVE_TRANSPOSED, WEIGHT_GRADIENT
+from jitgrad.compiler.convolution_ops import CONVOLUTIONS, CONVOLVE, CONVOLVE_TRANSPOSED, WEIGHT_GRADIENT, is_depthwise
 from jitgrad.compiler.lowering.layout import ArgSlot
 from jitgrad.compiler.plan import OpStep, Place
 from jitgrad.core.aval import Dtype, Shape, dtype_name
@@ -28,11 +28,13 @@ from jitgrad.runtime.executor.gemm import REAL_DTYPES, matrix_layout
 from jitgrad.runtime.executor.instruction_loop import BLAS_KERNEL, KERNEL, Instruction
 from jitgrad.runtime.executor.tiled_products import VECTOR_BITS, tiled_product
 from jitgrad.runtime.library.convolution_source import CONVOLUTION_ARGS, ConvolutionForm, convolution_source
+from jitgrad.runtime.library.depthwise import DEPTHWISE_ARGS, DepthwiseForm, depthwise_source
 from jitgrad.runtime.library.windows import MAX_FIXED, MAX_FIXED_STEP
 
 _BLOCK_BYTES = 1 << 18  # of windows: a part of the second-level cache, in which the operands have to be, too
 _MIN_COLUMNS, _MAX_COLUMNS = 128, 512  # windows of a block, if there are so many
 _PANEL = 64  # a product of other than a multiple of so many columns computes some for nothing
+_DEPTHWISE_WORK = 1 << 16  # multiplications of a block of images of one channel, some 4 us
 _MIN_BLOCKS = 8  # if they do not become too small: enough for some threads
 
 
@@ -79,6 +81,8 @@ def convolution(step: OpStep) -> Instruction | None:
     if not ordered or dtype not in REAL_DTYPES or not all(p.aval.size for p in places.values()):
         return None
     sizes = _sizes(step.op, {name: place.aval.shape for name, place in places.items()}, step.attrs)
+    if is_depthwise(sizes.channels, sizes.m, sizes.kernel):
+        return _depthwise(step.op, places, sizes)
     transposed = step.attrs.get("transposed", False)
     left, product = _left_words(step.op, places, transposed), _product(dtype)
     if left is None or product is None:
@@ -91,6 +95,35 @@ def convolution(step: OpStep) -> Instruction | None:
     tiled = isinstance(product, CodeObject)
     code = _code(step.op.name, _form(sizes, blocks, dtype_name(dtype), tiled, transposed))
     return Instruction(KERNEL if tiled else BLAS_KERNEL, code, args, _iterations(step.op, sizes, blocks))
+
+
+def _depthwise(op: OpDef, places: Mapping[str, Place], sizes: _Sizes) -> Instruction | None:
+    first, image, other = (places[name] for name in _ROLES[op])
+    if first.location is None or first.location.runs:
+        return None
+    size = prod(sizes.kernel)
+    group, row, part = sizes.m * size, size, 1
+    if op is CONVOLVE:
+        group, row, part = first.location.strides
+    elif op is CONVOLVE_TRANSPOSED:
+        group, part, row = first.location.strides
+    step, name = sizes.stride[1], dtype_name(first.aval.dtype)
+    columns = str(sizes.counts[1]) if sizes.counts[1] <= MAX_FIXED else "columns"
+    along = str(step) if step <= MAX_FIXED_STEP else "x_step"
+    kernel = sizes.kernel[0], sizes.kernel[1]
+    args: list[ArgSlot] = [_address(place) for place in (first, image, other)]
+    args += [sizes.images, sizes.groups, sizes.m, *sizes.image, *sizes.counts, *sizes.stride, *sizes.dilation]
+    args += [group, row, part, sizes.parts]
+    code = _depthwise_code(op.name, DepthwiseForm(name, kernel, columns, along))
+    planes = sizes.groups * (sizes.parts if op is WEIGHT_GRADIENT else sizes.images)
+    work = other.aval.size * size // planes
+    return Instruction(KERNEL, code, args, planes, max(1, _DEPTHWISE_WORK // work))
+
+
+@cache
+def _depthwise_code(name: str, form: DepthwiseForm) -> CodeObject:
+    params = (*[f"{form.dtype}*"] * 3, *["i64"] * len(DEPTHWISE_ARGS))
+    return compile_entry(depthwise_source(name, form), name, {}, params=params, key="", wait=False)
 
 
 # which operand or result is the weights, the image, and the other side
