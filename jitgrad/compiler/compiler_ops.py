@@ -14,7 +14,6 @@ from jitgrad.core.ir import evaluate
 from jitgrad.core.op import Kind, OpDef, define, define_elementwise
 from jitgrad.eager.run import run_on_arrays
 from jitgrad.ops.complex_parts import COMPLEX
-from jitgrad.ops.convolution import UNFOLD, Pair, add_windows, copy_windows
 
 Index = tuple[tuple[int, int, int], ...]  # (start, step, length) per axis
 
@@ -24,20 +23,6 @@ def _insert_slices(*parts: np.ndarray[Any, Any], shape: Shape, indices: Sequence
     for part, index in zip(parts, indices, strict=True):
         out[np.ix_(*(np.arange(n) * step + start for start, step, n in index))] = part
     return out
-
-
-def _unfold_by_channel(x: Any, *, kernel: Pair, stride: Pair, dilation: Pair) -> np.ndarray[Any, Any]:
-    windows = copy_windows(x, kernel=kernel, stride=stride, dilation=dilation)
-    return np.ascontiguousarray(np.moveaxis(windows, 0, 3))
-
-
-def _fold_by_channel(x: Any, *, shape: Pair, kernel: Pair, stride: Pair, dilation: Pair) -> np.ndarray[Any, Any]:
-    return add_windows(np.moveaxis(x, 3, 0), shape=shape, kernel=kernel, stride=stride, dilation=dilation)
-
-
-def _images_inside(parts: Any) -> Aval:
-    n, c, kh, kw, rows, columns = parts.shape
-    return Aval((c, kh, kw, n, rows, columns), parts.dtype)
 
 
 # A copy: elements are brought in order, or written to a second place.
@@ -84,23 +69,6 @@ INTERLEAVE: OpDef = define(
     eager=COMPLEX.eager,
     abstract=lambda avals, _attrs: Aval(avals[0].shape, complex_dtype_of(avals[0].dtype)),
     register=False,
-)
-# ``unfold`` and ``fold`` of [n, c, h, w] with windows as [c, kh, kw, n, rows, columns].
-UNFOLD_BY_CHANNEL: OpDef = define(
-    "unfold_by_channel(x, *, kernel, stride, dilation)",
-    kind=Kind.OPAQUE,
-    eager=_unfold_by_channel,
-    abstract=lambda avals, attrs: _images_inside(UNFOLD.abstract(avals, attrs)),
-    register=False,
-    fills=True,
-)
-FOLD_BY_CHANNEL: OpDef = define(
-    "fold_by_channel(x, *, shape, kernel, stride, dilation)",
-    kind=Kind.OPAQUE,
-    eager=_fold_by_channel,
-    abstract=lambda avals, attrs: Aval((avals[0].shape[3], avals[0].shape[0], *attrs["shape"]), avals[0].dtype),
-    register=False,
-    fills=True,
 )
 # A kernel: ``body`` is its graph, ``group`` its axes and the order of its loops.
 FUSED = OpDef(

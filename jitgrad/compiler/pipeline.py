@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from jitgrad.compiler.isomorphic import OutlinedGraph, alone, outline
 from jitgrad.compiler.passes.batch_products import batch_products
+from jitgrad.compiler.passes.block_convolutions import block_convolutions
 from jitgrad.compiler.passes.canonicalize_reductions import canonicalize_reductions
 from jitgrad.compiler.passes.cleanup import eliminate_common, eliminate_dead
 from jitgrad.compiler.passes.decompose_complex import decompose_complex
@@ -20,7 +21,6 @@ from jitgrad.compiler.passes.gradient_rules import drop_gradient_rules
 from jitgrad.compiler.passes.hoist_small_reductions import hoist_small_reductions
 from jitgrad.compiler.passes.insert_copies import insert_copies
 from jitgrad.compiler.passes.materialize_transposes import materialize_transposes
-from jitgrad.compiler.passes.merge_images import merge_images
 from jitgrad.compiler.passes.merge_pads import merge_pads
 from jitgrad.compiler.passes.read_at_offsets import read_at_offsets
 from jitgrad.compiler.passes.recompute_outer import recompute_outer
@@ -72,7 +72,7 @@ PASSES: tuple[Pass, ...] = (
         "all passes below see the dtype in which sums and products accumulate",
         "sums of float16 accumulate in float32",
     ),
-    Pass(merge_images, "before products of one row become sums, and before reductions change"),
+    Pass(block_convolutions, "before products of one row become sums, and before reductions change"),
     Pass(decompose_matvec, "before the passes over reductions and transposes: its sums are some of theirs"),
     Pass(sink_transposes, "before the passes over reductions: it changes the axes of those that read transposes"),
     Pass(transpose_first, "after sink_transposes, which moves transpositions as far as they go"),

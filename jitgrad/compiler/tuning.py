@@ -129,8 +129,8 @@ class Tuning:
     # 2: products of different times stay apart, too, and a sum is added up as its terms are computed.
     spare_memory: int = 0
 
-    # Whether the images of a convolution become one product where their windows are long and few.
-    merge_images: bool = True
+    # Whether convolutions have a part of their windows in memory at a time.
+    blocks_of_windows: bool = True
 
     # --- slices ----------------------------------------------------------------------------------------------------
 

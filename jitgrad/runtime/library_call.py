@@ -23,6 +23,7 @@ from jitgrad.runtime.executor.gemm import Gemm, gemms_of
 from jitgrad.runtime.executor.instruction_loop import Instruction
 from jitgrad.runtime.executor.tiled_products import tiled_product, tiles_pay
 from jitgrad.runtime.library.batched_gemm import small_products
+from jitgrad.runtime.library.convolutions import convolution
 from jitgrad.runtime.library.indexed_steps import ACCESSES, indexed_step
 from jitgrad.runtime.library.registry import find_kernel
 from jitgrad.runtime.library.small_systems import SYSTEMS, small_system
@@ -143,7 +144,7 @@ def _allocated_slot(place: Place, slots: Mapping[Buffer, int], external: Sequenc
 
 def _instruction(step: OpStep) -> Instruction | None:
     """The machine code that computes ``step`` without Python."""
-    return small_products(step) or window_copies(step) or small_system(step) or indexed_step(step)
+    return small_products(step) or convolution(step) or window_copies(step) or small_system(step) or indexed_step(step)
 
 
 def _products(step: OpStep) -> list[Gemm] | None:

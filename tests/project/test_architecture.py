@@ -35,6 +35,7 @@ ROOMS = (
     "jitgrad.compiler.cost",  # one table of weights, for fusion, lowering and the passes
     "jitgrad.compiler.tuning",  # the thresholds of a target
     "jitgrad.compiler.compiler_ops",  # ops that no user calls
+    "jitgrad.compiler.convolution_ops",
     "jitgrad.compiler.fusion",
     "jitgrad.compiler.lowering",
     "jitgrad.compiler.memory",

@@ -80,7 +80,7 @@ def cuda_tuning(capability: tuple[int, int]) -> Tuning:
         block_bytes=0,
         row_bytes_per_function=0,
         max_kernel_operands=28,
-        merge_images=False,
+        blocks_of_windows=False,
         library_reductions=False,
         min_offset_row=1,
     )

@@ -16,7 +16,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from jitgrad.backends.llvm import intrinsics, nontemporal, target, transpose
+from jitgrad.backends.llvm import block_products, intrinsics, nontemporal, target, transpose
 from jitgrad.backends.llvm.argument_unpacking import unpacking_entry
 from jitgrad.backends.llvm.ast_to_llvm import SourceFunction, Translation
 from jitgrad.backends.llvm.types import I64, IN_MEMORY, NUMBERS, IRType, PointerType, TypedValue
@@ -84,7 +84,7 @@ def source_to_llvm(
         BackendError: if ``source`` is not kernel source.
     """
     tree = ast.parse(source)
-    names: dict[str, Any] = {**intrinsics.INTRINSICS, **transpose.TRANSPOSES, **namespace}
+    names: dict[str, Any] = {**intrinsics.INTRINSICS, **transpose.TRANSPOSES, **block_products.BLOCK_PRODUCTS, **namespace}
     names.update({node.name: SourceFunction(node, names) for node in tree.body if isinstance(node, ast.FunctionDef)})
     with gc_paused():
         module = _KernelModule(entry)

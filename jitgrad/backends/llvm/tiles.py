@@ -135,15 +135,16 @@ def _rows_to_panel(s: _Shape, panel: Any, p: Any, stride: Any, n: Any, m: Any) -
 
 
 def _columns_to_panel(s: _Shape, panel: Any, p: Any, stride: Any, n: Any, m: Any) -> None:
-    whole = s.builder.icmp_signed("==", n, word(s.width))
-    even = s.builder.select(whole, s.builder.and_(m, word(-s.piece)), word(0))
-    with s.loop(0, s.width, s.lanes) as j, s.loop(0, even, s.piece) as k:  # neighbours in a row share cache lines
+    full, even = s.builder.and_(n, word(-s.lanes)), s.builder.and_(m, word(-s.piece))
+    with s.loop(0, full, s.lanes) as j, s.loop(0, even, s.piece) as k:  # neighbours in a row share cache lines
         _transpose(s, s.at(panel, (k, s.width), j), s.at(p, k, (j, stride)), stride)
-    with s.loop(even, m) as k:
-        with s.loop(0, n) as j:
-            s.store(s.load(s.at(p, k, (j, stride))), s.at(panel, (k, s.width), j))
-        with s.loop(n, s.width) as j:
-            s.store(ir.Constant(s.real, 0.0), s.at(panel, (k, s.width), j))
+    with s.loop(0, m) as k:
+        row = s.at(panel, (k, s.width))
+        with s.loop(full, s.width, s.lanes) as j:
+            s.store(s.zeros, s.builder.bitcast(s.at(row, j), s.vector.as_pointer()))
+        transposed = s.builder.icmp_signed("<", k, even)
+        with s.loop(s.builder.select(transposed, full, word(0)), n) as j:
+            s.store(s.load(s.at(p, k, (j, stride))), s.at(row, j))
 
 
 def _transpose(s: _Shape, to: Any, source: Any, stride: Any) -> None:

@@ -95,7 +95,7 @@ class Gemm:
         return left_row, whole_right, Footprint(c, 0, self.out.leading * item, n * item, written=True)
 
 
-def _matrix_layout(strides: tuple[int, ...], rows: int, columns: int) -> MatrixLayout | None:
+def matrix_layout(strides: tuple[int, ...], rows: int, columns: int) -> MatrixLayout | None:
     """The layout of a row-major BLAS operand ``rows x columns``; None if BLAS cannot read it."""
     row, column = strides[-2:]
     if column == 1 and row >= max(1, columns):
@@ -140,8 +140,8 @@ def matmul_of(step: OpStep, dtypes: Collection[Dtype] = REAL_DTYPES) -> Matmul |
         return None
     shapes, strides = [p.aval.shape for p in places], [at.strides for at in locations]
     (m, k), n = shapes[0][-2:], shapes[1][-1]
-    left, right = _matrix_layout(strides[0], m, k), _matrix_layout(strides[1], k, n)
-    out = _matrix_layout(strides[2], m, n)
+    left, right = matrix_layout(strides[0], m, k), matrix_layout(strides[1], k, n)
+    out = matrix_layout(strides[2], m, n)
     if not prod((m, n, k, *shapes[2][:-2])) or left is None or right is None or out is None or out.transposed:
         return None
     return Matmul(dtype, (m, k, n), left, right, out, batch_axes(shapes, strides), locations)

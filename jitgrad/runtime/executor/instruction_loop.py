@@ -24,6 +24,7 @@ kind  meaning
       of the arguments, the memory); in the copy, for block ``b``,
       ``arguments[where[k]] = memory + offset[k] - b * step[k]``
 7     ends the run if the first argument is the address of a word that is not 0
+8     like 0, for code that calls BLAS, which takes one thread meanwhile
 ====  =======================================================================================
 
 How the pool shares a kernel: one word, the ticket, holds the number of the job (high half) and the next block (low
@@ -50,7 +51,7 @@ from functools import cache
 from jitgrad.backends.llvm.code_object import CodeObject, compile_control_code
 from jitgrad.compiler.lowering.layout import ArgSlot
 
-KERNEL, SGEMM, DGEMM, CALL, ROW_BLOCKS, RELOCATE, LOCAL_BLOCKS, STOP_IF = range(8)
+KERNEL, SGEMM, DGEMM, CALL, ROW_BLOCKS, RELOCATE, LOCAL_BLOCKS, STOP_IF, BLAS_KERNEL = range(9)
 BLOCK_WORDS = 9  # of the table of LOCAL_BLOCKS
 INSTRUCTION_WORDS = 8
 GEMM_ARGS = 17
@@ -312,6 +313,10 @@ def run(c, table, count):
         k += 1
         if t[0] == {KERNEL}:
             launch(c, table, owned, {KERNEL}, t[1], t[2], t[3], t[4])
+        elif t[0] == {BLAS_KERNEL}:
+            enter_blas(c)
+            launch(c, table, owned, {KERNEL}, t[1], t[2], t[3], t[4])
+            leave_blas(c)
         elif t[0] == {CALL}:
             call_kernel(t[1], t[2], 0, t[3])
         elif t[0] == {ROW_BLOCKS}:
@@ -361,13 +366,15 @@ def loop(c, table, count):
 class Instruction:
     """A row of the table before its arguments have addresses: ``code`` over ``iterations``, in blocks of ``block_size``.
 
+    An argument that is code is its address.
+
     ``per_row``: for kernels that run block by block with others, the iterations of a row. ``declines``: the code may leave
     its step to NumPy. It has two more arguments then, an address and a number, and says so by storing the number there.
     """
 
     kind: int
     code: int | CodeObject
-    args: Sequence[ArgSlot]
+    args: Sequence[ArgSlot | CodeObject]
     iterations: int = 1
     block_size: int = 1
     per_row: int = 0

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jitgrad.backends.llvm.code_object import CodeObject
 from jitgrad.compiler.lowering.layout import ArgSlot, Buffer, BufferRole
 from jitgrad.compiler.plan import BlockRun
 from jitgrad.core.fork import cached_property
@@ -122,7 +123,8 @@ class InstructionTable:
     @cached_property
     def args(self) -> list[ArgSlot]:
         """The arguments of all instructions."""
-        return [arg for instruction in self.instructions for arg in instruction.args]
+        args = [arg for instruction in self.instructions for arg in instruction.args]
+        return [arg.address if isinstance(arg, CodeObject) else arg for arg in args]
 
     @property
     def declines(self) -> bool:

@@ -36,7 +36,7 @@ _MIN_PREFETCH_ROWS = 128
 # Measured on one thread against OpenBLAS 0.3.31 for AVX-512, with matrices in the cache and not. For small products it has
 # kernels without packing, fewer of them for a transposed right matrix, and it is as fast for large ones. With AVX2 (its
 # Haswell kernels) the two are equally fast, and BLAS computes all products.
-_VECTOR_BITS = 512
+VECTOR_BITS = 512
 _MIN_WORK, _MIN_WORK_TRANSPOSED, _MAX_WORK = 1 << 20, 1 << 18, 1 << 29  # multiplications
 _MIN_PROGRAM_WORK = 1 << 23  # multiplications of a program for which LLVM starts early
 _MAX_SHORTEST = 512  # the shortest of the three sizes
@@ -47,7 +47,7 @@ _BLOCK_WORK = 1 << 17  # multiplications of a block, some 4 us
 _PACKING, _READING = 10, 16  # packing costs as much as so many rows of the result; reading the left matrix, as so many columns
 _BY_ROWS, _BY_COLUMNS, _BY_MATRICES = range(3)
 
-_ARGS = "m n k row step ldb transposed ldc by a_step b_step c_step".split()
+_ARGS = "m n k row step ldb transposed ldc by a_step b_step c_step more".split()  # more: add to the result
 _SOURCE = """
 def product(a, b, c, {args}, start, stop):
     memory = malloc({SCRATCH} + {EDGE} + {LINE})
@@ -92,7 +92,7 @@ def product(a, b, c, {args}, start, stop):
                             stride = {WIDTH}
                         left = at(x, i * row + q * step)
                         panel = at(panels, (first - j) * depth)
-                        tile(out, stride, left, row, step, panel, depth, q > 0, height)
+                        tile(out, stride, left, row, step, panel, depth, q + more > 0, height)
                         if first + {WIDTH} > n:
                             copy_rows(at(z, i * ldc + first), ldc, edge, {WIDTH}, n - first, height)
                     i += height
@@ -124,7 +124,7 @@ def tiled_product(dtype: str) -> CodeObject:
 
 def tiles_pay(gemm: Gemm, block_size: int | None = None) -> bool:
     """Whether the code here is faster than BLAS for ``gemm``, if it is computed ``block_size`` rows at a time."""
-    if kernel_vector_bits() != _VECTOR_BITS:
+    if kernel_vector_bits() != VECTOR_BITS:
         return False
     m, k, n = gemm.sizes
     m = block_size or m
@@ -136,7 +136,7 @@ def tiles_pay(gemm: Gemm, block_size: int | None = None) -> bool:
 
 def expect_products(graph: Graph) -> None:
     """Start LLVM on the code before the passes if ``graph`` multiplies much; they may still change the products."""
-    if kernel_vector_bits() != _VECTOR_BITS:
+    if kernel_vector_bits() != VECTOR_BITS:
         return
     work: Counter[str] = Counter()
     for node in graph.nodes:
@@ -153,7 +153,7 @@ def tiled_instruction(gemm: Gemm, *, by_rows: bool = False) -> Instruction:
     row, step = (1, left.leading) if left.transposed else (left.leading, 1)
     by, iterations, block_size = (_BY_ROWS, m, m) if by_rows else _cut(gemm)
     args: list[ArgSlot] = [*gemm.operands, m, n, k, row, step, right.leading, right.transposed, gemm.out.leading]
-    args += [by, *gemm.batch.strides]
+    args += [by, *gemm.batch.strides, 0]
     return Instruction(KERNEL, tiled_product(dtype_name(gemm.dtype)), args, iterations, block_size)
 
 

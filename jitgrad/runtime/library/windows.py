@@ -10,7 +10,6 @@ from functools import cache
 from math import prod
 
 from jitgrad.backends.llvm.code_object import CodeObject, compile_entry
-from jitgrad.compiler.compiler_ops import FOLD_BY_CHANNEL, UNFOLD_BY_CHANNEL
 from jitgrad.compiler.lowering.layout import ArgSlot
 from jitgrad.compiler.plan import OpStep
 from jitgrad.core.aval import dtype_name
@@ -25,29 +24,25 @@ _COPIED = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}  # elements that are only copi
 _ADDED = frozenset({"f32", "f64", "i32", "i64"})
 
 # A plane is ``h`` by ``w``, and has ``rows`` by ``columns`` windows of ``kh`` by ``kw``. ``y_step`` and ``x_step`` are from one
-# window to the next; ``y_spread`` and ``x_spread`` from one element of a window to the next. An iteration takes a plane of each
-# of ``images``, ``image_step`` elements apart, and the windows of these planes in the order of ``parts``.
-_ARGS = "image parts h w rows columns kh kw y_step x_step y_spread x_spread images image_step".split()
+# window to the next; ``y_spread`` and ``x_spread`` from one element of a window to the next.
+_ARGS = "image parts h w rows columns kh kw y_step x_step y_spread x_spread".split()
 _LOOPS = """
 def windows({args}, start, stop):
     for plane in range(start, stop):
         pixels = at(image, plane * h * w)
-        part = at(parts, plane * kh * kw * images * rows * columns)
+        part = at(parts, plane * kh * kw * rows * columns)
 {zero}
         for a in range(kh):
             for b in range(kw):
-                for n in range(images):
-                    for r in range(rows):
-                        row = at(pixels, n * image_step + (a * y_spread + r * y_step) * w + b * x_spread)
-                        window = at(part, (((a * kw + b) * images + n) * rows + r) * {columns})
-                        for j in range({columns}):
-                            {body}
+                for r in range(rows):
+                    row = at(pixels, (a * y_spread + r * y_step) * w + b * x_spread)
+                    window = at(part, ((a * kw + b) * rows + r) * {columns})
+                    for j in range({columns}):
+                        {body}
 """
 _ZERO = """
-        for n in range(images):
-            whole = at(pixels, n * image_step)
-            for e in range(h * w):
-                whole[e] = to_{dtype}(0)
+        for e in range(h * w):
+            pixels[e] = to_{dtype}(0)
 """
 
 
@@ -75,10 +70,10 @@ def window_source(dtype: str, adds: bool, columns: str, step: str) -> str:
 
 
 def window_copies(step: OpStep) -> Instruction | None:
-    """The instruction for an ``unfold`` or a ``fold`` of contiguous arrays, by channel or not; None for other steps."""
-    if step.op not in (UNFOLD, FOLD, UNFOLD_BY_CHANNEL, FOLD_BY_CHANNEL):
+    """The instruction for an ``unfold`` or a ``fold`` of contiguous arrays; None for other steps."""
+    if step.op not in (UNFOLD, FOLD):
         return None
-    adds = step.op in (FOLD, FOLD_BY_CHANNEL)
+    adds = step.op is FOLD
     (read,), (write,) = step.reads, step.writes
     image, parts = (write, read) if adds else (read, write)
     locations = [p.location for p in (image, parts) if p.location is not None and p.location.is_contiguous(p.aval.shape)]
@@ -88,16 +83,14 @@ def window_copies(step: OpStep) -> Instruction | None:
     if name is None or (adds and name not in _ADDED):
         return None
     args: list[ArgSlot] = [(at.buffer, at.offset) for at in locations]
-    by_channel = step.op in (UNFOLD_BY_CHANNEL, FOLD_BY_CHANNEL)
-    *_, h, w = image.aval.shape
-    kh, kw = parts.aval.shape[1:3] if by_channel else parts.aval.shape[-4:-2]
-    images, channels = image.aval.shape[:2] if by_channel else (1, prod(image.aval.shape[:-2]))
-    args += [h, w, *parts.aval.shape[-2:], kh, kw, *step.attrs["stride"], *step.attrs["dilation"], images, channels * h * w]
-    columns, along = parts.aval.shape[-1], step.attrs["stride"][1]
+    *planes, h, w = image.aval.shape
+    kh, kw, rows, columns = parts.aval.shape[-4:]
+    args += [h, w, rows, columns, kh, kw, *step.attrs["stride"], *step.attrs["dilation"]]
+    count, along = prod(planes), step.attrs["stride"][1]
     code = _code(
         name,
         adds,
         str(columns) if columns <= MAX_FIXED else "columns",
         str(along) if along <= MAX_FIXED_STEP else "x_step",
     )
-    return Instruction(KERNEL, code, args, channels, max(1, _BLOCK_ELEMENTS * channels // parts.aval.size))
+    return Instruction(KERNEL, code, args, count, max(1, _BLOCK_ELEMENTS * count // parts.aval.size))

@@ -1,4 +1,4 @@
-"""One product for all images of a convolution: which convolutions get it, and their values and gradients."""
+"""Which convolutions have a part of their windows in memory at a time, and their values and gradients."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
+from jitgrad.compiler.convolution_ops import WEIGHT_GRADIENT
 
 R = np.random.default_rng(0)
 LONG = ((3, 8, 5, 6), (4, 8, 3, 3))  # 72 elements of a window, 12 windows of an image
@@ -18,11 +19,11 @@ def tensors(*shapes: Sequence[int]) -> list[jg.Tensor]:
     return [jg.tensor(R.standard_normal(shape)) for shape in shapes]
 
 
-def products(f: Any, *args: Any) -> list[tuple[int, ...]]:
-    """The shapes of the matrix products of ``f``."""
-    graph = f.graph(*args, stage="merge_images")
-    lines = [line for line in str(graph).splitlines() if "= matmul(" in line]
-    return [tuple(map(int, line.split("[")[1].split("]")[0].split(","))) for line in lines]
+def convolutions(f: Any, *args: Any) -> list[str]:
+    """The products of windows of ``f``, by name; "unfold" and "fold" are windows that are in memory as a whole."""
+    names = {"convolve", "convolve_transposed", "weight_gradient", "unfold", "fold"}
+    graph = f.graph(*args, stage="block_convolutions")
+    return sorted(node.op.name for node in graph.nodes if node.op.name in names)
 
 
 def leaves(tree: Any) -> list[Any]:
@@ -34,26 +35,37 @@ def assert_like_eager(f: Any, *args: Any) -> None:
         np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-9, atol=1e-9)
 
 
-def test_long_and_few_windows_are_one_product() -> None:
-    """The gradient of the weights was the sum of as many matrices as there are images."""
-    f = jg.jit(jg.value_and_grad(lambda w, x: jg.sum(jg.tanh(jg.conv2d(x, w))), argnums=(0, 1)))
-    x, w = tensors(*LONG)
-
-    assert sorted(products(f, w, x)) == [(1, 4, 36), (1, 4, 72), (1, 72, 36)]
-    assert_like_eager(f, w, x)
+ALL = ["convolve", "convolve_transposed", "weight_gradient"]
 
 
 @pytest.mark.parametrize(
     "shapes",
-    [((3, 1, 9, 9), (4, 1, 3, 3)), ((1, 8, 5, 6), (4, 8, 3, 3)), ((3, 8, 5, 6), (4, 8, 1, 1))],
-    ids=["many windows", "one image", "windows of one pixel"],
+    [LONG, ((3, 1, 9, 9), (4, 1, 3, 3)), ((1, 8, 5, 6), (4, 8, 3, 3)), ((3, 8, 5, 6), (4, 8, 1, 1))],
+    ids=["long windows", "many windows", "one image", "windows of one pixel"],
 )
-def test_other_convolutions_keep_a_product_for_each_image(shapes: Any) -> None:
+def test_a_convolution_and_both_gradients(shapes: Any) -> None:
+    f = jg.jit(jg.value_and_grad(lambda w, x: jg.sum(jg.tanh(jg.conv2d(x, w))), argnums=(0, 1)), backend="python")
     x, w = tensors(*shapes)
-    f = jg.jit(lambda x, w: jg.conv2d(x, w))
 
-    assert products(f, x, w) == [(x.shape[0], 1, 4, *[np.prod(f.eager(x, w).shape[2:])])]
-    assert_like_eager(f, x, w)
+    assert convolutions(f, w, x) == ALL
+    assert_like_eager(f, w, x)
+
+
+def test_few_channels_share_the_images_among_threads() -> None:
+    """The gradient of the weights is a sum of parts then."""
+    f = jg.jit(jg.grad(lambda w, x: jg.sum(jg.tanh(jg.conv2d(x, w)))), backend="python")
+    x, w = tensors((8, 1, 24, 24), (4, 1, 3, 3))
+
+    (node,) = (n for n in f.graph(w, x, stage="block_convolutions").nodes if n.op is WEIGHT_GRADIENT)
+    assert node.attr("parts") == 7 and node.out.aval.shape == (7, 1, 4, 9)
+    assert_like_eager(f, w, x)
+
+
+def test_half_precision_keeps_its_windows() -> None:
+    f = jg.jit(lambda x, w: jg.conv2d(x, w), backend="python")
+    x, w = (t.astype(np.float16) for t in tensors(*LONG))
+
+    assert convolutions(f, x, w) == ["unfold"]
 
 
 OPTIONS: list[dict[str, Any]] = [
@@ -77,15 +89,15 @@ def test_values_and_gradients_of_first_and_second_order(options: dict[str, Any])
     def steepness(x: Any, w: Any, b: Any) -> Any:
         return sum(jg.sum(g * g) for g in jg.grad(loss, argnums=(0, 1, 2))(x, w, b))
 
-    assert_like_eager(jg.jit(jg.value_and_grad(loss, argnums=(0, 1, 2))), x, w, b)
-    assert_like_eager(jg.jit(jg.grad(steepness, argnums=(0, 1, 2))), x, w, b)
+    for function in (jg.value_and_grad(loss, argnums=(0, 1, 2)), jg.grad(steepness, argnums=(0, 1, 2))):
+        assert_like_eager(jg.jit(function, backend="python"), x, w, b)
 
 
 def test_a_transposed_convolution() -> None:
     x, w = tensors((3, 6, 3, 4), (6, 5, 4, 4))
     f = jg.jit(jg.value_and_grad(lambda x, w: jg.sum(jg.nn.functional.conv_transpose2d(x, w, stride=2) ** 3), argnums=(0, 1)))
 
-    assert (1, 80, 36) in products(f, x, w)
+    assert convolutions(f, x, w) == ALL
     assert_like_eager(f, x, w)
 
 
