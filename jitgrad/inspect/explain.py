@@ -7,11 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from jitgrad.backends.base import Target
-<<<<<<< HEAD
-from jitgrad.compiler.compiler_ops import INSERT_SLICES
 from jitgrad.compiler.fusion.fuser import Fuser
-=======
->>>>>>> w_device4
 from jitgrad.compiler.isomorphic import outline
 from jitgrad.compiler.lowering.layout import BufferRole
 from jitgrad.compiler.passes.fuse import fuse

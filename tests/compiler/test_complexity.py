@@ -11,9 +11,11 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.compiler.pipeline import run_passes
+from jitgrad.compiler.tuning import Tuning
 from jitgrad.core.ir import Graph
 
 SMALL, LARGE = 100, 400
+SMALL_KERNELS = Tuning(max_kernel_nodes=40)  # both sizes take several, and their loops are cut
 ALLOWED = 1.6  # times the growth of the graph: a logarithm, and what starts beyond a threshold
 
 
@@ -83,7 +85,7 @@ def steps_by_pass(graph: Graph) -> dict[str, int]:
 
     sys.setprofile(on_event)
     try:
-        run_passes(graph, watch=watch)
+        run_passes(graph, watch=watch, tuning=SMALL_KERNELS)
     finally:
         sys.setprofile(None)
     return steps

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Iterable, Iterator, Mapping
 
 from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.fusion.axis_maps import Definitions, identity
 from jitgrad.compiler.fusion.cluster import Cluster, Refusal
 from jitgrad.compiler.fusion.group import Group, is_fusible, why_not_fusible
+from jitgrad.compiler.fusion.iterations import equal_blocks
 from jitgrad.compiler.fusion.merge import extended, merge, single
 from jitgrad.compiler.tuning import Tuning
-from jitgrad.core.errors import VerifyError
 from jitgrad.core.ir import Graph, TraceNode, Value
 from jitgrad.core.op import Kind
 
@@ -29,6 +28,7 @@ class Fuser:
     def __init__(self, graph: Graph, tuning: Tuning) -> None:
         self.graph = graph
         self.tuning = tuning
+        self.blocks: Mapping[TraceNode, int] = {}  # no kernel has nodes of two
         self.definitions: Definitions = Definitions(graph)
         self.clusters: list[Cluster] = []
         self.live: dict[int, Cluster] = {}  # by number; those not merged into another
@@ -38,6 +38,14 @@ class Fuser:
         self._roots: dict[TraceNode, list[Value]] = {}
 
     def run(self) -> None:
+        """Group the nodes; then again, where loops that take several kernels can be cut into equal ones."""
+        self.group_nodes()
+        if blocks := self.loop_blocks():
+            self.clusters, self.live, self.home, self.refusals, self.outer = [], {}, {}, [], set()
+            self.blocks = blocks
+            self.group_nodes()
+
+    def group_nodes(self) -> None:
         for position, node in enumerate(self.graph.nodes):
             if not node.op.renames:
                 self.place(position, node)
@@ -69,7 +77,8 @@ class Fuser:
         if fusible and len(joined) == len(producers) == 1 and self.append(self.find(*producers), node):
             return
         group = single(node, self.definitions) if fusible else why_not_fusible(node)
-        new = Cluster(len(self.clusters), position, [node], group if isinstance(group, Group) else None)
+        kept = group if isinstance(group, Group) else None
+        new = Cluster(len(self.clusters), position, [node], kept, self.blocks.get(node))
         self.clusters.append(new)
         self.live[new.number] = new
         for out in node.outs:
@@ -186,7 +195,9 @@ class Fuser:
 
     def append(self, cluster: Cluster, node: TraceNode) -> bool:
         """Put ``node`` at the end of the only ``cluster`` it reads from, if that is plain: most nodes of a long chain."""
-        group = extended(cluster.group, node, self.definitions, self.tuning) if cluster.group is not None else None
+        if cluster.group is None or self.blocks.get(node) != cluster.block:
+            return False
+        group = extended(cluster.group, node, self.definitions, self.tuning)
         if group is None:
             return False
         cluster.group = group
@@ -220,6 +231,8 @@ class Fuser:
             reason = f"{consumer.op}: {alone}" if isinstance(alone, str) else "unfused"
         elif a.group is None:
             reason = f"{producer.op}: {why_not_fusible(producer)}"
+        elif a.is_of_another_block(b):
+            reason = "the steps of a loop are cut where they give equal kernels"
         elif self.path_between(a, b):
             reason = "another step must run between them"
         else:
@@ -244,6 +257,7 @@ class Fuser:
         b.merged_into = a.number
         a.nodes += b.nodes
         a.group = group
+        a.block = b.block if a.block is None else a.block
         a.position = min(a.position, b.position)
         del self.live[b.number]
         a.before = {self.find(n).number for n in a.before | b.before} - {a.number}
@@ -279,7 +293,7 @@ class Fuser:
                 self.merge_pair(self.find(first), self.find(second))
 
     def merge_pair(self, a: Cluster, b: Cluster) -> None:
-        if a is b or a.group is None or b.group is None:
+        if a is b or a.group is None or b.group is None or a.is_of_another_block(b):
             return
         if b.ancestors >> a.number & 1 or a.ancestors >> b.number & 1:
             return  # producer and consumer: decided when the consumer was placed
@@ -291,20 +305,10 @@ class Fuser:
         else:
             self.refusals.append(Refusal(first.nodes[-1], second.nodes[0], merged))
 
-    # --- the new program -----------------------------------------------------------------------------------------
-
-    def ordered(self) -> list[Cluster]:
-        """Live clusters such that each comes after those it reads, close to program order.
-
-        They are in the order of sweeps over the program that take what has all it reads: a cluster that comes before one
-        it reads is taken a sweep later than that.
-        """
-        before = {n: {self.find(k).number for k in cluster.before} - {n} for n, cluster in self.live.items()}
-        place = {n: cluster.position for n, cluster in self.live.items()}
-        sweep: dict[int, int] = {}
-        try:
-            for n in TopologicalSorter(before).static_order():
-                sweep[n] = max([sweep[k] + (place[k] > place[n]) for k in before[n]], default=0)
-        except CycleError:
-            raise VerifyError("fuse: the kernels depend on each other in a circle") from None
-        return sorted(self.live.values(), key=lambda cluster: (sweep[cluster.number], cluster.position))
+    def loop_blocks(self) -> dict[TraceNode, int]:
+        """Blocks of nodes that give the loops of the program equal kernels, where there are such loops."""
+        nodes = [node for node in self.graph.nodes if is_fusible(node)]
+        if len(nodes) <= self.tuning.max_kernel_nodes:
+            return {}
+        kernels = {node: self.find(self.home[node.outs[0]]).number for node in nodes}
+        return equal_blocks(nodes, self.definitions, kernels, self.tuning.max_kernel_nodes)

@@ -12,7 +12,7 @@ from math import prod
 
 from jitgrad.compiler.cost import expensive
 from jitgrad.compiler.fusion.cheapest_cut import cheapest_cut
-from jitgrad.compiler.fusion.cluster import Cluster
+from jitgrad.compiler.fusion.cluster import Cluster, ordered
 from jitgrad.compiler.fusion.fuser import Fuser
 from jitgrad.compiler.fusion.group import Group, accesses
 from jitgrad.compiler.fusion.merge import merge, single
@@ -24,7 +24,7 @@ from jitgrad.core.op import Kind
 def sink(fuser: Fuser) -> None:
     """Move elementwise ops into the later kernel that alone reads what they lead to, where that moves fewer bytes."""
     results = {fuser.definitions.resolve(atom).root for atom in fuser.graph.outputs}
-    for cluster in fuser.ordered():
+    for cluster in ordered(fuser.live, fuser.find):
         for reader in _readers(cluster, fuser):
             _Sinking(cluster, reader, results, fuser).run()
 

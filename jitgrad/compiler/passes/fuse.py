@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from jitgrad.compiler.compiler_ops import FUSED
+from jitgrad.compiler.fusion.cluster import ordered
 from jitgrad.compiler.fusion.fuser import Fuser
 from jitgrad.compiler.fusion.group import Group
 from jitgrad.compiler.fusion.sink import sink
@@ -40,7 +41,7 @@ def build(fuser: Fuser) -> Graph:
             atom = node.ins[0]
         nodes.extend(reversed(chain))
 
-    for cluster in fuser.ordered():
+    for cluster in ordered(fuser.live, fuser.find):
         if cluster.group is None:
             (node,) = cluster.nodes
             for atom in node.ins:
