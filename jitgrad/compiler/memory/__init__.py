@@ -1,2 +1,2 @@
 """Where values are stored: in-place updates, an arena for temporaries; imports core, eager, ops,
-compiler_ops, lowering."""
+compiler_ops, convolution_ops, lowering."""

@@ -7,10 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from jitgrad.compiler.compiler_ops import INSERT_SLICES
+from jitgrad.compiler.convolution_ops import CONVOLUTIONS
 from jitgrad.compiler.lowering.kernel_reuse import GroupStructures
 from jitgrad.core.ir import Atom, Graph, TraceNode, Value
 from jitgrad.core.op import Kind
 from jitgrad.ops.indexing import PUT_SLICE
+
+_CANNOT_FAIL = CONVOLUTIONS | {PUT_SLICE}
 
 
 def find_overwrites(
@@ -138,4 +141,4 @@ def _parts_and_wholes(graph: Graph, roots: Mapping[Value, Value]) -> dict[Value,
 
 def _cannot_fail(node: TraceNode) -> bool:
     """Whether ``node`` cannot raise, so that state overwritten before it is never left half new."""
-    return node.op.kind in (Kind.FUSED, Kind.MOVEMENT) or node.op.contraction or node.op is PUT_SLICE
+    return node.op.kind in (Kind.FUSED, Kind.MOVEMENT) or node.op.contraction or node.op in _CANNOT_FAIL

@@ -28,7 +28,7 @@ from jitgrad.ops.linalg import MATMUL
 from jitgrad.ops.movement import PERMUTE_DIMS, RESHAPE, SUM
 
 _TRANSPOSE = (0, 1, 3, 2)
-_DTYPES = (np.float32, np.float64)
+_DTYPES = {np.dtype(np.float32), np.dtype(np.float64)}  # of all operands
 # Threads share the images for the gradient of the weights, where partial results of so many elements are small beside the
 # images, and have some windows each. Else they share the channels.
 _MAX_PARTS, _IMAGE_OF_PART, _WINDOWS_OF_PART = 8, 2, 512
@@ -42,7 +42,8 @@ def block_convolutions(graph: Graph, tuning: Tuning) -> Graph:
         return graph
     new = _Convolutions(graph)
     for node in new.visit():
-        result = new.in_blocks(node) if node.outs[0].aval.dtype in _DTYPES else None
+        dtypes = {atom.aval.dtype for atom in (*node.ins, *node.outs)}
+        result = new.in_blocks(node) if len(dtypes) == 1 and dtypes <= _DTYPES else None
         if result is None:
             new.keep(node)
         else:
@@ -91,7 +92,7 @@ class _Convolutions(Rewriter):
         if transposed is None or transposed.attr("axes") != _TRANSPOSE or left.aval.ndim != 4:
             return None
         right = transposed.ins[0]
-        if right.aval.shape[:2] != left.aval.shape[:2]:
+        if right.aval.shape[:2] != left.aval.shape[:2] or right.aval.dtype != left.aval.dtype:
             return None
         if (unfold := self.unfold_of(right)) is not None:
             return self.summed_windows(left, unfold, wanted=False)
@@ -118,6 +119,8 @@ class _Convolutions(Rewriter):
         if product is None or product.ins[0].aval.ndim != 3 or product.ins[1].aval.ndim != 4:
             return None
         left, right = product.ins
+        if left.aval.dtype != right.aval.dtype:
+            return None
         if left.aval.shape[0] != right.aval.shape[1] or not _are_windows(node.ins[0].aval.shape, product.out.aval.shape):
             return None
         return self.emit(CONVOLVE_TRANSPOSED, left, right, **dict(node.attrs))

@@ -77,8 +77,8 @@ def convolution(step: OpStep) -> Instruction | None:
         return None
     places = {"out": step.writes[0], **dict(zip(step.op.operands, step.reads, strict=True))}
     dtype = step.writes[0].aval.dtype
-    ordered = all(name == "left" or _is_ordered(place) for name, place in places.items())
-    if not ordered or dtype not in REAL_DTYPES or not all(p.aval.size for p in places.values()):
+    known = dtype in REAL_DTYPES and all(p.aval.dtype == dtype and p.aval.size for p in places.values())
+    if not known or not all(name == "left" or _is_ordered(place) for name, place in places.items()):
         return None
     sizes = _sizes(step.op, {name: place.aval.shape for name, place in places.items()}, step.attrs)
     if is_depthwise(sizes.channels, sizes.m, sizes.kernel):

@@ -101,6 +101,19 @@ def test_a_transposed_convolution() -> None:
     assert_like_eager(f, x, w)
 
 
+@pytest.mark.parametrize("backend", ["python", "cpu"])
+def test_images_and_weights_of_two_dtypes(backend: str) -> None:
+    """The product has the wider dtype, which machine code of one dtype must not be given."""
+    x, w = tensors(*LONG)
+    half = x.astype(np.float32)
+    for images, weights in ((half, w), (x, w.astype(np.float32))):
+        f = jg.jit(jg.value_and_grad(lambda w, x: jg.sum(jg.tanh(jg.conv2d(x, w))), argnums=(0, 1)), backend=backend)
+        f(weights, images)
+        assert "convolve" not in convolutions(f, weights, images)
+        for found, expected in zip(leaves(f(weights, images)), leaves(f.eager(weights, images)), strict=True):
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-5, atol=1e-5)
+
+
 def test_windows_that_something_else_reads_too() -> None:
     x, w = tensors((3, 8, 5, 6), (4, 72))
 
