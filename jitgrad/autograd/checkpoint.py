@@ -102,7 +102,7 @@ class _Write:
         return [(target, before) for ref, before in self.before if (target := ref()) is not None]
 
 
-class _WriteLog:
+class WriteLog:
     """The current interpreter, which also records values that in-place changes overwrite."""
 
     def __init__(self, inner: Interpreter) -> None:
@@ -110,6 +110,13 @@ class _WriteLog:
         self.writes: dict[int, _Write] = {}
 
     def write(self, target: Tensor, value: Any) -> None:
+        self.keep(target)
+        self.inner.write(target, value)
+
+    def keep(self, target: Tensor) -> None:
+        """Keep the contents of ``target`` and of what shares its memory, which is about to be changed."""
+        if isinstance(self.inner, WriteLog):
+            self.inner.keep(target)
         storage = target._storage
         if id(storage) not in self.writes:
             # what is written to may be a view of what stays
@@ -117,7 +124,6 @@ class _WriteLog:
             shown = [(id(self.inner.current(t)), t) for t in over]
             values = {key: snapshot(self.inner, t) for key, t in dict(shown).items()}
             self.writes[id(storage)] = _Write(storage, [(weakref.ref(t), values[key]) for key, t in shown])
-        self.inner.write(target, value)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -130,8 +136,8 @@ def snapshot(interpreter: Interpreter, tensor: Tensor) -> Tensor:
 
 
 @contextmanager
-def _logged_writes() -> Iterator[_WriteLog]:
-    log = _WriteLog(current_interpreter.get())
+def _logged_writes() -> Iterator[WriteLog]:
+    log = WriteLog(current_interpreter.get())
     token = current_interpreter.set(cast(Interpreter, log))
     try:
         yield log
@@ -211,7 +217,7 @@ class _Segment:
             outs[k] = x
         return optree.tree_unflatten(out_tree, outs)
 
-    def check_all_logged(self, watch: _Watch, log: _WriteLog) -> None:
+    def check_all_logged(self, watch: _Watch, log: WriteLog) -> None:
         """Raise InPlaceError if an unlogged write changed memory, which nothing can restore."""
         for storage, version in watch.storages.values():
             if storage.version != version and id(storage) not in log.writes:
@@ -221,7 +227,7 @@ class _Segment:
                     "statistics. Put checkpoint inside the @jit function instead."
                 )
 
-    def keep_writes(self, log: _WriteLog, since: int) -> None:
+    def keep_writes(self, log: WriteLog, since: int) -> None:
         """Keep old values of arguments and of tensors outside, such as running statistics, but not of own results."""
         self.changed = {k: x for k, x in enumerate(self.given) if id(x._storage) in log.writes}
         for write in log.writes.values():

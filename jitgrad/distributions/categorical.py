@@ -8,12 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from jitgrad.autograd.modes import no_grad
+from jitgrad.core.context import current_interpreter
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.distributions import constraints
 from jitgrad.distributions.distribution import Distribution, one_of
 from jitgrad.ops.arithmetic import astype, clip, maximum
-from jitgrad.ops.creation import asarray, full
+from jitgrad.ops.comparison import where
+from jitgrad.ops.creation import full
 from jitgrad.ops.indexing import take_along_axis
 from jitgrad.ops.movement import broadcast_to, expand_dims, moveaxis, reshape, squeeze
 from jitgrad.ops.operand import Operand
@@ -78,12 +80,17 @@ class Categorical(Distribution):
             drawn = multinomial(reshape(self.probs, (-1, self._count)), count, replacement=True)
             return reshape(moveaxis(drawn, -1, 0), self.extended(sample_shape))
 
+    def _with_nan(self, value: Tensor) -> Tensor:
+        return value  # a number of a choice, which NaN is not: the logarithm gets it
+
     def log_prob(self, value: Operand) -> Tensor:
         value = self.checked(value)
-        index = expand_dims(astype(asarray(value), np.int64), -1)
+        index = expand_dims(astype(value, np.int64), -1)
         shape = np.broadcast_shapes(index.shape[:-1], self.batch_shape)
         logits = broadcast_to(self.logits, (*shape, self._count))
-        return squeeze(take_along_axis(logits, broadcast_to(index, (*shape, 1)), -1), -1)
+        found = squeeze(take_along_axis(logits, broadcast_to(index, (*shape, 1)), -1), -1)
+        valid = self.valid(value) if self.validates and current_interpreter.get().tracing else None
+        return found if valid is None else where(valid, found, math.nan)
 
     def entropy(self) -> Tensor:
         """The entropy, in nats."""

@@ -97,7 +97,9 @@ def _beside(bound: Any, x: Any) -> Any:
 
 
 def _shown(bound: Any) -> Any:
-    return bound if not isinstance(bound, Tensor) else "the bound" if bound.ndim else bound.item()
+    if not isinstance(bound, Tensor):
+        return bound
+    return "the bound" if bound.ndim or current_interpreter.get().tracing else bound.item()
 
 
 def _is_number(x: Any) -> Any:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from copy import copy
+from functools import reduce
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,9 +18,10 @@ from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.distributions.constraints import Conditions, Constraint, positive, real
 from jitgrad.ops.arithmetic import clip, sqrt
+from jitgrad.ops.comparison import logical_and, where
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.entropy import logit
-from jitgrad.ops.movement import broadcast_to
+from jitgrad.ops.movement import broadcast_to, expand_dims
 from jitgrad.ops.operand import Operand
 from jitgrad.ops.transcendental import exp, sigmoid
 
@@ -58,8 +61,8 @@ def logits_of(probs: Tensor) -> Tensor:
 class Distribution:
     """A batch of distributions of ``batch_shape``, whose samples have ``event_shape`` after that.
 
-    Parameters, and the values of `log_prob`, are checked unless ``validate_args=False``: by their
-    numbers, so not in a compiled function, where invalid ones give NaN.
+    Parameters, and the values of `log_prob`, are checked unless ``validate_args=False``. A compiled
+    function, which is traced without numbers, computes NaN of invalid ones.
 
     Args:
         given: the parameters by name; those that are None are computed from others.
@@ -82,6 +85,7 @@ class Distribution:
         self.batch_shape = batch_shape
         self.event_shape = event_shape
         self.validates: bool = self._validates if validate_args is None else bool(validate_args)
+        self._given: Mapping[str, Tensor | None] = given or {}
         if self.validates and given and not current_interpreter.get().tracing:
             self._check_parameters(given)
 
@@ -105,18 +109,42 @@ class Distribution:
         return None
 
     def checked(self, value: Operand) -> Tensor:
-        """``value`` as a tensor. Raises ShapeError or ArgumentError, unless it can be a value of this distribution."""
+        """``value`` as a tensor, in a trace with NaN for what `valid` excludes.
+
+        Raises ShapeError or ArgumentError, unless it can be a value of this distribution.
+        """
         tensor = asarray(value)
         if not self.validates:
             return tensor
         own = (*self.batch_shape, *self.event_shape)
         if any(n != m and 1 not in (n, m) for n, m in zip(reversed(tensor.shape), reversed(own), strict=False)):
             raise ShapeError(f"{self!r}: a value of shape {tensor.shape} does not broadcast with its shape {own}")
-        if not current_interpreter.get().tracing and (support := self.support) is not None and not support.holds_for(tensor):
+        if current_interpreter.get().tracing:
+            return self._with_nan(tensor)
+        if (support := self.support) is not None and not support.holds_for(tensor):
             raise ArgumentError(
                 f"{type(self).__name__}: the value {_shown(tensor)} must be {support}; validate_args=False leaves that out"
             )
         return tensor
+
+    def _with_nan(self, value: Tensor) -> Tensor:
+        valid = self.valid(value)
+        if valid is None:
+            return value
+        return where(valid, value if value.dtype.kind == "f" else value.float(), math.nan)
+
+    def valid(self, value: Tensor) -> Tensor | None:
+        """Where ``value`` and the parameters satisfy their conditions; None if invalid ones give NaN anyway.
+
+        Conditions on several elements of a parameter, such as that a matrix is positive definite, are left out.
+        """
+        pairs = [(c, self._given.get(name)) for name, c in self.arg_constraints.items() if not self.event_shape]
+        held = [c.check(x) for c, x in pairs if x is not None and not (c is real or c.event_dim)]
+        support = self.support
+        if support is not None and support is not real and support.event_dim <= 1:
+            inside = support.check(value)
+            held.append(expand_dims(inside, -1) if support.event_dim else inside)
+        return reduce(logical_and, held) if held else None
 
     @property
     def mean(self) -> Tensor:
@@ -189,6 +217,9 @@ class OfLocationAndScale(Distribution):
     @property
     def support(self) -> Constraint:
         return real
+
+    def valid(self, value: Tensor) -> None:
+        """None: a density has the logarithm of ``scale``."""
 
     @property
     def mean(self) -> Tensor:

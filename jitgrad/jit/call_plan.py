@@ -25,6 +25,7 @@ from jitgrad.jit.result_steps import (
     AttachHistory,
     BuildResult,
     InvalidateDonated,
+    KeepForCheckpoint,
     RunProgram,
     SetGradients,
     WrapResults,
@@ -101,7 +102,12 @@ def plan_call(
     effects = (WriteData(traced, program, origin), SetGradients(traced))
     return CallPlan(
         checks=(CheckArguments(), CheckGuard(traced.guard), CheckShared(traced), CheckDevices(traced), CheckGradients(traced)),
-        reads=(ReadInputs(traced, program.read), CheckOverlap(traced, origin), CheckContiguous(traced, origin)),
+        reads=(
+            ReadInputs(traced, program.read),
+            CheckOverlap(traced, origin),
+            CheckContiguous(traced, origin),
+            KeepForCheckpoint(traced),
+        ),
         execution=(prepare, RunProgram(program)),
         completion=(*history, *effects, WrapResults(traced), invalidation, BuildResult(traced)),
         invalidation=invalidation,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import optree
 
+from jitgrad.autograd.checkpoint import WriteLog
 from jitgrad.autograd.modes import enable_grad
 from jitgrad.compiler.input_source import SourceKind
 from jitgrad.compiler.lowering.layout import BufferRole
@@ -30,6 +31,25 @@ from jitgrad.runtime.native_runner import NativeFrame
 from jitgrad.runtime.ownership import invalidate
 from jitgrad.runtime.program import Program
 from jitgrad.runtime.program_op import ProgramOp
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class KeepForCheckpoint:
+    """A call within `jg.checkpoint` tells what it changes in place, whose contents backward needs."""
+
+    traced: TraceResult
+
+    def run(self, call: CallState) -> None:
+        log = current_interpreter.other()
+        if isinstance(log, WriteLog):
+            for target in [e.target.resolve(call.leaves) for e in self.traced.effects_of(EffectKind.DATA)]:
+                if isinstance(target, Tensor):
+                    log.keep(target)
+
+    def write(self, w: FastCallWriter) -> None:
+        if self.traced.effects_of(EffectKind.DATA):
+            w.names["other_interpreter"] = current_interpreter.other
+            w.miss_if("other_interpreter() is not None")
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -10,7 +10,7 @@ from jitgrad.core.aval import Shape, normalize_shape
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Module, Parameter
-from jitgrad.ops.arithmetic import add
+from jitgrad.ops.arithmetic import add, astype, divide
 from jitgrad.ops.creation import asarray, ones, zeros
 from jitgrad.ops.inplace import assign
 from jitgrad.ops.neural import batch_norm, group_norm, layer_norm, rms_norm
@@ -111,7 +111,7 @@ class GroupNorm(Module):
 
 class _BatchNorm(Module):
     """Standardises [n, num_features, ...] per channel: by the batch in training, by running
-    statistics otherwise."""
+    statistics otherwise, which are averages over all batches if ``momentum`` is None."""
 
     weight: Tensor | None
     bias: Tensor | None
@@ -125,7 +125,7 @@ class _BatchNorm(Module):
         self,
         num_features: int,
         eps: float = 1e-5,
-        momentum: float = 0.1,
+        momentum: float | None = 0.1,
         affine: bool = True,
         track_running_stats: bool = True,
         device: Any = None,
@@ -133,7 +133,7 @@ class _BatchNorm(Module):
     ) -> None:
         self.num_features: int = num_features
         self.eps: float = eps
-        self.momentum: float = momentum
+        self.momentum: float | None = momentum
         shape = (num_features,)
         _register_affine(self, num_features, affine, dtype)
         self.register_buffer("running_mean", zeros(shape, dtype=dtype) if track_running_stats else None)
@@ -147,9 +147,10 @@ class _BatchNorm(Module):
         learns = self.training or self.running_mean is None
         if self.training and self.num_batches_tracked is not None:
             assign(self.num_batches_tracked, add(self.num_batches_tracked, 1))
-        return batch_norm(
-            x, self.running_mean, self.running_var, self.weight, self.bias, learns, self.momentum, self.eps
-        )
+        momentum: Any = self.momentum
+        if momentum is None and self.num_batches_tracked is not None and self.running_mean is not None:
+            momentum = divide(1.0, astype(self.num_batches_tracked, self.running_mean.dtype))
+        return batch_norm(x, self.running_mean, self.running_var, self.weight, self.bias, learns, momentum, self.eps)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.weight is not None}"

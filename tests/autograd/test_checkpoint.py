@@ -129,6 +129,27 @@ def test_changes_in_place_of_outside_memory_happen_once(through):
     assert run(checkpoint) == run(lambda f: f) == run(compiled)
 
 
+def test_changes_by_compiled_functions_happen_once():
+    @jit(check="off", backend="python")
+    def update(state, x):
+        state *= 0.5
+        return state.sum() * x
+
+    def run(wrap):
+        x, state = leaf(X), tensor([1.0, 1.0, 1.0], dtype="float64")
+
+        def f(x, given):
+            with no_grad():
+                update(given[1:], x)
+            return (update(state, x) * x * given).sum()
+
+        for _ in range(3):
+            wrap(f)(x, state).backward()
+        return state.tolist(), x.grad.tolist()
+
+    assert run(checkpoint) == run(lambda f: f) == run(lambda f: checkpoint(checkpoint(f)))
+
+
 def test_a_change_of_what_it_reads_is_an_error():
     x, mask = leaf(X), tensor([1.0, 0.0, 1.0], dtype="float64")
 

@@ -100,3 +100,42 @@ def test_binary_cross_entropy_of_what_is_no_probability(x: float, target: float,
         jg.nn.functional.binary_cross_entropy(jg.tensor([0.5, x]), jg.tensor([0.0, target]), reduction=reduction)
     if target == 1.0:
         assert np.isnan(compiled(jg.tensor([0.5, x]), jg.tensor([0.0, target])).item())
+
+
+INVALID: dict[str, tuple[Any, float]] = {
+    "Bernoulli by more than 1": (lambda t: distributions.Bernoulli(t(1.5)), 1.0),
+    "Bernoulli of 3": (lambda t: distributions.Bernoulli(t(0.5)), 3.0),
+    "Geometric by less than 0": (lambda t: distributions.Geometric(t(-1.0)), 1.0),
+    "Binomial of a half": (lambda t: distributions.Binomial(t(5.0), t(0.5)), 1.5),
+    "Poisson of a half": (lambda t: distributions.Poisson(t(2.0)), 0.5),
+    "Exponential of less than 0": (lambda t: distributions.Exponential(t(1.0)), -1.0),
+    "Gamma by 0": (lambda t: distributions.Gamma(t(0.0), t(1.0)), 1.0),
+    "Chi2 of less than 0": (lambda t: distributions.Chi2(t(2.0)), -1.0),
+    "Beta by less than 0": (lambda t: distributions.Beta(t(-1.0), t(2.0)), 0.5),
+    "Categorical of a half": (lambda t: distributions.Categorical(logits=t([0.0, 1.0, 2.0])), 0.5),
+    "Categorical of less than 0": (lambda t: distributions.Categorical(logits=t([0.0, 1.0, 2.0])), -1.0),
+}
+
+
+@pytest.mark.parametrize("name", INVALID)
+def test_compiled_functions_give_nan_for_what_eager_execution_refuses(name: str) -> None:
+    made, number = INVALID[name]
+
+    def density(value: Any) -> Any:
+        return made(lambda x: jg.tensor(x) + 0.0 * value).log_prob(value)
+
+    value = jg.tensor(number)
+    with pytest.raises(ArgumentError, match="validate_args=False leaves that out"):
+        density(value)
+    assert np.isnan(jg.jit(density, backend="python", check="off")(value).item())
+
+
+def test_compiled_dirichlet_and_uniform_of_what_they_cannot_be() -> None:
+    dirichlet = jg.jit(lambda a, x: distributions.Dirichlet(a).log_prob(x), backend="python")
+    uniform = jg.jit(lambda a, b, x: distributions.Uniform(a, b).log_prob(x), backend="python")
+    weights = jg.tensor([2.0, 3.0])
+    fine = dirichlet(weights, jg.tensor([0.25, 0.75])), uniform(jg.tensor(0.0), jg.tensor(2.0), jg.tensor(1.0))
+
+    assert all(np.isfinite(x.item()) for x in fine)
+    assert np.isnan(dirichlet(weights, jg.tensor([0.5, 0.75])).item())
+    assert uniform(jg.tensor(0.0), jg.tensor(2.0), jg.tensor(3.0)).item() == -np.inf

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import jitgrad as jg
 from jitgrad import nn
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.tensor import Tensor
@@ -182,3 +183,17 @@ def test_a_kernel_has_as_many_sizes_as_an_image_has_axes():
         nn.Conv3d(3, 4, (2, 2))
     with pytest.raises(ArgumentError, match="ConvTranspose1d: kernel_size must be an int or 1 of them"):
         nn.ConvTranspose1d(3, 4, 0)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jg.jit(backend="python", check="off")])
+def test_batch_norm_without_momentum_averages_over_all_batches(wrap: Any) -> None:
+    layer = nn.BatchNorm1d(2, momentum=None)
+    batches = np.random.default_rng(0).normal(size=(3, 5, 2)).astype(np.float32)
+    step = wrap(lambda x: layer(x))
+
+    for batch in batches:
+        step(jg.tensor(batch))
+
+    assert layer.running_mean is not None and layer.running_var is not None
+    np.testing.assert_allclose(layer.running_mean.numpy(), batches.mean((0, 1)), atol=1e-6)
+    np.testing.assert_allclose(layer.running_var.numpy(), batches.var(1, ddof=1).mean(0), rtol=1e-5)
