@@ -83,6 +83,7 @@ def cuda_tuning(capability: tuple[int, int]) -> Tuning:
         blocks_of_windows=False,
         library_reductions=False,
         min_offset_row=1,
+        edge_read_bytes=0,
     )
 
 

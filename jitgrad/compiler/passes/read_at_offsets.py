@@ -73,15 +73,21 @@ def _view(new: Rewriter, read: _Read, views: dict[tuple[Atom, tuple[AxisRuns, ..
 def _unwritten(graph: Graph, reads: dict[Value, _Read], tuning: Tuning) -> set[Atom]:
     """The joined values that need not be in memory: kernels read them, or others of the kind are made of them."""
     results, found = set(graph.outputs), set[Atom]()
+    edges: dict[Atom, set[Atom]] = {}  # what kernels read of a value with jumps along the last axis
     for node in reversed(graph.nodes):
         value = node.outs[0]
         if value not in reads or not reads[value].joined or value in results:
             continue
-        others = [user for user in graph.users(value) if user.outs[0] not in found]
+        users = graph.users(value)
+        others = [user for user in users if user.outs[0] not in found]
+        edges[value] = set().union(*[edges[user.outs[0]] for user in users if user.outs[0] in found])
+        if others and _has_edges(reads[value]):
+            edges[value].add(value)
         in_kernels = all(is_fusible(user) and user.op is not IDENTITY for user in others)
         elementwise = all(user.op.kind is Kind.ELEMENTWISE for user in others)
         fast = elementwise if _is_zero(reads[value]) else is_fast(reads[value].root, reads[value].axes, tuning)
-        if in_kernels and (not others or fast):
+        costly = node.op is INSERT_SLICES and _are_costly(len(edges[value]), value, tuning)
+        if in_kernels and (not others or fast) and not costly:
             found.add(value)
     for node in graph.nodes:  # a part of what is in memory is read there
         if any(isinstance(a, Value) and a in reads and reads[a].joined and a not in found for a in node.ins):
@@ -170,6 +176,18 @@ def _is_readable(read: _Read) -> bool:
 def _is_zero(read: _Read) -> bool:
     """Whether nothing but zeros is read."""
     return any(all(run.zeros for run in runs) for runs in read.axes)
+
+
+def _has_edges(read: _Read) -> bool:
+    """Whether a row of it is read in several runs."""
+    return len(read.axes) > 0 and len(read.axes[-1]) > 1
+
+
+def _are_costly(edges: int, value: Value, tuning: Tuning) -> bool:
+    """Whether a kernel takes longer for the edges of so many reads of ``value`` than for reading it from memory."""
+    counted = edges - tuning.free_edge_reads
+    row_bytes = value.aval.shape[-1] * value.aval.dtype.itemsize
+    return edges <= tuning.max_edge_reads and row_bytes < counted * tuning.edge_read_bytes
 
 
 def is_fast(root: Value, axes: tuple[AxisRuns, ...], tuning: Tuning) -> bool:

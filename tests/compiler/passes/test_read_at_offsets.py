@@ -58,6 +58,33 @@ def test_gradients_of_edges_are_read_where_they_are_summed(same: Any) -> None:
     assert "insert_slices" not in str(f.graph(u, stage="fuse")) and len(f.kernels(u)) <= 8
 
 
+def largest_neighbour(x: Any) -> Any:
+    p = jg.pad(x, 1)
+    for i in range(3):
+        for j in range(3):
+            x = jg.maximum(x, p[i : i + x.shape[0], j : j + x.shape[1]])
+    return x
+
+
+def test_many_edges_of_short_rows_cost_more_than_a_padded_copy(same: Any) -> None:
+    """Six of the nine reads jump along the rows: they are worth three times `Tuning.edge_read_bytes`."""
+    short, long = image(8, 128), image(8, 256)
+
+    assert len(same(largest_neighbour, short).kernels(short)) > 1
+    assert len(same(largest_neighbour, long).kernels(long)) == 1
+
+
+def test_edges_along_columns_do_not_count(same: Any) -> None:
+    def tallest(x: Any) -> Any:
+        p = jg.pad(x, ((3, 3), (0, 0)))
+        for i in range(7):
+            x = jg.maximum(x, p[i : i + x.shape[0]])
+        return x
+
+    x = image(40, 50)
+    assert len(same(tallest, x).kernels(x)) == 1
+
+
 def test_total_variation_with_its_gradient_is_three_kernels(same: Any) -> None:
     def variation(x: Any) -> Any:
         parts = [x[1:] - x[:-1], x[:, 1:] - x[:, :-1]]
