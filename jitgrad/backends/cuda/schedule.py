@@ -82,6 +82,7 @@ def cuda_tuning(capability: tuple[int, int]) -> Tuning:
         max_kernel_operands=28,
         merge_images=False,
         library_reductions=False,
+        integer_products=True,
         min_offset_row=1,
     )
 
