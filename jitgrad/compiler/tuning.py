@@ -112,6 +112,8 @@ class Tuning:
     # BLAS multiplies smaller matrices by one row faster than a kernel sums columns (256 x 256: 10
     # us, 15 us).
     min_column_sum_bytes: int = 1 << 21
+    # Whether products of integers are sums in kernels: no library at hand computes them.
+    integer_products: bool = False
     # Products of more rows keep BLAS busy on their own, and leave their results in cache for the
     # ops that read them.
     max_batched_rows: int = 256

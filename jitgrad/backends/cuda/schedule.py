@@ -82,6 +82,7 @@ def cuda_tuning(capability: tuple[int, int]) -> Tuning:
         max_kernel_operands=28,
         blocks_of_windows=False,
         library_reductions=False,
+        integer_products=True,
         min_offset_row=1,
         edge_read_bytes=0,
     )

@@ -9,7 +9,7 @@ from jitgrad.core.ir import Atom, Graph, TraceNode
 from jitgrad.eager.float16 import HALF, compute_dtype, in_kernels
 from jitgrad.ops.arithmetic import ASTYPE, MULTIPLY
 from jitgrad.ops.linalg import MATMUL
-from jitgrad.ops.movement import PERMUTE_DIMS, RESHAPE, SUM
+from jitgrad.ops.movement import EXPAND_DIMS, PERMUTE_DIMS, RESHAPE, SUM
 
 
 def decompose_matvec(graph: Graph, tuning: Tuning) -> Graph:
@@ -39,6 +39,8 @@ class _Decomposer(Rewriter):
 
     def decomposed(self, node: TraceNode) -> Atom | None:
         """The result of ``node`` without a matrix product; None if BLAS computes it faster."""
+        if node.out.aval.dtype.kind in "biu" and self.tuning.integer_products and node.ins[0].aval.size:
+            return self.integer_product(node)
         if (sizes := _sizes(node)) is None:
             return None
         ins, (m, k, n) = node.ins, sizes
@@ -61,6 +63,19 @@ class _Decomposer(Rewriter):
         if k > 1:
             total = self.emit(SUM, total, axis=(total.aval.ndim - (1 if n == 1 else 2),))
         return self.shaped(self.converted(total, dtype), node.out.aval.shape)
+
+    def integer_product(self, node: TraceNode) -> Atom:
+        """The products of each row and column, added up; a sum of bools is true where one is."""
+        (x, y), dtype = node.ins, node.out.aval.dtype
+        a, b = self.converted(x, dtype), self.converted(y, dtype)
+        if y.aval.ndim > 1:
+            b = self.emit(PERMUTE_DIMS, b, axes=(*range(y.aval.ndim - 2), y.aval.ndim - 1, y.aval.ndim - 2))
+            b = self.emit(EXPAND_DIMS, b, axis=(y.aval.ndim - 2,)) if x.aval.ndim > 1 else b
+        a = self.emit(EXPAND_DIMS, a, axis=(x.aval.ndim - 1,)) if min(x.aval.ndim, y.aval.ndim) > 1 else a
+        total: Atom = self.emit(MULTIPLY, a, b)
+        if total.aval.shape[-1] > 1:
+            return self.converted(self.emit(SUM, total, axis=(total.aval.ndim - 1,)), dtype)
+        return self.shaped(total, node.out.aval.shape)
 
     def pays(self, ins: tuple[Atom, ...], column: bool) -> bool:
         """Whether a kernel computes products of matrices with a ``column``, or with a row, faster than BLAS.
