@@ -185,6 +185,12 @@ from jitgrad.ops.complex_parts import complex as complex, is_complex as is_compl
 from jitgrad.numpy.shapes import broadcast_arrays as broadcast_arrays
 from jitgrad.numpy.systems import cholesky_inverse as cholesky_inverse, cholesky_solve as cholesky_solve, logdet as logdet
 from jitgrad.numpy.shared_with_torch import SHARED as _SHARED
+from jitgrad.backends import cudnn as _cudnn, mps as _mps  # noqa: F401 - torch's switches, found as jg.backends.cudnn
+from jitgrad.backends.cuda import matmul as _matmul_switches  # noqa: F401
+from jitgrad.backends.switches import (
+    set_float32_matmul_precision as set_float32_matmul_precision,
+    use_deterministic_algorithms as use_deterministic_algorithms,
+)
 
 memory_stats: _Callable[[], _PoolStats] = _POOL.stats
 

@@ -22,6 +22,7 @@ class _Current:
     device: CudaDevice | None = None
     lock = fork_safe_lock()
     make_driver: Callable[[], Driver] = CudaDriver
+    seed: Callable[[int], Any]  # of random numbers, which are above this room
 
 
 def cuda_device() -> CudaDevice:
@@ -87,3 +88,33 @@ def synchronize() -> None:
 def memory_stats() -> MemoryStats:
     """Allocations and bytes of the CUDA device's memory pool."""
     return cuda_device().pool.stats()
+
+
+def seed_by(function: Callable[[int], Any]) -> None:
+    """Let ``function`` restart the default generator at a seed."""
+    _Current.seed = staticmethod(function)
+
+
+def manual_seed(seed: int) -> None:
+    """Restart the default generator, which serves host and device, at ``seed``; without a device, nothing."""
+    if is_available():
+        _Current.seed(seed)
+
+
+manual_seed_all: Callable[[int], None] = manual_seed  # torch's name for all devices, of which there is one
+
+
+def current_device() -> int:
+    """0, the number of the device."""
+    return 0
+
+
+def set_device(device: Any) -> None:
+    """Nothing, as one device is used. Raises ArgumentError for another, CudaError if there is none."""
+    find_device(f"cuda:{device}" if isinstance(device, int) else device)
+
+
+def empty_cache() -> None:
+    """Give memory of the pool that no tensor uses back to the driver; without a device, nothing."""
+    if is_available():
+        cuda_device().pool.trim()

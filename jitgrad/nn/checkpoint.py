@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,30 +13,35 @@ import numpy as np
 from jitgrad.core.errors import CheckpointError, shown
 from jitgrad.core.paths import require_folder
 from jitgrad.core.tensor import Tensor
+from jitgrad.nn.checkpoint_tree import put_together, taken_apart
 from jitgrad.nn.module import Module
 from jitgrad.ops.creation import asarray, detached
 from jitgrad.ops.placement import move
 
+_DESCRIPTION = "jitgrad"  # the entry of the file's header that describes what was saved, if that is more than tensors
 _NEEDS_SAFETENSORS = "jg.save and jg.load need the package safetensors: pip install safetensors"
 
 
-def save(tensors: Mapping[str, Any] | Module, path: str | os.PathLike[str]) -> None:
+def save(tensors: Any, path: str | os.PathLike[str]) -> None:
     """Write a mapping of names to tensors (a state_dict, or a Module's) to the file ``path``.
 
+    Dicts and lists of such mappings, tensors, numbers and texts are written as well, with a text in the
+    file that describes them: ``{"model": model.state_dict(), "epoch": 3}``.
     The file appears complete or not at all: it is written beside ``path`` and renamed.
 
     Raises:
-        CheckpointError: safetensors is not installed, or a value of the mapping is no tensor or
-            array, or complex128.
+        CheckpointError: safetensors is not installed, or there is an object of another kind, or a
+            tensor is complex128.
         FileNotFoundError: there is no such folder.
     """
     state = tensors.state_dict() if isinstance(tensors, Module) else tensors
-    if not isinstance(state, Mapping):
+    text = None
+    if not isinstance(state, Mapping | list | tuple | Tensor | np.ndarray):
         raise CheckpointError(f"save: expected a module or a dict of tensors such as a state_dict, got {shown(state)}")
+    if not isinstance(state, Mapping) or not all(map(_is_named_tensor, state.items())):
+        state, text = taken_apart(state)
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for name, tensor in state.items():
-        if not isinstance(name, str) or not isinstance(tensor, (Tensor, np.ndarray)):
-            raise CheckpointError(f"save: {name!r} is of class {type(tensor).__name__}; expected a name and a tensor or array")
         # the writer copies raw memory, so it must be in row-major order
         arrays[name] = np.asarray(move(detached(asarray(tensor)), "cpu").numpy(), order="C")
         if arrays[name].dtype == np.complex128:
@@ -48,14 +54,22 @@ def save(tensors: Mapping[str, Any] | Module, path: str | os.PathLike[str]) -> N
     target = Path(path)
     draft = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        draft.write_bytes(encode(arrays))
+        draft.write_bytes(encode(arrays, None if text is None else {_DESCRIPTION: text}))
         os.replace(draft, target)
     finally:
         draft.unlink(missing_ok=True)
 
 
-def load(path: str | os.PathLike[str]) -> dict[str, Tensor]:
-    """The tensors in the file ``path`` by name, for ``Module.load_state_dict``.
+def _is_named_tensor(item: tuple[Any, Any]) -> bool:
+    return isinstance(item[0], str) and isinstance(item[1], Tensor | np.ndarray)
+
+
+def load(path: str | os.PathLike[str], map_location: Any = None, *, weights_only: bool = True) -> Any:
+    """The tensors in the file ``path`` by name, for ``Module.load_state_dict``, or what else `save` was given.
+
+    Args:
+        map_location: the device on which the tensors shall be.
+        weights_only: changes nothing, as nothing in a file is ever executed.
 
     Raises:
         CheckpointError: safetensors is not installed, or the file is no complete safetensors file.
@@ -73,4 +87,8 @@ def load(path: str | os.PathLike[str]) -> dict[str, Tensor]:
     except (SafetensorError, KeyError, ValueError) as error:
         saved_by = "; it is one of torch.save: write it with safetensors.torch.save_file" if data[:2] == b"PK" else ""
         raise CheckpointError(f"load: {os.fspath(path)} is no complete safetensors file: {error}{saved_by}") from None
-    return {name: Tensor(np.array(array)) for name, array in arrays.items()}
+    tensors = {name: Tensor(np.array(array)) for name, array in arrays.items()}
+    if map_location is not None and str(map_location) != "cpu":
+        tensors = {name: move(tensor, map_location) for name, tensor in tensors.items()}
+    text = (json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__") or {}).get(_DESCRIPTION)
+    return tensors if text is None else put_together(tensors, text)

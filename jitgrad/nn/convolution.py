@@ -10,7 +10,7 @@ from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn import functional
 from jitgrad.nn.init import uniform_parameter
-from jitgrad.nn.module import Module
+from jitgrad.nn.resetting import UniformStart
 from jitgrad.ops.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
 from jitgrad.ops.placement import placing
 from jitgrad.ops.volumes import conv3d, conv_transpose3d
@@ -20,7 +20,7 @@ def _tuple_of(count: int, value: Any) -> tuple[int, ...]:
     return (value,) * count if isinstance(value, int) else tuple(value)
 
 
-class _Convolution(Module):
+class _Convolution(UniformStart):
     """Base class: ``axes`` is the number of axes of an image; weights are drawn as torch draws them."""
 
     weight: Tensor
@@ -47,6 +47,10 @@ class _Convolution(Module):
         fan_in = shape[1] * prod(self.kernel_size)
         self.weight = uniform_parameter(shape, fan_in, dtype)
         self.register_parameter("bias", uniform_parameter((out_channels,), fan_in, dtype) if bias else None)
+        self._start()
+
+    def _fan_in(self) -> int:
+        return prod(self.weight.shape[1:])
 
     def extra_repr(self) -> str:
         return f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"

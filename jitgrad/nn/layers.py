@@ -9,8 +9,9 @@ from jitgrad.autograd.modes import no_grad
 from jitgrad.core.errors import ArgumentError
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn import functional
-from jitgrad.nn.init import normal_parameter, uniform_parameter
+from jitgrad.nn.init import normal_, normal_parameter, uniform_parameter
 from jitgrad.nn.module import Module, Parameter
+from jitgrad.nn.resetting import UniformStart
 from jitgrad.ops.creation import asarray
 from jitgrad.ops.distances import cosine_similarity, pairwise_distance
 from jitgrad.ops.linalg import linear
@@ -19,7 +20,7 @@ from jitgrad.ops.placement import placing
 from jitgrad.ops.random import Generator
 
 
-class Linear(Module):
+class Linear(UniformStart):
     """``x @ weight.T + bias`` for x [..., in_features], weight [out_features, in_features], bias
     [out_features]."""
 
@@ -34,6 +35,10 @@ class Linear(Module):
         self.out_features: int = out_features
         self.weight = uniform_parameter((out_features, in_features), in_features, dtype)
         self.register_parameter("bias", uniform_parameter((out_features,), in_features, dtype) if bias else None)
+        self._start()
+
+    def _fan_in(self) -> int:
+        return self.in_features
 
     def forward(self, x: Any) -> Tensor:
         return linear(x, self.weight, self.bias)
@@ -42,7 +47,7 @@ class Linear(Module):
         return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
-class Bilinear(Module):
+class Bilinear(UniformStart):
     """``x1 @ weight[k] @ x2 + bias[k]`` for each output k: weight [out_features, in1_features, in2_features]."""
 
     weight: Tensor
@@ -63,6 +68,10 @@ class Bilinear(Module):
         self.out_features: int = out_features
         self.weight = uniform_parameter((out_features, in1_features, in2_features), in1_features, dtype)
         self.register_parameter("bias", uniform_parameter((out_features,), in1_features, dtype) if bias else None)
+        self._start()
+
+    def _fan_in(self) -> int:
+        return self.in1_features
 
     def forward(self, x1: Any, x2: Any) -> Tensor:
         return functional.bilinear(x1, x2, self.weight, self.bias)
@@ -92,9 +101,19 @@ class Embedding(Module):
         self.embedding_dim: int = embedding_dim
         self.padding_idx: int | None = padding_idx
         self.weight = normal_parameter((num_embeddings, embedding_dim), dtype)
-        if padding_idx is not None:
+        self._clear_padding()
+        if type(self).reset_parameters is not Embedding.reset_parameters:
+            self.reset_parameters()
+
+    def _clear_padding(self) -> None:
+        if self.padding_idx is not None:
             with no_grad():
-                self.weight[padding_idx] = 0.0
+                self.weight[self.padding_idx] = 0.0
+
+    def reset_parameters(self) -> None:
+        """Draw the weight anew. `__init__` calls it if a subclass has its own."""
+        normal_(self.weight)
+        self._clear_padding()
 
     @classmethod
     def from_pretrained(cls, embeddings: Any, freeze: bool = True, padding_idx: int | None = None) -> Embedding:

@@ -10,6 +10,7 @@ from jitgrad.core.aval import Shape, normalize_shape
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.module import Module, Parameter
+from jitgrad.nn.resetting import UnitStart
 from jitgrad.ops.arithmetic import add, astype, divide
 from jitgrad.ops.creation import asarray, ones, zeros
 from jitgrad.ops.inplace import assign
@@ -23,7 +24,7 @@ def _register_affine(module: Module, channels: int, affine: bool, dtype: Any) ->
     module.register_parameter("bias", Parameter(zeros((channels,), dtype=dtype)) if affine else None)
 
 
-class LayerNorm(Module):
+class LayerNorm(UnitStart):
     """Standardises over the last axes, which are ``normalized_shape``; then scales and shifts."""
 
     weight: Tensor | None
@@ -53,7 +54,7 @@ class LayerNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}"
 
 
-class RMSNorm(Module):
+class RMSNorm(UnitStart):
     """Divides by the root mean square over the last axes, ``normalized_shape``; then scales."""
 
     weight: Tensor | None
@@ -79,7 +80,7 @@ class RMSNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.weight is not None}"
 
 
-class GroupNorm(Module):
+class GroupNorm(UnitStart):
     """Standardises groups of channels of [n, num_channels, ...]; scales and shifts channels."""
 
     weight: Tensor | None
@@ -109,7 +110,7 @@ class GroupNorm(Module):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}"
 
 
-class _BatchNorm(Module):
+class _BatchNorm(UnitStart):
     """Standardises [n, num_features, ...] per channel: by the batch in training, by running
     statistics otherwise, which are averages over all batches if ``momentum`` is None."""
 
@@ -177,7 +178,7 @@ class BatchNorm3d(_BatchNorm):
     ndims: tuple[int, ...] = (5,)
 
 
-class InstanceNorm2d(Module):
+class InstanceNorm2d(UnitStart):
     """Standardises each channel of each image; scales and shifts channels if ``affine``."""
 
     weight: Tensor | None

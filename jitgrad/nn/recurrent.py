@@ -9,7 +9,7 @@ from jitgrad.core.errors import ArgumentError, shown
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.compositions import composed
 from jitgrad.nn.init import uniform_parameter
-from jitgrad.nn.module import Module
+from jitgrad.nn.resetting import UniformStart
 from jitgrad.ops.activations import relu
 from jitgrad.ops.arithmetic import add, multiply, subtract
 from jitgrad.ops.creation import asarray, zeros
@@ -86,7 +86,7 @@ def rnn_step(what: str, nonlinearity: str) -> Callable[[Tensor, Tensor, State], 
 # --- cells -------------------------------------------------------------------------------------------------------
 
 
-class _Cell(Module):
+class _Cell(UniformStart):
     """Base class of cells: weights for ``gates`` blocks of hidden units, and a zero state."""
 
     weight_ih: Tensor
@@ -106,6 +106,10 @@ class _Cell(Module):
         self.weight_hh = uniform_parameter((rows, hidden_size), hidden_size, dtype)
         self.register_parameter("bias_ih", uniform_parameter((rows,), hidden_size, dtype) if bias else None)
         self.register_parameter("bias_hh", uniform_parameter((rows,), hidden_size, dtype) if bias else None)
+        self._start()
+
+    def _fan_in(self) -> int:
+        return self.hidden_size
 
     def _zeros(self, x: Tensor) -> Tensor:
         with beside(x):

@@ -8,8 +8,8 @@ from typing import Any
 from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.nn.init import uniform_parameter
-from jitgrad.nn.module import Module
 from jitgrad.nn.recurrent import State, gru_step, lstm_step, rnn_step
+from jitgrad.nn.resetting import UniformStart
 from jitgrad.nn.utils.rnn import PackedSequence
 from jitgrad.ops.comparison import where
 from jitgrad.ops.creation import asarray, zeros
@@ -20,7 +20,7 @@ from jitgrad.ops.neural import dropout
 from jitgrad.ops.placement import beside, placing
 
 
-class _Recurrent(Module):
+class _Recurrent(UniformStart):
     """Base class: ``num_layers`` layers of a step, each in one direction or both, with torch's names of parameters."""
 
     gates: int
@@ -59,6 +59,10 @@ class _Recurrent(Module):
                 for name in ("bias_ih", "bias_hh"):
                     given = uniform_parameter((rows,), hidden_size, dtype) if bias else None
                     self.register_parameter(name + suffix, given)
+        self._start()
+
+    def _fan_in(self) -> int:
+        return self.hidden_size
 
     def _suffixes(self, layer: int) -> list[str]:
         return [f"_l{layer}", f"_l{layer}_reverse"][: self.directions]

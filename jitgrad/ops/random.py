@@ -16,6 +16,7 @@ from jitgrad.core.context import creating_on, creation_device, current_interpret
 from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, DtypeError, shown
 from jitgrad.core.tensor import Tensor, check_supported
+from jitgrad.device import cuda
 from jitgrad.ops.arithmetic import add, astype, multiply, negative, subtract
 from jitgrad.ops.comparison import less, less_equal, where
 from jitgrad.ops.creation import asarray, clone, iota
@@ -175,6 +176,9 @@ default_generator: Generator = Generator(int.from_bytes(os.urandom(8), "little")
 def manual_seed(seed: int) -> Generator:
     """Restart the default generator at ``seed``; without it, every process draws other numbers."""
     return default_generator.manual_seed(seed)
+
+
+cuda.seed_by(manual_seed)
 
 
 # --- distributions -----------------------------------------------------------------------------------------------

@@ -79,8 +79,8 @@ class OneCycleLR(Schedule):
         raise AssertionError("the last phase ends at the last step")
 
     def rate(self, n: int, base: float, k: int) -> float:
-        if n >= self.total_steps:
-            raise ArgumentError(f"OneCycleLR: step {n + 1} of a cycle of {self.total_steps} steps")
+        if n > self.total_steps:  # as in torch, a step after the last batch, too
+            raise ArgumentError(f"OneCycleLR: step {n} of a cycle of {self.total_steps} steps")
         initial = self.max_lrs[k] / self.div_factor
         return self._between(n, (initial, self.max_lrs[k], initial / self.final_div_factor))
 

@@ -119,3 +119,40 @@ def test_gradients_are_clipped():
     x.grad.mul_(jg.inf)
     with pytest.raises(ArgumentError, match="not finite"):
         nn.utils.clip_grad_norm_(x, 1.0, error_if_nonfinite=True)
+
+
+RESETTABLE = [
+    lambda: nn.Linear(4, 3), lambda: nn.Bilinear(4, 4, 3), lambda: nn.Embedding(5, 4, padding_idx=1),
+    lambda: nn.Conv2d(4, 6, 3, groups=2), lambda: nn.ConvTranspose1d(4, 3, 2),
+    lambda: nn.GRU(4, 3, num_layers=2, bidirectional=True), lambda: nn.LSTMCell(4, 3),
+    lambda: nn.BatchNorm1d(4), lambda: nn.LayerNorm(4), lambda: nn.RMSNorm(4), lambda: nn.GroupNorm(2, 4),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", RESETTABLE)
+def test_layers_start_anew(make):
+    jg.manual_seed(0)
+    layer = make()
+    first = {name: tensor.tolist() for name, tensor in layer.state_dict().items()}
+    with jg.no_grad():
+        for tensor in layer.state_dict().values():
+            tensor.fill_(7)
+    jg.manual_seed(0)
+
+    layer.reset_parameters()
+
+    assert {name: tensor.tolist() for name, tensor in layer.state_dict().items()} == first
+
+
+def test_a_layer_of_ones_own_may_say_how_it_starts():
+    class Small(nn.Linear):
+        def reset_parameters(self):
+            nn.Linear.reset_parameters(self)
+            nn.init.zeros_(self.bias)
+
+    class Words(nn.Embedding):
+        def reset_parameters(self):
+            nn.init.ones_(self.weight)
+
+    assert Small(3, 2).bias.tolist() == [0.0, 0.0] and abs(Small(3, 2).weight).max().item() > 0.0
+    assert Words(2, 1).weight.tolist() == [[1.0], [1.0]]

@@ -15,10 +15,12 @@ FAMILIES = (
     ("nn", "ops"),  # a layer, and the record of the op that it applies
     ("__init__.py", "device"),  # of the host, and of the device in the namespace jg.cuda
     ("jit", "on_demand"),  # a public function, and what it does once it is imported
+    ("device", "ops"),
     ("backends/cpu", "backends/cuda"),  # what each of the two machines has of its own
 )
 # Namespaces with the names and signatures of another library, whose functions call those of the package.
-NAMESPACES = ("nn/functional.py", "numpy/", "scipy/", "distributions/constraints.py")
+NAMESPACES = ("nn/functional.py", "numpy/", "scipy/", "distributions/constraints.py", "backends/cudnn.py", "backends/mps.py",
+              "backends/cuda/matmul.py")  # fmt: skip
 # Names with two meanings, one of which is public: a schedule of learning rates and the field's word for kernels,
 # a slice along an axis and an instruction of kernels.
 SHARED = {"Schedule", "select"} | {"Dataset", "Variable", "checkpoint"}  # the last three are torch's names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -250,3 +251,18 @@ def test_slips_are_errors_that_say_what_to_do(call: str) -> None:
     function, message = WRONG[call]
     with pytest.raises((ArgumentError, AutogradError), match=message):
         function(nn.Linear(2, 2))
+
+
+def test_what_programs_set_at_their_beginning():
+    cudnn = importlib.import_module("jitgrad.backends.cudnn")
+    cudnn.benchmark = jg.backends.cudnn.deterministic = True
+    jg.backends.cuda.matmul.allow_tf32 = True
+    jg.set_float32_matmul_precision("high")
+    jg.use_deterministic_algorithms(True, warn_only=True)
+    device = "cuda" if jg.cuda.is_available() else "mps" if jg.backends.mps.is_available() else "cpu"
+    jg.cuda.manual_seed_all(0)
+    jg.cuda.empty_cache()
+
+    assert cudnn is jg.backends.cudnn and device in ("cpu", "cuda")
+    with pytest.raises(ArgumentError, match="highest, high or medium"):
+        jg.set_float32_matmul_precision("low")
