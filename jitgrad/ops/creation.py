@@ -250,7 +250,7 @@ def ones(shape: Any, *more: int, dtype: Any = None, device: Any = None, requires
 @takes_dim(size="shape")
 def empty(shape: Any, *more: int, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros: uninitialised memory would differ between eager and compiled runs."""
-    return zeros((shape, *more) if more else shape, dtype=dtype, device=device, requires_grad=requires_grad)
+    return _filled_on((shape, *more) if more else shape, 0, dtype, device, requires_grad)
 
 
 def full_like(
