@@ -68,7 +68,7 @@ from jitgrad.ops.creation import (
     arange as arange, asarray as asarray, clone as clone, empty as empty, empty_like as empty_like, eye as eye,
     from_numpy as from_numpy, full as full, full_like as full_like,
     linspace as linspace, ones as ones, ones_like as ones_like, tensor as tensor,
-    tril as tril, triu as triu, zeros as zeros, zeros_like as zeros_like,
+    zeros as zeros, zeros_like as zeros_like,
 )
 from jitgrad.ops.einsum import einsum as einsum
 from jitgrad.ops.entropy import logit as logit, xlogy as xlogy
@@ -155,6 +155,7 @@ from jitgrad.ops.transcendental import (
     exp as exp, exp2 as exp2, expm1 as expm1, log as log, log10 as log10, log1p as log1p, log2 as log2,
     logaddexp as logaddexp, pow as pow, power as power, sigmoid as sigmoid,
 )
+from jitgrad.ops.triangles import tril as tril, triu as triu
 from jitgrad.ops.trigonometric import (
     acos as acos, acosh as acosh, arccos as arccos, arccosh as arccosh, arcsin as arcsin, arcsinh as arcsinh,
     arctan as arctan, arctan2 as arctan2, arctanh as arctanh, asin as asin, asinh as asinh, atan as atan,

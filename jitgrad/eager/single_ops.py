@@ -74,7 +74,7 @@ def single_op(function: Callable[_P, _R]) -> Callable[_P, _R]:
         if type(x) is Tensor and type(x._data) is _ndarray and _other_interpreter() is None:
             others = args[1:]
             try:
-                plan = known[call_key(x, others, kwargs)]
+                plan = known[single_op_key(x, others, kwargs)]
             except KeyError:
                 plan = _prepared(known, function, x, others, kwargs)
             except TypeError:  # a list among the arguments
@@ -110,11 +110,11 @@ def _prepared(
             plan = plan_for(op, (x,), attrs)
     if len(known) >= _MOST:
         known.clear()
-    known[call_key(x, others, kwargs)] = plan  # with the aval that the plan keeps alive
+    known[single_op_key(x, others, kwargs)] = plan  # with the aval that the plan keeps alive
     return plan
 
 
-def call_key(x: Tensor, others: Any, kwargs: Mapping[str, Any]) -> Any:
+def single_op_key(x: Tensor, others: Any, kwargs: Mapping[str, Any]) -> Any:
     """What distinguishes calls with these arguments: values and types, for ``1 == 1.0``."""
     key = (id(x._aval or x.aval), others, *map(type, others))
     if kwargs:

@@ -16,8 +16,9 @@ from jitgrad.nn.layers import Dropout, Linear
 from jitgrad.nn.module import Module
 from jitgrad.nn.norm import LayerNorm
 from jitgrad.ops.activations import gelu, relu
-from jitgrad.ops.creation import full, triu
+from jitgrad.ops.creation import full
 from jitgrad.ops.placement import placing
+from jitgrad.ops.triangles import triu
 
 
 def _function_named(activation: Any) -> Callable[[Any], Tensor]:

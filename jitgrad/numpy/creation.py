@@ -11,7 +11,7 @@ import numpy as np
 from jitgrad.core.errors import ShapeError
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.numpy.arguments import FLOAT64, INT64, common_dtype, floating, in_dtype, refuse, tensor_of, tensors_of
-from jitgrad.ops import creation, grids
+from jitgrad.ops import creation, grids, triangles
 from jitgrad.ops.arithmetic import add, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.creation import iota
@@ -172,17 +172,17 @@ def identity(n: int, dtype: Any = None) -> Tensor:
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = None) -> Tensor:
     """Ones at and below the ``k``-th diagonal."""
-    return creation.tril(ones((N, N if M is None else M), dtype), k)
+    return triangles.tril(ones((N, N if M is None else M), dtype), k)
 
 
 def tril(m: Any, k: int = 0) -> Tensor:
     """``m`` with zeros above the ``k``-th diagonal."""
-    return creation.tril(tensor_of(m), k)
+    return triangles.tril(tensor_of(m), k)
 
 
 def triu(m: Any, k: int = 0) -> Tensor:
     """``m`` with zeros below the ``k``-th diagonal."""
-    return creation.triu(tensor_of(m), k)
+    return triangles.triu(tensor_of(m), k)
 
 
 def diag(v: Any, k: int = 0) -> Tensor:

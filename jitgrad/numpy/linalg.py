@@ -31,7 +31,8 @@ from jitgrad.ops import decompositions, inverses, linalg, norms, reduce
 from jitgrad.ops.arithmetic import abs, add, astype, divide, maximum, multiply, subtract
 from jitgrad.ops.comparison import greater
 from jitgrad.ops.complex_parts import squared_size
-from jitgrad.ops.creation import eye, tril
+from jitgrad.ops.creation import eye
+from jitgrad.ops.triangles import tril
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import broadcast_to, expand_dims, moveaxis, reshape, squeeze

@@ -11,13 +11,14 @@ from jitgrad.numpy.arguments import floating
 from jitgrad.ops.arithmetic import add
 from jitgrad.ops.comparison import less, where
 from jitgrad.ops.complex_parts import complex, imag, is_complex, real
-from jitgrad.ops.creation import eye, tril, triu
+from jitgrad.ops.creation import eye
 from jitgrad.ops.inverses import INVERSE, slogdet, solve
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.linalg import adjoint_of, matmul, matrix_transpose_of
 from jitgrad.ops.movement import moveaxis, reshape
 from jitgrad.ops.operand import apply
 from jitgrad.ops.placement import beside
+from jitgrad.ops.triangles import tril, triu
 from jitgrad.ops.triangular import triangular_solve
 from jitgrad.ops.trigonometric import atan2
 

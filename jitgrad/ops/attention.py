@@ -11,13 +11,14 @@ from jitgrad.core.errors import ArgumentError, ShapeError
 from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, multiply
 from jitgrad.ops.comparison import where
-from jitgrad.ops.creation import asarray, ones, tril
+from jitgrad.ops.creation import asarray, ones
 from jitgrad.ops.joining import repeat
 from jitgrad.ops.linalg import matmul
 from jitgrad.ops.movement import matrix_transpose
 from jitgrad.ops.neural import dropout
 from jitgrad.ops.placement import beside
 from jitgrad.ops.reduce import softmax
+from jitgrad.ops.triangles import tril
 
 
 def causal_mask(rows: int, columns: int) -> Tensor:

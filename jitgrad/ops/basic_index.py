@@ -26,7 +26,7 @@ _BOUND = frozenset({int, type(None)})
 _MAX_VIEWS = 8192
 
 
-class View(NamedTuple):
+class IndexView(NamedTuple):
     """A view of tensors of ``given``: the function that takes it of an array, its aval, and the view ops that lead to it.
 
     ``plans`` are run one after the other where a history is recorded.
@@ -39,7 +39,7 @@ class View(NamedTuple):
     plans: tuple[OpPlan, ...]
 
 
-_views: dict[Any, View] = {}  # by the id of the aval, which the value keeps alive, and the index
+_views: dict[Any, IndexView] = {}  # by the id of the aval, which the value keeps alive, and the index
 
 
 def basic_view(x: Tensor, index: Any, steps_of: Callable[[Shape, Any], tuple[ViewCall, ...]]) -> Tensor | None:
@@ -72,7 +72,7 @@ def basic_view(x: Tensor, index: Any, steps_of: Callable[[Shape, Any], tuple[Vie
     return out
 
 
-def recorded_view(x: Tensor, view: View) -> Tensor | None:
+def recorded_view(x: Tensor, view: IndexView) -> Tensor | None:
     """``view`` of ``x`` with its history; None where its ops are to be applied."""
     part: Tensor | None = x
     for plan in view.plans:
@@ -116,7 +116,7 @@ def _index(entries: Any) -> tuple[Any, ...]:
     return tuple([slice(*entry[:-1]) if type(entry) is tuple else entry for entry in listed])
 
 
-def _prepared(x: Tensor, entries: Any, steps_of: Callable[[Shape, Any], tuple[ViewCall, ...]]) -> View | None:
+def _prepared(x: Tensor, entries: Any, steps_of: Callable[[Shape, Any], tuple[ViewCall, ...]]) -> IndexView | None:
     """The view of ``x`` at ``entries``, remembered; None if an op has no plan."""
     index = _index(entries)
     view = view_by(x, steps_of(x.shape, index), None if None in index else index)
@@ -127,7 +127,7 @@ def _prepared(x: Tensor, entries: Any, steps_of: Callable[[Shape, Any], tuple[Vi
     return view
 
 
-def view_by(x: Tensor, steps: tuple[ViewCall, ...], index: tuple[Any, ...] | None) -> View | None:
+def view_by(x: Tensor, steps: tuple[ViewCall, ...], index: tuple[Any, ...] | None) -> IndexView | None:
     """The view of ``x`` that ``steps`` make; None if an op has no plan.
 
     ``index`` is the same for NumPy, None if that might have other strides: those of new axes differ.
@@ -144,7 +144,7 @@ def view_by(x: Tensor, steps: tuple[ViewCall, ...], index: tuple[Any, ...] | Non
     if index is not None:  # a view even of one element
         function = itemgetter(index if Ellipsis in index else (*index, Ellipsis))
     out = strong_aval(part.shape, part.dtype)
-    return View(given, function, out, steps, _for_history(tuple(plans), function, steps))
+    return IndexView(given, function, out, steps, _for_history(tuple(plans), function, steps))
 
 
 def _through(functions: tuple[Callable[..., Any], ...], data: Any) -> Any:

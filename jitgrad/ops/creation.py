@@ -19,15 +19,14 @@ from jitgrad.core.storage import DETACHED
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.device.cuda import cuda_device
 from jitgrad.device.exchange import array_from_interface
-from jitgrad.eager.compositions import composed
 from jitgrad.eager.remembered import remembered
 from jitgrad.ops.arithmetic import add, astype, multiply
-from jitgrad.ops.comparison import equal, greater_equal, less_equal, where
+from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.identity import STOP_GRADIENT
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.movement import SUM, broadcast_to
 from jitgrad.ops.operand import Operand, apply
-from jitgrad.ops.placement import beside, move, placing
+from jitgrad.ops.placement import move, placing
 from jitgrad.ops.rounding import floor
 
 
@@ -251,7 +250,7 @@ def ones(shape: Any, *more: int, dtype: Any = None, device: Any = None, requires
 @takes_dim(size="shape")
 def empty(shape: Any, *more: int, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Zeros: uninitialised memory would differ between eager and compiled runs."""
-    return zeros((shape, *more) if more else shape, dtype=dtype, device=device, requires_grad=requires_grad)
+    return _filled_on((shape, *more) if more else shape, 0, dtype, device, requires_grad)
 
 
 def full_like(
@@ -375,27 +374,5 @@ def eye(
 ) -> Tensor:
     """A matrix with ones on the ``k``-th diagonal and zeros elsewhere."""
     shape = _checked_shape("eye", (n_rows, n_rows if n_cols is None else n_cols))
-    return _finish(equal(add(iota(shape, 0), k), iota(shape, 1)), dtype or get_default_dtype(), "eye", requires_grad)
-
-
-@composed
-def _triangle(what: str, x: Operand, k: int, lower: bool) -> Tensor:
-    if (aval := aval_of(COPY, x)).ndim < 2:
-        raise ShapeError(f"{what} needs at least two axes, got {aval}")
-    shape = aval.shape[-2:]
-    with beside(x):
-        rows, columns = add(iota(shape, 0), operator.index(k)), iota(shape, 1)
-    keep = less_equal(columns, rows) if lower else greater_equal(columns, rows)
-    return where(keep, x, False if aval.dtype.kind == "b" else 0)
-
-
-@takes_dim(diagonal="k")
-def tril(x: Operand, k: int = 0) -> Tensor:
-    """The lower triangle over the last two axes: zeros above the ``k``-th diagonal."""
-    return _triangle("tril", x, k, lower=True)
-
-
-@takes_dim(diagonal="k")
-def triu(x: Operand, k: int = 0) -> Tensor:
-    """The upper triangle over the last two axes: zeros below the ``k``-th diagonal."""
-    return _triangle("triu", x, k, lower=False)
+    on_diagonal = equal(add(iota(shape, 0), k), iota(shape, 1))
+    return _finish(on_diagonal, dtype or get_default_dtype(), "eye", requires_grad)

@@ -19,7 +19,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.ops.arithmetic import add, conjugated, divide, multiply, subtract
 from jitgrad.ops.comparison import equal, where
 from jitgrad.ops.complex_parts import is_complex, real
-from jitgrad.ops.creation import eye, tril
+from jitgrad.ops.creation import eye
 from jitgrad.ops.inverses import solve
 from jitgrad.ops.joining import concat
 from jitgrad.ops.lapack import by_lapack, matrices, square_aval
@@ -27,6 +27,7 @@ from jitgrad.ops.linalg import adjoint_of, matmul, matrix_transpose_of
 from jitgrad.ops.movement import cut, expand_dims
 from jitgrad.ops.placement import beside
 from jitgrad.ops.reduce import sum as sum_
+from jitgrad.ops.triangles import tril
 from jitgrad.ops.triangular import triangular_solve
 
 

@@ -27,6 +27,7 @@ from jitgrad.ops import (
     rounding,
     sorting,
     transcendental,
+    triangles,
 )
 from jitgrad.ops.arithmetic import astype
 from jitgrad.ops.operand import dtype_of, is_integral
@@ -120,7 +121,8 @@ def _function_table() -> dict[Any, Callable[..., Any]]:
         indexing: "take take_along_axis",
         sorting: "sort argsort searchsorted unique",
         comparison: "nonzero",
-        creation: "zeros_like ones_like full_like empty_like tril triu",
+        creation: "zeros_like ones_like full_like empty_like",
+        triangles: "tril triu",
         grids: "meshgrid",
         linalg: "dot outer tensordot",
         einsum: "einsum",

@@ -38,6 +38,7 @@ from jitgrad.ops import (
     torch_methods,
     torch_names,
     transcendental,
+    triangles,
 )
 from jitgrad.ops.creation import clone, detached
 from jitgrad.ops.indexed_updates import IndexedUpdates
@@ -230,7 +231,8 @@ METHOD_NAMES: Mapping[Any, str] = {
     indexing: "take take_along_axis gather scatter_add index_add",
     comparison: "nonzero",
     sorting: "sort argsort topk unique searchsorted",
-    creation: "clone tril triu",
+    creation: "clone",
+    triangles: "tril triu",
     linalg: "matmul dot vecdot outer tensordot",
     torch_names: "mm mv bmm addmm addmv baddbmm addcmul addcdiv masked_fill masked_select unflatten index_select index_fill "
     "index_copy scatter take_along_dim narrow select chunk permute expand t amax amin kthvalue cummax cummin clamp_min clamp_max "

@@ -19,7 +19,7 @@ from jitgrad.core.tensor import Tensor
 from jitgrad.eager.single_ops import single_op
 from jitgrad.ops.keywords import takes_dim
 from jitgrad.ops.operand import Operand, apply
-from jitgrad.ops.quick_calls import as_slices, broadcast_view, prepare_place, prepare_total
+from jitgrad.ops.quick_calls import as_slices, prepare_broadcast, prepare_place, prepare_total
 
 AxisArgument = int | Iterable[int] | None
 SliceIndex = tuple[tuple[int, int, int], ...]  # (start, step, length) for every axis
@@ -121,7 +121,7 @@ BROADCAST_TO: OpDef = define(
     abstract=_broadcast_aval,
     vjp=(lambda g, _out, _x, *, shape: sum_to(g, _x.shape),),
     views=True,
-    prepare=lambda _avals, attrs: broadcast_view(attrs["shape"]),
+    prepare=prepare_broadcast,
     domain=("real",),
     sample_attrs={"shape": (2, 3, 4)},
     takes_complex=True,

@@ -17,6 +17,7 @@ from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import ArgumentError, DtypeError, shown
 from jitgrad.core.tensor import Tensor, check_supported
 from jitgrad.device import cuda
+from jitgrad.eager.compositions import composed
 from jitgrad.ops.arithmetic import add, astype, multiply, negative, subtract
 from jitgrad.ops.comparison import less, less_equal, where
 from jitgrad.ops.creation import asarray, clone, iota
@@ -299,11 +300,17 @@ def randint(
     if not limits.min <= start < stop <= limits.max + 1:
         raise ArgumentError(f"randint: [{start}, {stop}) is empty or does not fit {out_dtype}")
     (bits,) = (generator or default_generator).bits(_shape("randint", () if size is None else (size,)))
+    return _in_range(bits, start, stop, out_dtype)
+
+
+@composed
+def _in_range(bits: Tensor, start: int, stop: int, dtype: Dtype) -> Tensor:
+    """Random 64-bit numbers as integers in [start, stop)."""
     if stop - start < 2**64:
         bits = remainder(bits, stop - start)
     # two's complement: adding the start modulo 2**64 is right for negative numbers too
     whole = add(bits, start % 2**64)
-    return astype(whole if out_dtype.kind in "iu" else astype(whole, np.dtype(np.int64)), out_dtype)
+    return astype(whole if dtype.kind in "iu" else astype(whole, np.dtype(np.int64)), dtype)
 
 
 @placing

@@ -29,6 +29,7 @@ from jitgrad.ops import (
     scattering,
     torch_arithmetic,
     torch_names,
+    triangles,
 )
 from jitgrad.ops.arithmetic import multiply
 from jitgrad.ops.creation import clone
@@ -169,7 +170,7 @@ _ELEMENTWISE = (
 _OTHERS: Mapping[Any, str] = {
     torch_names: "clamp_min clamp_max masked_fill addmm addmv baddbmm addcmul addcdiv index_fill index_copy scatter",
     indexing: "scatter_add index_add",
-    creation: "tril triu",
+    triangles: "tril triu",
     torch_arithmetic: "frac sgn addr addbmm",
     scattering: "index_put masked_scatter scatter_reduce",
     integers: "gcd lcm ldexp",

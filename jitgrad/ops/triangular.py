@@ -15,10 +15,10 @@ from jitgrad.core.op import Kind, OpDef, define
 from jitgrad.core.tensor import Tensor
 from jitgrad.eager.blas import find_blas, solve_in_place
 from jitgrad.ops.arithmetic import negative
-from jitgrad.ops.creation import tril, triu
 from jitgrad.ops.lapack import by_lapack, matrices
 from jitgrad.ops.linalg import matmul, matrix_transpose_of
 from jitgrad.ops.operand import Operand, apply
+from jitgrad.ops.triangles import tril, triu
 
 # More matrices than _FEW of fewer rows than _MANY_ROWS are factored by one call of NumPy, which is faster than a call each.
 _FEW, _MANY_ROWS = 4, 32

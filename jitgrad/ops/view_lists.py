@@ -11,8 +11,8 @@ import numpy as np
 from jitgrad.core.context import current_interpreter, grad_enabled
 from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor
-from jitgrad.eager.single_ops import OpListing, call_key, is_key
-from jitgrad.ops.basic_index import View, ViewCall, recorded_view, view_by
+from jitgrad.eager.single_ops import OpListing, is_key, single_op_key
+from jitgrad.ops.basic_index import IndexView, ViewCall, recorded_view, view_by
 from jitgrad.ops.quick_calls import as_slices
 
 _P = ParamSpec("_P")
@@ -24,14 +24,14 @@ _other_interpreter = current_interpreter.other
 
 def lists_views(function: Callable[_P, tuple[Tensor, ...]]) -> Callable[_P, tuple[Tensor, ...]]:
     """``function``, which applies view ops to its first argument, and looks at no data and at no state."""
-    known: dict[Any, tuple[View, ...] | None] = {}
+    known: dict[Any, tuple[IndexView, ...] | None] = {}
 
     @wraps(function)
     def call(*args: _P.args, **kwargs: _P.kwargs) -> tuple[Tensor, ...]:
         x = args[0] if args else None
         if type(x) is Tensor and type(x._data) is _ndarray and _other_interpreter() is None:
             try:
-                views = known[call_key(x, args[1:], kwargs)]
+                views = known[single_op_key(x, args[1:], kwargs)]
             except KeyError:
                 views = _prepared(known, function, x, args[1:], kwargs)
             except TypeError:  # a list among the arguments
@@ -43,7 +43,7 @@ def lists_views(function: Callable[_P, tuple[Tensor, ...]]) -> Callable[_P, tupl
     return call
 
 
-def _made(x: Tensor, views: tuple[View, ...]) -> tuple[Tensor, ...] | None:
+def _made(x: Tensor, views: tuple[IndexView, ...]) -> tuple[Tensor, ...] | None:
     """``views`` of ``x``; None where the function is to make them."""
     if x._requires_grad and grad_enabled.get():
         recorded = tuple([recorded_view(x, view) for view in views])
@@ -64,8 +64,12 @@ def _made(x: Tensor, views: tuple[View, ...]) -> tuple[Tensor, ...] | None:
 
 
 def _prepared(
-    known: dict[Any, tuple[View, ...] | None], function: Callable[..., Any], x: Tensor, others: Any, kwargs: Mapping[str, Any]
-) -> tuple[View, ...] | None:
+    known: dict[Any, tuple[IndexView, ...] | None],
+    function: Callable[..., Any],
+    x: Tensor,
+    others: Any,
+    kwargs: Mapping[str, Any],
+) -> tuple[IndexView, ...] | None:
     """The views that ``function`` makes, remembered; None if they need more care."""
     if not x.size or not all(map(is_key, (*others, *kwargs.values()))):
         return None
@@ -78,17 +82,17 @@ def _prepared(
         return None
     finally:
         current_interpreter.reset(token)
-    views: tuple[View, ...] | None = None
+    views: tuple[IndexView, ...] | None = None
     if 0 < len(results) <= _MOST and all(result.size for result in results):
         found = [_view(x, listing.steps(stand_in, result)) for result in results]
         views = None if None in found else tuple(found)  # type: ignore[arg-type]
     if len(known) >= _MOST:
         known.clear()
-    known[call_key(x, others, kwargs)] = views  # with the aval that the views keep alive
+    known[single_op_key(x, others, kwargs)] = views  # with the aval that the views keep alive
     return views
 
 
-def _view(x: Tensor, steps: Sequence[ViewCall]) -> View | None:
+def _view(x: Tensor, steps: Sequence[ViewCall]) -> IndexView | None:
     """The view of ``x`` that ``steps`` make: a slice, or one without some axes of one element."""
     names = [op.name for op, _ in steps]
     if names not in (["slice"], ["slice", "squeeze"]):

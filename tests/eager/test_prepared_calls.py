@@ -96,3 +96,20 @@ def test_what_is_like_a_number_or_has_a_gradient() -> None:
     first, second = jg.zeros_like(w), jg.zeros_like(w)
     first += 1
     assert second.tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "dtype"),
+    [(0, 5, None), (0, 1000, "int16"), (-3, 4, "int8"), (-(2**63), 2**63, "int64"), (0, 2**64, "uint64"), (5, 6, "float32")],
+)
+def test_whole_numbers_are_the_same_in_every_call(low: int, high: int, dtype: str | None) -> None:
+    found = []
+    for _ in range(6):
+        jg.manual_seed(3)
+        found.append(jg.randint(low, high, (7,), dtype=dtype).numpy())
+    jg.manual_seed(3)
+    (bits,) = (np.frombuffer(x.numpy().tobytes(), np.uint64) for x in jg.ops.random.default_generator.bits((7,)))
+    expected = [low + int(n) % (high - low) for n in bits]
+
+    assert all(x.tobytes() == found[0].tobytes() and x.dtype == (dtype or "int64") for x in found)
+    assert [int(n) for n in found[0]] == expected
