@@ -2,7 +2,6 @@
 import copy
 import os
 import tempfile
-import time
 import numpy as np
 import torch
 import torch.nn as nn
@@ -111,23 +110,7 @@ class EarlyStopping:
                 self.early_stop = True
 
 
-def main(fill, compiled):
-    rng = np.random.default_rng(0)
-    device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
-    cudnn.benchmark = True
-    cudnn.deterministic = True
-    net = ResNet(BasicBlock, [1, 1, 1]).to(device)
-    fill(net)
-    if device.type == 'cuda':
-        net = torch.nn.DataParallel(net)
-    criterion = nn.CrossEntropyLoss().to(device)
-    optimizer = optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
-    scheduler = CosineAnnealingLR(optimizer, T_max=10)
-    X = torch.from_numpy(rng.normal(size=(16, 3, 16, 16)).astype(np.float32))
-    Y = torch.from_numpy(rng.integers(0, 10, 16))
-    trainloader = [(X[k:k + 8], Y[k:k + 8]) for k in range(0, 16, 8)]
-
-    @compiled
+def train_step_of(net, criterion, optimizer):
     def train_step(inputs, targets):
         optimizer.zero_grad()
         outputs = net(inputs)
@@ -135,64 +118,46 @@ def main(fill, compiled):
         loss.backward()
         optimizer.step()
         return loss, outputs
+    return train_step
 
-    out = []
-    with tempfile.TemporaryDirectory() as d:
-        stopper = EarlyStopping(patience=2, path=os.path.join(d, 'checkpoint.pt'))
-        for epoch in range(2):
-            net.train()
-            losses, top1 = AverageMeter(), AverageMeter()
-            correct = total = 0
-            end = time.time()
-            for batch_idx, (inputs, targets) in enumerate(trainloader):
-                inputs, targets = inputs.to(device, non_blocking=True), targets.to(device, non_blocking=True)
-                loss, outputs = train_step(inputs, targets)
-                losses.update(loss.item(), inputs.size(0))
-                acc1, acc5 = accuracy(outputs, targets, topk=(1, 5))
-                top1.update(acc1[0].item(), inputs.size(0))
-                _, predicted = outputs.max(dim=1)
-                total += targets.size(0)
-                correct += predicted.eq(targets).sum().item()
-            scheduler.step()
-            net.eval()
-            test_loss = 0
-            with torch.no_grad():
-                for inputs, targets in trainloader:
-                    outputs = net(inputs)
-                    test_loss += criterion(outputs, targets).item()
-                    pred = outputs.argmax(dim=1, keepdim=True)
-                    correct += pred.eq(targets.view_as(pred)).sum().item()
-            stopper(test_loss, net)
-            out += [losses.avg, top1.avg, test_loss, 100. * correct / total]
-            if stopper.early_stop:
-                break
-        net.load_state_dict(torch.load(os.path.join(d, 'checkpoint.pt'), map_location=device))
-        state = {'net': net.state_dict(), 'acc': 3.5, 'epoch': 2, 'optimizer': optimizer.state_dict(), 'scheduler': scheduler.state_dict()}
-        torch.save(state, os.path.join(d, 'ckpt.pth'))
-        checkpoint = torch.load(os.path.join(d, 'ckpt.pth'))
-        net.load_state_dict(checkpoint['net'])
-        optimizer.load_state_dict(checkpoint['optimizer'])
-        scheduler.load_state_dict(checkpoint['scheduler'])
-        out += [float(checkpoint['epoch']), checkpoint['acc'], scheduler.get_last_lr()[0]]
 
-    # learning-rate finder
+def train(net, criterion, train_step, trainloader, device):
+    net.train()
+    losses, top1 = AverageMeter(), AverageMeter()
+    correct = total = 0
+    for batch_idx, (inputs, targets) in enumerate(trainloader):
+        inputs, targets = inputs.to(device, non_blocking=True), targets.to(device, non_blocking=True)
+        loss, outputs = train_step(inputs, targets)
+        losses.update(loss.item(), inputs.size(0))
+        acc1, acc5 = accuracy(outputs, targets, topk=(1, 5))
+        top1.update(acc1[0].item(), inputs.size(0))
+        _, predicted = outputs.max(dim=1)
+        total += targets.size(0)
+        correct += predicted.eq(targets).sum().item()
+    return [losses.avg, top1.avg, 100. * correct / total]
+
+
+def test(net, criterion, loader):
+    net.eval()
+    test_loss, correct = 0, 0
+    with torch.no_grad():
+        for inputs, targets in loader:
+            outputs = net(inputs)
+            test_loss += criterion(outputs, targets).item()
+            pred = outputs.argmax(dim=1, keepdim=True)
+            correct += pred.eq(targets.view_as(pred)).sum().item()
+    return [test_loss, correct]
+
+
+def find_rate(net, criterion, trainloader, compiled):
     saved = copy.deepcopy(net.state_dict())
     finder = optim.Adam(net.parameters(), lr=1e-5)
-    gamma = (1e-1 / 1e-5) ** (1 / 5)
-    sched = optim.lr_scheduler.ExponentialLR(finder, gamma)
-
-    @compiled
-    def find(x, y):
-        finder.zero_grad()
-        loss = criterion(net(x), y)
-        loss.backward()
-        finder.step()
-        return loss
+    sched = optim.lr_scheduler.ExponentialLR(finder, (1e-1 / 1e-5) ** (1 / 5))
+    find = compiled(train_step_of(net, criterion, finder))
     net.train()
-    best, smooth = float('inf'), 0.
+    best, smooth, out = float('inf'), 0., []
     for k in range(5):
-        x, y = trainloader[k % 2]
-        smooth = 0.9 * smooth + 0.1 * find(x, y).item()
+        smooth = 0.9 * smooth + 0.1 * find(*trainloader[k % 2])[0].item()
         sched.step()
         debiased = smooth / (1 - 0.9 ** (k + 1))
         best = min(best, debiased)
@@ -200,6 +165,40 @@ def main(fill, compiled):
         if debiased > 4 * best:
             break
     net.load_state_dict(saved)
+    return out
+
+
+def main(fill, compiled):
+    rng = np.random.default_rng(0)
+    device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+    cudnn.benchmark = True
+    cudnn.deterministic = True
+    net = ResNet(BasicBlock, [1, 1, 1]).to(device)
+    fill(net)
+    criterion = nn.CrossEntropyLoss().to(device)
+    optimizer = optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
+    scheduler = CosineAnnealingLR(optimizer, T_max=10)
+    X = torch.from_numpy(rng.normal(size=(16, 3, 16, 16)).astype(np.float32))
+    Y = torch.from_numpy(rng.integers(0, 10, 16))
+    trainloader = [(X[k:k + 8], Y[k:k + 8]) for k in range(0, 16, 8)]
+    train_step, out = compiled(train_step_of(net, criterion, optimizer)), []
+    with tempfile.TemporaryDirectory() as d:
+        stopper = EarlyStopping(patience=2, path=os.path.join(d, 'checkpoint.pt'))
+        for epoch in range(2):
+            out += train(net, criterion, train_step, trainloader, device)
+            scheduler.step()
+            out += test(net, criterion, trainloader)
+            stopper(out[-2], net)
+            if stopper.early_stop:
+                break
+        net.load_state_dict(torch.load(os.path.join(d, 'checkpoint.pt'), map_location=device))
+        state = {'net': net.state_dict(), 'acc': 3.5, 'optimizer': optimizer.state_dict(), 'scheduler': scheduler.state_dict()}
+        torch.save(state, os.path.join(d, 'ckpt.pth'))
+        checkpoint = torch.load(os.path.join(d, 'ckpt.pth'))
+    net.load_state_dict(checkpoint['net'])
+    optimizer.load_state_dict(checkpoint['optimizer'])
+    scheduler.load_state_dict(checkpoint['scheduler'])
+    out += [checkpoint['acc'], scheduler.get_last_lr()[0]] + find_rate(net, criterion, trainloader, compiled)
     plateau = ReduceLROnPlateau(optimizer, 'min', patience=1, factor=0.1)
     for _ in range(4):
         plateau.step(1.0)
