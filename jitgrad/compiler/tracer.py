@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from jitgrad.autograd.modes import no_grad
 from jitgrad.compiler.constant_values import known_contents, missing_value
 from jitgrad.compiler.input_source import InputSource, SourceKind
 from jitgrad.compiler.replaced_data import assign_data
@@ -16,7 +15,7 @@ from jitgrad.compiler.reshape_views import ReshapeViews, View
 from jitgrad.compiler.runtime_number import INT_AVAL, RuntimeNumber, argument_number, check_operands
 from jitgrad.core import traced_constants
 from jitgrad.core.aval import Aval, Count
-from jitgrad.core.context import grad_enabled
+from jitgrad.core.context import grad_enabled, unrecorded
 from jitgrad.core.device_array import DeviceArray
 from jitgrad.core.dispatch import aval_of
 from jitgrad.core.errors import LeakedTracerError, TraceError
@@ -363,7 +362,7 @@ class Trace:
                     f"in-place change at {Origin.capture().full()} of a tensor {child.aval} that is a view made by "
                     f"{view.op}: @jit cannot write through it. Change the base tensor with base[...] = value."
                 )
-            with no_grad():
+            with unrecorded():
                 value = self.current(writer(Tensor(self.current(view.parent)), Tensor(value), view.attrs))
             self.rebind(view.parent, value)
             child = view.parent

@@ -143,3 +143,13 @@ def recording_in(trace: Interpreter) -> Iterator[None]:
         adjoint_observer.reset(tokens[2])
         open_tapes.reset(tokens[1])
         current_interpreter.reset(tokens[0])
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """Within it, ops have no history: what no_grad() does, without frames that guards follow and keep alive."""
+    token = grad_enabled.set(False)
+    try:
+        yield
+    finally:
+        grad_enabled.reset(token)

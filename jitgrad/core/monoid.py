@@ -80,10 +80,14 @@ def _own_dtype(dtype: Dtype) -> Dtype:
 
 
 def _lowest(dtype: Dtype) -> Any:
+    if dtype.kind == "b":
+        return False
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 
 def _highest(dtype: Dtype) -> Any:
+    if dtype.kind == "b":
+        return True
     return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
 
 

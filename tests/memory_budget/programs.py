@@ -123,7 +123,7 @@ def with_checkpoint() -> Program:
 # with the smallest part of its memory that a program must do with
 PROGRAMS: dict[str, tuple[Callable[[], Program], float]] = {
     "deep MLP": (mlp, 0.45),
-    "residual": (residual, 0.25),
+    "residual": (residual, 0.45),
     "transformer": (transformer, 0.5),
     "recurrent": (recurrent, 0.6),
     "dropout": (with_dropout, 0.4),
