@@ -22,9 +22,8 @@ from jitgrad.core.dispatch import apply_op
 from jitgrad.core.errors import BackendError
 from jitgrad.ops.user import elementwise
 from jitgrad.testing import sample_operands
-from jitgrad.testing.programs import random_program
 from tests.backends.cuda.conftest import RecordingTarget, assert_agree, normal
-from tests.backends.cuda.test_programs import FORMS, values_and_gradients
+from tests.backends.cuda.test_programs import FORMS
 from tests.compiler.passes.test_gather_places import windows
 from tests.ops.test_registry import SCALAR, accepts
 
