@@ -88,22 +88,32 @@ def single_op(function: Callable[_P, _R]) -> Callable[_P, _R]:
     return call
 
 
-def _prepared(
-    known: dict[Any, OpPlan | None], function: Callable[..., Any], x: Tensor, others: Any, kwargs: Mapping[str, Any]
-) -> OpPlan | None:
-    """The plan of the only op that ``function`` applies, remembered; None if there is none."""
-    if not all(map(is_key, (*others, *kwargs.values()))):
+def listed_ops(
+    function: Callable[..., Any], x: Tensor, others: Any, kwargs: Mapping[str, Any]
+) -> tuple[OpListing, Tensor, Any] | None:
+    """The ops that ``function`` applies to a tensor like ``x``, that tensor, and the result; None if a list of ops is not
+    all of it, or arguments are no keys."""
+    if not all(map(_is_key, (*others, *kwargs.values()))):
         return None
-    plan = None
     listing: Any = OpListing()
     token = current_interpreter.set(listing)
     try:
         stand_in = Tensor(Value(x.aval))
-        result = function(stand_in, *others, **kwargs)
+        return listing, stand_in, function(stand_in, *others, **kwargs)
     except Exception:  # what is wrong, and what needs more than a list of ops, shows without it
         return None
     finally:
         current_interpreter.reset(token)
+
+
+def _prepared(
+    known: dict[Any, OpPlan | None], function: Callable[..., Any], x: Tensor, others: Any, kwargs: Mapping[str, Any]
+) -> OpPlan | None:
+    """The plan of the only op that ``function`` applies, remembered; None if there is none."""
+    if (listed := listed_ops(function, x, others, kwargs)) is None:
+        return None
+    plan = None
+    listing, stand_in, result = listed
     if len(listing.applied) == 1 and isinstance(result, Tensor) and result is not stand_in:
         op, operands, attrs = listing.applied[0]
         if len(operands) == 1 and operands[0] is stand_in:
@@ -126,6 +136,6 @@ def single_op_key(x: Tensor, others: Any, kwargs: Mapping[str, Any]) -> Any:
     return key
 
 
-def is_key(x: Any) -> bool:
+def _is_key(x: Any) -> bool:
     """Whether equal arguments of the type of ``x`` mean the same."""
     return type(x) in _PLAIN or (type(x) is tuple and all(type(n) is int for n in x))

@@ -9,9 +9,8 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from jitgrad.core.context import current_interpreter, grad_enabled
-from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor
-from jitgrad.eager.single_ops import OpListing, is_key, single_op_key
+from jitgrad.eager.single_ops import listed_ops, single_op_key
 from jitgrad.ops.basic_index import IndexView, ViewCall, recorded_view, view_by
 from jitgrad.ops.quick_calls import as_slices
 
@@ -71,17 +70,10 @@ def _prepared(
     kwargs: Mapping[str, Any],
 ) -> tuple[IndexView, ...] | None:
     """The views that ``function`` makes, remembered; None if they need more care."""
-    if not x.size or not all(map(is_key, (*others, *kwargs.values()))):
+    listed = listed_ops(function, x, others, kwargs) if x.size else None
+    if listed is None:
         return None
-    listing: Any = OpListing()
-    token = current_interpreter.set(listing)
-    try:
-        stand_in = Tensor(Value(x.aval))
-        results = function(stand_in, *others, **kwargs)
-    except Exception:  # what is wrong, and what needs more than a list of ops, shows without it
-        return None
-    finally:
-        current_interpreter.reset(token)
+    listing, stand_in, results = listed
     views: tuple[IndexView, ...] | None = None
     if 0 < len(results) <= _MOST and all(result.size for result in results):
         found = [_view(x, listing.steps(stand_in, result)) for result in results]

@@ -170,7 +170,7 @@ class Fuser:
         return any(not self.is_stored(root, cluster, self.find(self.home[root])) for root in outside)
 
     def is_stored(self, value: Value, *clusters: Cluster) -> bool:
-        """Whether an earlier node outside of ``clusters`` reads ``value``."""
+        """Whether a node outside of ``clusters`` that has been placed reads ``value``."""
         readers = (user for user in self.users(value) if user.outs and user.outs[0] in self.home)
         return any(self.find(self.home[user.outs[0]]) not in clusters for user in readers)
 

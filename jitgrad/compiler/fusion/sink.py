@@ -93,12 +93,8 @@ class _Sinking:
             return 2 * value.aval.nbytes
         if value in self.read:
             return 0  # it is read in any case
-        return value.aval.nbytes if self._is_stored(value) else 2 * value.aval.nbytes
-
-    def _is_stored(self, value: Value) -> bool:
-        """Whether somebody else than ``reader`` needs ``value`` in memory."""
-        others = (self._home(user.outs[0]) for user in self.fuser.users(value) if user.outs)
-        return value in self.results or any(home not in (self.source, self.reader) for home in others)
+        stored = value in self.results or self.fuser.is_stored(value, self.source, self.reader)
+        return value.aval.nbytes if stored else 2 * value.aval.nbytes
 
     def _behind(self, cut: Collection[Value], wanted: Iterable[Value]) -> set[TraceNode]:
         """The nodes on the ways from ``wanted`` to ``cut``."""
