@@ -81,13 +81,13 @@ def beside_the_users_lines(kernel: KernelView) -> str:
     lines: list[str] = []
     above = ""
     for line in kernel.source.splitlines():
-        found = _COMMENT.search(line)
-        origin = files.get(found[1]) if found else None
-        if found is None or origin is None:
+        comment = _COMMENT.search(line)
+        origin = files.get(comment[1]) if comment else None
+        if comment is None or origin is None:
             lines.append(line.split("  #")[0].rstrip())
             continue
-        code = line[: found.start()]
-        note = "" if found[1] == above else f"# {linecache.getline(origin.file, origin.line).strip()}"
+        code = line[: comment.start()]
+        note = "" if comment[1] == above else f"# {linecache.getline(origin.file, origin.line).strip()}"
         lines.append(f"{code:<{_CODE_WIDTH}}{note}".rstrip())
-        above = found[1]
+        above = comment[1]
     return "\n".join(lines)

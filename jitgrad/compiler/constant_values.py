@@ -31,10 +31,10 @@ def constant_contents(trace: Interpreter, tensor: Tensor, what: str) -> np.ndarr
     value = trace.current(tensor)
     if what in _SHARING or type(value) is not Value:
         return None
-    found = traced_constants.contents_of_constant(value)
-    if found is None:
+    pair = traced_constants.contents_of_constant(value)
+    if pair is None:
         return None
-    contents, arrays = found
+    contents, arrays = pair
     for array in arrays:
         trace.rely_on(array)
     return contents
@@ -97,11 +97,11 @@ def missing_value(graph: Graph, value: Value, tensor: Tensor, what: str) -> Trac
 
 def _rewrite(code: str) -> str:
     """What to write in place of the line ``code``, which decides by a tensor, as a line; nothing for a plain ``if``."""
-    if found := re.search(r"(?<![.\w])(max|min)\(", code):
-        return f"Python's {found[1]} decides by the value: write jitgrad.{found[1]}imum(a, b) in this line.\n"
+    if match := re.search(r"(?<![.\w])(max|min)\(", code):
+        return f"Python's {match[1]} decides by the value: write jitgrad.{match[1]}imum(a, b) in this line.\n"
     advice = ""
-    if found := re.search(r"\b(and|or|not)\b", code):
-        advice = f"For `{found[0]}` of tensors write jitgrad.logical_{found[0]}. "
+    if match := re.search(r"\b(and|or|not)\b", code):
+        advice = f"For `{match[0]}` of tensors write jitgrad.logical_{match[0]}. "
     if advice or re.search(r"\bif\b.+\belse\b", code):
         advice += "Choose with r = jitgrad.where(condition, a, b), which computes both a and b"
         return f"{advice}; if a divides by 0 where it is not chosen, divide by where(condition, y, 1.0).\n"

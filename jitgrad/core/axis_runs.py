@@ -45,21 +45,21 @@ def stops(runs: AxisRuns) -> list[int]:
 
 def ends(runs: AxisRuns) -> tuple[int, int]:
     """The first and the last position that is read, of runs that are not all zeros."""
-    found = [p for run in runs if not run.zeros for p in (run.start, run.start + run.step * (run.length - 1))]
-    return min(found), max(found)
+    ends = [p for run in runs if not run.zeros for p in (run.start, run.start + run.step * (run.length - 1))]
+    return min(ends), max(ends)
 
 
 def joined(runs: Iterable[AxisRun]) -> AxisRuns:
     """``runs`` without empty ones, and neighbours that go on as one run as one."""
-    found: list[AxisRun] = []
+    joined: list[AxisRun] = []
     for run in runs:
         if not run.length:
             continue
-        if found and (longer := _continued(found[-1], run)) is not None:
-            found[-1] = longer
+        if joined and (longer := _continued(joined[-1], run)) is not None:
+            joined[-1] = longer
         else:
-            found.append(run)
-    return tuple(found)
+            joined.append(run)
+    return tuple(joined)
 
 
 def _continued(a: AxisRun, b: AxisRun) -> AxisRun | None:
@@ -102,9 +102,9 @@ def positions_read(runs: AxisRuns) -> np.ndarray[Any, Any]:
 def read_axes(x: np.ndarray[Any, Any], axes: Iterable[AxisRuns]) -> np.ndarray[Any, Any]:
     """The elements of ``x`` that ``axes`` read along each axis."""
     for axis, runs in enumerate(axes):
-        found = positions_read(runs)
-        x = np.take(x, np.maximum(found, 0), axis) if x.shape[axis] else np.zeros_like(x, shape=_with(x, axis, len(found)))
-        x[(slice(None),) * axis + (found < 0,)] = 0
+        read = positions_read(runs)
+        x = np.take(x, np.maximum(read, 0), axis) if x.shape[axis] else np.zeros_like(x, shape=_with(x, axis, len(read)))
+        x[(slice(None),) * axis + (read < 0,)] = 0
     return x
 
 

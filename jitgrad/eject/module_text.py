@@ -151,22 +151,22 @@ def load():
         return module, [{{name[len(call):]: file[name] for name in file if name.startswith(call)}} for call in calls]
 
 
-def check(name, found, expected, limit):
+def check(name, actual, expected, limit):
     """Every element is as near what eager execution gave as rounding takes it."""
-    found = np.asarray(found)
-    assert found.shape == expected.shape and found.dtype == expected.dtype, f"{{name}}: {{found.dtype}}{{found.shape}}"
+    actual = np.asarray(actual)
+    assert actual.shape == expected.shape and actual.dtype == expected.dtype, f"{{name}}: {{actual.dtype}}{{actual.shape}}"
     with np.errstate(all="ignore"):
-        same = (found == expected) | ((found != found) & (expected != expected))
-        near = np.abs(found.astype(np.float64) - expected.astype(np.float64)) <= limit
+        same = (actual == expected) | ((actual != actual) & (expected != expected))
+        near = np.abs(actual.astype(np.float64) - expected.astype(np.float64)) <= limit
     wrong = np.argwhere(~(same | near))
-    assert not len(wrong), f"{{name}}{{list(wrong[0])}} is {{found[tuple(wrong[0])]!r}}, not {{expected[tuple(wrong[0])]!r}}"
+    assert not len(wrong), f"{{name}}{{list(wrong[0])}} is {{actual[tuple(wrong[0])]!r}}, not {{expected[tuple(wrong[0])]!r}}"
 
 
 def test_{identifier}():
     module, calls = load()
     for recorded in calls:
-        for name, found in module.example(recorded).items():
-            check(name, found, recorded["expected " + name], recorded["limit " + name])
+        for name, actual in module.example(recorded).items():
+            check(name, actual, recorded["expected " + name], recorded["limit " + name])
 
 
 if __name__ == "__main__":

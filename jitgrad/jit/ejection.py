@@ -247,20 +247,20 @@ class _Interface:
 
     def compared(self) -> list[tuple[str, str, int]]:
         """(name, text, number of the output) of everything that the program computes, as the test finds it."""
-        traced, found = self.traced, list[tuple[str, str, int]]()
+        traced, results = self.traced, list[tuple[str, str, int]]()
         for accessor, r in zip(traced.treedef.accessors(), traced.results, strict=True):
             if r.output is not None:
                 text = accessor.codify("result")
-                found.append((text, text, r.output))
+                results.append((text, text, r.output))
         for e in traced.effects:
             if e.output is None:
                 continue
             name = self.expression(e.target)
             if e.kind is EffectKind.GRADIENT:
-                found.append((f"gradient of {name}", f"gradients[{name!r}]", e.output))
+                results.append((f"gradient of {name}", f"gradients[{name!r}]", e.output))
             else:
-                found.append((f"new value of {name}", self.inputs[self.sources.index(e.target)].name, e.output))
-        return found
+                results.append((f"new value of {name}", self.inputs[self.sources.index(e.target)].name, e.output))
+        return results
 
     def meta(self, writers: Sequence[str]) -> dict[str, Any]:
         """What `load_ejected` must know besides the module's text."""
@@ -316,8 +316,8 @@ def _recorded(interface: _Interface, spec: ModuleSpec, writers: Sequence[str]) -
     arrays = {i.expression: x for i, x in zip(spec.inputs, data, strict=True) if i.constant is not None}
     calls = 2 if spec.updates else 1
     for call in range(calls):
-        found, outputs = _recorded_call(interface, spec, data)
-        arrays.update({f"call {call}: {name}": x for name, x in found.items()})
+        recorded, outputs = _recorded_call(interface, spec, data)
+        arrays.update({f"call {call}: {name}": x for name, x in recorded.items()})
         for k, output in spec.updates:
             data[k] = outputs[output]
     arrays["calls"] = np.array(calls)

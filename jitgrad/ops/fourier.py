@@ -123,14 +123,14 @@ def axes_of(what: str, x: Tensor, s: Sequence[int | None] | None, axes: Sequence
     """
     if axes is None:
         axes = range(x.ndim if s is None else -len(s), 0) if s is not None else range(x.ndim)
-    found = tuple(normalize_axis(what, k, x.ndim) for k in axes)
-    if len(set(found)) < len(found):
+    positions = tuple(normalize_axis(what, k, x.ndim) for k in axes)
+    if len(set(positions)) < len(positions):
         raise ArgumentError(f"{what}: axes {tuple(axes)} names an axis twice")
-    if not found:
+    if not positions:
         raise ArgumentError(f"{what} of {x.aval}: there is no axis to transform")
-    if s is not None and len(s) != len(found):
-        raise ArgumentError(f"{what}: s has {len(s)} lengths for {len(found)} axes")
-    return found
+    if s is not None and len(s) != len(positions):
+        raise ArgumentError(f"{what}: s has {len(s)} lengths for {len(positions)} axes")
+    return positions
 
 
 def fitted(what: str, x: Tensor, lengths: Mapping[int, int]) -> Tensor:
@@ -163,9 +163,9 @@ def transform(
 ) -> Tensor:
     """The transform of real or complex ``x`` over ``axes``, cropped or padded to ``s``; complex."""
     given = asarray(x)
-    found = axes_of(what, given, s, axes)
+    positions = axes_of(what, given, s, axes)
     return apply(
-        DFT, fitted(what, given, _lengths(given, s, found)), axes=found, inverse=inverse, norm=norm_of(what, norm)
+        DFT, fitted(what, given, _lengths(given, s, positions)), axes=positions, inverse=inverse, norm=norm_of(what, norm)
     )
 
 
@@ -180,11 +180,11 @@ def transform_real(
     given = asarray(x)
     if given.dtype.kind == "c":
         raise DtypeError(f"{what} of {given.aval}: it takes real numbers; use the transform without r, or x.real")
-    found = axes_of(what, given, s, axes)
-    padded = fitted(what, given, _lengths(given, s, found))
+    positions = axes_of(what, given, s, axes)
+    padded = fitted(what, given, _lengths(given, s, positions))
     kind = norm_of(what, norm)
-    half = apply(RDFT, padded, axis=found[-1], norm=kind)
-    return apply(DFT, half, axes=found[:-1], inverse=False, norm=kind) if found[1:] else half
+    half = apply(RDFT, padded, axis=positions[-1], norm=kind)
+    return apply(DFT, half, axes=positions[:-1], inverse=False, norm=kind) if positions[1:] else half
 
 
 def transform_to_real(
@@ -195,16 +195,16 @@ def transform_to_real(
     Without a length in ``s`` that axis gets an even one, ``2 * (m - 1)``.
     """
     given = asarray(x)
-    found = axes_of(what, given, s, axes)
-    lengths, last = _lengths(given, s, found), found[-1]
+    positions = axes_of(what, given, s, axes)
+    lengths, last = _lengths(given, s, positions), positions[-1]
     n = s[-1] if s is not None and s[-1] not in (None, -1) else 2 * (given.shape[last] - 1)
     assert n is not None
     if n < 1:
         raise ShapeError(f"{what} of {given.aval} with {n} points along axis {last}: a transform needs at least one")
     padded = fitted(what, given, {**lengths, last: n // 2 + 1})
     kind = norm_of(what, norm)
-    if found[1:]:
-        padded = apply(DFT, padded, axes=found[:-1], inverse=True, norm=kind)
+    if positions[1:]:
+        padded = apply(DFT, padded, axes=positions[:-1], inverse=True, norm=kind)
     return apply(IRDFT, padded, axis=last, n=n, norm=kind)
 
 

@@ -46,11 +46,11 @@ class Writer:
 
     def fitting(self, shape: Shape) -> str:
         """A value that broadcasts to ``shape``."""
-        found = []
+        names = []
         for name, own in self.values:
             if len(own) <= len(shape) and all(a in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False)):
-                found.append(name)
-        return str(self.one_of(*found)) if found else "0.7"
+                names.append(name)
+        return str(self.one_of(*names)) if names else "0.7"
 
     def new(self, text: str, shape: Shape, owned: bool = True) -> None:
         name = f"t{len(self.lines)}"
@@ -217,23 +217,23 @@ class StateProgram:
         "refused": the compiler refuses the function. "error": both raise an error of autograd.
         """
         for call in range(CALLS):
-            expected, found = (self._tried(k, call) for k in range(2))
-            if isinstance(found, TraceError):
-                return f"refused: {found}"
-            if isinstance(found, GraphFreedError):  # a call is one node, which is freed even if no op in it keeps anything
-                return f"refused: {found}"
+            expected, actual = (self._tried(k, call) for k in range(2))
+            if isinstance(actual, TraceError):
+                return f"refused: {actual}"
+            if isinstance(actual, GraphFreedError):  # a call is one node, which is freed even if no op in it keeps anything
+                return f"refused: {actual}"
             if isinstance(expected, AutogradError):
-                return f"error: {expected}" if self._fails_alike(expected, found) else f"call {call}: no {expected!r}"
-            if isinstance(found, BaseException) or isinstance(expected, BaseException):
-                return f"call {call}: {found!r} instead of {expected!r}"
+                return f"error: {expected}" if self._fails_alike(expected, actual) else f"call {call}: no {expected!r}"
+            if isinstance(actual, BaseException) or isinstance(expected, BaseException):
+                return f"call {call}: {actual!r} instead of {expected!r}"
             for name, value in expected.items():
-                if not _close(found[name], value):
-                    return f"call {call}: {name} is {found[name]}, not {value}"
+                if not _close(actual[name], value):
+                    return f"call {call}: {name} is {actual[name]}, not {value}"
         return ""
 
-    def _fails_alike(self, expected: AutogradError, found: Any) -> bool:
+    def _fails_alike(self, expected: AutogradError, actual: Any) -> bool:
         """A result whose whole graph was freed inside has no history, so that backward leaves it out."""
-        return isinstance(found, AutogradError) or (self.outside and "freed the graph" in str(expected))
+        return isinstance(actual, AutogradError) or (self.outside and "freed the graph" in str(expected))
 
     def _tried(self, which: int, call: int) -> Any:
         try:
@@ -266,10 +266,10 @@ def _copied(t: Tensor | None) -> Any:
     return None if t is None else t.detach().numpy().copy()
 
 
-def _close(found: Any, expected: Any) -> bool:
+def _close(actual: Any, expected: Any) -> bool:
     if isinstance(expected, list):
-        return len(found) == len(expected) and all(map(_close, found, expected))
+        return len(actual) == len(expected) and all(map(_close, actual, expected))
     if not isinstance(expected, np.ndarray):
-        return type(found) is type(expected) and found == expected
-    like = isinstance(found, np.ndarray) and found.shape == expected.shape and found.dtype == expected.dtype
-    return like and np.allclose(found, expected, RTOL, ATOL, equal_nan=True)
+        return type(actual) is type(expected) and actual == expected
+    like = isinstance(actual, np.ndarray) and actual.shape == expected.shape and actual.dtype == expected.dtype
+    return like and np.allclose(actual, expected, RTOL, ATOL, equal_nan=True)

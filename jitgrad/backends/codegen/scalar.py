@@ -58,15 +58,15 @@ def given(number: bool | int | float, dtype: Dtype, operand: str = "") -> str:
     return marked(text, operand) if dtype.kind == "f" else text
 
 
-def cast(text: str, found: Dtype, wanted: Dtype) -> str:
-    """``text``, of dtype ``found``, converted to ``wanted`` as NumPy does.
+def cast(text: str, dtype: Dtype, wanted: Dtype) -> str:
+    """``text`` of ``dtype``, converted to ``wanted`` as NumPy does.
 
     A float16 is held as the float32 that equals it; ``to_f16`` rounds to such a number.
     """
-    if found == wanted or compute_dtype(found) == wanted:
+    if dtype == wanted or compute_dtype(dtype) == wanted:
         return text
     if wanted.kind == "b":
-        return f"({text} != {typed(0, found)})"
+        return f"({text} != {typed(0, dtype)})"
     return f"to_{dtype_name(wanted)}({text})"
 
 
@@ -87,8 +87,8 @@ class _Renderer:
     def in_dtype(self, tree: ast.expr, dtype: Dtype) -> str:
         if isinstance(tree, ast.Constant):
             return typed(tree.value, dtype)  # type: ignore[arg-type]
-        text, found = self.render(tree)
-        return cast(text, found, dtype)
+        text, rendered_dtype = self.render(tree)
+        return cast(text, rendered_dtype, dtype)
 
     def common(self, *trees: ast.expr) -> Dtype:
         """The dtype that the parts are computed in: that of a part that is no constant."""
@@ -208,8 +208,8 @@ def render(node: TraceNode, args: Sequence[Arg]) -> str:
     attrs: dict[str, Any] = dict(node.attrs)
     dtypes, computed = op.dtypes([a.aval for a in node.ins], **attrs)
     texts: dict[str, str] = {}
-    for name, (value, found), wanted in zip(op.operands, args, dtypes, strict=True):
-        texts[name] = cast(value, found, wanted) if isinstance(value, str) else given(value, wanted, name)
+    for name, (value, arg_dtype), wanted in zip(op.operands, args, dtypes, strict=True):
+        texts[name] = cast(value, arg_dtype, wanted) if isinstance(value, str) else given(value, wanted, name)
     if op.function is not None:
         # numba makes a float64 of a float32 and a number that the function writes
         result = f"to_{dtype_name(computed)}({function_name(op)}({', '.join(texts.values())}))"
@@ -227,8 +227,8 @@ def render(node: TraceNode, args: Sequence[Arg]) -> str:
 
 def accumulated(statement: Accumulate, dtype: Dtype) -> str:
     """The operand of a reduction, converted to ``dtype``."""
-    operand, found = statement.local, statement.local_dtype
-    return cast(operand if isinstance(operand, str) else given(operand, found), found, dtype)
+    operand, local_dtype = statement.local, statement.local_dtype
+    return cast(operand if isinstance(operand, str) else given(operand, local_dtype), local_dtype, dtype)
 
 
 @lru_cache(maxsize=2048)
@@ -241,8 +241,8 @@ def _template(
     inner = floats[0] if floats else (dtypes[-1] if dtypes and not scalar.startswith("philox") else computed)
     of_names = zip(names, (*dtypes, *[computed] * (len(names) - len(dtypes))), strict=True)
     places = {name: (f"\0{name}\0", dtype) for name, dtype in of_names}
-    text, found = _Renderer(op, places, inner).render(parsed_scalar(scalar))
-    return tuple(cast(text, found, out).split("\0"))
+    text, rendered_dtype = _Renderer(op, places, inner).render(parsed_scalar(scalar))
+    return tuple(cast(text, rendered_dtype, out).split("\0"))
 
 
 def function_name(op: OpDef) -> str:

@@ -168,12 +168,12 @@ class _Sums:
 
     def run(self) -> Graph:
         sums = list(self.sums())
-        orders = {found: self.wanted_order(found) for found in sums if found.parts[0].op.contraction}
-        for found in sorted(orders, key=lambda found: orders[found] is None):
-            self.join_products(found, orders[found])
-        for found in sums:
-            if found.parts[0].op is SUM:
-                self.join_totals(found)
+        orders = {total: self.wanted_order(total) for total in sums if total.parts[0].op.contraction}
+        for summed in sorted(orders, key=lambda summed: orders[summed] is None):
+            self.join_products(summed, orders[summed])
+        for summed in sums:
+            if summed.parts[0].op is SUM:
+                self.join_totals(summed)
         if not self.instead:
             return self.graph
         nodes: list[TraceNode] = []
@@ -236,43 +236,43 @@ class _Sums:
 
     # --- joining ---------------------------------------------------------------------------------------------------
 
-    def wanted_order(self, found: _Sum) -> list[int] | None:
+    def wanted_order(self, summed: _Sum) -> list[int] | None:
         """The order in which operands of a sum of products are in memory already; None if any order will do."""
-        return self._in_order([self._transposed(n) for n in found.parts]) or self._in_order(
-            [n.ins[1] for n in found.parts]
+        return self._in_order([self._transposed(n) for n in summed.parts]) or self._in_order(
+            [n.ins[1] for n in summed.parts]
         )
 
-    def join_products(self, found: _Sum, order: Sequence[int] | None) -> None:
-        pairs = [(self._transposed(n), n.ins[1]) for n in found.parts]
+    def join_products(self, summed: _Sum, order: Sequence[int] | None) -> None:
+        pairs = [(self._transposed(n), n.ins[1]) for n in summed.parts]
         known = self._gathered(d for _, d in pairs) or self._gathered(a for a, _ in pairs)
         if order is not None:
             pairs = [pairs[k] for k in order]
         elif known is not None:
             place: dict[Atom | None, int] = {value: k for k, value in enumerate(known[0])}
             pairs.sort(key=lambda pair: place.get(pair[0], place.get(pair[1], 0)))
-        new = Rewriter(self.graph, found.root.origin)
+        new = Rewriter(self.graph, summed.root.origin)
         right = self.gather([d for _, d in pairs], new)
         left = self.gather([a for a, _ in pairs], new) if right is not None else None
         if left is None or right is None:
             return
-        new.origin = found.parts[0].origin
-        self.finish(found, new, new.emit(MATMUL, new.emit(PERMUTE_DIMS, left, axes=(1, 0)), right))
+        new.origin = summed.parts[0].origin
+        self.finish(summed, new, new.emit(MATMUL, new.emit(PERMUTE_DIMS, left, axes=(1, 0)), right))
 
-    def join_totals(self, found: _Sum) -> None:
-        new = Rewriter(self.graph, found.root.origin)
-        matrix = self.gather([n.ins[0] for n in found.parts], new, any_order=True)
+    def join_totals(self, summed: _Sum) -> None:
+        new = Rewriter(self.graph, summed.root.origin)
+        matrix = self.gather([n.ins[0] for n in summed.parts], new, any_order=True)
         if matrix is not None:
-            new.origin = found.parts[0].origin
-            self.finish(found, new, new.emit(SUM, matrix, axis=(0,)))
+            new.origin = summed.parts[0].origin
+            self.finish(summed, new, new.emit(SUM, matrix, axis=(0,)))
 
-    def finish(self, found: _Sum, new: Rewriter, total: Value) -> None:
+    def finish(self, summed: _Sum, new: Rewriter, total: Value) -> None:
         """Put the nodes of ``new``, which compute the parts' sum ``total``, in place of the whole sum."""
-        if found.root in self.instead:
+        if summed.root in self.instead:
             return
-        new.origin = found.root.origin
-        for atom in found.rest:
+        new.origin = summed.root.origin
+        for atom in summed.rest:
             total = new.emit(ADD, total, atom)
-        self.instead[found.root] = [*new.nodes[:-1], replace(new.nodes[-1], outs=found.root.outs)]
+        self.instead[summed.root] = [*new.nodes[:-1], replace(new.nodes[-1], outs=summed.root.outs)]
 
     def _gathered(self, values: Iterable[Atom | None]) -> tuple[tuple[Value, ...], Value] | None:
         return self.gathered.get(frozenset(v for v in values if isinstance(v, Value)))

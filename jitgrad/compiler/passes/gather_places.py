@@ -72,10 +72,10 @@ def _sums(graph: Graph) -> Iterator[list[TraceNode]]:
         if node.op is PLACE and node not in apart and _is_plain(node):
             parent[node] = terms[node.out] = node
         elif node.op is ADD:
-            found = [root(terms[atom]) for atom in node.ins if atom in terms]
-            if found:
-                parent[found[-1]] = found[0]
-                terms[node.out] = found[0]
+            roots = [root(terms[atom]) for atom in node.ins if atom in terms]
+            if roots:
+                parent[roots[-1]] = roots[0]
+                terms[node.out] = roots[0]
     groups: dict[Any, list[TraceNode]] = {}
     for node in parent:
         groups.setdefault((root(node), node.ins[0].aval.shape, node.out.aval), []).append(node)
@@ -130,9 +130,9 @@ class _Cone:
             return None  # a place is no Python number
         bases = self._bases(self._bases(frozenset()))
         reached = self._reached(bases)
-        found = {value for values in reached.values() for value in values}
-        bases &= found
-        nodes = {node.out: node for node in self._in_order(value for value in found - bases if self.operands[value])}
+        all_terms = {value for values in reached.values() for value in values}
+        bases &= all_terms
+        nodes = {node.out: node for node in self._in_order(value for value in all_terms - bases if self.operands[value])}
         terms = {term for own in self.terms.values() for term in own}
         masked = terms - bases - zero_at_border(nodes.values(), [b for b in bases if isinstance(b, Value)])
         saved = sum(_WRITTEN * term.aval.dtype.itemsize for term in terms) - sum(map(self._cost, bases))
@@ -155,15 +155,15 @@ class _Cone:
 
     def _after(self, bases: Iterable[Value]) -> set[TraceNode]:
         """The elementwise nodes that read the bases, or each other, up to a number of them."""
-        found: dict[TraceNode, None] = {}
+        followed: dict[TraceNode, None] = {}
         waiting = list(bases)
         for value in waiting:
             for node in self.graph.users(value):
                 like = node.op.kind is Kind.ELEMENTWISE and node.outs[0].aval.shape == self.shape
-                if like and node not in found and len(found) < _FOLLOWING * self.tuning.max_gathered_nodes:
-                    found[node] = None
+                if like and node not in followed and len(followed) < _FOLLOWING * self.tuning.max_gathered_nodes:
+                    followed[node] = None
                     waiting += node.outs
-        return set(found)
+        return set(followed)
 
     def _in_order(self, values: Iterable[Value]) -> list[TraceNode]:
         """The nodes that compute ``values``, in program order."""
@@ -200,10 +200,10 @@ class _Cone:
         def share(value: Value) -> int:
             return self._cost(value) * _PARTS // (needed.get(value) or everywhere[value])
 
-        found: set[Value] = set()
+        cut: set[Value] = set()
         for index, terms in self.terms.items():
-            found.update(cheapest_cut(terms, partial(self._read_at, index), share))
-        return frozenset(found)
+            cut.update(cheapest_cut(terms, partial(self._read_at, index), share))
+        return frozenset(cut)
 
     def _read_at(self, index: Index, value: Value) -> list[Value]:
         """The operands of ``value`` that the place ``index`` does not have without a copy."""
@@ -213,14 +213,14 @@ class _Cone:
         """For each place, the values that it needs if it has ``bases``, with these."""
         reached: dict[Index, set[Value]] = {}
         for index, terms in self.terms.items():
-            found = set(terms)
-            waiting = list(found)
+            values = set(terms)
+            waiting = list(values)
             while waiting:
                 value = waiting.pop()
-                new = [] if value in bases else [x for x in self._read_at(index, value) if x not in found]
-                found.update(new)
+                new = [] if value in bases else [x for x in self._read_at(index, value) if x not in values]
+                values.update(new)
                 waiting += new
-            reached[index] = found
+            reached[index] = values
         return reached
 
     def _cost(self, value: Value) -> int:

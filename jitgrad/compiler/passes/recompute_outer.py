@@ -24,8 +24,8 @@ def recompute_outer(graph: Graph, tuning: Tuning) -> Graph:
     the few that they are made of, they need not be.
     """
     position = {node: k for k, node in enumerate(graph.nodes)}
-    found = {node: sorted(_outer_chain(graph, node, tuning), key=position.__getitem__) for node in graph.nodes}
-    chains = {node: tuple(chain) for node, chain in found.items() if chain}
+    chain_of = {node: sorted(_outer_chain(graph, node, tuning), key=position.__getitem__) for node in graph.nodes}
+    chains = {node: tuple(chain) for node, chain in chain_of.items() if chain}
     loops = _Loops(chains)
     again = {node: chain for node, chain in chains.items() if loops.number(node)}
     if not again:
@@ -55,23 +55,23 @@ def _outer_chain(graph: Graph, node: TraceNode, tuning: Tuning) -> set[TraceNode
     if node.op.kind is not Kind.REDUCE or node.op.monoid is None or node.ins[0].aval.size < tuning.min_recomputed:
         return set()
     whole = node.ins[0].aval
-    found: set[TraceNode] = set()
+    chain: set[TraceNode] = set()
     waiting: list[Atom] = [node.ins[0]]
     while waiting:
         atom = waiting.pop()
         if _FEW * atom.aval.size <= whole.size:
             continue
         producer = graph.producer(atom)
-        if producer is None or len(found) > MAX_CHAIN:
+        if producer is None or len(chain) > MAX_CHAIN:
             return set()
         is_view = producer.op.kind is Kind.MOVEMENT and _FEW * producer.ins[0].aval.size <= whole.size
-        if producer in found or is_view:
+        if producer in chain or is_view:
             continue
         if not _is_cheap(producer) or producer.out.aval.shape != whole.shape:
             return set()
-        found.add(producer)
+        chain.add(producer)
         waiting += producer.ins
-    return found
+    return chain
 
 
 def _is_cheap(node: TraceNode) -> bool:
