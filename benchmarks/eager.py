@@ -1,0 +1,209 @@
+"""Times single eager calls beside PyTorch: `python -m benchmarks.eager`, with `--markdown docs/PERFORMANCE.md` as a section.
+
+Each call is one text that both libraries evaluate on equal arrays, first without gradients, then forward and backward. Their
+values are compared before anything is timed, as far as the call is determined. The two take turns in one process with one
+thread each. A ratio is that of the fastest batches, after so many calls that loops which jitgrad compiles are compiled.
+"""
+
+from __future__ import annotations
+
+import datetime
+import gc
+import math
+import random
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import click
+import numpy as np
+
+from benchmarks import system
+
+SIDES = (10, 100, 1000)  # of the square arrays
+WARM_UP_CALLS, WARM_UP_SECONDS = 1500, 0.4
+BATCH, ROUNDS = 4e-3, 14  # seconds of a batch, and how many there are
+TOLERANCE = 2e-3
+TITLE = "## Eager calls beside PyTorch"
+
+# ``x y z`` are [n, n], ``v w`` [n], ``i`` [n] integers below n, ``m`` [n, n] booleans; ``lib`` and ``F`` are the library and its
+# functional layers. ``z`` is changed in place, and starts as a copy of ``y``.
+CALLS = {
+    "arithmetic": """x + y|x * 2.0|x / y|x ** 2|x + v|lib.maximum(x, y)|lib.where(m, x, y)|x > y|lib.clamp(x, 0.3, 0.7)
+lib.lerp(x, y, 0.3)|x.double()""",
+    "functions": """lib.exp(x)|lib.log(x)|lib.sqrt(x)|lib.sin(x)|lib.tanh(x)|lib.sigmoid(x)|lib.erf(x)|lib.lgamma(x)|F.relu(x)
+F.gelu(x)|F.silu(x)|F.softplus(x)|F.elu(x)|F.dropout(x, 0.5)""",
+    "reductions": """x.sum()|x.sum(0)|x.sum(1)|x.mean(1)|x.amax(1)|x.argmax(1)|x.var(1, correction=0)|x.prod(1)|x.norm()
+lib.cumsum(x, 1)|lib.logsumexp(x, 1)|lib.argsort(x, dim=1, stable=True)|lib.topk(x, 3)[0]""",
+    "rows": """F.softmax(x, -1)|F.log_softmax(x, -1)|F.layer_norm(x, (x.shape[1],), v, w)|F.cross_entropy(x, i)
+F.nll_loss(x, i)|F.mse_loss(x, y)|F.huber_loss(x, y)|F.binary_cross_entropy_with_logits(x, y)
+F.batch_norm(x, None, None, v, w, True)""",
+    "views": "x[2:5]|x[0]|x[:, 1]|x[None]|x.T|x.reshape(-1)|x.view(1, -1)|x.expand(2, *x.shape)|x.detach()|x.unbind(0)[0]",
+    "joining and lookup": """lib.cat([x, y])|lib.stack([x, y])|x[i]|x[m]|x.gather(1, i[None])|F.embedding(i, x)|F.one_hot(i, 1000)
+lib.tril(x)|lib.roll(x, 1, 0)|lib.flip(x, (0,))|F.pad(x, (1, 1))|x.clone()""",
+    "products": "x @ y|x @ v|lib.outer(v, w)|F.linear(x, y, v)|lib.einsum('ij,ij->i', x, y)|lib.linalg.inv(x + n * e)",
+    "changes in place": "z.zero_()|z.add_(y)|z.mul_(1.0)|z.copy_(y)|z[0].fill_(1.0)|z.clamp_(-1, 1)",
+    "creation": """lib.zeros(n, n)|lib.ones(n, n)|lib.full((n, n), 1.5)|lib.arange(n)|lib.linspace(0, 1, n)|lib.eye(n)
+lib.zeros_like(x)|lib.rand(n, n)|lib.randn(n, n)|lib.randint(0, 10, (n,))|lib.randperm(n)""",
+}
+RANDOM = re.compile(r"rand|dropout")
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of a call of both libraries; NaN where it is not differentiable."""
+
+    side: int
+    forward: tuple[float, float]
+    both: tuple[float, float]
+
+    @property
+    def ratios(self) -> tuple[float, float]:
+        """Time over PyTorch's, without gradients, and forward and backward."""
+        return self.forward[0] / self.forward[1], self.both[0] / self.both[1]
+
+
+class Library:
+    """``lib``, jitgrad or torch, with its own copies of the arrays."""
+
+    def __init__(self, lib: Any, arrays: dict[str, Any], side: int) -> None:
+        self.lib = lib
+        self.names: dict[str, Any] = {"lib": lib, "F": lib.nn.functional, "n": side}
+        self.names.update({name: lib.tensor(x) for name, x in arrays.items()})
+
+    def call(self, text: str) -> Callable[[], Any]:
+        function: Callable[[], Any] = eval(f"lambda: {text}", self.names)
+        return function
+
+    def recorded(self, text: str) -> Callable[[], Any] | None:
+        """The call with gradients of ``x y v w``, forward and backward; None if it has none."""
+        leaves = [self.names[name].clone().requires_grad_() for name in "xyvw"]
+        call = eval(f"lambda: {text}", {**self.names, **dict(zip("xyvw", leaves, strict=True))})
+        out = call()
+        if not isinstance(out, self.lib.Tensor) or not out.requires_grad or "_(" in text:
+            return None
+        seed = self.lib.ones_like(out)
+
+        def forward_and_backward() -> None:
+            call().backward(seed)
+            for leaf in leaves:
+                leaf.grad = None
+
+        return forward_and_backward
+
+
+def calls(chosen: str) -> Iterator[tuple[str, str]]:
+    """(group, text) of the calls with ``chosen`` in their text."""
+    for group, texts in CALLS.items():
+        yield from ((group, text) for text in texts.replace("\n", "|").split("|") if chosen in text)
+
+
+def libraries(side: int) -> tuple[Library, Library]:
+    """jitgrad and PyTorch with equal arrays."""
+    import torch
+
+    import jitgrad
+
+    rng = np.random.default_rng(side)
+    arrays: dict[str, Any] = {name: rng.uniform(0.1, 1.0, (side, side)).astype(np.float32) for name in "xy"}
+    arrays |= {name: rng.uniform(0.1, 1.0, side).astype(np.float32) for name in "vw"}
+    arrays |= {"i": rng.integers(0, side, side), "m": arrays["x"] > arrays["y"], "e": np.eye(side, dtype=np.float32)}
+    return Library(jitgrad, arrays, side), Library(torch, arrays, side)
+
+
+def check(text: str, outs: Sequence[Any]) -> None:
+    """Compare the two values of ``text``.
+
+    Raises:
+        ArithmeticError: they differ.
+    """
+    own, other = (np.asarray(out.detach().numpy()) for out in outs)
+    if own.shape != other.shape or not (RANDOM.search(text) or np.allclose(own, other, TOLERANCE, TOLERANCE)):
+        raise ArithmeticError(f"{text}: jitgrad and torch differ")
+
+
+def fastest(functions: Sequence[Callable[[], Any]]) -> tuple[float, float]:
+    """Seconds of a call of each in its fastest batch."""
+    repeats, best = [], [math.inf] * len(functions)
+    for function in functions:
+        start, count = perf_counter(), 0
+        while count < WARM_UP_CALLS and perf_counter() - start < WARM_UP_SECONDS:
+            function()
+            count += 1
+        repeats.append(max(1, round(BATCH * count / (perf_counter() - start))))
+    for _ in range(ROUNDS):
+        for k in random.sample(range(len(functions)), len(functions)):
+            start = perf_counter()
+            for _ in range(repeats[k]):
+                functions[k]()
+            best[k] = min(best[k], (perf_counter() - start) / repeats[k])
+    return best[0], best[1]
+
+
+def measure(text: str, pair: tuple[Library, Library]) -> Timing:
+    for library in pair:
+        library.names["z"] = library.names["y"].clone()
+    forward = [library.call(text) for library in pair]
+    check(text, [call() for call in forward])
+    both = [recorded for library in pair if (recorded := library.recorded(text)) is not None]
+    seconds = fastest(forward), fastest(both) if len(both) == len(pair) else (math.nan, math.nan)
+    return Timing(pair[0].names["n"], *seconds)
+
+
+def section(rows: dict[str, list[Timing]], date: str) -> str:
+    """The section of the page."""
+    heads = "".join(f" {side} x {side} | f + b |" for side in SIDES)
+    lines = [
+        f"{TITLE}\n",
+        f"Time over that of PyTorch, below 1 jitgrad is faster; float32, one thread each, measured on {date} by",
+        f"`python -m benchmarks.eager --markdown docs/PERFORMANCE.md` ({system.machine(1)['cpu']}). The two take turns in one",
+        "process; a ratio is that of the fastest batches. *f + b* is forward and backward. How eager calls work is in",
+        "[eager execution](internals/eager.md).\n",
+        f"| call |{heads}",
+        "|:--|" + "--:|" * (2 * len(SIDES)),
+    ]
+    for text, timings in rows.items():
+        numbers = [ratio for timing in timings for ratio in timing.ratios]
+        lines.append(f"| `{text}` | " + " | ".join("-" if math.isnan(r) else f"{r:.2f}" for r in numbers) + " |")
+    columns = list(zip(*([r for t in timings for r in t.ratios] for timings in rows.values()), strict=True))
+    means = [math.exp(np.mean([math.log(r) for r in column if not math.isnan(r)])) for column in columns]
+    lines.append("| *geometric mean* | " + " | ".join(f"{mean:.2f}" for mean in means) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def replaced(page: str, new: str) -> str:
+    """``page`` with the section ``new`` in place of that with its title, or behind all others."""
+    before, *parts = re.split(r"^(?=## )", page, flags=re.MULTILINE)
+    kept = [new if part.startswith(TITLE) else part.rstrip() + "\n" for part in parts]
+    return "\n".join([before.rstrip() + "\n", *kept, *([] if new in kept else [new])])
+
+
+@click.command(help=__doc__)
+@click.argument("chosen", default="")
+@click.option("--markdown", "page", type=Path, help="Write the section of this page.")
+def main(chosen: str, page: Path | None) -> None:
+    """Measure the calls with ``chosen`` in their text."""
+    import torch
+
+    from jitgrad.eager.blas import set_blas_threads
+    from jitgrad.runtime.executor.thread_pool import set_num_threads
+
+    for limit in (torch.set_num_threads, set_num_threads, set_blas_threads):
+        limit(1)
+    pairs = [libraries(side) for side in SIDES]
+    rows: dict[str, list[Timing]] = {}
+    gc.disable()
+    for group, text in calls(chosen):
+        rows[text] = [measure(text, pair) for pair in pairs]
+        gc.collect()
+        click.echo(f"{group:20}{text:50}" + "".join(f"{r:8.2f}" for t in rows[text] for r in t.ratios))
+    if page is not None:
+        new = section(rows, datetime.date.today().isoformat())
+        page.write_text(replaced(page.read_text(encoding="utf-8"), new), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
