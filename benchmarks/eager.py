@@ -22,12 +22,12 @@ import click
 import numpy as np
 
 from benchmarks import system
+from benchmarks.report import geometric, with_section
 
 SIDES = (10, 100, 1000)  # of the square arrays
 WARM_UP_CALLS, WARM_UP_SECONDS = 1500, 0.4
 BATCH, ROUNDS = 4e-3, 14  # seconds of a batch, and how many there are
 TOLERANCE = 2e-3
-TITLE = "## Eager calls beside PyTorch"
 
 # ``x y z`` are [n, n], ``v w`` [n], ``i`` [n] integers below n, ``m`` [n, n] booleans; ``lib`` and ``F`` are the library and its
 # functional layers. ``z`` is changed in place, and starts as a copy of ``y``.
@@ -156,11 +156,12 @@ def measure(text: str, pair: tuple[Library, Library]) -> Timing:
 def section(rows: dict[str, list[Timing]], date: str) -> str:
     """The section of the page."""
     heads = "".join(f" {side} x {side} | f + b |" for side in SIDES)
+    machine = system.machine(1)
     lines = [
-        f"{TITLE}\n",
+        f"## Eager calls beside PyTorch, {machine['cpu']} ({machine['vectors']})\n",
         f"Time over that of PyTorch, below 1 jitgrad is faster; float32, one thread each, measured on {date} by",
-        f"`python -m benchmarks.eager --markdown docs/PERFORMANCE.md` ({system.machine(1)['cpu']}). The two take turns in one",
-        "process; a ratio is that of the fastest batches. *f + b* is forward and backward. How eager calls work is in",
+        "`python -m benchmarks.eager --markdown docs/PERFORMANCE.md`. The two take turns in one process; a ratio is that of the",
+        "fastest batches. *f + b* is forward and backward. How eager calls work is in",
         "[eager execution](internals/eager.md).\n",
         f"| call |{heads}",
         "|:--|" + "--:|" * (2 * len(SIDES)),
@@ -168,17 +169,9 @@ def section(rows: dict[str, list[Timing]], date: str) -> str:
     for text, timings in rows.items():
         numbers = [ratio for timing in timings for ratio in timing.ratios]
         lines.append(f"| `{text}` | " + " | ".join("-" if math.isnan(r) else f"{r:.2f}" for r in numbers) + " |")
-    columns = list(zip(*([r for t in timings for r in t.ratios] for timings in rows.values()), strict=True))
-    means = [math.exp(np.mean([math.log(r) for r in column if not math.isnan(r)])) for column in columns]
-    lines.append("| *geometric mean* | " + " | ".join(f"{mean:.2f}" for mean in means) + " |")
+    columns = zip(*([r for t in timings for r in t.ratios] for timings in rows.values()), strict=True)
+    lines.append("| *geometric mean* | " + " | ".join(f"{geometric(column):.2f}" for column in columns) + " |")
     return "\n".join(lines) + "\n"
-
-
-def replaced(page: str, new: str) -> str:
-    """``page`` with the section ``new`` in place of that with its title, or behind all others."""
-    before, *parts = re.split(r"^(?=## )", page, flags=re.MULTILINE)
-    kept = [new if part.startswith(TITLE) else part.rstrip() + "\n" for part in parts]
-    return "\n".join([before.rstrip() + "\n", *kept, *([] if new in kept else [new])])
 
 
 @click.command(help=__doc__)
@@ -202,7 +195,7 @@ def main(chosen: str, page: Path | None) -> None:
         click.echo(f"{group:20}{text:50}" + "".join(f"{r:8.2f}" for t in rows[text] for r in t.ratios))
     if page is not None:
         new = section(rows, datetime.date.today().isoformat())
-        page.write_text(replaced(page.read_text(encoding="utf-8"), new), encoding="utf-8")
+        page.write_text(with_section(page.read_text(encoding="utf-8"), new), encoding="utf-8")
 
 
 if __name__ == "__main__":

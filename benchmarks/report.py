@@ -192,11 +192,15 @@ def markdown(record: Record, beside: Record | None = None, page: str = "") -> st
 
     ``beside``, a record with another number of threads, is a column of the summary.
     """
-    introduction, *sections = re.split(r"^(?=## )", page or _INTRODUCTION, flags=re.MULTILINE)
-    section = _section(record, beside)
-    title = section.splitlines()[0]
-    kept = [old if old.splitlines()[0] != title else section for old in sections]
-    return "".join([introduction.rstrip() + "\n\n", *kept, *([] if section in kept else [section])])
+    return with_section(page or _INTRODUCTION, _section(record, beside))
+
+
+def with_section(page: str, section: str) -> str:
+    """``page`` with ``section`` in place of the one with its title, or behind all others."""
+    introduction, *sections = re.split(r"^(?=## )", page, flags=re.MULTILINE)
+    title, new = section.splitlines()[0], section.rstrip()
+    kept = [new if old.splitlines()[0] == title else old.rstrip() for old in sections]
+    return "\n\n".join([introduction.rstrip(), *kept, *([] if new in kept else [new])]) + "\n"
 
 
 def _section(record: Record, beside: Record | None) -> str:
@@ -275,8 +279,8 @@ def _first_calls(record: Record) -> Iterator[str]:
                 ratios[outcome.workload] = first[peer] / first["jitgrad"]
         if ratios:
             apart = [r for name, r in ratios.items() if not name.startswith(("call_", "size_"))]
-            rest = f" ({_geometric(apart):.2f} without calls and sizes, which share kernels)" * (0 < len(apart) < len(ratios))
-            yield f"* Geometric mean, first call, {peer}'s time divided by jitgrad's: {_geometric([*ratios.values()]):.2f}{rest}."
+            rest = f" ({geometric(apart):.2f} without calls and sizes, which share kernels)" * (0 < len(apart) < len(ratios))
+            yield f"* Geometric mean, first call, {peer}'s time divided by jitgrad's: {geometric([*ratios.values()]):.2f}{rest}."
 
 
 def _threads(record: Record) -> str:
@@ -285,10 +289,11 @@ def _threads(record: Record) -> str:
 
 
 def _mean(rows: list[tuple[Outcome, Row]], among: Sequence[str] = ()) -> float:
-    return _geometric([ratio(outcome, row, among) for outcome, row in rows])
+    return geometric([ratio(outcome, row, among) for outcome, row in rows])
 
 
-def _geometric(ratios: Sequence[float]) -> float:
+def geometric(ratios: Sequence[float]) -> float:
+    """The geometric mean of those that are numbers."""
     known = [math.log(r) for r in ratios if not math.isnan(r)]
     return math.exp(sum(known) / len(known)) if known else math.nan
 
