@@ -16,6 +16,8 @@ os.environ.setdefault("JITGRAD_VERIFY", "2")  # before jitgrad is imported: ever
 import jitgrad.backends.eager_kernels
 import jitgrad.inspect  # gives compiled functions the methods that show programs
 import jitgrad.scipy  # noqa: F401 - defines its ops, which tests of all ops find in the registry
+from jitgrad.device.cuda import _Current as CurrentDevice
+from jitgrad.testing.fake_driver import FakeDriver
 
 TESTS = Path(__file__).parent
 # the same examples in every run, so that a red test is red for everyone
@@ -108,3 +110,11 @@ def _what_earlier_modules_made_is_frozen() -> None:
     """Collections in a test look at what its module made: after 10,000 tests one of everything takes seconds."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _emulated_devices_are_given_back() -> Iterator[None]:
+    """A device that a test left behind would be that of all later tests of the process."""
+    yield
+    device = CurrentDevice.device
+    assert device is None or not isinstance(device.driver, FakeDriver), "a test left an emulated CUDA device behind"

@@ -9,8 +9,8 @@ import pytest
 
 from jitgrad.backends.cuda_target.emulated_device import emulated_device
 from jitgrad.core.errors import CudaError
-from jitgrad.device.cuda import using_driver
-from jitgrad.device.cuda_driver import CudaDriver
+from jitgrad.device.cuda import _Current, using_driver
+from jitgrad.device.cuda_driver import CudaDriver, load_library
 from jitgrad.device.driver import Driver
 from jitgrad.testing.fake_driver import FakeDriver
 
@@ -30,6 +30,15 @@ def cuda(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         pytest.skip(f"no GPU: {error}")
     with using_driver(driver):
         yield driver
+
+
+@pytest.fixture
+def no_driver() -> Iterator[None]:
+    """No CUDA driver is found. Unlike one of ``monkeypatch``, its changes end before those of ``cuda``."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_Current, "device", None)
+        patch.setattr(_Current, "make_driver", lambda: CudaDriver(load_library("libno_such_driver.so.1")))
+        yield
 
 
 @pytest.fixture

@@ -18,8 +18,6 @@ from jitgrad.backends.cuda_target.device_code import DeviceCode
 from jitgrad.backends.cuda_target.emulated_device import emulate, emulated_device
 from jitgrad.backends.llvm import code_object
 from jitgrad.core.errors import CacheWarning, DeviceError
-from jitgrad.device import cuda as device_module
-from jitgrad.device.cuda_driver import CudaDriver, load_library
 from jitgrad.device.driver import LoadableCode
 from jitgrad.inspect.doctor import examine
 from jitgrad.testing.fake_driver import FakeDriver
@@ -159,9 +157,7 @@ def test_the_doctor_names_the_gpu() -> None:
     assert "the newest that the driver supports" in found["CUDA"].found
 
 
-def test_the_doctor_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_module._Current, "device", None)
-    monkeypatch.setattr(device_module._Current, "make_driver", lambda: CudaDriver(load_library("libno_such_driver.so.1")))
+def test_the_doctor_says_what_is_missing(no_driver: None) -> None:
     found = findings()
 
     assert found["GPU"].ok is None

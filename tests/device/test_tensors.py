@@ -11,8 +11,6 @@ import pytest
 
 import jitgrad as jg
 from jitgrad.core.errors import ArgumentError, CudaError, DeviceError
-from jitgrad.device.cuda import _Current
-from jitgrad.device.cuda_driver import CudaDriver, load_library
 from jitgrad.testing.fake_driver import FakeDriver
 
 pytestmark = pytest.mark.usefixtures("cuda")
@@ -210,10 +208,7 @@ def test_memory_statistics_and_synchronisation() -> None:
     assert jg.cuda.memory_stats().bytes_in_use - before >= x.size * 4
 
 
-def test_a_machine_without_a_driver_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_Current, "device", None)
-    monkeypatch.setattr(_Current, "make_driver", lambda: CudaDriver(load_library("libno_such_driver.so.1")))
-
+def test_a_machine_without_a_driver_says_what_is_missing(no_driver: None) -> None:
     assert not jg.cuda.is_available()
     assert jg.cuda.device_count() == 0
     for use in (lambda: jg.zeros(3, device="cuda"), lambda: jg.jit(lambda x: x + 1, backend="cuda")(jg.zeros(3))):

@@ -137,11 +137,12 @@ def train(net, criterion, train_step, trainloader, device):
     return [losses.avg, top1.avg, 100. * correct / total]
 
 
-def test(net, criterion, loader):
+def test(net, criterion, loader, device):
     net.eval()
     test_loss, correct = 0, 0
     with torch.no_grad():
         for inputs, targets in loader:
+            inputs, targets = inputs.to(device), targets.to(device)
             outputs = net(inputs)
             test_loss += criterion(outputs, targets).item()
             pred = outputs.argmax(dim=1, keepdim=True)
@@ -149,7 +150,7 @@ def test(net, criterion, loader):
     return [test_loss, correct]
 
 
-def find_rate(net, criterion, trainloader, compiled):
+def find_rate(net, criterion, trainloader, compiled, device):
     saved = copy.deepcopy(net.state_dict())
     finder = optim.Adam(net.parameters(), lr=1e-5)
     sched = optim.lr_scheduler.ExponentialLR(finder, (1e-1 / 1e-5) ** (1 / 5))
@@ -157,7 +158,8 @@ def find_rate(net, criterion, trainloader, compiled):
     net.train()
     best, smooth, out = float('inf'), 0., []
     for k in range(5):
-        smooth = 0.9 * smooth + 0.1 * find(*trainloader[k % 2])[0].item()
+        inputs, targets = (batch.to(device) for batch in trainloader[k % 2])
+        smooth = 0.9 * smooth + 0.1 * find(inputs, targets)[0].item()
         sched.step()
         debiased = smooth / (1 - 0.9 ** (k + 1))
         best = min(best, debiased)
@@ -187,7 +189,7 @@ def main(fill, compiled):
         for epoch in range(2):
             out += train(net, criterion, train_step, trainloader, device)
             scheduler.step()
-            out += test(net, criterion, trainloader)
+            out += test(net, criterion, trainloader, device)
             stopper(out[-2], net)
             if stopper.early_stop:
                 break
@@ -198,7 +200,7 @@ def main(fill, compiled):
     net.load_state_dict(checkpoint['net'])
     optimizer.load_state_dict(checkpoint['optimizer'])
     scheduler.load_state_dict(checkpoint['scheduler'])
-    out += [checkpoint['acc'], scheduler.get_last_lr()[0]] + find_rate(net, criterion, trainloader, compiled)
+    out += [checkpoint['acc'], scheduler.get_last_lr()[0]] + find_rate(net, criterion, trainloader, compiled, device)
     plateau = ReduceLROnPlateau(optimizer, 'min', patience=1, factor=0.1)
     for _ in range(4):
         plateau.step(1.0)
