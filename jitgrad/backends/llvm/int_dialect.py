@@ -106,8 +106,7 @@ def _declared(module: Any, name: str, node: ast.FunctionDef, calls: int) -> Any:
     function = ir.Function(module, type_, name)
     function.linkage = "internal"
     function.attributes.add("optsize")  # its loops run a few times: vectors and unrolling do not pay
-    if calls > 1:
-        function.attributes.add("noinline")
+    function.attributes.add("noinline" if calls > 1 else "alwaysinline")
     return function
 
 

@@ -27,6 +27,11 @@ LLVM_LOCK = RLock()  # LLVM's global context, which llvmlite uses for every modu
 _INLINE_EVERYTHING = 100_000  # a call left in a loop costs its vectorisation
 _ABSOLUTE_ADDRESS = re.compile(r"inttoptr \(i64 -?\d")  # of this process, as a number
 _PROVIDED: dict[str, tuple[Any, int]] = {}  # engines, which own memory, and addresses of functions
+# LLVM's lightest pipeline took three times as long for control code, which runs as fast with these. llvmlite 0.44 lacks some.
+_CONTROL_PASSES = tuple(
+    f"add_{name}_pass"
+    for name in ("always_inliner", "global_dead_code_eliminate", "sroa", "instruction_combine", "simplify_cfg")
+)
 _EMPTY = "; an engine needs a module to start with\n"
 # LLVM's loop strength reduction takes half of the time of writing object code. Kernels address arrays by one index,
 # which costs nothing on x86, and are as fast without it.
@@ -212,7 +217,7 @@ def target_machine() -> Any:
 def optimize(text: str, linked: Sequence[str], keep: str, control: bool = False) -> Any:
     """The optimised module of IR ``text`` with ``linked`` linked in; only ``keep`` stays visible.
 
-    The loops of ``control`` code stay as they are: they have no long ones.
+    ``control`` code takes few passes: it has no long loops, and its vectors are written as such.
 
     Raises:
         BackendError: if the IR is malformed.
@@ -230,13 +235,23 @@ def optimize(text: str, linked: Sequence[str], keep: str, control: bool = False)
             own = symbol.name == keep or symbol.name.startswith("llvm.")  # LLVM's metadata lists keep their linkage
             if not symbol.is_declaration and not own:
                 symbol.linkage = "internal"
-        options = binding.create_pipeline_tuning_options(speed_level=1 if control else 2)
-        options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = not control
-        options.slp_vectorization = False
-        options.inlining_threshold = _INLINE_EVERYTHING
-        builder = binding.create_pass_builder(machine, options)
-        builder.getModulePassManager().run(module, builder)
+        _run_passes(module, machine, control)
         return binding.parse_assembly(nontemporal.unmark_stores(str(module))) if nontemporal.has_marks(text) else module
+
+
+def _run_passes(module: Any, machine: Any, control: bool) -> None:
+    options = binding.create_pipeline_tuning_options(speed_level=1 if control else 2)
+    options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = not control
+    options.slp_vectorization = False
+    options.inlining_threshold = _INLINE_EVERYTHING
+    builder = binding.create_pass_builder(machine, options)
+    passes = binding.create_new_module_pass_manager()
+    if control and all(hasattr(passes, name) for name in _CONTROL_PASSES):
+        for name in _CONTROL_PASSES:
+            getattr(passes, name)()
+    else:
+        passes = builder.getModulePassManager()
+    passes.run(module, builder)
 
 
 def compile_aside(text: str, linked: Sequence[str], keep: str, control: bool = False) -> Compilation:

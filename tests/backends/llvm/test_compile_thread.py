@@ -152,3 +152,12 @@ def test_control_code_keeps_its_loops(library: str) -> None:
 
     assert "store i64" in code.llvm
     assert "<" not in code.llvm.split("define", 1)[1].split("\n}", 1)[0]  # no vectors
+
+
+def test_control_code_called_once_is_inlined() -> None:
+    source = "def part(p):\n    p[0] = p[0] + 1\n\ndef entry(p, start, stop):\n    part(p)\n"
+
+    code = compile_control_code(source, "entry", "thread_pool")
+
+    assert code.llvm.count("define") == 1
+    assert "alloca" not in code.llvm
