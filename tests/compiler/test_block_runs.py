@@ -127,6 +127,27 @@ def test_an_epilogue_reads_all_of_what_the_run_computes(small: None, same: Any) 
     same(f, x, b, rtol=1e-11, atol=1e-11)
 
 
+def columns_of_water(u: Any) -> Any:
+    """Steps of diffusion within each row, whose ends stay as they are."""
+    for _ in range(4):
+        flux = 0.5 * (u[:, 1:] + u[:, :-1]) * (u[:, 1:] - u[:, :-1])
+        u = jg.concat([u[:, :1], u[:, 1:-1] + 0.1 * (flux[:, 1:] - flux[:, :-1]), u[:, -1:]], 1)
+        u = jg.where(u > 0.1, u, 0.1)
+    return (u * u).sum()
+
+
+def test_reads_at_other_positions_of_a_row_stay_in_its_block(tune: Callable[..., None], same: Any) -> None:
+    """The gradient of a row reads the row at offsets, and no other row: only the gradient itself is written."""
+    tune(**{**EVERYTHING, "max_kernel_nodes": 160, "min_offset_row": 1, "block_bytes": 1 << 16})
+    x = jg.tensor(RNG.uniform(0, 1, (48, 30)))
+
+    compiled = same(jg.value_and_grad(columns_of_water), x, rtol=1e-11, atol=1e-12)
+
+    run, plan = only_run(compiled, x), plan_of(compiled, x)
+    assert "offset_read" in str(compiled.graph(x, stage="fuse")) and (run.first, run.stop, run.rows) == (0, len(plan.steps), 48)
+    assert compiled.explain(x).bytes_written == x.nbytes + 8
+
+
 def test_updates_in_place(small: None) -> None:
     def step(p: Any, m: Any, g: Any) -> Any:
         m *= 0.9
