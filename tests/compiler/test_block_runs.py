@@ -148,6 +148,23 @@ def test_reads_at_other_positions_of_a_row_stay_in_its_block(tune: Callable[...,
     assert compiled.explain(x).bytes_written == x.nbytes + 8
 
 
+def test_a_linear_model_reads_its_data_once(tune: Callable[..., None], same: Any) -> None:
+    """The gradient sums over rows: each block has a row of partial sums, far fewer bytes than its part of the data."""
+    limits = {"min_local_bytes": 0, "min_block_elements": 1, "max_column_blocks": 3, "block_bytes": 1 << 13}
+    tune(**limits, row_bytes_per_function=1 << 20, min_functions_of_rows=1)
+
+    def gradient(x: Any, y: Any, w: Any) -> Any:
+        return x.T @ (y - 1 / (1 + jg.exp(-(x @ w))))
+
+    x, y, w = (jg.tensor(RNG.normal(size=shape)) for shape in ((800, 20), (800,), (20,)))
+    compiled = same(gradient, x, y, w, rtol=1e-11, atol=1e-12)
+
+    run, plan = only_run(compiled, x, y, w), plan_of(compiled, x, y, w)
+    assert (run.first, run.stop, run.rows) == (0, len(plan.steps), 800) and len(plan.steps) > 1
+    assert run.rows // run.block_rows > 3
+    assert compiled.explain(x, y, w).bytes_read < 1.2 * x.nbytes
+
+
 def test_updates_in_place(small: None) -> None:
     def step(p: Any, m: Any, g: Any) -> Any:
         m *= 0.9
