@@ -27,6 +27,8 @@ _REGION = 1 << 48  # bytes between the addresses that buffers are given for comp
 _ROWS_OF_OTHER_FORMS = 32  # forms other than `ROWS` take so many rows together
 _MORE = 2  # times the memory of a block, if it would otherwise have too few elements
 _MAX_OTHERS = 64  # steps that a run may overtake
+_WHOLE_VECTORS = 16  # rows that fill vectors of every dtype
+_MERGED_PART = 8  # times fewer bytes, read by one thread alone, that do not matter
 _SAMPLE_ROWS = 4096  # rows for which the memory of a block is estimated
 
 
@@ -107,17 +109,32 @@ class BlockRunFinder:
         """``run``, if it gains from going block by block; its steps get the numbers from ``first`` on."""
         inside = set(run.members)
         local = frozenset(b for b in run.written - set(results) if users[b] <= inside and run.in_rows(b))
-        if len(run.steps) < 2 or _touched_again(run.steps, run.in_rows) < self.tuning.min_local_bytes:
+        saved = _touched_again(run.steps, run.in_rows)
+        if len(run.steps) < 2 or saved < self.tuning.min_local_bytes:
             return None
         _, sampled = _packed(run.steps, {b: b.nbytes // run.rows * _SAMPLE_ROWS for b in local})
         row_bytes = sampled // _SAMPLE_ROWS + run.bytes_outside(local)
         for block_bytes in (self.tuning.block_bytes, _MORE * self.tuning.block_bytes):
             wanted = min(block_bytes // max(1, row_bytes), run.rows // self.tuning.enough_blocks)
-            block_rows = 1 << max(0, wanted.bit_length() - 1)
-            suits = all(_suits(step, run.rows, block_rows, self.tuning) for step in run.steps)
+            for_columns = self._rows_for_columns(run, block_bytes // max(1, row_bytes))
+            block_rows = max(1 << max(0, wanted.bit_length() - 1), for_columns)
+            suits = all(_suits(step, run.rows, block_rows) for step in run.steps)
+            suits = suits and self._merges_little(run, block_rows, saved)
             if wanted and suits and run.elements * block_rows // run.rows >= self.tuning.min_block_elements:
                 return FoundRun(first, first + len(run.steps), run.rows, block_rows, local)
         return None
+
+
+    def _rows_for_columns(self, run: _GrowingRun, most: int) -> int:
+        """The rows of as many blocks as sums over rows have anyway, if those are at most ``most``; else 1."""
+        least = -(-run.rows // self.tuning.max_column_blocks)
+        least = -(-least // _WHOLE_VECTORS) * _WHOLE_VECTORS
+        return least if least <= most and any(map(_column_bytes, run.steps)) else 1
+
+    def _merges_little(self, run: _GrowingRun, block_rows: int, saved: int) -> bool:
+        """Whether one thread, which adds up a row of partial sums for each block, reads far less than the ``saved`` bytes."""
+        blocks = -(-run.rows // block_rows)
+        return blocks <= self.tuning.max_column_blocks or _MERGED_PART * blocks * sum(map(_column_bytes, run.steps)) <= saved
 
 
 class _GrowingRun:
@@ -233,15 +250,19 @@ def _add(accesses: RowAccesses, step: KernelStep) -> bool:
     return accesses.add(step.footprints or (), step.lowered.schedule.iterations // accesses.rows)
 
 
-def _suits(step: KernelStep, rows: int, block_rows: int, tuning: Tuning) -> bool:
+def _suits(step: KernelStep, rows: int, block_rows: int) -> bool:
     """Whether the kernel of ``step`` is as fast on blocks of ``block_rows`` rows as on its own."""
-    lowered = step.lowered
-    iterations = lowered.schedule.iterations // rows * block_rows
-    if lowered.schedule.form is not KernelForm.ROWS and iterations < _ROWS_OF_OTHER_FORMS:
-        return False
-    epilogue = lowered.kernel.epilogue
-    columns = epilogue is not None and any(m.where is AccumulatorScope.COLUMN for m in epilogue.merges)
-    return not columns or -(-rows // block_rows) <= tuning.max_column_blocks
+    schedule = step.lowered.schedule
+    return schedule.form is KernelForm.ROWS or schedule.iterations // rows * block_rows >= _ROWS_OF_OTHER_FORMS
+
+
+def _column_bytes(step: KernelStep) -> int:
+    """The bytes of partial sums that the kernel of ``step`` keeps for each block, if it sums columns."""
+    epilogue = step.lowered.kernel.epilogue
+    if epilogue is None or all(m.where is not AccumulatorScope.COLUMN for m in epilogue.merges):
+        return 0
+    partial = _partial_sums(step)
+    return sum(b.nbytes for b in step.scratch if b in partial) // step.lowered.schedule.blocks
 
 
 def _epilogue_buffers(step: KernelStep) -> set[Buffer]:
@@ -251,8 +272,13 @@ def _epilogue_buffers(step: KernelStep) -> set[Buffer]:
 
 def _spills(step: KernelStep) -> list[Buffer]:
     """The scratch memory that one block alone uses."""
-    partial = {arg[0] for arg in step.epilogue_args if not isinstance(arg, int)}
+    partial = _partial_sums(step)
     return [b for b in step.scratch if b not in partial]
+
+
+def _partial_sums(step: KernelStep) -> set[Buffer]:
+    """The scratch memory that the epilogue reads, among other memory."""
+    return {arg[0] for arg in step.epilogue_args if not isinstance(arg, int)}
 
 
 def _touched_again(steps: Sequence[Step], counts: Callable[[Buffer], bool] = lambda _: True) -> int:

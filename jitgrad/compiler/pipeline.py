@@ -20,6 +20,7 @@ from jitgrad.compiler.passes.gather_places import gather_places
 from jitgrad.compiler.passes.gradient_rules import drop_gradient_rules
 from jitgrad.compiler.passes.hoist_small_reductions import hoist_small_reductions
 from jitgrad.compiler.passes.insert_copies import insert_copies
+from jitgrad.compiler.passes.join_places import join_places
 from jitgrad.compiler.passes.materialize_transposes import materialize_transposes
 from jitgrad.compiler.passes.merge_pads import merge_pads
 from jitgrad.compiler.passes.read_at_offsets import read_at_offsets
@@ -87,6 +88,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(push_slices_up, "before the parts of a whole get their places: it gives each part a kernel of its own"),
     Pass(lower_rolls, "after the last pass that moves slices", "kernels read slices, and have no form for a shift"),
     Pass(merge_pads, "before insert_slices, which replaces every `place`"),
+    Pass(join_places, "before insert_slices, which makes one array of the places that it adds up"),
     Pass(insert_slices, "before products are batched: a value can be written to one place only"),
     Pass(read_at_offsets, "after insert_slices, which makes one whole of all parts; before it is split into boxes"),
     Pass(split_at_joints, "after insert_slices, which makes one whole of all parts"),

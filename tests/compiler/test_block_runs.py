@@ -127,6 +127,44 @@ def test_an_epilogue_reads_all_of_what_the_run_computes(small: None, same: Any) 
     same(f, x, b, rtol=1e-11, atol=1e-11)
 
 
+def columns_of_water(u: Any) -> Any:
+    """Steps of diffusion within each row, whose ends stay as they are."""
+    for _ in range(4):
+        flux = 0.5 * (u[:, 1:] + u[:, :-1]) * (u[:, 1:] - u[:, :-1])
+        u = jg.concat([u[:, :1], u[:, 1:-1] + 0.1 * (flux[:, 1:] - flux[:, :-1]), u[:, -1:]], 1)
+        u = jg.where(u > 0.1, u, 0.1)
+    return (u * u).sum()
+
+
+def test_reads_at_other_positions_of_a_row_stay_in_its_block(tune: Callable[..., None], same: Any) -> None:
+    """The gradient of a row reads the row at offsets, and no other row: only the gradient itself is written."""
+    tune(**{**EVERYTHING, "max_kernel_nodes": 160, "min_offset_row": 1, "block_bytes": 1 << 16})
+    x = jg.tensor(RNG.uniform(0, 1, (48, 30)))
+
+    compiled = same(jg.value_and_grad(columns_of_water), x, rtol=1e-11, atol=1e-12)
+
+    run, plan = only_run(compiled, x), plan_of(compiled, x)
+    assert "offset_read" in str(compiled.graph(x, stage="fuse")) and (run.first, run.stop, run.rows) == (0, len(plan.steps), 48)
+    assert compiled.explain(x).bytes_written == x.nbytes + 8
+
+
+def test_a_linear_model_reads_its_data_once(tune: Callable[..., None], same: Any) -> None:
+    """The gradient sums over rows: each block has a row of partial sums, far fewer bytes than its part of the data."""
+    limits = {"min_local_bytes": 0, "min_block_elements": 1, "max_column_blocks": 3, "block_bytes": 1 << 13}
+    tune(**limits, row_bytes_per_function=1 << 20, min_functions_of_rows=1)
+
+    def gradient(x: Any, y: Any, w: Any) -> Any:
+        return x.T @ (y - 1 / (1 + jg.exp(-(x @ w))))
+
+    x, y, w = (jg.tensor(RNG.normal(size=shape)) for shape in ((800, 20), (800,), (20,)))
+    compiled = same(gradient, x, y, w, rtol=1e-11, atol=1e-12)
+
+    run, plan = only_run(compiled, x, y, w), plan_of(compiled, x, y, w)
+    assert (run.first, run.stop, run.rows) == (0, len(plan.steps), 800) and len(plan.steps) > 1
+    assert run.rows // run.block_rows > 3
+    assert compiled.explain(x, y, w).bytes_read < 1.2 * x.nbytes
+
+
 def test_updates_in_place(small: None) -> None:
     def step(p: Any, m: Any, g: Any) -> Any:
         m *= 0.9

@@ -127,6 +127,16 @@ def test_second_derivatives(seed: int, same: Any, tune: Callable[..., None]) -> 
     same(second, *operands(seed, "f8"), rtol=1e-8, atol=1e-8)
 
 
+@pytest.mark.parametrize("seed", range(180, 240))
+def test_block_by_block(seed: int, same: Any, tune: Callable[..., None]) -> None:
+    """Kernels of few ops over blocks of few rows: what one reads at offsets may be of the block, or of another."""
+    tune(min_offset_row=1, max_kernel_nodes=6, enough_blocks=2, min_local_bytes=0, min_block_elements=1, block_bytes=4096)
+    shape = ((11, 5), (24, 9), (6, 33), (12, 4, 5))[seed % 4]
+    f = stencil(seed, 3, shape)
+    arrays = [jg.asarray(np.random.default_rng(seed + k).normal(size=shape)) for k in range(2)]
+    same(jg.value_and_grad(f, argnums=(0, 1)), *arrays, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.numba
 @pytest.mark.parametrize("seed", range(150, 180))
 def test_machine_code(seed: int, same: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Generic, NamedTuple, TypeVar
 
 from jitgrad.compiler.fusion.axis_maps import AxisMap
@@ -40,39 +41,39 @@ class Footprint(NamedTuple, Generic[_Base]):
 
 def footprints(nest: LoopNest) -> tuple[Footprint[Slot], ...] | None:
     """The footprints of a kernel's iterations (rows, or elements of a flat loop); None if they run
-    along several axes. What is read at other positions counts as read by every iteration.
+    along several axes. What is read at other positions along the axis of the iterations counts as
+    read by every iteration; at other positions in its row, it is a part of this row.
 
     They leave out scratch memory, and what the epilogue alone reads or writes.
     """
     if len(nest.outer_sizes) > 1 or len(nest.inner_sizes) > 1 and not nest.outer_sizes:
         return None
     iterated, inner = (nest.outer_axes, nest.inner_axes) if nest.outer_sizes else (nest.inner_axes, [])
-    sizes = dict(zip(nest.inner_axes, nest.inner_sizes, strict=True))
+    inner_sizes = dict(zip(nest.inner_axes, nest.inner_sizes, strict=True))
+    sizes = {axis: inner_sizes[axis] for axis in inner}
     footprints: dict[Footprint[Slot], None] = {}  # in order
     epilogue = _only_in_epilogue(nest)
     for key, operand in nest.operands.items():
         if operand.layout is None or key in epilogue:
             continue
-        item = operand.value.aval.dtype.itemsize
-        if operand.runs:
-            footprints[_of_all_iterations(nest, operand, operand.layout.slot)] = None
-            continue
-        steps = [operand.strides[axis] * (sizes[axis] - 1) * item for axis in inner]
-        low, high = sum(min(0, step) for step in steps), sum(max(0, step) for step in steps)
-        step = operand.strides[iterated[0]] * item if iterated else 0
-        footprints[Footprint(Slot(operand.layout.slot), low, step, high - low + item, operand.written)] = None
+        if operand.runs.keys().isdisjoint(iterated):
+            step = operand.strides[iterated[0]] * operand.value.aval.dtype.itemsize if iterated else 0
+            footprints[_touched(operand, sizes, operand.layout.slot, step)] = None
+        else:
+            all_sizes = {**dict(zip(nest.outer_axes, nest.outer_sizes, strict=True)), **inner_sizes}
+            footprints[_touched(operand, all_sizes, operand.layout.slot, 0)] = None
     return tuple(footprints)
 
 
-def _of_all_iterations(nest: LoopNest, operand: OperandAccess, slot: int) -> Footprint[Slot]:
-    """All that ``operand``, which is read at other positions, makes the kernel touch."""
+def _touched(operand: OperandAccess, sizes: Mapping[int, int], slot: int, step: int) -> Footprint[Slot]:
+    """What the loops over axes of ``sizes`` touch of ``operand``, for iterations ``step`` bytes apart."""
     item, low, high = operand.value.aval.dtype.itemsize, 0, 0
-    loops = zip((*nest.outer_axes, *nest.inner_axes), (*nest.outer_sizes, *nest.inner_sizes), strict=True)
-    for axis, n in loops:
+    for axis, n in sizes.items():
         first, last = ends(operand.runs[axis]) if axis in operand.runs else (0, n - 1)
-        low += operand.strides[axis] * (first if operand.strides[axis] > 0 else last)
-        high += operand.strides[axis] * (last if operand.strides[axis] > 0 else first)
-    return Footprint(Slot(slot), low * item, 0, (high - low + 1) * item, False)
+        stride = operand.strides[axis]
+        low += stride * (first if stride > 0 else last)
+        high += stride * (last if stride > 0 else first)
+    return Footprint(Slot(slot), low * item, step, (high - low + 1) * item, operand.written)
 
 
 def _only_in_epilogue(nest: LoopNest) -> set[tuple[Value | TraceNode, AxisMap]]:

@@ -1,14 +1,15 @@
-"""The library ops that compiled programs compute with machine code instead of NumPy's function."""
+"""The library ops that compiled programs compute with machine code, or on several threads, in place of NumPy's function."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from jitgrad.core.aval import Aval
 from jitgrad.core.op import OpDef
-from jitgrad.runtime.library import argreduce, cumsum, gather, scatter, searchsorted, topk
+from jitgrad.runtime.library import argreduce, batches, cumsum, gather, scatter, searchsorted, topk
 
 # Takes the Avals of the operands and the attributes, and returns the function for such operands, or None. That function
 # takes the same arrays and attributes as the op's eager function and must return the same bits. For an op
@@ -18,7 +19,7 @@ Find = Callable[[Sequence[Aval], Mapping[str, Any]], Callable[..., Any] | None]
 
 @dataclass(frozen=True, slots=True)
 class _Kernel:
-    """Machine code for an op. With fewer than ``min_size`` elements of operand ``sized_by``, NumPy is faster: it is done
+    """What computes an op. With fewer than ``min_size`` elements of operand ``sized_by``, NumPy is faster: it is done
     before arguments and threads are ready."""
 
     find: Find
@@ -40,11 +41,13 @@ _KERNELS = {
     "index_put_add": _Kernel(scatter.find_index_put_add),
     "scatter_add": _Kernel(scatter.find_scatter_add),
     "take": _Kernel(gather.find_take),
+    # NumPy's functions, on several threads
+    **{op.name: _Kernel(partial(find, op)) for op, find in batches.FOUND_BY.items()},
 }
 
 
 def find_kernel(op: OpDef, operands: Sequence[Aval], attrs: Mapping[str, Any]) -> Callable[..., Any] | None:
-    """The function that computes ``op`` for such operands with machine code; None: use NumPy."""
+    """The function that computes ``op`` for such operands faster than NumPy's; None: use that."""
     kernel = _KERNELS.get(op.name)
     if kernel is None or operands[kernel.sized_by].size < kernel.min_size:
         return None
