@@ -20,14 +20,13 @@ from jitgrad.core.aval import Aval
 from jitgrad.core.errors import GuardError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
-from jitgrad.guards.object_state import MISSING, instance_dict, slots_of
+from jitgrad.guards.object_state import MISSING, instance_dict, is_heap_type, slots_of
 from jitgrad.guards.varying_arrays import note_change
 
 NOWHERE = Origin()
 _LONGEST = 500  # characters of a path
 
 SCALARS = (bool, int, str, bytes, type(None), np.dtype, range, type(Ellipsis))
-_HEAP_TYPE = 1 << 9  # of type.__flags__: a class that Python code made
 IMMUTABLE = (*SCALARS, float, complex, np.generic)
 
 
@@ -200,7 +199,7 @@ def _parts(a: Any, b: Any) -> Sequence[tuple[Any, Any]] | None:
     parts, cls = _own_parts(a, b), type(a)
     if parts is not None and cls.__dictoffset__:  # attributes that a class or a user adds
         parts = (*parts, (instance_dict(a), instance_dict(b)))
-    if parts is not None and cls.__flags__ & _HEAP_TYPE:
+    if parts is not None and is_heap_type(cls):
         parts = (*parts, (slots_of(a), slots_of(b)))
     return parts
 

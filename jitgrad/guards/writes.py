@@ -261,8 +261,10 @@ def is_unchanged(write: Write) -> bool:
 
 
 def fill_place(kind: str, holder: Any, key: Any, value: Any) -> None:
-    """Put ``value`` into an item, cell, slot or class attribute."""
-    if kind == "item":
+    """Put ``value`` into an item, cell, slot or class attribute; MISSING empties the place."""
+    if value is MISSING:
+        _empty_place(kind, holder, key)
+    elif kind == "item":
         holder[key] = value
     elif kind == "cell":
         holder.cell_contents = value
@@ -272,21 +274,24 @@ def fill_place(kind: str, holder: Any, key: Any, value: Any) -> None:
         object.__setattr__(holder, key, value)
 
 
+def _empty_place(kind: str, holder: Any, key: Any) -> None:
+    """Delete what ``kind`` says, if there is something."""
+    if kind == "item":
+        holder.pop(key, None)
+    elif kind == "cell":
+        del holder.cell_contents  # no error where it is empty
+    elif place_content(kind, holder, key) is not MISSING:
+        delattr(holder, key) if kind == "class" else object.__delattr__(holder, key)
+
+
 def undo(write: Write) -> None:
     """Put back what was at the place before."""
-    holder, key, old = write.holder, write.key, write.old
-    if write.kind == "item":
-        holder.pop(key, None) if old is MISSING else holder.__setitem__(key, old)
-    elif write.kind == "container":
-        _refill(holder, old)
+    if write.kind == "container":
+        _refill(write.holder, write.old)
     elif write.kind == "array":
-        holder[...] = old
-    elif old is MISSING and write.kind == "cell":
-        del holder.cell_contents
-    elif old is MISSING:
-        delattr(holder, key) if write.kind == "class" else object.__delattr__(holder, key)
+        write.holder[...] = write.old
     else:
-        fill_place(write.kind, holder, key, old)
+        fill_place(write.kind, write.holder, write.key, write.old)
 
 
 def _refill(container: Any, before: Any) -> None:
