@@ -17,13 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from jitgrad.core.ir import Value
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.attributes import NULL, UNKNOWN, BoundFunction, MethodOfUnknown, guard_class_attribute
 from jitgrad.guards.builtin_functions import GETTERS, Args, apply_getter, rule_of_builtin, store_by
 from jitgrad.guards.container_methods import container_method
 from jitgrad.guards.denylist import remedy_for
 from jitgrad.guards.guard import Path
-from jitgrad.guards.object_state import is_heap_type, lookup
+from jitgrad.guards.object_state import MISSING, is_heap_type, lookup
 from jitgrad.guards.observed_files import is_observed
 from jitgrad.guards.part_of import MadeFunction, PartOf, Parts, join
 from jitgrad.guards.questions import ask, used_weakly
@@ -31,6 +32,7 @@ from jitgrad.guards.reads import PLAIN, is_container
 from jitgrad.guards.shadow import ShadowFrame, Unrepeatable
 from jitgrad.guards.unrepeatable import pass_unrepeatable, read_unrepeatable, writes_file
 from jitgrad.guards.unseen_stores import change_items
+from jitgrad.guards.writes import tensors_in
 
 _WRITING = frozenset(["write", "writelines", "flush", "close", "fileno", "isatty", "__exit__", "__enter__"])
 _WITHOUT_READING = (  # ask only for the type, the identity or whether an object can be called
@@ -103,6 +105,9 @@ def _call_cached(frame: ShadowFrame, callee: Any, args: Args, keywords: Sequence
     def arrive(offset: int) -> None:
         result = callee(*positional, **named)  # from the cache
         frame.reads.read("cached", callee, (positional, named), result, called, frame.origin())
+        if any(type(tensor._data) is Value for tensor in tensors_in(result)):
+            # the trace filled the cache: the next call finds tensors there, which are inputs then
+            frame.reads.check("absent", {listed: True}, listed, MISSING, called, frame.origin())
         frame.returned(result)
 
     frame.later(arrive)

@@ -21,6 +21,7 @@ from jitgrad.core.errors import GuardError
 from jitgrad.core.origin import Origin
 from jitgrad.core.tensor import Tensor
 from jitgrad.guards.object_state import MISSING, instance_dict, is_heap_type, slots_of
+from jitgrad.guards.plain_items import plain_items
 from jitgrad.guards.varying_arrays import note_change
 
 NOWHERE = Origin()
@@ -104,6 +105,9 @@ KINDS: dict[str, CheckKind] = {
 }
 
 
+_OF_ITEMS = frozenset(["item", "absent", "hides", "length", "keys", "items", "values", "contains"])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
     """One guarded read: ``key`` of ``holder`` was ``expected``, on the line ``origin``.
@@ -122,7 +126,8 @@ class Check:
     def read(self) -> Any:
         """The present value; MISSING if there is none."""
         try:
-            return KINDS[self.kind].read(self.holder, self.key)
+            holder = plain_items(self.holder) if self.kind in _OF_ITEMS else self.holder
+            return KINDS[self.kind].read(holder, self.key)
         except (KeyError, IndexError, AttributeError, ValueError, ReferenceError):  # ValueError: an empty cell
             return MISSING
 
@@ -306,7 +311,7 @@ class Guard:
         self.check = self._namespace["check"]
 
     def _emit(self) -> str:
-        names: dict[int, str] = {}
+        names: dict[tuple[int, bool], str] = {}
         tests: list[str] = []
         slots: dict[str, list[Check]] = {}
         for k, check in enumerate(self.checks):
@@ -314,8 +319,8 @@ class Guard:
             if (slot := _slot(check)) is not None:
                 slots.setdefault(slot, []).append(check)
                 continue
-            holder = names.setdefault(id(check.holder), f"H{len(names)}")
-            self._namespace[holder] = check.holder
+            holder = names.setdefault((id(check.holder), check.kind in _OF_ITEMS), f"H{len(names)}")
+            self._namespace[holder] = plain_items(check.holder) if check.kind in _OF_ITEMS else check.holder
             tests.append(_suspect(check, holder, f"E{k}", self._namespace))
         for slot, checks in slots.items():
             self._namespace[f"H{slot}"] = [check.holder for check in checks]
