@@ -177,6 +177,8 @@ def mutate(reads: Reads, holder: Any, origin: Origin, operation: str = "") -> No
 
 def write_attribute(reads: Reads, value: Any, name: str, origin: Origin, *, plain: bool = False) -> None:
     """``value.name = ...`` or ``del value.name``; ``plain``: without the class's own ``__setattr__``."""
+    if isinstance(value, type) and name == "__slotnames__":
+        return  # what `copyreg` keeps of a class
     if isinstance(value, type):
         path = Path("class attribute", f"{title(value)}.{name}")
         reads.write("class", value, name, value.__dict__.get(name, MISSING), path, origin)

@@ -6,7 +6,6 @@ from __future__ import annotations
 import argparse
 import contextvars
 import enum
-import gc
 import importlib
 import math
 import sys
@@ -20,7 +19,6 @@ import numpy as np
 import pytest
 
 import jitgrad as jg
-from jitgrad.core.errors import EffectWarning
 from jitgrad.core.tensor import Tensor
 from tests.guards.observe import guard_of, observe
 
@@ -363,32 +361,3 @@ def test_a_method_under_no_grad_is_guarded_for_what_it_reads_alone():
     assert (call.cache_info().traces, len(model.seen)) == (1, 3)
     model.scale = 3.0
     assert call(jg.ones(2)).tolist() == [3.0, 3.0]
-
-
-def test_a_trace_keeps_no_variables_of_the_frames_that_it_followed() -> None:
-    class Held:
-        """What can be referred to weakly."""
-
-    found: list[Any] = []
-
-    def inner(x: Any) -> Any:
-        held = Held()
-        found.append(weakref.ref(held))
-
-        def rates() -> Any:
-            of_generator = Held()
-            found.append(weakref.ref(of_generator))
-            yield 1.0
-            yield 2.0
-
-        for rate in rates():
-            x = x * rate
-        return x
-
-    gc.disable()
-    try:
-        with pytest.warns(EffectWarning):
-            jg.jit(inner, check="off", backend="python")(jg.ones(2))
-        assert [ref() for ref in found] == [None, None]
-    finally:
-        gc.enable()
