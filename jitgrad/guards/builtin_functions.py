@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
+from string import Formatter
 from types import BuiltinFunctionType, MethodWrapperType
 from typing import Any
 
@@ -27,6 +28,16 @@ GETTERS = (operator.attrgetter, operator.itemgetter, operator.methodcaller)
 def rule_of_builtin(callee: Any) -> Callable[[ShadowFrame, Args], Any] | None:
     """What a call of ``callee`` reads, if there is a rule for it."""
     return _RULES.get(callee) if _hashable(callee) else None
+
+
+def format_text(frame: ShadowFrame, text: str, args: Args) -> Any:
+    """``text.format(*args)``, which may read attributes, as of ``{0.rate}``; items are read of all containers."""
+    names = [name for _, name, _, _ in Formatter().parse(text) if name]
+    for arg in args:
+        frame.used(arg)
+        if arg is not UNKNOWN and any("." in name for name in names):
+            frame.contents.everything(arg, frame.origin(), attributes=True)
+    return UNKNOWN
 
 
 def store_by(callee: Any, name: str) -> Callable[[ShadowFrame, Args], Any] | None:

@@ -293,6 +293,12 @@ def smallest_of_a_variable():
 
 
 @case
+def attribute_in_a_format():
+    held = NS(rate=NS(value=2.0))
+    return lambda x: x * float("{0.rate.value}".format(held)), lambda: setattr(held.rate, "value", 3.0)  # noqa: UP032
+
+
+@case
 def c_function_in_map_reads_attributes():
     held = NS(a=2.0)
     return (lambda x: x * sum(len(d) for d in map(vars, [held]))), lambda: setattr(held, "b", 3.0)
